@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The account: where every sample, window and result went. True in every test, at every end. */
+#ifndef PNR_ACCOUNT_H
+#define PNR_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * positions = used + skipped_alignment + skipped_tail + skipped_refused + lost_source + lost_ring_full
+ * windows   = processed + dropped_engine_error + dropped_shutdown + refused_too_much_lost
+ * results   = sent + unsent_publish_refused
+ * A non-finite sample is lost_source. A sample of a refused window is skipped_refused unless it is
+ * lost. Windows that were handed out and then dropped count their samples as used.
+ */
+#define PNR_ACCOUNT_SAMPLES(X)                                                                     \
+    X(used) X(skipped_alignment) X(skipped_tail) X(skipped_refused) X(lost_source) X(lost_ring_full)
+#define PNR_ACCOUNT_WINDOWS(X)                                                                     \
+    X(processed) X(dropped_engine_error) X(dropped_shutdown) X(refused_too_much_lost)
+#define PNR_ACCOUNT_RESULTS(X) X(sent) X(unsent_publish_refused)
+
+typedef struct pnr_account {
+#define PNR_ACCOUNT_FIELD(name) uint64_t name;
+    uint64_t positions;
+    PNR_ACCOUNT_SAMPLES(PNR_ACCOUNT_FIELD)
+    uint64_t windows;
+    PNR_ACCOUNT_WINDOWS(PNR_ACCOUNT_FIELD)
+    uint64_t results;
+    PNR_ACCOUNT_RESULTS(PNR_ACCOUNT_FIELD)
+#undef PNR_ACCOUNT_FIELD
+    uint64_t n_clipped;   /* samples at either end of the ADC's range: not a loss */
+    uint64_t n_nonfinite; /* NaN or Inf, part of lost_source */
+} pnr_account;
+
+bool pnr_account_closes(const pnr_account *account); /* the three sums hold */
+bool pnr_account_lossless(const pnr_account *account); /* nothing lost, refused, dropped or unsent */
+/* One line for people and logs; returns out. */
+char *pnr_account_format(const pnr_account *account, char *out, size_t size);
+
+#endif

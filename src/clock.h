@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Monotonic time, UTC, and their text. */
+#ifndef PNR_CLOCK_H
+#define PNR_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PNR_NS_PER_S INT64_C(1000000000)
+#define PNR_TIME_LEN 40 /* bytes of "2026-11-21T02:40:12.000041943Z" with its NUL, years to 9999 */
+
+uint64_t pnr_clock_ns(void);    /* CLOCK_MONOTONIC */
+int64_t pnr_clock_utc_ns(void); /* ns since 1970-01-01T00:00:00Z, no leap seconds */
+
+/* Sleeps until CLOCK_MONOTONIC reads time_ns; returns early (false) when *stop becomes true
+ * (checked at least every 50 ms; stop may be NULL). */
+bool pnr_clock_sleep_until(uint64_t time_ns, const volatile int *stop);
+
+/* "2026-11-21T02:40:12[.fraction]Z", digits of the fraction 1..9; proleptic Gregorian, years
+ * 1970..2261. PNR_OK, or PNR_ECONFIG when text is anything else. */
+int pnr_time_parse(const char *text, int64_t *utc_ns);
+/* Always nine digits and Z. Returns out. */
+char *pnr_time_format(int64_t utc_ns, char out[PNR_TIME_LEN]);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Codes: the chips of one period, and the N samples of the waveform that carries them. */
+#ifndef PNR_CODE_H
+#define PNR_CODE_H
+
+#include "config.h"
+#include "error.h"
+
+#include <stddef.h>
+
+/* The chips of one period, [n_chips][2] (I, Q), |chip| = 1 for every built-in type. */
+typedef struct pnr_code {
+    size_t n_chips;
+    double (*chips)[2];
+    char name[96]; /* "m-sequence n=13 taps=13,4,3,1" for people */
+    /* For m-sequences (is_m_sequence): chip i is 1 - 2 bit[i], bit[i + degree] is the xor of
+     * bit[i + degree - t] over the taps t (largest tap = degree). Engines' Walsh method needs it. */
+    int is_m_sequence;
+    unsigned degree;
+    unsigned long taps; /* bit t-1 set for tap t */
+} pnr_code;
+
+/*
+ * From the keys code.*; see config.h for each type's parameters. PNR_OK; PNR_ECONFIG with the value
+ * and what would be right (degree out of range, non-primitive taps, length not prime for legendre, root
+ * not coprime, ...); PNR_ENOINPUT/PNR_EDATA for a code file. Owner: the caller, pnr_code_destroy.
+ */
+int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error);
+void pnr_code_destroy(pnr_code *code);
+
+/*
+ * The N code samples of one period: samples[n_samples][2], mean power 1.
+ * pulse rectangular or band-limited: sample n carries chip floor(n L / N) (exact integers); the two differ
+ * only in what lies between the samples (see waveform.h). pulse file: each chip excites
+ * the pulse read from code.pulse_path (sampled at source.rate_hz), summed circularly, with chip i at sample i N / L
+ * (fractions by band-limited shift).
+ */
+int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
+                    double (*samples)[2], pnr_error *error);
+
+#endif

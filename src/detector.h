@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The detector: pure functions from candidates to echoes: delay, range, SNR, amplitude, each with its sigma. */
+#ifndef PNR_DETECTOR_H
+#define PNR_DETECTOR_H
+
+#include "config.h"
+#include "engine.h"
+#include "error.h"
+#include "radar.h"
+#include "waveform.h"
+
+typedef struct pnr_echo {
+    uint32_t code, channel;
+    double delay_s, delay_samples, delay_sigma_s; /* wrapped delay; samples = delay_s * rate */
+    double lag;                                   /* from the window's start, samples, before epoch and zero delay */
+    double range_m, range_sigma_m;
+    double snr_db;        /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 less the noise's own share */
+    double amplitude;     /* of the echo, full scale = 1 */
+    double phase_rad;     /* -pi..pi, at the dwell's centre; NAN for an incoherent dwell */
+    double doppler_hz, doppler_sigma_hz, velocity_mps; /* NAN: not estimated */
+} pnr_echo;
+
+typedef struct pnr_detection {
+    double noise_power; /* per sample, full scale = 1: (energy - the echoes') / valid samples */
+    size_t n_echoes;
+    pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
+} pnr_detection;
+
+typedef struct pnr_detector pnr_detector;
+
+int pnr_detector_create(const pnr_config *config, const pnr_radar *radar,
+                        const pnr_waveform *waveform, pnr_detector **out, pnr_error *error);
+void pnr_detector_destroy(pnr_detector *detector);
+/* n = dwell->n_candidates. Deterministic, no allocation. */
+void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,
+                         const pnr_candidate *candidates, pnr_detection *out);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* What can go wrong: one list makes the codes, their texts and the exit status of the programs. */
+#ifndef PNR_ERROR_H
+#define PNR_ERROR_H
+
+#include <stddef.h>
+
+/*
+ * X(name, value, exit status, text)
+ * EAGAIN is "later": the same call may succeed soon. EEND is "never again": the stream has ended.
+ * Exit status as in sysexits.h, plus 3 (done, but something was lost, with --strict) and
+ * 75 (GPU lost: a supervisor restarts the program).
+ */
+#define PNR_ERRORS(X)                                                                              \
+    X(OK, 0, 0, "done")                                                                            \
+    X(EAGAIN, -1, 70, "not yet: try again later")                                                  \
+    X(EEND, -2, 0, "the stream has ended")                                                         \
+    X(EUSAGE, -3, 64, "wrong usage")                                                               \
+    X(EDATA, -4, 65, "bad data")                                                                   \
+    X(ENOINPUT, -5, 66, "no input")                                                                \
+    X(EUNAVAILABLE, -6, 69, "engine or service not available")                                     \
+    X(EUNSUPPORTED, -7, 69, "not supported by this engine")                                        \
+    X(ENOMEMORY, -8, 69, "out of memory")                                                          \
+    X(EINTERNAL, -9, 70, "internal error")                                                         \
+    X(EENGINE, -10, 70, "the engine failed on this submit")                                        \
+    X(EIO, -11, 74, "input/output error")                                                          \
+    X(ELOST, -12, 75, "the GPU is lost: restart the program")                                      \
+    X(EPERMISSION, -13, 77, "permission denied")                                                   \
+    X(ECONFIG, -14, 78, "bad configuration")
+
+enum {
+#define PNR_ERROR_ENUM(name, value, status, text) PNR_##name = (value),
+    PNR_ERRORS(PNR_ERROR_ENUM)
+#undef PNR_ERROR_ENUM
+};
+
+enum { PNR_EXIT_LOST = 3 }; /* --strict: done, but something was lost */
+
+/* An explained error: the code and one line with the value that was wrong. Owner: the caller. */
+typedef struct pnr_error {
+    int code;       /* a PNR_E..., or PNR_OK */
+    char text[512]; /* one line, no trailing newline */
+} pnr_error;
+
+/* Fills *error (may be NULL) and returns code, so that `return pnr_error_set(...)` reads well. */
+int pnr_error_set(pnr_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for a code not in the list */
+const char *pnr_error_text(int code); /* the list's text; never NULL */
+int pnr_error_exit(int code);         /* the program's exit status for this code */
+
+#endif

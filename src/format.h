@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Sample formats: one table of names, the field's aliases, sizes and scales. */
+#ifndef PNR_FORMAT_H
+#define PNR_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Little endian. ci16: int16 I, int16 Q. Real formats carry I only. */
+typedef enum {
+    PNR_FORMAT_NONE,
+    PNR_FORMAT_CI8,
+    PNR_FORMAT_CU8,
+    PNR_FORMAT_CI16,
+    PNR_FORMAT_CF32,
+    PNR_FORMAT_CF64,
+    PNR_FORMAT_I8,
+    PNR_FORMAT_U8,
+    PNR_FORMAT_I16,
+    PNR_FORMAT_F32,
+    PNR_FORMAT_F64,
+    PNR_FORMAT_COUNT
+} pnr_format;
+
+typedef struct pnr_format_info {
+    const char *name;    /* "ci16" */
+    const char *aliases; /* space-separated, e.g. "cs16 sc16 iq16 complex16s"; file extensions are
+                            these names and aliases with a dot */
+    unsigned bytes;      /* of one sample (I and Q together when complex) */
+    bool is_complex;
+    bool is_float;
+    double scale;  /* value in full scale = (raw + offset) * scale: 1/32768, 1/128, 1 */
+    double offset; /* -127.5 for cu8 and u8, else 0 */
+} pnr_format_info;
+
+/* Never NULL: the entry of PNR_FORMAT_NONE has the name "none" and 0 bytes. */
+const pnr_format_info *pnr_format_get(pnr_format format);
+/* By name or alias, case-insensitive; PNR_FORMAT_NONE when unknown. */
+pnr_format pnr_format_find(const char *name);
+/* By the extension of a path (".sc16"); PNR_FORMAT_NONE when it has none or an unknown one. */
+pnr_format pnr_format_of_path(const char *path);
+/* The names, space-separated, for messages. */
+const char *pnr_format_names(void);
+
+/* One sample at raw (no alignment needed) as I, Q in full scale = 1. Returns flags. The plain twin
+ * of every engine's conversion. A non-finite I or Q gives 0, 0 and PNR_SAMPLE_NONFINITE.
+ * Clipped: an integer I or Q at either end of its range (cu8/u8: 0, 255); floats never clip. */
+enum { PNR_SAMPLE_CLIPPED = 1, PNR_SAMPLE_NONFINITE = 2 };
+unsigned pnr_format_read(pnr_format format, const void *raw, double iq[2]);
+
+/* The inverse, for generators: rounds half away from zero (lround), clips integers to their range. Returns
+ * PNR_SAMPLE_CLIPPED when a value was limited. Real formats store I. */
+unsigned pnr_format_write(pnr_format format, const double iq[2], void *raw);
+
+#endif

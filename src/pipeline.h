@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The pipeline: source -> ring -> correlator -> detector -> publisher, two threads, every sample accounted for. */
+#ifndef PNR_PIPELINE_H
+#define PNR_PIPELINE_H
+
+#include "account.h"
+#include "config.h"
+#include "error.h"
+#include "message.h"
+
+#include <stdio.h>
+
+/* Who else sees each result, in the processing thread, before it is published (may be NULL); cheap. */
+typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
+
+typedef struct pnr_pipeline_options {
+    const volatile int *stop; /* becomes non-zero: drain and close; may be NULL */
+    pnr_pipeline_tap tap;
+    void *tap_context;
+} pnr_pipeline_options;
+
+/* Runs from open to end. PNR_OK: the stream ended or was stopped, and everything was drained; else what broke, explained;
+ * in every case the account closes. PNR_ELOST: restart the program. */
+int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *options,
+                     pnr_account *account, pnr_error *error);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The publisher: ZeroMQ PUB side; never blocks the pipeline; counts what it could not send. */
+#ifndef PNR_PUBLISHER_H
+#define PNR_PUBLISHER_H
+
+#include "config.h"
+#include "error.h"
+#include "message.h"
+
+typedef struct pnr_publisher pnr_publisher;
+
+/* Binds. PNR_EUNAVAILABLE: address in use or not ours; PNR_ECONFIG: beyond loopback without CURVE or publisher.expose;
+ * an empty endpoint gives a publisher that sends nowhere (results count as sent to nobody... see the account). */
+int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error);
+void pnr_publisher_destroy(pnr_publisher *publisher); /* lets messages leave for at most linger_s */
+/* Waits for the first subscriber, at most patience_s, or until *stop. PNR_OK or PNR_EAGAIN. */
+int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volatile int *stop);
+/* Each sets seq itself. PNR_OK, or PNR_EAGAIN: refused by the socket (counted by the caller as unsent). */
+int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
+int pnr_publisher_send_profile(pnr_publisher *publisher, const pnr_report *report, const float *profile,
+                               size_t n_cells, size_t oversample);
+int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
+/* Packed results that wait for a full pack leave now. */
+int pnr_publisher_flush(pnr_publisher *publisher);
+size_t pnr_publisher_subscribers(pnr_publisher *publisher);
+const char *pnr_publisher_endpoint(const pnr_publisher *publisher); /* as bound */
+const char *pnr_publisher_run(const pnr_publisher *publisher);      /* this run's 16 hex digits */
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* What follows from the configuration before any sample: lengths, times, ranges. Pure arithmetic. */
+#ifndef PNR_RADAR_H
+#define PNR_RADAR_H
+
+#include "config.h"
+#include "error.h"
+
+#include <stdint.h>
+
+typedef struct pnr_radar {
+    size_t n_chips;            /* L */
+    size_t n_samples;          /* N, samples a period: rate * L / chip rate, an integer */
+    pnr_rational rate_hz;      /* samples a second */
+    pnr_rational chip_rate_hz; /* chips a second */
+    double period_s;           /* Tr */
+    double gain_db;            /* 10 log10 N, times the coherent periods */
+    double metres_per_second;  /* range per delay: v/2 two-way, v one-way */
+    double resolution_m;       /* metres_per_second / chip rate */
+    double unambiguous_m;      /* metres_per_second * Tr */
+    double min_delay_s;        /* of the wrapped delay interval [min, min + Tr): min_range / metres_per_second */
+    double max_delay_s;        /* of the gate: max_range / metres_per_second, at most min + Tr */
+    double doppler_span_hz;    /* +- this: 1 / (2 Tr) */
+    double doppler_step_hz;    /* 1 / (K Tr) */
+    double wavelength_m;       /* speed / carrier; 0 without a carrier */
+    int64_t epoch_sample;      /* the code starts at sample epoch_sample + epoch_fraction */
+    double epoch_fraction;     /* 0 <= f < 1 samples */
+    int64_t start_utc_ns;      /* time of sample 0, when has_start */
+    bool has_start;
+    size_t first_window;       /* first window's sample index: epoch_sample mod N */
+    size_t gate_first;         /* lags searched: gate_first .. + gate_count - 1, mod N */
+    size_t gate_count;         /* 1..N */
+} pnr_radar;
+
+/* n_chips comes from the code. PNR_ECONFIG: N is no integer (names the nearest good rates), rate missing, gate
+ * empty or beyond the unambiguous range, epoch in UTC without source.start_time, ... */
+int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error);
+
+/* The delay of an echo at lag + fraction (samples from the window's start), wrapped into
+ * [min_delay_s, min_delay_s + Tr): ((lag - epoch fraction)/rate - zero_delay) mod Tr. */
+double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag);
+double pnr_radar_range_m(const pnr_radar *radar, double delay_s);
+
+#endif

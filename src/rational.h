@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Exact rates: p/q of 64-bit integers, so that phase and time never drift with the sample index. */
+#ifndef PNR_RATIONAL_H
+#define PNR_RATIONAL_H
+
+#include <stdint.h>
+
+/* In lowest terms, den >= 1. The zero value {0, 0} means "not given". */
+typedef struct pnr_rational {
+    int64_t num;
+    int64_t den;
+} pnr_rational;
+
+/* "1.023e6", "-1680", "40000000/3", "0.5": exact; spaces, hex, inf and nan are refused.
+ * PNR_OK, or PNR_ECONFIG (not a number, zero denominator, or does not fit 64 bits). */
+int pnr_rational_parse(const char *text, pnr_rational *out);
+double pnr_rational_double(pnr_rational r); /* 0 for {0, 0} */
+
+/* Exact product and quotient; PNR_OK, or PNR_EDATA when the result does not fit (out untouched). */
+int pnr_rational_mul(pnr_rational a, pnr_rational b, pnr_rational *out);
+int pnr_rational_div(pnr_rational a, pnr_rational b, pnr_rational *out);
+
+/* frac(r * n) in units of 2^-64 turns (rounded to nearest), exact for every n: the phase of a
+ * rotation of r cycles a sample at absolute sample n. */
+uint64_t pnr_rational_phase(pnr_rational r, uint64_t n);
+
+/* floor(n / rate * 1e9) ns, exact: the time of sample n at `rate` samples a second. Saturates. */
+int64_t pnr_rational_time_ns(pnr_rational rate, uint64_t n);
+
+/* Writes "p" or "p/q"; returns out (at least 48 bytes). */
+char *pnr_rational_format(pnr_rational r, char *out);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Latency statistics in fixed memory: a log-linear histogram, and medians of small sets. */
+#ifndef PNR_STATS_H
+#define PNR_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PNR_HISTOGRAM_BUCKETS = 64 * 32 };
+
+/* Each power of two in 32 linear buckets: values are right within 1/64. Zero-initialised is empty. */
+typedef struct pnr_histogram {
+    uint64_t n;
+    uint64_t max;
+    uint64_t count[PNR_HISTOGRAM_BUCKETS];
+} pnr_histogram;
+
+void pnr_histogram_add(pnr_histogram *histogram, uint64_t value);
+/* The value at or below which the share p (0..1) of the values lies; 0 when empty. */
+uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p);
+
+/* Of n values, sorted in place: the lower median; the quantile p by nearest rank. n >= 1. */
+double pnr_median(double *values, size_t n);
+double pnr_quantile(double *values, size_t n, double p);
+
+#endif
