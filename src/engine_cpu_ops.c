@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* The loops over samples of the cpu engine, plain C that the compiler vectorises. */
+#include "engine_cpu_ops.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One source, several widths, chosen when the module is loaded. The sanitizers run before the
+ * choice could be made, and clang 14 does not know the attribute in C: they take the plain one. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&                             \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
+enum { BLOCK = 256, LANES = 16 };
+
+/* sum of x^2 over count values: floats in 16 lanes within a block, doubles between blocks. */
+static inline double energy_of(const float *x, size_t count)
+{
+    float lane[LANES] = {0};
+    double sum = 0;
+    size_t i = 0;
+
+    for (; i + LANES <= count; i += LANES)
+        for (size_t l = 0; l < LANES; l++)
+            lane[l] += x[i + l] * x[i + l];
+    for (; i < count; i++)
+        lane[i % LANES] += x[i] * x[i];
+    for (size_t l = 0; l < LANES; l++)
+        sum += (double)lane[l];
+    return sum;
+}
+
+/* Packed integers (complex: 2 values a sample). Values count toward "clipped" one by one; a sample with both
+ * I and Q clipped must count once, so pairs are looked at together. */
+#define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
+    WIDE static void name(const type *raw, size_t n_values, size_t values, float *out,             \
+                          pnr_converted *total)                                                    \
+    {                                                                                              \
+        for (size_t first = 0; first < n_values; first += (size_t)2 * BLOCK) {                     \
+            const size_t count =                                                                   \
+                n_values - first < (size_t)2 * BLOCK ? n_values - first : (size_t)2 * BLOCK;       \
+            const type *in = raw + first;                                                          \
+            float *to = out + first;                                                               \
+            unsigned clipped = 0;                                                                  \
+                                                                                                   \
+            for (size_t i = 0; i < count; i++)                                                     \
+                to[i] = ((float)in[i] + (offset)) * (scale);                                       \
+            if (values == 2) {                                                                     \
+                for (size_t i = 0; i < count / 2; i++)                                             \
+                    clipped += (in[2 * i] == (low)) | (in[2 * i] == (high)) |                      \
+                               (in[2 * i + 1] == (low)) | (in[2 * i + 1] == (high));               \
+            } else {                                                                               \
+                for (size_t i = 0; i < count; i++)                                                 \
+                    clipped += (in[i] == (low)) | (in[i] == (high));                               \
+            }                                                                                      \
+            total->n_clipped += clipped;                                                           \
+            total->energy += energy_of(to, count);                                                 \
+        }                                                                                          \
+    }
+
+DEFINE_CONVERT_PACKED(convert_i8, int8_t, -128, 127, 0.0f, 1.0f / 128)
+DEFINE_CONVERT_PACKED(convert_u8, uint8_t, 0, 255, -127.5f, 1.0f / 128)
+DEFINE_CONVERT_PACKED(convert_i16, int16_t, -32768, 32767, 0.0f, 1.0f / 32768)
+
+/* Floats of either width, and every format with a stride: sample by sample. */
+static void convert_plain(pnr_format format, const char *raw, size_t stride, size_t n,
+                          float (*out)[2], pnr_converted *total)
+{
+    for (size_t first = 0; first < n; first += BLOCK) {
+        const size_t count = n - first < BLOCK ? n - first : BLOCK;
+
+        for (size_t i = first; i < first + count; i++) {
+            double x[2];
+            const unsigned flags = pnr_format_read(format, raw + i * stride, x);
+
+            total->n_clipped += (flags & PNR_SAMPLE_CLIPPED) != 0;
+            total->n_nonfinite += (flags & PNR_SAMPLE_NONFINITE) != 0;
+            out[i][0] = (float)x[0];
+            out[i][1] = (float)x[1];
+        }
+        total->energy += energy_of(&out[first][0], 2 * count);
+    }
+}
+
+WIDE static void convert_cf32(const float (*raw)[2], size_t n, float (*out)[2],
+                              pnr_converted *total)
+{
+    for (size_t first = 0; first < n; first += BLOCK) {
+        const size_t count = n - first < BLOCK ? n - first : BLOCK;
+        unsigned bad = 0;
+
+        for (size_t i = first; i < first + count; i++) {
+            /* x - x is 0 for a finite x, NaN for NaN and Inf */
+            const int finite = raw[i][0] - raw[i][0] == 0 && raw[i][1] - raw[i][1] == 0;
+
+            out[i][0] = finite ? raw[i][0] : 0;
+            out[i][1] = finite ? raw[i][1] : 0;
+            bad += !finite;
+        }
+        total->n_nonfinite += bad;
+        total->energy += energy_of(&out[first][0], 2 * count);
+    }
+}
+
+/* Real values to complex, in place from the upper half so that nothing is overwritten early. */
+static void spread(size_t n, float (*out)[2])
+{
+    const float *real = &out[0][0];
+
+    for (size_t i = n; i-- > 0;) {
+        const float x = real[i];
+
+        out[i][0] = x;
+        out[i][1] = 0;
+    }
+}
+
+void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n, bool conjugate,
+                     float (*out)[2], pnr_converted *total)
+{
+    const pnr_format_info *info = pnr_format_get(format);
+    const size_t values = info->is_complex ? 2 : 1;
+
+    if (stride == info->bytes && (format == PNR_FORMAT_CI16 || format == PNR_FORMAT_I16))
+        convert_i16(raw, values * n, values, &out[0][0], total);
+    else if (stride == info->bytes && (format == PNR_FORMAT_CI8 || format == PNR_FORMAT_I8))
+        convert_i8(raw, values * n, values, &out[0][0], total);
+    else if (stride == info->bytes && (format == PNR_FORMAT_CU8 || format == PNR_FORMAT_U8))
+        convert_u8(raw, values * n, values, &out[0][0], total);
+    else if (stride == info->bytes && format == PNR_FORMAT_CF32)
+        convert_cf32(raw, n, out, total);
+    else
+        convert_plain(format, raw, stride, n, out, total);
+    if (values == 1 && stride == info->bytes && !info->is_float)
+        spread(n, out);
+    if (conjugate)
+        for (size_t i = 0; i < n; i++)
+            out[i][1] = -out[i][1];
+}
+
+void pnr_cpu_rotation_tables(pnr_rotation *rotation)
+{
+    const int n = 1 << PNR_ROTATION_BITS;
+
+    for (int i = 0; i < n; i++) {
+        const double coarse = 2 * M_PI * i / n;
+        const double fine = coarse / n;
+
+        rotation->coarse[i][0] = (float)cos(coarse);
+        rotation->coarse[i][1] = (float)-sin(coarse);
+        rotation->fine[i][0] = (float)cos(fine);
+        rotation->fine[i][1] = (float)-sin(fine);
+    }
+}
+
+/* exp(-j phi) = coarse * fine * (1 - j rest), rest below 2 pi 2^-20: its square is below 4e-11. */
+void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step, size_t n,
+                    float (*x)[2])
+{
+    const unsigned bits = PNR_ROTATION_BITS;
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+
+    for (size_t i = 0; i < n; i++, phase += step) {
+        const float *c = rotation->coarse[phase >> (64 - bits)];
+        const float *f = rotation->fine[(phase >> (64 - 2 * bits)) & mask];
+        const float rest = (float)(phase << (2 * bits) >> 40) * (float)(2 * M_PI / (1 << 24)) *
+                           (1.0f / (1 << (2 * bits)));
+        float re = c[0] * f[0] - c[1] * f[1];
+        float im = c[0] * f[1] + c[1] * f[0];
+        const float re_rest = re + im * rest;
+
+        im -= re * rest;
+        re = re_rest;
+
+        const float xr = x[i][0] * re - x[i][1] * im;
+
+        x[i][1] = x[i][0] * im + x[i][1] * re;
+        x[i][0] = xr;
+    }
+}
+
+WIDE void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2])
+{
+    for (size_t i = 0; i < n; i++) {
+        sum[i][0] += x[i][0];
+        sum[i][1] += x[i][1];
+    }
+}
+
+WIDE void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2])
+{
+    for (size_t i = 0; i < n; i++) {
+        const float re = x[i][0] * h[i][0] - x[i][1] * h[i][1];
+        const float im = x[i][0] * h[i][1] + x[i][1] * h[i][0];
+
+        out[i][0] = re;
+        out[i][1] = im;
+    }
+}
+
+WIDE void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power)
+{
+    if (add)
+        for (size_t i = 0; i < n; i++)
+            power[i] += c[i][0] * c[i][0] + c[i][1] * c[i][1];
+    else
+        for (size_t i = 0; i < n; i++)
+            power[i] = c[i][0] * c[i][0] + c[i][1] * c[i][1];
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The loops over samples of the cpu engine; each sums in an order of its own, whatever the vector width. */
+#ifndef PNR_ENGINE_CPU_OPS_H
+#define PNR_ENGINE_CPU_OPS_H
+
+#include "format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What conversion counts on the way. */
+typedef struct pnr_converted {
+    double energy; /* sum |x|^2, full scale = 1 */
+    uint64_t n_clipped;
+    uint64_t n_nonfinite;
+} pnr_converted;
+
+/* Converts n samples, `stride` bytes apart, to out[n][2] in full scale = 1; adds to *total. Non-finite samples become 0.
+ * conjugate: I - jQ. Equal to pnr_format_read, value for value, in single precision. */
+void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n, bool conjugate,
+                     float (*out)[2], pnr_converted *total);
+
+/* x[i] *= exp(-2 pi i (phase + i step) 2^-64). tables: pnr_cpu_rotation_tables. */
+enum { PNR_ROTATION_BITS = 10 };
+typedef struct pnr_rotation {
+    float coarse[1 << PNR_ROTATION_BITS][2];
+    float fine[1 << PNR_ROTATION_BITS][2];
+} pnr_rotation;
+void pnr_cpu_rotation_tables(pnr_rotation *rotation);
+void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step, size_t n,
+                    float (*x)[2]);
+
+void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2]);
+/* out[i] = x[i] h[i] */
+void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2]);
+/* power[i] = |c[i]|^2, or += */
+void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Threshold, local maxima in lag order, and the second look with a floor that is free of echoes. */
+#include "search.h"
+
+#include <string.h>
+
+enum { BLOCK = 256, LANES = 16, REACH = PNR_NEIGHBOURS / 2 };
+
+/* The kept candidates of one search, in lag order, and what was counted on the way. */
+typedef struct found {
+    pnr_candidate *kept;
+    size_t n_kept;
+    uint32_t n_above;
+    uint32_t n_maxima;
+} found;
+
+size_t pnr_search_lag(const pnr_plan *plan, uint32_t cell, int j)
+{
+    const size_t n = plan->n_samples;
+    const size_t back = (size_t)REACH % n; /* start REACH lags below, without going negative */
+    const size_t centre = cell / plan->oversample;
+
+    return (centre + n - back + (size_t)(j + REACH)) % n;
+}
+
+/* Sums in a fixed order, so that the result never depends on the machine's vector width. */
+static double sum_of(const float *x, size_t n)
+{
+    double total = 0;
+
+    for (size_t first = 0; first < n; first += BLOCK) {
+        const size_t count = n - first < BLOCK ? n - first : BLOCK;
+        float lane[LANES] = {0};
+        size_t i = 0;
+
+        for (; i + LANES <= count; i += LANES)
+            for (size_t l = 0; l < LANES; l++)
+                lane[l] += x[first + i + l];
+        for (; i < count; i++)
+            lane[i % LANES] += x[first + i];
+        for (size_t l = 0; l < LANES; l++)
+            total += (double)lane[l];
+    }
+    return total;
+}
+
+static float greatest_of(const float *x, size_t n)
+{
+    float lane[LANES] = {0};
+    float greatest = 0;
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+        for (size_t l = 0; l < LANES; l++)
+            lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
+    for (; i < n; i++)
+        greatest = x[i] > greatest ? x[i] : greatest;
+    for (size_t l = 0; l < LANES; l++)
+        greatest = lane[l] > greatest ? lane[l] : greatest;
+    return greatest;
+}
+
+static float power_at(const pnr_power *power, size_t cell)
+{
+    return power->lag[cell % power->oversample][cell / power->oversample];
+}
+
+/* Keeps the strongest in lag order: candidates arrive by rising cell, so of equals the first stays. */
+static void keep(found *f, size_t max_candidates, uint32_t cell, float value)
+{
+    if (f->n_kept == max_candidates) {
+        size_t weakest = 0;
+
+        for (size_t i = 1; i < f->n_kept; i++)
+            if (f->kept[i].power <= f->kept[weakest].power)
+                weakest = i;
+        if (value <= f->kept[weakest].power)
+            return;
+        memmove(&f->kept[weakest], &f->kept[weakest + 1],
+                (f->n_kept - weakest - 1) * sizeof *f->kept);
+        f->n_kept--;
+    }
+    f->kept[f->n_kept].cell = cell;
+    f->kept[f->n_kept].power = value;
+    f->kept[f->n_kept].code = 0;
+    f->kept[f->n_kept].channel = 0;
+    f->kept[f->n_kept].doppler = 0;
+    f->n_kept++;
+}
+
+static void look_at(const pnr_plan *plan, const pnr_power *power, float threshold, size_t cell,
+                    found *f)
+{
+    const size_t n_cells = power->n_samples * power->oversample;
+    const float here = power_at(power, cell);
+
+    if (!(here > threshold))
+        return;
+    f->n_above++;
+    if (here > power_at(power, cell == 0 ? n_cells - 1 : cell - 1) &&
+        here >= power_at(power, cell + 1 == n_cells ? 0 : cell + 1)) {
+        f->n_maxima++;
+        keep(f, plan->max_candidates, (uint32_t)cell, here);
+    }
+}
+
+/* Integer lags [first, end) and, with oversample 2, the half lags above each of them. Whole blocks
+ * below the threshold, nearly all of them, cost one maximum. */
+static void look_through(const pnr_plan *plan, const pnr_power *power, float threshold,
+                         size_t first, size_t end, found *f)
+{
+    for (size_t lag = first; lag < end; lag += BLOCK) {
+        const size_t count = end - lag < BLOCK ? end - lag : BLOCK;
+        int above = 0;
+
+        for (size_t h = 0; h < power->oversample; h++)
+            above |= greatest_of(power->lag[h] + lag, count) > threshold;
+        if (!above)
+            continue;
+        for (size_t cell = lag * power->oversample; cell < (lag + count) * power->oversample;
+             cell++)
+            look_at(plan, power, threshold, cell, f);
+    }
+}
+
+static int is_near(const pnr_plan *plan, uint32_t cell, size_t lag)
+{
+    const size_t centre = cell / plan->oversample;
+    const size_t apart = lag > centre ? lag - centre : centre - lag;
+
+    return apart <= REACH || plan->n_samples - apart <= REACH;
+}
+
+/* The mean power of the integer lags that no kept candidate reaches, or a negative number when fewer
+ * than half the lags are left. */
+static double rest_of(const pnr_plan *plan, const pnr_power *power, double noise_sum,
+                      const found *f)
+{
+    double taken = 0;
+    size_t n_taken = 0;
+
+    if (plan->n_samples <= PNR_NEIGHBOURS)
+        return -1;
+    for (size_t i = 0; i < f->n_kept; i++)
+        for (int j = -REACH; j <= REACH; j++) {
+            const size_t lag = pnr_search_lag(plan, f->kept[i].cell, j);
+            int counted = 0;
+
+            for (size_t e = 0; e < i && !counted; e++)
+                counted = is_near(plan, f->kept[e].cell, lag);
+            if (!counted) {
+                taken += (double)power->lag[0][lag];
+                n_taken++;
+            }
+        }
+    if (plan->n_samples - n_taken < (plan->n_samples + 1) / 2)
+        return -1;
+    return (noise_sum - taken) / (double)(plan->n_samples - n_taken);
+}
+
+void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_power *power,
+                      pnr_dwell *dwell, pnr_candidate *out)
+{
+    const size_t n = plan->n_samples;
+    const size_t gate_end = plan->gate_first + plan->gate_count;
+    found f = {.kept = out};
+
+    dwell->noise_sum = 0;
+    dwell->floor = 0;
+    if (dwell->n_periods > 0) {
+        const double ratio = plan->threshold[dwell->n_periods - 1];
+
+        dwell->noise_sum = sum_of(power->lag[0], n);
+        dwell->floor = dwell->energy * energy_of_code / (double)n;
+        for (int search = 0; search < PNR_MAX_SEARCHES; search++) {
+            const float threshold = (float)(ratio * dwell->floor);
+
+            f = (found){.kept = out};
+            if (gate_end > n) /* the gate wraps: its upper part holds the lowest lags */
+                look_through(plan, power, threshold, 0, gate_end - n, &f);
+            look_through(plan, power, threshold, plan->gate_first, gate_end < n ? gate_end : n, &f);
+
+            const double rest = rest_of(plan, power, dwell->noise_sum, &f);
+
+            if (search + 1 == PNR_MAX_SEARCHES || rest < 0 || !(rest < 0.95 * dwell->floor))
+                break;
+            dwell->floor = rest;
+        }
+    }
+    dwell->n_above = f.n_above;
+    dwell->n_maxima = f.n_maxima;
+    dwell->n_candidates = (uint32_t)f.n_kept;
+}
