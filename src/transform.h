@@ -13,7 +13,12 @@ int pnr_transform_forward(double (*data)[2], size_t n);
 /* x[k] = sum_m X[m] exp(+2 pi i m k / n): NOT divided by n. */
 int pnr_transform_inverse(double (*data)[2], size_t n);
 
-/* The smallest 2^a 3^b 5^c 7^d that is >= n: lengths that every FFT library does fast. */
+/* exp(2 pi i j / n) for 0 <= j < n, n >= 1: reduced to the first octant in integers, so that quadrants are
+ * exact and |value| is 1 within an ulp. n < 2^60. */
+void pnr_transform_root(size_t j, size_t n, double value[2]);
+
+/* The smallest 2^a 3^b 5^c 7^d that is >= n: lengths that every FFT library does fast;
+ * 0 when none fits a size_t. */
 size_t pnr_transform_fast_length(size_t n);
 
 #endif
