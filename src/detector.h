@@ -28,8 +28,10 @@ typedef struct pnr_detection {
 
 typedef struct pnr_detector pnr_detector;
 
+/* Keeps pointers to config, radar and waveform; threshold: [dwell.periods] as the engine's plan has it, copied. */
 int pnr_detector_create(const pnr_config *config, const pnr_radar *radar,
-                        const pnr_waveform *waveform, pnr_detector **out, pnr_error *error);
+                        const pnr_waveform *waveform, const double *threshold, pnr_detector **out,
+                        pnr_error *error);
 void pnr_detector_destroy(pnr_detector *detector);
 /* n = dwell->n_candidates. Deterministic, no allocation. */
 void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,

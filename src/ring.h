@@ -47,8 +47,11 @@ int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
 void pnr_ring_release(pnr_ring *ring);
 int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns);
 
-/* After PNR_EEND or at any moment of the processing thread: the account of positions so far, consumed ones
- * and (after the end) the tail. Adds to account->... the ring's own part, see account.h. */
+/* Adds the ring's own part of the account to *account: alignment, refused dwells and, after the end, the tail; lost
+ * samples everywhere, also inside the views. The rest of each view is the borrower's to account for. Call once,
+ * in the processing thread, with a fresh or otherwise kept account: it adds totals so far. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
+/* Stream positions committed or skipped so far. */
+uint64_t pnr_ring_positions(const pnr_ring *ring);
 
 #endif
