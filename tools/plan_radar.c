@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* The radar's part of pnradar-plan: code, range, Doppler, accuracy, detection. Arithmetic only. */
+#include "plan_sheet.h"
+
+#include "threshold.h"
+#include "waveform.h"
+
+#include <math.h>
+
+/*
+ * The probability that K summed looks of an echo of constant amplitude pass the threshold. snr: S
+ * of one look; ratio: the threshold over the mean of noise. The sum of K powers over the mean of
+ * one is a Poisson(K S) mixture of gammas: Pd = sum_j exp(-K S) (K S)^j / j! Q(K + j, K ratio)
+ */
+static double detection_probability(double snr, double ratio, double looks)
+{
+    const double mean = looks * snr;
+    const double spread = 12.0 * sqrt(mean) + 30.0;
+    const double first = mean > spread ? floor(mean - spread) : 0.0;
+    double sum = 0;
+
+    for (double j = first; j <= mean + spread; j++) {
+        const double weight =
+            mean > 0 ? exp(j * log(mean) - mean - lgamma(j + 1.0)) : (j == 0 ? 1.0 : 0.0);
+
+        sum += weight * pnr_gamma_q(looks + j, looks * ratio);
+    }
+    return sum;
+}
+
+/* S of one look in dB at which an echo is found with probability pd: by bisection. */
+static double detection_snr_db(double pd, double ratio, double looks)
+{
+    double low_db = -40.0, high_db = 60.0;
+
+    for (int i = 0; i < 60; i++) {
+        const double db = 0.5 * (low_db + high_db);
+
+        if (detection_probability(pow(10.0, db / 10.0), ratio, looks) < pd)
+            low_db = db;
+        else
+            high_db = db;
+    }
+    return high_db;
+}
+
+static void code_section(plan_sheet *sheet, const pnr_setup *setup)
+{
+    const pnr_radar *radar = &setup->radar;
+    const size_t n_periods = setup->plan.n_periods;
+    const double n = (double)radar->n_samples;
+
+    plan_sheet_section(sheet, "code", "code");
+    plan_sheet_text(sheet, "name", "code", setup->code->name);
+    plan_sheet_count(sheet, "n_chips", "chips a period", radar->n_chips);
+    plan_sheet_count(sheet, "n_samples", "samples a period N", radar->n_samples);
+    plan_sheet_number(sheet, "rate_hz", "sample rate", pnr_rational_double(radar->rate_hz), "Hz");
+    plan_sheet_number(sheet, "chip_rate_hz", "chip rate", pnr_rational_double(radar->chip_rate_hz),
+                      "Hz");
+    plan_sheet_number(sheet, "period_s", "repetition period Tr", radar->period_s, "s");
+    plan_sheet_count(sheet, "dwell_periods", "periods a dwell K", n_periods);
+    plan_sheet_number(sheet, "dwell_s", "dwell K Tr", radar->period_s * (double)n_periods, "s");
+    plan_sheet_number(sheet, "period_gain_db", "processing gain of a period", 10.0 * log10(n),
+                      "dB");
+    plan_sheet_number(sheet, "gain_db", "coherent gain of a dwell", radar->gain_db, "dB");
+}
+
+static void range_section(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
+{
+    const pnr_radar *radar = &setup->radar;
+    const double rate_hz = pnr_rational_double(radar->rate_hz);
+    const double metres_per_sample = radar->metres_per_second / rate_hz;
+    const double bandwidth = pnr_waveform_bandwidth(setup->waveform);
+
+    plan_sheet_section(sheet, "range", "range");
+    plan_sheet_text(sheet, "path", "path",
+                    config->radar.path == PNR_PATH_TWO_WAY ? "two-way" : "one-way");
+    plan_sheet_number(sheet, "resolution_m", "resolution", radar->resolution_m, "m");
+    plan_sheet_number(sheet, "unambiguous_m", "unambiguous", radar->unambiguous_m, "m");
+    plan_sheet_number(sheet, "spacing_m", "spacing of samples", metres_per_sample, "m");
+    plan_sheet_number(sheet, "min_m", "searched from",
+                      radar->min_delay_s * radar->metres_per_second, "m");
+    plan_sheet_number(sheet, "max_m", "searched to", radar->max_delay_s * radar->metres_per_second,
+                      "m");
+    /* sigma of delay = 1 / sqrt(2 S B) samples */
+    plan_sheet_number(sheet, "sigma_15db_m", "sigma at 15 dB SNR after correlation",
+                      metres_per_sample / sqrt(2.0 * pow(10.0, 1.5) * bandwidth), "m");
+    plan_sheet_number(sheet, "sigma_30db_m", "sigma at 30 dB SNR after correlation",
+                      metres_per_sample / sqrt(2.0 * pow(10.0, 3.0) * bandwidth), "m");
+}
+
+static void doppler_section(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
+{
+    const pnr_radar *radar = &setup->radar;
+    /* Two-way, the path changes by twice the range. */
+    const double metres_per_cycle =
+        radar->wavelength_m / (config->radar.path == PNR_PATH_TWO_WAY ? 2.0 : 1.0);
+
+    plan_sheet_section(sheet, "doppler", "Doppler from period to period");
+    plan_sheet_number(sheet, "span_hz", "span, each side", radar->doppler_span_hz, "Hz");
+    plan_sheet_number(sheet, "resolution_hz", "resolution", radar->doppler_step_hz, "Hz");
+    if (radar->wavelength_m > 0) {
+        plan_sheet_number(sheet, "wavelength_m", "wavelength", radar->wavelength_m, "m");
+        plan_sheet_number(sheet, "span_mps", "radial velocity, each side",
+                          radar->doppler_span_hz * metres_per_cycle, "m/s");
+        plan_sheet_number(sheet, "resolution_mps", "resolution of velocity",
+                          radar->doppler_step_hz * metres_per_cycle, "m/s");
+    }
+}
+
+static void detection_section(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
+{
+    const pnr_plan *plan = &setup->plan;
+    const double looks = plan->dwell == PNR_DWELL_INCOHERENT ? (double)plan->n_periods : 1.0;
+    const double ratio = setup->threshold[plan->n_periods - 1];
+    const double half_db = detection_snr_db(0.5, ratio, looks);
+    const double most_db = detection_snr_db(0.9, ratio, looks);
+
+    plan_sheet_section(sheet, "detection", "detection");
+    plan_sheet_count(sheet, "n_cells", "cells searched", plan->gate_count * plan->oversample);
+    plan_sheet_number(sheet, "pfa_search", "false alarms a search", config->detector.pfa, "");
+    plan_sheet_number(sheet, "pfa_cell", "false alarms a cell", setup->pfa_cell, "");
+    plan_sheet_number(sheet, "threshold_db", "threshold over the noise floor", 10.0 * log10(ratio),
+                      "dB");
+    plan_sheet_count(sheet, "looks", "looks added incoherently", (uint64_t)looks);
+    plan_sheet_number(sheet, "snr_50_db", "SNR of a look to find half", half_db, "dB");
+    plan_sheet_number(sheet, "snr_90_db", "SNR of a look to find 9 of 10", most_db, "dB");
+    plan_sheet_number(sheet, "input_snr_90_db", "the same before correlation",
+                      most_db - setup->radar.gain_db, "dB");
+}
+
+void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
+{
+    code_section(sheet, setup);
+    range_section(sheet, config, setup);
+    doppler_section(sheet, config, setup);
+    detection_section(sheet, config, setup);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* pnradar-plan: the radar budget of a configuration, and what of it this machine sustains. */
+#include "cli.h"
+#include "config.h"
+#include "format.h"
+#include "log.h"
+#include "plan_sheet.h"
+#include "setup.h"
+
+#include <stddef.h>
+
+static const char summary[] =
+    "Prints what follows from a configuration before the first sample: period, processing gain, "
+    "range and Doppler, accuracy, detection, load, memory, and which engine would run and why. "
+    "With "
+    "--budget it measures the longest code that this machine correlates within that time a period.";
+static const char examples[] = "pnradar-plan -c config/demo.conf\n"
+                               "pnradar-plan -c config/demo.conf --budget 62ms\n"
+                               "pnradar-plan -s code.degree=13 -s source.rate_hz=1e6 --json";
+
+/* How samples will lie in memory, as far as the configuration tells. */
+static pnr_format format_of(const pnr_config *config)
+{
+    pnr_format format = config->source.format;
+
+    if (format == PNR_FORMAT_NONE)
+        format = pnr_format_of_path(config->source.input);
+    if (format == PNR_FORMAT_NONE) {
+        format = PNR_FORMAT_CI16;
+        pnr_log(PNR_LOG_INFO,
+                "source.format is not known before the input is open: ci16 is assumed");
+    }
+    return format;
+}
+
+static int report(plan_sheet *sheet, const pnr_config *config, const char *budget, pnr_error *error)
+{
+    const pnr_engine_ops *ops = NULL;
+    pnr_engine_choice choice = {0};
+    pnr_setup *setup = NULL;
+    double budget_s = 0;
+    int rc = budget != NULL ? plan_budget_parse(budget, &budget_s, error) : PNR_OK;
+
+    if (rc == PNR_OK)
+        rc = pnr_setup_create(config, format_of(config),
+                              config->source.channels > 0 ? config->source.channels : 1, &setup,
+                              error);
+    if (rc != PNR_OK)
+        return rc;
+    plan_radar(sheet, config, setup);
+    rc = plan_engine(sheet, config, setup, &ops, &choice, error);
+    plan_load(sheet, config, setup, ops != NULL ? &choice : NULL);
+    if (rc == PNR_OK && budget != NULL)
+        rc = plan_budget(sheet, config, setup, ops, budget_s, error);
+    pnr_setup_destroy(setup);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    const char *budget = NULL, *json = NULL;
+    const pnr_cli_option options[] = {
+        {"budget", "TIME", "Measure the longest code within TIME a period (62ms; ns, us, ms, s).",
+         &budget},
+        {"json", NULL, "Print one JSON object instead of lines.", &json},
+        {0},
+    };
+    pnr_cli cli = {
+        .program = "pnradar-plan",
+        .usage = "[OPTION]...",
+        .summary = summary,
+        .examples = examples,
+        .options = options,
+    };
+    plan_sheet *sheet = NULL;
+    pnr_config config;
+    pnr_error error = {0}, print_error = {0};
+    int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
+
+    if (rc == PNR_OK)
+        rc = plan_sheet_create(json != NULL, &sheet, &error);
+    if (rc == PNR_OK) {
+        rc = report(sheet, &config, budget, &error);
+        /* What was found is printed even when no engine runs. */
+        if (json_object_size(sheet->root) > 0 && plan_sheet_finish(sheet, &print_error) != PNR_OK &&
+            rc == PNR_OK) {
+            rc = print_error.code;
+            error = print_error;
+        }
+    }
+    plan_sheet_destroy(sheet);
+    pnr_config_clear(&config);
+    if (rc == PNR_EEND)
+        return 0;
+    return rc == PNR_OK ? 0 : pnr_cli_fail(&error);
+}
