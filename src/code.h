@@ -21,6 +21,20 @@ typedef struct pnr_code {
 } pnr_code;
 
 /*
+ * What each type is, chip k of L (more beside each builder, code_*.c):
+ * m-sequence   see above, from `degree` ones; taps empty: the table's. L = 2^degree - 1
+ * gold         index 0: the m-sequence u; 1: v[k] = u[q k], q = 3 (odd degree) or 5 (even, no multiple
+ *              of 4); 2 + s: u[k] xor v[k + s], to 2^degree
+ * kasami       even degree; index 0: u; 1 + s: u[k] xor w[k + s], w = u[(2^(degree/2) + 1) k + j]
+ * gps-l1ca     IS-GPS-200, prn 1..37
+ * barker       length 2, 3, 4 (++-+), 5, 7, 11, 13
+ * legendre     length an odd prime; +1 where k is a square modulo L or 0
+ * zadoff-chu   exp(-i pi root k (k + 1) / L) for odd, exp(-i pi root k^2 / L) for even length
+ * frank        exp(2 pi i (k div M) (k mod M) / M), length = M^2
+ * p4           exp(i pi (k^2 / L - k))
+ * random       exp(2 pi i u[k]), u = numpy.random.RandomState(seed).random_sample(length)
+ * file         one chip a sample of code.path, scaled to mean power 1
+ *
  * From the keys code.*; see config.h for each type's parameters. PNR_OK; PNR_ECONFIG with the value
  * and what would be right (degree out of range, non-primitive taps, length not prime for legendre, root
  * not coprime, ...); PNR_ENOINPUT/PNR_EDATA for a code file. Owner: the caller, pnr_code_destroy.
