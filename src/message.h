@@ -51,20 +51,50 @@ enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text: max_echoes 
  * numbers with 12 significant digits. Return the length, or 0 when capacity is too small. Never allocate. */
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
 
-/* packed results: header JSON (dtype, count, first seq, run, stream, ...) and an array of these records, one per echo slot. */
+/* The header of a profile; the binary part that follows it is little-endian float32, n_cells powers or (I, Q)
+ * pairs, cell g at lag g / oversample. seq is that of the topic profile/<stream>. */
+size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq, bool is_complex,
+                                 size_t n_cells, size_t oversample, char *text, size_t capacity);
+
+/*
+ * Packed results: header JSON (dtype, counts, first seq, run, stream, ...) and one array of these records, one per
+ * echo. X(C type, numpy type, name), the widest first, so that the struct has no padding; FIRST is X for the first.
+ *   time_ns   INT64_MIN: unknown
+ *   flags     PNR_FLAG_... bits
+ *   n_echoes  of the dwell; its records follow each other, echo = 0 .. n_echoes - 1; 0: one record, echo values NaN
+ */
+#define PNR_RECORD_FIELDS(FIRST, X)                                                                 \
+    FIRST(uint64_t, "<u8", seq)                                                                    \
+    X(uint64_t, "<u8", sample)                                                                     \
+    X(int64_t, "<i8", time_ns)                                                                     \
+    X(uint64_t, "<u8", lost)                                                                       \
+    X(uint64_t, "<u8", lost_before)                                                                \
+    X(double, "<f8", delay_s)                                                                      \
+    X(double, "<f8", delay_samples)                                                                \
+    X(double, "<f8", range_m)                                                                      \
+    X(float, "<f4", delay_sigma_s)                                                                 \
+    X(float, "<f4", range_sigma_m)                                                                 \
+    X(float, "<f4", snr_db)                                                                        \
+    X(float, "<f4", amplitude)                                                                     \
+    X(float, "<f4", phase_rad)                                                                     \
+    X(float, "<f4", doppler_hz)                                                                    \
+    X(float, "<f4", doppler_sigma_hz)                                                              \
+    X(float, "<f4", velocity_mps)                                                                  \
+    X(float, "<f4", noise_db)                                                                      \
+    X(float, "<f4", latency_us)                                                                    \
+    X(uint32_t, "<u4", periods)                                                                    \
+    X(uint32_t, "<u4", cells_above)                                                                \
+    X(uint32_t, "<u4", flags)                                                                      \
+    X(uint32_t, "<u4", code)                                                                       \
+    X(uint32_t, "<u4", channel)                                                                    \
+    X(uint16_t, "<u2", n_echoes)                                                                   \
+    X(uint16_t, "<u2", echo)
 typedef struct pnr_record {
-    uint64_t seq, sample;
-    int64_t time_ns;    /* INT64_MIN: unknown */
-    uint32_t lost, lost_before;
-    uint16_t flags, periods;
-    uint16_t n_echoes;  /* of the dwell; records of one dwell follow each other; 0: one record, NaN values */
-    uint16_t echo;      /* 0 .. n_echoes-1 */
-    uint32_t cells_above;
-    uint16_t code, channel;
-    double delay_s, delay_sigma_s;
-    float snr_db, amplitude, phase_rad, noise_db, latency_us, pfa_cell;
+#define PNR_RECORD_MEMBER(type, numpy, name) type name;
+    PNR_RECORD_FIELDS(PNR_RECORD_MEMBER, PNR_RECORD_MEMBER)
+#undef PNR_RECORD_MEMBER
 } pnr_record;
-/* The numpy dtype of pnr_record as JSON: [["seq","<u8"],...]: made from one list with the struct. */
+/* The numpy dtype of pnr_record as JSON: [["seq","<u8"],...]: made from the same list. */
 extern const char pnr_record_dtype[];
 void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *out);
 size_t pnr_message_write_pack(const pnr_report *first, size_t n_results, size_t n_records,
@@ -86,17 +116,25 @@ typedef struct pnr_status {
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 
-/* --- the reader (listener, tests): strict, never trusts --- */
+/* --- the reader (listener, tests): strict, never trusts ---
+ * Keys that this version does not know are passed over; a known one with the wrong type, out of range or missing is
+ * refused. PNR_OK, or PNR_EDATA with what is wrong. Allocates inside. */
 typedef struct pnr_end_summary {
     char run[17];
-    char reason[160];
+    char stream[PNR_TEXT_LEN];
+    char reason[160]; /* "" in a status; a longer one is cut */
     pnr_account account;
-    int exit_status;
+    int exit_status; /* 0 in a status */
 } pnr_end_summary;
-/* PNR_OK, or PNR_EDATA with what is wrong. Allocates inside. detection.n_echoes <= PNR_MAX_CANDIDATES. */
+/* detection.n_echoes <= PNR_MAX_CANDIDATES; what is not on the wire (lag) is NAN. */
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);
+int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
+                            pnr_error *error);
 int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error);
-/* n_results dwells come out one by one: *offset (bytes) starts at 0 and advances; PNR_EEND after the last. */
+/* True when the text of a range message is the header of packed results. */
+bool pnr_message_is_pack(const char *text, size_t length);
+/* n_results dwells come out one by one: *offset (bytes) starts at 0 and advances; PNR_EEND after the last. The whole
+ * array is checked at offset 0. */
 int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
                           size_t *offset, pnr_report *out, pnr_error *error);
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* A text that grows in fixed memory: JSON strings and numbers, without allocation or locale. */
+#ifndef PNR_TEXT_H
+#define PNR_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PNR_NUMBER_LEN = 32 }; /* bytes of the longest number with its NUL */
+
+/* Owner of the memory: the caller. Once full, it stays full and takes nothing more. */
+typedef struct pnr_text {
+    char *at;        /* where the next byte goes */
+    const char *end; /* one byte is kept back for the NUL of pnr_text_end */
+    char *start;
+    bool full;
+} pnr_text;
+
+void pnr_text_begin(pnr_text *text, char *memory, size_t capacity);
+/* Adds the NUL; returns the length without it, or 0 when something did not fit. */
+size_t pnr_text_end(pnr_text *text);
+
+void pnr_text_add(pnr_text *text, const char *bytes); /* as they are */
+void pnr_text_u64(pnr_text *text, uint64_t value);
+void pnr_text_i64(pnr_text *text, int64_t value);
+/* 12 significant digits, as %.12g in the "C" locale (error below 0.51 of the last digit); a NaN or an
+ * infinity gives `missing` ("null" in JSON, "" in CSV). */
+void pnr_text_double(pnr_text *text, double value, const char *missing);
+/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+void pnr_text_string(pnr_text *text, const char *string);
+
+#endif
