@@ -38,7 +38,7 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
     const size_t n_periods = setup->plan.n_periods;
     size_t below = 1;
-    double pfa_cell;
+    double pfa_cell = 0;
 
     for (size_t used = 1; used <= n_periods; used++) {
         const bool is_power = (used & (used - 1)) == 0;
