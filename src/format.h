@@ -25,7 +25,7 @@ typedef enum {
 
 typedef struct pnr_format_info {
     const char *name;    /* "ci16" */
-    const char *aliases; /* space-separated, e.g. "cs16 sc16 iq16 complex16s"; file extensions are
+    const char *aliases; /* space-separated, e.g. "cs16 sc16 ci16_le"; file extensions are
                             these names and aliases with a dot */
     unsigned bytes;      /* of one sample (I and Q together when complex) */
     bool is_complex;
