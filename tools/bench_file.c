@@ -96,6 +96,8 @@ static int run_file(const pnr_config *config, const char *path, double *samples_
     file.source.lost = NULL;
     file.source.n_lost = 0;
     file.publisher.wait_s = 0;
+    snprintf(file.publisher.endpoint, sizeof file.publisher.endpoint, "ipc://@pnradar-bench-%ld",
+             (long)getpid());
     rc = pnr_pipeline_run(&file, &options, &account, error);
     if (rc != PNR_OK)
         return rc;

@@ -108,8 +108,6 @@ static int prepare(const bench *b, size_t n_samples, subject *s, pnr_error *erro
 
     pnr_measure_configure(b->config, n_samples, &s->config);
     s->config.source.format = PNR_FORMAT_CI16;
-    snprintf(s->config.publisher.endpoint, sizeof s->config.publisher.endpoint,
-             "tcp://127.0.0.1:*");
     rc = bench_prepare(&(bench){.config = &s->config}, n_samples, 0, &s->setup, &s->ops, &choice,
                        error);
     if (rc != PNR_OK)
@@ -145,7 +143,7 @@ static int measure_size(const bench *b, size_t n_samples, bench_table *table, bo
                        : pnr_error_set(error, PNR_ENOMEMORY, "no memory for a stream");
 
     if (rc == PNR_OK)
-        rc = stream_run(&s->config, s->setup, s->ops, b->seconds, 0, &fast, error);
+        rc = stream_run(&s->config, s->setup, b->seconds, 0, &fast, error);
     if (rc == PNR_OK) {
         const double bytes_per_s = (double)fast.account.used * s->sample_bytes / fast.seconds;
         const double file_bytes = fmin(bytes_per_s * file_seconds, most_file_bytes);
@@ -160,8 +158,8 @@ static int measure_size(const bench *b, size_t n_samples, bench_table *table, bo
         }
         if (rc == PNR_OK && b->pace > 0 && !pnr_stop) {
             ceiling = s->link_bytes_per_s > 0 ? s->link_bytes_per_s : bytes_per_s;
-            rc = stream_run(&s->config, s->setup, s->ops, b->seconds,
-                            b->pace * ceiling / s->sample_bytes, &live, error);
+            rc = stream_run(&s->config, s->setup, b->seconds, b->pace * ceiling / s->sample_bytes,
+                            &live, error);
             if (rc == PNR_OK) {
                 add_row(table, s, "live", &live, ceiling, NAN);
                 warn_open(s, &live);

@@ -24,12 +24,12 @@ typedef struct stream_result {
 } stream_result;
 
 /*
- * Fills a ring of ops->alloc memory once, commits it again and again for `seconds`, as fast as it
- * takes it (rate_hz 0) or live at rate_hz samples a second, where a full ring drops; processes,
- * publishes, and receives in a thread of this process.
+ * The pipeline, fed from its ring's own memory: filled once, then committed again and again for
+ * `seconds`, as fast as it is taken (rate_hz 0) or live at rate_hz samples a second, where a full
+ * ring drops. A thread of this process subscribes.
  */
-int stream_run(const pnr_config *config, const pnr_setup *setup, const pnr_engine_ops *ops,
-               double seconds, double rate_hz, stream_result *out, pnr_error *error);
+int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds, double rate_hz,
+               stream_result *out, pnr_error *error);
 
 /* --- the subscriber thread --- */
 typedef struct stream_subscriber stream_subscriber;

@@ -25,20 +25,6 @@ struct stream_subscriber {
 
 enum { MAX_PARTS = 4, POLL_MS = 50, HIGH_WATER = 1000000 };
 
-/* An unsigned number of a member, written as a number or as a string of digits. */
-static bool get_number(const json_t *object, const char *key, uint64_t *out)
-{
-    const json_t *value = json_object_get(object, key);
-
-    if (json_is_integer(value))
-        *out = (uint64_t)json_integer_value(value);
-    else if (json_is_string(value))
-        *out = strtoull(json_string_value(value), NULL, 10);
-    else
-        return false;
-    return true;
-}
-
 /* Results first_seq .. first_seq + n - 1 came. */
 static void count(stream_subscriber *s, uint64_t first_seq, uint64_t n)
 {
@@ -65,10 +51,10 @@ static void take_single(stream_subscriber *s, const char *text, size_t length)
 static void take_pack(stream_subscriber *s, const char *text, size_t length)
 {
     json_t *header = json_loadb(text, length, 0, NULL);
-    uint64_t seq, n;
+    json_int_t seq, n;
 
-    if (get_number(header, "seq", &seq) && get_number(header, "results", &n))
-        count(s, seq, n);
+    if (json_unpack(header, "{s:I, s:I}", "seq", &seq, "n_results", &n) == 0 && seq >= 0 && n > 0)
+        count(s, (uint64_t)seq, (uint64_t)n);
     json_decref(header);
 }
 

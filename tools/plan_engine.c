@@ -71,6 +71,20 @@ int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
     return PNR_OK;
 }
 
+size_t plan_ring_bytes(const pnr_config *config, const pnr_setup *setup)
+{
+    const pnr_plan *plan = &setup->plan;
+    const size_t sample_bytes = pnr_format_get(plan->format)->bytes * plan->n_channels;
+
+    if (config->ring.bytes > 0)
+        return config->ring.bytes / sample_bytes * sample_bytes;
+    if (config->ring.seconds > 0)
+        return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz)) *
+               sample_bytes;
+    /* A submit for each that is in flight, and one that the source writes. */
+    return (plan->depth + 1) * plan->batch * plan->n_periods * plan->n_samples * sample_bytes;
+}
+
 void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                const pnr_engine_choice *choice)
 {

@@ -1,0 +1,141 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pnradar-bench from the command line, at tiny sizes: what it prints is complete and adds up; no time is judged.
+# usage: cli_bench.sh BIN_FOLDER; prints TAP.
+set -u
+bench=$1/pnradar-bench
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+export PNR_LOG=quiet TMPDIR="$work"
+n=0
+
+# report STATUS NAME
+report() {
+    n=$((n + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+
+# skip NAME REASON
+skip() {
+    n=$((n + 1))
+    echo "ok $n - $1 # SKIP $2"
+}
+
+# status EXPECTED COMMAND...: its exit status; stdout in $work/out, stderr in $work/err
+status() {
+    want=$1
+    shift
+    "$@" >"$work/out" 2>"$work/err" </dev/null
+    [ $? -eq "$want" ]
+}
+
+# column NAME FILE: this column of a CSV with comments, without its head
+column() {
+    awk -F, -v name="$1" '/^#/ { next }
+        !at { for (i = 1; i <= NF; i++) if ($i == name) at = i; if (!at) exit 1; next }
+        { print $at }' "$2"
+}
+
+# csv ROWS FILE: this many rows, each as long as the head
+csv() {
+    awk -F, -v want="$1" '/^#/ { next } !width { width = NF; next } NF != width { bad = 1 } { rows++ }
+        END { exit !(rows == want && !bad) }' "$2"
+}
+
+# all_positive COLUMN FILE
+all_positive() {
+    column "$1" "$2" | awk '!($1 > 0) { bad = 1 } END { exit !(NR > 0 && !bad) }'
+}
+
+reference="-s engine.name=reference -s engine.batch=2"
+
+bad=0
+status 64 "$bench" || bad=1
+status 64 "$bench" nothing || bad=1
+for sizes in 0 2^25 16777217 12, ,12 abc 2^ 2^4- 1e3 -5 2^3-8; do
+    status 64 "$bench" chain "-n" "$sizes" || bad=1
+done
+for runs in 9 0 -1 ten 10x; do
+    status 64 "$bench" chain -n 127 --runs "$runs" || bad=1
+done
+status 64 "$bench" serve || bad=1
+status 64 "$bench" stream -n 256 --seconds 0 || bad=1
+report $bad "wrong parts, sizes, runs and seconds are refused"
+
+# shellcheck disable=SC2086 # the lists of options are meant to be split
+status 0 "$bench" --csv chain -n 2^7-1,100,2^7 --runs 10 $reference
+report $? "chain runs"
+csv 6 "$work/out" && [ "$(column N "$work/out" | tr '\n' ' ')" = "127 127 100 100 128 128 " ] &&
+    [ "$(column stat "$work/out" | sort | uniq -c | tr -s ' \n' ' ')" = " 3 median 3 p99 " ]
+report $? "chain: a median and a 99th percentile for every size"
+all_positive total_ms "$work/out" && all_positive plain_ms "$work/out"
+report $? "chain: every total is there"
+awk -F, '/^#/ || !head++ { next } $4 == "median" {
+             if (!($13 >= 0 && $13 <= 100.5)) bad = 1; medians++ }
+         END { exit !(medians == 3 && !bad) }' "$work/out"
+report $? "chain: the stages explain no more than the total"
+grep -q '^# machine: ..*, [0-9][0-9]* core' "$work/out" && grep -q '^# engine reference: ' "$work/out"
+report $? "the machine and its engines are named first"
+# shellcheck disable=SC2086
+status 0 "$bench" chain -n 127 --runs 10 $reference && grep -q '^  *N  *batch' "$work/out" &&
+    grep -q 'reference/' "$work/out"
+report $? "chain as a table"
+
+printf 'go\ngo\n' | "$bench" -n 127 --dump "$work/dump" serve -s engine.name=reference \
+    -s engine.batch=3 >"$work/out" 2>"$work/err"
+status=$?
+awk 'NR == 1 { ready = ($1 == "ready") } NR > 1 && !(NF == 4 && $1 > 0 && $2 == 42 && $3 == 42 && $4 == 42) {
+         bad = 1 } END { exit !(NR == 3 && ready && !bad) }' "$work/out" && [ $status -eq 0 ]
+report $? "serve: one time and three lags for each line read"
+[ "$(wc -c <"$work/dump")" -eq $((127 * 16 + 3 * 127 * 4)) ]
+report $? "serve: the code and the samples are dumped"
+
+# shellcheck disable=SC2086
+status 0 "$bench" --csv stream -n 256 --seconds 0.4 --pace 4 $reference
+report $? "stream runs"
+csv 2 "$work/out" && [ "$(column way "$work/out" | tr '\n' ' ')" = "fast live " ] &&
+    [ "$(column account "$work/out" | sort -u)" = closes ]
+report $? "stream: fast and live, the accounts close"
+[ "$(column ring_drops "$work/out" | head -n 1)" = 0 ] &&
+    [ "$(column missed "$work/out" | head -n 1)" = 0 ] && all_positive received "$work/out"
+report $? "stream: as fast as the ring takes it nothing is dropped or missed"
+[ "$(column ring_drops "$work/out" | tail -n 1)" -gt 0 ]
+report $? "stream: four times too fast, live, samples are dropped and counted"
+column file_Msps "$work/out" | head -n 1 | awk '!($1 > 0) { exit 1 }' &&
+    [ -z "$(find "$work" -name 'pnradar-bench-*')" ]
+report $? "stream: the file source is measured and its file removed"
+
+if grep -q '^# engine cpu: no: ' "$work/out"; then
+    skip "seed: four manners" "no cpu engine"
+    skip "crossover: batches 1 to 256" "no cpu engine"
+else
+    status 0 "$bench" --csv seed -n 2^10,1000 --runs 10 && all_positive anew_ms "$work/out" &&
+        all_positive reused_ms "$work/out" && all_positive pinned_ms "$work/out" &&
+        all_positive resident_ms "$work/out" && column engine "$work/out" | grep -q cpu &&
+        column memoir_ms "$work/out" | awk '$1 != "" { exit 1 }'
+    report $? "seed: four manners"
+    status 0 "$bench" --csv crossover -n 2^8 --runs 10 && csv 5 "$work/out" &&
+        [ "$(column batch "$work/out" | tr '\n' ' ')" = "1 4 16 64 256 " ] &&
+        all_positive cpu_ms "$work/out"
+    report $? "crossover: batches 1 to 256"
+fi
+
+mkdir "$work/empty"
+# shellcheck disable=SC2086
+PATH=$work/empty status 69 "$bench" chain -n 127 --plot "$work/a.png" $reference &&
+    grep -q gnuplot "$work/err"
+report $? "a missing gnuplot is named before anything is measured"
+if command -v gnuplot >/dev/null 2>&1; then
+    # shellcheck disable=SC2086
+    status 0 "$bench" chain -n 64,127 --runs 10 --plot "$work/it's.png" $reference &&
+        [ "$(head -c 4 "$work/it's.png" | tail -c 3)" = PNG ]
+    report $? "a picture is drawn"
+    # shellcheck disable=SC2086
+    status 74 "$bench" chain -n 64 --runs 10 --plot "$work/no/a.png" $reference
+    report $? "a picture that cannot be written is an error"
+else
+    skip "a picture is drawn" "no gnuplot"
+    skip "a picture that cannot be written is an error" "no gnuplot"
+fi
+
+echo "1..$n"

@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pnradar-plan from the command line: its numbers against the formulas, its refusals, its measurement.
+# usage: cli_plan.sh BIN_FOLDER; prints TAP.
+set -u
+plan=$1/pnradar-plan
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+export PNR_LOG=quiet
+n=0
+
+# report STATUS NAME
+report() {
+    n=$((n + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+
+# value KEY FILE: the first member of this name in printed JSON (one member a line)
+value() {
+    sed -n 's/^ *"'"$1"'": \(.*[^,]\),\{0,1\}$/\1/p' "$2" | head -n 1
+}
+
+# near KEY FILE EXPECTED TOLERANCE: within this much
+near() {
+    awk -v got="$(value "$1" "$2")" -v want="$3" -v by="$4" \
+        'BEGIN { exit !(got != "" && got - want <= by && want - got <= by) }'
+}
+
+# status EXPECTED COMMAND...: its exit status; stderr in $work/err
+status() {
+    want=$1
+    shift
+    "$@" >"$work/out" 2>"$work/err" </dev/null
+    [ $? -eq "$want" ]
+}
+
+base="-s code.type=m-sequence -s code.degree=10 -s source.rate_hz=1e6 -s source.format=ci16
+      -s radar.path=two-way -s radar.carrier_hz=30e6 -s detector.oversample=1
+      -s detector.pfa=1.023e-3 -s engine.name=reference"
+# shellcheck disable=SC2086 # the list of options is meant to be split
+set -- $base
+
+status 0 "$plan" "$@" --json
+report $? "a configuration is planned"
+cp "$work/out" "$work/json"
+
+near n_samples "$work/json" 1023 0 && near n_chips "$work/json" 1023 0
+report $? "N is the code's length at one sample a chip"
+near period_s "$work/json" 1.023e-3 1e-12 && near rate_hz "$work/json" 1e6 0
+report $? "Tr = N / rate"
+near gain_db "$work/json" 30.0988 1e-3
+report $? "processing gain is 10 log10 N"
+near resolution_m "$work/json" 149.896229 1e-6 && near spacing_m "$work/json" 149.896229 1e-6
+report $? "range resolution is v / (2 chip rate)"
+near unambiguous_m "$work/json" 153343.842267 1e-5
+report $? "unambiguous range is v Tr / 2"
+near span_hz "$work/json" 488.758553 1e-5 && near resolution_hz "$work/json" 977.517107 1e-5
+report $? "Doppler span is 1 / (2 Tr), its resolution 1 / (K Tr)"
+near wavelength_m "$work/json" 9.99308193 1e-7 && near span_mps "$work/json" 2442.1021 1e-3
+report $? "radial velocity is Doppler times half the wavelength"
+# A flat spectrum: sigma = 0.390 / sqrt(S) samples of 149.9 m.
+near sigma_15db_m "$work/json" 10.395 0.06 && near sigma_30db_m "$work/json" 1.8486 0.011
+report $? "sigma of range follows the bandwidth of a flat spectrum"
+near pfa_search "$work/json" 1.023e-3 1e-12 && near pfa_cell "$work/json" 1e-6 2e-8
+report $? "the cell's false-alarm probability is the search's, shared by the cells"
+# A constant echo, one look, Pfa 1e-6: 11.2 dB for half, 13.2 dB for nine of ten (J. Marcum, 1947).
+near snr_50_db "$work/json" 11.2 0.1 && near snr_90_db "$work/json" 13.2 0.1
+report $? "SNR for detection as in Marcum's tables"
+near link_bytes_per_s "$work/json" 4e6 0
+report $? "bytes a second on the link"
+grep -q '"runs": "reference/' "$work/json" && grep -q '"name": "cpu"' "$work/json" &&
+    grep -q '"name": "cuda"' "$work/json"
+report $? "every engine is asked and the named one runs"
+
+status 0 "$plan" "$@" -s dwell.periods=8 -s dwell.combine=coherent --json &&
+    near gain_db "$work/out" 39.1297 1e-3 && near resolution_hz "$work/out" 122.189638 1e-5 &&
+    near dwell_s "$work/out" 8.184e-3 1e-12
+report $? "eight coherent periods: 9.03 dB more, an eighth of the Doppler resolution"
+status 0 "$plan" "$@" -s dwell.periods=8 -s dwell.combine=incoherent --json &&
+    near gain_db "$work/out" 30.0988 1e-3 && near looks "$work/out" 8 0 &&
+    awk -v one="$(value snr_90_db "$work/json")" -v eight="$(value snr_90_db "$work/out")" \
+        'BEGIN { exit !(one - eight > 5 && one - eight < 9.03) }'
+report $? "eight looks need less SNR each, and more than an eighth"
+status 0 "$plan" "$@" -s ring.bytes=8388608 --json && near ring_bytes "$work/out" 8388608 0
+report $? "the ring's memory is the configured one"
+
+status 0 "$plan" "$@" && grep -q 'unambiguous  *153\.34 km' "$work/out" &&
+    grep -q 'samples a period N  *1023$' "$work/out"
+report $? "the same for people, with units"
+
+mkdir "$work/none"
+PNR_ENGINE_PATH=$work/none
+export PNR_ENGINE_PATH
+status 69 "$plan" "$@" -s engine.name=cuda --json && near n_samples "$work/out" 1023 0 &&
+    grep -q cuda "$work/err"
+report $? "an engine that is not there: status 69, its reason, and what does not need it"
+unset PNR_ENGINE_PATH
+
+bad=0
+for budget in 62 ms -1ms 0ms 1e3ms '62 ms' 62min infs 0x10ms 1.2.3ms 7200s; do
+    status 64 "$plan" "$@" --budget "$budget" || bad=1
+    grep -q unit "$work/err" || bad=1
+done
+report $bad "a budget without a good unit or number is refused"
+
+status 0 "$plan" "$@" --budget 1ns --json && [ "$(value longest_m_sequence "$work/out")" = null ] &&
+    [ "$(value longest_power_of_two "$work/out")" = null ] && grep -q '"fits": false' "$work/out"
+report $? "nothing fits into a nanosecond"
+status 0 "$plan" "$@" --budget 30ms --json && near memoir_matlab_log2 "$work/out" 18 0 &&
+    near memoir_gpu_log2 "$work/out" 19 0 && near runs "$work/out" 20 0 &&
+    awk '/"code": "/ { kind = $2 } /"n_samples"/ { size = $2 + 0 } /"median_s"/ { median = $2 + 0 }
+         /"p99_s"/ { p99 = $2 + 0; if (!(median > 0 && median <= p99)) bad = 1 }
+         /"fits"/ { rows++; fits = ($2 ~ /true/); if (fits != (p99 <= 0.03)) bad = 1
+                    if (fits) longest[kind] = size }
+         /"longest_m_sequence"/ { if ($2 + 0 != longest["\"m_sequence\","] + 0) bad = 1; seen++ }
+         /"longest_power_of_two"/ { if ($2 + 0 != longest["\"power_of_two\","] + 0) bad = 1; seen++ }
+         END { exit !(rows >= 2 && seen == 2 && !bad) }' "$work/out"
+report $? "the longest code is the longest whose 99th percentile fits"
+
+echo "1..$n"
