@@ -57,6 +57,7 @@ enum {
  * Search again: the echoes found are taken out of the floor:
  *     rest = (noise_sum - sum of P over integer lags within +-8 of a kept candidate) / (lags left),
  *     each lag taken out once; when fewer than N/2 lags are left there is no second search.
+ *     rest = max(rest, 1e-12 * sum|x|^2 * E_a * windows used): rounding is no echo.
  * If rest < 0.95 * floor, floor = rest and the search is repeated, PNR_MAX_SEARCHES searches in all. So a strong echo does not
  * hide a weak one, while the code's own sidelobes stay in the floor and are not taken for echoes.
  *

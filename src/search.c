@@ -2,6 +2,7 @@
 /* Threshold, local maxima in lag order, and the second look with a floor that is free of echoes. */
 #include "search.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { BLOCK = 256, LANES = 16, REACH = PNR_NEIGHBOURS / 2 };
@@ -131,8 +132,8 @@ static int is_near(const pnr_plan *plan, uint32_t cell, size_t lag)
     return apart <= REACH || plan->n_samples - apart <= REACH;
 }
 
-/* The mean power of the integer lags that no kept candidate reaches, or a negative number when fewer
- * than half the lags are left. */
+/* The mean power of the integer lags that no kept candidate reaches, or -INFINITY when fewer than half the
+ * lags are left. */
 static double rest_of(const pnr_plan *plan, const pnr_power *power, double noise_sum,
                       const found *f)
 {
@@ -140,7 +141,7 @@ static double rest_of(const pnr_plan *plan, const pnr_power *power, double noise
     size_t n_taken = 0;
 
     if (plan->n_samples <= PNR_NEIGHBOURS)
-        return -1;
+        return -INFINITY;
     for (size_t i = 0; i < f->n_kept; i++)
         for (int j = -REACH; j <= REACH; j++) {
             const size_t lag = pnr_search_lag(plan, f->kept[i].cell, j);
@@ -154,7 +155,7 @@ static double rest_of(const pnr_plan *plan, const pnr_power *power, double noise
             }
         }
     if (plan->n_samples - n_taken < (plan->n_samples + 1) / 2)
-        return -1;
+        return -INFINITY;
     return (noise_sum - taken) / (double)(plan->n_samples - n_taken);
 }
 
@@ -181,10 +182,12 @@ void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_pow
             look_through(plan, power, threshold, plan->gate_first, gate_end < n ? gate_end : n, &f);
 
             const double rest = rest_of(plan, power, dwell->noise_sum, &f);
+            const double rounding = 1e-12 * dwell->energy * energy_of_code * dwell->n_periods;
+            const double floor = rest > rounding ? rest : rounding;
 
-            if (search + 1 == PNR_MAX_SEARCHES || rest < 0 || !(rest < 0.95 * dwell->floor))
+            if (search + 1 == PNR_MAX_SEARCHES || isinf(rest) || !(floor < 0.95 * dwell->floor))
                 break;
-            dwell->floor = rest;
+            dwell->floor = floor;
         }
     }
     dwell->n_above = f.n_above;
