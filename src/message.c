@@ -23,8 +23,8 @@ typedef struct numpy_record {
 PNR_RECORD_FIELDS(SAME_OFFSET, SAME_OFFSET)
 _Static_assert(sizeof(pnr_record) == sizeof(numpy_record), "no padding at the end");
 
-static const char *const time_sources[] = {
-    [PNR_TIME_NONE] = "none", [PNR_TIME_FILE] = "file", [PNR_TIME_HOST] = "host"};
+#define TIME_WORD(name, word) [PNR_TIME_##name] = word,
+static const char *const time_sources[] = {PNR_TIME_SOURCES(TIME_WORD)};
 
 #define FLAG_WORD(name, word) [PNR_FLAG_BIT_##name] = word,
 static const char *const flag_words[] = {PNR_FLAGS(FLAG_WORD)};

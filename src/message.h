@@ -26,6 +26,9 @@ enum {
 #undef PNR_FLAG_VALUE
 };
 
+/* Where a time comes from, as words on the wire. */
+#define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host")
+
 /* One dwell as published: the range message. PARTIAL: fewer periods than configured were used. */
 typedef struct pnr_report {
     char run[17];                /* 16 hex digits */
@@ -35,7 +38,7 @@ typedef struct pnr_report {
     uint64_t sample;             /* first sample of the dwell */
     bool has_time;
     int64_t time_ns;             /* UTC of that sample */
-    pnr_time_source time_source; /* "none", "file", "host" */
+    pnr_time_source time_source;
     uint32_t periods;            /* windows used */
     uint64_t lost, lost_before;
     unsigned flags;
