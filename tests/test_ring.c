@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* The ring against a model: which dwells come, what they hold, what is lost, and an account that closes. */
+#include "ring.h"
+
+#include "clock.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static uint64_t state;
+
+static uint64_t below(uint64_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return n > 0 ? state % n : 0;
+}
+
+/* A sample's value tells its position. */
+static uint32_t value_at(uint64_t position)
+{
+    return (uint32_t)(position * 2654435761u) | 1;
+}
+
+/* What the stream is: for each position 0 (held), 1 (lost by the source), 2 (ring full). */
+typedef struct model {
+    uint8_t *kind;
+    uint64_t length;
+} model;
+
+typedef struct bench {
+    pnr_ring *ring;
+    uint32_t *memory;
+    pnr_ring_shape shape;
+    model m;
+    /* the reader's view of the account */
+    pnr_account account;
+    uint64_t next; /* position from which the next view is expected, refused dwells aside */
+    uint64_t n_views;
+} bench;
+
+static void open_bench(bench *b, size_t n, size_t periods, size_t max_dwells, size_t capacity,
+                       uint64_t first_window, size_t depth, uint64_t length)
+{
+    pnr_error error = {0};
+
+    memset(b, 0, sizeof *b);
+    b->memory = calloc(capacity, sizeof *b->memory);
+    b->m.kind = calloc(length + 1, 1);
+    b->m.length = length;
+    b->shape = (pnr_ring_shape){.memory = b->memory,
+                                .capacity = capacity,
+                                .sample_bytes = sizeof *b->memory,
+                                .n_samples = n,
+                                .n_periods = periods,
+                                .max_dwells = max_dwells,
+                                .first_window = first_window,
+                                .depth = depth};
+    if (pnr_ring_create(&b->shape, &b->ring, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    b->next = first_window;
+}
+
+static void close_bench(bench *b)
+{
+    pnr_ring_destroy(b->ring);
+    free(b->memory);
+    free(b->m.kind);
+}
+
+/* Writes positions [at, at + n) of the model's kind at `at`; returns how many went (0: full). */
+static uint64_t write_run(bench *b, uint64_t at, uint64_t n)
+{
+    uint64_t run = 1;
+    void *data;
+    size_t room;
+
+    while (run < n && at + run < b->m.length && b->m.kind[at + run] == b->m.kind[at])
+        run++;
+    if (b->m.kind[at] != 0) {
+        pnr_ring_skip(b->ring, run,
+                      b->m.kind[at] == 1 ? PNR_LOST_SOURCE : PNR_LOST_RING_FULL);
+        return run;
+    }
+    if (pnr_ring_reserve(b->ring, run, &data, &room) != PNR_OK)
+        return 0;
+    assert_in_range(room, 1, run);
+    for (size_t i = 0; i < room; i++)
+        ((uint32_t *)data)[i] = value_at(at + i);
+    pnr_ring_commit(b->ring, room);
+    return room;
+}
+
+static uint64_t lost_in(const bench *b, uint64_t first, uint64_t n)
+{
+    uint64_t lost = 0;
+
+    for (uint64_t i = first; i < first + n; i++)
+        lost += b->m.kind[i] != 0;
+    return lost;
+}
+
+static bool is_refused(const bench *b, uint64_t first)
+{
+    for (size_t p = 0; p < b->shape.n_periods; p++)
+        if (lost_in(b, first + p * b->shape.n_samples, b->shape.n_samples) <=
+            b->shape.n_samples / 2)
+            return false;
+    return true;
+}
+
+/* Every sample of a view is where it should be. */
+static void check_view(bench *b, const pnr_windows *v)
+{
+    const size_t n = b->shape.n_samples, dwell = n * b->shape.n_periods;
+    uint64_t lost_before = 0;
+
+    if (b->n_views++ == 0)
+        lost_before = lost_in(b, 0, b->shape.first_window);
+    while (is_refused(b, b->next)) {
+        b->next += dwell;
+        lost_before += dwell;
+    }
+    assert_int_equal(v->first_sample, b->next);
+    assert_int_equal(v->lost_before, lost_before);
+    assert_in_range(v->n_dwells, 1, b->shape.max_dwells);
+    assert_int_equal(v->spans[0].n_samples + v->spans[1].n_samples, v->n_dwells * dwell);
+    for (size_t i = 0; i < v->n_dwells * dwell; i++) {
+        const uint64_t position = v->first_sample + i;
+        const uint32_t got = i < v->spans[0].n_samples
+                                 ? ((const uint32_t *)v->spans[0].data)[i]
+                                 : ((const uint32_t *)v->spans[1].data)[i - v->spans[0].n_samples];
+
+        if (got != (b->m.kind[position] == 0 ? value_at(position) : 0))
+            fail_msg("position %llu holds %u", (unsigned long long)position, got);
+    }
+    for (size_t w = 0; w < v->n_dwells * b->shape.n_periods; w++) {
+        const uint64_t lost = lost_in(b, v->first_sample + w * n, n);
+
+        assert_int_equal(v->lost[w], lost);
+        b->account.positions += n;
+        b->account.windows++;
+        b->account.processed++;
+        b->account.used += n - lost;
+    }
+    for (size_t d = 0; d < v->n_dwells; d++)
+        assert_false(is_refused(b, v->first_sample + d * dwell));
+    b->next += v->n_dwells * dwell;
+}
+
+static void check_end(bench *b)
+{
+    uint64_t lost[3] = {0};
+    pnr_windows v;
+    char text[512];
+
+    assert_int_equal(pnr_ring_acquire(b->ring, 1, &v), PNR_EEND);
+    assert_int_equal(pnr_ring_acquire(b->ring, 1, &v), PNR_EEND);
+    pnr_ring_account(b->ring, &b->account);
+    for (uint64_t i = 0; i < b->m.length; i++)
+        lost[b->m.kind[i]]++;
+    if (!pnr_account_closes(&b->account))
+        fail_msg("%s", pnr_account_format(&b->account, text, sizeof text));
+    assert_int_equal(b->account.positions, b->m.length);
+    assert_int_equal(b->account.positions, pnr_ring_positions(b->ring));
+    assert_int_equal(b->account.lost_source, lost[1]);
+    assert_int_equal(b->account.lost_ring_full, lost[2]);
+    /* nothing that could have been a view was left out */
+    while (b->next + b->shape.n_samples * b->shape.n_periods <= b->m.length) {
+        assert_true(is_refused(b, b->next));
+        b->next += b->shape.n_samples * b->shape.n_periods;
+    }
+}
+
+static void random_losses(bench *b)
+{
+    for (uint64_t runs = below(30); runs > 0; runs--) {
+        const uint64_t first = below(b->m.length);
+        const uint64_t count = below(4) == 0 ? below(b->m.length / 2) : below(60);
+        const uint8_t kind = (uint8_t)(1 + below(2));
+
+        for (uint64_t i = first; i < first + count && i < b->m.length; i++)
+            b->m.kind[i] = kind;
+    }
+}
+
+/* One thread plays both sides in random order: every interleaving of calls. */
+static void test_interleaved(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 400; round++) {
+        const size_t n = 1 + below(40), periods = 1 + below(4), max_dwells = 1 + below(4);
+        const size_t dwell = n * periods, depth = 1 + below(4);
+        const size_t capacity = dwell * (max_dwells + 1) + below(4 * dwell);
+        size_t held = 0;
+        uint64_t at = 0;
+        bool ended = false;
+        bench b;
+
+        open_bench(&b, n, periods, max_dwells, capacity, below(3 * dwell), depth,
+                   below(60 * dwell));
+        random_losses(&b);
+        while (true) {
+            pnr_windows v;
+
+            if (at < b.m.length && below(2) == 0) {
+                at += write_run(&b, at, 1 + below(dwell));
+            } else if (at == b.m.length && !ended) {
+                pnr_ring_end(b.ring);
+                ended = true;
+            } else if (held > 0 && below(2) == 0) {
+                pnr_ring_release(b.ring);
+                held--;
+            } else {
+                const int code = pnr_ring_acquire(b.ring, 1 + below(max_dwells), &v);
+
+                if (code == PNR_EEND)
+                    break;
+                if (code == PNR_OK) {
+                    check_view(&b, &v);
+                    held++;
+                } else {
+                    assert_int_equal(code, PNR_EAGAIN);
+                }
+            }
+        }
+        check_end(&b);
+        close_bench(&b);
+    }
+}
+
+static void *writer(void *argument)
+{
+    bench *b = argument;
+    uint64_t at = 0, random = 12345;
+
+    while (at < b->m.length) {
+        random = random * UINT64_C(6364136223846793005) + 1;
+
+        const uint64_t n = write_run(b, at, 1 + (random >> 33) % 300);
+
+        if (n == 0)
+            (void)pnr_ring_wait_space(b->ring, 50 * 1000 * 1000);
+        at += n;
+    }
+    pnr_ring_end(b->ring);
+    return NULL;
+}
+
+static void test_threads(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 6; round++) {
+        bench b;
+        pthread_t thread;
+        pnr_windows v;
+        size_t held = 0;
+        int code;
+
+        open_bench(&b, 64, 2, 3, 128 * 5, 77, 2, 200000);
+        random_losses(&b);
+        assert_int_equal(pthread_create(&thread, NULL, writer, &b), 0);
+        while ((code = pnr_ring_acquire(b.ring, 3, &v)) != PNR_EEND) {
+            if (code == PNR_OK) {
+                check_view(&b, &v);
+                if (++held == 2) {
+                    pnr_ring_release(b.ring);
+                    held--;
+                }
+            } else if (held > 0) {
+                pnr_ring_release(b.ring);
+                held--;
+            } else {
+                (void)pnr_ring_wait(b.ring, 50 * 1000 * 1000);
+            }
+        }
+        pthread_join(thread, NULL);
+        check_end(&b);
+        close_bench(&b);
+    }
+}
+
+/* More lost runs in one dwell than the ring has marks for. */
+static void test_many_runs(void **unused)
+{
+    const uint64_t length = 200000;
+    uint64_t at = 0;
+    bench b;
+    pnr_windows v;
+
+    (void)unused;
+    open_bench(&b, 100000, 1, 1, 200000, 0, 1, length);
+    for (uint64_t i = 0; i < length; i += 3)
+        b.m.kind[i] = 1;
+    while (at < length) {
+        const uint64_t n = write_run(&b, at, 1);
+
+        if (n == 0 || at % 5000 == 0) {
+            if (pnr_ring_acquire(b.ring, 1, &v) == PNR_OK) {
+                check_view(&b, &v);
+                pnr_ring_release(b.ring);
+            }
+        }
+        at += n;
+    }
+    pnr_ring_end(b.ring);
+    while (pnr_ring_acquire(b.ring, 1, &v) != PNR_EEND) {
+        check_view(&b, &v);
+        pnr_ring_release(b.ring);
+    }
+    assert_int_equal(b.n_views, 2);
+    check_end(&b);
+    close_bench(&b);
+}
+
+/* A source that was away for weeks. */
+static void test_long_loss(void **unused)
+{
+    const uint64_t away = UINT64_C(1) << 50;
+    bench b;
+    pnr_windows v;
+    pnr_account account = {0};
+    void *data;
+    size_t room;
+
+    (void)unused;
+    open_bench(&b, 100, 2, 2, 1000, 0, 2, 1);
+    assert_int_equal(pnr_ring_reserve(b.ring, 250, &data, &room), PNR_OK);
+    assert_int_equal(room, 250);
+    pnr_ring_commit(b.ring, 250);
+    pnr_ring_skip(b.ring, away, PNR_LOST_RING_FULL);
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_OK);
+    assert_int_equal(v.n_dwells, 2); /* the second has half a window: it is of use */
+    assert_int_equal(v.lost[2], 50);
+    assert_int_equal(v.lost[3], 100);
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_EAGAIN);
+    pnr_ring_release(b.ring);
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_EAGAIN);
+    assert_int_equal(pnr_ring_reserve(b.ring, 1000, &data, &room), PNR_OK);
+    pnr_ring_commit(b.ring, room);
+    pnr_ring_end(b.ring);
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_OK);
+    assert_int_equal(v.first_sample % 200, 0);
+    assert_true(v.first_sample >= away);
+    pnr_ring_release(b.ring);
+    while (pnr_ring_acquire(b.ring, 2, &v) == PNR_OK)
+        pnr_ring_release(b.ring);
+    pnr_ring_account(b.ring, &account);
+    assert_int_equal(account.lost_ring_full, away);
+    close_bench(&b);
+}
+
+static void test_too_small(void **unused)
+{
+    uint32_t memory[100];
+    const pnr_ring_shape shape = {.memory = memory,
+                                  .capacity = 100,
+                                  .sample_bytes = 4,
+                                  .n_samples = 60,
+                                  .n_periods = 1,
+                                  .max_dwells = 1,
+                                  .depth = 2};
+    pnr_ring *ring;
+    pnr_error error = {0};
+
+    (void)unused;
+    assert_int_equal(pnr_ring_create(&shape, &ring, &error), PNR_ECONFIG);
+    assert_null(ring);
+    assert_non_null(strstr(error.text, "100 samples"));
+    pnr_ring_destroy(NULL);
+}
+
+static void test_patience(void **unused)
+{
+    const uint64_t began = pnr_clock_ns();
+    bench b;
+
+    (void)unused;
+    open_bench(&b, 10, 1, 1, 20, 0, 1, 1);
+    assert_int_equal(pnr_ring_wait(b.ring, 20 * 1000 * 1000), PNR_EAGAIN);
+    assert_true(pnr_clock_ns() - began >= 20 * 1000 * 1000);
+    assert_int_equal(pnr_ring_wait_space(b.ring, 1), PNR_OK);
+    close_bench(&b);
+}
+
+int main(void)
+{
+    const char *seed = getenv("PNR_SEED");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_interleaved), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_many_runs),   cmocka_unit_test(test_long_loss),
+        cmocka_unit_test(test_too_small),   cmocka_unit_test(test_patience),
+    };
+
+    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) | 1;
+    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
