@@ -95,21 +95,9 @@ done:
     return rc;
 }
 
-/*
- * The small set (T. Kasami, 1966): u and u[i] xor w[i + s], w[i] = u[(2^(n/2) + 1) i + j] of period
- * 2^(n/2) - 1; correlations -1 and -1 +- 2^(n/2). One start j in 2^(n/2) + 1 gives only zeros, so j
- * is the smallest that does not.
- */
-static size_t decimation_start(const uint8_t *u, size_t decimation, size_t short_period)
-{
-    for (size_t j = 0;; j++) {
-        for (size_t i = 0; i < short_period; i++) {
-            if (u[decimation * i + j])
-                return j;
-        }
-    }
-}
-
+/* The small set (T. Kasami, 1966): u and u[i] xor w[i + s], w[i] = u[(2^(n/2) + 1) i] of period
+ * 2^(n/2) - 1; correlations -1 and -1 +- 2^(n/2). w[0] = u[0] = 1, so w is not the decimation that
+ * is all zero. */
 int pnr_code_build_kasami(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const size_t index = config->code.index;
@@ -117,7 +105,7 @@ int pnr_code_build_kasami(const pnr_config *config, pnr_code *code, pnr_error *e
     pnr_polynomial polynomial;
     uint8_t *u = NULL;
     uint8_t *bits = NULL;
-    size_t n_chips, short_period, decimation, start;
+    size_t n_chips, short_period, decimation;
     int rc = pnr_polynomial_choose(config, &polynomial, error);
 
     if (rc != PNR_OK)
@@ -140,10 +128,8 @@ int pnr_code_build_kasami(const pnr_config *config, pnr_code *code, pnr_error *e
         goto done;
     }
     pnr_polynomial_run(polynomial, u, n_chips);
-    start = decimation_start(u, decimation, short_period);
     for (size_t i = 0; i < n_chips; i++)
-        bits[i] =
-            index == 0 ? u[i] : u[i] ^ u[decimation * ((i + index - 1) % short_period) + start];
+        bits[i] = index == 0 ? u[i] : u[i] ^ u[decimation * ((i + index - 1) % short_period)];
     rc = pnr_code_set_bits(code, bits, n_chips, error);
     snprintf(code->name, sizeof code->name, "kasami n=%u index=%zu taps=%s", polynomial.degree,
              index, pnr_polynomial_format(polynomial, taps));

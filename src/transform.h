@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The discrete Fourier transform in double precision, any length: for code waveforms, stored spectra
- * and tests. Not the fast path: the engines bring their own. */
+/* The discrete Fourier transform in double precision, any length: for code waveforms, stored
+ * spectra and tests. Not the fast path: the engines bring their own. */
 #ifndef PNR_TRANSFORM_H
 #define PNR_TRANSFORM_H
 
 #include <stddef.h>
 
 /* In place, data is [n][2] (re, im): X[m] = sum_k x[k] exp(-2 pi i m k / n); powers of two by
- * split steps, other lengths by Bluestein's chirp (L. Bluestein, 1970) with phases from exact integer
- * arguments. Relative L2 error below 1e-14 * log2 n. PNR_OK, PNR_ENOMEMORY. n >= 1. */
+ * split steps, other lengths by Bluestein's chirp (L. Bluestein, 1970) with phases from exact
+ * integer arguments. Relative L2 error below 1e-14 * log2 n. PNR_OK, PNR_ENOMEMORY. n >= 1. */
 int pnr_transform_forward(double (*data)[2], size_t n);
 /* x[k] = sum_m X[m] exp(+2 pi i m k / n): NOT divided by n. */
 int pnr_transform_inverse(double (*data)[2], size_t n);
 
-/* exp(2 pi i j / n) for 0 <= j < n, n >= 1: reduced to the first octant in integers, so that quadrants are
- * exact and |value| is 1 within an ulp. n < 2^60. */
+/* exp(2 pi i j / n) for 0 <= j < n, n >= 1: reduced to the first octant in integers, so that
+ * quadrants are exact and |value| is 1 within an ulp. n < 2^60. */
 void pnr_transform_root(size_t j, size_t n, double value[2]);
 
 /* The smallest 2^a 3^b 5^c 7^d that is >= n: lengths that every FFT library does fast;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The continuous periodic waveform of a code: band-limited interpolation of its N samples, its value at any real
- * time, its autocorrelation and its bandwidth. */
+/* The continuous periodic waveform of a code: band-limited interpolation of its N samples, its
+ * value at any real time, its autocorrelation and its bandwidth. */
 #ifndef PNR_WAVEFORM_H
 #define PNR_WAVEFORM_H
 
@@ -9,17 +9,17 @@
 typedef struct pnr_waveform pnr_waveform;
 
 /*
- * samples: [n_samples][2], copied. The waveform is the trigonometric polynomial through them, harmonics
- * m = -N/2..N/2; for even N the Nyquist bin is a cosine: X[N/2] cos(pi t).
- * PNR_OK, PNR_ENOMEMORY. Owner: the caller.
+ * samples: [n_samples][2], copied. The waveform is the trigonometric polynomial through them,
+ * harmonics m = -N/2..N/2; for even N the Nyquist bin is a cosine: X[N/2] cos(pi t). PNR_OK,
+ * PNR_ENOMEMORY. Owner: the caller.
  */
 int pnr_waveform_create(const double (*samples)[2], size_t n_samples, pnr_waveform **out);
 void pnr_waveform_destroy(pnr_waveform *waveform);
 
 /*
- * a(t) at real time t in samples (any t, periodic). Oversampled table (4 x) and 20-point Lagrange: error
- * below 1e-8 of the rms against the direct sum. Built at the first call of pnr_waveform_prepare;
- * calling at() before is an error of the caller (asserts).
+ * a(t) at real time t in samples (any t, periodic). Oversampled table (4 x) and 20-point Lagrange:
+ * error below 1e-8 of the rms against the direct sum. Built at the first call of
+ * pnr_waveform_prepare; calling at() before is an error of the caller (asserts).
  */
 int pnr_waveform_prepare(pnr_waveform *waveform);
 void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2]);
@@ -28,13 +28,14 @@ void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2]);
  * cosine). out: [n_samples][2]. */
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double (*out)[2]);
 
-/* R(u) = sum_n a(n + u) conj(a(n)) (cyclic, band-limited in u), at any |u| <= 10 samples: from exact values at
- * quarter lags with 20-point Lagrange. R(0) = energy. */
+/* R(u) = sum_n a(n + u) conj(a(n)) (cyclic, band-limited in u), at any |u| <= 10 samples: from
+ * exact values at quarter lags with 20-point Lagrange. R(0) = energy. */
 void pnr_waveform_autocorrelation(const pnr_waveform *waveform, double u, double value[2]);
 
 double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over the N samples */
 /* B = sum w^2 |C|^2 / sum |C|^2 - (sum w |C|^2 / sum |C|^2)^2, w in rad/sample, -pi..pi: the mean
- * square bandwidth of DESIGN's sigma(delay) = 1/sqrt(2 S B) samples. Nyquist bin at |w| = pi, its mean 0. */
+ * square bandwidth of DESIGN's sigma(delay) = 1/sqrt(2 S B) samples. Nyquist bin at |w| = pi, its
+ * mean 0. */
 double pnr_waveform_bandwidth(const pnr_waveform *waveform);
 
 #endif

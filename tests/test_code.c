@@ -142,6 +142,24 @@ static void kasami_family_keeps_its_bound(void **state)
     }
 }
 
+/* Member 1 + s is u times w, s later; w is u decimated by 2^(n/2) + 1. */
+static void kasami_members_are_shifted_products(void **state)
+{
+    pnr_code *u = new_code((keys){.type = PNR_CODE_KASAMI, .degree = 8});
+
+    (void)state;
+    for (size_t s = 0; s < 15; s++) {
+        pnr_code *code = new_code((keys){.type = PNR_CODE_KASAMI, .degree = 8, .index = 1 + s});
+
+        for (size_t k = 0; k < 255; k++)
+            assert_true(code->chips[k][0] == u->chips[k][0] * u->chips[17 * (k + s) % 255][0]);
+        assert_int_equal(code->is_m_sequence, 0);
+        pnr_code_destroy(code);
+    }
+    assert_string_equal(u->name, "kasami n=8 index=0 taps=8,4,3,2");
+    pnr_code_destroy(u);
+}
+
 /* The first ten chips of each code, octal: IS-GPS-200, table 3-Ia (a chip of -1 is a one). */
 static const unsigned gps_first_chips[] = {
     0,     01440, 01620, 01710, 01744, 01133, 01455, 01131, 01454, 01626, 01504, 01642, 01750,
@@ -406,6 +424,7 @@ int main(void)
         cmocka_unit_test(gold_pair_is_preferred_at_longer_degrees),
         cmocka_unit_test(gold_members_are_shifted_products_of_the_pair),
         cmocka_unit_test(kasami_family_keeps_its_bound),
+        cmocka_unit_test(kasami_members_are_shifted_products),
         cmocka_unit_test(gps_codes_start_as_published),
         cmocka_unit_test(gps_codes_are_one_gold_family),
         cmocka_unit_test(barker_sidelobes_are_at_most_one),
