@@ -58,6 +58,7 @@ typedef struct pnr_target {
     double snr_db;       /* per sample, against echo.noise_rms; used when amplitude is 0 */
     double phase_rad;    /* at sample 0 */
     bool has_snr;
+    size_t number; /* n of its section; the array is sorted by it, and the check refuses gaps */
 } pnr_target;
 
 /* Zero is each key's "default" where the table says so. Owner of the two arrays: this struct. */

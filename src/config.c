@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration from INI files and assignments: strict, so that no word is ever ignored. */
+#include "config.h"
+
+#include "config_keys.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    LINE_MAX_BYTES = 4096,
+    FILE_MAX_BYTES = 16 << 20 /* ends a read from /dev/zero */
+};
+
+/* Where we are, for messages. */
+typedef struct place {
+    const char *name; /* of the file, or "-s" */
+    size_t line;      /* 0: no line */
+    pnr_error *error;
+} place;
+
+static int refuse(const place *at, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int refuse(const place *at, int code, const char *format, ...)
+{
+    char text[400];
+    size_t length = strlen(at->name);
+    const char *tail = length > 90 ? at->name + length - 87 : at->name;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (at->line > 0)
+        return pnr_error_set(at->error, code, "%s%s:%zu: %s", tail == at->name ? "" : "...", tail,
+                             at->line, text);
+    return pnr_error_set(at->error, code, "%s%s: %s", tail == at->name ? "" : "...", tail, text);
+}
+
+/* --- names --- */
+
+static const pnr_key *find_key(const char *section, const char *name)
+{
+    for (size_t i = 0; i < pnr_config_n_keys; i++)
+        if (strcmp(pnr_config_keys[i].name, name) == 0 &&
+            (!section || strcmp(pnr_config_keys[i].section, section) == 0))
+            return &pnr_config_keys[i];
+    return NULL;
+}
+
+static int refuse_key(const place *at, const char *section, const char *name)
+{
+    const pnr_key *elsewhere = find_key(NULL, name), *best = NULL;
+
+    if (elsewhere)
+        return refuse(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s%s]", name,
+                      section, elsewhere->section,
+                      strcmp(elsewhere->section, PNR_SECTION_TARGET) == 0 ? ".1" : "");
+    for (size_t i = 0; i < pnr_config_n_keys; i++) {
+        const pnr_key *key = &pnr_config_keys[i];
+
+        if (strcmp(key->section, section) == 0 &&
+            (!best || pnr_name_distance(name, key->name) < pnr_name_distance(name, best->name)))
+            best = key;
+    }
+    return refuse(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; the nearest is \"%s\"", name,
+                  section, best ? best->name : "");
+}
+
+static int refuse_section(const place *at, const char *name)
+{
+    const char *best = NULL;
+
+    for (const pnr_section *s = pnr_config_sections; s->name; s++) {
+        const char *candidate =
+            strcmp(s->name, PNR_SECTION_TARGET) == 0 ? PNR_SECTION_TARGET ".1" : s->name;
+
+        if (!best || pnr_name_distance(name, candidate) < pnr_name_distance(name, best))
+            best = candidate;
+    }
+    return refuse(at, PNR_ECONFIG, "unknown section [%.80s]; the nearest is [%s]", name, best);
+}
+
+/* --- sections --- */
+
+/* A section as it is named in a file: its table name, and which target. */
+typedef struct section {
+    const char *name; /* of pnr_config_sections */
+    size_t target;    /* n of [target.<n>]; 0: no target */
+    size_t line;      /* where it begins */
+} section;
+
+/* "target.12" -> 12; 0 when it is not that. */
+static size_t target_number(const char *name)
+{
+    static const char prefix[] = PNR_SECTION_TARGET ".";
+    size_t number = 0, digits = 0;
+
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return 0;
+    name += sizeof prefix - 1;
+    if (*name == '0')
+        return 0;
+    for (; name[digits] >= '0' && name[digits] <= '9' && digits < 9; digits++)
+        number = number * 10 + (size_t)(name[digits] - '0');
+    return name[digits] == '\0' ? number : 0;
+}
+
+static int find_section(const place *at, const char *name, section *out)
+{
+    *out = (section){.target = target_number(name)};
+    for (const pnr_section *s = pnr_config_sections; s->name && !out->name; s++) {
+        bool is_target = strcmp(s->name, PNR_SECTION_TARGET) == 0;
+
+        if (is_target ? out->target > 0 : strcmp(s->name, name) == 0)
+            out->name = s->name;
+    }
+    return out->name ? PNR_OK : refuse_section(at, name);
+}
+
+static void set_defaults(const char *section_name, void *base)
+{
+    char why[PNR_WHY_LEN];
+
+    /* The table's own texts: a test shows that every one is read. */
+    for (size_t i = 0; i < pnr_config_n_keys; i++)
+        if ((strcmp(pnr_config_keys[i].section, PNR_SECTION_TARGET) == 0) ==
+            (strcmp(section_name, PNR_SECTION_TARGET) == 0))
+            pnr_value_parse(&pnr_config_keys[i], pnr_config_keys[i].initial, base, why);
+}
+
+/* The target of that number, made when it is new; NULL: no memory. */
+static pnr_target *get_target(pnr_config *config, size_t number)
+{
+    size_t low = 0, high = config->n_targets;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (config->targets[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < config->n_targets && config->targets[low].number == number)
+        return &config->targets[low];
+
+    size_t n = config->n_targets;
+    pnr_target *more = realloc(config->targets, (n + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    config->targets = more;
+    pnr_target *target = &config->targets[low];
+    memmove(target + 1, target, (n - low) * sizeof *target);
+    memset(target, 0, sizeof *target);
+    set_defaults(PNR_SECTION_TARGET, target);
+    target->number = number;
+    config->n_targets++;
+    return target;
+}
+
+/* value into the key; the value is quoted in the refusal. */
+static int assign(const place *at, pnr_config *config, const section *where, const pnr_key *key,
+                  const char *value)
+{
+    char why[PNR_WHY_LEN], number[24] = "";
+    void *base = config;
+    int rc;
+
+    if (where->target > 0) {
+        base = get_target(config, where->target);
+        snprintf(number, sizeof number, ".%zu", where->target);
+    }
+    if (!base)
+        return refuse(at, PNR_ENOMEMORY, "no memory for [%s%s]", where->name, number);
+    rc = pnr_value_parse(key, value, base, why);
+    if (rc != PNR_OK)
+        return refuse(at, rc, "%s%s.%s = \"%.60s%s\": %s", where->name, number, key->name, value,
+                      strlen(value) > 60 ? "..." : "", why);
+    return PNR_OK;
+}
+
+/* --- one line --- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Cuts white space off both ends, in place. */
+static char *trim(char *text)
+{
+    size_t n;
+
+    text += strspn(text, " \t");
+    n = strlen(text);
+    while (n > 0 && is_space(text[n - 1]))
+        n--;
+    text[n] = '\0';
+    return text;
+}
+
+/* Ends text where a comment begins: # or ; at its start or behind white space. */
+static void cut_comment(char *text)
+{
+    for (size_t i = 0; text[i]; i++)
+        if ((text[i] == '#' || text[i] == ';') && (i == 0 || is_space(text[i - 1]))) {
+            text[i] = '\0';
+            return;
+        }
+}
+
+/* A value in place, behind its "=": quoted ("\"" and "\\" inside) or plain. */
+static int read_value(const place *at, char *text, bool has_comments, char **out)
+{
+    char *from, *to;
+
+    text += strspn(text, " \t");
+    if (*text != '"') {
+        if (has_comments)
+            cut_comment(text);
+        *out = trim(text);
+        if (strchr(*out, '"'))
+            return refuse(
+                at, PNR_ECONFIG,
+                "a quote inside the value \"%.60s\": quote it whole, and write \\\" inside", *out);
+        return PNR_OK;
+    }
+    for (from = to = ++text; *from && *from != '"'; from++) {
+        if (*from == '\\') {
+            from++;
+            if (*from != '"' && *from != '\\')
+                return refuse(at, PNR_ECONFIG, "a backslash in quotes goes before \" or \\ only");
+        }
+        *to++ = *from;
+    }
+    if (*from != '"')
+        return refuse(at, PNR_ECONFIG, "the quote is not closed: \"%.60s", text);
+    from++;
+    *to = '\0';
+    if (has_comments)
+        cut_comment(from);
+    from = trim(from);
+    if (*from)
+        return refuse(at, PNR_ECONFIG, "trailing junk after the closing quote: \"%.60s\"", from);
+    *out = text;
+    return PNR_OK;
+}
+
+/* --- a whole text --- */
+
+/* What one text has said so far: a second word on the same thing is refused. */
+typedef struct reader {
+    place at;
+    pnr_config *config;
+    section section;  /* name NULL: none yet */
+    size_t *key_line; /* [n keys] where this section gave the key; 0: it did not */
+    section *seen;    /* [n_seen] */
+    size_t n_seen;
+} reader;
+
+static int enter_section(reader *r, const char *name)
+{
+    section found;
+    int rc = find_section(&r->at, name, &found);
+
+    if (rc != PNR_OK)
+        return rc;
+    for (size_t i = 0; i < r->n_seen; i++)
+        if (r->seen[i].name == found.name && r->seen[i].target == found.target)
+            return refuse(&r->at, PNR_ECONFIG, "section [%s] again: it is on line %zu already",
+                          name, r->seen[i].line);
+
+    section *seen = realloc(r->seen, (r->n_seen + 1) * sizeof *seen);
+    if (seen)
+        r->seen = seen;
+    if (!seen || (found.target > 0 && !get_target(r->config, found.target)))
+        return refuse(&r->at, PNR_ENOMEMORY, "no memory for section [%s]", name);
+    found.line = r->at.line;
+    r->seen[r->n_seen++] = found;
+    r->section = found;
+    memset(r->key_line, 0, pnr_config_n_keys * sizeof *r->key_line);
+    return PNR_OK;
+}
+
+/* "[name]" and nothing but a comment behind it. */
+static int read_section(reader *r, char *line)
+{
+    char *end = strchr(line, ']');
+
+    if (!end)
+        return refuse(&r->at, PNR_ECONFIG, "no ] after \"%.60s\"", line);
+    *end = '\0';
+    cut_comment(end + 1);
+    char *rest = trim(end + 1);
+    if (*rest)
+        return refuse(&r->at, PNR_ECONFIG, "trailing junk after [%.60s]: \"%.60s\"", line + 1,
+                      rest);
+    return enter_section(r, line + 1);
+}
+
+static int read_assignment(reader *r, char *line)
+{
+    char *equals = strchr(line, '='), *value, *name;
+    const pnr_key *key;
+    int rc;
+
+    if (!equals)
+        return refuse(&r->at, PNR_ECONFIG, "no \"key = value\" and no section: \"%.60s\"", line);
+    *equals = '\0';
+    name = trim(line);
+    if (!r->section.name) {
+        key = find_key(NULL, name);
+        return refuse(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
+                      key ? ": it belongs to [" : "", key ? key->section : "", key ? "]" : "");
+    }
+    key = find_key(r->section.name, name);
+    if (!key)
+        return refuse_key(&r->at, r->section.name, name);
+
+    size_t *line_before = &r->key_line[key - pnr_config_keys];
+    if (*line_before > 0)
+        return refuse(&r->at, PNR_ECONFIG, "key %s.%s again: it is on line %zu already",
+                      key->section, name, *line_before);
+    *line_before = r->at.line;
+    rc = read_value(&r->at, equals + 1, true, &value);
+    return rc == PNR_OK ? assign(&r->at, r->config, &r->section, key, value) : rc;
+}
+
+/* One line without its end, a NUL behind it. */
+static int read_line(reader *r, char *line, size_t length)
+{
+    if (strlen(line) != length)
+        return refuse(&r->at, PNR_ECONFIG, "a NUL byte after \"%.60s\"", line);
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)line[i] < ' ' ? line[i] != '\t' : line[i] == 0x7f)
+            return refuse(&r->at, PNR_ECONFIG, "the control byte 0x%02x", (unsigned char)line[i]);
+    line = trim(line);
+    if (*line == '\0' || *line == '#' || *line == ';')
+        return PNR_OK;
+    return *line == '[' ? read_section(r, line) : read_assignment(r, line);
+}
+
+int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
+                     pnr_error *error)
+{
+    reader r = {.at = {.name = name, .error = error}, .config = config};
+    char line[LINE_MAX_BYTES + 1];
+    size_t at = 0;
+    int rc = PNR_OK;
+
+    r.key_line = calloc(pnr_config_n_keys, sizeof *r.key_line);
+    if (!r.key_line)
+        return refuse(&r.at, PNR_ENOMEMORY, "no memory");
+    while (rc == PNR_OK && at < length) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t n = end ? (size_t)(end - text) - at : length - at;
+        size_t next = at + n + (end != NULL);
+
+        r.at.line++;
+        if (end && n > 0 && text[at + n - 1] == '\r') /* written on Windows */
+            n--;
+        if (n > LINE_MAX_BYTES) {
+            rc = refuse(&r.at, PNR_ECONFIG, "a line of %zu bytes: at most %d, please", n,
+                        LINE_MAX_BYTES);
+            break;
+        }
+        memcpy(line, text + at, n);
+        line[n] = '\0';
+        rc = read_line(&r, line, n);
+        at = next;
+    }
+    free(r.key_line);
+    free(r.seen);
+    return rc;
+}
+
+/* The whole file; *text is the caller's to free, also after an error. */
+static int load(const place *at, FILE *file, char **text, size_t *length)
+{
+    size_t room = 0;
+
+    *length = 0;
+    do {
+        if (*length == FILE_MAX_BYTES)
+            return refuse(at, PNR_ECONFIG, "over %d MiB: not a configuration",
+                          FILE_MAX_BYTES >> 20);
+        if (*length == room) {
+            room = room ? 2 * room : 1 << 14;
+            char *more = realloc(*text, room);
+            if (!more)
+                return refuse(at, PNR_ENOMEMORY, "no memory for a file of %zu bytes", room);
+            *text = more;
+        }
+        *length += fread(*text + *length, 1, room - *length, file);
+    } while (!feof(file) && !ferror(file));
+    return ferror(file) ? refuse(at, PNR_EIO, "cannot be read: %s", strerror(errno)) : PNR_OK;
+}
+
+int pnr_config_read(pnr_config *config, const char *path, pnr_error *error)
+{
+    const place at = {.name = path, .error = error};
+    FILE *file = fopen(path, "re");
+    struct stat status;
+    char *text = NULL;
+    size_t length = 0;
+    int rc;
+
+    if (!file)
+        return refuse(&at, PNR_ENOINPUT, "the configuration cannot be opened: %s", strerror(errno));
+    if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode))
+        rc = refuse(&at, PNR_ECONFIG, "is a directory, not a configuration");
+    else
+        rc = load(&at, file, &text, &length);
+    if (rc == PNR_OK)
+        rc = pnr_config_parse(config, text, length, path, error);
+    free(text);
+    fclose(file);
+    return rc;
+}
+
+int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
+{
+    const place at = {.name = "-s", .error = error};
+    const char *equals = strchr(assignment, '=');
+    char *copy, *dot, *value, *name;
+    const pnr_key *key = NULL;
+    section where;
+    int rc;
+
+    if (!equals)
+        return refuse(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value", assignment);
+    copy = strdup(assignment);
+    if (!copy)
+        return refuse(&at, PNR_ENOMEMORY, "no memory");
+    copy[equals - assignment] = '\0';
+    name = trim(copy);
+    dot = strrchr(name, '.');
+    if (!dot) {
+        key = find_key(NULL, name);
+        rc = refuse(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value%s%s%s%s", assignment,
+                    key ? "; it may mean " : "", key ? key->section : "", key ? "." : "",
+                    key ? key->name : "");
+        goto done;
+    }
+    *dot = '\0';
+    rc = find_section(&at, name, &where);
+    if (rc == PNR_OK && !(key = find_key(where.name, dot + 1)))
+        rc = refuse_key(&at, where.name, dot + 1);
+    /* The shell has its own comments and needs no quotes; a value that has them may keep them. */
+    if (rc == PNR_OK)
+        rc = read_value(&at, copy + (equals - assignment) + 1, false, &value);
+    if (rc == PNR_OK)
+        rc = assign(&at, config, &where, key, value);
+done:
+    free(copy);
+    return rc;
+}
+
+void pnr_config_init(pnr_config *config)
+{
+    memset(config, 0, sizeof *config);
+    set_defaults("", config);
+}
+
+void pnr_config_clear(pnr_config *config)
+{
+    free(config->source.lost);
+    free(config->targets);
+    memset(config, 0, sizeof *config);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules that need more than one key, or more than a range: asked once, when all has been read.
+ */
+#include "config_keys.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Letters, digits and what the caller allows beside them. */
+static bool is_word(const char *text, const char *others)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+
+    while (text[n] && strchr(others, text[n])) {
+        n++;
+        n += strspn(text + n, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+    }
+    return n > 0 && text[n] == '\0';
+}
+
+static int check_names(const pnr_config *config, pnr_error *error)
+{
+    const char *name = config->stream.name;
+
+    if (!*name)
+        return pnr_error_set(error, PNR_ECONFIG, "stream.name is empty: topics need a name");
+    for (const char *at = name; *at; at++)
+        if (*at <= ' ' || *at > '~' || *at == '/')
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "stream.name = \"%s\": printable ASCII, without / or spaces",
+                                 name);
+    /* It becomes the name of a module file. */
+    if (!is_word(config->engine.name, "-_"))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "engine.name = \"%s\": letters, digits, - and _ only; or auto",
+                             config->engine.name);
+    if (!is_word(config->engine.method, "-_"))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "engine.method = \"%s\": letters, digits, - and _ only; or auto",
+                             config->engine.method);
+    return PNR_OK;
+}
+
+/* |a| * times > b, exactly. */
+static bool exceeds(pnr_rational a, int times, pnr_rational b)
+{
+    __int128 left = (__int128)a.num * b.den, right = (__int128)b.num * a.den;
+
+    if (left < 0)
+        left = -left;
+    return times == 2 ? left > right - left : left > right;
+}
+
+static int check_source(const pnr_config *config, pnr_error *error)
+{
+    const pnr_format_info *format = pnr_format_get(config->source.format);
+    char tune[48], rate[48];
+
+    if (config->source.rate_hz.den == 0)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.rate_hz is not given: the samples a second are needed");
+    if (config->source.rate_hz.num <= 0)
+        return pnr_error_set(error, PNR_ECONFIG, "source.rate_hz = %s: must be more than 0",
+                             pnr_rational_format(config->source.rate_hz, rate));
+    if (config->source.tune_hz.den != 0 &&
+        exceeds(config->source.tune_hz, 2, config->source.rate_hz))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.tune_hz = %s is beyond half of source.rate_hz = %s",
+                             pnr_rational_format(config->source.tune_hz, tune),
+                             pnr_rational_format(config->source.rate_hz, rate));
+    if (config->source.channel >= config->source.channels)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.channel = %zu counts from 0, and source.channels is %zu",
+                             config->source.channel, config->source.channels);
+    if (config->source.layout == PNR_LAYOUT_CHANNELS && format->is_complex)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.layout = channels is for real signals, and source.format = %s "
+                             "is complex",
+                             format->name);
+    return PNR_OK;
+}
+
+static int check_code(const pnr_config *config, pnr_error *error)
+{
+    char chips[48], rate[48];
+
+    if (config->code.type == PNR_CODE_FILE && !*config->code.path)
+        return pnr_error_set(error, PNR_ECONFIG, "code.type = file needs code.path");
+    if (config->code.pulse == PNR_PULSE_FILE && !*config->code.pulse_path)
+        return pnr_error_set(error, PNR_ECONFIG, "code.pulse = file needs code.pulse_path");
+    if (config->code.chip_rate_hz.den != 0 && config->code.chip_rate_hz.num <= 0)
+        return pnr_error_set(error, PNR_ECONFIG, "code.chip_rate_hz = %s: must be more than 0",
+                             pnr_rational_format(config->code.chip_rate_hz, chips));
+    if (config->code.chip_rate_hz.den != 0 &&
+        exceeds(config->code.chip_rate_hz, 1, config->source.rate_hz))
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "code.chip_rate_hz = %s is more than source.rate_hz = %s: a chip needs "
+            "at least one sample",
+            pnr_rational_format(config->code.chip_rate_hz, chips),
+            pnr_rational_format(config->source.rate_hz, rate));
+    if (config->code.epoch.is_utc && !*config->source.start_time)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "code.epoch is a time, so source.start_time is needed");
+    return PNR_OK;
+}
+
+static int check_radar(const pnr_config *config, pnr_error *error)
+{
+    if (config->radar.max_range_m != 0 && config->radar.max_range_m <= config->radar.min_range_m)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "radar.max_range_m = %g is not beyond radar.min_range_m = %g",
+                             config->radar.max_range_m, config->radar.min_range_m);
+    return PNR_OK;
+}
+
+static int check_dwell(const pnr_config *config, pnr_error *error)
+{
+    if (config->dwell.periods > 1 && config->dwell.combine == PNR_COMBINE_NONE)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "dwell.periods = %zu needs dwell.combine = coherent or incoherent",
+                             config->dwell.periods);
+    if (config->ring.seconds > 0 && config->ring.bytes > 0)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "ring.seconds = %g and ring.bytes = %zu: give one of them",
+                             config->ring.seconds, config->ring.bytes);
+    return PNR_OK;
+}
+
+static int check_echo(const pnr_config *config, pnr_error *error)
+{
+    const pnr_format_info *format = pnr_format_get(config->source.format);
+    size_t bits = 8 * (size_t)format->bytes / (format->is_complex ? 2 : 1);
+    double half = pnr_rational_double(config->source.rate_hz) / 2;
+
+    if (bits > 0 && !format->is_float && config->echo.bits > bits)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "echo.bits = %zu is more than the %zu bits of source.format = %s",
+                             config->echo.bits, bits, format->name);
+    if (config->echo.cw_amplitude > 0 && fabs(config->echo.cw_hz) > half)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "echo.cw_hz = %g is beyond half of source.rate_hz, %g",
+                             config->echo.cw_hz, half);
+    return PNR_OK;
+}
+
+static int check_target(const pnr_config *config, const pnr_target *target, pnr_error *error)
+{
+    size_t n = target->number;
+
+    if (target->amplitude != 0 && target->has_snr)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "target.%zu has amplitude = %g and snr_db = %g: give one of them", n,
+                             target->amplitude, target->snr_db);
+    if (target->amplitude == 0 && !target->has_snr)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "target.%zu has neither amplitude nor snr_db: give one of them", n);
+    if (target->has_snr && !(config->echo.noise_rms > 0))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "target.%zu.snr_db = %g needs echo.noise_rms above 0", n,
+                             target->snr_db);
+    if (!(fabs(target->velocity_mps) < config->radar.speed_mps))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "target.%zu.velocity_mps = %g is not below radar.speed_mps = %g", n,
+                             target->velocity_mps, config->radar.speed_mps);
+    return PNR_OK;
+}
+
+static int check_targets(const pnr_config *config, pnr_error *error)
+{
+    int rc = PNR_OK;
+
+    for (size_t i = 0; i < config->n_targets && rc == PNR_OK; i++) {
+        if (config->targets[i].number != i + 1)
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "[target.%zu] is missing and [target.%zu] is there: number them "
+                                 "from 1 without a gap",
+                                 i + 1, config->targets[i].number);
+        rc = check_target(config, &config->targets[i], error);
+    }
+    return rc;
+}
+
+int pnr_config_check(const pnr_config *config, pnr_error *error)
+{
+    static int (*const checks[])(const pnr_config *config, pnr_error *error) = {
+        check_names, check_source, check_code, check_radar, check_dwell, check_echo, check_targets};
+
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        int rc = checks[i](config, error);
+
+        if (rc != PNR_OK)
+            return rc;
+    }
+    return PNR_OK;
+}

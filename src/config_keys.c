@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* The one table of configuration keys: what is not here is not a key. */
+#include "config_keys.h"
+
+#include <math.h>
+
+/* Each list in the order of its enum in config.h. */
+static const char *const code_types[] = {
+    [PNR_CODE_M_SEQUENCE] = "m-sequence",
+    [PNR_CODE_GOLD] = "gold",
+    [PNR_CODE_GPS_L1CA] = "gps-l1ca",
+    [PNR_CODE_KASAMI] = "kasami",
+    [PNR_CODE_BARKER] = "barker",
+    [PNR_CODE_LEGENDRE] = "legendre",
+    [PNR_CODE_ZADOFF_CHU] = "zadoff-chu",
+    [PNR_CODE_FRANK] = "frank",
+    [PNR_CODE_P4] = "p4",
+    [PNR_CODE_RANDOM] = "random",
+    [PNR_CODE_FILE] = "file",
+    NULL,
+};
+static const char *const pulses[] = {
+    [PNR_PULSE_BAND_LIMITED] = "band-limited",
+    [PNR_PULSE_RECTANGULAR] = "rectangular",
+    [PNR_PULSE_FILE] = "file",
+    NULL,
+};
+static const char *const spectra[] = {
+    [PNR_SPECTRUM_NORMAL] = "normal", [PNR_SPECTRUM_INVERTED] = "inverted", NULL};
+static const char *const layouts[] = {
+    [PNR_LAYOUT_IQ] = "iq", [PNR_LAYOUT_CHANNELS] = "channels", NULL};
+static const char *const paces[] = {
+    [PNR_PACE_FAST] = "fast", [PNR_PACE_REAL_TIME] = "real-time", NULL};
+static const char *const paths[] = {
+    [PNR_PATH_TWO_WAY] = "two-way", [PNR_PATH_ONE_WAY] = "one-way", NULL};
+static const char *const correlations[] = {[PNR_CORRELATION_CIRCULAR] = "circular", NULL};
+static const char *const combines[] = {
+    [PNR_COMBINE_NONE] = "none",
+    [PNR_COMBINE_COHERENT] = "coherent",
+    [PNR_COMBINE_INCOHERENT] = "incoherent",
+    NULL,
+};
+static const char *const profiles[] = {
+    [PNR_PROFILE_OFF] = "off",
+    [PNR_PROFILE_POWER] = "power",
+    [PNR_PROFILE_COMPLEX] = "complex",
+    NULL,
+};
+
+const pnr_section pnr_config_sections[] = {
+    {"stream", "What the results are called."},
+    {"source", "Where the samples come from, and what they are."},
+    {"code",
+     "The pseudo-random code that the transmitter repeats; parameters that the type does not "
+     "need are ignored."},
+    {"window", "How one period is correlated with the code."},
+    {"radar", "From delay to range."},
+    {"dwell", "How many periods make one result."},
+    {"detector", "What counts as an echo."},
+    {"engine", "What computes the correlation."},
+    {"ring", "The memory between the source and the engine; give seconds or bytes, not both."},
+    {"publisher", "Results over ZeroMQ."},
+    {"echo", "The synthetic scene of pnradar-echo; pnradar itself ignores it."},
+    {"target",
+     "One point target of the synthetic scene: [target.1], [target.2], ... without a gap; "
+     "each needs an amplitude or an SNR."},
+    {NULL, NULL},
+};
+
+#define AT(section, member) .offset = offsetof(pnr_config, section.member)
+#define AT_TARGET(member) .offset = offsetof(pnr_target, member)
+#define KEY(section_, member, type_, initial_, help_)                                              \
+    .section = #section_, .name = #member, .type = PNR_KEY_##type_, AT(section_, member),          \
+    .initial = initial_, .help = help_
+#define TARGET(member, type_, initial_, help_)                                                     \
+    .section = PNR_SECTION_TARGET, .name = #member, .type = PNR_KEY_##type_, AT_TARGET(member),    \
+    .initial = initial_, .help = help_
+#define RANGE(from, to) .min = (from), .max = (to)
+#define ABOVE(from) .min = (from), .max = INFINITY, .open = PNR_OPEN_MIN
+#define FROM(from) .min = (from), .max = INFINITY
+
+/* The order is that of the sections above, and of every print. */
+const pnr_key pnr_config_keys[] = {
+    {KEY(stream, name, TEXT, "pnradar",
+         "Name of this stream in every topic and message: printable, without spaces or slashes.")},
+
+    {KEY(source, input, PATH, "",
+         "File, FIFO or - for stdin; the programs' operand overrides it.")},
+    {KEY(source, format, FORMAT, "auto",
+         "Sample format of raw input; auto takes the file name's extension.")},
+    {KEY(source, rate_hz, RATIONAL, "",
+         "Sampling rate as a number or a quotient p/q; always needed."),
+     .unit = "Hz", ABOVE(0)},
+    {KEY(source, tune_hz, RATIONAL, "0",
+         "Carrier offset in the recording, mixed to zero before correlation."),
+     .unit = "Hz"},
+    {KEY(source, spectrum, CHOICE, "normal", "Inverted is for recordings of I - jQ."),
+     .choices = spectra},
+    {KEY(source, layout, CHOICE, "iq",
+         "Two sound channels are I and Q, or every channel is a real signal of its own."),
+     .choices = layouts},
+    {KEY(source, channels, SIZE, "1", "Interleaved channels in a raw file."), RANGE(1, 256)},
+    {KEY(source, channel, SIZE, "0", "The channel that is correlated, counted from 0."),
+     RANGE(0, 255)},
+    {KEY(source, start_time, TIME, "",
+         "UTC of sample 0, as 2026-11-21T02:40:12.5Z; empty when not known.")},
+    {KEY(source, pace, CHOICE, "fast",
+         "Play a recording as fast as it goes, or as it was recorded."),
+     .choices = paces},
+    {KEY(source, chunk, SIZE, "0", "Samples a read; 0 lets the program choose."), .unit = "samples",
+     RANGE(0, 67108864)},
+    {KEY(source, lost, RUNS, "",
+         "Sample positions that the recorder lost and did not write, as 10000+500, 34000+2000."),
+     .also = offsetof(pnr_config, source.n_lost), .unit = "first+count"},
+
+    {KEY(code, type, CHOICE, "m-sequence", "Family of the code."), .choices = code_types},
+    {KEY(code, degree, SIZE, "10", "Of m-sequence, gold and kasami: 2^degree - 1 chips."),
+     RANGE(2, 24)},
+    {KEY(code, taps, TEXT, "",
+         "Of m-sequence: its taps, as 10,3; empty takes a primitive polynomial from the table.")},
+    {KEY(code, length, SIZE, "0",
+         "Of barker, legendre, zadoff-chu, frank, p4 and random: how many chips."),
+     .unit = "chips", RANGE(0, 16777216)},
+    {KEY(code, root, SIZE, "1", "Of zadoff-chu: its root, coprime to the length."),
+     RANGE(1, 16777215)},
+    {KEY(code, prn, SIZE, "1", "Of gps-l1ca: the satellite's number."), RANGE(1, 37)},
+    {KEY(code, index, SIZE, "0", "Of gold and kasami: which code of the set, counted from 0."),
+     RANGE(0, 16777216)},
+    {KEY(code, seed, SIZE, "0", "Of random: the seed, as numpy's RandomState takes it."),
+     RANGE(0, 4294967295.0)},
+    {KEY(code, path, PATH, "", "Of file: the file with the chips.")},
+    {KEY(code, pulse, CHOICE, "band-limited", "The waveform between the samples."),
+     .choices = pulses},
+    {KEY(code, pulse_path, PATH, "", "Of pulse = file: the file with the pulse of one chip.")},
+    {KEY(code, chip_rate_hz, RATIONAL, "",
+         "Chips a second, as a number or a quotient p/q; empty makes every sample a chip."),
+     .unit = "Hz", ABOVE(0)},
+    {KEY(code, epoch, EPOCH, "0",
+         "Where the code starts: a sample index, or UTC (which needs source.start_time)."),
+     .unit = "samples"},
+
+    {KEY(window, correlation, CHOICE, "circular",
+         "Circular is right for a code that repeats without pause."),
+     .choices = correlations},
+
+    {KEY(radar, speed_mps, DOUBLE, "299792458", "Speed of the wave: of light, or of sound."),
+     .unit = "m/s", .min = 0, .max = 1e9, .open = PNR_OPEN_MIN},
+    {KEY(radar, path, CHOICE, "two-way",
+         "There and back (radar, sonar), or from the transmitter to here."),
+     .choices = paths},
+    {KEY(radar, carrier_hz, DOUBLE, "0",
+         "Carrier frequency, for Doppler and velocity; 0 when there is none."),
+     .unit = "Hz", FROM(0)},
+    {KEY(radar, zero_delay_s, DOUBLE, "0", "Delay of an echo at range 0: cables and filters."),
+     .unit = "s", RANGE(-1e6, 1e6)},
+    {KEY(radar, min_range_m, DOUBLE, "0", "The nearest range that is searched."), .unit = "m",
+     RANGE(-1e15, 1e15)},
+    {KEY(radar, max_range_m, DOUBLE, "0",
+         "The farthest range that is searched; 0 goes one unambiguous range beyond the nearest."),
+     .unit = "m", RANGE(-1e15, 1e15)},
+
+    {KEY(dwell, periods, SIZE, "1", "Periods of the code that are combined into one result."),
+     .unit = "periods", RANGE(1, 65535)},
+    {KEY(dwell, combine, CHOICE, "none",
+         "Coherent adds amplitudes before the correlation, incoherent adds powers after it."),
+     .choices = combines},
+
+    {KEY(detector, pfa, DOUBLE, "0.0001",
+         "False alarms a search, over all lags of one result together."),
+     .min = 0, .max = 1, .open = PNR_OPEN_MIN | PNR_OPEN_MAX},
+    {KEY(detector, max_echoes, SIZE, "8", "The strongest echoes that one result may hold."),
+     RANGE(1, 64)},
+    {KEY(detector, oversample, SIZE, "1",
+         "Cells a lag: 2 loses less of an echo that lies between two lags."),
+     RANGE(1, 2)},
+
+    {KEY(engine, name, TEXT, "auto",
+         "Auto takes the best that works here, and never reference; pnradar --list-engines names "
+         "them.")},
+    {KEY(engine, method, TEXT, "auto", "How the engine does it; auto goes by length and code.")},
+    {KEY(engine, device, SIZE, "0", "Which GPU, counted from 0."), RANGE(0, 255)},
+    {KEY(engine, depth, SIZE, "3", "Submits in flight at one time."), RANGE(1, 4)},
+    {KEY(engine, batch, SIZE, "0", "Results a submit, at most; 0 lets the program choose."),
+     RANGE(0, 1048576)},
+    {KEY(engine, threads, SIZE, "0", "Threads of the cpu engine; 0 is one for each core."),
+     RANGE(0, 1024)},
+
+    {KEY(ring, seconds, DOUBLE, "0", "Its length in time; 0 lets the program choose."), .unit = "s",
+     RANGE(0, 86400)},
+    {KEY(ring, bytes, BYTES, "0",
+         "Its length in memory, with K, M or G for 2^10, 2^20, 2^30; 0 goes by the seconds."),
+     .unit = "bytes", RANGE(0, 1099511627776.0)},
+
+    {KEY(publisher, endpoint, TEXT, "tcp://127.0.0.1:5555",
+         "ZeroMQ address to bind; empty publishes nothing.")},
+    {KEY(publisher, expose, YES_NO, "no",
+         "Yes allows an address beyond this machine without CURVE keys.")},
+    {KEY(publisher, curve_secret_path, PATH, "",
+         "File with the CURVE secret key; empty is no encryption.")},
+    {KEY(publisher, pack, SIZE, "1",
+         "Results a message: more than one are sent as an array of records."),
+     .unit = "results", RANGE(1, 4096)},
+    {KEY(publisher, profile, CHOICE, "off",
+         "Publish every lag of every result too, as power or as complex values."),
+     .choices = profiles},
+    {KEY(publisher, high_water, SIZE, "1000", "Messages kept for a slow subscriber."),
+     .unit = "messages", RANGE(1, 1000000)},
+    {KEY(publisher, wait_s, DOUBLE, "0",
+         "How long to wait for a first subscriber before the first sample."),
+     .unit = "s", RANGE(0, 86400)},
+    {KEY(publisher, linger_s, DOUBLE, "1", "How long the last messages may take to leave."),
+     .unit = "s", RANGE(0, 3600)},
+
+    {KEY(echo, seed, UINT64, "1", "Seed of the noise: the same seed gives the same bits.")},
+    {KEY(echo, periods, SIZE, "0", "Periods to write; 0 goes on until stopped."), .unit = "periods",
+     RANGE(0, 1e15)},
+    {KEY(echo, noise_rms, DOUBLE, "0.1", "Root mean square of the complex noise, full scale = 1."),
+     FROM(0)},
+    {KEY(echo, leak_amplitude, DOUBLE, "0",
+         "Amplitude of the direct path at range 0, full scale = 1."),
+     FROM(0)},
+    {KEY(echo, cw_hz, DOUBLE, "0",
+         "Frequency of an interfering carrier, against the tuned frequency."),
+     .unit = "Hz"},
+    {KEY(echo, cw_amplitude, DOUBLE, "0", "Amplitude of the interfering carrier, full scale = 1."),
+     FROM(0)},
+    {KEY(echo, clock_ppm, DOUBLE, "0",
+         "Error of the receiver's sampling clock against the transmitter's."),
+     .unit = "ppm", RANGE(-10000, 10000)},
+    {KEY(echo, bits, SIZE, "0", "Bits of the ADC; 0 is as many as the format has."), .unit = "bits",
+     RANGE(0, 16)},
+
+    {TARGET(range_m, DOUBLE, "0", "Range at sample 0."), .unit = "m", RANGE(-1e15, 1e15)},
+    {TARGET(velocity_mps, DOUBLE, "0", "Radial velocity, positive towards the radar."),
+     .unit = "m/s", RANGE(-1e9, 1e9)},
+    {TARGET(amplitude, DOUBLE, "0", "Amplitude of the echo, full scale = 1; 0 goes by snr_db."),
+     FROM(0)},
+    {TARGET(
+         snr_db, OPTIONAL, "",
+         "Power of the echo against echo.noise_rms, before correlation; instead of an amplitude."),
+     .also = offsetof(pnr_target, has_snr), .unit = "dB", RANGE(-300, 300)},
+    {TARGET(phase_rad, DOUBLE, "0", "Phase of the echo at sample 0."), .unit = "rad"},
+};
+
+const size_t pnr_config_n_keys = sizeof pnr_config_keys / sizeof pnr_config_keys[0];
+
+const pnr_suffix pnr_suffixes[] = {{'G', 30}, {'M', 20}, {'K', 10}, {0, 0}};
