@@ -50,9 +50,7 @@ static const char *const profiles[] = {
 const pnr_section pnr_config_sections[] = {
     {"stream", "What the results are called."},
     {"source", "Where the samples come from, and what they are."},
-    {"code",
-     "The pseudo-random code that the transmitter repeats; parameters that the type does not "
-     "need are ignored."},
+    {"code", "The pseudo-random code that the transmitter repeats; each type has its own keys."},
     {"window", "How one period is correlated with the code."},
     {"radar", "From delay to range."},
     {"dwell", "How many periods make one result."},
@@ -61,9 +59,7 @@ const pnr_section pnr_config_sections[] = {
     {"ring", "The memory between the source and the engine; give seconds or bytes, not both."},
     {"publisher", "Results over ZeroMQ."},
     {"echo", "The synthetic scene of pnradar-echo; pnradar itself ignores it."},
-    {"target",
-     "One point target of the synthetic scene: [target.1], [target.2], ... without a gap; "
-     "each needs an amplitude or an SNR."},
+    {"target", "The points of the synthetic scene: [target.1], [target.2], ... without a gap."},
     {NULL, NULL},
 };
 
@@ -233,7 +229,8 @@ const pnr_key pnr_config_keys[] = {
     {TARGET(range_m, DOUBLE, "0", "Range at sample 0."), .unit = "m", RANGE(-1e15, 1e15)},
     {TARGET(velocity_mps, DOUBLE, "0", "Radial velocity, positive towards the radar."),
      .unit = "m/s", RANGE(-1e9, 1e9)},
-    {TARGET(amplitude, DOUBLE, "0", "Amplitude of the echo, full scale = 1; 0 goes by snr_db."),
+    {TARGET(amplitude, DOUBLE, "0",
+            "Amplitude of the echo, full scale = 1; 0 goes by snr_db, and one of them is needed."),
      FROM(0)},
     {TARGET(
          snr_db, OPTIONAL, "",

@@ -202,14 +202,42 @@ static bool is_of(const pnr_key *key, const char *section)
     return strcmp(key->section, section) == 0;
 }
 
+/* The types that can hold nothing. */
+static bool is_empty(const pnr_key *key, const void *base)
+{
+    const void *field = (const char *)base + key->offset;
+    const void *also = (const char *)base + key->also;
+
+    switch (key->type) {
+    case PNR_KEY_TEXT:
+    case PNR_KEY_PATH:
+    case PNR_KEY_TIME:
+        return *(const char *)field == '\0';
+    case PNR_KEY_OPTIONAL:
+        return !*(const bool *)also;
+    case PNR_KEY_RATIONAL:
+        return ((const pnr_rational *)field)->den == 0;
+    case PNR_KEY_RUNS:
+        return *(const size_t *)also == 0;
+    default:
+        return false;
+    }
+}
+
 static void print_section(const char *section, const void *base, FILE *stream)
 {
-    for (size_t i = 0; i < pnr_config_n_keys; i++)
-        if (is_of(&pnr_config_keys[i], section)) {
-            fprintf(stream, "%s = ", pnr_config_keys[i].name);
-            pnr_value_print(&pnr_config_keys[i], base, stream);
-            fputc('\n', stream);
+    for (size_t i = 0; i < pnr_config_n_keys; i++) {
+        const pnr_key *key = &pnr_config_keys[i];
+
+        if (!is_of(key, section))
+            continue;
+        fprintf(stream, "%s =", key->name);
+        if (!is_empty(key, base)) {
+            fputc(' ', stream);
+            pnr_value_print(key, base, stream);
         }
+        fputc('\n', stream);
+    }
 }
 
 void pnr_config_print(const pnr_config *config, FILE *stream)
