@@ -171,7 +171,10 @@ void pnr_ring_end(pnr_ring *ring)
 /* Also when many marks wait, so that they are passed before the dwell is whole: a dwell may have any number. */
 static bool has_work(const pnr_ring *ring)
 {
-    return atomic_load(&ring->ended) || atomic_load(&ring->head) >= ring->next + ring->dwell ||
+    const uint64_t head = atomic_load(&ring->head);
+
+    return atomic_load(&ring->ended) || head >= ring->next + ring->dwell ||
+           (ring->passed < ring->next && head > ring->passed) ||
            atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) > N_MARKS / 2;
 }
 
@@ -319,11 +322,6 @@ static void free_memory(pnr_ring *ring)
 /* The rest of an ended stream: it fills no dwell. */
 static void finish(pnr_ring *ring, uint64_t head)
 {
-    if (ring->passed < ring->next) { /* it ended before the first window */
-        pass_by(ring, head, &ring->account.skipped_alignment);
-        return;
-    }
-
     const uint64_t walked = ring->passed - ring->next;
 
     ring->account.positions += walked;
@@ -382,13 +380,11 @@ int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
     if (ring->n_views == shape->depth)
         return PNR_EAGAIN;
     if (ring->passed < ring->next) {
-        if (head < ring->next) {
-            if (!ended)
-                return PNR_EAGAIN;
-            finish(ring, head);
-            return all_told ? PNR_EEND : PNR_EAGAIN;
-        }
-        pass_by(ring, ring->next, &ring->account.skipped_alignment);
+        pass_by(ring, head < ring->next ? head : ring->next, &ring->account.skipped_alignment);
+        atomic_store(&ring->tail, ring->passed);
+        wake(ring);
+        if (ring->passed < ring->next)
+            return ended && all_told ? PNR_EEND : PNR_EAGAIN;
     }
 
     view *v = &ring->views[(ring->first_view + ring->n_views) % shape->depth];
