@@ -33,11 +33,11 @@ typedef struct fit {
 struct pnr_detector {
     const pnr_config *config;
     const pnr_radar *radar;
-    const pnr_waveform *waveform;
-    double energy_of_code; /* R(0) */
+    const pnr_waveform *autocorrelation; /* R(u)/R(0) */
+    double energy_of_code;               /* R(0) */
     double bandwidth;      /* B, rad^2/sample^2 */
     bool is_sum;           /* incoherent dwells */
-    double *threshold;     /* [n_periods] as the engine has it */
+    const double *threshold; /* [n_periods] as the engine has it */
     value v[N_STEPS][J];
     double quality[N_STEPS];
     value rho[2 * J]; /* R(u)/R(0) at u = -J .. J-1 */
@@ -73,12 +73,9 @@ static void invert(value (*m)[J])
     }
 }
 
-/* R(u)/R(0) */
 static void rho_at(const pnr_detector *detector, double u, value rho)
 {
-    pnr_waveform_autocorrelation(detector->waveform, u, rho);
-    rho[0] /= detector->energy_of_code;
-    rho[1] /= detector->energy_of_code;
+    pnr_waveform_at(detector->autocorrelation, u, rho);
 }
 
 static void fill_table(pnr_detector *detector)
@@ -394,36 +391,28 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,
     }
 }
 
-int pnr_detector_create(const pnr_config *config, const pnr_radar *radar,
-                        const pnr_waveform *waveform, const double *threshold, pnr_detector **out,
+int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
                         pnr_error *error)
 {
-    const size_t n_periods = config->dwell.periods;
     pnr_detector *detector = calloc(1, sizeof *detector);
 
-    *out = NULL;
-    if (detector == NULL || (detector->threshold = calloc(n_periods, sizeof *threshold)) == NULL) {
-        free(detector);
+    *out = detector;
+    if (detector == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "detector: out of memory");
-    }
-    memcpy(detector->threshold, threshold, n_periods * sizeof *threshold);
     detector->config = config;
-    detector->radar = radar;
-    detector->waveform = waveform;
+    detector->radar = &setup->radar;
+    detector->autocorrelation = setup->autocorrelation;
+    detector->threshold = setup->threshold;
     detector->is_sum = config->dwell.combine == PNR_COMBINE_INCOHERENT;
-    detector->energy_of_code = pnr_waveform_energy(waveform);
-    detector->bandwidth = pnr_waveform_bandwidth(waveform);
+    detector->energy_of_code = pnr_waveform_energy(setup->waveform);
+    detector->bandwidth = pnr_waveform_bandwidth(setup->waveform);
     for (int u = -J; u < J; u++)
         rho_at(detector, u, detector->rho[J + u]);
     fill_table(detector);
-    *out = detector;
     return PNR_OK;
 }
 
 void pnr_detector_destroy(pnr_detector *detector)
 {
-    if (detector == NULL)
-        return;
-    free(detector->threshold);
     free(detector);
 }

@@ -6,8 +6,7 @@
 #include "config.h"
 #include "engine.h"
 #include "error.h"
-#include "radar.h"
-#include "waveform.h"
+#include "setup.h"
 
 typedef struct pnr_echo {
     uint32_t code, channel;
@@ -28,9 +27,8 @@ typedef struct pnr_detection {
 
 typedef struct pnr_detector pnr_detector;
 
-/* Keeps pointers to config, radar and waveform; threshold: [dwell.periods] as the engine's plan has it, copied. */
-int pnr_detector_create(const pnr_config *config, const pnr_radar *radar,
-                        const pnr_waveform *waveform, const double *threshold, pnr_detector **out,
+/* Keeps pointers to config and setup. */
+int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
                         pnr_error *error);
 void pnr_detector_destroy(pnr_detector *detector);
 /* n = dwell->n_candidates. Deterministic, no allocation. */

@@ -405,8 +405,7 @@ static int open_all(pipeline *p, pnr_error *error)
         (code = pnr_engine_choose(config->engine.name, &p->setup->plan, &p->ops, error)) != PNR_OK ||
         (code = pnr_correlator_create(p->ops, &p->setup->plan, &p->correlator, error)) != PNR_OK ||
         (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
-        (code = pnr_detector_create(config, &p->setup->radar, p->setup->waveform, p->setup->threshold,
-                                    &p->detector, error)) != PNR_OK ||
+        (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
         (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
         return code;
     fill_constants(p);

@@ -20,12 +20,11 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
     const size_t n_looks = is_sum ? used : 1;
     const double n_samples = (double)plan->n_samples * (double)(is_sum ? 1 : used);
     const double step = 1.0 / (double)plan->oversample;
-    const double energy = pnr_waveform_energy(setup->waveform);
-    double r[2];
+    double rho[2];
 
-    pnr_waveform_autocorrelation(setup->waveform, step, r);
+    pnr_waveform_at(setup->autocorrelation, step, rho);
 
-    const double rho2 = (r[0] * r[0] + r[1] * r[1]) / (energy * energy);
+    const double rho2 = rho[0] * rho[0] + rho[1] * rho[1];
     const double n_cells = (double)(plan->gate_count * plan->oversample);
 
     *pfa_cell = pnr_threshold_cell_pfa(config->detector.pfa, n_cells, rho2, n_looks);
@@ -73,7 +72,8 @@ static int fill_references(pnr_setup *setup, const pnr_config *config, pnr_error
         return code;
     if (pnr_waveform_create((const double(*)[2])setup->references, n, &setup->waveform) != PNR_OK ||
         (oversample == 2 &&
-         pnr_waveform_shift(setup->waveform, 0.5, setup->references + n) != PNR_OK))
+         pnr_waveform_shift(setup->waveform, 0.5, setup->references + n) != PNR_OK) ||
+        pnr_waveform_autocorrelation(setup->waveform, &setup->autocorrelation) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples", n);
     return PNR_OK;
 }
@@ -160,6 +160,7 @@ void pnr_setup_destroy(pnr_setup *setup)
         return;
     pnr_code_destroy(setup->code);
     pnr_waveform_destroy(setup->waveform);
+    pnr_waveform_destroy(setup->autocorrelation);
     free(setup->references);
     free(setup->threshold);
     free(setup);

@@ -15,6 +15,7 @@ typedef struct pnr_setup {
     pnr_radar radar;
     pnr_code *code;
     pnr_waveform *waveform;
+    pnr_waveform *autocorrelation; /* R(u)/R(0) of the waveform */
     double (*references)[2]; /* [oversample][N][2] */
     double *threshold;       /* [n_periods] */
     double pfa_cell;         /* of a whole dwell */

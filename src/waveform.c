@@ -15,10 +15,7 @@ enum {
     OVERSAMPLE = 4,
     HALF = 10,              /* of the 20 Lagrange nodes, on either side */
     GUARD_BELOW = HALF - 1, /* table entries before the one at or below t */
-    GUARD_ABOVE = HALF + 1, /* after the last, one more for a t that rounds up to N */
-    LAG_MAX = 10,           /* samples: the range of the autocorrelation */
-    N_LAGS = OVERSAMPLE * LAG_MAX + HALF + 1, /* quarter lags 0 .. 50 */
-    LANES = 8
+    GUARD_ABOVE = HALF + 1  /* after the last, one more for a t that rounds up to N */
 };
 
 struct pnr_waveform {
@@ -28,7 +25,6 @@ struct pnr_waveform {
     double (*table)[2];    /* [GUARD_BELOW + 4 n + GUARD_ABOVE] a(i / 4) from i = -GUARD_BELOW */
     double energy;
     double bandwidth;
-    double lags[GUARD_BELOW + N_LAGS][2]; /* R(q / 4) from q = -GUARD_BELOW */
 };
 
 /*
@@ -67,66 +63,6 @@ static void interpolate(const double (*f)[2], double x, double value[2])
     }
     value[0] = re;
     value[1] = im;
-}
-
-/*
- * R(q / 4) = 1/N sum_m |X[m]|^2 exp(2 pi i m q / (4 N)), harmonics m = -N/2 .. N/2, for all q of
- * the table in one pass: each harmonic's rotation is raised to the next power q, LANES harmonics at
- * a time so that the order of the sums is fixed and the compiler may do them together.
- */
-static void sum_lags(pnr_waveform *waveform)
-{
-    const size_t n = waveform->n;
-    double sum[N_LAGS][2][LANES] = {{{0}}};
-
-    for (size_t first = 0; first < n; first += LANES) {
-        double power[2][LANES] = {{0}}; /* real and imaginary part of |X|^2 exp(i phase q) */
-        double turn[2][LANES] = {{0}};
-
-        for (size_t lane = 0; lane < LANES && first + lane < n; lane++) {
-            const size_t bin = first + lane;
-            const double *x = waveform->spectrum[bin];
-            double root[2];
-
-            /* Harmonic bin - N turns by bin/(4 N) less a quarter; Nyquist below, as a cosine. */
-            pnr_transform_root(2 * bin < n ? bin : bin + 3 * n, 4 * n, root);
-            turn[0][lane] = root[0];
-            turn[1][lane] = root[1];
-            power[0][lane] = 2 * bin == n ? 0 : x[0] * x[0] + x[1] * x[1];
-        }
-        for (int q = 0; q < N_LAGS; q++) {
-            for (int lane = 0; lane < LANES; lane++) {
-                const double re = power[0][lane], im = power[1][lane];
-
-                sum[q][0][lane] += re;
-                sum[q][1][lane] += im;
-                power[0][lane] = re * turn[0][lane] - im * turn[1][lane];
-                power[1][lane] = re * turn[1][lane] + im * turn[0][lane];
-            }
-        }
-    }
-
-    for (int q = 0; q < N_LAGS; q++) {
-        double *lag = waveform->lags[GUARD_BELOW + q];
-
-        for (int lane = 0; lane < LANES; lane++) {
-            lag[0] += sum[q][0][lane];
-            lag[1] += sum[q][1][lane];
-        }
-        if (n % 2 == 0) {
-            const double *nyquist = waveform->spectrum[n / 2];
-            double root[2];
-
-            pnr_transform_root((size_t)q % 8, 8, root); /* cos(pi q / 4) */
-            lag[0] += (nyquist[0] * nyquist[0] + nyquist[1] * nyquist[1]) * root[0];
-        }
-        lag[0] /= (double)n;
-        lag[1] /= (double)n;
-    }
-    for (int q = 1; q <= GUARD_BELOW; q++) {
-        waveform->lags[GUARD_BELOW - q][0] = waveform->lags[GUARD_BELOW + q][0];
-        waveform->lags[GUARD_BELOW - q][1] = -waveform->lags[GUARD_BELOW + q][1];
-    }
 }
 
 static void sum_moments(pnr_waveform *waveform)
@@ -174,7 +110,6 @@ int pnr_waveform_create(const double (*samples)[2], size_t n_samples, pnr_wavefo
     if (rc != PNR_OK)
         goto fail;
     sum_moments(waveform);
-    sum_lags(waveform);
     *out = waveform;
     return PNR_OK;
 
@@ -311,15 +246,32 @@ void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2])
     interpolate((const double(*)[2])waveform->table + (size_t)below, position - below, value);
 }
 
-void pnr_waveform_autocorrelation(const pnr_waveform *waveform, double u, double value[2])
+int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out)
 {
-    const double position = OVERSAMPLE * fabs(u);
-    const double below = floor(position);
+    const size_t n = waveform->n;
+    double(*lags)[2] = malloc(n * sizeof *lags);
+    int rc = PNR_ENOMEMORY;
 
-    assert(fabs(u) <= LAG_MAX);
-    interpolate((const double(*)[2])waveform->lags + (size_t)below, position - below, value);
-    if (u < 0)
-        value[1] = -value[1]; /* R(-u) = conj(R(u)) */
+    *out = NULL;
+    if (!lags)
+        return rc;
+    for (size_t bin = 0; bin < n; bin++) {
+        const double *x = waveform->spectrum[bin];
+
+        lags[bin][0] = (x[0] * x[0] + x[1] * x[1]) / ((double)n * waveform->energy);
+        lags[bin][1] = 0;
+    }
+    rc = pnr_transform_inverse(lags, n);
+    if (rc == PNR_OK)
+        rc = pnr_waveform_create((const double(*)[2])lags, n, out);
+    free(lags);
+    if (rc == PNR_OK)
+        rc = pnr_waveform_prepare(*out);
+    if (rc != PNR_OK) {
+        pnr_waveform_destroy(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 double pnr_waveform_energy(const pnr_waveform *waveform)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* pnradar: echo stream in, ranges out. */
+#include "cli.h"
+#include "engine.h"
+#include "log.h"
+#include "pipeline.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What works here, best first, and why the rest does not. */
+static int list_engines(size_t device)
+{
+    for (const char *const *name = pnr_engine_names(); *name != NULL; name++) {
+        const pnr_engine_ops *ops;
+        pnr_error error = {0};
+        char text[256];
+
+        if (pnr_engine_find(*name, device, &ops, &error) == PNR_OK) {
+            (void)ops->probe(device, text, sizeof text);
+            printf("%-10s works        %s: %s\n", *name, ops->title, text);
+        } else {
+            printf("%-10s not here     %s\n", *name, error.text);
+        }
+    }
+    return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
+}
+
+/* --print: what a subscriber would see, on stdout. A reader that goes away ends the run. */
+typedef struct printing {
+    pnr_printer printer;
+    int code;
+} printing;
+
+static void print_report(void *context, const pnr_report *report)
+{
+    printing *to = context;
+
+    if (to->code == PNR_OK && (to->code = pnr_printer_print(&to->printer, report, NULL)) != PNR_OK)
+        pnr_stop = 1;
+}
+
+static int run(const pnr_config *config, const char *print, bool strict, pnr_error *error)
+{
+    pnr_pipeline_options options = {.stop = &pnr_stop};
+    pnr_account account;
+    printing to = {0};
+    int code;
+
+    if (print != NULL) {
+        pnr_print kind;
+
+        if ((code = pnr_print_find(print, &kind, error)) != PNR_OK)
+            return pnr_cli_fail(error);
+        pnr_printer_init(&to.printer, stdout, kind, false);
+        options.tap = print_report;
+        options.tap_context = &to;
+    }
+    pnr_cli_catch_signals();
+    code = pnr_pipeline_run(config, &options, &account, error);
+    if (print != NULL && to.code == PNR_OK)
+        to.code = pnr_printer_finish(&to.printer);
+    if (code == PNR_OK && to.code != PNR_OK)
+        code = pnr_error_set(error, to.code, "stdout: the results could not be written");
+    if (code != PNR_OK)
+        return pnr_cli_fail(error);
+    return strict && !pnr_account_lossless(&account) ? PNR_EXIT_LOST : 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *print = NULL, *list = NULL;
+    const pnr_cli_option options[] = {
+        {"print", "FORMAT", "also write each result to stdout: table, json or csv", &print},
+        {"list-engines", NULL, "say which engines work here, and why the rest does not", &list},
+        {NULL, NULL, NULL, NULL},
+    };
+    pnr_cli cli = {
+        .program = "pnradar",
+        .usage = "[OPTION]... [INPUT]",
+        .summary = "Correlates an echo stream with its pseudo-random code, period by period, on a GPU "
+                   "or a CPU, and publishes the ranges of the echoes over ZeroMQ. INPUT overrides "
+                   "source.input; - is stdin.",
+        .examples = "pnradar -c config/demo.conf echo.ci16\n"
+                    "pnradar -c config/gnss.conf --print csv capture.cf32 > ranges.csv\n"
+                    "receiver | pnradar -c my.conf -s source.format=ci16 -\n",
+        .options = options,
+        .max_operands = 1,
+    };
+    pnr_config config;
+    pnr_error error = {0};
+    int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
+    int status;
+
+    if (code == PNR_OK && list == NULL) {
+        if (cli.n_operands > 0 &&
+            (size_t)snprintf(config.source.input, sizeof config.source.input, "%s",
+                             cli.operands[0]) >= sizeof config.source.input)
+            code = pnr_error_set(&error, PNR_EUSAGE, "INPUT is longer than %zu bytes",
+                                 sizeof config.source.input - 1);
+        else
+            code = pnr_config_check(&config, &error);
+    }
+    if (code == PNR_EEND)
+        status = 0;
+    else if (code != PNR_OK)
+        status = pnr_cli_fail(&error);
+    else if (list != NULL)
+        status = list_engines(config.engine.device);
+    else
+        status = run(&config, print, cli.strict, &error);
+    pnr_config_clear(&config);
+    return status;
+}
