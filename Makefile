@@ -18,7 +18,8 @@ OPT := $(OPT_$(VARIANT))
 
 have = $(shell pkg-config --exists $(1) 2>/dev/null && echo yes)
 HAVE_FFTW := $(call have,fftw3f fftw3)
-HAVE_CUDA := $(if $(NVCC),yes)
+# Sanitizers and coverage do not go with device code: those variants are built without the module.
+HAVE_CUDA := $(if $(filter release,$(VARIANT)),$(if $(NVCC),yes))
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
         -Wcast-qual -Wwrite-strings -Wvla -Wformat=2
@@ -32,14 +33,15 @@ LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm
 CORE := $(filter-out src/main.c src/engine_cpu%.c,$(wildcard src/*.c))
 CORE_OBJ := $(CORE:%.c=$(B)/obj/%.o)
 LIB := $(B)/libpnradar.a
-TOOL_PROGRAMS := pnradar-echo pnradar-listen pnradar-plan pnradar-bench
-PROGRAMS := $(addprefix $(B)/bin/,pnradar $(TOOL_PROGRAMS))
+TOOLS := echo listen plan bench
+PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so)
 TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
 
 all: detected $(PROGRAMS) $(MODULES) ## build the programs and the engine modules into build/
 
@@ -58,16 +60,13 @@ $(B)/bin/pnradar: $(B)/obj/src/main.o $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# Each tool is one file of its own name, and the files that belong to it alone: tools/<name>_*.c
-# (echo: tools/scene*.c).
-TOOL_PARTS_pnradar-echo := $(wildcard tools/scene*.c)
-TOOL_PARTS_pnradar-listen := $(wildcard tools/listen_*.c)
-TOOL_PARTS_pnradar-plan := $(wildcard tools/plan_*.c)
-TOOL_PARTS_pnradar-bench := $(wildcard tools/bench_*.c tools/scene*.c)
-.SECONDEXPANSION:
-$(B)/bin/pnradar-%: $(B)/obj/tools/pnradar-%.o $$(patsubst %.c,$(B)/obj/%.o,$$(TOOL_PARTS_pnradar-$$*)) $(LIB)
-	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+# Each tool is one file of its own name, and the parts that belong to it alone: tools/listen_*.c.
+define tool_rule
+$$(B)/bin/pnradar-$(1): $$(patsubst %.c,$$(B)/obj/%.o,tools/pnradar-$(1).c $$(wildcard tools/$(1)_*.c)) $$(LIB)
+	@mkdir -p $$(@D)
+	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
+endef
+$(foreach tool,$(TOOLS),$(eval $(call tool_rule,$(tool))))
 
 FFTW_LIBS := $(shell pkg-config --libs fftw3f fftw3 2>/dev/null)
 $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine_cpu*.c)) $(LIB)
