@@ -35,7 +35,7 @@ static inline void report_fixture(pnr_report *report, size_t n_echoes)
             .delay_samples = 2500.125 + (double)i,
             .delay_sigma_s = 1.5e-8,
             .lag = 2500.125,
-            .range_m = 374740.5725 + 1000 * (double)i,
+            .range_m = 374740.625 + 1000 * (double)i,
             .range_sigma_m = 2.25,
             .snr_db = 27.5 - (double)i,
             .amplitude = 0.015625,

@@ -99,7 +99,7 @@ static void test_range_text(void **state)
         "\"lost\":3,\"lost_before\":5,\"flags\":[\"lost\",\"more-echoes\"],"
         "\"engine\":\"cuda/walsh\",\"latency_us\":61.25,\"noise_db\":-12.4,\"pfa_cell\":1e-6,"
         "\"cells_above\":7,\"echoes\":[{\"code\":0,\"channel\":1,\"delay_s\":0.0025,"
-        "\"delay_samples\":2500.125,\"delay_sigma_s\":1.5e-8,\"range_m\":374740.5725,"
+        "\"delay_samples\":2500.125,\"delay_sigma_s\":1.5e-8,\"range_m\":374740.625,"
         "\"range_sigma_m\":2.25,\"snr_db\":27.5,\"amplitude\":0.015625,\"phase_rad\":-1.25,"
         "\"doppler_hz\":null,\"doppler_sigma_hz\":null,\"velocity_mps\":null}]}");
 
@@ -236,7 +236,7 @@ static void test_range_refused(void **state)
         {"\"latency_us\":61.25", "\"latency_us\":1e999", "JSON"},
         {"\"echoes\":[", "\"echoes\":[5,", "echoes"},
         {"\"echoes\":[{", "\"echoes\":{\"a\":{", "JSON"},
-        {"\"range_m\":374740.5725,", "", "range_m"},
+        {"\"range_m\":374740.625,", "", "range_m"},
         {"\"velocity_mps\":null", "\"velocity_mps\":false", "velocity_mps"},
         {"\"velocity_mps\":null}]}", "\"velocity_mps\":null}]} {}", "JSON"},
         {"\"velocity_mps\":null}]}", "\"velocity_mps\":null}]", "JSON"},

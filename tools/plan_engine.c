@@ -64,7 +64,7 @@ int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
     }
     snprintf(why, sizeof why, "%s/%s, %s", (*ops)->name, choice->method,
              is_auto ? "the best that works (engine.name = auto)" : "named by engine.name");
-    plan_sheet_text(sheet, "runs", "what runs", why);
+    plan_sheet_text(sheet, "choice", "what runs", why);
     plan_sheet_count(sheet, "n_transform", "length of the transforms", choice->n_transform);
     plan_sheet_count(sheet, "batch", "dwells a submit, at most", setup->plan.batch);
     plan_sheet_count(sheet, "depth", "submits in flight, at most", setup->plan.depth);

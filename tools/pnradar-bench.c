@@ -96,7 +96,12 @@ int bench_prepare(const bench *b, size_t n_samples, size_t batch, pnr_setup **se
     pnr_measure_configure(b->config, n_samples, &sized);
     if (batch > 0)
         sized.engine.batch = batch;
-    rc = pnr_setup_create(&sized, sized.source.format, 1, setup, error);
+    *setup = NULL;
+    rc = pnr_config_check(&sized, error);
+    if (rc == PNR_OK)
+        rc = pnr_setup_create(&sized, sized.source.format, 1, setup, error);
+    if (rc == PNR_OK)
+        (*setup)->plan.method = b->config->engine.method; /* sized ends here */
     if (rc == PNR_OK)
         rc = pnr_engine_choose(sized.engine.name, &(*setup)->plan, ops, error);
     if (rc == PNR_OK)
@@ -196,13 +201,23 @@ static int run(const pnr_cli *cli, bench *b, pnr_error *error)
     return part != NULL ? part->run(b, error) : run_all(b, error);
 }
 
+/* -n is --sizes. Words behind "--" are left alone; argv's own strings are not written. */
+static void spell_out(int argc, char **argv)
+{
+    static char sizes[] = "--sizes";
+
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "-n") == 0)
+            argv[i] = sizes;
+}
+
 int main(int argc, char **argv)
 {
     const char *sizes = NULL, *runs = NULL, *seconds = NULL, *pace = NULL, *csv = NULL;
     bench b = {.seconds = 5.0};
     double n_runs = DEFAULT_RUNS;
     const pnr_cli_option options[] = {
-        {"n", "SIZES", "Samples a period, as 8192,2^16,2^20-1.", &sizes},
+        {"sizes", "SIZES", "Or -n: samples a period, as 8192,2^16,2^20-1.", &sizes},
         {"runs", "N", "Runs counted, at least 10; one more is discarded first.", &runs},
         {"seconds", "S", "stream: how long each size runs (5).", &seconds},
         {"pace", "SHARE", "stream: live at this share of the ceiling; a full ring drops.", &pace},
@@ -221,7 +236,10 @@ int main(int argc, char **argv)
     };
     pnr_config config;
     pnr_error error = {0};
-    int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
+    int rc;
+
+    spell_out(argc, argv);
+    rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
     b.config = &config;
     b.csv = csv != NULL;

@@ -78,6 +78,8 @@ int main(int argc, char **argv)
     int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
     if (rc == PNR_OK)
+        rc = pnr_config_check(&config, &error);
+    if (rc == PNR_OK)
         rc = plan_sheet_create(json != NULL, &sheet, &error);
     if (rc == PNR_OK) {
         rc = report(sheet, &config, budget, &error);
