@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* The convert step: raw samples to the rows that are transformed. */
+#include "convert.h"
+
+#include "check.h"
+#include "energy.h"
+
+#include <cassert>
+
+enum { PLACES = 4 }; /* a thread */
+
+/* x exp(-2 pi i phase / 2^64). The nearest quarter turn is exact; what is left, at most 1/8 turn,
+ * is a float in half turns with an error of 5e-8 rad, and sincospif adds its ulp. */
+static __device__ float2 rotate_back(float2 x, uint64_t phase)
+{
+    const uint64_t quarter = (phase + (UINT64_C(1) << 61)) >> 62;
+    const int64_t rest = (int64_t)(phase - (quarter << 62));
+    float s, c;
+
+    sincospif((float)(int32_t)(rest >> 32) * 0x1p-31f, &s, &c);
+    x = make_float2(fmaf(x.x, c, x.y * s), fmaf(x.y, c, -x.x * s));
+    /* and exp(-i pi/2 quarter): each quarter is a multiplication by -i */
+    switch (quarter & 3) {
+    case 1:
+        return make_float2(x.y, -x.x);
+    case 2:
+        return make_float2(-x.x, -x.y);
+    case 3:
+        return make_float2(-x.y, x.x);
+    default:
+        return x;
+    }
+}
+
+/* Adds with compensation (W. Kahan, 1965), so that many periods lose nothing. */
+static __device__ void add(float x, float *sum, float *lost)
+{
+    const float y = x - *lost;
+    const float total = *sum + y;
+
+    *lost = (total - *sum) - y;
+    *sum = total;
+}
+
+/* The sum of one row's windows at sample n. */
+template <typename FORMAT>
+static __device__ float2 converted(const pnr_cuda_conversion &c, size_t first_window,
+                                   uint32_t n_windows, uint32_t n)
+{
+    const uint32_t n_samples = c.samples.n_samples;
+    float2 sum = {0, 0}, lost = {0, 0};
+
+    for (size_t w = first_window; w < first_window + n_windows; w++) {
+        const pnr_cuda_window window = c.windows[w];
+
+        if (!pnr_cuda_is_used(window, c.sums[w], n_samples))
+            continue;
+
+        float2 x = FORMAT::read(c.samples, w * n_samples + n).value;
+
+        if (c.is_conjugated)
+            x.y = -x.y;
+        if (c.is_tuned)
+            x = rotate_back(x, window.phase + n * c.step);
+        add(x.x, &sum.x, &lost.x);
+        add(x.y, &sum.y, &lost.y);
+    }
+    return sum;
+}
+
+template <typename FORMAT>
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    convert_rows(pnr_cuda_conversion c, size_t first_window, uint32_t row_windows, uint32_t n_rows,
+                 uint32_t n_transform, uint32_t row_stride, float2 *rows)
+{
+    const uint32_t n_samples = c.samples.n_samples;
+    const uint32_t first = blockIdx.x * (PLACES * PNR_CUDA_THREADS) + threadIdx.x;
+
+    for (uint32_t row = blockIdx.y; row < n_rows; row += gridDim.y) {
+        float2 *out = rows + (size_t)row * row_stride;
+
+        for (uint32_t i = 0; i < PLACES; i++) {
+            const uint32_t n = first + i * PNR_CUDA_THREADS;
+
+            if (n < n_samples) {
+                const float2 x =
+                    converted<FORMAT>(c, first_window + (size_t)row * row_windows, row_windows, n);
+
+                out[n] = x;
+                if (n_transform > n_samples && n + 1 < n_samples)
+                    out[n_samples + n] = x;
+            } else if (n + 1 >= 2 * n_samples && n < n_transform) {
+                out[n] = make_float2(0.0f, 0.0f);
+            }
+        }
+    }
+}
+
+/* --- the launcher --- */
+
+typedef void (*convert_kernel)(pnr_cuda_conversion, size_t, uint32_t, uint32_t, uint32_t, uint32_t,
+                               float2 *);
+
+static convert_kernel kernel_for(pnr_format format)
+{
+    static const struct {
+        pnr_format format;
+        convert_kernel kernel;
+    } table[] = {
+#define ROW(format, type, is_complex) {format, convert_rows<pnr_cuda_format<type, is_complex>>},
+        PNR_CUDA_FORMATS(ROW)
+#undef ROW
+    };
+
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].format == format)
+            return table[i].kernel;
+    return NULL;
+}
+
+int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
+                     size_t first_dwell, size_t n_dwells, float2 *rows, cudaStream_t stream,
+                     pnr_error *error)
+{
+    const convert_kernel kernel = kernel_for(conversion->samples.format);
+    const size_t n_rows = n_dwells * shape->dwell_rows;
+    const size_t block = PLACES * PNR_CUDA_THREADS;
+    const dim3 grid((unsigned)((shape->n_transform + block - 1) / block),
+                    (unsigned)(n_rows < 65535 ? n_rows : 65535));
+
+    assert(kernel != NULL && n_rows >= 1 && n_rows <= shape->n_rows);
+    assert(first_dwell + n_dwells <= shape->batch);
+    assert(shape->n_transform == shape->n_samples ||
+           shape->n_transform >= 2 * shape->n_samples - 1);
+    kernel<<<grid, PNR_CUDA_THREADS, 0, stream>>>(*conversion, first_dwell * shape->n_periods,
+                                                  (uint32_t)(shape->n_periods / shape->dwell_rows),
+                                                  (uint32_t)n_rows, (uint32_t)shape->n_transform,
+                                                  (uint32_t)shape->row_stride, rows);
+    return pnr_cuda_check_launch("convert_rows", error);
+}

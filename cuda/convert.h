@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The convert step: raw samples to the rows that are transformed. */
+#ifndef PNR_CUDA_CONVERT_H
+#define PNR_CUDA_CONVERT_H
+
+#include "sample.h"
+#include "shape.h"
+#include "state.h"
+
+typedef struct pnr_cuda_conversion {
+    pnr_cuda_samples samples;
+    const pnr_cuda_window *windows; /* [n_windows], device */
+    const pnr_cuda_energy *sums;    /* [n_windows], device */
+    uint64_t step;                  /* tune: turns a sample, in 2^-64 */
+    bool is_tuned;
+    bool is_conjugated; /* before the tune */
+} pnr_cuda_conversion;
+
+/*
+ * rows, [n_dwells * dwell_rows][row_stride]: y[n] = x[n mod N] for n < 2N-1, 0 after (L = N: y =
+ * x), x in full scale, conjugated, tuned, 0 where not finite and in windows not used. A coherent
+ * dwell's row is the sum over its windows, in order. first_dwell: of the round in the submit.
+ */
+int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
+                     size_t first_dwell, size_t n_dwells, float2 *rows, cudaStream_t stream,
+                     pnr_error *error);
+
+#endif

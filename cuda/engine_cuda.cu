@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* The cuda engine, a module of its own: probe, pinned memory, and submits on streams (method
+ * library). */
+#include "check.h"
+#include "slot.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+struct pnr_engine {
+    pnr_cuda_common common;
+    pnr_cuda_slot slots[PNR_MAX_DEPTH];
+    size_t first, in_flight; /* slots[first] is the oldest submit */
+    bool is_lost;
+};
+
+/* --- the device --- */
+
+/* Refuses a device whose machine code this module lacks. */
+static int check_device(size_t device, cudaDeviceProp *properties, pnr_error *error)
+{
+    int n_devices = 0;
+    cudaFuncAttributes attributes;
+    cudaError_t status = cudaGetDeviceCount(&n_devices);
+
+    if (status != cudaSuccess)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "cuda: no GPU here: %s",
+                             cudaGetErrorString(status));
+    if (device >= (size_t)n_devices)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "cuda: device %zu of %d: counted from 0",
+                             device, n_devices);
+    if ((status = cudaGetDeviceProperties(properties, (int)device)) != cudaSuccess ||
+        (status = cudaSetDevice((int)device)) != cudaSuccess)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "cuda: device %zu does not start: %s", device,
+                             cudaGetErrorString(status));
+    if (cudaFuncGetAttributes(&attributes, pnr_cuda_a_kernel()) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return pnr_error_set(error, PNR_EUNAVAILABLE,
+                             "cuda: %s has compute capability %d.%d: this build has no code for it",
+                             properties->name, properties->major, properties->minor);
+    }
+    return PNR_OK;
+}
+
+static int probe(size_t device, char *text, size_t text_size)
+{
+    cudaDeviceProp properties;
+    pnr_error error;
+    int driver = 0;
+
+    if (check_device(device, &properties, &error) != PNR_OK ||
+        pnr_cuda_check(cudaDriverGetVersion(&driver), "driver's version", &error) != PNR_OK) {
+        snprintf(text, text_size, "%s", error.text);
+        return PNR_EUNAVAILABLE;
+    }
+    snprintf(text, text_size, "%s, %zu MiB, driver %d.%d", properties.name,
+             properties.totalGlobalMem >> 20, driver / 1000, driver % 1000 / 10);
+    return PNR_OK;
+}
+
+/* Portable: any device may read it, whichever the calling thread has selected. */
+static void *alloc_pinned(size_t bytes)
+{
+    void *memory = NULL;
+
+    if (pnr_cuda_check(cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocPortable),
+                       "pinned memory", NULL) != PNR_OK)
+        return NULL;
+    if ((uintptr_t)memory % 4096 != 0) {
+        (void)cudaFreeHost(memory);
+        return NULL;
+    }
+    return memset(memory, 0, bytes > 0 ? bytes : 1);
+}
+
+static void free_pinned(void *memory)
+{
+    if (memory != NULL)
+        (void)cudaFreeHost(memory); /* on the way out a status changes nothing */
+}
+
+/* --- life --- */
+
+/* Device memory beside the slots' own. */
+static uint64_t common_bytes(const pnr_cuda_shape *shape)
+{
+    return shape->oversample * shape->n_transform * sizeof(float2) +
+           shape->n_periods * sizeof(double);
+}
+
+static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error)
+{
+    const int code = pnr_plan_check(plan, "cuda", error);
+
+    if (code != PNR_OK)
+        return code;
+    if (strcmp(plan->method, "auto") != 0 && strcmp(plan->method, "library") != 0)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "engine.method = %s: the cuda engine has only library", plan->method);
+    if (plan->n_periods > UINT32_MAX / plan->batch)
+        return pnr_error_set(error, PNR_EUNSUPPORTED,
+                             "engine cuda: %zu dwells of %zu periods at once", plan->batch,
+                             plan->n_periods);
+
+    const pnr_cuda_shape shape = pnr_cuda_shape_of(plan);
+
+    if (shape.n_segments > (size_t)INT32_MAX / shape.n_windows)
+        return pnr_error_set(error, PNR_EUNSUPPORTED,
+                             "engine cuda: %zu dwells of %zu periods of %zu samples at once",
+                             plan->batch, plan->n_periods, plan->n_samples);
+    memset(choice, 0, sizeof *choice);
+    snprintf(choice->method, sizeof choice->method, "library");
+    if (shape.n_transform == shape.n_samples)
+        snprintf(choice->why, sizeof choice->why, "cuFFT at %zu samples, %zu transforms a call",
+                 shape.n_samples, shape.group);
+    else
+        snprintf(choice->why, sizeof choice->why,
+                 "cuFFT at %zu points (%zu samples extended periodically), %zu transforms a call",
+                 shape.n_transform, shape.n_samples, shape.group);
+    choice->n_transform = shape.n_transform;
+    pnr_cuda_slot_bytes(plan, &shape, &choice->device_bytes, &choice->host_bytes);
+    choice->host_bytes *= plan->depth;
+    choice->device_bytes = choice->device_bytes * plan->depth + common_bytes(&shape);
+    return PNR_OK;
+}
+
+/* conj(DFT of the code, zero beyond N) / L, in double, rounded once. */
+static int create_spectrum(pnr_cuda_common *common, const pnr_plan *plan, size_t half,
+                           pnr_error *error)
+{
+    const size_t n = plan->n_samples, length = common->shape.n_transform;
+    double(*spectrum)[2] = (double(*)[2])calloc(length, sizeof *spectrum);
+    float2 *rounded = (float2 *)calloc(length, sizeof *rounded);
+    int code = PNR_ENOMEMORY;
+
+    if (spectrum != NULL && rounded != NULL) {
+        memcpy(spectrum, plan->references + half * n, n * sizeof *spectrum);
+        code = pnr_transform_forward(spectrum, length);
+    }
+    if (code != PNR_OK) {
+        pnr_error_set(error, code, "engine cuda: no memory for a spectrum of %zu values", length);
+    } else {
+        for (size_t i = 0; i < length; i++)
+            rounded[i] = make_float2((float)(spectrum[i][0] / (double)length),
+                                     (float)(-spectrum[i][1] / (double)length));
+        if ((code = pnr_cuda_check(
+                 cudaMalloc((void **)&common->spectra[half], length * sizeof *rounded),
+                 "GPU memory for the code's spectrum", error)) == PNR_OK)
+            code = pnr_cuda_check(cudaMemcpy(common->spectra[half], rounded,
+                                             length * sizeof *rounded, cudaMemcpyHostToDevice),
+                                  "upload of the code's spectrum", error);
+    }
+    free(spectrum);
+    free(rounded);
+    return code;
+}
+
+static int create_common(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
+{
+    int code = PNR_OK;
+
+    common->plan = *plan;
+    common->plan.references = NULL;
+    common->plan.threshold = NULL;
+    common->plan.doppler_hz = NULL;
+    common->plan.method = NULL;
+    common->shape = pnr_cuda_shape_of(plan);
+    common->code_energy = pnr_plan_code_energy(plan);
+    common->tune_step = plan->tune.num != 0 ? pnr_rational_phase(plan->tune, 1) : 0;
+    for (size_t half = 0; code == PNR_OK && half < plan->oversample; half++)
+        code = create_spectrum(common, plan, half, error);
+    if (code != PNR_OK ||
+        (code = pnr_cuda_check(
+             cudaMalloc((void **)&common->threshold, plan->n_periods * sizeof *common->threshold),
+             "GPU memory for the thresholds", error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaMemcpy(common->threshold, plan->threshold,
+                                          plan->n_periods * sizeof *common->threshold,
+                                          cudaMemcpyHostToDevice),
+                               "upload of the thresholds", error)) != PNR_OK)
+        return code;
+    /* The slots' streams do not wait for the copies above. */
+    return pnr_cuda_check(cudaDeviceSynchronize(), "upload of the code", error);
+}
+
+/* Says beforehand what a failing allocation would only hint at. */
+static int check_memory(const pnr_engine_choice *choice, const pnr_plan *plan, pnr_error *error)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    const int code =
+        pnr_cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "GPU's free memory", error);
+
+    if (code != PNR_OK || choice->device_bytes <= free_bytes)
+        return code;
+    return pnr_error_set(
+        error, PNR_ENOMEMORY,
+        "engine cuda: %.0f MiB of GPU memory needed for %zu submits of %zu dwells, "
+        "%.0f MiB free: lower engine.depth or the dwells a submit",
+        (double)choice->device_bytes / 0x1p20, plan->depth, plan->batch,
+        (double)free_bytes / 0x1p20);
+}
+
+static void destroy(pnr_engine *engine)
+{
+    if (engine == NULL)
+        return;
+    /* On the way out a status changes nothing. */
+    (void)cudaSetDevice((int)engine->common.plan.device);
+    for (size_t i = 0; i < PNR_MAX_DEPTH; i++)
+        pnr_cuda_slot_destroy(&engine->slots[i]);
+    for (size_t half = 0; half < 2; half++)
+        if (engine->common.spectra[half] != NULL)
+            (void)cudaFree(engine->common.spectra[half]);
+    if (engine->common.threshold != NULL)
+        (void)cudaFree(engine->common.threshold);
+    (void)cudaGetLastError();
+    free(engine);
+}
+
+static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
+{
+    pnr_engine_choice choice;
+    cudaDeviceProp properties;
+    pnr_engine *engine;
+    int code;
+
+    *out = NULL;
+    if ((code = describe(plan, &choice, error)) != PNR_OK ||
+        (code = check_device(plan->device, &properties, error)) != PNR_OK ||
+        (code = check_memory(&choice, plan, error)) != PNR_OK)
+        return code;
+    engine = (pnr_engine *)calloc(1, sizeof *engine);
+    if (engine == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
+    code = create_common(plan, &engine->common, error);
+    for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
+        code = pnr_cuda_slot_create(&engine->common, &engine->slots[i], error);
+    if (code != PNR_OK) {
+        engine->common.plan.device = plan->device;
+        destroy(engine);
+        return code;
+    }
+    *out = engine;
+    return PNR_OK;
+}
+
+/* --- submits --- */
+
+/* A job's failure as the contract names it; the device's end is remembered and told once. */
+static int failed(pnr_engine *engine, const pnr_error *error)
+{
+    if (error->code != PNR_ELOST) {
+        pnr_log(PNR_LOG_DEBUG, "%s", error->text);
+        return PNR_EENGINE;
+    }
+    if (!engine->is_lost)
+        pnr_log(PNR_LOG_ERROR, "%s", error->text);
+    engine->is_lost = true;
+    return PNR_ELOST;
+}
+
+static bool is_possible(const pnr_cuda_shape *shape, const pnr_windows *windows)
+{
+    const size_t n_dwells = windows->n_dwells;
+
+    return n_dwells >= 1 && n_dwells <= shape->batch && windows->n_periods == shape->n_periods &&
+           windows->spans[0].n_samples + windows->spans[1].n_samples >=
+               n_dwells * shape->n_periods * shape->n_samples;
+}
+
+static int submit(pnr_engine *engine, const pnr_job *job)
+{
+    const pnr_cuda_common *common = &engine->common;
+    pnr_cuda_slot *slot = &engine->slots[(engine->first + engine->in_flight) % common->plan.depth];
+    pnr_error error = {};
+
+    if (engine->is_lost)
+        return PNR_ELOST;
+    if (engine->in_flight == common->plan.depth)
+        return PNR_EAGAIN;
+    if (!is_possible(&common->shape, job->windows)) {
+        pnr_error_set(&error, PNR_EENGINE, "cuda: a submit of %zu dwells of %zu periods",
+                      job->windows->n_dwells, job->windows->n_periods);
+        return failed(engine, &error);
+    }
+    if (pnr_cuda_check(cudaSetDevice((int)common->plan.device), "selecting the GPU", &error) !=
+            PNR_OK ||
+        pnr_cuda_slot_start(common, slot, job, &error) != PNR_OK)
+        return failed(engine, &error);
+    engine->in_flight++;
+    return PNR_OK;
+}
+
+static int collect(pnr_engine *engine, bool wait, pnr_result *result)
+{
+    pnr_cuda_slot *slot = &engine->slots[engine->first];
+    pnr_error error = {};
+    cudaError_t status;
+
+    if (engine->in_flight == 0)
+        return engine->is_lost ? PNR_ELOST : PNR_EAGAIN;
+    status = cudaSetDevice((int)engine->common.plan.device);
+    if (status == cudaSuccess)
+        status = wait ? cudaEventSynchronize(slot->done) : cudaEventQuery(slot->done);
+    if (status == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* else the next launch would report it */
+        return PNR_EAGAIN;
+    }
+    engine->first = (engine->first + 1) % engine->common.plan.depth;
+    engine->in_flight--;
+    memset(result, 0, sizeof *result);
+    result->tag = slot->tag;
+    if (pnr_cuda_check(status, "a submit", &error) != PNR_OK ||
+        pnr_cuda_slot_result(&engine->common, slot, result, &error) != PNR_OK)
+        return failed(engine, &error);
+    return PNR_OK;
+}
+
+/* --- the module --- */
+
+extern "C" __attribute__((visibility("default"))) const pnr_engine_ops *pnr_engine_module(void)
+{
+    static const pnr_engine_ops ops = {
+        PNR_ENGINE_ABI, "cuda",       "NVIDIA GPUs through CUDA, single precision",
+        probe,          alloc_pinned, free_pinned,
+        describe,       create,       destroy,
+        submit,         collect,
+    };
+
+    return &ops;
+}

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# The cuda engine: one module of kernels and host code, for every GPU architecture named here.
+
+# Newest last: it is also stored as PTX, for GPUs newer than all. `make CUDA_ARCHS=90` builds for
+# one only.
+CUDA_ARCHS ?= 75 80 86 89 90 100
+CUDA_NEWEST := $(lastword $(CUDA_ARCHS))
+CUDA_CODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+             -gencode arch=compute_$(CUDA_NEWEST),code=compute_$(CUDA_NEWEST)
+CUDA_HOME := $(abspath $(dir $(NVCC))/..)
+NVCCFLAGS += -O3 -std=c++17 $(CUDA_CODE) -Xcompiler -fPIC,-fvisibility=hidden,-pthread,-Wall,-Wextra
+CUDA_OBJ := $(patsubst %.cu,$(B)/obj/%.o,$(wildcard cuda/*.cu))
+
+$(B)/obj/cuda/%.o: cuda/%.cu cuda/module.mk
+	@mkdir -p $(@D)
+	$(NVCC) -Isrc -Icuda -D_GNU_SOURCE $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+
+# The CUDA runtime is linked in, so that the module loads wherever the libraries are and says in
+# words when there is no driver.
+$(B)/lib/pnradar/cuda.so: $(CUDA_OBJ) $(LIB)
+	@mkdir -p $(@D)
+	$(NVCC) -shared -cudart static $(CUDA_CODE) -Xcompiler -pthread -o $@ $^ \
+	    -lcufft -lcublas -ldl -lm -Xlinker --exclude-libs,ALL -Xlinker -z,now,-rpath,$(CUDA_HOME)/lib64

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The sizes of the work: transform length, rows a transform call, dwells a round, tiles. Host only.
+ */
+#include "shape.h"
+
+static size_t divide_up(size_t n, size_t by)
+{
+    return (n + by - 1) / by;
+}
+
+static size_t clamp(size_t n, size_t low, size_t high)
+{
+    return n < low ? low : n > high ? high : n;
+}
+
+pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan)
+{
+    pnr_cuda_shape s = {};
+
+    s.n_samples = plan->n_samples;
+    s.n_transform = clamp(pnr_plan_transform_length(plan->n_samples), 2, SIZE_MAX);
+    s.row_stride = divide_up(s.n_transform, 32) * 32;
+    s.oversample = plan->oversample;
+    s.n_periods = plan->n_periods;
+    s.batch = plan->batch;
+    s.dwell_rows = plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : 1;
+    s.group = clamp(PNR_CUDA_GROUP_POINTS / s.n_transform, 1, PNR_CUDA_MAX_GROUP);
+    s.round_dwells = clamp(s.group / s.dwell_rows, 1, s.batch);
+    s.n_rows = divide_up(s.round_dwells * s.dwell_rows, s.group) * s.group;
+    s.n_rounds = divide_up(s.batch, s.round_dwells);
+    s.n_windows = s.batch * s.n_periods;
+    s.n_cells = s.n_samples * s.oversample;
+    s.n_tiles = divide_up(s.n_cells, PNR_CUDA_TILE);
+    s.n_segments = divide_up(s.n_samples, PNR_CUDA_SEGMENT);
+    s.sample_bytes = pnr_plan_sample_bytes(plan);
+    s.raw_bytes = s.n_windows * s.n_samples * s.sample_bytes;
+    s.profile_values = plan->want_profile == PNR_WANT_NONE      ? 0
+                       : plan->want_profile == PNR_WANT_COMPLEX ? 2 * s.n_cells
+                                                                : s.n_cells;
+    return s;
+}

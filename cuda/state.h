@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernels leave for each other about windows and dwells. */
+#ifndef PNR_CUDA_STATE_H
+#define PNR_CUDA_STATE_H
+
+#include "pnr.h"
+
+/* From the host, one a window. */
+typedef struct pnr_cuda_window {
+    uint64_t phase;  /* of the tune at the window's first sample, 2^-64 turns */
+    uint32_t n_lost; /* samples lost inside */
+    uint32_t reserved;
+} pnr_cuda_window;
+
+/* Measured, one a segment of a window and one a window. */
+typedef struct pnr_cuda_energy {
+    double energy; /* sum |x|^2, full scale = 1 */
+    uint32_t n_clipped;
+    uint32_t n_nonfinite;
+} pnr_cuda_energy;
+
+/* One a dwell. */
+typedef struct pnr_cuda_dwell {
+    pnr_dwell sums;
+    float threshold;    /* a cell is above when P > threshold; never negative */
+    uint32_t is_done;   /* no further search */
+    uint32_t last_used; /* the last window used; n_periods: none */
+    uint32_t reserved;
+} pnr_cuda_dwell;
+
+#endif
