@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* pnradar-echo: writes the synthetic echoes of a configured scene, and the truth about them. */
+#include "cli.h"
+#include "clock.h"
+#include "log.h"
+#include "scene.h"
+#include "sink.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK = 8192 };                         /* samples made at a time */
+static const double send_every_s = 0.01;       /* real time: a chunk is no longer */
+static const uint64_t progress_ns = 500000000; /* between two progress lines */
+
+typedef struct options {
+    const char *truth;
+    const char *transmit;
+    const char *output;
+} options;
+
+/* The program at work. */
+typedef struct work {
+    const pnr_config *config;
+    pnr_scene *scene;
+    pnr_sink *sink;
+    FILE *truth; /* NULL: not wanted */
+    const char *truth_path;
+    size_t n_channels;
+    size_t chunk;         /* samples */
+    double gain;          /* of the transmit waveform; 1 for echoes */
+    double (*channel)[2]; /* [chunk] */
+    double (*samples)[2]; /* [chunk][n_channels] */
+    uint64_t end;         /* stream positions to make; UINT64_MAX: until stopped */
+    uint64_t position;    /* of the stream: written or lost so far */
+    uint64_t n_lost;
+    uint64_t n_truths; /* periods told */
+    uint64_t start_ns; /* CLOCK_MONOTONIC of sample 0 */
+    uint64_t progress_ns;
+    bool shows_progress;
+} work;
+
+/* --- set-up --- */
+
+/* Whole periods, the part of one before the first window besides. */
+static int plan_length(work *w, bool transmit, pnr_error *error)
+{
+    const pnr_radar *radar = pnr_scene_radar(w->scene);
+    uint64_t periods = w->config->echo.periods, before = transmit ? 0 : radar->first_window;
+
+    w->end = UINT64_MAX;
+    if (periods == 0)
+        return PNR_OK;
+    if (periods > (INT64_MAX - before) / radar->n_samples)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "echo.periods = %" PRIu64 ": more samples than a stream has", periods);
+    w->end = before + periods * radar->n_samples;
+    return PNR_OK;
+}
+
+/* Integer formats end just below 1: their outermost values would count as clipped. */
+static double transmit_gain(const work *w, pnr_format format)
+{
+    const pnr_format_info *info = pnr_format_get(format);
+    double peak = pnr_scene_peak(w->scene), step = info->scale, gain;
+
+    if (w->config->echo.bits > 1)
+        step = fmax(step, ldexp(1, 1 - (int)w->config->echo.bits));
+    if (info->is_float && w->config->echo.bits == 0)
+        return 1;
+    gain = fmin(1, fmin(0.999, 1 - 2 * step) / peak);
+    if (gain < 1)
+        pnr_log(PNR_LOG_INFO, "the waveform is scaled by %.6f (%.3f dB) to fit %s", gain,
+                20 * log10(gain), info->name);
+    return gain;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+
+    return strcmp(a, b) == 0 || (stat(a, &sa) == 0 && stat(b, &sb) == 0 && S_ISREG(sa.st_mode) &&
+                                 sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino);
+}
+
+static int open_truth(work *w, const options *opt, pnr_error *error)
+{
+    w->truth_path = opt->truth;
+    w->truth = strcmp(opt->truth, "-") == 0 ? stdout : fopen(opt->truth, "we");
+    if (!w->truth)
+        return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_EIO,
+                             "cannot write '%s': %s", opt->truth, strerror(errno));
+    fputs("period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db\n", w->truth);
+    return PNR_OK;
+}
+
+static int prepare(work *w, const options *opt, pnr_error *error)
+{
+    const pnr_config *config = w->config;
+    int rc;
+
+    if (opt->truth && opt->transmit)
+        return pnr_error_set(error, PNR_EUSAGE, "--transmit has no targets to tell the --truth of");
+    if (opt->truth && same_file(opt->truth, opt->output))
+        return pnr_error_set(error, PNR_EUSAGE, "--truth and OUTPUT are both '%s'", opt->truth);
+    rc = pnr_scene_create(config, opt->transmit ? PNR_SCENE_TRANSMIT : PNR_SCENE_ECHOES, &w->scene,
+                          error);
+    if (rc != PNR_OK)
+        return rc;
+    rc = plan_length(w, opt->transmit != NULL, error);
+    if (rc != PNR_OK)
+        return rc;
+    rc = pnr_sink_open(config, opt->output, w->end == UINT64_MAX ? 0 : w->end, &pnr_stop, &w->sink,
+                       error);
+    if (rc != PNR_OK)
+        return rc;
+    if (opt->truth && (rc = open_truth(w, opt, error)) != PNR_OK)
+        return rc;
+
+    const pnr_sink_info *info = pnr_sink_get_info(w->sink);
+    w->n_channels = info->n_channels;
+    w->gain = opt->transmit ? transmit_gain(w, info->format) : 1;
+    w->chunk = config->source.chunk ? config->source.chunk : CHUNK;
+    if (config->source.pace == PNR_PACE_REAL_TIME) {
+        double most = pnr_rational_double(config->source.rate_hz) * send_every_s;
+        if ((double)w->chunk > most)
+            w->chunk = most > 1 ? (size_t)most : 1;
+    }
+    w->channel = malloc(w->chunk * sizeof *w->channel);
+    w->samples = malloc(w->chunk * w->n_channels * sizeof *w->samples);
+    if (!w->channel || !w->samples)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for chunks of %zu samples", w->chunk);
+    w->shows_progress = isatty(STDERR_FILENO);
+    pnr_log(PNR_LOG_DEBUG, "writing %s", info->text);
+    return PNR_OK;
+}
+
+/* --- the stream --- */
+
+/* How many samples from here are written, or (count 0) how many positions from here are lost. */
+static uint64_t next_run(const work *w, size_t *count)
+{
+    uint64_t left = w->end - w->position;
+
+    *count = left < w->chunk ? (size_t)left : w->chunk;
+    for (size_t i = 0; i < w->config->source.n_lost; i++) {
+        const pnr_run *lost = &w->config->source.lost[i];
+
+        if (w->position >= lost->first && w->position - lost->first < lost->count) {
+            uint64_t gap = lost->count - (w->position - lost->first);
+            *count = 0;
+            return gap < left ? gap : left;
+        }
+        if (lost->count > 0 && lost->first > w->position &&
+            lost->first - w->position < (uint64_t)*count)
+            *count = (size_t)(lost->first - w->position);
+    }
+    return 0;
+}
+
+static int send_chunk(work *w, size_t count, pnr_error *error)
+{
+    for (size_t c = 0; c < w->n_channels; c++) {
+        pnr_scene_generate(w->scene, c, w->position, count, w->channel);
+        for (size_t i = 0; i < count; i++) {
+            w->samples[i * w->n_channels + c][0] = w->gain * w->channel[i][0];
+            w->samples[i * w->n_channels + c][1] = w->gain * w->channel[i][1];
+        }
+    }
+    if (w->config->source.pace == PNR_PACE_REAL_TIME) {
+        /* A sample leaves when it would have been taken, not before. */
+        uint64_t due =
+            (uint64_t)pnr_rational_time_ns(w->config->source.rate_hz, w->position + count);
+        if (!pnr_clock_sleep_until(w->start_ns + due, &pnr_stop))
+            return PNR_EEND;
+    }
+    return pnr_sink_write(w->sink, (const double(*)[2])w->samples, count, error);
+}
+
+static void print_truth(const work *w, uint64_t period, uint64_t sample, size_t target)
+{
+    pnr_truth t;
+
+    pnr_scene_truth(w->scene, target, period, &t);
+    fprintf(w->truth, "%" PRIu64 ",%" PRIu64 ",%zu,%.9f,%.15g,%.9g,%.9g,", period, sample,
+            target + 1, t.delay_samples, t.delay_s, t.range_m, t.velocity_mps);
+    if (isfinite(t.snr_db))
+        fprintf(w->truth, "%.6f", t.snr_db);
+    fputc('\n', w->truth);
+}
+
+/* Every period that is complete by now. */
+static int tell_truth(work *w, pnr_error *error)
+{
+    const pnr_radar *radar = pnr_scene_radar(w->scene);
+
+    for (;; w->n_truths++) {
+        uint64_t sample = radar->first_window + w->n_truths * radar->n_samples;
+
+        if (w->position < sample + radar->n_samples)
+            break;
+        for (size_t i = 0; i < w->config->n_targets; i++)
+            print_truth(w, w->n_truths, sample, i);
+    }
+    if (ferror(w->truth))
+        return pnr_error_set(error, PNR_EIO, "cannot write '%s'", w->truth_path);
+    return PNR_OK;
+}
+
+static void show_progress(work *w, bool last)
+{
+    uint64_t now = pnr_clock_ns();
+
+    if (!w->shows_progress || (!last && now - w->progress_ns < progress_ns) ||
+        (last && w->progress_ns == w->start_ns))
+        return;
+    w->progress_ns = now;
+    double seconds = (double)(now - w->start_ns) * 1e-9;
+    fprintf(stderr, "\r%" PRIu64 " samples", w->position);
+    if (w->end != UINT64_MAX)
+        fprintf(stderr, ", %.0f %%", 100.0 * (double)w->position / (double)w->end);
+    fprintf(stderr, ", %.1f Msample/s   %s", (double)w->position / seconds * 1e-6,
+            last ? "\n" : "");
+}
+
+/* PNR_OK: all written; PNR_EEND: stopped, or the reader has gone. */
+static int stream(work *w, pnr_error *error)
+{
+    int rc = PNR_OK;
+
+    w->start_ns = w->progress_ns = pnr_clock_ns();
+    while (rc == PNR_OK && w->position < w->end && !pnr_stop) {
+        size_t count;
+        uint64_t gap = next_run(w, &count);
+
+        if (count > 0)
+            rc = send_chunk(w, count, error);
+        if (rc == PNR_OK) {
+            w->position += count + gap;
+            w->n_lost += gap;
+            if (w->truth)
+                rc = tell_truth(w, error);
+        }
+        show_progress(w, false);
+    }
+    show_progress(w, true);
+    return pnr_stop && rc == PNR_OK && w->position < w->end ? PNR_EEND : rc;
+}
+
+/* --- the end --- */
+
+/* What was wanted is there, or as much as its reader or a signal wanted. */
+static bool ends_well(const work *w, int rc)
+{
+    return rc == PNR_OK || (rc == PNR_EEND && (pnr_stop || w->end == UINT64_MAX));
+}
+
+static int finish(work *w, int rc, pnr_error *error)
+{
+    const pnr_sink_info *info = w->sink ? pnr_sink_get_info(w->sink) : NULL;
+    uint64_t n_written = info ? info->n_written : 0, n_clipped = info ? info->n_clipped : 0;
+    bool keep = ends_well(w, rc);
+
+    if (w->truth && fflush(w->truth) != 0 && keep)
+        rc = pnr_error_set(error, PNR_EIO, "cannot write '%s': %s", w->truth_path, strerror(errno));
+    keep = keep && ends_well(w, rc);
+    int closed = pnr_sink_close(w->sink, keep, keep ? error : NULL);
+    if (keep && closed != PNR_OK) {
+        rc = closed;
+        keep = false;
+    }
+    if (w->truth && w->truth != stdout) {
+        struct stat st;
+        bool is_ours = fstat(fileno(w->truth), &st) == 0 && S_ISREG(st.st_mode);
+
+        fclose(w->truth);
+        if (!keep && is_ours)
+            unlink(w->truth_path);
+    }
+    if (keep) {
+        if (rc == PNR_EEND && w->end != UINT64_MAX)
+            pnr_log(PNR_LOG_WARN, "stopped at sample %" PRIu64 " of %" PRIu64, w->position, w->end);
+        pnr_log(PNR_LOG_INFO, "%" PRIu64 " samples written, %" PRIu64 " clipped, %" PRIu64 " lost",
+                n_written, n_clipped, w->n_lost);
+        rc = PNR_OK;
+    } else if (rc == PNR_EEND) {
+        /* The reader left before it had what was promised. */
+        error->code = rc = PNR_EIO;
+    }
+    pnr_scene_destroy(w->scene);
+    free(w->channel);
+    free(w->samples);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    options opt = {.output = "-"};
+    const pnr_cli_option own[] = {
+        {"truth", "FILE", "write the true delay of every target in every period, as CSV",
+         &opt.truth},
+        {"transmit", NULL,
+         "write the transmit waveform alone: no targets, no noise; amplitude 1, or what fits",
+         &opt.transmit},
+        {NULL, NULL, NULL, NULL}};
+    pnr_cli cli = {
+        .program = "pnradar-echo",
+        .usage = "[OPTION]... [OUTPUT]",
+        .summary = "Writes echo.periods periods of the synthetic scene that the configuration "
+                   "describes to OUTPUT: a raw or sound file by its extension, a FIFO, or standard "
+                   "output ('-' or nothing). With source.pace = real-time it sends as a receiver "
+                   "would.",
+        .examples = "pnradar-echo -c config/demo.conf --truth truth.csv echo.sc16\n"
+                    "pnradar-echo -c config/demo.conf -s echo.periods=0 | pnradar -c "
+                    "config/demo.conf -\n"
+                    "pnradar-echo -c config/sonar.conf --transmit ping.wav",
+        .options = own,
+        .max_operands = 1,
+    };
+    pnr_config config;
+    pnr_error error = {0};
+    work w = {.config = &config};
+
+    int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
+    if (rc == PNR_OK) {
+        if (cli.n_operands == 1)
+            opt.output = cli.operands[0];
+        pnr_cli_catch_signals();
+        rc = pnr_config_check(&config, &error);
+        if (rc == PNR_OK)
+            rc = prepare(&w, &opt, &error);
+        if (rc == PNR_OK)
+            rc = stream(&w, &error);
+        rc = finish(&w, rc, &error);
+    } else if (rc == PNR_EEND) {
+        rc = PNR_OK;
+    }
+    pnr_config_clear(&config);
+    if (rc != PNR_OK)
+        return pnr_cli_fail(&error);
+    return cli.strict && w.n_lost > 0 ? PNR_EXIT_LOST : pnr_error_exit(PNR_OK);
+}
