@@ -68,7 +68,7 @@ near snr_50_db "$work/json" 11.2 0.1 && near snr_90_db "$work/json" 13.2 0.1
 report $? "SNR for detection as in Marcum's tables"
 near link_bytes_per_s "$work/json" 4e6 0
 report $? "bytes a second on the link"
-grep -q '"runs": "reference/' "$work/json" && grep -q '"name": "cpu"' "$work/json" &&
+grep -q '"choice": "reference/' "$work/json" && grep -q '"name": "cpu"' "$work/json" &&
     grep -q '"name": "cuda"' "$work/json"
 report $? "every engine is asked and the named one runs"
 

@@ -20,6 +20,7 @@ typedef struct bench {
     double seconds; /* stream: of each size */
     double pace;    /* stream: share of the ceiling; 0: as fast as the ring takes it */
     bool csv;
+    bool *lost;       /* set when stream lost anything */
     const char *plot; /* PNG path; NULL: none */
     const char *dump; /* serve: path for the code and the samples; NULL: none */
 } bench;

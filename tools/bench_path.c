@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RING_SAMPLES = 1 << 22 }; /* at least */
+enum { RING_SAMPLES = 1 << 22 /* at least */, SUBMITS_BEHIND = 16 };
 static const uint64_t patience_ns = 20000000;
 static const double subscriber_patience_s = 5.0;
 
@@ -106,16 +106,19 @@ static void tap(void *context, const pnr_report *report)
     }
 }
 
-/* Whole dwells, so that what is committed again goes on without a seam; room for all in flight and
- * more to come. */
-static size_t ring_bytes(const pnr_plan *plan)
+/* Whole dwells, so that what is committed again goes on without a seam: as ring.bytes says, else
+ * with room for all in flight and more to come. */
+static size_t ring_bytes(const pnr_config *config, const pnr_plan *plan)
 {
     const size_t dwell = plan->n_samples * plan->n_periods;
+    const size_t dwell_bytes = dwell * pnr_format_get(plan->format)->bytes * plan->n_channels;
     size_t n_dwells = (plan->depth + 2) * plan->batch;
 
+    if (config->ring.bytes >= dwell_bytes)
+        return config->ring.bytes / dwell_bytes * dwell_bytes;
     if (n_dwells * dwell < RING_SAMPLES)
         n_dwells = (RING_SAMPLES + dwell - 1) / dwell;
-    return n_dwells * dwell * pnr_format_get(plan->format)->bytes * plan->n_channels;
+    return n_dwells * dwell_bytes;
 }
 
 int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds, double rate_hz,
@@ -136,8 +139,11 @@ int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds,
     p->rate_hz = rate_hz;
     p->stride = setup->plan.batch * setup->plan.n_periods * setup->plan.n_samples;
     fed.ring.seconds = 0;
-    fed.ring.bytes = ring_bytes(&setup->plan);
+    fed.ring.bytes = ring_bytes(config, &setup->plan);
     fed.publisher.wait_s = subscriber_patience_s;
+    /* The results of a submit come at once: the subscriber may be some submits behind. */
+    if (fed.publisher.high_water < SUBMITS_BEHIND * setup->plan.batch)
+        fed.publisher.high_water = SUBMITS_BEHIND * setup->plan.batch;
     snprintf(fed.publisher.endpoint, sizeof fed.publisher.endpoint, "ipc://@pnradar-bench-%ld",
              (long)getpid());
     rc = stream_subscriber_start(fed.publisher.endpoint, &subscriber, error);

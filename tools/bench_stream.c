@@ -120,6 +120,12 @@ static int prepare(const bench *b, size_t n_samples, subject *s, pnr_error *erro
     return choose_pack(s, error);
 }
 
+/* Samples, windows or results that did not reach the subscriber. */
+static bool is_lossless(const stream_result *r)
+{
+    return pnr_account_lossless(&r->account) && r->received == r->account.sent;
+}
+
 static void warn_open(const subject *s, const stream_result *r)
 {
     char text[512];
@@ -155,6 +161,7 @@ static int measure_size(const bench *b, size_t n_samples, bench_table *table, bo
             add_row(table, s, "fast", &fast, ceiling, file_rate);
             warn_open(s, &fast);
             *open |= !is_complete(&fast);
+            *b->lost |= !is_lossless(&fast);
         }
         if (rc == PNR_OK && b->pace > 0 && !pnr_stop) {
             ceiling = s->link_bytes_per_s > 0 ? s->link_bytes_per_s : bytes_per_s;
@@ -164,6 +171,7 @@ static int measure_size(const bench *b, size_t n_samples, bench_table *table, bo
                 add_row(table, s, "live", &live, ceiling, NAN);
                 warn_open(s, &live);
                 *open |= !is_complete(&live);
+                *b->lost |= !is_lossless(&live);
             }
         }
     }
@@ -184,9 +192,14 @@ int bench_stream(const bench *b, pnr_error *error)
     int rc;
 
     snprintf(title, sizeof title,
-             "stream: ring to subscriber, ci16, %g s a size; `fast`: as the ring takes it, "
-             "`live`: at %.0f %% of the ceiling",
-             b->seconds, 100.0 * b->pace);
+             "stream: ring to subscriber, ci16, %g s a size, as fast as the ring takes it",
+             b->seconds);
+    if (b->pace > 0) {
+        const size_t length = strlen(title);
+
+        snprintf(title + length, sizeof title - length, "; live at %.4g %% of the ceiling",
+                 100.0 * b->pace);
+    }
     rc = bench_table_create(title, columns, N_COLUMNS, &table, error);
     for (size_t i = 0; i < n_sizes && rc == PNR_OK && !pnr_stop; i++)
         rc = measure_size(b, sizes[i], table, &open, error);

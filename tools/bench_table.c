@@ -133,7 +133,9 @@ static void print_aligned(const bench_table *table)
                 snprintf(text, sizeof text, "%s", head->name);
             else if (format_cell(table, row - 1, column, 4, text)[0] == '\0')
                 snprintf(text, sizeof text, "-");
-            printf("%s%*s", column > 0 ? "  " : "", head->is_text ? -width : width, text);
+            if (head->is_text) /* nothing is padded at the end of a line */
+                width = column + 1 < table->n_columns ? -width : 0;
+            printf("%s%*s", column > 0 ? "  " : "", width, text);
         }
         putchar('\n');
     }

@@ -214,7 +214,8 @@ static void spell_out(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *sizes = NULL, *runs = NULL, *seconds = NULL, *pace = NULL, *csv = NULL;
-    bench b = {.seconds = 5.0};
+    bool lost = false;
+    bench b = {.seconds = 5.0, .lost = &lost};
     double n_runs = DEFAULT_RUNS;
     const pnr_cli_option options[] = {
         {"sizes", "SIZES", "Or -n: samples a period, as 8192,2^16,2^20-1.", &sizes},
@@ -260,5 +261,7 @@ int main(int argc, char **argv)
     pnr_config_clear(&config);
     if (rc == PNR_EEND)
         return 0;
-    return rc == PNR_OK ? 0 : pnr_cli_fail(&error);
+    if (rc == PNR_OK)
+        return lost && cli.strict ? PNR_EXIT_LOST : 0;
+    return pnr_cli_fail(&error);
 }
