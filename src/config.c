@@ -191,6 +191,15 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
+/* No message, print or topic is to carry one. Never quoted, so that messages stay one line. */
+static int refuse_control(const place *at, const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' ? *text != '\t' : *text == 0x7f)
+            return refuse(at, PNR_ECONFIG, "the control byte 0x%02x", (unsigned char)*text);
+    return PNR_OK;
+}
+
 /* Cuts white space off both ends, in place. */
 static char *trim(char *text)
 {
@@ -336,9 +345,9 @@ static int read_line(reader *r, char *line, size_t length)
 {
     if (strlen(line) != length)
         return refuse(&r->at, PNR_ECONFIG, "a NUL byte after \"%.60s\"", line);
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)line[i] < ' ' ? line[i] != '\t' : line[i] == 0x7f)
-            return refuse(&r->at, PNR_ECONFIG, "the control byte 0x%02x", (unsigned char)line[i]);
+    int rc = refuse_control(&r->at, line);
+    if (rc != PNR_OK)
+        return rc;
     line = trim(line);
     if (*line == '\0' || *line == '#' || *line == ';')
         return PNR_OK;
@@ -430,8 +439,10 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     char *copy, *dot, *value, *name;
     const pnr_key *key = NULL;
     section where;
-    int rc;
+    int rc = refuse_control(&at, assignment);
 
+    if (rc != PNR_OK)
+        return rc;
     if (!equals)
         return refuse(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value", assignment);
     copy = strdup(assignment);

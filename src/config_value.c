@@ -405,8 +405,5 @@ int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[P
     why[0] = '\0';
     if (strlen(text) > PNR_VALUE_MAX)
         return refuse(why, "too long: at most %d bytes", PNR_VALUE_MAX);
-    for (const char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ' ? *at != '\t' : *at == 0x7f)
-            return refuse(why, "holds the control byte 0x%02x", (unsigned char)*at);
     return parsers[key->type](key, text, (char *)base + key->offset, base, why);
 }
