@@ -104,6 +104,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
     state.sums.energy = energy;
     state.sums.floor = floor;
+    state.rounding = 1e-12 * energy * m.code_energy * n_used;
     state.sums.n_valid = n_valid;
     state.sums.n_clipped = n_clipped;
     state.sums.n_nonfinite = n_nonfinite;

@@ -280,7 +280,7 @@ static __device__ bool is_near(const pnr_cuda_peak &p, uint64_t key, uint32_t la
 }
 
 /* The floor without the echoes found: the mean P of the integer lags that no kept candidate
- * reaches; negative when fewer than half the lags are left. Only thread 0 gets it. N > 17. */
+ * reaches; -INFINITY when fewer than half the lags are left. Only thread 0 gets it. N > 17. */
 static __device__ double rest_of(merge &m, const pnr_cuda_peak &p, const float *power,
                                  double noise_sum)
 {
@@ -301,7 +301,7 @@ static __device__ double rest_of(merge &m, const pnr_cuda_peak &p, const float *
     taken = pnr_cuda_block_sum(taken, m.double_of_warp);
     n_taken = pnr_cuda_block_sum(n_taken, m.count_of_warp);
     if (threadIdx.x != 0 || 2 * (uint64_t)(p.n_samples - n_taken) < p.n_samples)
-        return -1;
+        return -INFINITY;
     return (noise_sum - taken) / (double)(p.n_samples - n_taken);
 }
 
@@ -374,14 +374,16 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
     if (threadIdx.x == 0) {
         pnr_dwell *sums = &state->sums;
+        const double floor = fmax(rest, state->rounding);
 
-        m.is_done = search + 1 == PNR_MAX_SEARCHES || p.n_samples <= PNR_NEIGHBOURS || rest < 0 ||
-                    !(rest < 0.95 * sums->floor);
-        if (!m.is_done) {
-            sums->floor = rest;
-            state->threshold = (float)(p.threshold[sums->n_periods - 1] * rest);
-        } else {
+        if (search == 0)
             sums->n_above = m.n_above;
+        m.is_done = search + 1 == PNR_MAX_SEARCHES || m.n_keys == 0 ||
+                    p.n_samples <= PNR_NEIGHBOURS || isinf(rest) || !(floor < 0.95 * sums->floor);
+        if (!m.is_done) {
+            sums->floor = floor;
+            state->threshold = (float)(p.threshold[sums->n_periods - 1] * floor);
+        } else {
             sums->n_maxima = m.n_maxima;
             sums->n_candidates = m.n_keys;
             state->is_done = 1;

@@ -22,6 +22,7 @@ typedef struct pnr_cuda_energy {
 /* One a dwell. */
 typedef struct pnr_cuda_dwell {
     pnr_dwell sums;
+    double rounding;    /* no floor is lower */
     float threshold;    /* a cell is above when P > threshold; never negative */
     uint32_t is_done;   /* no further search */
     uint32_t last_used; /* the last window used; n_periods: none */

@@ -56,7 +56,7 @@ enum {
  * Of more than max_candidates the strongest are kept (ties: lowest lag), still in lag order.
  * Search again: the echoes found are taken out of the floor:
  *     rest = (noise_sum - sum of P over integer lags within +-8 of a kept candidate) / (lags left),
- *     each lag taken out once; when fewer than N/2 lags are left there is no second search.
+ *     each lag taken out once; when none is kept, or fewer than N/2 lags are left, there is no second search.
  *     rest = max(rest, 1e-12 * sum|x|^2 * E_a * windows used): rounding is no echo.
  * If rest < 0.95 * floor, floor = rest and the search is repeated, PNR_MAX_SEARCHES searches in all. So a strong echo does not
  * hide a weak one, while the code's own sidelobes stay in the floor and are not taken for echoes.
@@ -119,7 +119,7 @@ typedef struct pnr_dwell {
     uint64_t n_clipped;    /* in all windows of the dwell */
     uint64_t n_nonfinite;  /* in all windows of the dwell */
     uint32_t n_periods;    /* windows used */
-    uint32_t n_above;      /* cells above in the last search, before max_candidates */
+    uint32_t n_above;      /* cells above in the first search: what pfa_cell is about */
     uint32_t n_maxima;     /* local maxima above in the last search */
     uint32_t n_candidates; /* returned */
 } pnr_dwell;

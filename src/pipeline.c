@@ -141,9 +141,9 @@ static void report_dwell(pipeline *p, const pnr_windows *windows, const pnr_resu
 
     report->latency_us = (double)latency_ns * 1e-3;
     pnr_histogram_add(&p->latency_ns, latency_ns);
+    publish(p, result, d);
     if (p->options->tap != NULL)
         p->options->tap(p->options->tap_context, report);
-    publish(p, result, d);
 }
 
 /* Windows that were handed out and came to nothing. */
@@ -472,7 +472,7 @@ static int close_account(pipeline *p, int code, pnr_error *error, pnr_account *a
                              pnr_account_format(account, text, sizeof text));
     (void)fill_status(p, &status);
     status.reason = code != PNR_OK ? (error != NULL ? error->text : pnr_error_text(code))
-                    : is_stopped   ? "stopped by a signal"
+                    : is_stopped   ? "stopped"
                                    : "end of input";
     status.exit_status = pnr_error_exit(code);
     (void)pnr_publisher_send_status(p->publisher, &status, true);

@@ -10,7 +10,7 @@
 #include "message.h"
 #include "ring.h"
 
-/* Who else sees each result, in the processing thread, before it is published (may be NULL); cheap. */
+/* Who else sees each result, in the processing thread, as it was published (may be NULL); cheap. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
 /* What fills the ring instead of the source, in the acquisition thread, until *stop is not 0 or its stream ends: the benchmark's.

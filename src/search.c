@@ -132,15 +132,15 @@ static int is_near(const pnr_plan *plan, uint32_t cell, size_t lag)
     return apart <= REACH || plan->n_samples - apart <= REACH;
 }
 
-/* The mean power of the integer lags that no kept candidate reaches, or -INFINITY when fewer than half the
- * lags are left. */
+/* The mean power of the integer lags that no kept candidate reaches, or -INFINITY when there is none or fewer
+ * than half the lags are left. */
 static double rest_of(const pnr_plan *plan, const pnr_power *power, double noise_sum,
                       const found *f)
 {
     double taken = 0;
     size_t n_taken = 0;
 
-    if (plan->n_samples <= PNR_NEIGHBOURS)
+    if (f->n_kept == 0 || plan->n_samples <= PNR_NEIGHBOURS)
         return -INFINITY;
     for (size_t i = 0; i < f->n_kept; i++)
         for (int j = -REACH; j <= REACH; j++) {
@@ -168,6 +168,7 @@ void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_pow
 
     dwell->noise_sum = 0;
     dwell->floor = 0;
+    dwell->n_above = 0;
     if (dwell->n_periods > 0) {
         const double ratio = plan->threshold[dwell->n_periods - 1];
 
@@ -181,6 +182,9 @@ void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_pow
                 look_through(plan, power, threshold, 0, gate_end - n, &f);
             look_through(plan, power, threshold, plan->gate_first, gate_end < n ? gate_end : n, &f);
 
+            if (search == 0)
+                dwell->n_above = f.n_above;
+
             const double rest = rest_of(plan, power, dwell->noise_sum, &f);
             const double rounding = 1e-12 * dwell->energy * energy_of_code * dwell->n_periods;
             const double floor = rest > rounding ? rest : rounding;
@@ -190,7 +194,6 @@ void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_pow
             dwell->floor = floor;
         }
     }
-    dwell->n_above = f.n_above;
     dwell->n_maxima = f.n_maxima;
     dwell->n_candidates = (uint32_t)f.n_kept;
 }
