@@ -110,7 +110,7 @@ static int check_radar(const pnr_config *config, pnr_error *error)
 {
     if (config->radar.max_range_m != 0 && config->radar.max_range_m <= config->radar.min_range_m)
         return pnr_error_set(error, PNR_ECONFIG,
-                             "radar.max_range_m = %g is not beyond radar.min_range_m = %g",
+                             "radar.max_range_m = %.10g is not beyond radar.min_range_m = %.10g",
                              config->radar.max_range_m, config->radar.min_range_m);
     return PNR_OK;
 }
@@ -123,7 +123,7 @@ static int check_dwell(const pnr_config *config, pnr_error *error)
                              config->dwell.periods);
     if (config->ring.seconds > 0 && config->ring.bytes > 0)
         return pnr_error_set(error, PNR_ECONFIG,
-                             "ring.seconds = %g and ring.bytes = %zu: give one of them",
+                             "ring.seconds = %.10g and ring.bytes = %zu: give one of them",
                              config->ring.seconds, config->ring.bytes);
     return PNR_OK;
 }
@@ -140,7 +140,7 @@ static int check_echo(const pnr_config *config, pnr_error *error)
                              config->echo.bits, bits, format->name);
     if (config->echo.cw_amplitude > 0 && fabs(config->echo.cw_hz) > half)
         return pnr_error_set(error, PNR_ECONFIG,
-                             "echo.cw_hz = %g is beyond half of source.rate_hz, %g",
+                             "echo.cw_hz = %.10g is beyond half of source.rate_hz, %.10g",
                              config->echo.cw_hz, half);
     return PNR_OK;
 }
@@ -150,20 +150,21 @@ static int check_target(const pnr_config *config, const pnr_target *target, pnr_
     size_t n = target->number;
 
     if (target->amplitude != 0 && target->has_snr)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "target.%zu has amplitude = %g and snr_db = %g: give one of them", n,
-                             target->amplitude, target->snr_db);
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "target.%zu has amplitude = %.10g and snr_db = %.10g: give one of them", n,
+            target->amplitude, target->snr_db);
     if (target->amplitude == 0 && !target->has_snr)
         return pnr_error_set(error, PNR_ECONFIG,
                              "target.%zu has neither amplitude nor snr_db: give one of them", n);
     if (target->has_snr && !(config->echo.noise_rms > 0))
         return pnr_error_set(error, PNR_ECONFIG,
-                             "target.%zu.snr_db = %g needs echo.noise_rms above 0", n,
+                             "target.%zu.snr_db = %.10g needs echo.noise_rms above 0", n,
                              target->snr_db);
     if (!(fabs(target->velocity_mps) < config->radar.speed_mps))
         return pnr_error_set(error, PNR_ECONFIG,
-                             "target.%zu.velocity_mps = %g is not below radar.speed_mps = %g", n,
-                             target->velocity_mps, config->radar.speed_mps);
+                             "target.%zu.velocity_mps = %.10g is not below radar.speed_mps = %.10g",
+                             n, target->velocity_mps, config->radar.speed_mps);
     return PNR_OK;
 }
 

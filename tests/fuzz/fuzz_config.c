@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzzing of the configuration: whatever is read prints, and the print reads back to the same. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char *print_of(const pnr_config *config)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (!stream)
+        abort();
+    pnr_config_print(config, stream);
+    fclose(stream);
+    return text;
+}
+
+/* A refusal says why, in one line. */
+static void expect_reason(int code, const pnr_error *error)
+{
+    if (code != error->code || code == PNR_EINTERNAL || !error->text[0] ||
+        strchr(error->text, '\n'))
+        abort();
+}
+
+static void expect_round_trip(const pnr_config *config)
+{
+    char *first = print_of(config), *second;
+    pnr_error error = {0};
+    pnr_config again;
+
+    pnr_config_init(&again);
+    if (pnr_config_parse(&again, first, strlen(first), "print", &error) != PNR_OK)
+        abort();
+    second = print_of(&again);
+    if (strcmp(first, second) != 0)
+        abort();
+    pnr_config_clear(&again);
+    free(first);
+    free(second);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    pnr_error error = {0};
+    pnr_config config;
+    int code;
+
+    pnr_config_init(&config);
+    code = pnr_config_parse(&config, (const char *)data, size, "fuzz", &error);
+    if (code != PNR_OK)
+        expect_reason(code, &error);
+    expect_round_trip(&config); /* also what was read before a refusal is sound */
+    code = pnr_config_check(&config, &error);
+    if (code != PNR_OK)
+        expect_reason(code, &error);
+    pnr_config_clear(&config);
+
+    char *assignment = malloc(size + 1);
+    if (!assignment)
+        return 0;
+    memcpy(assignment, data, size);
+    assignment[size] = '\0';
+    pnr_config_init(&config);
+    code = pnr_config_set(&config, assignment, &error);
+    if (code != PNR_OK)
+        expect_reason(code, &error);
+    expect_round_trip(&config);
+    pnr_config_clear(&config);
+    free(assignment);
+    return 0;
+}
