@@ -36,8 +36,6 @@ LIB := $(B)/libpnradar.a
 TOOLS := echo listen plan bench
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so)
-TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
-
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -50,29 +48,140 @@ detected:
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	@echo "cc $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 $(LIB): $(CORE_OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	@ar rcs $@ $^
 
 $(B)/bin/pnradar: $(B)/obj/src/main.o $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	@echo "link $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Each tool is one file of its own name, and the parts that belong to it alone: tools/listen_*.c.
 define tool_rule
 $$(B)/bin/pnradar-$(1): $$(patsubst %.c,$$(B)/obj/%.o,tools/pnradar-$(1).c $$(wildcard tools/$(1)_*.c)) $$(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
+	@echo "link $$@"
+	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach tool,$(TOOLS),$(eval $(call tool_rule,$(tool))))
 
 FFTW_LIBS := $(shell pkg-config --libs fftw3f fftw3 2>/dev/null)
 $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine_cpu*.c)) $(LIB)
 	@mkdir -p $(@D)
-	$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ $(FFTW_LIBS) -lm
+	@echo "link $@"
+	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ $(FFTW_LIBS) -lm
 
 -include cuda/module.mk
+
+# --- tests ---
+
+TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
+FAULT := $(B)/tests/engines/fault.so
+TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)
+
+$(B)/tests/%: $(B)/obj/tests/%.o $(LIB)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LDLIBS) $(LDLIBS)
+
+$(FAULT): $(B)/obj/tests/engine_fault.o $(LIB)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ -lm
+
+check: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT)
+	@tests/run $(B)
+
+setup:
+	@tools/setup test
+
+test: setup ## install what is missing, build, run every test
+	@$(MAKE) --no-print-directory check
+
+demo: ## install what is missing, build, find two synthetic targets and show them with the truth
+	@tools/setup build
+	@$(MAKE) --no-print-directory HAVE_CUDA= all
+	@tools/demo $(B)
+
+bench: all ## measure this machine, and the cpu engine against scipy
+	$(B)/bin/pnradar-bench chain
+	$(B)/bin/pnradar-bench stream
+	python3=$$(command -v /usr/bin/python3 || command -v python3); $$python3 tests/bench_numpy.py $(B)/bin
+
+asan: ## build and run every test with the address and undefined-behaviour sanitizers
+	@tools/setup test
+	@ASAN_OPTIONS=detect_leaks=1 $(MAKE) --no-print-directory VARIANT=asan check
+
+tsan: ## build and run the tests of threads with the thread sanitizer
+	@tools/setup test
+	@$(MAKE) --no-print-directory VARIANT=tsan check PNR_ONLY='$(TSAN_TESTS)'
+TSAN_TESTS := test_ring test_engine test_pipeline test_publisher
+export PNR_ONLY
+
+FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SECONDS ?= 10
+fuzz: ## run each libFuzzer target for FUZZ_SECONDS (10)
+	@tools/setup lint
+	@mkdir -p build/fuzz
+	@for name in $(FUZZERS); do \
+	    clang -g -O1 -fsanitize=fuzzer,address,undefined -std=c11 $(CPPFLAGS) -o build/fuzz/$$name \
+	        tests/fuzz/fuzz_$$name.c $(CORE) $(LDLIBS) -lpthread || exit 1; \
+	    mkdir -p build/fuzz/corpus_$$name; \
+	    echo "fuzz $$name for $(FUZZ_SECONDS) s"; \
+	    build/fuzz/$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -print_final_stats=1 \
+	        -artifact_prefix=build/fuzz/ build/fuzz/corpus_$$name tests/fuzz/corpus_$$name || exit 1; \
+	done
+
+coverage: ## run the tests and print line coverage by file
+	@tools/setup test
+	@$(MAKE) --no-print-directory VARIANT=coverage check
+	@gcov -n -o build/coverage/obj/src $(wildcard src/*.c) 2>/dev/null | tests/coverage
+
+SHELL_FILES := tools/setup tools/demo tests/run tests/coverage .ci/run $(wildcard tests/*.sh)
+C_FILES := $(wildcard src/*.[ch] tools/*.[ch] tests/*.[ch] tests/fuzz/*.c cuda/*.cu cuda/*.h)
+lint: ## check the format, and let cppcheck, shellcheck and mandoc read everything
+	@tools/setup lint
+	clang-format --dry-run -Werror $(C_FILES)
+	cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,portability \
+	    --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches -Isrc \
+	    -D__GNUC__ -DPNR_VERSION='""' -DPNR_MODULE_DIR='""' src tools
+	shellcheck $(wildcard $(SHELL_FILES))
+	mandoc -T lint -W warning $(wildcard src/*.[1-9] tools/*.[1-9])
+
+fmt: ## let clang-format decide
+	clang-format -i $(C_FILES)
+
+gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that this machine has
+	@$(B)/bin/pnradar --list-engines
+	@PNR_ONLY='test_engine test_pipeline test_detection' tests/run $(B)
+
+install: all ## copy programs, modules, configurations and manuals below PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pnradar \
+	    $(DESTDIR)$(PREFIX)/share/pnradar $(DESTDIR)$(PREFIX)/share/man/man1 \
+	    $(DESTDIR)$(PREFIX)/share/man/man5
+	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(MODULES) $(DESTDIR)$(PREFIX)/lib/pnradar
+	install -m 644 $(wildcard config/*) $(DESTDIR)$(PREFIX)/share/pnradar
+	install -m 644 $(wildcard src/*.1 tools/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(wildcard src/*.5) $(DESTDIR)$(PREFIX)/share/man/man5
+
+uninstall: ## remove what install copied
+	rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/%) \
+	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(notdir $(wildcard src/*.1 tools/*.1))) \
+	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man5/%,$(notdir $(wildcard src/*.5)))
+	rm -rf $(DESTDIR)$(PREFIX)/lib/pnradar $(DESTDIR)$(PREFIX)/share/pnradar
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## print this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: all detected check setup test demo bench asan tsan fuzz coverage lint fmt gpu-test install \
+    uninstall clean help
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
