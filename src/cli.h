@@ -32,7 +32,8 @@ typedef struct pnr_cli {
 
 /*
  * Common: -c FILE, --config FILE (repeatable), -s KEY=VALUE, --set (repeatable), --print-config, --strict, --help, --version; files
- * first, then settings, in order. Fills config (initialised here). Returns PNR_OK to go on; PNR_EEND when
+ * first, then settings, in order. Fills config (initialised here, whatever comes back: pnr_config_clear it; pnr_config_check
+ * is left to the program, after its operands). Returns PNR_OK to go on; PNR_EEND when
  * the program's work is done (help, version or configuration printed to stdout); else the error (PNR_EUSAGE,
  * PNR_ECONFIG, PNR_ENOINPUT), explained. "--" ends the options; "-" is an operand.
  */

@@ -93,7 +93,7 @@ static bool parse_digits(const char **text, wide *m, long *exponent)
         any = true;
         *exponent -= point;
         if (*p == '0') {
-            zeros += nonzero;
+            zeros++;
             continue;
         }
         for (; zeros > 0; zeros--)

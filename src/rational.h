@@ -24,7 +24,8 @@ int pnr_rational_div(pnr_rational a, pnr_rational b, pnr_rational *out);
  * rotation of r cycles a sample at absolute sample n. */
 uint64_t pnr_rational_phase(pnr_rational r, uint64_t n);
 
-/* floor(n / rate * 1e9) ns, exact: the time of sample n at `rate` samples a second. Saturates. */
+/* floor(n / rate * 1e9) ns, exact: the time of sample n at `rate` samples a second. Saturates;
+ * 0 without a rate above 0. */
 int64_t pnr_rational_time_ns(pnr_rational rate, uint64_t n);
 
 /* Writes "p" or "p/q"; returns out (at least 48 bytes). */

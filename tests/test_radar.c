@@ -288,6 +288,21 @@ static void gates(void **state)
     assert_gate(gate(0, 0, 0, 1), 0, 1);
 }
 
+static void edges_on_a_sample_stay_there(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2000; k++) {
+        pnr_config config;
+        fill(&config);
+        config.source.rate_hz = (pnr_rational){1023000, 1};
+        config.radar.min_range_m = (k - 1000) * light_mps / 2 / 1.023e6;
+        config.radar.max_range_m = (k - 990) * light_mps / 2 / 1.023e6;
+        config.radar.zero_delay_s = 990 / 1.023e6;
+        if (config.radar.max_range_m != 0) /* 0 would be the whole */
+            assert_gate(derive(&config, 3000), (size_t)(k + 2990) % 3000, 11);
+    }
+}
+
 static void delays_of_the_gate(void **state)
 {
     pnr_radar r = gate(-20, 30, 3e-6, 1000);
@@ -542,6 +557,7 @@ int main(void)
         cmocka_unit_test(lengths_and_rates_that_are_refused),
         cmocka_unit_test(numbers_that_make_no_radar),
         cmocka_unit_test(gates),
+        cmocka_unit_test(edges_on_a_sample_stay_there),
         cmocka_unit_test(delays_of_the_gate),
         cmocka_unit_test(gates_that_are_refused),
         cmocka_unit_test(every_echo_in_range_is_inside_the_gate),

@@ -353,6 +353,9 @@ static void time_of_a_sample(void **state)
     assert_true(pnr_rational_time_ns((pnr_rational){1000000000, 1}, INT64_MAX) == INT64_MAX);
     assert_true(pnr_rational_time_ns((pnr_rational){1000000000, 1}, UINT64_MAX) == INT64_MAX);
     assert_true(pnr_rational_time_ns((pnr_rational){1, INT64_MAX}, UINT64_MAX) == INT64_MAX);
+    /* 2^119 s: their ns are a multiple of 2^128. */
+    const pnr_rational slow = {1, INT64_C(1) << 62};
+    assert_true(pnr_rational_time_ns(slow, UINT64_C(1) << 57) == INT64_MAX);
     assert_true(pnr_rational_time_ns((pnr_rational){5, 1}, 0) == 0);
     assert_true(pnr_rational_time_ns((pnr_rational){0, 0}, 5) == 0);
 }
