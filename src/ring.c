@@ -352,6 +352,8 @@ static size_t fill_view(pnr_ring *ring, view *v, size_t max_dwells, uint64_t hea
             refuse_lost_run(ring);
             if (ring->n_views == 0)
                 free_memory(ring);
+            if (!is_ours(ring, n))
+                break; /* beyond the loss the memory is still lent */
             v->first = ring->next;
         }
         if (!build_dwell(ring, head))

@@ -10,7 +10,8 @@
 #include "radar.h"
 #include "waveform.h"
 
-/* Owner of all that it points to. plan is ready for an engine's describe and create. */
+/* Owner of all that it points to, but plan.method, which is the configuration's. plan is ready for an engine's describe
+ * and create. */
 typedef struct pnr_setup {
     pnr_radar radar;
     pnr_code *code;
