@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096 };
-static const size_t samples_a_submit = (size_t)1 << 22;
+static const size_t samples_a_submit = (size_t)1 << 23; /* its upload hides its launches */
 
 /* The engine's threshold for `used` of the dwell's windows, and the cell's false-alarm probability. */
 static double threshold_for(const pnr_config *config, const pnr_setup *setup, size_t used,

@@ -24,7 +24,7 @@ typedef struct pnr_setup {
 } pnr_setup;
 
 /* format, n_channels: how samples lie in memory, from the source's info. The plan's batch and depth come from engine.batch
- * (0: as many dwells as make about 2^22 samples, at least 1) and engine.depth. */
+ * (0: as many dwells as make about 2^23 samples, at least 1) and engine.depth. */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);
