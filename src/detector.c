@@ -37,6 +37,7 @@ struct pnr_detector {
     double energy_of_code;               /* R(0) */
     double bandwidth;      /* B, rad^2/sample^2 */
     bool is_sum;           /* incoherent dwells */
+    double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
     const double *threshold; /* [n_periods] as the engine has it */
     value v[N_STEPS][J];
     double quality[N_STEPS];
@@ -348,7 +349,7 @@ static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const
         .channel = t->candidate->channel,
         .lag = (double)t->centre + t->fit.d,
         .snr_db = 10 * log10(s),
-        .amplitude = sqrt(amplitude2),
+        .amplitude = detector->amplitude_scale * sqrt(amplitude2),
         .phase_rad = detector->is_sum ? NAN : atan2(t->fit.a[1], t->fit.a[0]),
         .doppler_hz = NAN,
         .doppler_sigma_hz = NAN,
@@ -404,6 +405,8 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->autocorrelation = setup->autocorrelation;
     detector->threshold = setup->threshold;
     detector->is_sum = config->dwell.combine == PNR_COMBINE_INCOHERENT;
+    detector->amplitude_scale =
+        !pnr_format_get(setup->plan.format)->is_complex && setup->plan.tune.num != 0 ? 2 : 1;
     detector->energy_of_code = pnr_waveform_energy(setup->waveform);
     detector->bandwidth = pnr_waveform_bandwidth(setup->waveform);
     for (int u = -J; u < J; u++)
