@@ -7,9 +7,9 @@
 #include "pnr.h"
 
 enum {
-    PNR_CUDA_THREADS = 256,  /* a block, in every kernel of the engine */
-    PNR_CUDA_SEGMENT = 8192, /* samples of a window that one block measures */
-    PNR_CUDA_TILE = 2048,    /* cells of the search grid that one block scans */
+    PNR_CUDA_THREADS = 256,          /* a block, in every kernel of the engine */
+    PNR_CUDA_SEGMENT = 8192,         /* samples of a window that one block measures */
+    PNR_CUDA_TILE = 2048,            /* cells of the search grid that one block scans */
     PNR_CUDA_GROUP_POINTS = 1 << 22, /* values that one cuFFT call transforms, at most */
     PNR_CUDA_MAX_GROUP = 4096
 };
@@ -18,9 +18,10 @@ enum {
  * n_transform L: N when it is 7-smooth (circular), else pnr_transform_fast_length(2N - 1) with the
  * window extended periodically; at least 2.
  * group G: rows that one cuFFT call transforms, always all of them: 2^22 / L, at least 1, at most
- * 4096 (2^20 and 2^21 were slower: launches cost more than the L2 cache saved). It depends on L alone, never on batch, periods or the dwells in a submit, and so do the
- * kernels that cuFFT chooses, and the bits of the results. A round is what is on the device at one
- * time: as many whole dwells as fit one group, at least one; a long submit takes several rounds.
+ * 4096 (2^20 and 2^21 were slower: launches cost more than the L2 cache saved). It depends on L
+ * alone, never on batch, periods or the dwells in a submit, and so do the kernels that cuFFT
+ * chooses, and the bits of the results. A round is what is on the device at one time: as many whole
+ * dwells as fit one group, at least one; a long submit takes several rounds.
  */
 typedef struct pnr_cuda_shape {
     size_t n_samples;      /* N */

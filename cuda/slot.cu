@@ -160,8 +160,9 @@ int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr
                                "creating a stream", error)) != PNR_OK ||
         (code = pnr_cuda_check(
              /* A sleeping thread wakes up to 0.3 ms late; who measures the stages spins instead. */
-             cudaEventCreateWithFlags(&slot->done, cudaEventDisableTiming |
-                                                       (common->plan.measure ? 0u : cudaEventBlockingSync)),
+             cudaEventCreateWithFlags(&slot->done,
+                                      cudaEventDisableTiming |
+                                          (common->plan.measure ? 0u : cudaEventBlockingSync)),
              "creating an event", error)) != PNR_OK ||
         (code = allocate(common, slot, error)) != PNR_OK ||
         (code = create_transform(&common->shape, slot, error)) != PNR_OK ||

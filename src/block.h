@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A block of samples as it travels: where it lies, which samples it holds, their time, what is lost. */
+/* A block of samples as it travels: where it lies, which samples it holds, their time, what is
+ * lost. */
 #ifndef PNR_BLOCK_H
 #define PNR_BLOCK_H
 
@@ -17,16 +18,18 @@ typedef enum { PNR_TIME_NONE, PNR_TIME_FILE, PNR_TIME_HOST } pnr_time_source;
 
 /*
  * Consecutive whole dwells, a view into the ring (the lender keeps the memory until release).
- * Lost samples are zero in memory. A period with more than half lost is marked by lost > N/2 and gives nothing.
+ * Lost samples are zero in memory. A period with more than half lost is marked by lost > N/2 and
+ * gives nothing.
  */
 typedef struct pnr_windows {
     pnr_span spans[2];     /* the second is empty unless the view wraps */
     uint64_t first_sample; /* absolute index of the first sample */
     size_t n_dwells;
-    size_t n_periods;         /* windows a dwell */
-    const uint32_t *lost;     /* [n_dwells * n_periods] samples lost inside each window */
-    uint64_t lost_before;     /* samples lost or refused between the last view and this one */
-    const uint64_t *ready_ns; /* [n_dwells] CLOCK_MONOTONIC when the dwell's last sample was committed */
+    size_t n_periods;     /* windows a dwell */
+    const uint32_t *lost; /* [n_dwells * n_periods] samples lost inside each window */
+    uint64_t lost_before; /* samples lost or refused between the last view and this one */
+    const uint64_t
+        *ready_ns; /* [n_dwells] CLOCK_MONOTONIC when the dwell's last sample was committed */
 } pnr_windows;
 
 #endif

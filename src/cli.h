@@ -31,19 +31,20 @@ typedef struct pnr_cli {
 } pnr_cli;
 
 /*
- * Common: -c FILE, --config FILE (repeatable), -s KEY=VALUE, --set (repeatable), --print-config, --strict, --help, --version; files
- * first, then settings, in order. Fills config (initialised here, whatever comes back: pnr_config_clear it; pnr_config_check
- * is left to the program, after its operands). Returns PNR_OK to go on; PNR_EEND when
- * the program's work is done (help, version or configuration printed to stdout); else the error (PNR_EUSAGE,
- * PNR_ECONFIG, PNR_ENOINPUT), explained. "--" ends the options; "-" is an operand.
+ * Common: -c FILE, --config FILE (repeatable), -s KEY=VALUE, --set (repeatable), --print-config,
+ * --strict, --help, --version; files first, then settings, in order. Fills config (initialised
+ * here, whatever comes back: pnr_config_clear it; pnr_config_check is left to the program, after
+ * its operands). Returns PNR_OK to go on; PNR_EEND when the program's work is done (help, version
+ * or configuration printed to stdout); else the error (PNR_EUSAGE, PNR_ECONFIG, PNR_ENOINPUT),
+ * explained. "--" ends the options; "-" is an operand.
  */
 int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_error *error);
 
 /* Prints an explained error to stderr (and "try --help" for usage) and returns its exit status. */
 int pnr_cli_fail(const pnr_error *error);
 
-/* The stop flag, the one global: 0, 1 after the first SIGINT or SIGTERM (drain and close), and a second signal
- * exits the process at once with status 128 + signal. SIGPIPE is ignored. */
+/* The stop flag, the one global: 0, 1 after the first SIGINT or SIGTERM (drain and close), and a
+ * second signal exits the process at once with status 128 + signal. SIGPIPE is ignored. */
 extern volatile int pnr_stop;
 void pnr_cli_catch_signals(void);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration: one table of keys drives parsing, checking, --print-config, --help, the man page. */
+/* The configuration: one table of keys drives parsing, checking, --print-config, --help, the man
+ * page. */
 #ifndef PNR_CONFIG_H
 #define PNR_CONFIG_H
 
@@ -70,15 +71,15 @@ typedef struct pnr_config {
         char input[PNR_PATH_LEN]; /* "-" is stdin; "" is none */
         pnr_format format;        /* NONE: by extension */
         pnr_rational rate_hz;
-        pnr_rational tune_hz; /* mixed to zero before correlation */
-        int spectrum;         /* pnr_spectrum */
-        int layout;           /* pnr_layout */
-        size_t channels;      /* interleaved channels in a raw file */
-        size_t channel;       /* the one that is correlated, from 0 */
+        pnr_rational tune_hz;          /* mixed to zero before correlation */
+        int spectrum;                  /* pnr_spectrum */
+        int layout;                    /* pnr_layout */
+        size_t channels;               /* interleaved channels in a raw file */
+        size_t channel;                /* the one that is correlated, from 0 */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples a read; 0: chosen */
-        pnr_run *lost;                 /* [n_lost] positions that the recorder lost: not in the file */
+        pnr_run *lost; /* [n_lost] positions that the recorder lost: not in the file */
         size_t n_lost;
     } source;
     struct {
@@ -133,7 +134,7 @@ typedef struct pnr_config {
         bool expose;                 /* yes: bind beyond loopback without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
         size_t pack;
-        int profile; /* pnr_profile */
+        int profile;       /* pnr_profile */
         size_t high_water; /* messages kept for a slow subscriber */
         double wait_s;     /* how long to wait for a first subscriber */
         double linger_s;   /* how long the end may take to leave */
@@ -156,9 +157,10 @@ typedef struct pnr_config {
 void pnr_config_init(pnr_config *config);
 void pnr_config_clear(pnr_config *config);
 
-/* Reads an INI file over what is there. Refused with PNR_ECONFIG and "file:line: ..." naming the value
- * and the nearest known name: unknown or duplicate key or section, trailing junk, out of range, NUL,
- * a line over 4096 bytes. PNR_ENOINPUT when it cannot be opened; PNR_ECONFIG for a directory. */
+/* Reads an INI file over what is there. Refused with PNR_ECONFIG and "file:line: ..." naming the
+ * value and the nearest known name: unknown or duplicate key or section, trailing junk, out of
+ * range, NUL, a line over 4096 bytes. PNR_ENOINPUT when it cannot be opened; PNR_ECONFIG for a
+ * directory. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
 /* The same from memory; name is for messages. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlator: jobs in, results out, in order; remembers what is in flight and accounts for it. */
+/* The correlator: jobs in, results out, in order; remembers what is in flight and accounts for it.
+ */
 #ifndef PNR_CORRELATOR_H
 #define PNR_CORRELATOR_H
 
@@ -15,7 +16,8 @@ void pnr_correlator_destroy(pnr_correlator *correlator);
 
 /* Never waits; the windows' header is copied, their samples are not. Codes as in engine.h. */
 int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows);
-/* The oldest; *windows is the header it was submitted with (also when the job failed: PNR_EENGINE, PNR_ELOST). */
+/* The oldest; *windows is the header it was submitted with (also when the job failed: PNR_EENGINE,
+ * PNR_ELOST). */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);
 size_t pnr_correlator_in_flight(const pnr_correlator *correlator);

@@ -16,12 +16,11 @@ enum {
 typedef double value[2]; /* re, im */
 
 /*
- * An echo of amplitude A at delay d gives c_j = A g R(j - d) at the lag j; its noise has the covariance
- * sigma^2 g R(i - j), R the code's autocorrelation, g the valid samples over N. With W the inverse of
- * R(i - j)/R(0), the likeliest d maximises
- *     J(d) = |r(d)^H W c|^2 / (r(d)^H W r(d)),    r_j(d) = R(j - d)/R(0)
- * and then A g R(0) = r^H W c / (r^H W r). The vectors v = W r / sqrt(r^H W r) are tabulated, so that
- * J(d) = |v^H c|^2.
+ * An echo of amplitude A at delay d gives c_j = A g R(j - d) at the lag j; its noise has the
+ * covariance sigma^2 g R(i - j), R the code's autocorrelation, g the valid samples over N. With W
+ * the inverse of R(i - j)/R(0), the likeliest d maximises J(d) = |r(d)^H W c|^2 / (r(d)^H W r(d)),
+ * r_j(d) = R(j - d)/R(0) and then A g R(0) = r^H W c / (r^H W r). The vectors v = W r / sqrt(r^H W
+ * r) are tabulated, so that J(d) = |v^H c|^2.
  */
 typedef struct fit {
     double d;       /* lags from the centre */
@@ -35,8 +34,8 @@ struct pnr_detector {
     const pnr_radar *radar;
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     double energy_of_code;               /* R(0) */
-    double bandwidth;      /* B, rad^2/sample^2 */
-    bool is_sum;           /* incoherent dwells */
+    double bandwidth;                    /* B, rad^2/sample^2 */
+    bool is_sum;                         /* incoherent dwells */
     double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
     const double *threshold; /* [n_periods] as the engine has it */
     value v[N_STEPS][J];
@@ -44,8 +43,8 @@ struct pnr_detector {
     value rho[2 * J]; /* R(u)/R(0) at u = -J .. J-1 */
 };
 
-/* In place: the inverse of a Hermitian positive definite matrix, by Gauss and Jordan without pivots (the
- * diagonal dominates after loading). */
+/* In place: the inverse of a Hermitian positive definite matrix, by Gauss and Jordan without pivots
+ * (the diagonal dominates after loading). */
 static void invert(value (*m)[J])
 {
     for (int k = 0; k < J; k++) {
@@ -87,7 +86,8 @@ static void fill_table(pnr_detector *detector)
         for (int j = 0; j < J; j++) {
             rho_at(detector, i - j, w[i][j]);
             if (i == j)
-                w[i][j][0] += 1e-4; /* a code narrower than the sampling has nearly dependent lags */
+                w[i][j][0] +=
+                    1e-4; /* a code narrower than the sampling has nearly dependent lags */
         }
     invert(w);
     for (int s = 0; s < N_STEPS; s++) {
@@ -179,7 +179,8 @@ static void fit_delay(const pnr_detector *detector, const value *c, double start
     }
 }
 
-/* Where the climb starts: the vertex of |c| over the three lags around the cell, on the grid of the search. */
+/* Where the climb starts: the vertex of |c| over the three lags around the cell, on the grid of the
+ * search. */
 static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
                           const value *c)
 {
@@ -227,7 +228,8 @@ static void subtract(const pnr_detector *detector, const track *from, const trac
 }
 
 /* Fits one candidate with the other echoes taken out; returns J. */
-static double fit_among(const pnr_detector *detector, track *t, const track *others, size_t n_others)
+static double fit_among(const pnr_detector *detector, track *t, const track *others,
+                        size_t n_others)
 {
     value c[J];
 
@@ -240,8 +242,8 @@ static double fit_among(const pnr_detector *detector, track *t, const track *oth
     return t->fit.z[0] * t->fit.z[0] + t->fit.z[1] * t->fit.z[1];
 }
 
-/* Is this candidate of a dwell summed in power no more than what the stronger echoes' sidelobes put there? Their
- * phases are gone, so it must stand out by 6 dB. */
+/* Is this candidate of a dwell summed in power no more than what the stronger echoes' sidelobes put
+ * there? Their phases are gone, so it must stand out by 6 dB. */
 static bool is_sidelobe(const pnr_detector *detector, const track *t, const track *others, size_t n)
 {
     double power = 0;
@@ -259,10 +261,10 @@ static bool is_sidelobe(const pnr_detector *detector, const track *t, const trac
     return t->fit.a[0] * t->fit.a[0] + t->fit.a[1] * t->fit.a[1] < 4 * power;
 }
 
-/* Of an incoherent dwell c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P): the noise's own part of its mean,
- * floor rho(j) / sqrt(P), is taken out. */
-static void load(const pnr_detector *detector, const pnr_dwell *dwell, const pnr_candidate *candidate,
-                 track *t)
+/* Of an incoherent dwell c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P): the noise's own part of its
+ * mean, floor rho(j) / sqrt(P), is taken out. */
+static void load(const pnr_detector *detector, const pnr_dwell *dwell,
+                 const pnr_candidate *candidate, track *t)
 {
     t->candidate = candidate;
     t->centre = candidate->cell / detector->config->detector.oversample;
@@ -280,7 +282,8 @@ static void load(const pnr_detector *detector, const pnr_dwell *dwell, const pnr
     }
 }
 
-/* The echoes among the candidates, strongest first. A candidate that the stronger ones explain is none. */
+/* The echoes among the candidates, strongest first. A candidate that the stronger ones explain is
+ * none. */
 static size_t sort_out(const pnr_detector *detector, const pnr_dwell *dwell,
                        const pnr_candidate *candidates, track *tracks)
 {
@@ -313,9 +316,10 @@ static size_t sort_out(const pnr_detector *detector, const pnr_dwell *dwell,
     return n;
 }
 
-/* |A|^2 of a track, from the peak |a| = |A| g R(0); of an incoherent dwell a = |A|^2 (sum g_p^2) R(0)^2 |rho(d)| /
- * sqrt(P), with sum g_p^2 = g^2 / windows where the windows lost alike. */
-static double squared_amplitude(const pnr_detector *detector, const pnr_dwell *dwell, const track *t)
+/* |A|^2 of a track, from the peak |a| = |A| g R(0); of an incoherent dwell a = |A|^2 (sum g_p^2)
+ * R(0)^2 |rho(d)| / sqrt(P), with sum g_p^2 = g^2 / windows where the windows lost alike. */
+static double squared_amplitude(const pnr_detector *detector, const pnr_dwell *dwell,
+                                const track *t)
 {
     const double g = (double)dwell->n_valid / (double)detector->radar->n_samples;
     const double peak = hypot(t->fit.a[0], t->fit.a[1]) / detector->energy_of_code;
@@ -339,9 +343,8 @@ static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const
     const double amplitude2 = squared_amplitude(detector, dwell, t);
     const double power = t->fit.z[0] * t->fit.z[0] + t->fit.z[1] * t->fit.z[1];
     /* The fit's three real parameters take 3/2 of the noise of one cell along. */
-    const double snr = detector->is_sum
-                           ? amplitude2 * g * detector->energy_of_code / noise_power
-                           : (power / noise_cell - 1.5) / t->fit.quality;
+    const double snr = detector->is_sum ? amplitude2 * g * detector->energy_of_code / noise_power
+                                        : (power / noise_cell - 1.5) / t->fit.quality;
     const double s = snr > 1e-3 ? snr : 1e-3;
 
     *echo = (pnr_echo){
@@ -375,7 +378,8 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,
 
     const double n_valid = (double)dwell->n_valid;
     const double total = n_valid > 0 ? dwell->energy / n_valid : 0;
-    /* Each fit takes 3/2 of a complex sample's noise along; rounding keeps a noiseless dwell above 0. */
+    /* Each fit takes 3/2 of a complex sample's noise along; rounding keeps a noiseless dwell above
+     * 0. */
     const double rest = (total - echo_power) * n_valid / fmax(n_valid - 1.5 * (double)n, 1);
 
     out->noise_power = fmax(rest, total * 1e-12);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The detector: pure functions from candidates to echoes: delay, range, SNR, amplitude, each with its sigma. */
+/* The detector: pure functions from candidates to echoes: delay, range, SNR, amplitude, each with
+ * its sigma. */
 #ifndef PNR_DETECTOR_H
 #define PNR_DETECTOR_H
 
@@ -11,11 +12,11 @@
 typedef struct pnr_echo {
     uint32_t code, channel;
     double delay_s, delay_samples, delay_sigma_s; /* wrapped delay; samples = delay_s * rate */
-    double lag;                                   /* from the window's start, samples, before epoch and zero delay */
+    double lag; /* from the window's start, samples, before epoch and zero delay */
     double range_m, range_sigma_m;
-    double snr_db;        /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 less the noise's own share */
-    double amplitude;     /* of the echo, full scale = 1 */
-    double phase_rad;     /* -pi..pi, at the dwell's centre; NAN for an incoherent dwell */
+    double snr_db;    /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 less the noise's own share */
+    double amplitude; /* of the echo, full scale = 1 */
+    double phase_rad; /* -pi..pi, at the dwell's centre; NAN for an incoherent dwell */
     double doppler_hz, doppler_sigma_hz, velocity_mps; /* NAN: not estimated */
 } pnr_echo;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Engines: one table of operations each; samples in, candidates out. The contract all of them keep. */
+/* Engines: one table of operations each; samples in, candidates out. The contract all of them keep.
+ */
 #ifndef PNR_ENGINE_H
 #define PNR_ENGINE_H
 
@@ -16,10 +17,10 @@
 enum { PNR_ENGINE_ABI = 1 };
 
 enum {
-    PNR_NEIGHBOURS = 17,      /* complex values at lag -8 .. +8 around a candidate */
-    PNR_MAX_CANDIDATES = 64,  /* a dwell */
-    PNR_MAX_DEPTH = 4,        /* submits in flight */
-    PNR_MAX_SEARCHES = 3      /* of one profile, see plan.threshold */
+    PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
+    PNR_MAX_CANDIDATES = 64, /* a dwell */
+    PNR_MAX_DEPTH = 4,       /* submits in flight */
+    PNR_MAX_SEARCHES = 3     /* of one profile, see plan.threshold */
 };
 
 typedef enum { PNR_REFERENCE_STORED, PNR_REFERENCE_CHANNEL } pnr_reference;
@@ -41,28 +42,30 @@ enum {
 /*
  * What an engine is created for. All pointers are read during create only.
  *
- * Correlation of one window x (N samples, converted to full scale = 1, tuned, conjugated when `conjugate`;
- * lost and non-finite samples are 0) with code a:
- *     c[k] = sum_n x[(n + k) mod N] conj(a[n]),   k = 0..N-1
- * With oversample 2 also at k + 1/2: the same sum with a[n - 1/2] (references[1]). A cell g of the search grid is lag g / oversample.
+ * Correlation of one window x (N samples, converted to full scale = 1, tuned, conjugated when
+ * `conjugate`; lost and non-finite samples are 0) with code a: c[k] = sum_n x[(n + k) mod N]
+ * conj(a[n]),   k = 0..N-1 With oversample 2 also at k + 1/2: the same sum with a[n - 1/2]
+ * (references[1]). A cell g of the search grid is lag g / oversample.
  *
  * A window takes part in its dwell when lost + non-finite <= N/2; else it has weight 0.
- * Dwell of K windows: coherent: c is the sum of the windows' c (the engine adds the windows before the
- * transform); power P[g] = |c|^2. Incoherent: P[g] = sum over windows |c|^2. Single: K = 1.
+ * Dwell of K windows: coherent: c is the sum of the windows' c (the engine adds the windows before
+ * the transform); power P[g] = |c|^2. Incoherent: P[g] = sum over windows |c|^2. Single: K = 1.
  *
- * Noise: floor = sum|x|^2 * E_a / N over the windows used, E_a = sum|a|^2: the mean of P were all of x noise. A cell
- * is above when P > threshold[windows used - 1] * floor, and P > 0. A candidate is a local maximum above, in lag order, inside the gate:
- *     P[g] > P[g-1] and P[g] >= P[g+1]   (cyclic; the lowest lag of a tie)
- * Of more than max_candidates the strongest are kept (ties: lowest lag), still in lag order.
- * Search again: the echoes found are taken out of the floor:
- *     rest = (noise_sum - sum of P over integer lags within +-8 of a kept candidate) / (lags left),
- *     each lag taken out once; when none is kept, or fewer than N/2 lags are left, there is no second search.
+ * Noise: floor = sum|x|^2 * E_a / N over the windows used, E_a = sum|a|^2: the mean of P were all
+ * of x noise. A cell is above when P > threshold[windows used - 1] * floor, and P > 0. A candidate
+ * is a local maximum above, in lag order, inside the gate: P[g] > P[g-1] and P[g] >= P[g+1]
+ * (cyclic; the lowest lag of a tie) Of more than max_candidates the strongest are kept (ties:
+ * lowest lag), still in lag order. Search again: the echoes found are taken out of the floor: rest
+ * = (noise_sum - sum of P over integer lags within +-8 of a kept candidate) / (lags left), each lag
+ * taken out once; when none is kept, or fewer than N/2 lags are left, there is no second search.
  *     rest = max(rest, 1e-12 * sum|x|^2 * E_a * windows used): rounding is no echo.
- * If rest < 0.95 * floor, floor = rest and the search is repeated, PNR_MAX_SEARCHES searches in all. So a strong echo does not
- * hide a weak one, while the code's own sidelobes stay in the floor and are not taken for echoes.
+ * If rest < 0.95 * floor, floor = rest and the search is repeated, PNR_MAX_SEARCHES searches in
+ * all. So a strong echo does not hide a weak one, while the code's own sidelobes stay in the floor
+ * and are not taken for echoes.
  *
- * The centre lag of a candidate at cell g is floor(g / oversample). Its neighbours are at integer lags centre-8..centre+8 (mod N):
- * single, coherent: c itself; incoherent: sum over windows c[k + j] conj(c[k]) / sqrt(P[k]), k the centre.
+ * The centre lag of a candidate at cell g is floor(g / oversample). Its neighbours are at integer
+ * lags centre-8..centre+8 (mod N): single, coherent: c itself; incoherent: sum over windows c[k +
+ * j] conj(c[k]) / sqrt(P[k]), k the centre.
  */
 typedef struct pnr_plan {
     size_t n_samples;  /* N, 1 .. 2^24 */
@@ -82,8 +85,8 @@ typedef struct pnr_plan {
     /* [n_codes][oversample][n_samples][2]: a[n], and a[n - 1/2] */
     const double (*references)[2];
 
-    pnr_rational tune; /* cycles a sample, mixed down: x[n] exp(-2 pi i frac(tune n)), n the absolute
-                          sample index; {0,0}: none */
+    pnr_rational tune; /* cycles a sample, mixed down: x[n] exp(-2 pi i frac(tune n)), n the
+                          absolute sample index; {0,0}: none */
     bool conjugate;    /* the recording is I - jQ: x is conjugated before the tune */
 
     size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);
@@ -102,11 +105,11 @@ typedef struct pnr_plan {
 
 /* A local maximum above the threshold. */
 typedef struct pnr_candidate {
-    uint32_t cell;    /* g: lag = g / oversample */
+    uint32_t cell; /* g: lag = g / oversample */
     uint16_t code;
     uint16_t channel;
-    int32_t doppler;  /* index into doppler_hz */
-    float power;      /* P[cell] */
+    int32_t doppler;                /* index into doppler_hz */
+    float power;                    /* P[cell] */
     float value[PNR_NEIGHBOURS][2]; /* at lag centre-8 .. centre+8 */
 } pnr_candidate;
 
@@ -126,13 +129,14 @@ typedef struct pnr_dwell {
 
 /* What collect gives; the engine's memory, valid until the next submit. */
 typedef struct pnr_result {
-    uint64_t tag;      /* of the job */
+    uint64_t tag; /* of the job */
     size_t n_dwells;
-    const pnr_dwell *dwells;         /* [n_dwells] */
-    const pnr_candidate *candidates; /* [n_dwells][max_candidates], the first n_candidates of each set */
-    const uint32_t *nonfinite;       /* [n_dwells][n_periods] */
-    const float *profile;            /* want_profile: [n_dwells][n_codes][N * oversample] power, or
-                                        [..][2] complex (of an incoherent dwell: its last window); else NULL */
+    const pnr_dwell *dwells; /* [n_dwells] */
+    const pnr_candidate
+        *candidates;           /* [n_dwells][max_candidates], the first n_candidates of each set */
+    const uint32_t *nonfinite; /* [n_dwells][n_periods] */
+    const float *profile;      /* want_profile: [n_dwells][n_codes][N * oversample] power, or
+                                  [..][2] complex (of an incoherent dwell: its last window); else NULL */
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* plan.measure: of the whole submit */
 } pnr_result;
 
@@ -144,10 +148,10 @@ typedef struct pnr_job {
 
 /* What an engine would do with a plan. */
 typedef struct pnr_engine_choice {
-    char method[32];      /* "library" */
-    char why[160];        /* one sentence */
-    size_t n_transform;   /* length of the transforms; N, or an extension of it */
-    uint64_t host_bytes;  /* memory it will take */
+    char method[32];     /* "library" */
+    char why[160];       /* one sentence */
+    size_t n_transform;  /* length of the transforms; N, or an extension of it */
+    uint64_t host_bytes; /* memory it will take */
     uint64_t device_bytes;
 } pnr_engine_choice;
 
@@ -160,7 +164,8 @@ typedef struct pnr_engine_ops {
     /* PNR_OK: works here, text says what was found ("NVIDIA H200, 143771 MiB, driver 13.0"); else
      * PNR_EUNAVAILABLE and text is the reason, one line. */
     int (*probe)(size_t device, char *text, size_t text_size);
-    /* Sample memory that the engine reads fastest (pinned); aligned to 4096; zeroed. NULL: out of memory. */
+    /* Sample memory that the engine reads fastest (pinned); aligned to 4096; zeroed. NULL: out of
+     * memory. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
     /* PNR_OK, PNR_ECONFIG (unknown method), PNR_EUNSUPPORTED (an axis it lacks, in words). */
@@ -168,11 +173,11 @@ typedef struct pnr_engine_ops {
     /* Slow; may fail with words. Afterwards nothing is allocated. */
     int (*create)(const pnr_plan *plan, pnr_engine **engine, pnr_error *error);
     void (*destroy)(pnr_engine *engine); /* waits for what is in flight */
-    /* Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_EENGINE: this job failed, nothing is in
-     * flight for it; PNR_ELOST: the device is gone. */
+    /* Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_EENGINE: this job failed,
+     * nothing is in flight for it; PNR_ELOST: the device is gone. */
     int (*submit)(pnr_engine *engine, const pnr_job *job);
-    /* The oldest submit's result. PNR_OK; PNR_EAGAIN: not ready (only when !wait), or nothing in flight; PNR_EENGINE: that job failed
-     * (it is no longer in flight; tag is set); PNR_ELOST. */
+    /* The oldest submit's result. PNR_OK; PNR_EAGAIN: not ready (only when !wait), or nothing in
+     * flight; PNR_EENGINE: that job failed (it is no longer in flight; tag is set); PNR_ELOST. */
     int (*collect)(pnr_engine *engine, bool wait, pnr_result *result);
 } pnr_engine_ops;
 
@@ -181,14 +186,15 @@ typedef struct pnr_engine_ops {
 typedef const pnr_engine_ops *(*pnr_engine_module_fn)(void);
 
 /*
- * Finds an engine. "reference" is built in; others are modules <name>.so in $PNR_ENGINE_PATH (colon-separated), else
- * beside the program (../lib/pnradar from its folder), else the installed folder. PNR_OK, or PNR_EUNAVAILABLE with the reason
- * (no such module, missing library, wrong ABI, probe's reason). Modules stay loaded until exit.
+ * Finds an engine. "reference" is built in; others are modules <name>.so in $PNR_ENGINE_PATH
+ * (colon-separated), else beside the program (../lib/pnradar from its folder), else the installed
+ * folder. PNR_OK, or PNR_EUNAVAILABLE with the reason (no such module, missing library, wrong ABI,
+ * probe's reason). Modules stay loaded until exit.
  */
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
 
-/* name "auto": the first of cuda, cpu that works for this plan (describe succeeds); logs which, and why not the others.
- * Never reference. A named engine is never replaced. */
+/* name "auto": the first of cuda, cpu that works for this plan (describe succeeds); logs which, and
+ * why not the others. Never reference. A named engine is never replaced. */
 int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
                       pnr_error *error);
 
@@ -206,11 +212,13 @@ typedef enum {
 } pnr_manner;
 typedef struct pnr_engine_bench {
     int abi;
-    /* Host to device with pinned memory, bytes a second, median of >= 10 copies of `bytes`; 0 on a CPU. */
+    /* Host to device with pinned memory, bytes a second, median of >= 10 copies of `bytes`; 0 on a
+     * CPU. */
     double (*link_rate)(size_t device, size_t bytes);
-    /* Median and 99th percentile ns of one whole correlation of n complex samples in one manner (forward, product
-     * with a stored spectrum, inverse, |.|^2, maximum), `runs` counted after one discarded; index must come out
-     * as `delay`. PNR_OK, PNR_EUNSUPPORTED, PNR_ENOMEMORY, PNR_EENGINE. */
+    /* Median and 99th percentile ns of one whole correlation of n complex samples in one manner
+     * (forward, product with a stored spectrum, inverse, |.|^2, maximum), `runs` counted after one
+     * discarded; index must come out as `delay`. PNR_OK, PNR_EUNSUPPORTED, PNR_ENOMEMORY,
+     * PNR_EENGINE. */
     int (*seed)(size_t device, size_t n, pnr_manner manner, int runs, double *median_ns,
                 double *p99_ns, pnr_error *error);
 } pnr_engine_bench;

@@ -24,12 +24,12 @@ typedef struct slot {
 struct pnr_engine {
     pnr_plan *plan;
     double energy_of_code;
-    planar code[2];   /* [n_samples] for each lag grid */
-    planar window;    /* [2 n_samples]: one window twice, so that n + k needs no modulo */
-    planar sum;       /* [n_samples]: the coherent sum of a dwell */
-    planar *profile;  /* [n_periods or 1][oversample] of [n_samples] */
-    size_t n_rows;    /* profiles kept: n_periods for incoherent dwells, else 1 */
-    float *power[2];  /* [n_samples] */
+    planar code[2];  /* [n_samples] for each lag grid */
+    planar window;   /* [2 n_samples]: one window twice, so that n + k needs no modulo */
+    planar sum;      /* [n_samples]: the coherent sum of a dwell */
+    planar *profile; /* [n_periods or 1][oversample] of [n_samples] */
+    size_t n_rows;   /* profiles kept: n_periods for incoherent dwells, else 1 */
+    float *power[2]; /* [n_samples] */
     slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight;
     pnr_dwell *dwells;
@@ -261,7 +261,8 @@ static void correlate_row(pnr_engine *engine, planar *x, size_t row)
         correlate(x, &engine->code[h], n, &engine->profile[row * oversample + h]);
 }
 
-/* 17 values around a candidate; of an incoherent dwell sum over windows c[k + j] conj(c[k]) / sqrt(P[k]). */
+/* 17 values around a candidate; of an incoherent dwell sum over windows c[k + j] conj(c[k]) /
+ * sqrt(P[k]). */
 static void gather(const pnr_engine *engine, size_t rows, pnr_candidate *candidate)
 {
     const pnr_plan *plan = engine->plan;
@@ -323,8 +324,7 @@ static void process_dwell(pnr_engine *engine, const pnr_windows *windows, size_t
     for (size_t p = 0; p < plan->n_periods; p++) {
         const size_t w = d * plan->n_periods + p;
         uint32_t *nonfinite = &engine->nonfinite[w];
-        const double energy =
-            read_window(engine, windows, w * n, nonfinite, &dwell->n_clipped);
+        const double energy = read_window(engine, windows, w * n, nonfinite, &dwell->n_clipped);
 
         dwell->n_nonfinite += *nonfinite;
         if ((size_t)windows->lost[w] + *nonfinite > n / 2)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The wire: range, status and end messages as JSON (and packed records), written without allocation, read with care. */
+/* The wire: range, status and end messages as JSON (and packed records), written without
+ * allocation, read with care. */
 #ifndef PNR_MESSAGE_H
 #define PNR_MESSAGE_H
 
@@ -16,13 +17,16 @@
 #include <stdint.h>
 
 /* Flags of a dwell, as words on the wire. */
-#define PNR_FLAGS(X) X(LOST, "lost") X(NONFINITE, "non-finite") X(CLIPPED, "clipped") X(PARTIAL, "partial") X(MORE_ECHOES, "more-echoes")
+#define PNR_FLAGS(X)                                                                               \
+    X(LOST, "lost")                                                                                \
+    X(NONFINITE, "non-finite") X(CLIPPED, "clipped") X(PARTIAL, "partial")                         \
+        X(MORE_ECHOES, "more-echoes")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)
 #undef PNR_FLAG_BIT
 #define PNR_FLAG_VALUE(name, word) PNR_FLAG_##name = 1 << PNR_FLAG_BIT_##name,
-    PNR_FLAGS(PNR_FLAG_VALUE)
+        PNR_FLAGS(PNR_FLAG_VALUE)
 #undef PNR_FLAG_VALUE
 };
 
@@ -31,15 +35,15 @@ enum {
 
 /* One dwell as published: the range message. PARTIAL: fewer periods than configured were used. */
 typedef struct pnr_report {
-    char run[17];                /* 16 hex digits */
+    char run[17]; /* 16 hex digits */
     char stream[PNR_TEXT_LEN];
-    char engine[48];             /* "cuda/library" */
-    uint64_t seq;                /* counts per topic */
-    uint64_t sample;             /* first sample of the dwell */
+    char engine[48]; /* "cuda/library" */
+    uint64_t seq;    /* counts per topic */
+    uint64_t sample; /* first sample of the dwell */
     bool has_time;
-    int64_t time_ns;             /* UTC of that sample */
+    int64_t time_ns; /* UTC of that sample */
     pnr_time_source time_source;
-    uint32_t periods;            /* windows used */
+    uint32_t periods; /* windows used */
     uint64_t lost, lost_before;
     unsigned flags;
     double latency_us; /* last sample in the ring -> message handed over */
@@ -50,23 +54,24 @@ typedef struct pnr_report {
 
 enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text: max_echoes echoes */
 
-/* All writers: JSON text without NUL-termination problems, no NaN ever (null instead), 64-bit integers as strings, "C" locale
- * numbers with 12 significant digits. Return the length, or 0 when capacity is too small. Never allocate. */
+/* All writers: JSON text without NUL-termination problems, no NaN ever (null instead), 64-bit
+ * integers as strings, "C" locale numbers with 12 significant digits. Return the length, or 0 when
+ * capacity is too small. Never allocate. */
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
 
-/* The header of a profile; the binary part that follows it is little-endian float32, n_cells powers or (I, Q)
- * pairs, cell g at lag g / oversample. seq is that of the topic profile/<stream>. */
+/* The header of a profile; the binary part that follows it is little-endian float32, n_cells powers
+ * or (I, Q) pairs, cell g at lag g / oversample. seq is that of the topic profile/<stream>. */
 size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq, bool is_complex,
                                  size_t n_cells, size_t oversample, char *text, size_t capacity);
 
 /*
- * Packed results: header JSON (dtype, counts, first seq, run, stream, ...) and one array of these records, one per
- * echo. X(C type, numpy type, name), the widest first, so that the struct has no padding; FIRST is X for the first.
- *   time_ns   INT64_MIN: unknown
- *   flags     PNR_FLAG_... bits
- *   n_echoes  of the dwell; its records follow each other, echo = 0 .. n_echoes - 1; 0: one record, echo values NaN
+ * Packed results: header JSON (dtype, counts, first seq, run, stream, ...) and one array of these
+ * records, one per echo. X(C type, numpy type, name), the widest first, so that the struct has no
+ * padding; FIRST is X for the first. time_ns   INT64_MIN: unknown flags     PNR_FLAG_... bits
+ *   n_echoes  of the dwell; its records follow each other, echo = 0 .. n_echoes - 1; 0: one record,
+ * echo values NaN
  */
-#define PNR_RECORD_FIELDS(FIRST, X)                                                                 \
+#define PNR_RECORD_FIELDS(FIRST, X)                                                                \
     FIRST(uint64_t, "<u8", seq)                                                                    \
     X(uint64_t, "<u8", sample)                                                                     \
     X(int64_t, "<i8", time_ns)                                                                     \
@@ -112,16 +117,17 @@ typedef struct pnr_status {
     pnr_account account;
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
     size_t subscribers;
-    const char *reason; /* end: "end of input", "stopped by signal", an error's text; NULL in status */
-    int exit_status;    /* end only */
+    const char
+        *reason;     /* end: "end of input", "stopped by signal", an error's text; NULL in status */
+    int exit_status; /* end only */
     const pnr_radar *radar;
     const pnr_config *config; /* the radar's configuration */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 
 /* --- the reader (listener, tests): strict, never trusts ---
- * Keys that this version does not know are passed over; a known one with the wrong type, out of range or missing is
- * refused. PNR_OK, or PNR_EDATA with what is wrong. Allocates inside. */
+ * Keys that this version does not know are passed over; a known one with the wrong type, out of
+ * range or missing is refused. PNR_OK, or PNR_EDATA with what is wrong. Allocates inside. */
 typedef struct pnr_end_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -136,8 +142,8 @@ int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *ou
 int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error);
 /* True when the text of a range message is the header of packed results. */
 bool pnr_message_is_pack(const char *text, size_t length);
-/* n_results dwells come out one by one: *offset (bytes) starts at 0 and advances; PNR_EEND after the last. The whole
- * array is checked at offset 0. */
+/* n_results dwells come out one by one: *offset (bytes) starts at 0 and advances; PNR_EEND after
+ * the last. The whole array is checked at offset 0. */
 int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
                           size_t *offset, pnr_report *out, pnr_error *error);
 

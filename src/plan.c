@@ -15,7 +15,8 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
                              plan->n_samples);
     if (plan->reference != PNR_REFERENCE_STORED)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "engine %s: a reference taken from a channel is not there yet", engine);
+                             "engine %s: a reference taken from a channel is not there yet",
+                             engine);
     if (plan->n_codes != 1)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine %s: %zu codes at once are not there yet; use one", engine,
@@ -96,6 +97,5 @@ bool pnr_plan_is_direct(size_t n_samples)
 
 size_t pnr_plan_transform_length(size_t n_samples)
 {
-    return pnr_plan_is_direct(n_samples) ? n_samples
-                                         : pnr_transform_fast_length(2 * n_samples - 1);
+    return pnr_plan_is_direct(n_samples) ? n_samples : pnr_transform_fast_length(2 * n_samples - 1);
 }

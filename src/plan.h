@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What all engines do with a plan before their own work: checks of its axes, and its samples' places. */
+/* What all engines do with a plan before their own work: checks of its axes, and its samples'
+ * places. */
 #ifndef PNR_PLAN_H
 #define PNR_PLAN_H
 
@@ -7,11 +8,12 @@
 #include "engine.h"
 #include "error.h"
 
-/* PNR_OK; PNR_EUNSUPPORTED: an axis that `engine` lacks, in words; PNR_EINTERNAL: a plan that no configuration makes. */
+/* PNR_OK; PNR_EUNSUPPORTED: an axis that `engine` lacks, in words; PNR_EINTERNAL: a plan that no
+ * configuration makes. */
 int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
 
-/* A copy that outlives create: pointers into one allocation, freed with free(copy). NULL: out of memory.
- * references are copied too. */
+/* A copy that outlives create: pointers into one allocation, freed with free(copy). NULL: out of
+ * memory. references are copied too. */
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
 /* Bytes of one sample of all channels. */
@@ -19,13 +21,14 @@ size_t pnr_plan_sample_bytes(const pnr_plan *plan);
 /* sum |a|^2 of references[0]. */
 double pnr_plan_code_energy(const pnr_plan *plan);
 
-/* Where samples [first, first + *count) of a view begin; *count is shortened to what lies in one piece. first counts from the
- * view's first sample. */
+/* Where samples [first, first + *count) of a view begin; *count is shortened to what lies in one
+ * piece. first counts from the view's first sample. */
 const void *pnr_plan_locate(const pnr_plan *plan, const pnr_windows *windows, size_t first,
                             size_t *count);
 
-/* true when the length has no prime factor above 7: the circular transform at N itself is fast. Other lengths are done by periodic
- * extension to pnr_transform_fast_length(2 N - 1). Both engines that transform use this rule. */
+/* true when the length has no prime factor above 7: the circular transform at N itself is fast.
+ * Other lengths are done by periodic extension to pnr_transform_fast_length(2 N - 1). Both engines
+ * that transform use this rule. */
 bool pnr_plan_is_direct(size_t n_samples);
 size_t pnr_plan_transform_length(size_t n_samples);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from the configuration before any sample: lengths, times, ranges. Pure arithmetic. */
+/* What follows from the configuration before any sample: lengths, times, ranges. Pure arithmetic.
+ */
 #ifndef PNR_RADAR_H
 #define PNR_RADAR_H
 
@@ -18,7 +19,8 @@ typedef struct pnr_radar {
     double metres_per_second;  /* range per delay: v/2 two-way, v one-way */
     double resolution_m;       /* metres_per_second / chip rate */
     double unambiguous_m;      /* metres_per_second * Tr */
-    double min_delay_s;        /* of the wrapped delay interval [min, min + Tr): min_range / metres_per_second */
+    double min_delay_s;        /* of the wrapped delay interval [min, min + Tr): min_range /
+                                  metres_per_second */
     double max_delay_s;        /* of the gate: max_range / metres_per_second, at most min + Tr */
     double doppler_span_hz;    /* +- this: 1 / (2 Tr) */
     double doppler_step_hz;    /* 1 / (K Tr) */
@@ -27,13 +29,14 @@ typedef struct pnr_radar {
     double epoch_fraction;     /* 0 <= f < 1 samples */
     int64_t start_utc_ns;      /* time of sample 0, when has_start */
     bool has_start;
-    size_t first_window;       /* first window's sample index: epoch_sample mod N */
-    size_t gate_first;         /* lags searched: gate_first .. + gate_count - 1, mod N */
-    size_t gate_count;         /* 1..N */
+    size_t first_window; /* first window's sample index: epoch_sample mod N */
+    size_t gate_first;   /* lags searched: gate_first .. + gate_count - 1, mod N */
+    size_t gate_count;   /* 1..N */
 } pnr_radar;
 
-/* n_chips comes from the code. PNR_ECONFIG: N is no integer (names the nearest good rates), rate missing, gate
- * empty or beyond the unambiguous range, epoch in UTC without source.start_time, ... */
+/* n_chips comes from the code. PNR_ECONFIG: N is no integer (names the nearest good rates), rate
+ * missing, gate empty or beyond the unambiguous range, epoch in UTC without source.start_time, ...
+ */
 int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error);
 
 /* The delay of an echo at lag + fraction (samples from the window's start), wrapped into

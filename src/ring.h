@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring between the acquisition thread and the processing thread, addressed by absolute sample index. */
+/* The ring between the acquisition thread and the processing thread, addressed by absolute sample
+ * index. */
 #ifndef PNR_RING_H
 #define PNR_RING_H
 
@@ -14,24 +15,26 @@
 typedef struct pnr_ring pnr_ring;
 
 typedef struct pnr_ring_shape {
-    void *memory;            /* capacity * sample_bytes bytes, from the engine's alloc; stays the caller's */
-    size_t capacity;         /* samples; at least (max_dwells + 1) dwells */
-    size_t sample_bytes;     /* of one sample of all channels */
-    size_t n_samples;        /* N: a window */
-    size_t n_periods;        /* windows a dwell */
-    size_t max_dwells;       /* a view, at most */
-    uint64_t first_window;   /* sample index where the first window starts */
-    size_t zero_byte;        /* the byte of a zero sample: 0, 0x80 for cu8 and u8 (their zero lies between codes) */
-    size_t depth;            /* views lent at one time, at most */
+    void *memory; /* capacity * sample_bytes bytes, from the engine's alloc; stays the caller's */
+    size_t capacity;       /* samples; at least (max_dwells + 1) dwells */
+    size_t sample_bytes;   /* of one sample of all channels */
+    size_t n_samples;      /* N: a window */
+    size_t n_periods;      /* windows a dwell */
+    size_t max_dwells;     /* a view, at most */
+    uint64_t first_window; /* sample index where the first window starts */
+    size_t zero_byte; /* the byte of a zero sample: 0, 0x80 for cu8 and u8 (their zero lies between
+                         codes) */
+    size_t depth;     /* views lent at one time, at most */
 } pnr_ring_shape;
 
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);
 void pnr_ring_destroy(pnr_ring *ring);
 
 /* --- the acquisition thread ---
- * reserve: where the next samples go, *n_samples <= max contiguous ones. PNR_EAGAIN: the ring is full.
- * commit: n of them are there (n <= reserved). skip: n positions are lost for `reason`; never fails.
- * wait_space: until reserve may succeed, patience at most; PNR_OK or PNR_EAGAIN. end: nothing follows. */
+ * reserve: where the next samples go, *n_samples <= max contiguous ones. PNR_EAGAIN: the ring is
+ * full. commit: n of them are there (n <= reserved). skip: n positions are lost for `reason`; never
+ * fails. wait_space: until reserve may succeed, patience at most; PNR_OK or PNR_EAGAIN. end:
+ * nothing follows. */
 int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_samples);
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples);
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason);
@@ -39,17 +42,19 @@ int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns);
 void pnr_ring_end(pnr_ring *ring);
 
 /* --- the processing thread ---
- * acquire: the next view of 1..max_dwells whole dwells, in order; lost samples inside are zeroed and counted. A dwell in which every
- * window has more than half lost is refused here and never seen. PNR_EAGAIN: none ready; PNR_EEND: none will come.
- * release: the oldest view's memory goes back. wait: until acquire may succeed or the end.
- * n_dwells of the views depends on timing; their dwells do not. */
+ * acquire: the next view of 1..max_dwells whole dwells, in order; lost samples inside are zeroed
+ * and counted. A dwell in which every window has more than half lost is refused here and never
+ * seen. PNR_EAGAIN: none ready; PNR_EEND: none will come. release: the oldest view's memory goes
+ * back. wait: until acquire may succeed or the end. n_dwells of the views depends on timing; their
+ * dwells do not. */
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
 void pnr_ring_release(pnr_ring *ring);
 int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns);
 
-/* Adds the ring's own part of the account to *account: alignment, refused dwells and, after the end, the tail; lost
- * samples everywhere, also inside the views. The rest of each view is the borrower's to account for. Call once,
- * in the processing thread, with a fresh or otherwise kept account: it adds totals so far. */
+/* Adds the ring's own part of the account to *account: alignment, refused dwells and, after the
+ * end, the tail; lost samples everywhere, also inside the views. The rest of each view is the
+ * borrower's to account for. Call once, in the processing thread, with a fresh or otherwise kept
+ * account: it adds totals so far. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Stream positions committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);

@@ -66,7 +66,8 @@ static float power_at(const pnr_power *power, size_t cell)
     return power->lag[cell % power->oversample][cell / power->oversample];
 }
 
-/* Keeps the strongest in lag order: candidates arrive by rising cell, so of equals the first stays. */
+/* Keeps the strongest in lag order: candidates arrive by rising cell, so of equals the first stays.
+ */
 static void keep(found *f, size_t max_candidates, uint32_t cell, float value)
 {
     if (f->n_kept == max_candidates) {
@@ -132,8 +133,8 @@ static int is_near(const pnr_plan *plan, uint32_t cell, size_t lag)
     return apart <= REACH || plan->n_samples - apart <= REACH;
 }
 
-/* The mean power of the integer lags that no kept candidate reaches, or -INFINITY when there is none or fewer
- * than half the lags are left. */
+/* The mean power of the integer lags that no kept candidate reaches, or -INFINITY when there is
+ * none or fewer than half the lags are left. */
 static double rest_of(const pnr_plan *plan, const pnr_power *power, double noise_sum,
                       const found *f)
 {

@@ -7,15 +7,16 @@
 
 /* One dwell's power on the search grid; owner: the engine. */
 typedef struct pnr_power {
-    const float *lag[2]; /* lag[0][k] at integer lag k, lag[1][k] at k + 1/2 (oversample 2); [n_samples] */
-    size_t n_samples;    /* N */
-    size_t oversample;   /* 1 or 2 */
+    const float
+        *lag[2]; /* lag[0][k] at integer lag k, lag[1][k] at k + 1/2 (oversample 2); [n_samples] */
+    size_t n_samples;  /* N */
+    size_t oversample; /* 1 or 2 */
 } pnr_power;
 
 /*
- * Searches as engine.h says. Reads dwell->energy and dwell->n_periods; sets noise_sum, floor, n_above, n_maxima and
- * n_candidates; fills cell and power of out[0 .. n_candidates-1] (value is the engine's to gather).
- * energy_of_code: E_a. Never fails, never allocates.
+ * Searches as engine.h says. Reads dwell->energy and dwell->n_periods; sets noise_sum, floor,
+ * n_above, n_maxima and n_candidates; fills cell and power of out[0 .. n_candidates-1] (value is
+ * the engine's to gather). energy_of_code: E_a. Never fails, never allocates.
  */
 void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_power *power,
                       pnr_dwell *dwell, pnr_candidate *out);

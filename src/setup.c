@@ -11,7 +11,8 @@
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096 };
 static const size_t samples_a_submit = (size_t)1 << 23; /* its upload hides its launches */
 
-/* The engine's threshold for `used` of the dwell's windows, and the cell's false-alarm probability. */
+/* The engine's threshold for `used` of the dwell's windows, and the cell's false-alarm probability.
+ */
 static double threshold_for(const pnr_config *config, const pnr_setup *setup, size_t used,
                             double *pfa_cell)
 {
@@ -31,8 +32,8 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
     return pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
 }
 
-/* Exact for 1..16 windows, for every power of two and for the whole dwell; between those linear in 1/sqrt(windows), right
- * within 1 %: they serve only dwells that lost windows. */
+/* Exact for 1..16 windows, for every power of two and for the whole dwell; between those linear in
+ * 1/sqrt(windows), right within 1 %: they serve only dwells that lost windows. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
     const size_t n_periods = setup->plan.n_periods;
@@ -51,8 +52,8 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         for (size_t i = below + 1; i < used; i++) {
             const double share = (1 / sqrt((double)i) - from) / (to - from);
 
-            setup->threshold[i - 1] = setup->threshold[below - 1] * (1 - share) +
-                                      setup->threshold[used - 1] * share;
+            setup->threshold[i - 1] =
+                setup->threshold[below - 1] * (1 - share) + setup->threshold[used - 1] * share;
         }
         below = used;
     }
@@ -115,8 +116,9 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
     }
     if (config->source.tune_hz.num != 0 &&
         (code = pnr_rational_div(config->source.tune_hz, setup->radar.rate_hz, &tune)) != PNR_OK) {
-        pnr_error_set(error, PNR_ECONFIG, "source.tune_hz: its ratio to source.rate_hz does not fit "
-                                          "64 bits");
+        pnr_error_set(error, PNR_ECONFIG,
+                      "source.tune_hz: its ratio to source.rate_hz does not fit "
+                      "64 bits");
         code = PNR_ECONFIG;
         goto fail;
     }

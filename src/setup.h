@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a configuration to everything that is fixed before the first sample: radar, code, waveform, plan. */
+/* From a configuration to everything that is fixed before the first sample: radar, code, waveform,
+ * plan. */
 #ifndef PNR_SETUP_H
 #define PNR_SETUP_H
 
@@ -10,21 +11,22 @@
 #include "radar.h"
 #include "waveform.h"
 
-/* Owner of all that it points to, but plan.method, which is the configuration's. plan is ready for an engine's describe
- * and create. */
+/* Owner of all that it points to, but plan.method, which is the configuration's. plan is ready for
+ * an engine's describe and create. */
 typedef struct pnr_setup {
     pnr_radar radar;
     pnr_code *code;
     pnr_waveform *waveform;
     pnr_waveform *autocorrelation; /* R(u)/R(0) of the waveform */
-    double (*references)[2]; /* [oversample][N][2] */
-    double *threshold;       /* [n_periods] */
-    double pfa_cell;         /* of a whole dwell */
+    double (*references)[2];       /* [oversample][N][2] */
+    double *threshold;             /* [n_periods] */
+    double pfa_cell;               /* of a whole dwell */
     pnr_plan plan;
 } pnr_setup;
 
-/* format, n_channels: how samples lie in memory, from the source's info. The plan's batch and depth come from engine.batch
- * (0: as many dwells as make about 2^23 samples, at least 1) and engine.depth. */
+/* format, n_channels: how samples lie in memory, from the source's info. The plan's batch and depth
+ * come from engine.batch (0: as many dwells as make about 2^23 samples, at least 1) and
+ * engine.depth. */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Thresholds: incomplete gamma and beta functions, correlated cells, and their inverses by bisection. */
+/* Thresholds: incomplete gamma and beta functions, correlated cells, and their inverses by
+ * bisection. */
 #include "threshold.h"
 
 #include <float.h>
@@ -94,9 +95,9 @@ static double beta_upper(double a, double b, double x)
 }
 
 /*
- * P(both of two neighbouring cells > t), each the sum of K exponential looks of unit mean, squared correlation
- * rho2 within a look (Kibble 1941): a mixture of independent gammas,
- *     sum over j of NB(j; K, rho2) Q(K + j, t / (1 - rho2))^2
+ * P(both of two neighbouring cells > t), each the sum of K exponential looks of unit mean, squared
+ * correlation rho2 within a look (Kibble 1941): a mixture of independent gammas, sum over j of
+ * NB(j; K, rho2) Q(K + j, t / (1 - rho2))^2
  */
 static double both_above(double t, double rho2, size_t n_looks)
 {
@@ -129,7 +130,8 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    if (rho2 > 0.9999) /* a grid that fine is one cell wide: the formula's difference has no digits left */
+    if (rho2 >
+        0.9999) /* a grid that fine is one cell wide: the formula's difference has no digits left */
         rho2 = 0.9999;
     /* Above the mean the expected number of upcrossings falls with t. */
     double low = k, high = k + 50 + 40 * sqrt(k);

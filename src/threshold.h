@@ -6,19 +6,18 @@
 #include <stddef.h>
 
 /*
- * pfa: false alarms a search over n_cells neighbouring cells of the grid, |rho|^2 the squared correlation
- * coefficient of adjacent cells, n_looks the windows summed. Solves
- *     1 - exp(-n_cells (Q(K, t) - S2(t; K, rho2))) = pfa
- * (upcrossings of the grid; S2 the joint survival of W. F. Kibble's bivariate gamma, 1941); the result is one cell's
- * false-alarm probability Q(K, t).
+ * pfa: false alarms a search over n_cells neighbouring cells of the grid, |rho|^2 the squared
+ * correlation coefficient of adjacent cells, n_looks the windows summed. Solves 1 - exp(-n_cells
+ * (Q(K, t) - S2(t; K, rho2))) = pfa (upcrossings of the grid; S2 the joint survival of W. F.
+ * Kibble's bivariate gamma, 1941); the result is one cell's false-alarm probability Q(K, t).
  */
 double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_looks);
 
 /*
- * The ratio of a cell's power to its mean that noise passes with probability pfa_cell, when the mean is
- * taken from the same n samples a window (a Beta variable: K of K n complex dimensions):
- *     threshold = n * quantile of Beta(K, K (n - 1)); for coherent dwells K = 1 and n = all samples summed,
- * scaled so that the mean of P / floor is 1.
+ * The ratio of a cell's power to its mean that noise passes with probability pfa_cell, when the
+ * mean is taken from the same n samples a window (a Beta variable: K of K n complex dimensions):
+ *     threshold = n * quantile of Beta(K, K (n - 1)); for coherent dwells K = 1 and n = all samples
+ * summed, scaled so that the mean of P / floor is 1.
  */
 double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples);
 

@@ -28,8 +28,9 @@ void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2]);
  * cosine). out: [n_samples][2]. */
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double (*out)[2]);
 
-/* The autocorrelation R(u)/R(0), R(u) = sum_n a(n + u) conj(a(n)) (cyclic, band-limited in u), as a waveform of its
- * own, prepared: pnr_waveform_at gives it at any u. PNR_OK, PNR_ENOMEMORY. Owner of *out: the caller. */
+/* The autocorrelation R(u)/R(0), R(u) = sum_n a(n + u) conj(a(n)) (cyclic, band-limited in u), as a
+ * waveform of its own, prepared: pnr_waveform_at gives it at any u. PNR_OK, PNR_ENOMEMORY. Owner of
+ * *out: the caller. */
 int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out);
 
 double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over the N samples */

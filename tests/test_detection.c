@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Detection and estimation by statistics, through the real engine: false alarms, gain, accuracy, SNR. */
+/* Detection and estimation by statistics, through the real engine: false alarms, gain, accuracy,
+ * SNR. */
 #include "correlator.h"
 #include "detector.h"
 #include "setup.h"
@@ -185,8 +186,7 @@ static void false_alarms(const char *const *settings, double pfa, size_t n_searc
              c.setup->plan.n_samples, c.setup->plan.n_periods, c.setup->plan.oversample);
 
     const double cells = (double)(c.setup->plan.gate_count * c.setup->plan.oversample);
-    const bool search_is_good =
-        is_within(name, (double)n_found / (double)n_done, pfa, share);
+    const bool search_is_good = is_within(name, (double)n_found / (double)n_done, pfa, share);
     const bool cell_is_good =
         is_within("  a cell", (double)n_above / (double)n_done / cells, c.setup->pfa_cell, share);
 
@@ -202,14 +202,17 @@ static void test_false_alarms(void **unused)
                                            NULL};
     static const char *const half_lags[] = {"code.degree=7", "detector.pfa=1e-2",
                                             "detector.oversample=2", "engine.batch=500", NULL};
-    static const char *const half_lags_permille[] = {"code.degree=6", "detector.pfa=1e-3",
-                                            "detector.oversample=2", "engine.batch=500", NULL};
-    static const char *const looks[] = {"code.degree=7", "detector.pfa=1e-2", "dwell.periods=4",
-                                        "dwell.combine=incoherent", "engine.batch=500", NULL};
-    static const char *const gated[] = {"code.degree=7", "detector.pfa=1e-2", "radar.min_range_m=3000",
-                                        "radar.max_range_m=9000", "engine.batch=500", NULL};
-    static const char *const oversampled[] = {"code.type=random", "code.length=40", "code.chip_rate_hz=250000",
-                                         "detector.pfa=1e-2", "engine.batch=500", NULL};
+    static const char *const half_lags_permille[] = {
+        "code.degree=6", "detector.pfa=1e-3", "detector.oversample=2", "engine.batch=500", NULL};
+    static const char *const looks[] = {"code.degree=7",    "detector.pfa=1e-2",
+                                        "dwell.periods=4",  "dwell.combine=incoherent",
+                                        "engine.batch=500", NULL};
+    static const char *const gated[] = {"code.degree=7",          "detector.pfa=1e-2",
+                                        "radar.min_range_m=3000", "radar.max_range_m=9000",
+                                        "engine.batch=500",       NULL};
+    static const char *const oversampled[] = {"code.type=random",         "code.length=40",
+                                              "code.chip_rate_hz=250000", "detector.pfa=1e-2",
+                                              "engine.batch=500",         NULL};
 
     (void)unused;
     false_alarms(percent, 1e-2, 200000, 0.10);
@@ -221,12 +224,13 @@ static void test_false_alarms(void **unused)
     false_alarms(oversampled, 1e-2, 150000, 0.12);
 }
 
-/* The SNR after correlation, mean over many dwells in power; echo within a third of a sample of a lag. */
+/* The SNR after correlation, mean over many dwells in power; echo within a third of a sample of a
+ * lag. */
 static double mean_snr_db(unsigned log2_n, double input_snr_db, size_t n_dwells)
 {
     char length[32], batch[32];
-    const char *const settings[] = {"code.type=random", length, "detector.pfa=0.3",
-                                    "detector.oversample=2", batch, NULL};
+    const char *const settings[] = {"code.type=random",      length, "detector.pfa=0.3",
+                                    "detector.oversample=2", batch,  NULL};
     const size_t n = (size_t)1 << log2_n;
     const double noise = 0.01, amplitude = sqrt(noise * pow(10, input_snr_db / 10));
     double sum = 0;
@@ -272,7 +276,10 @@ static void test_processing_gain(void **unused)
 
     (void)unused;
     for (unsigned log2_n = 8; log2_n <= 18; log2_n++) {
-        const size_t n_dwells = log2_n <= 10 ? 20000 : log2_n <= 13 ? 3000 : log2_n <= 16 ? 300 : 60;
+        const size_t n_dwells = log2_n <= 10   ? 20000
+                                : log2_n <= 13 ? 3000
+                                : log2_n <= 16 ? 300
+                                               : 60;
         const double snr = mean_snr_db(log2_n, -10, n_dwells / SHARE < 8 ? 8 : n_dwells / SHARE);
 
         if (isnan(snr))
@@ -321,7 +328,8 @@ static accuracy trials(chain *c, double fraction, double snr_db, size_t n_trials
             a.bias += error;
             a.rms += error * error;
             a.sigma += echo->delay_sigma_s * 1e6;
-            a.normalised += error * error / (echo->delay_sigma_s * 1e6) / (echo->delay_sigma_s * 1e6);
+            a.normalised +=
+                error * error / (echo->delay_sigma_s * 1e6) / (echo->delay_sigma_s * 1e6);
             a.snr_db += pow(10, echo->snr_db / 10);
             a.amplitude += echo->amplitude;
         }
@@ -365,10 +373,11 @@ static void test_accuracy(void **unused)
     static const char *const half_lags[] = {"code.degree=9", "detector.oversample=2",
                                             "engine.batch=100", NULL};
     static const char *const random_phase[] = {"code.type=random", "code.length=1000",
-                                               "dwell.periods=3", "dwell.combine=coherent",
-                                               "engine.batch=50", NULL};
-    static const char *const gps[] = {"code.type=gps-l1ca", "code.prn=7", "source.rate_hz=4e6",
-                                      "code.chip_rate_hz=1.023e6", "engine.batch=25", NULL};
+                                               "dwell.periods=3",  "dwell.combine=coherent",
+                                               "engine.batch=50",  NULL};
+    static const char *const gps[] = {"code.type=gps-l1ca", "code.prn=7",
+                                      "source.rate_hz=4e6", "code.chip_rate_hz=1.023e6",
+                                      "engine.batch=25",    NULL};
     static const char *const looks[] = {"code.degree=9", "dwell.periods=4",
                                         "dwell.combine=incoherent", "engine.batch=50", NULL};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring against a model: which dwells come, what they hold, what is lost, and an account that closes. */
+/* The ring against a model: which dwells come, what they hold, what is lost, and an account that
+ * closes. */
 #include "ring.h"
 
 #include "clock.h"
@@ -88,8 +89,7 @@ static uint64_t write_run(bench *b, uint64_t at, uint64_t n)
     while (run < n && at + run < b->m.length && b->m.kind[at + run] == b->m.kind[at])
         run++;
     if (b->m.kind[at] != 0) {
-        pnr_ring_skip(b->ring, run,
-                      b->m.kind[at] == 1 ? PNR_LOST_SOURCE : PNR_LOST_RING_FULL);
+        pnr_ring_skip(b->ring, run, b->m.kind[at] == 1 ? PNR_LOST_SOURCE : PNR_LOST_RING_FULL);
         return run;
     }
     if (pnr_ring_reserve(b->ring, run, &data, &room) != PNR_OK)

@@ -63,7 +63,8 @@ static void test_ratio(void **unused)
         for (double p = 1e-9; p < 0.2; p *= 10)
             near(pnr_threshold_ratio(p, 1, n), -n * expm1(log(p) / (n - 1)), 1e-9);
     near(pnr_threshold_ratio(1e-6, 1, 1e8), -log(1e-6), 1e-5);
-    assert_true(pnr_threshold_ratio(1e-3, 1, 1) == 1); /* a single cell never stands out: P = floor */
+    assert_true(pnr_threshold_ratio(1e-3, 1, 1) ==
+                1); /* a single cell never stands out: P = floor */
     assert_true(pnr_threshold_ratio(1e-6, 16, 1000) < pnr_threshold_ratio(1e-6, 4, 1000));
 }
 
@@ -78,8 +79,8 @@ static double uniform(void)
     return ((double)(state >> 11) + 0.5) * 0x1p-53;
 }
 
-/* Correlated cells, drawn: a moving average over w white values gives |rho| = (w - 1)/w between neighbours. The
- * share of searches with any cell above must be what was asked for. */
+/* Correlated cells, drawn: a moving average over w white values gives |rho| = (w - 1)/w between
+ * neighbours. The share of searches with any cell above must be what was asked for. */
 static void test_correlated(void **unused)
 {
     static const struct {
@@ -136,8 +137,8 @@ static void test_correlated(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gamma), cmocka_unit_test(test_beta),
-        cmocka_unit_test(test_cell),  cmocka_unit_test(test_ratio),
+        cmocka_unit_test(test_gamma),      cmocka_unit_test(test_beta),
+        cmocka_unit_test(test_cell),       cmocka_unit_test(test_ratio),
         cmocka_unit_test(test_correlated),
     };
 
