@@ -64,7 +64,7 @@ static void add(line *l, const char *before, uint64_t value, const char *name)
     char word[64];
     size_t n = 0;
 
-    for (; name[n] && n < sizeof word - 1; n++)
+    for (; n < sizeof word - 1 && name[n]; n++)
         word[n] = name[n] == '_' ? ' ' : name[n];
     word[n] = '\0';
     if (l->length >= l->size)

@@ -151,8 +151,8 @@ static int parse_digits(const char *text, const char **end, uint64_t *out, char 
 
 static int parse_whole(const pnr_key *key, const char *text, uint64_t *out, char *why)
 {
-    const char *end;
-    uint64_t value;
+    const char *end = text;
+    uint64_t value = 0;
 
     if (parse_digits(text, &end, &value, why) != PNR_OK)
         return *text == '-' && is_decimal(text) && has_range(key) ? refuse_range(key, why)
@@ -173,7 +173,7 @@ static int parse_uint64(const pnr_key *key, const char *text, void *field, char 
 
 static int parse_size(const pnr_key *key, const char *text, void *field, char *base, char *why)
 {
-    uint64_t value;
+    uint64_t value = 0;
     int rc = parse_whole(key, text, &value, why);
 
     (void)base;
@@ -185,7 +185,7 @@ static int parse_size(const pnr_key *key, const char *text, void *field, char *b
 static int parse_bytes(const pnr_key *key, const char *text, void *field, char *base, char *why)
 {
     const char *end = text;
-    uint64_t value;
+    uint64_t value = 0;
     unsigned shift = 0;
 
     (void)base;
@@ -301,7 +301,7 @@ static int parse_epoch(const pnr_key *key, const char *text, void *field, char *
     const char *digits = text + (*text == '-' || *text == '+');
     const char *end = digits;
     pnr_epoch epoch = {0};
-    uint64_t value;
+    uint64_t value = 0;
 
     (void)key, (void)base;
     if (pnr_time_parse(text, &epoch.utc_ns) == PNR_OK) {

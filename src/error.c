@@ -32,7 +32,7 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 {
     /* The arguments may point into error->text: an error is often explained with the one below it.
      */
-    char text[sizeof error->text];
+    char text[sizeof((pnr_error *)0)->text];
     int saved_errno = errno;
     va_list arguments;
 

@@ -52,7 +52,7 @@ reference="-s engine.name=reference -s engine.batch=2"
 bad=0
 status 64 "$bench" || bad=1
 status 64 "$bench" nothing || bad=1
-for sizes in 0 2^25 16777217 12, ,12 abc 2^ 2^4- 1e3 -5 2^3-8; do
+for sizes in 0 2^25 16777217 '12,' ',12' abc 2^ 2^4- 1e3 -5 2^3-8; do
     status 64 "$bench" chain "-n" "$sizes" || bad=1
 done
 for runs in 9 0 -1 ten 10x; do
