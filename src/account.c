@@ -62,11 +62,11 @@ typedef struct line {
 static void add(line *l, const char *before, uint64_t value, const char *name)
 {
     char word[64];
-    size_t n = 0;
 
-    for (; n < sizeof word - 1 && name[n]; n++)
-        word[n] = name[n] == '_' ? ' ' : name[n];
-    word[n] = '\0';
+    snprintf(word, sizeof word, "%s", name);
+    for (char *c = word; *c != '\0'; c++)
+        if (*c == '_')
+            *c = ' ';
     if (l->length >= l->size)
         return;
     int wrote =

@@ -385,7 +385,7 @@ static void test_accuracy(void **unused)
     check_accuracy(m_sequence, 30, 1.10);
     check_accuracy(half_lags, 30, 1.10);
     check_accuracy(random_phase, 30, 1.10);
-    (void)gps;
+    check_accuracy(gps, 30, 1.10);
     check_accuracy(looks, 30, 1.10);
     check_accuracy(m_sequence, 50, 1.10);
 }
