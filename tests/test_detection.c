@@ -302,6 +302,7 @@ static accuracy trials(chain *c, double fraction, double snr_db, size_t n_trials
 {
     const size_t n = c->setup->plan.n_samples, periods = c->setup->plan.n_periods;
     const double energy = pnr_waveform_energy(c->setup->waveform) * (double)periods;
+    const double rate = pnr_rational_double(c->setup->radar.rate_hz);
     const double amplitude = 0.1, noise = energy * amplitude * amplitude / pow(10, snr_db / 10);
     accuracy a = {0};
     size_t n_done = 0;
@@ -327,9 +328,8 @@ static accuracy trials(chain *c, double fraction, double snr_db, size_t n_trials
             assert_true(fabs(error) < 1);
             a.bias += error;
             a.rms += error * error;
-            a.sigma += echo->delay_sigma_s * 1e6;
-            a.normalised +=
-                error * error / (echo->delay_sigma_s * 1e6) / (echo->delay_sigma_s * 1e6);
+            a.sigma += echo->delay_sigma_s * rate;
+            a.normalised += pow(error / (echo->delay_sigma_s * rate), 2);
             a.snr_db += pow(10, echo->snr_db / 10);
             a.amplitude += echo->amplitude;
         }
@@ -361,6 +361,7 @@ static void check_accuracy(const char *const *settings, double snr_db, double al
                       a.bias / bound, a.normalised, a.snr_db - snr_db, a.amplitude);
         assert_true(a.rms <= allowed * widen * bound);
         assert_true(fabs(a.bias) <= 0.3 * bound);
+        assert_true(fabs(a.normalised - 1) < 0.2 * widen);
         assert_true(fabs(a.snr_db - snr_db) < 0.1 * widen * widen * widen);
         assert_true(fabs(a.amplitude - 1) < 0.01);
     }
