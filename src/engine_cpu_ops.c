@@ -16,25 +16,8 @@
 
 enum { BLOCK = 256, LANES = 16 };
 
-/* sum of x^2 over count values: floats in 16 lanes within a block, doubles between blocks. */
-static inline double energy_of(const float *x, size_t count)
-{
-    float lane[LANES] = {0};
-    double sum = 0;
-    size_t i = 0;
-
-    for (; i + LANES <= count; i += LANES)
-        for (size_t l = 0; l < LANES; l++)
-            lane[l] += x[i + l] * x[i + l];
-    for (; i < count; i++)
-        lane[i % LANES] += x[i] * x[i];
-    for (size_t l = 0; l < LANES; l++)
-        sum += (double)lane[l];
-    return sum;
-}
-
-/* Packed integers (complex: 2 values a sample). Values count toward "clipped" one by one; a sample with both
- * I and Q clipped must count once, so pairs are looked at together. */
+/* Packed integers (complex: 2 values a sample). Values count toward "clipped" one by one; a sample
+ * with both I and Q clipped must count once, so pairs are looked at together. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
     WIDE static void name(const type *raw, size_t n_values, size_t values, float *out,             \
                           pnr_converted *total)                                                    \
@@ -57,7 +40,6 @@ static inline double energy_of(const float *x, size_t count)
                     clipped += (in[i] == (low)) | (in[i] == (high));                               \
             }                                                                                      \
             total->n_clipped += clipped;                                                           \
-            total->energy += energy_of(to, count);                                                 \
         }                                                                                          \
     }
 
@@ -69,40 +51,31 @@ DEFINE_CONVERT_PACKED(convert_i16, int16_t, -32768, 32767, 0.0f, 1.0f / 32768)
 static void convert_plain(pnr_format format, const char *raw, size_t stride, size_t n,
                           float (*out)[2], pnr_converted *total)
 {
-    for (size_t first = 0; first < n; first += BLOCK) {
-        const size_t count = n - first < BLOCK ? n - first : BLOCK;
+    for (size_t i = 0; i < n; i++) {
+        double x[2];
+        const unsigned flags = pnr_format_read(format, raw + i * stride, x);
 
-        for (size_t i = first; i < first + count; i++) {
-            double x[2];
-            const unsigned flags = pnr_format_read(format, raw + i * stride, x);
-
-            total->n_clipped += (flags & PNR_SAMPLE_CLIPPED) != 0;
-            total->n_nonfinite += (flags & PNR_SAMPLE_NONFINITE) != 0;
-            out[i][0] = (float)x[0];
-            out[i][1] = (float)x[1];
-        }
-        total->energy += energy_of(&out[first][0], 2 * count);
+        total->n_clipped += (flags & PNR_SAMPLE_CLIPPED) != 0;
+        total->n_nonfinite += (flags & PNR_SAMPLE_NONFINITE) != 0;
+        out[i][0] = (float)x[0];
+        out[i][1] = (float)x[1];
     }
 }
 
 WIDE static void convert_cf32(const float (*raw)[2], size_t n, float (*out)[2],
                               pnr_converted *total)
 {
-    for (size_t first = 0; first < n; first += BLOCK) {
-        const size_t count = n - first < BLOCK ? n - first : BLOCK;
-        unsigned bad = 0;
+    size_t bad = 0;
 
-        for (size_t i = first; i < first + count; i++) {
-            /* x - x is 0 for a finite x, NaN for NaN and Inf */
-            const int finite = raw[i][0] - raw[i][0] == 0 && raw[i][1] - raw[i][1] == 0;
+    for (size_t i = 0; i < n; i++) {
+        /* x - x is 0 for a finite x, NaN for NaN and Inf */
+        const int finite = raw[i][0] - raw[i][0] == 0 && raw[i][1] - raw[i][1] == 0;
 
-            out[i][0] = finite ? raw[i][0] : 0;
-            out[i][1] = finite ? raw[i][1] : 0;
-            bad += !finite;
-        }
-        total->n_nonfinite += bad;
-        total->energy += energy_of(&out[first][0], 2 * count);
+        out[i][0] = finite ? raw[i][0] : 0;
+        out[i][1] = finite ? raw[i][1] : 0;
+        bad += !finite;
     }
+    total->n_nonfinite += bad;
 }
 
 /* Real values to complex, in place from the upper half so that nothing is overwritten early. */
@@ -139,6 +112,28 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
     if (conjugate)
         for (size_t i = 0; i < n; i++)
             out[i][1] = -out[i][1];
+}
+
+/* Floats in 16 lanes within BLOCK samples, doubles between these. */
+WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
+{
+    const float *x = &samples[0][0];
+    double sum = 0;
+
+    for (size_t first = 0; first < 2 * n; first += (size_t)2 * BLOCK) {
+        const size_t end = 2 * n - first < (size_t)2 * BLOCK ? 2 * n : first + (size_t)2 * BLOCK;
+        float lane[LANES] = {0};
+        size_t i = first;
+
+        for (; i + LANES <= end; i += LANES)
+            for (size_t l = 0; l < LANES; l++)
+                lane[l] += x[i + l] * x[i + l];
+        for (; i < end; i++)
+            lane[i % LANES] += x[i] * x[i];
+        for (size_t l = 0; l < LANES; l++)
+            sum += (double)lane[l];
+    }
+    return sum;
 }
 
 void pnr_cpu_rotation_tables(pnr_rotation *rotation)
@@ -209,4 +204,98 @@ WIDE void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power)
     else
         for (size_t i = 0; i < n; i++)
             power[i] = c[i][0] * c[i][0] + c[i][1] * c[i][1];
+}
+
+/* Values as whole 64-bit words, four at a time: a tile of 4 x 4 changes rows and columns in
+ * registers. */
+typedef uint64_t quad __attribute__((vector_size(32), aligned(8), may_alias));
+
+static inline void transpose_tile(const float (*from)[2], size_t from_row, float (*to)[2],
+                                  size_t to_row)
+{
+    const quad a = *(const quad *)from, b = *(const quad *)(from + from_row);
+    const quad c = *(const quad *)(from + 2 * from_row), d = *(const quad *)(from + 3 * from_row);
+    const quad ab_even = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+    const quad ab_odd = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+    const quad cd_even = __builtin_shufflevector(c, d, 0, 4, 2, 6);
+    const quad cd_odd = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+
+    *(quad *)to = __builtin_shufflevector(ab_even, cd_even, 0, 1, 4, 5);
+    *(quad *)(to + to_row) = __builtin_shufflevector(ab_odd, cd_odd, 0, 1, 4, 5);
+    *(quad *)(to + 2 * to_row) = __builtin_shufflevector(ab_even, cd_even, 2, 3, 6, 7);
+    *(quad *)(to + 3 * to_row) = __builtin_shufflevector(ab_odd, cd_odd, 2, 3, 6, 7);
+}
+
+/* The shorter side is the inner loop: whole cache lines are read or written there. */
+WIDE void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
+                            float (*to)[2], size_t to_row)
+{
+    const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+
+    if (rows > columns)
+        for (size_t r = 0; r < whole_rows; r += 4)
+            for (size_t c = 0; c < whole_columns; c += 4)
+                transpose_tile(from + r * from_row + c, from_row, to + c * to_row + r, to_row);
+    else
+        for (size_t c = 0; c < whole_columns; c += 4)
+            for (size_t r = 0; r < whole_rows; r += 4)
+                transpose_tile(from + r * from_row + c, from_row, to + c * to_row + r, to_row);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = r < whole_rows ? whole_columns : 0; c < columns; c++) {
+            to[c * to_row + r][0] = from[r * from_row + c][0];
+            to[c * to_row + r][1] = from[r * from_row + c][1];
+        }
+}
+
+enum { TILE = 16 };
+
+WIDE void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
+                                size_t power_row, bool add, float *power)
+{
+    for (size_t r = 0; r < rows; r += 4) {
+        const size_t count = rows - r < 4 ? rows - r : 4;
+        float tile[4 * TILE][2];
+
+        if (count == 4 && columns == TILE)
+            for (size_t j = 0; j < TILE; j += 4)
+                transpose_tile(c + j * c_row + r, c_row, tile + j, TILE);
+        else
+            for (size_t i = 0; i < count; i++)
+                for (size_t j = 0; j < columns; j++) {
+                    tile[i * TILE + j][0] = c[j * c_row + r + i][0];
+                    tile[i * TILE + j][1] = c[j * c_row + r + i][1];
+                }
+        for (size_t i = 0; i < count; i++) {
+            const float(*from)[2] = (const float(*)[2])tile + i * TILE;
+            float *to = power + (r + i) * power_row;
+
+            if (add)
+                for (size_t j = 0; j < columns; j++)
+                    to[j] += from[j][0] * from[j][0] + from[j][1] * from[j][1];
+            else
+                for (size_t j = 0; j < columns; j++)
+                    to[j] = from[j][0] * from[j][0] + from[j][1] * from[j][1];
+        }
+    }
+}
+
+WIDE void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],
+                          bool conjugate, float (*x)[2])
+{
+    const float sign = conjugate ? -1 : 1;
+
+    for (size_t first = 0; first < n; first += TILE) {
+        const float re = coarse[first / TILE][0], im = coarse[first / TILE][1];
+        const size_t count = n - first < TILE ? n - first : TILE;
+        float(*to)[2] = x + first;
+
+        for (size_t j = 0; j < count; j++) {
+            const float wr = re * fine[j][0] - im * fine[j][1];
+            const float wi = sign * (re * fine[j][1] + im * fine[j][0]);
+            const float xr = to[j][0] * wr - to[j][1] * wi;
+
+            to[j][1] = to[j][0] * wi + to[j][1] * wr;
+            to[j][0] = xr;
+        }
+    }
 }

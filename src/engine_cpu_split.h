@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Long transforms of the cpu engine in three passes over memory, from short FFTW plans. */
+#ifndef PNR_ENGINE_CPU_SPLIT_H
+#define PNR_ENGINE_CPU_SPLIT_H
+
+#include <fftw3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A circular correlation of length L = N1 N2, both near sqrt(L). With n = N2 n1 + n2, k = k1 + N1
+ * k2, m = N2 m1 + m2 and W_Q = exp(-2 pi i / Q), W_L^(nk) = W_N1^(n1 k1) W_L^(n2 k1) W_N2^(n2 k2),
+ * because W_L^(N1 N2) = 1. So pass A  Z[k1][n2] = sum_n1 W_N1^(n1 k1) x[N2 n1 + n2] columns n2 pass
+ * B  X[k1][k2] = sum_n2 W_N2^(n2 k2) W_L^(n2 k1) Z[k1][n2]            rows k1: the spectrum at k1 +
+ * N1 k2 Z[k1][m2] = W_L^(-m2 k1) sum_k2 W_N2^(-m2 k2) X[k1][k2] H[k1][k2]    the way back, the same
+ * row pass C  c[m2][m1] = sum_k1 W_N1^(-k1 m1) Z[k1][m2]                        columns m2: the lag
+ * N2 m1 + m2 Nothing is put in natural order: H is stored as X comes out, and a lag of c is found
+ * by pnr_cpu_split_place. Rows of FFTW's are contiguous; columns become such, COLUMNS at a time, in
+ * a tile. Rows begin on cache lines, an odd number of them apart, so that columns spread over all
+ * sets of a cache. FFTW_ESTIMATE plans are good at these lengths, and poor at L itself.
+ */
+enum { PNR_CPU_COLUMNS = 16 };
+
+typedef float pnr_cpu_value[2]; /* re, im */
+
+typedef struct pnr_cpu_split {
+    size_t length, n1, n2; /* L, N1, N2 */
+    size_t row1, row2;   /* values from row to row: of N1 in c and in the tile, of N2 in Z and H */
+    size_t n_blocks;     /* of columns: tasks of passes A and C */
+    size_t n_row_blocks; /* of rows: tasks of pass B */
+    pnr_cpu_value *coarse; /* [N1][n_blocks] W_L^(COLUMNS b k1) */
+    pnr_cpu_value *fine;   /* [N1][COLUMNS] W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
+    fftwf_plan column[2], row[2]; /* forward, inverse */
+} pnr_cpu_split;
+
+/* N1 and N2 for L; false: L is short, or has no such factors, and is better transformed at once. */
+bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
+/* Bytes of the tables, and values of: Z or H, c, one thread's tile. Of L alone. */
+void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
+size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
+size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
+size_t pnr_cpu_split_profile_values(const pnr_cpu_split *split);
+size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split);
+
+/* After shape. PNR_OK, PNR_ENOMEMORY; destroy in either case. */
+int pnr_cpu_split_create(pnr_cpu_split *split);
+void pnr_cpu_split_destroy(pnr_cpu_split *split);
+
+/* Where lag k lies in c. */
+static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)
+{
+    return k % split->n2 * split->row1 + k / split->n2;
+}
+
+/* natural[L] conj(spectrum of the code) / L, to H. */
+void pnr_cpu_split_order(const pnr_cpu_split *split, const double (*natural)[2], pnr_cpu_value *h);
+
+/* Pass A of one block of columns. x[0 .. n_samples-1] is a period; where L is longer, x goes on to
+ * n_lit = 2 n_samples - 1 periodically, then with zeros. */
+void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
+                           size_t n_samples, pnr_cpu_value *z, pnr_cpu_value *tile);
+/* Pass B of one block of rows, for n references: z[0] holds pass A's; z[i] gets that of h[i].
+ * stage_ns: [PNR_STAGE_COUNT], or NULL when nobody measures. */
+void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
+                        pnr_cpu_value *const z[2], pnr_cpu_value *const h[2], pnr_cpu_value *tile,
+                        uint64_t *stage_ns);
+/* Pass C of one block of columns; lag k < n_samples: power[k] = |c|^2, or += */
+void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *z,
+                           pnr_cpu_value *c, size_t n_samples, bool add, float *power,
+                           pnr_cpu_value *tile, uint64_t *stage_ns);
+
+#endif
