@@ -270,6 +270,7 @@ static int turn(pipeline *p)
             return code;
         if (collect(p, false) == PNR_ELOST)
             return PNR_ELOST;
+        tell_status(p); /* also while the samples never pause */
     }
     if (is_in_flight(p))
         return collect(p, true);
