@@ -7,6 +7,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Is references[0] the sequence that m_degree and m_taps say? The register's step can be undone
+ * (the largest tap is the degree), so that its states are a cycle; when the first one comes back
+ * after N steps and not before, all of them are different. */
+static bool is_m_sequence(const pnr_plan *plan)
+{
+    const size_t n = plan->n_samples;
+    const unsigned degree = plan->m_degree;
+
+    if (degree < 2 || degree > 24 || n != ((size_t)1 << degree) - 1 ||
+        plan->m_taps >> (degree - 1) != 1)
+        return false;
+
+    const uint64_t mask = n;
+    uint64_t state = 0, first; /* bit t-1: the bit t steps ago */
+
+    for (size_t i = 0; i < degree; i++)
+        state = state << 1 | (plan->references[i][0] < 0);
+    first = state;
+    for (size_t i = 0; i < n; i++) {
+        const double *a = plan->references[(i + degree) % n];
+        const uint64_t bit = (uint64_t)__builtin_parityll(state & plan->m_taps);
+
+        if (a[0] != (bit ? -1.0 : 1.0) || a[1] != 0)
+            return false;
+        state = (state << 1 | bit) & mask;
+        if ((state == first) != (i + 1 == n))
+            return false;
+    }
+    return true;
+}
+
 int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
 {
     if (plan->n_samples < 1 || plan->n_samples > (size_t)1 << 24)
@@ -37,6 +68,11 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
         plan->depth < 1 || plan->depth > PNR_MAX_DEPTH || plan->references == NULL ||
         plan->threshold == NULL || plan->method == NULL)
         return pnr_error_set(error, PNR_EINTERNAL, "engine %s: the plan is not complete", engine);
+    if (plan->m_degree != 0 && !is_m_sequence(plan))
+        return pnr_error_set(error, PNR_EINTERNAL,
+                             "engine %s: the reference is not the m-sequence of degree %u, taps "
+                             "0x%llx, that the plan says",
+                             engine, plan->m_degree, (unsigned long long)plan->m_taps);
     return PNR_OK;
 }
 

@@ -122,6 +122,12 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         code = PNR_ECONFIG;
         goto fail;
     }
+
+    /* One sample per chip, the chip itself. */
+    const bool is_m_sequence = setup->code->is_m_sequence &&
+                               setup->radar.n_samples == setup->code->n_chips &&
+                               config->code.pulse != PNR_PULSE_FILE;
+
     setup->plan = (pnr_plan){
         .n_samples = setup->radar.n_samples,
         .format = format,
@@ -135,6 +141,8 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         .reference = PNR_REFERENCE_STORED,
         .oversample = config->detector.oversample,
         .references = (const double(*)[2])setup->references,
+        .m_degree = is_m_sequence ? setup->code->degree : 0,
+        .m_taps = is_m_sequence ? setup->code->taps : 0,
         .tune = tune,
         .conjugate = config->source.spectrum == PNR_SPECTRUM_INVERTED,
         .gate_first = setup->radar.gate_first,

@@ -2,6 +2,7 @@
 /* Every engine that works here against the reference: same cells, same values, same sums, same bits. */
 #include "engine.h"
 #include "plan.h"
+#include "setup.h"
 #include "transform.h"
 
 #include <float.h>
@@ -39,25 +40,50 @@ static double gaussian(void)
 
 typedef enum { M_SEQUENCE, ZADOFF_CHU, RANDOM_PHASE } code_kind;
 
-/* One feedback tap pair for each degree that is used here: x^n + x^k + 1 is primitive. */
-static size_t second_tap(unsigned degree)
+/* Primitive taps of every degree that is used here, bit t-1 for tap t. */
+static uint64_t taps_of(unsigned degree)
 {
-    switch (degree) {
-    case 10:
-        return 7;
-    case 9:
-        return 5;
-    default:
-        return 0;
-    }
+    static const unsigned char taps[][4] = {
+        [3] = {3, 2},
+        [4] = {4, 3},
+        [5] = {5, 3},
+        [6] = {6, 5},
+        [7] = {7, 6},
+        [8] = {8, 6, 5, 4},
+        [9] = {9, 5},
+        [10] = {10, 7},
+        [11] = {11, 9},
+        [12] = {12, 11, 10, 4},
+        [13] = {13, 12, 11, 8},
+        [14] = {14, 13, 12, 2},
+        [15] = {15, 14},
+        [16] = {16, 15, 13, 4},
+        [17] = {17, 14},
+        [18] = {18, 11},
+        [19] = {19, 18, 17, 14},
+        [20] = {20, 17},
+        [21] = {21, 19},
+        [22] = {22, 21},
+    };
+    uint64_t mask = 0;
+
+    assert_in_range(degree, 3, sizeof taps / sizeof *taps - 1);
+    for (int i = 0; i < 4 && taps[degree][i] > 0; i++)
+        mask |= UINT64_C(1) << (taps[degree][i] - 1);
+    return mask;
 }
 
-static void make_code(code_kind kind, size_t n, double (*a)[2])
+static unsigned degree_of(size_t n)
 {
     unsigned degree = 0;
 
     while (((size_t)1 << degree) - 1 < n)
         degree++;
+    return degree;
+}
+
+static void make_code(code_kind kind, size_t n, double (*a)[2])
+{
     for (size_t i = 0; i < n; i++) {
         double phase = 2 * M_PI * uniform();
 
@@ -67,23 +93,17 @@ static void make_code(code_kind kind, size_t n, double (*a)[2])
         a[i][1] = sin(phase);
     }
     if (kind == M_SEQUENCE) {
-        /* degrees 13 and 16 have four taps: 13,12,11,8 and 16,15,13,4 */
-        unsigned char *bit = malloc(n);
+        const unsigned degree = degree_of(n);
+        const uint64_t taps = taps_of(degree);
+        uint64_t steps = 0; /* bit t-1: the bit t steps ago */
 
-        assert_non_null(bit);
         for (size_t i = 0; i < n; i++) {
-            if (i < degree)
-                bit[i] = 1;
-            else if (degree == 13)
-                bit[i] = bit[i - 13] ^ bit[i - 12] ^ bit[i - 11] ^ bit[i - 8];
-            else if (degree == 16)
-                bit[i] = bit[i - 16] ^ bit[i - 15] ^ bit[i - 13] ^ bit[i - 4];
-            else
-                bit[i] = bit[i - degree] ^ bit[i - second_tap(degree)];
-            a[i][0] = bit[i] ? -1 : 1;
+            const unsigned bit = i < degree ? 1 : (unsigned)__builtin_parityll(steps & taps);
+
+            steps = steps << 1 | bit;
+            a[i][0] = bit ? -1 : 1;
             a[i][1] = 0;
         }
-        free(bit);
     }
 }
 
@@ -212,6 +232,8 @@ static void world_create(world *w, const scenario *s, const pnr_engine_ops *ops)
         .dwell = s->dwell,
         .oversample = s->oversample,
         .references = (const double(*)[2])w->references,
+        .m_degree = s->code == M_SEQUENCE ? degree_of(n) : 0,
+        .m_taps = s->code == M_SEQUENCE ? taps_of(degree_of(n)) : 0,
         .tune = s->tune,
         .conjugate = s->conjugate,
         .gate_first = s->gate_first,
@@ -676,6 +698,63 @@ static void test_words(void **unused)
     assert_null(ops);
 }
 
+/* A plan whose reference is not the m-sequence that it names is refused. */
+static void test_m_sequence_plan(void **unused)
+{
+    const pnr_engine_ops *ops = find_engine("reference");
+    pnr_engine_choice choice;
+    pnr_error error = {0};
+    world w;
+
+    (void)unused;
+    world_create(&w, &scenarios[0], ops);
+    assert_int_equal(w.plan.m_degree, 10);
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+    w.references[700][0] = -w.references[700][0];
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    assert_non_null(strstr(error.text, "degree 10"));
+    w.references[700][0] = -w.references[700][0];
+    w.references[1][1] = 1e-9;
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    w.references[1][1] = 0;
+    w.plan.m_taps = taps_of(9);
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    w.plan.m_taps = UINT64_C(1) << 9; /* x^10 + 1: no maximal period */
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    w.plan.m_taps = taps_of(10);
+    w.plan.m_degree = 25;
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    world_destroy(&w, ops);
+}
+
+/* The setup names an m-sequence at one sample a chip, and no other. */
+static void test_m_sequence_setup(void **unused)
+{
+    static const char *const rates[] = {"source.rate_hz=1e6", "source.rate_hz=2e6"};
+
+    (void)unused;
+    for (size_t i = 0; i < 2; i++) {
+        const pnr_engine_ops *ops = find_engine("reference");
+        pnr_engine_choice choice;
+        pnr_config config;
+        pnr_setup *setup;
+        pnr_error error = {0};
+
+        pnr_config_init(&config);
+        assert_int_equal(pnr_config_set(&config, rates[i], &error), PNR_OK);
+        assert_int_equal(pnr_config_set(&config, "code.type=m-sequence", &error), PNR_OK);
+        assert_int_equal(pnr_config_set(&config, "code.degree=7", &error), PNR_OK);
+        assert_int_equal(pnr_config_set(&config, "code.chip_rate_hz=1e6", &error), PNR_OK);
+        if (pnr_setup_create(&config, PNR_FORMAT_CI16, 1, &setup, &error) != PNR_OK)
+            fail_msg("%s", error.text);
+        assert_int_equal(setup->plan.n_samples, i == 0 ? 127 : 254);
+        assert_int_equal(setup->plan.m_degree, i == 0 ? 7 : 0);
+        assert_int_equal(ops->describe(&setup->plan, &choice, &error), PNR_OK);
+        pnr_setup_destroy(setup);
+        pnr_config_clear(&config);
+    }
+}
+
 static void test_lengths(void **unused)
 {
     (void)unused;
@@ -690,10 +769,11 @@ int main(void)
 {
     const char *seed = getenv("PNR_SEED");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agreement), cmocka_unit_test(test_long_m_sequence),
-        cmocka_unit_test(test_by_hand),   cmocka_unit_test(test_tie),
-        cmocka_unit_test(test_batches),   cmocka_unit_test(test_words),
-        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_agreement),        cmocka_unit_test(test_long_m_sequence),
+        cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_tie),
+        cmocka_unit_test(test_batches),          cmocka_unit_test(test_words),
+        cmocka_unit_test(test_lengths),          cmocka_unit_test(test_m_sequence_plan),
+        cmocka_unit_test(test_m_sequence_setup),
     };
 
     state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
