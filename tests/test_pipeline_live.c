@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The pipeline in time: a source faster than the engine, a subscriber that stops reading, status
- * once a second, packs. */
+ * once a second. */
 #include "pipeline_fixture.h"
 
 /* Sums of what the results say is missing, and where the last one ends. */
