@@ -42,6 +42,7 @@ int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
 /* Where the slot's raw samples lie and how they are read. */
 pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot);
 
+extern const pnr_cuda_method pnr_cuda_method_walsh;   /* m-sequences: additions only */
 extern const pnr_cuda_method pnr_cuda_method_library; /* any length: cuFFT, cuBLAS */
 
 #endif

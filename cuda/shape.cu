@@ -33,7 +33,7 @@ pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan)
     s.n_tiles = divide_up(s.n_cells, PNR_CUDA_TILE);
     s.n_segments = divide_up(s.n_samples, PNR_CUDA_SEGMENT);
     s.sample_bytes = pnr_plan_sample_bytes(plan);
-    s.raw_bytes = s.n_windows * s.n_samples * s.sample_bytes;
+    s.raw_bytes = divide_up(s.n_windows * s.n_samples * s.sample_bytes, 16) * 16;
     s.profile_values = plan->want_profile == PNR_WANT_NONE      ? 0
                        : plan->want_profile == PNR_WANT_COMPLEX ? 2 * s.n_cells
                                                                 : s.n_cells;

@@ -40,7 +40,7 @@ typedef struct pnr_cuda_shape {
     size_t n_tiles;        /* of a dwell's grid */
     size_t n_segments;     /* of a window */
     size_t sample_bytes;   /* of one sample of all channels */
-    size_t raw_bytes;      /* of a full submit */
+    size_t raw_bytes;      /* of a full submit, rounded up to 16: some kernels copy 16 at a time */
     size_t profile_values; /* floats a dwell returns: 0 unless plan.want_profile */
 } pnr_cuda_shape;
 
