@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 /* Values that the kernels of the long sizes take at one time, and of all windows of a round. */
-static const size_t group_points = (size_t)1 << 22, round_points = (size_t)1 << 24;
+static const size_t group_points = (size_t)1 << 23, round_points = (size_t)1 << 24;
 
 /* What all slots share. */
 typedef struct shared {
@@ -355,8 +355,9 @@ static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
         const pnr_cuda_walsh p = round_of(common, slot, 0, n_dwells);
         const size_t n_needed = (n_dwells + own->size->n_windows - 1) / own->size->n_windows;
 
-        own->size->kernel<<<n_needed < own->n_blocks ? (unsigned)n_needed : own->n_blocks,
-                            own->size->n_threads, own->size->shared_bytes, slot->stream>>>(p);
+        own->size->kernel < <<n_needed<own->n_blocks ? (unsigned)n_needed : own->n_blocks,
+                                       own->size->n_threads, own->size->shared_bytes,
+                                       slot->stream>>>(p);
         return pnr_cuda_check_launch("walsh_windows", error);
     }
 

@@ -44,15 +44,15 @@ typedef struct pnr_cuda_walsh {
     uint32_t gate_first, gate_count;
 
     /* Two kernels and the search: row m >> row_bits, column the rest. */
-    uint32_t row_bits;        /* of a row's length */
-    float2 *rows;             /* [n_windows][2^n]: transformed along each row */
-    pnr_cuda_energy *parts;   /* [n_windows][rows] */
-    double *noise;            /* [n_windows][tiles] */
-    float *top;               /* [n_windows][tiles]: the greatest power */
-    float *above;             /* [n_windows][2^n]: power of lags above, else 0 */
-    uint32_t *listed;         /* [n_windows][2^n]: those lags */
-    uint64_t *keys;           /* [n_windows][2^n / 2]: local maxima */
-    float2 *cells;            /* [n_windows][2^n]: W, when a profile is wanted, else NULL */
+    uint32_t row_bits;      /* of a row's length */
+    float2 *rows;           /* [n_windows][2^n]: transformed along each row */
+    pnr_cuda_energy *parts; /* [n_windows][rows] */
+    double *noise;          /* [n_windows][tiles] */
+    float *top;             /* [n_windows][tiles]: the greatest power */
+    float *above;           /* [n_windows][2^n]: power of lags above, else 0 */
+    uint32_t *listed;       /* [n_windows][2^n]: those lags */
+    uint64_t *keys;         /* [n_windows][2^n / 2]: local maxima */
+    float2 *cells;          /* [n_windows][2^n]: W, when a profile is wanted, else NULL */
 } pnr_cuda_walsh;
 
 typedef void (*pnr_cuda_walsh_kernel)(pnr_cuda_walsh);
@@ -85,7 +85,7 @@ size_t pnr_cuda_walsh_long_bytes(void);
  * group's intermediate is read while it is still in the L2 cache. */
 typedef struct pnr_cuda_walsh_streams {
     cudaStream_t main;
-    cudaStream_t side;       /* idle before and after, in main's order */
+    cudaStream_t side; /* idle before and after, in main's order */
     cudaEvent_t fork, join;
 } pnr_cuda_walsh_streams;
 

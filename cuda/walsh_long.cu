@@ -113,10 +113,10 @@ static __device__ __forceinline__ uint32_t cell_of_value(const pnr_cuda_walsh &p
     return (e >> COLUMN_BITS << p.row_bits) | tile << COLUMN_BITS | (e & ((1u << COLUMN_BITS) - 1));
 }
 
-/* One block a tile: the sum and the greatest of its powers; no profile is written, but if wanted. */
+/* One block a tile: the sum and the greatest of its powers; no profile is written, but if wanted.
+ */
 template <int ROWS>
-__global__ void __launch_bounds__(THREADS, 2)
-    walsh_columns(pnr_cuda_walsh p, uint32_t first_window)
+__global__ void __launch_bounds__(THREADS, 2) walsh_columns(pnr_cuda_walsh p, uint32_t first_window)
 {
     extern __shared__ uint4 shared[];
     __shared__ double noise_of_warp[THREADS / 32];
@@ -297,8 +297,8 @@ static __device__ void sum_neighbours(searcher &s, const pnr_cuda_walsh &p, size
     const float2 *rows = p.rows + (window << p.degree);
 
     for (uint32_t e = threadIdx.x / 32; e < s.window.n_kept * PNR_NEIGHBOURS; e += THREADS / 32) {
-        const uint32_t lag = pnr_walsh_neighbour(n, pnr_walsh_lag(kept[e / PNR_NEIGHBOURS]),
-                                                 e % PNR_NEIGHBOURS);
+        const uint32_t lag =
+            pnr_walsh_neighbour(n, pnr_walsh_lag(kept[e / PNR_NEIGHBOURS]), e % PNR_NEIGHBOURS);
         const uint32_t u = ((const uint32_t *)p.cell_of)[lag];
         const uint32_t u_row = u >> p.row_bits, column = u & ((1u << p.row_bits) - 1);
         float2 sum = {0, 0};
@@ -320,8 +320,7 @@ static __device__ void sum_neighbours(searcher &s, const pnr_cuda_walsh &p, size
 
 /* One block a window. */
 template <int ROWS>
-__global__ void __launch_bounds__(THREADS, 2)
-    walsh_search(pnr_cuda_walsh p, uint32_t n_tiles)
+__global__ void __launch_bounds__(THREADS, 2) walsh_search(pnr_cuda_walsh p, uint32_t n_tiles)
 {
     extern __shared__ uint4 shared[];
     __shared__ searcher s;
@@ -344,10 +343,9 @@ __global__ void __launch_bounds__(THREADS, 2)
         sum_neighbours<ROWS>(s, p, window, keys);
         __syncthreads();
         if (threadIdx.x < 32)
-            pnr_walsh_decide(s.window, p, n, keys, (uint32_t)window, search,
-                             [&](uint32_t i, uint32_t j) {
-                                 return s.values[i * PNR_NEIGHBOURS + j];
-                             });
+            pnr_walsh_decide(
+                s.window, p, n, keys, (uint32_t)window, search,
+                [&](uint32_t i, uint32_t j) { return s.values[i * PNR_NEIGHBOURS + j]; });
         __syncthreads();
         if (s.window.is_done)
             break;
@@ -453,8 +451,9 @@ static int transform_groups(const pnr_cuda_walsh *walsh, pnr_format format, uint
         const cudaStream_t stream = is_side ? streams->side : streams->main;
         int code;
 
-        row_kernels[own].kernel<<<dim3(1u << rows, count), (1u << walsh->row_bits) / PNR_WALSH_EACH,
-                                  row_kernels[own].bytes, stream>>>(*walsh, first);
+        row_kernels[own]
+            .kernel<<<dim3(1u << rows, count), (1u << walsh->row_bits) / PNR_WALSH_EACH,
+                      row_kernels[own].bytes, stream>>>(*walsh, first);
         if ((code = pnr_cuda_check_launch("walsh_rows", error)) != PNR_OK)
             return code;
         columns<<<dim3(pnr_cuda_walsh_tiles(walsh->degree), count), THREADS, TILE_BYTES, stream>>>(

@@ -125,9 +125,8 @@ static __device__ uint32_t pnr_walsh_select(uint64_t *keys, uint32_t n, uint32_t
         n = n_held;
     }
     if (n > 1)
-        pnr_walsh_order(keys, n, n, [](uint64_t a, uint64_t b) {
-            return pnr_walsh_lag(a) < pnr_walsh_lag(b);
-        });
+        pnr_walsh_order(keys, n, n,
+                        [](uint64_t a, uint64_t b) { return pnr_walsh_lag(a) < pnr_walsh_lag(b); });
     return n;
 }
 
@@ -153,7 +152,9 @@ static __device__ double pnr_walsh_rest(const uint64_t *kept, uint32_t n_kept, u
             is_counted = apart <= PNR_WALSH_REACH || n - apart <= PNR_WALSH_REACH;
         }
         if (!is_counted) {
-            taken += (double)pnr_walsh_power(value(i, j));
+            /* the echo itself to the bit as it was summed */
+            taken += (double)(j == PNR_WALSH_REACH ? __uint_as_float((uint32_t)(kept[i] >> 32))
+                                                   : pnr_walsh_power(value(i, j)));
             n_taken++;
         }
     }
@@ -175,8 +176,8 @@ static __device__ void pnr_walsh_decide(pnr_walsh_window &w, const pnr_cuda_wals
     const uint32_t n_kept = w.n_kept;
     const double rest = pnr_walsh_rest(kept, n_kept, n, w.sums.noise_sum, value);
     const double floor = fmax(rest, w.rounding);
-    const bool is_done = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 ||
-                         n <= PNR_NEIGHBOURS || isinf(rest) || !(floor < 0.95 * w.sums.floor);
+    const bool is_done = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 || n <= PNR_NEIGHBOURS ||
+                         isinf(rest) || !(floor < 0.95 * w.sums.floor);
 
     __syncwarp();
     if (lane == 0) {

@@ -78,8 +78,8 @@ static __device__ void scan_windows(pnr_walsh_window *windows, const pnr_cuda_wa
 {
     typedef short_size<T, DEGREE> size;
     const uint32_t lane = threadIdx.x % 32, own = threadIdx.x / size::TEAM;
-    uint32_t hot = __ballot_sync(0xffffffffu,
-                                 !windows[own].is_done && top > windows[own].threshold);
+    uint32_t hot =
+        __ballot_sync(0xffffffffu, !windows[own].is_done && top > windows[own].threshold);
 
     for (; hot != 0; hot &= hot - 1) {
         const uint32_t thread = threadIdx.x - lane + (uint32_t)__ffs((int)hot) - 1;
@@ -129,14 +129,11 @@ static __device__ void search_windows(pnr_walsh_window *windows, const pnr_cuda_
             if (threadIdx.x == 0)
                 w.n_kept = n_kept;
             __syncwarp();
-            pnr_walsh_decide(w, p, size::N, list, first + g, search,
-                             [&](uint32_t i, uint32_t j) {
-                                 const uint32_t lag =
-                                     pnr_walsh_neighbour(size::N, pnr_walsh_lag(list[i]), j);
+            pnr_walsh_decide(w, p, size::N, list, first + g, search, [&](uint32_t i, uint32_t j) {
+                const uint32_t lag = pnr_walsh_neighbour(size::N, pnr_walsh_lag(list[i]), j);
 
-                                 return profile[pnr_walsh_at(
-                                     __ldg((const uint16_t *)p.cell_of + lag))];
-                             });
+                return profile[pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + lag))];
+            });
         }
         if (!__syncthreads_or(!windows[threadIdx.x / size::TEAM].is_done))
             return;

@@ -359,7 +359,12 @@ static void compare_dwell(const world *w, const pnr_dwell *got, const pnr_candid
     assert_int_equal(got->n_nonfinite, want->n_nonfinite);
     assert_true(fabs(got->energy - want->energy) <= 1e-6 * want->energy);
     assert_true(fabs(got->noise_sum - want->noise_sum) <= 1e-5 * want->noise_sum);
-    assert_true(fabs(got->floor - want->floor) <= 1e-5 * want->floor);
+    /* What a strong echo's power is rounded by in the noise sum stays when the echo is taken out. */
+    if (!(fabs(got->floor - want->floor) <=
+          1e-5 * want->floor + 4 * FLT_EPSILON * want->noise_sum / (double)w->s.n_samples))
+        fail_msg("%s, N = %zu: floor %.9g, not %.9g; %u of %u candidates, %u of %u above", w->s.name,
+                 w->s.n_samples, got->floor, want->floor, got->n_candidates, want->n_candidates,
+                 got->n_above, want->n_above);
     for (size_t i = 0; i < got->n_candidates; i++) {
         while (j < want->n_candidates && r[j].cell < g[i].cell)
             j++;
