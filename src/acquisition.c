@@ -8,7 +8,8 @@ static const uint64_t patience_ns = 50 * 1000 * 1000;
 
 static bool is_stopped(const pnr_acquisition *a)
 {
-    return (a->stop != NULL && *a->stop != 0) || atomic_load(&a->cancel) != 0;
+    return (a->stop != NULL && __atomic_load_n(a->stop, __ATOMIC_RELAXED) != 0) ||
+           atomic_load(&a->cancel) != 0;
 }
 
 /* Where the next samples go: into the ring, or nowhere when a live source finds it full. NULL: stopped. */
@@ -40,7 +41,7 @@ static void keep_pace(const pnr_acquisition *a, uint64_t began_ns, uint64_t posi
 
         if (now >= due)
             return;
-        (void)pnr_clock_sleep_until(due - now > patience_ns ? now + patience_ns : due, a->stop);
+        (void)pnr_clock_sleep_until(due - now > patience_ns ? now + patience_ns : due, NULL);
     }
 }
 
