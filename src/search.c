@@ -2,10 +2,12 @@
 /* Threshold, local maxima in lag order, and the second look with a floor that is free of echoes. */
 #include "search.h"
 
+#include "wide.h"
+
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256, LANES = 16, REACH = PNR_NEIGHBOURS / 2 };
+enum { BLOCK = 256, LANES = 64, REACH = PNR_NEIGHBOURS / 2 };
 
 /* The kept candidates of one search, in lag order, and what was counted on the way. */
 typedef struct found {
@@ -25,7 +27,7 @@ size_t pnr_search_lag(const pnr_plan *plan, uint32_t cell, int j)
 }
 
 /* Sums in a fixed order, so that the result never depends on the machine's vector width. */
-static double sum_of(const float *x, size_t n)
+PNR_WIDE static double sum_of(const float *x, size_t n)
 {
     double total = 0;
 
@@ -45,7 +47,7 @@ static double sum_of(const float *x, size_t n)
     return total;
 }
 
-static float greatest_of(const float *x, size_t n)
+PNR_WIDE static float greatest_of(const float *x, size_t n)
 {
     float lane[LANES] = {0};
     float greatest = 0;
