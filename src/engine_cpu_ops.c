@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256, LANES = 64 };
+enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
 
 /* Packed integers (complex: 2 values a sample). A block without a clipped value, nearly every one,
  * costs a comparison; in the others a sample with both I and Q clipped counts once. */
@@ -112,15 +112,16 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
             out[i][1] = -out[i][1];
 }
 
-/* Floats in LANES sums, so that no addition waits for the one before, within BLOCK samples, doubles
- * between these. */
+/* Floats in LANES sums, so that no addition waits for the one before, within 2 SUM_BLOCK values,
+ * these by halves, doubles between the blocks. */
 PNR_WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];
     double sum = 0;
 
-    for (size_t first = 0; first < 2 * n; first += (size_t)2 * BLOCK) {
-        const size_t end = 2 * n - first < (size_t)2 * BLOCK ? 2 * n : first + (size_t)2 * BLOCK;
+    for (size_t first = 0; first < 2 * n; first += (size_t)2 * SUM_BLOCK) {
+        const size_t end =
+            2 * n - first < (size_t)2 * SUM_BLOCK ? 2 * n : first + (size_t)2 * SUM_BLOCK;
         float lane[LANES] = {0};
         size_t i = first;
 
@@ -129,8 +130,10 @@ PNR_WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
                 lane[l] += x[i + l] * x[i + l];
         for (; i < end; i++)
             lane[i % LANES] += x[i] * x[i];
-        for (size_t l = 0; l < LANES; l++)
-            sum += (double)lane[l];
+        for (size_t half = LANES / 2; half > 0; half /= 2)
+            for (size_t l = 0; l < half; l++)
+                lane[l] += lane[l + half];
+        sum += (double)lane[0];
     }
     return sum;
 }
