@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every engine that works here against the reference: same cells, same values, same sums, same bits. */
+/* Every engine that works here against the reference: same cells, same values, same sums, same
+ * bits. */
 #include "engine.h"
 #include "plan.h"
 #include "setup.h"
@@ -155,7 +156,8 @@ typedef struct world {
     pnr_windows windows;
 } world;
 
-/* Sample i of the stream carries code chip (i - delay) mod N, turned as the plan will turn it back. */
+/* Sample i of the stream carries code chip (i - delay) mod N, turned as the plan will turn it back.
+ */
 static void fill_samples(world *w)
 {
     const scenario *s = &w->s;
@@ -320,7 +322,8 @@ static void ask(const pnr_engine_ops *ops, const world *w, pnr_want want, answer
     ops->destroy(engine);
 }
 
-/* eps sqrt(log2 N), relative to sqrt(sum|x|^2 sum|a|^2), a over all periods; the factor is the transforms' own constant. */
+/* eps sqrt(log2 N), relative to sqrt(sum|x|^2 sum|a|^2), a over all periods; the factor is the
+ * transforms' own constant. */
 static double tolerance(const world *w, const pnr_dwell *dwell)
 {
     const double n = (double)w->s.n_samples;
@@ -335,8 +338,8 @@ static void compare_profile(const world *w, const pnr_dwell *dwell, const float 
     const double allowed = tolerance(w, dwell);
 
     for (size_t cell = 0; cell < w->s.n_samples * w->s.oversample; cell++) {
-        const double apart =
-            hypot((double)(got[2 * cell] - want[2 * cell]), (double)(got[2 * cell + 1] - want[2 * cell + 1]));
+        const double apart = hypot((double)(got[2 * cell] - want[2 * cell]),
+                                   (double)(got[2 * cell + 1] - want[2 * cell + 1]));
 
         if (!(apart <= allowed))
             fail_msg("%s: cell %zu is %g%+gi, not %g%+gi: apart %g, allowed %g", w->s.name, cell,
@@ -345,8 +348,8 @@ static void compare_profile(const world *w, const pnr_dwell *dwell, const float 
     }
 }
 
-/* Sums agree; the kept candidates are the reference's, save those whose power is within tolerance of the threshold, of a
- * neighbour, or of the weakest kept. */
+/* Sums agree; the kept candidates are the reference's, save those whose power is within tolerance
+ * of the threshold, of a neighbour, or of the weakest kept. */
 static void compare_dwell(const world *w, const pnr_dwell *got, const pnr_candidate *g,
                           const pnr_dwell *want, const pnr_candidate *r)
 {
@@ -375,8 +378,7 @@ static void compare_dwell(const world *w, const pnr_dwell *got, const pnr_candid
                     2 * sqrt((double)r[j].power) * allowed + allowed * allowed);
         for (int k = 0; k < PNR_NEIGHBOURS; k++)
             for (int q = 0; q < 2; q++)
-                if (!(fabs((double)(g[i].value[k][q] - r[j].value[k][q])) <=
-                      2 * allowed))
+                if (!(fabs((double)(g[i].value[k][q] - r[j].value[k][q])) <= 2 * allowed))
                     fail_msg("%s: cell %u, neighbour %d: %g, not %g (allowed %g)", w->s.name,
                              g[i].cell, k - 8, (double)g[i].value[k][q], (double)r[j].value[k][q],
                              2 * allowed);
@@ -398,28 +400,23 @@ static const pnr_engine_ops *find_engine(const char *name)
     return NULL;
 }
 
-static void agree_by(const pnr_engine_ops *ops, const char *method, const scenario *s)
+/* One method against the reference's answer to the same world. */
+static void agree_by(const pnr_engine_ops *ops, const world *w, const answer *want)
 {
-    const pnr_engine_ops *reference;
+    const scenario *s = &w->s;
     const bool is_sum = s->dwell == PNR_DWELL_INCOHERENT;
-    answer got, want, again;
-    world w;
+    answer got, again;
 
-    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
-    world_create(&w, s, ops);
-    w.plan.method = method;
-    ask(ops, &w, is_sum ? PNR_WANT_POWER : PNR_WANT_COMPLEX, &got);
-    ask(ops, &w, PNR_WANT_NONE, &again);
-    w.plan.method = "auto";
-    ask(reference, &w, is_sum ? PNR_WANT_POWER : PNR_WANT_COMPLEX, &want);
-    assert_memory_equal(got.nonfinite, want.nonfinite, want.n_windows * sizeof *want.nonfinite);
+    ask(ops, w, is_sum ? PNR_WANT_POWER : PNR_WANT_COMPLEX, &got);
+    ask(ops, w, PNR_WANT_NONE, &again);
+    assert_memory_equal(got.nonfinite, want->nonfinite, want->n_windows * sizeof *want->nonfinite);
     for (size_t d = 0; d < s->n_dwells; d++) {
-        const size_t each = want.n_values / s->n_dwells;
+        const size_t each = want->n_values / s->n_dwells;
 
-        compare_dwell(&w, &got.dwells[d], &got.candidates[d * got.max_candidates], &want.dwells[d],
-                      &want.candidates[d * want.max_candidates]);
+        compare_dwell(w, &got.dwells[d], &got.candidates[d * got.max_candidates], &want->dwells[d],
+                      &want->candidates[d * want->max_candidates]);
         if (!is_sum)
-            compare_profile(&w, &want.dwells[d], got.profile + d * each, want.profile + d * each);
+            compare_profile(w, &want->dwells[d], got.profile + d * each, want->profile + d * each);
         /* the same bits, whether the profile is asked for or not */
         assert_memory_equal(&got.dwells[d], &again.dwells[d], sizeof got.dwells[d]);
         assert_memory_equal(&got.candidates[d * got.max_candidates],
@@ -427,38 +424,673 @@ static void agree_by(const pnr_engine_ops *ops, const char *method, const scenar
                             got.dwells[d].n_candidates * sizeof *got.candidates);
     }
     answer_destroy(&got);
-    answer_destroy(&want);
     answer_destroy(&again);
+}
+
+/* Every method that an engine has for the plan, by name, and what auto takes. */
+static void agree(const pnr_engine_ops *ops, const scenario *s)
+{
+    static const char *const methods[] = {"auto", "library", "fused", "walsh"};
+    const pnr_engine_ops *reference;
+    answer want;
+    world w;
+
+    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
+    world_create(&w, s, ops);
+    ask(reference, &w, s->dwell == PNR_DWELL_INCOHERENT ? PNR_WANT_POWER : PNR_WANT_COMPLEX, &want);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        pnr_engine_choice choice;
+        pnr_error error = {0};
+
+        w.plan.method = methods[i];
+        if (ops->describe(&w.plan, &choice, &error) == PNR_OK)
+            agree_by(ops, &w, &want);
+        else if (i == 0)
+            fail_msg("%s: %s", ops->name, error.text);
+    }
+    answer_destroy(&want);
     world_destroy(&w, ops);
 }
 
-static void agree(const pnr_engine_ops *ops, const scenario *s)
-{
-    agree_by(ops, "auto", s);
-}
-
 static const scenario scenarios[] = {
-    {"m-sequence 1023", 1023, M_SEQUENCE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 5, 1, 1, 0, {0, 1}, 0, 0, 0, 0.2, 12, 0, 0, 0, 0.31},
-    {"m-sequence 1023, beyond N/2", 1023, M_SEQUENCE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 5, 2, 1, 0, {0, 1}, 0, 0, 0, 0.2, 12, 0, 0, 0, 0.74},
-    {"m-sequence 8191", 8191, M_SEQUENCE, PNR_FORMAT_CI8, PNR_DWELL_SINGLE, 1, 2, 1, 1, 0, {0, 1}, 0, 0, 0, 0.1, 14, 0, 0, 0, 0.93},
-    {"Zadoff-Chu 255", 255, ZADOFF_CHU, PNR_FORMAT_CF32, PNR_DWELL_SINGLE, 1, 7, 2, 1, 0, {0, 1}, 0, 0, 0, 0.5, 10, 0, 0, 0, 0.6},
-    {"Zadoff-Chu 139, a prime", 139, ZADOFF_CHU, PNR_FORMAT_CF64, PNR_DWELL_SINGLE, 1, 9, 1, 1, 0, {0, 1}, 0, 0, 0, 0.5, 10, 0, 0, 0, 0.99},
-    {"random phase 10000", 10000, RANDOM_PHASE, PNR_FORMAT_CU8, PNR_DWELL_SINGLE, 1, 2, 2, 1, 0, {0, 1}, 0, 0, 0, 0.1, 14, 0, 0, 0, 0.5},
-    {"tuned and inverted", 4000, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 3, 1, 1, 0, {-1234567, 4000000}, 1, 0, 0, 0.2, 13, 0, 0, 0, 0.2},
-    {"coherent, a tune of thirds", 1000, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_COHERENT, 8, 3, 2, 1, 0, {1, 3}, 0, 0, 0, 0.05, 12, 0, 0, 0, 0.7},
-    {"incoherent", 1023, M_SEQUENCE, PNR_FORMAT_CI16, PNR_DWELL_INCOHERENT, 6, 3, 1, 1, 0, {0, 1}, 0, 0, 0, 0.05, 3.2, 0, 0, 0, 0.8},
-    {"incoherent on half lags", 1024, RANDOM_PHASE, PNR_FORMAT_CF32, PNR_DWELL_INCOHERENT, 5, 2, 2, 1, 0, {0, 1}, 0, 0, 0, 0.06, 3.6, 0, 0, 0, 0.1},
-    {"lost and not finite", 1024, RANDOM_PHASE, PNR_FORMAT_CF32, PNR_DWELL_COHERENT, 5, 3, 1, 1, 0, {0, 1}, 0, 0, 0, 0.1, 12, 1, 1, 0, 0.4},
-    {"lost, power sums", 777, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_INCOHERENT, 5, 3, 1, 1, 0, {0, 1}, 0, 0, 0, 0.2, 4, 0, 1, 0, 0.4},
-    {"real samples, three channels", 1000, RANDOM_PHASE, PNR_FORMAT_I16, PNR_DWELL_SINGLE, 1, 3, 1, 3, 2, {1, 4}, 0, 0, 0, 0.3, 12, 0, 0, 0, 0.4},
-    {"real floats", 2048, RANDOM_PHASE, PNR_FORMAT_F32, PNR_DWELL_SINGLE, 1, 2, 1, 2, 1, {1, 5}, 0, 0, 0, 0.3, 12, 0, 0, 0, 0.4},
-    {"clipped", 1024, RANDOM_PHASE, PNR_FORMAT_CI8, PNR_DWELL_SINGLE, 1, 2, 1, 1, 0, {0, 1}, 0, 0, 0, 1.1, 12, 0, 0, 0, 0.4},
-    {"a gate that wraps", 2000, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 4, 2, 1, 0, {0, 1}, 0, 1900, 300, 0.3, 4, 0, 0, 8, 0.02},
-    {"more maxima than places", 3000, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 3, 1, 1, 0, {0, 1}, 0, 0, 0, 0.0, 3, 0, 0, 5, 0.3},
-    {"a strong echo over the noise", 4095, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 2, 1, 1, 0, {0, 1}, 0, 0, 0, 0.8, 14, 0, 0, 0, 0.6},
-    {"a very short code", 13, RANDOM_PHASE, PNR_FORMAT_CF32, PNR_DWELL_COHERENT, 40, 6, 2, 1, 0, {0, 1}, 0, 0, 0, 0.3, 6, 0, 0, 0, 0.6},
-    {"one sample", 1, RANDOM_PHASE, PNR_FORMAT_CF32, PNR_DWELL_SINGLE, 1, 3, 1, 1, 0, {0, 1}, 0, 0, 0, 0.3, 6, 0, 0, 0, 0},
+    {"m-sequence 1023",
+     1023,
+     M_SEQUENCE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     5,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.2,
+     12,
+     0,
+     0,
+     0,
+     0.31},
+    {"m-sequence 1023, beyond N/2",
+     1023,
+     M_SEQUENCE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     5,
+     2,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.2,
+     12,
+     0,
+     0,
+     0,
+     0.74},
+    {"m-sequence 8191",
+     8191,
+     M_SEQUENCE,
+     PNR_FORMAT_CI8,
+     PNR_DWELL_SINGLE,
+     1,
+     2,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.1,
+     14,
+     0,
+     0,
+     0,
+     0.93},
+    {"Zadoff-Chu 255",
+     255,
+     ZADOFF_CHU,
+     PNR_FORMAT_CF32,
+     PNR_DWELL_SINGLE,
+     1,
+     7,
+     2,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.5,
+     10,
+     0,
+     0,
+     0,
+     0.6},
+    {"Zadoff-Chu 139, a prime",
+     139,
+     ZADOFF_CHU,
+     PNR_FORMAT_CF64,
+     PNR_DWELL_SINGLE,
+     1,
+     9,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.5,
+     10,
+     0,
+     0,
+     0,
+     0.99},
+    {"random phase 10000",
+     10000,
+     RANDOM_PHASE,
+     PNR_FORMAT_CU8,
+     PNR_DWELL_SINGLE,
+     1,
+     2,
+     2,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.1,
+     14,
+     0,
+     0,
+     0,
+     0.5},
+    {"tuned and inverted",
+     4000,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     3,
+     1,
+     1,
+     0,
+     {-1234567, 4000000},
+     1,
+     0,
+     0,
+     0.2,
+     13,
+     0,
+     0,
+     0,
+     0.2},
+    {"coherent, a tune of thirds",
+     1000,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_COHERENT,
+     8,
+     3,
+     2,
+     1,
+     0,
+     {1, 3},
+     0,
+     0,
+     0,
+     0.05,
+     12,
+     0,
+     0,
+     0,
+     0.7},
+    {"incoherent",
+     1023,
+     M_SEQUENCE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_INCOHERENT,
+     6,
+     3,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.05,
+     3.2,
+     0,
+     0,
+     0,
+     0.8},
+    {"incoherent on half lags",
+     1024,
+     RANDOM_PHASE,
+     PNR_FORMAT_CF32,
+     PNR_DWELL_INCOHERENT,
+     5,
+     2,
+     2,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.06,
+     3.6,
+     0,
+     0,
+     0,
+     0.1},
+    {"lost and not finite",
+     1024,
+     RANDOM_PHASE,
+     PNR_FORMAT_CF32,
+     PNR_DWELL_COHERENT,
+     5,
+     3,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.1,
+     12,
+     1,
+     1,
+     0,
+     0.4},
+    {"lost, power sums",
+     777,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_INCOHERENT,
+     5,
+     3,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.2,
+     4,
+     0,
+     1,
+     0,
+     0.4},
+    {"real samples, three channels",
+     1000,
+     RANDOM_PHASE,
+     PNR_FORMAT_I16,
+     PNR_DWELL_SINGLE,
+     1,
+     3,
+     1,
+     3,
+     2,
+     {1, 4},
+     0,
+     0,
+     0,
+     0.3,
+     12,
+     0,
+     0,
+     0,
+     0.4},
+    {"real floats",
+     2048,
+     RANDOM_PHASE,
+     PNR_FORMAT_F32,
+     PNR_DWELL_SINGLE,
+     1,
+     2,
+     1,
+     2,
+     1,
+     {1, 5},
+     0,
+     0,
+     0,
+     0.3,
+     12,
+     0,
+     0,
+     0,
+     0.4},
+    {"clipped",
+     1024,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI8,
+     PNR_DWELL_SINGLE,
+     1,
+     2,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     1.1,
+     12,
+     0,
+     0,
+     0,
+     0.4},
+    {"a gate that wraps",
+     2000,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     4,
+     2,
+     1,
+     0,
+     {0, 1},
+     0,
+     1900,
+     300,
+     0.3,
+     4,
+     0,
+     0,
+     8,
+     0.02},
+    {"more maxima than places",
+     3000,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     3,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.0,
+     3,
+     0,
+     0,
+     5,
+     0.3},
+    {"a strong echo over the noise",
+     4095,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     2,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.8,
+     14,
+     0,
+     0,
+     0,
+     0.6},
+    {"a very short code",
+     13,
+     RANDOM_PHASE,
+     PNR_FORMAT_CF32,
+     PNR_DWELL_COHERENT,
+     40,
+     6,
+     2,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.3,
+     6,
+     0,
+     0,
+     0,
+     0.6},
+    {"one sample",
+     1,
+     RANDOM_PHASE,
+     PNR_FORMAT_CF32,
+     PNR_DWELL_SINGLE,
+     1,
+     3,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.3,
+     6,
+     0,
+     0,
+     0,
+     0},
 };
+
+/* The lengths that own kernels are made for; too long to ask the reference for all engines. */
+static const scenario powers_of_two[] = {
+    {"1024",
+     1024,
+     ZADOFF_CHU,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     40,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.2,
+     12,
+     0,
+     0,
+     0,
+     0.74},
+    {"1024, lost and not finite",
+     1024,
+     RANDOM_PHASE,
+     PNR_FORMAT_CF32,
+     PNR_DWELL_SINGLE,
+     1,
+     21,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.3,
+     12,
+     1,
+     1,
+     0,
+     0.4},
+    {"1024, clipped",
+     1024,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI8,
+     PNR_DWELL_SINGLE,
+     1,
+     17,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     1.1,
+     12,
+     0,
+     0,
+     0,
+     0.99},
+    {"1024, clipped in 16 bits",
+     1024,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     3,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     1.1,
+     12,
+     0,
+     1,
+     0,
+     0.99},
+    {"2048, more maxima than places",
+     2048,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     5,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.0,
+     1.5,
+     0,
+     0,
+     5,
+     0.3},
+    {"2048, a gate that wraps",
+     2048,
+     RANDOM_PHASE,
+     PNR_FORMAT_CF32,
+     PNR_DWELL_COHERENT,
+     1,
+     6,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     1900,
+     300,
+     0.3,
+     4,
+     0,
+     0,
+     8,
+     0.02},
+    {"4096, a strong echo over the noise",
+     4096,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     4,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.8,
+     14,
+     0,
+     0,
+     0,
+     0.6},
+    {"4096, all places",
+     4096,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI8,
+     PNR_DWELL_SINGLE,
+     1,
+     3,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.1,
+     3,
+     0,
+     0,
+     64,
+     0.6},
+    {"8192",
+     8192,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     3,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.1,
+     14,
+     0,
+     1,
+     0,
+     0.93},
+    {"8192, not finite",
+     8192,
+     RANDOM_PHASE,
+     PNR_FORMAT_CF32,
+     PNR_DWELL_SINGLE,
+     1,
+     2,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.1,
+     14,
+     1,
+     0,
+     0,
+     0.1},
+    {"16384",
+     16384,
+     RANDOM_PHASE,
+     PNR_FORMAT_CI16,
+     PNR_DWELL_SINGLE,
+     1,
+     2,
+     1,
+     1,
+     0,
+     {0, 1},
+     0,
+     0,
+     0,
+     0.1,
+     15,
+     0,
+     0,
+     0,
+     0.97},
+};
+
+static void test_powers_of_two(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_engine(names[e]);
+
+        for (size_t i = 0; ops != NULL && i < sizeof powers_of_two / sizeof *powers_of_two; i++)
+            agree(ops, &powers_of_two[i]);
+    }
+}
 
 static void test_agreement(void **unused)
 {
@@ -511,13 +1143,13 @@ static void check_degree(const pnr_engine_ops *ops, unsigned degree)
 
     if (degree > 14)
         s.n_dwells = 1;
-    agree_by(ops, "walsh", &s);
+    agree(ops, &s);
     if (degree > 15)
         return;
     s.name = "walsh, ci8, a strong echo, clipped";
     s.format = PNR_FORMAT_CI8;
     s.echo = 1.1;
-    agree_by(ops, "walsh", &s);
+    agree(ops, &s);
     if (degree > 14)
         return;
     s.name = "walsh, a gate that wraps, low threshold";
@@ -528,14 +1160,14 @@ static void check_degree(const pnr_engine_ops *ops, unsigned degree)
     s.threshold = 3;
     s.max_candidates = 64;
     s.conjugate = true;
-    agree_by(ops, "walsh", &s);
+    agree(ops, &s);
     s.name = "walsh, more maxima than places";
     s.gate_first = 0;
     s.gate_count = n;
     s.echo = 0;
     s.threshold = 2;
     s.max_candidates = 5;
-    agree_by(ops, "walsh", &s);
+    agree(ops, &s);
     s.name = "walsh, lost and not finite";
     s.format = PNR_FORMAT_CF32;
     s.conjugate = false;
@@ -545,7 +1177,7 @@ static void check_degree(const pnr_engine_ops *ops, unsigned degree)
     s.threshold = low;
     s.has_lost = true;
     s.has_nonfinite = degree > 9;
-    agree_by(ops, "walsh", &s);
+    agree(ops, &s);
 }
 
 static void test_walsh(void **unused)
@@ -672,7 +1304,26 @@ static void test_walsh_batches(void **unused)
 /* N = 65535 costs the reference seconds, so it is asked once for all engines. */
 static void test_long_m_sequence(void **unused)
 {
-    static const scenario s = {"m-sequence 65535", 65535, M_SEQUENCE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 1, 1, 1, 0, {0, 1}, 0, 0, 0, 0.05, 16, 0, 0, 0, 0.87};
+    static const scenario s = {"m-sequence 65535",
+                               65535,
+                               M_SEQUENCE,
+                               PNR_FORMAT_CI16,
+                               PNR_DWELL_SINGLE,
+                               1,
+                               1,
+                               1,
+                               1,
+                               0,
+                               {0, 1},
+                               0,
+                               0,
+                               0,
+                               0.05,
+                               16,
+                               0,
+                               0,
+                               0,
+                               0.87};
     static const char *const names[] = {"cpu", "cuda"};
     const pnr_engine_ops *reference;
     answer want;
@@ -728,8 +1379,8 @@ static void check_delay(const pnr_engine_ops *ops, size_t n, size_t delay)
     world_destroy(&w, ops);
 }
 
-/* Noise-free and by hand: c at the echo's lag is A sum|a|^2, elsewhere the autocorrelation. Kills a wrong conjugate (the echo
- * would vanish), an off-by-one beyond N/2, a missing 1/N. */
+/* Noise-free and by hand: c at the echo's lag is A sum|a|^2, elsewhere the autocorrelation. Kills a
+ * wrong conjugate (the echo would vanish), an off-by-one beyond N/2, a missing 1/N. */
 static void test_by_hand(void **unused)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
@@ -788,8 +1439,8 @@ static void test_tie(void **unused)
     }
 }
 
-/* The same dwells in submits of 1, 2, 3, 1, two in flight, over one engine of batch 3; every view wraps inside a window, at an
- * odd sample. */
+/* The same dwells in submits of 1, 2, 3, 1, two in flight, over one engine of batch 3; every view
+ * wraps inside a window, at an odd sample. */
 static void check_pieces(const pnr_engine_ops *ops, const world *w, const answer *all)
 {
     static const size_t sizes[] = {1, 2, 3, 1};
@@ -838,26 +1489,29 @@ static void check_pieces(const pnr_engine_ops *ops, const world *w, const answer
     ops->destroy(engine);
 }
 
-/* The bits of a dwell do not depend on which others are submitted with it, nor on where the view wraps. */
+/* The bits of a dwell do not depend on which others are submitted with it, nor on where the view
+ * wraps. */
 static void test_batches(void **unused)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
-    static const size_t lengths[] = {512, 1023, 10000, 20000};
+    static const size_t lengths[] = {512, 1023, 10000, 20000, 1024, 8192};
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CF32};
 
     (void)unused;
-    for (size_t i = 0; i < 3 * 4 * 2; i++) {
-        const size_t e = i / 8;
+    for (size_t i = 0; i < 3 * 6 * 2; i++) {
+        const size_t e = i / 12, length = i / 2 % 6;
         const pnr_engine_ops *ops = find_engine(names[e]);
         scenario s = scenarios[8];
         answer all;
         world w;
 
-        s.n_samples = lengths[i / 2 % 4];
+        s.n_samples = lengths[length];
         s.format = formats[i % 2];
         s.code = RANDOM_PHASE;
         s.n_dwells = 7;
-        s.n_periods = e == 0 ? 1 : 3;
+        s.n_periods = e == 0 || length >= 4 ? 1 : 3;
+        if (length >= 4) /* own kernels take windows one by one */
+            s.dwell = PNR_DWELL_SINGLE;
         if (ops == NULL || (e == 0 && s.n_samples > 2000))
             continue;
         world_create(&w, &s, ops);
@@ -979,12 +1633,18 @@ int main(void)
 {
     const char *seed = getenv("PNR_SEED");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walsh),        cmocka_unit_test(test_walsh_ties),
+        cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_powers_of_two),
+        cmocka_unit_test(test_walsh),
+        cmocka_unit_test(test_walsh_ties),
         cmocka_unit_test(test_walsh_batches),
-        cmocka_unit_test(test_agreement),        cmocka_unit_test(test_long_m_sequence),
-        cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_tie),
-        cmocka_unit_test(test_batches),          cmocka_unit_test(test_words),
-        cmocka_unit_test(test_lengths),          cmocka_unit_test(test_m_sequence_plan),
+        cmocka_unit_test(test_long_m_sequence),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_tie),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_m_sequence_plan),
         cmocka_unit_test(test_m_sequence_setup),
     };
 
