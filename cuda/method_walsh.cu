@@ -355,9 +355,10 @@ static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
         const pnr_cuda_walsh p = round_of(common, slot, 0, n_dwells);
         const size_t n_needed = (n_dwells + own->size->n_windows - 1) / own->size->n_windows;
 
-        own->size->kernel < <<n_needed<own->n_blocks ? (unsigned)n_needed : own->n_blocks,
-                                       own->size->n_threads, own->size->shared_bytes,
-                                       slot->stream>>>(p);
+        const unsigned n_blocks = n_needed < own->n_blocks ? (unsigned)n_needed : own->n_blocks;
+
+        own->size
+            ->kernel<<<n_blocks, own->size->n_threads, own->size->shared_bytes, slot->stream>>>(p);
         return pnr_cuda_check_launch("walsh_windows", error);
     }
 
