@@ -161,6 +161,24 @@ static __device__ __forceinline__ void middle_pass(float2 *middle, TWIDDLE trans
     __syncwarp();
 }
 
+/* A thread's lags to the profile; 0 of a window that is not used. */
+template <int M>
+static __device__ __forceinline__ void return_profile(const pnr_cuda_fused &p, const float2 *column,
+                                                      uint32_t window, uint32_t u, bool is_used)
+{
+#pragma unroll 1
+    for (uint32_t j = 0; j < 32; j++) {
+        const size_t at =
+            (size_t)window * pnr_fused_size<M>::N + u + pnr_fused_size<M>::THREADS * j;
+        const float2 c = is_used ? column[j * pnr_fused_size<M>::ROW] : make_float2(0.0f, 0.0f);
+
+        if (p.profile != NULL)
+            p.profile[at] = make_float2(c.y, c.x);
+        else
+            p.power[at] = pnr_fused_power(c);
+    }
+}
+
 /* Shared memory of a block: the windows' values; then (M = 1) the twiddles of each lane and the
  * spectrum, or W_N^u of each thread and W_32M^i. */
 template <int M> static constexpr size_t shared_bytes()
@@ -338,34 +356,25 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 
         if (u % 32 == 0)
             s.noise[u / 32] = noise;
-        if (p.profile != NULL || p.power != NULL) {
-            const bool is_used = threshold < INFINITY;
-
-#pragma unroll
-            for (int j = 0; j < 32; j++) {
-                const size_t at = (size_t)window * N + u + T * j;
-                const float2 c = is_used ? v[j] : make_float2(0.0f, 0.0f);
-
-                if (p.profile != NULL)
-                    p.profile[at] = make_float2(c.y, c.x);
-                else
-                    p.power[at] = pnr_fused_power(c);
-            }
-        }
-
         const bool is_above = best > threshold;
 
         __syncwarp();
-        if (!(M == 1 ? __any_sync(0xffffffffu, is_above) : __syncthreads_or(is_above))) {
-            if (u < 32)
-                pnr_fused_finish<M>(s, p, window, u);
-            continue;
-        }
-        /* Every thread puts back what it has read: nobody else has touched these places. */
+
+        const bool is_quiet =
+            !(M == 1 ? __any_sync(0xffffffffu, is_above) : __syncthreads_or(is_above));
+
+        if (!is_quiet || p.profile != NULL || p.power != NULL) {
+            /* Every thread puts back what it has read: nobody else has touched these places. */
 #pragma unroll
-        for (int k = 0; k < 32; k++)
-            column[k * ROW] = v[k];
-        pnr_fused_look<M>(s, p, buffer, column, window, u, groups, sum);
+            for (int k = 0; k < 32; k++)
+                column[k * ROW] = v[k];
+            if (p.profile != NULL || p.power != NULL)
+                return_profile<M>(p, column, window, u, threshold < INFINITY);
+            if (!is_quiet)
+                pnr_fused_look<M>(s, p, buffer, column, window, u, groups, sum);
+        }
+        if (u < 32)
+            pnr_fused_finish<M>(s, p, window, u);
     }
 }
 

@@ -101,6 +101,7 @@ static __device__ void pnr_fused_begin(pnr_fused_search<M> &s, const pnr_cuda_fu
     double energy = 0;
     uint32_t n_clipped = 0, n_nonfinite = 0;
 
+#pragma unroll
     for (int warp = 0; warp < M; warp++) {
         energy += s.energy[warp];
         n_clipped += s.odd[warp] & 0xffff;
@@ -129,6 +130,7 @@ static __device__ void pnr_fused_finish(pnr_fused_search<M> &s, const pnr_cuda_f
     if (lane == 0) {
         double noise = 0;
 
+#pragma unroll
         for (int warp = 0; warp < M; warp++)
             noise += s.noise[warp];
         s.dwell.noise_sum = s.dwell.n_periods > 0 ? noise : 0;
@@ -149,9 +151,11 @@ static __device__ void pnr_fused_select(pnr_fused_search<M> &s, const pnr_cuda_f
     typedef pnr_fused_size<M> size;
     uint64_t last = UINT64_MAX;
 
+#pragma unroll 1
     for (uint32_t i = 0; i < p.max_candidates; i++) {
         uint64_t best = 0;
 
+#pragma unroll 1
         for (uint32_t left = maxima; left != 0; left &= left - 1) {
             const uint32_t j = (uint32_t)__ffs((int)left) - 1;
             const uint64_t key =
@@ -160,6 +164,7 @@ static __device__ void pnr_fused_select(pnr_fused_search<M> &s, const pnr_cuda_f
             if (key < last && key > best)
                 best = key;
         }
+#pragma unroll 1
         for (int lane = 16; lane > 0; lane /= 2) {
             const uint64_t other = __shfl_xor_sync(0xffffffffu, best, lane);
 
@@ -168,6 +173,7 @@ static __device__ void pnr_fused_select(pnr_fused_search<M> &s, const pnr_cuda_f
         if (u % 32 == 0)
             s.strongest[u / 32] = best;
         pnr_fused_sync<M>();
+#pragma unroll 1
         for (int warp = 0; warp < M; warp++)
             best = s.strongest[warp] > best ? s.strongest[warp] : best;
         pnr_fused_sync<M>();
@@ -187,18 +193,22 @@ static __device__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s, const pnr_cuda
 
     if (n <= 1)
         return n;
+#pragma unroll 1
     for (uint32_t i = lane; i < n; i += 32) {
         uint32_t rank = 0;
 
+#pragma unroll 1
         for (uint32_t e = 0; e < n; e++)
             rank += s.keys[e] > s.keys[i];
         if (rank < n_kept)
             s.kept[rank] = s.keys[i];
     }
     __syncwarp();
+#pragma unroll 1
     for (uint32_t i = lane; i < n_kept; i += 32) {
         uint32_t place = 0;
 
+#pragma unroll 1
         for (uint32_t e = 0; e < n_kept; e++)
             place += pnr_fused_lag(s.kept[e]) < pnr_fused_lag(s.kept[i]);
         s.keys[place] = s.kept[i];
@@ -214,28 +224,44 @@ static __device__ double pnr_fused_rest(const pnr_fused_search<M> &s, const floa
                                         uint32_t n_kept, uint32_t lane)
 {
     constexpr uint32_t n = pnr_fused_size<M>::N;
+    const uint32_t n_lags = n_kept * PNR_NEIGHBOURS;
     double taken = 0, noise = 0;
     uint32_t n_taken = 0;
 
-    for (uint32_t i = lane; i < n_kept * PNR_NEIGHBOURS; i += 32) {
-        const uint32_t candidate = i / PNR_NEIGHBOURS;
-        const uint32_t lag =
-            pnr_fused_lag(s.keys[candidate]) + i % PNR_NEIGHBOURS - PNR_FUSED_REACH;
-        bool is_counted = false;
+    /* The lanes stay together: a sum over lanes that might have parted is a call for each step. */
+#pragma unroll 1
+    for (uint32_t first = 0; first < n_lags; first += 32) {
+        const uint32_t i = first + lane, candidate = i / PNR_NEIGHBOURS;
+        bool is_new = i < n_lags;
 
-        for (uint32_t e = 0; e < candidate && !is_counted; e++)
-            is_counted = ((lag - pnr_fused_lag(s.keys[e]) + PNR_FUSED_REACH) & (n - 1)) <=
+        if (is_new) {
+            const uint32_t lag =
+                pnr_fused_lag(s.keys[candidate]) + i % PNR_NEIGHBOURS - PNR_FUSED_REACH;
+
+#pragma unroll 1
+            for (uint32_t e = 0; e < candidate && is_new; e++)
+                is_new = ((lag - pnr_fused_lag(s.keys[e]) + PNR_FUSED_REACH) & (n - 1)) >
                          2 * PNR_FUSED_REACH;
-        if (!is_counted) {
-            taken += (double)pnr_fused_power(pnr_fused_at<M>(buffer, lag));
-            n_taken++;
+            if (is_new)
+                taken += (double)pnr_fused_power(pnr_fused_at<M>(buffer, lag));
         }
+        n_taken += (uint32_t)__popc((int)__ballot_sync(0xffffffffu, is_new));
     }
+    __syncwarp();
     taken = pnr_cuda_warp_sum(taken);
-    n_taken = pnr_cuda_warp_sum(n_taken);
+#pragma unroll
     for (int warp = 0; warp < M; warp++)
         noise += s.noise[warp];
-    return 2 * (n - n_taken) < n ? -1.0 : fmax(noise - taken, 0.0) / (double)(n - n_taken);
+    if (2 * (n - n_taken) < n)
+        return -1.0;
+
+    /* 1 / left by Newton's steps: a division is a hundred instructions. */
+    const double left = (double)(n - n_taken);
+    double inverse = (double)__frcp_rn((float)left);
+
+    inverse = fma(inverse, fma(-left, inverse, 1.0), inverse);
+    inverse = fma(inverse, fma(-left, inverse, 1.0), inverse);
+    return fmax(noise - taken, 0.0) * inverse;
 }
 
 /* The first warp: the kept candidates and their neighbours to the host. */
@@ -250,6 +276,7 @@ static __device__ void pnr_fused_gather(const pnr_fused_search<M> &s, const pnr_
 
     static_assert(words == 38 && first == 4 && offsetof(pnr_candidate, power) == 12,
                   "cell, code and channel, doppler, power, values");
+#pragma unroll 1
     for (uint32_t i = lane; i < n_kept * words; i += 32) {
         const uint64_t key = s.keys[i / words];
         const uint32_t word = i % words;
@@ -280,6 +307,7 @@ static __device__ double pnr_fused_correction(const float2 *column, const pnr_fu
 #pragma unroll
     for (int g = 0; g < PNR_FUSED_GROUPS; g++)
         exact += (above >> g & 1) != 0 ? 0.0 : (double)groups.sum[g];
+#pragma unroll 1
     for (; above != 0; above &= above - 1) {
         const float2 *of_group =
             column + (__ffs((int)above) - 1) * PNR_FUSED_GROUP * pnr_fused_size<M>::ROW;
@@ -301,6 +329,7 @@ static __device__ uint32_t pnr_fused_scan(pnr_fused_search<M> &s, const pnr_cuda
     const float threshold = s.threshold;
     uint32_t maxima = 0, n_above = 0;
 
+#pragma unroll 1
     for (; above != 0; above &= above - 1) {
         const uint32_t first = ((uint32_t)__ffs((int)above) - 1) * PNR_FUSED_GROUP;
         float power[PNR_FUSED_GROUP];
@@ -341,23 +370,21 @@ static __device__ void pnr_fused_look(pnr_fused_search<M> &s, const pnr_cuda_fus
                                       uint32_t u, const pnr_fused_groups &groups, float sum)
 {
     uint32_t above = pnr_fused_above(groups, s.threshold);
-    uint32_t lanes = __ballot_sync(0xffffffffu, above != 0);
     uint32_t n_before = 0; /* kept in the search before */
 
     if (u < PNR_MAX_SEARCHES)
         s.n_maxima[u] = 0;
     if (u == 0)
         s.n_above = 0;
-    if (lanes != 0) {
-        const double mine = above != 0 ? pnr_fused_correction<M>(column, groups, sum, above) : 0.0;
-        double correction = 0;
+    if (__any_sync(0xffffffffu, above != 0)) {
+        const double correction = pnr_cuda_warp_sum(
+            above != 0 ? pnr_fused_correction<M>(column, groups, sum, above) : 0.0);
 
-        for (; lanes != 0; lanes &= lanes - 1)
-            correction += __shfl_sync(0xffffffffu, mine, __ffs((int)lanes) - 1);
         if (u % 32 == 0)
             s.noise[u / 32] += correction;
     }
     pnr_fused_sync<M>();
+#pragma unroll 1
     for (int search = 0;; search++) {
         uint32_t maxima = 0;
 
@@ -396,7 +423,6 @@ static __device__ void pnr_fused_look(pnr_fused_search<M> &s, const pnr_cuda_fus
                     s.dwell.n_candidates = n_kept;
                 }
                 pnr_fused_gather<M>(s, p, buffer, window, n_kept, u);
-                pnr_fused_finish<M>(s, p, window, u);
             }
         }
         pnr_fused_sync<M>();
