@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The acquisition thread: what comes is committed, what is lost is skipped, nothing is forgotten. */
+/* The acquisition thread: what comes is committed, what is lost is skipped, nothing is forgotten.
+ */
 #include "acquisition.h"
 
 #include "clock.h"
@@ -12,7 +13,8 @@ static bool is_stopped(const pnr_acquisition *a)
            atomic_load(&a->cancel) != 0;
 }
 
-/* Where the next samples go: into the ring, or nowhere when a live source finds it full. NULL: stopped. */
+/* Where the next samples go: into the ring, or nowhere when a live source finds it full. NULL:
+ * stopped. */
 static void *next_place(pnr_acquisition *a, size_t *n_samples, bool *is_spare)
 {
     void *data = NULL;
