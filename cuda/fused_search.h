@@ -11,12 +11,12 @@
 template <int M> struct pnr_fused_size {
     static constexpr int THREADS = 32 * M;
     static constexpr int N = 1024 * M;
-    /* Shared memory holds a value k1 + ... in rows of 32 * M values, each 32 of them padded by two,
-     * so that neither rows nor columns meet bank conflicts. */
+    /* In shared memory the 32 * M values of one k1 are a row, every 32 of them followed by two
+     * empty places: neither rows nor columns meet bank conflicts. */
     static constexpr int PART = 34, ROW = PART * M;
     static constexpr int WINDOWS = M == 1 ? 16 : 1; /* a block */
     static constexpr int BLOCKS = M == 1 ? 1 : M == 2 ? 8 : M == 4 ? 4 : M == 8 ? 2 : 1; /* an SM */
-    static constexpr int BUFFER = 32 * ROW; /* float2 of a window */
+    static constexpr int BUFFER = 32 * ROW; /* float2 a window */
 };
 
 /* Waits for the threads of one window. */
