@@ -132,6 +132,26 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
 
 /* --- tables --- */
 
+uint32_t pnr_cuda_walsh_row_bits(uint32_t degree)
+{
+    return degree <= PNR_WALSH_SHORT_DEGREE ? degree : degree == PNR_WALSH_MAX_DEGREE ? 12 : 11;
+}
+
+uint32_t pnr_cuda_walsh_tiles(uint32_t degree)
+{
+    return degree <= PNR_WALSH_SHORT_DEGREE ? 1 : 1u << (degree - PNR_WALSH_TILE_BITS);
+}
+
+size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t row_bits, uint32_t m)
+{
+    const uint32_t piece = degree <= PNR_WALSH_SHORT_DEGREE ? 8 : 4; /* entries in 16 bytes */
+    const uint32_t team = (1u << row_bits) / PNR_WALSH_EACH;
+    const uint32_t in_row = m & ((1u << row_bits) - 1);
+    const uint32_t t = in_row / PNR_WALSH_EACH, r = in_row % PNR_WALSH_EACH;
+
+    return (m - in_row) + ((size_t)(r / piece) * team + t) * piece + r % piece;
+}
+
 /* As walsh.h says; each [N + 1]. */
 static void fill_tables(const pnr_plan *plan, uint32_t *place, uint32_t *lag_of, uint32_t *cell_of)
 {
@@ -354,7 +374,6 @@ static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
     if (own->size != NULL) {
         const pnr_cuda_walsh p = round_of(common, slot, 0, n_dwells);
         const size_t n_needed = (n_dwells + own->size->n_windows - 1) / own->size->n_windows;
-
         const unsigned n_blocks = n_needed < own->n_blocks ? (unsigned)n_needed : own->n_blocks;
 
         own->size

@@ -13,7 +13,8 @@ enum {
     PNR_WALSH_SHORT_DEGREE = 13, /* at most: one kernel */
     PNR_WALSH_MAX_DEGREE = 22,
     PNR_WALSH_TILE = 8192, /* values of the second kernel's block */
-    PNR_WALSH_TILE_BITS = 13
+    PNR_WALSH_TILE_BITS = 13,
+    PNR_WALSH_EACH = 32 /* values a thread holds */
 };
 
 /*

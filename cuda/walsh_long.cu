@@ -387,26 +387,6 @@ static const struct {
     {walsh_columns<9>, walsh_search<9>}, {walsh_columns<10>, walsh_search<10>},
 };
 
-uint32_t pnr_cuda_walsh_row_bits(uint32_t degree)
-{
-    return degree <= PNR_WALSH_SHORT_DEGREE ? degree : degree == PNR_WALSH_MAX_DEGREE ? 12 : 11;
-}
-
-uint32_t pnr_cuda_walsh_tiles(uint32_t degree)
-{
-    return degree <= PNR_WALSH_SHORT_DEGREE ? 1 : 1u << (degree - PNR_WALSH_TILE_BITS);
-}
-
-size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t row_bits, uint32_t m)
-{
-    const uint32_t piece = degree <= PNR_WALSH_SHORT_DEGREE ? 8 : 4; /* entries in 16 bytes */
-    const uint32_t team = (1u << row_bits) / PNR_WALSH_EACH;
-    const uint32_t in_row = m & ((1u << row_bits) - 1);
-    const uint32_t t = in_row / PNR_WALSH_EACH, r = in_row % PNR_WALSH_EACH;
-
-    return (m - in_row) + ((size_t)(r / piece) * team + t) * piece + r % piece;
-}
-
 size_t pnr_cuda_walsh_long_bytes(void)
 {
     return TILE_BYTES + sizeof(searcher);

@@ -25,7 +25,7 @@ template <typename T, int DEGREE> struct short_size {
 template <uint32_t THREADS>
 static __device__ __forceinline__ void copy_samples(char *to, const char *from, uint32_t bytes)
 {
-#pragma unroll 4
+#pragma unroll 8
     for (uint32_t i = threadIdx.x * 16; i < bytes; i += THREADS * 16)
         *(uint4 *)(to + i) = __ldg((const uint4 *)(from + i));
 }

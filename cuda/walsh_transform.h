@@ -3,13 +3,10 @@
 #ifndef PNR_CUDA_WALSH_TRANSFORM_H
 #define PNR_CUDA_WALSH_TRANSFORM_H
 
-#include "pnr.h"
 #include "sample.h"
-#include "state.h"
+#include "walsh.h"
 
 #include <cuda_runtime.h>
-
-enum { PNR_WALSH_EACH = 32 }; /* values a thread */
 
 /* Where value e of a block lies in shared memory: one place is left free after 32, so that no
  * access below meets a bank conflict. */
