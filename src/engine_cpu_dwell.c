@@ -47,10 +47,11 @@ size_t pnr_cpu_memory_bytes(const pnr_cpu *cpu)
     const size_t n = plan->n_samples;
     const size_t in = cpu->is_split ? n : cpu->n_transform;
     const size_t spectra = (cpu->is_split ? plan->oversample : 1) * cpu->spectrum_values;
+    const size_t walsh = cpu->is_walsh ? pnr_cpu_walsh_values(&cpu->walsh) : 0;
     const size_t profiles = cpu->n_rows * plan->oversample * cpu->profile_values;
 
     return sizeof(value) * (in + spectra + (is_coherent(plan) ? n : 0) + profiles) +
-           sizeof(float) * n * plan->oversample + sizeof(pnr_converted) * blocks_of(plan);
+           sizeof(float) * (n * plan->oversample + walsh) + sizeof(pnr_converted) * blocks_of(plan);
 }
 
 int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
@@ -68,10 +69,13 @@ int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
         is_complete &= (memory->window = pnr_cpu_zeroed(n * sizeof(value))) != NULL;
     for (size_t h = 0; h < plan->oversample; h++) {
         is_complete &= (memory->power[h] = pnr_cpu_zeroed(n * sizeof **memory->power)) != NULL;
-        if (h == 0 || cpu->is_split)
+        if (!cpu->is_walsh && (h == 0 || cpu->is_split))
             is_complete &= (memory->spectrum[h] =
                                 pnr_cpu_zeroed(cpu->spectrum_values * sizeof(value))) != NULL;
     }
+    if (cpu->is_walsh)
+        is_complete &= (memory->walsh_power = pnr_cpu_zeroed(pnr_cpu_walsh_values(&cpu->walsh) *
+                                                             sizeof(float))) != NULL;
     return is_complete ? PNR_OK : PNR_ENOMEMORY;
 }
 
@@ -81,6 +85,7 @@ void pnr_cpu_memory_destroy(pnr_cpu_memory *memory)
     free(memory->window);
     free(memory->profile);
     free(memory->converted);
+    free(memory->walsh_power);
     for (int h = 0; h < 2; h++) {
         free(memory->spectrum[h]);
         free(memory->power[h]);
@@ -105,7 +110,7 @@ static void do_all(const step *s, pnr_cpu_task *task, size_t n_tasks)
 {
     step context = *s;
 
-    if (s->cpu->is_split)
+    if (s->cpu->is_shared)
         pnr_cpu_team_do(s->cpu->team, s->worker, task, &context, n_tasks);
     else
         for (size_t i = 0; i < n_tasks; i++)
@@ -229,18 +234,60 @@ static void correlate_at_once(step *s)
     }
 }
 
+static void walsh_row(void *context, size_t row, size_t worker)
+{
+    const step *s = context;
+
+    (void)worker;
+    pnr_cpu_walsh_row(&s->cpu->walsh, row, (const value *)s->my->in, profile_of(s, s->row, 0));
+}
+
+static void walsh_columns(void *context, size_t task, size_t worker)
+{
+    const step *s = context;
+
+    (void)worker;
+    pnr_cpu_walsh_columns(&s->cpu->walsh, task, (const value *)profile_of(s, s->row, 0), s->row > 0,
+                          s->my->walsh_power);
+}
+
+static void walsh_order(void *context, size_t block, size_t worker)
+{
+    const step *s = context;
+    const size_t n = s->cpu->plan->n_samples, end = BLOCK * (block + 1);
+
+    (void)worker;
+    pnr_cpu_walsh_order(&s->cpu->walsh, BLOCK * block, end < n ? end : n, s->my->walsh_power,
+                        s->my->power[0]);
+}
+
+static void correlate_walsh(step *s)
+{
+    do_all(s, walsh_row, s->cpu->walsh.rows);
+    lap(s, PNR_STAGE_FORWARD);
+    do_all(s, walsh_columns, s->cpu->walsh.n_column_tasks);
+    lap(s, PNR_STAGE_INVERSE);
+}
+
 static void correlate(step *s)
 {
-    if (s->cpu->is_split)
+    if (s->cpu->is_walsh)
+        correlate_walsh(s);
+    else if (s->cpu->is_split)
         correlate_split(s);
     else
         correlate_at_once(s);
     s->row++;
 }
 
-static size_t place_of(const pnr_cpu *cpu, size_t lag)
+/* c at an integer lag of a profile. */
+static void value_at(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
 {
-    return cpu->is_split ? pnr_cpu_split_place(&cpu->split, lag) : lag;
+    if (cpu->is_walsh)
+        pnr_cpu_walsh_value(&cpu->walsh, profile, lag, c);
+    else
+        memcpy(c, profile[cpu->is_split ? pnr_cpu_split_place(&cpu->split, lag) : lag],
+               sizeof(value));
 }
 
 /* 17 values around a candidate; of an incoherent dwell sum over windows c[k + j] conj(c[k]) /
@@ -249,19 +296,24 @@ static void gather(const step *s, pnr_candidate *candidate)
 {
     const pnr_plan *plan = s->cpu->plan;
     const bool is_sum = plan->dwell == PNR_DWELL_INCOHERENT;
-    const size_t centre = place_of(s->cpu, pnr_search_lag(plan, candidate->cell, 0));
+    const size_t centre = pnr_search_lag(plan, candidate->cell, 0);
 
     for (int j = -8; j <= 8; j++) {
-        const size_t lag = place_of(s->cpu, pnr_search_lag(plan, candidate->cell, j));
+        const size_t lag = pnr_search_lag(plan, candidate->cell, j);
         double re = 0, im = 0, power = 0;
 
         for (size_t r = 0; r < s->row; r++) {
-            const value *c = (const value *)profile_of(s, r, 0);
-            const double cr = is_sum ? (double)c[centre][0] : 1,
-                         ci = is_sum ? (double)c[centre][1] : 0;
+            const value *profile = (const value *)profile_of(s, r, 0);
+            value at = {1, 0}, c;
 
-            re += (double)c[lag][0] * cr + (double)c[lag][1] * ci;
-            im += (double)c[lag][1] * cr - (double)c[lag][0] * ci;
+            value_at(s->cpu, profile, lag, c);
+            if (is_sum)
+                value_at(s->cpu, profile, centre, at);
+
+            const double cr = (double)at[0], ci = (double)at[1];
+
+            re += (double)c[0] * cr + (double)c[1] * ci;
+            im += (double)c[1] * cr - (double)c[0] * ci;
             power += cr * cr + ci * ci;
         }
 
@@ -289,12 +341,10 @@ static void return_profile(const step *s)
         for (size_t k = 0; k < n; k++) {
             const size_t cell = k * oversample + h;
 
-            if (is_power) {
+            if (is_power)
                 out[cell] = s->my->power[h][k];
-            } else {
-                out[2 * cell] = c[place_of(s->cpu, k)][0];
-                out[2 * cell + 1] = c[place_of(s->cpu, k)][1];
-            }
+            else
+                value_at(s->cpu, c, k, out + 2 * cell);
         }
     }
 }
@@ -350,6 +400,8 @@ void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr
     }
     if (!is_sum && sums->n_periods > 0)
         correlate(&s);
+    if (cpu->is_walsh && sums->n_periods > 0)
+        do_all(&s, walsh_order, blocks_of(plan));
 
     const pnr_power power = {
         {memory->power[0], memory->power[1]}, plan->n_samples, plan->oversample};
