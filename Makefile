@@ -45,7 +45,7 @@ MAKEFLAGS += --no-builtin-rules
 all: detected $(PROGRAMS) $(MODULES) ## build the programs and the engine modules into build/
 
 detected:
-	@echo "pnradar $(VERSION) ($(VARIANT)): cpu engine (FFTW) $(or $(HAVE_FFTW),left out), cuda engine $(if $(HAVE_CUDA),yes: $(NVCC),left out: no nvcc)"
+	@echo "pnradar $(VERSION) ($(VARIANT)): cpu engine (FFTW) $(or $(HAVE_FFTW),left out), cuda engine $(if $(HAVE_CUDA),yes: $(NVCC),left out$(if $(NVCC), of this build,: no nvcc))"
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The cuda engine, a module of its own: probe, pinned memory, and submits on streams (method
- * library). */
+/* The cuda engine, a module of its own: probe, pinned memory, and submits on streams. */
 #include "check.h"
-#include "slot.h"
+#include "method.h"
+#include "peak.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -82,83 +82,30 @@ static void free_pinned(void *memory)
 
 /* --- life --- */
 
-/* Device memory beside the slots' own. */
-static uint64_t common_bytes(const pnr_cuda_shape *shape)
-{
-    return shape->oversample * shape->n_transform * sizeof(float2) +
-           shape->n_periods * sizeof(double);
-}
-
-static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error)
+static int choose(const pnr_plan *plan, const pnr_cuda_method **method, pnr_engine_choice *choice,
+                  pnr_error *error)
 {
     const int code = pnr_plan_check(plan, "cuda", error);
 
     if (code != PNR_OK)
         return code;
-    if (strcmp(plan->method, "auto") != 0 && strcmp(plan->method, "library") != 0)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "engine.method = %s: the cuda engine has only library", plan->method);
     if (plan->n_periods > UINT32_MAX / plan->batch)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine cuda: %zu dwells of %zu periods at once", plan->batch,
                              plan->n_periods);
-
-    const pnr_cuda_shape shape = pnr_cuda_shape_of(plan);
-
-    if (shape.n_segments > (size_t)INT32_MAX / shape.n_windows)
-        return pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "engine cuda: %zu dwells of %zu periods of %zu samples at once",
-                             plan->batch, plan->n_periods, plan->n_samples);
-    memset(choice, 0, sizeof *choice);
-    snprintf(choice->method, sizeof choice->method, "library");
-    if (shape.n_transform == shape.n_samples)
-        snprintf(choice->why, sizeof choice->why, "cuFFT at %zu samples, %zu transforms a call",
-                 shape.n_samples, shape.group);
-    else
-        snprintf(choice->why, sizeof choice->why,
-                 "cuFFT at %zu points (%zu samples extended periodically), %zu transforms a call",
-                 shape.n_transform, shape.n_samples, shape.group);
-    choice->n_transform = shape.n_transform;
-    pnr_cuda_slot_bytes(plan, &shape, &choice->device_bytes, &choice->host_bytes);
-    choice->host_bytes *= plan->depth;
-    choice->device_bytes = choice->device_bytes * plan->depth + common_bytes(&shape);
-    return PNR_OK;
+    return pnr_cuda_method_choose(plan, method, choice, error);
 }
 
-/* conj(DFT of the code, zero beyond N) / L, in double, rounded once. */
-static int create_spectrum(pnr_cuda_common *common, const pnr_plan *plan, size_t half,
-                           pnr_error *error)
+static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error)
 {
-    const size_t n = plan->n_samples, length = common->shape.n_transform;
-    double(*spectrum)[2] = (double(*)[2])calloc(length, sizeof *spectrum);
-    float2 *rounded = (float2 *)calloc(length, sizeof *rounded);
-    int code = PNR_ENOMEMORY;
+    const pnr_cuda_method *method;
 
-    if (spectrum != NULL && rounded != NULL) {
-        memcpy(spectrum, plan->references + half * n, n * sizeof *spectrum);
-        code = pnr_transform_forward(spectrum, length);
-    }
-    if (code != PNR_OK) {
-        pnr_error_set(error, code, "engine cuda: no memory for a spectrum of %zu values", length);
-    } else {
-        for (size_t i = 0; i < length; i++)
-            rounded[i] = make_float2((float)(spectrum[i][0] / (double)length),
-                                     (float)(-spectrum[i][1] / (double)length));
-        if ((code = pnr_cuda_check(
-                 cudaMalloc((void **)&common->spectra[half], length * sizeof *rounded),
-                 "GPU memory for the code's spectrum", error)) == PNR_OK)
-            code = pnr_cuda_check(cudaMemcpy(common->spectra[half], rounded,
-                                             length * sizeof *rounded, cudaMemcpyHostToDevice),
-                                  "upload of the code's spectrum", error);
-    }
-    free(spectrum);
-    free(rounded);
-    return code;
+    return choose(plan, &method, choice, error);
 }
 
 static int create_common(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
 {
-    int code = PNR_OK;
+    int code;
 
     common->plan = *plan;
     common->plan.references = NULL;
@@ -168,9 +115,7 @@ static int create_common(const pnr_plan *plan, pnr_cuda_common *common, pnr_erro
     common->shape = pnr_cuda_shape_of(plan);
     common->code_energy = pnr_plan_code_energy(plan);
     common->tune_step = plan->tune.num != 0 ? pnr_rational_phase(plan->tune, 1) : 0;
-    for (size_t half = 0; code == PNR_OK && half < plan->oversample; half++)
-        code = create_spectrum(common, plan, half, error);
-    if (code != PNR_OK ||
+    if ((code = common->method->open(plan, common, error)) != PNR_OK ||
         (code = pnr_cuda_check(
              cudaMalloc((void **)&common->threshold, plan->n_periods * sizeof *common->threshold),
              "GPU memory for the thresholds", error)) != PNR_OK ||
@@ -207,10 +152,8 @@ static void destroy(pnr_engine *engine)
     /* On the way out a status changes nothing. */
     (void)cudaSetDevice((int)engine->common.plan.device);
     for (size_t i = 0; i < PNR_MAX_DEPTH; i++)
-        pnr_cuda_slot_destroy(&engine->slots[i]);
-    for (size_t half = 0; half < 2; half++)
-        if (engine->common.spectra[half] != NULL)
-            (void)cudaFree(engine->common.spectra[half]);
+        pnr_cuda_slot_destroy(&engine->common, &engine->slots[i]);
+    engine->common.method->close(&engine->common);
     if (engine->common.threshold != NULL)
         (void)cudaFree(engine->common.threshold);
     (void)cudaGetLastError();
@@ -221,22 +164,23 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
 {
     pnr_engine_choice choice;
     cudaDeviceProp properties;
+    const pnr_cuda_method *method;
     pnr_engine *engine;
     int code;
 
     *out = NULL;
-    if ((code = describe(plan, &choice, error)) != PNR_OK ||
+    if ((code = choose(plan, &method, &choice, error)) != PNR_OK ||
         (code = check_device(plan->device, &properties, error)) != PNR_OK ||
         (code = check_memory(&choice, plan, error)) != PNR_OK)
         return code;
     engine = (pnr_engine *)calloc(1, sizeof *engine);
     if (engine == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
+    engine->common.method = method;
     code = create_common(plan, &engine->common, error);
     for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
         code = pnr_cuda_slot_create(&engine->common, &engine->slots[i], error);
     if (code != PNR_OK) {
-        engine->common.plan.device = plan->device;
         destroy(engine);
         return code;
     }

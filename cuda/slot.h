@@ -1,46 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot: everything that one submit in flight needs, with its own stream, plan and memory. */
+/* A slot: what one submit in flight needs whatever the method, with its own stream. */
 #ifndef PNR_CUDA_SLOT_H
 #define PNR_CUDA_SLOT_H
 
 #include "check.h"
-#include "convert.h"
-#include "energy.h"
-#include "peak.h"
 #include "shape.h"
+#include "state.h"
+
+struct pnr_cuda_method;
 
 /* What all slots share, read only after create. */
 typedef struct pnr_cuda_common {
-    pnr_plan plan; /* its pointers are NULL */
-    pnr_cuda_shape shape;
+    pnr_plan plan;        /* its pointers are NULL */
+    pnr_cuda_shape shape; /* sizes; those of transforms, rows and rounds are the library method's */
+    const struct pnr_cuda_method *method;
     double code_energy;
     uint64_t tune_step; /* 2^-64 turns a sample */
-    float2 *spectra[2]; /* [oversample] of [L]: conj(DFT of the code) / L, device */
     double *threshold;  /* [n_periods], device */
+    void *shared;       /* the method's own */
 } pnr_cuda_common;
 
 typedef struct pnr_cuda_slot {
     cudaStream_t stream;
     cudaEvent_t done;
-    cufftHandle fft;
-    bool has_fft;
-    cublasHandle_t blas;
+    void *work; /* the method's own */
 
     /* device */
     void *raw;                /* [n_windows * N][n_channels] */
     pnr_cuda_window *windows; /* [n_windows] */
-    pnr_cuda_energy *parts;   /* [n_windows][n_segments] */
-    pnr_cuda_energy *sums;    /* [n_windows] */
-    pnr_cuda_dwell *dwells;   /* [batch] */
-    float2
-        *rows[2]; /* [oversample] of [n_rows][row_stride]; the last one holds the samples first */
-    float *power; /* [round_dwells][n_cells] */
-    double *noise_parts;  /* [round_dwells][n_tiles] */
-    pnr_cuda_tile *tiles; /* [round_dwells][n_tiles] */
-    uint64_t *keys;       /* [round_dwells][n_tiles][max_candidates] */
-    float2 *packed;       /* want complex: [round_dwells][n_cells] */
-    void *fft_work;
-    void *blas_work;
 
     /* pinned host memory, written by the kernels (all but windows) */
     pnr_cuda_window *host_windows;  /* [n_windows] */
@@ -58,15 +45,19 @@ typedef struct pnr_cuda_slot {
     size_t n_dwells;
 } pnr_cuda_slot;
 
-/* Bytes of one slot; the work area of the transforms is estimated as one group. */
-void pnr_cuda_slot_bytes(const pnr_plan *plan, const pnr_cuda_shape *shape, uint64_t *device_bytes,
+/* Adds the bytes of one slot, without the method's. */
+void pnr_cuda_slot_count(const pnr_plan *plan, const pnr_cuda_shape *shape, uint64_t *device_bytes,
                          uint64_t *host_bytes);
 
 /* Allocates everything and runs every kernel once on zeros, so that nothing is loaded or allocated
  * later. slot is zeroed memory; on failure call destroy. */
 int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
 /* Waits for what is in flight. */
-void pnr_cuda_slot_destroy(pnr_cuda_slot *slot);
+void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot);
+
+/* plan.measure: `stage` ends here in the stream; else nothing. PNR_STAGE_COUNT: the beginning. At
+ * most 6 a round of the shape, and 4. */
+int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage, pnr_error *error);
 
 /* Enqueues a whole job. On failure waits until nothing of it is in flight. */
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,

@@ -30,11 +30,10 @@ static pnr_reach reach_of(const char *host, bool is_v6)
     struct in6_addr v6;
 
     if (is_v6)
-        return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6)
-                   ? PNR_REACH_LOOPBACK
-                   : PNR_REACH_WIDER;
+        return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6) ? PNR_REACH_LOOPBACK
+                                                                                : PNR_REACH_WIDER;
     return inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127 ? PNR_REACH_LOOPBACK
-                                                                              : PNR_REACH_WIDER;
+                                                                               : PNR_REACH_WIDER;
 }
 
 static bool is_port(const char *text)

@@ -68,7 +68,9 @@ static void *load(const char *name, pnr_error *error)
     char path[PATH_MAX];
 
     if (find_module(name, path, sizeof path) != PNR_OK) {
-        pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: no module %s.so was built or installed",
+        pnr_error_set(error, PNR_EUNAVAILABLE,
+                      "engine %s: no module %s.so was built or installed (auto, cuda, cpu and "
+                      "reference are known)",
                       name, name);
         return NULL;
     }

@@ -203,12 +203,12 @@ static void lead(void *owner, const pnr_cpu_turn *turn, size_t leader, size_t wo
     pnr_cpu_process(&engine->cpu, &engine->memory[leader], &dwell, worker);
 }
 
-static void finish(void *owner, const pnr_cpu_turn *turn)
+static bool finish(void *owner, const pnr_cpu_turn *turn)
 {
     slot *s = turn->slot;
 
     (void)owner;
-    s->n_done++;
+    return ++s->n_done == s->windows.n_dwells;
 }
 
 static int submit(pnr_engine *engine, const pnr_job *job)

@@ -14,7 +14,7 @@
 #define WIDE
 #endif
 
-enum { BLOCK = 256, LANES = 16 };
+enum { BLOCK = 256, LANES = 64 };
 
 /* Packed integers (complex: 2 values a sample). Values count toward "clipped" one by one; a sample
  * with both I and Q clipped must count once, so pairs are looked at together. */
@@ -114,7 +114,8 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
             out[i][1] = -out[i][1];
 }
 
-/* Floats in 16 lanes within BLOCK samples, doubles between these. */
+/* Floats in LANES sums, so that no addition waits for the one before, within BLOCK samples, doubles
+ * between these. */
 WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];
@@ -279,23 +280,49 @@ WIDE void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2]
     }
 }
 
+/* 16 values of re, im, side by side, as w = (re, re), (-im, im): x w = x (re, re) + (im, re of x)
+ * (-im, im). */
+typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
+
 WIDE void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],
                           bool conjugate, float (*x)[2])
 {
     const float sign = conjugate ? -1 : 1;
+    const wide turn = {-sign, sign, -sign, sign, -sign, sign, -sign, sign,
+                       -sign, sign, -sign, sign, -sign, sign, -sign, sign};
+    wide re[2], im[2], re_turned[2], im_turned[2]; /* turned: as the imaginary part of w needs it */
+    size_t first = 0;
 
-    for (size_t first = 0; first < n; first += TILE) {
-        const float re = coarse[first / TILE][0], im = coarse[first / TILE][1];
-        const size_t count = n - first < TILE ? n - first : TILE;
-        float(*to)[2] = x + first;
+    for (int half = 0; half < 2; half++) {
+        const wide f = *(const wide *)(fine + (size_t)half * TILE / 2);
 
-        for (size_t j = 0; j < count; j++) {
-            const float wr = re * fine[j][0] - im * fine[j][1];
-            const float wi = sign * (re * fine[j][1] + im * fine[j][0]);
-            const float xr = to[j][0] * wr - to[j][1] * wi;
+        re[half] =
+            __builtin_shufflevector(f, f, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14);
+        im[half] =
+            __builtin_shufflevector(f, f, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15);
+        re_turned[half] = turn * re[half];
+        im_turned[half] = turn * im[half];
+    }
+    for (; first + TILE <= n; first += TILE) {
+        const float *c = coarse[first / TILE];
 
-            to[j][1] = to[j][0] * wi + to[j][1] * wr;
-            to[j][0] = xr;
+        for (int half = 0; half < 2; half++) {
+            wide *to = (wide *)(x + first + (size_t)half * TILE / 2);
+            const wide v = *to;
+            const wide swapped =
+                __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+
+            *to = v * (c[0] * re[half] - c[1] * im[half]) +
+                  swapped * (c[0] * im_turned[half] + c[1] * re_turned[half]);
         }
+    }
+    for (; first < n; first++) {
+        const float *c = coarse[first / TILE], *f = fine[first % TILE];
+        const float wr = c[0] * f[0] - c[1] * f[1];
+        const float wi = sign * (c[0] * f[1] + c[1] * f[0]);
+        const float xr = x[first][0] * wr - x[first][1] * wi;
+
+        x[first][1] = x[first][0] * wi + x[first][1] * wr;
+        x[first][0] = xr;
     }
 }

@@ -5,6 +5,7 @@
 
 #include "error.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -97,8 +98,8 @@ static bool lead(pnr_cpu_team *team, size_t number)
     team->owner.lead(team->owner.owner, &turn, leader, number);
     pthread_mutex_lock(&team->lock);
     team->is_leading[leader] = false;
-    team->owner.finish(team->owner.owner, &turn);
-    pthread_cond_broadcast(&team->done);
+    if (team->owner.finish(team->owner.owner, &turn))
+        pthread_cond_broadcast(&team->done);
     return true;
 }
 
@@ -132,6 +133,27 @@ void pnr_cpu_team_init(pnr_cpu_team *team, const pnr_cpu_owner *owner)
     pthread_cond_init(&team->done, NULL);
 }
 
+/* A thread for every core that we may use: each keeps to one, else a submit's wake-ups put several
+ * on the core that sleeps while the submitter's falls idle, for milliseconds. Fewer or more threads
+ * are the kernel's to place. */
+static void place_threads(const pnr_cpu_team *team)
+{
+    cpu_set_t allowed;
+    size_t i = 0;
+
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || team->n_threads < 2 ||
+        (size_t)CPU_COUNT(&allowed) != team->n_threads)
+        return;
+    for (int core = 0; core < CPU_SETSIZE; core++)
+        if (CPU_ISSET(core, &allowed)) {
+            cpu_set_t one;
+
+            CPU_ZERO(&one);
+            CPU_SET(core, &one);
+            (void)pthread_setaffinity_np(team->threads[i++], sizeof one, &one); /* a wish */
+        }
+}
+
 int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads)
 {
     int code = PNR_OK;
@@ -150,6 +172,8 @@ int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads)
             code = PNR_ENOMEMORY;
         }
     }
+    if (code == PNR_OK)
+        place_threads(team);
     pthread_mutex_unlock(&team->lock);
     return code;
 }

@@ -20,12 +20,13 @@ typedef struct pnr_cpu_turn {
     size_t dwell;
 } pnr_cpu_turn;
 
-/* What the threads ask their owner. take and finish run under the team's lock, lead does not. */
+/* What the threads ask their owner. take and finish run under the team's lock, lead does not.
+ * finish: true when somebody may wait for it (waking is dear). */
 typedef struct pnr_cpu_owner {
     void *owner;
     bool (*take)(void *owner, pnr_cpu_turn *turn); /* false: no dwell waits */
     void (*lead)(void *owner, const pnr_cpu_turn *turn, size_t leader, size_t worker);
-    void (*finish)(void *owner, const pnr_cpu_turn *turn);
+    bool (*finish)(void *owner, const pnr_cpu_turn *turn);
 } pnr_cpu_owner;
 
 typedef struct pnr_cpu_job pnr_cpu_job;

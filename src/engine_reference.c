@@ -41,7 +41,7 @@ struct pnr_engine {
 static int probe(size_t device, char *text, size_t text_size)
 {
     (void)device;
-    snprintf(text, text_size, "the sum in double precision, for tests and short codes");
+    snprintf(text, text_size, "N^2 operations a window: for tests and short codes");
     return PNR_OK;
 }
 

@@ -49,8 +49,8 @@ const char *pnr_format_names(void);
 enum { PNR_SAMPLE_CLIPPED = 1, PNR_SAMPLE_NONFINITE = 2 };
 unsigned pnr_format_read(pnr_format format, const void *raw, double iq[2]);
 
-/* The inverse, for generators: rounds half away from zero (lround), clips integers to their range. Returns
- * PNR_SAMPLE_CLIPPED when a value was limited. Real formats store I. */
+/* The inverse, for generators: rounds half away from zero (lround), clips integers to their range.
+ * Returns PNR_SAMPLE_CLIPPED when a value was limited. Real formats store I. */
 unsigned pnr_format_write(pnr_format format, const double iq[2], void *raw);
 
 #endif

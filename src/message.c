@@ -31,13 +31,17 @@ static const char *const flag_words[] = {PNR_FLAGS(FLAG_WORD)};
 enum { N_FLAGS = sizeof flag_words / sizeof flag_words[0] };
 
 /* In the order of the enums of config.h, as the configuration spells them. */
-static const char *const code_types[] = {
-    [PNR_CODE_M_SEQUENCE] = "m-sequence", [PNR_CODE_GOLD] = "gold",
-    [PNR_CODE_GPS_L1CA] = "gps-l1ca",     [PNR_CODE_KASAMI] = "kasami",
-    [PNR_CODE_BARKER] = "barker",         [PNR_CODE_LEGENDRE] = "legendre",
-    [PNR_CODE_ZADOFF_CHU] = "zadoff-chu", [PNR_CODE_FRANK] = "frank",
-    [PNR_CODE_P4] = "p4",                 [PNR_CODE_RANDOM] = "random",
-    [PNR_CODE_FILE] = "file"};
+static const char *const code_types[] = {[PNR_CODE_M_SEQUENCE] = "m-sequence",
+                                         [PNR_CODE_GOLD] = "gold",
+                                         [PNR_CODE_GPS_L1CA] = "gps-l1ca",
+                                         [PNR_CODE_KASAMI] = "kasami",
+                                         [PNR_CODE_BARKER] = "barker",
+                                         [PNR_CODE_LEGENDRE] = "legendre",
+                                         [PNR_CODE_ZADOFF_CHU] = "zadoff-chu",
+                                         [PNR_CODE_FRANK] = "frank",
+                                         [PNR_CODE_P4] = "p4",
+                                         [PNR_CODE_RANDOM] = "random",
+                                         [PNR_CODE_FILE] = "file"};
 static const char *const pulses[] = {[PNR_PULSE_BAND_LIMITED] = "band-limited",
                                      [PNR_PULSE_RECTANGULAR] = "rectangular",
                                      [PNR_PULSE_FILE] = "file"};

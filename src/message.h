@@ -19,8 +19,8 @@
 /* Flags of a dwell, as words on the wire. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
-    X(NONFINITE, "non-finite") X(CLIPPED, "clipped") X(PARTIAL, "partial")                         \
-        X(MORE_ECHOES, "more-echoes")
+    X(NONFINITE, "non-finite")                                                                     \
+    X(CLIPPED, "clipped") X(PARTIAL, "partial") X(MORE_ECHOES, "more-echoes")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)

@@ -145,8 +145,8 @@ static void read_moment(reader *r, pnr_report *out)
 
     out->sample = get_long(r, r->root, "sample");
     out->has_time = !json_is_null(time);
-    if (out->has_time && (!json_is_string(time) ||
-                          pnr_time_parse(json_string_value(time), &out->time_ns) != PNR_OK))
+    if (out->has_time &&
+        (!json_is_string(time) || pnr_time_parse(json_string_value(time), &out->time_ns) != PNR_OK))
         wrong(r, "time", "is no UTC time");
     get_string(r, r->root, "time_source", source, sizeof source);
     for (i = 0; i < sizeof time_sources / sizeof time_sources[0]; i++) {
@@ -264,8 +264,7 @@ static void read_summary(reader *r, const char *text, size_t length, pnr_end_sum
     ACCOUNT_KEY(n_nonfinite)
 }
 
-int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
-                            pnr_error *error)
+int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out, pnr_error *error)
 {
     reader r = {.error = error};
 
@@ -407,8 +406,7 @@ int pnr_message_read_pack(const char *header, size_t length, const void *records
     at = *offset / sizeof record;
     record = record_at(records, at);
     n = records_of(&record);
-    if (*offset % sizeof record != 0 || n > bytes / sizeof record - at ||
-        n > PNR_MAX_CANDIDATES) {
+    if (*offset % sizeof record != 0 || n > bytes / sizeof record - at || n > PNR_MAX_CANDIDATES) {
         wrong(&r, "offset", "is not at a dwell");
         return close_message(&r);
     }

@@ -35,6 +35,10 @@ typedef struct pipeline {
     pthread_t thread;
     bool is_acquiring;
 
+    pnr_windows fed[PNR_MAX_DEPTH]; /* what the engine has: submits n_back .. n_fed - 1, modulo the depth */
+    uint64_t n_fed, n_back;         /* submits taken; and come back */
+    bool is_out_of_step;            /* the engine keeps or mixes up its submits */
+
     pnr_report report;        /* filled anew for each dwell */
     pnr_account account;      /* without the ring's part */
     pnr_histogram latency_ns;
@@ -160,22 +164,43 @@ static void drop(pipeline *p, const pnr_windows *windows, uint64_t *reason)
     p->unreported += windows->lost_before + windows->n_dwells * windows->n_periods * n;
 }
 
-/* The oldest submit's end: PNR_OK, PNR_EAGAIN when there is none ready, PNR_ELOST. */
+static bool is_in_flight(const pipeline *p)
+{
+    return p->n_back < p->n_fed;
+}
+
+/* Windows of the oldest submit that will not become results. */
+static void drop_oldest(pipeline *p)
+{
+    drop(p, &p->fed[p->n_back++ % PNR_MAX_DEPTH], &p->account.dropped_engine_error);
+    pnr_ring_release(p->ring);
+}
+
+/* The oldest submit's end: PNR_OK, PNR_EAGAIN when there is none ready, PNR_ELOST. An engine that gives nothing though we
+ * wait, or the result of another submit, can be believed no more: all that it has is dropped. */
 static int collect(pipeline *p, bool wait)
 {
     pnr_windows windows;
     pnr_result result;
     const int code = pnr_correlator_collect(p->correlator, wait, &windows, &result);
 
-    if (code == PNR_EAGAIN)
+    if (code == PNR_EAGAIN && !wait)
         return code;
-    if (code == PNR_OK)
-        for (size_t d = 0; d < result.n_dwells; d++)
-            report_dwell(p, &windows, &result, d);
-    else
-        drop(p, &windows, &p->account.dropped_engine_error);
+    if (code == PNR_EAGAIN || (code == PNR_OK && result.tag != p->n_back)) {
+        p->is_out_of_step = true;
+        while (is_in_flight(p))
+            drop_oldest(p);
+        return PNR_ELOST;
+    }
+    if (code != PNR_OK) {
+        drop_oldest(p);
+        return code == PNR_ELOST ? PNR_ELOST : PNR_OK;
+    }
+    p->n_back++;
+    for (size_t d = 0; d < result.n_dwells; d++)
+        report_dwell(p, &windows, &result, d);
     pnr_ring_release(p->ring);
-    return code == PNR_ELOST ? PNR_ELOST : PNR_OK;
+    return PNR_OK;
 }
 
 /* --- before the engine --- */
@@ -185,14 +210,13 @@ static int feed(pipeline *p, const pnr_windows *windows)
 {
     int code = pnr_correlator_submit(p->correlator, windows);
 
-    if (code == PNR_OK)
+    if (code == PNR_OK) {
+        p->fed[p->n_fed++ % PNR_MAX_DEPTH] = *windows;
         return code;
-    while (code != PNR_ELOST && pnr_correlator_in_flight(p->correlator) > 0)
+    }
+    while (is_in_flight(p))
         if (collect(p, true) == PNR_ELOST)
             code = PNR_ELOST;
-    if (code == PNR_ELOST)
-        while (pnr_correlator_in_flight(p->correlator) > 0)
-            (void)collect(p, true);
     drop(p, windows, &p->account.dropped_engine_error);
     pnr_ring_release(p->ring);
     return code;
@@ -240,15 +264,16 @@ static int turn(pipeline *p)
     int acquired = PNR_EAGAIN;
 
     tell_status(p);
-    while (pnr_correlator_in_flight(p->correlator) < p->setup->plan.depth &&
+    while (p->n_fed - p->n_back < p->setup->plan.depth &&
            (acquired = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) == PNR_OK) {
         if ((code = feed(p, &windows)) == PNR_ELOST)
             return code;
         if (collect(p, false) == PNR_ELOST)
             return PNR_ELOST;
+        tell_status(p); /* also while the samples never pause */
     }
-    if (pnr_correlator_in_flight(p->correlator) > 0)
-        return collect(p, true) == PNR_ELOST ? PNR_ELOST : PNR_OK;
+    if (is_in_flight(p))
+        return collect(p, true);
     if (acquired == PNR_EEND)
         return PNR_EEND;
     (void)pnr_publisher_flush(p->publisher);
@@ -263,8 +288,8 @@ static void abandon(pipeline *p)
     int code;
 
     atomic_store(&p->acquisition.cancel, 1);
-    while (pnr_correlator_in_flight(p->correlator) > 0 && collect(p, true) != PNR_EAGAIN)
-        ;
+    while (is_in_flight(p))
+        (void)collect(p, true);
     while ((code = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) != PNR_EEND) {
         if (code == PNR_OK) {
             drop(p, &windows, &p->account.dropped_shutdown);
@@ -443,9 +468,16 @@ static int stream(pipeline *p, pnr_error *error)
     if (code == PNR_ELOST)
         abandon(p);
     pthread_join(p->thread, NULL);
-    (void)pnr_publisher_flush(p->publisher);
+    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* taken, but they never left */
+        const uint64_t n = pnr_publisher_waiting(p->publisher);
+
+        p->account.sent -= n;
+        p->account.unsent_publish_refused += n;
+    }
     if (code == PNR_ELOST)
-        return pnr_error_set(error, code, "engine %s: %s", p->report.engine, pnr_error_text(code));
+        return pnr_error_set(error, code, "engine %s: %s", p->report.engine,
+                             p->is_out_of_step ? "it lost a submit: restart the program"
+                                               : pnr_error_text(code));
     if (p->acquisition.code != PNR_OK) {
         if (error != NULL)
             *error = p->acquisition.error;

@@ -15,8 +15,8 @@
 
 enum {
     TOPIC_LEN = PNR_TEXT_LEN + 16,
-    MAX_INBOUND = 1024,  /* bytes: a subscription is a topic; longer ones cut the peer off */
-    MAX_DRAIN = 1024,    /* subscription messages looked at in one call */
+    MAX_INBOUND = 1024, /* bytes: a subscription is a topic; longer ones cut the peer off */
+    MAX_DRAIN = 1024,   /* subscription messages looked at in one call */
     POLL_MS = 50
 };
 
@@ -102,10 +102,10 @@ int pnr_publisher_flush(pnr_publisher *p)
 
     if (p->n_results == 0)
         return PNR_OK;
-    code = send_text(p, TOPIC_RANGE,
-                     pnr_message_write_pack(&p->first, p->n_results, p->n_records, p->text,
-                                            sizeof p->text),
-                     p->records, p->n_records * sizeof *p->records);
+    code = send_text(
+        p, TOPIC_RANGE,
+        pnr_message_write_pack(&p->first, p->n_results, p->n_records, p->text, sizeof p->text),
+        p->records, p->n_records * sizeof *p->records);
     if (code == PNR_OK)
         p->n_results = p->n_records = 0;
     return code;
@@ -150,8 +150,8 @@ int pnr_publisher_send_range(pnr_publisher *p, pnr_report *report)
         return PNR_OK;
     if (p->pack > 1)
         return pack(p, report);
-    return send_text(p, TOPIC_RANGE,
-                     pnr_message_write_range(report, p->text, sizeof p->text), NULL, 0);
+    return send_text(p, TOPIC_RANGE, pnr_message_write_range(report, p->text, sizeof p->text), NULL,
+                     0);
 }
 
 int pnr_publisher_send_profile(pnr_publisher *p, const pnr_report *report, const float *profile,
@@ -181,7 +181,8 @@ int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
 
 /* --- who listens --- */
 
-/* A subscription is one byte, 1 or 0, and the prefix that is wanted. ZMQ_XPUB_VERBOSER tells of every one. */
+/* A subscription is one byte, 1 or 0, and the prefix that is wanted. ZMQ_XPUB_VERBOSER tells of
+ * every one. */
 static void count(pnr_publisher *p, const unsigned char *data, size_t size)
 {
     const char *name = p->topics[TOPIC_RANGE].name;
@@ -307,8 +308,8 @@ static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_error *er
 static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *error)
 {
     const size_t max_echoes = config->detector.max_echoes;
-    const size_t a_result = max_echoes > 0 && max_echoes < PNR_MAX_CANDIDATES ? max_echoes
-                                                                              : PNR_MAX_CANDIDATES;
+    const size_t a_result =
+        max_echoes > 0 && max_echoes < PNR_MAX_CANDIDATES ? max_echoes : PNR_MAX_CANDIDATES;
 
     p->pack = config->publisher.pack;
     if (p->pack <= 1)

@@ -142,8 +142,12 @@ void pnr_text_double(pnr_text *text, double value, const char *missing)
 /* Bytes of the well-formed UTF-8 sequence at s (RFC 3629), 0 when there is none. */
 static size_t utf8_length(const unsigned char *s)
 {
-    const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3
-                   : s[0] < 0xf5 ? 4 : 0;
+    const size_t n = s[0] < 0x80   ? 1
+                     : s[0] < 0xc2 ? 0
+                     : s[0] < 0xe0 ? 2
+                     : s[0] < 0xf0 ? 3
+                     : s[0] < 0xf5 ? 4
+                                   : 0;
     size_t i;
 
     for (i = 1; i < n; i++)

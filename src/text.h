@@ -24,8 +24,8 @@ size_t pnr_text_end(pnr_text *text);
 void pnr_text_add(pnr_text *text, const char *bytes); /* as they are */
 void pnr_text_u64(pnr_text *text, uint64_t value);
 void pnr_text_i64(pnr_text *text, int64_t value);
-/* 12 significant digits, as %.12g in the "C" locale (error below 0.51 of the last digit); a NaN or an
- * infinity gives `missing` ("null" in JSON, "" in CSV). */
+/* 12 significant digits, as %.12g in the "C" locale (error below 0.51 of the last digit); a NaN or
+ * an infinity gives `missing` ("null" in JSON, "" in CSV). */
 void pnr_text_double(pnr_text *text, double value, const char *missing);
 /* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
 void pnr_text_string(pnr_text *text, const char *string);

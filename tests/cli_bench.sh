@@ -91,7 +91,7 @@ report $? "serve: one time and three lags for each line read"
 report $? "serve: the code and the samples are dumped"
 
 # shellcheck disable=SC2086
-status 0 "$bench" --csv stream -n 256 --seconds 0.4 --pace 4 -s ring.bytes=16K $reference
+status 0 "$bench" --csv stream -s publisher.high_water=1000000 -n 256 --seconds 0.4 --pace 4 -s ring.bytes=16K $reference
 report $? "stream runs"
 csv 2 "$work/out" && [ "$(column way "$work/out" | tr '\n' ' ')" = "fast live " ] &&
     [ "$(column account "$work/out" | sort -u)" = closes ]
@@ -107,7 +107,7 @@ report $? "stream: the file source is measured and its file removed"
 
 no_cpu=$(grep -c '^# engine cpu: no: ' "$work/out")
 # shellcheck disable=SC2086
-status 0 "$bench" --strict stream -n 256 --seconds 0.1 $reference &&
+status 0 "$bench" --strict stream -s publisher.high_water=1000000 -n 256 --seconds 0.1 $reference &&
     status 3 "$bench" --strict stream -n 256 --seconds 0.4 --pace 4 -s ring.bytes=16K $reference
 report $? "stream: --strict tells a loss by status 3"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The engine that fails on demand: the reference, with errors where PNR_FAULT says.
- * PNR_FAULT = place[:n]=error[,...]; place: probe, alloc, describe, create, submit, collect; n: at the n-th call (from 1), none: at
- * every one; error: a name of error.h (EENGINE, ELOST, EAGAIN, ...). "collect:2=EENGINE,submit:5=ELOST". After an ELOST
- * every submit and collect gives ELOST, as a lost GPU does. PNR_FAULT_SLOW_MS delays every collect. */
+ * PNR_FAULT = place[:n]=error[,...]; place: probe, alloc, describe, create, submit, collect; n: at
+ * the n-th call (from 1), none: at every one; error: a name of error.h (EENGINE, ELOST, EAGAIN,
+ * ...). "collect:2=EENGINE,submit:5=ELOST". After an ELOST every submit and collect gives ELOST, as
+ * a lost GPU does. PNR_FAULT_SLOW_MS delays every collect. */
 #include "clock.h"
 #include "engine.h"
 #include "engine_reference.h"

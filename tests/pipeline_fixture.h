@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -25,11 +26,19 @@
 
 /* 127 samples a period, a period 127 us; one target at sample 40.03, 27 dB above the noise after
  * correlation. */
-static const char *const base_settings[] = {
-    "code.type=m-sequence",   "code.degree=7",         "source.rate_hz=1000000",
-    "source.format=ci16",     "echo.noise_rms=0.05",   "target.1.range_m=6000",
-    "target.1.amplitude=0.1", "publisher.endpoint=",   "engine.name=reference",
-    "engine.batch=4",         "publisher.linger_s=20", NULL};
+static const char *const base_settings[] = {"code.type=m-sequence",
+                                            "code.degree=7",
+                                            "source.rate_hz=1000000",
+                                            "source.format=ci16",
+                                            "echo.noise_rms=0.05",
+                                            "target.1.range_m=6000",
+                                            "target.1.amplitude=0.1",
+                                            "publisher.endpoint=",
+                                            "engine.name=reference",
+                                            "engine.batch=4",
+                                            "publisher.linger_s=20",
+                                            "publisher.high_water=100000",
+                                            NULL};
 enum { N = 127 };
 
 typedef enum { HELD, LOST, BAD } kind; /* what a position of the stream is */
@@ -332,6 +341,7 @@ static inline void *subscriber_thread(void *argument)
     const uint64_t begin_ns = pnr_clock_ns();
     char topic[256];
 
+    prctl(PR_SET_NAME, "listener"); /* no thread of the pipeline's */
     zmq_setsockopt(socket, ZMQ_RCVHWM, &s->high_water, sizeof s->high_water);
     zmq_setsockopt(socket, ZMQ_RCVTIMEO, &patience_ms, sizeof patience_ms);
     zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &retry_ms, sizeof retry_ms);

@@ -56,12 +56,20 @@ static void test_reach(void **state)
 
 static void test_refused(void **state)
 {
-    static const char *const cases[] = {
-        "tcp://127.0.0.1",       "tcp://:5555",          "tcp://127.0.0.1:",
-        "tcp://127.0.0.1:65536", "tcp://127.0.0.1:-1",   "tcp://127.0.0.1:80x",
-        "tcp://127.0.0.1:1000000000000",                 "tcp://[::1:5555",
-        "tcp://",                "ipc://",               "inproc://",
-        "udp://127.0.0.1:5555",  "127.0.0.1:5555",       "pgm://eth0;239.0.0.1:5555"};
+    static const char *const cases[] = {"tcp://127.0.0.1",
+                                        "tcp://:5555",
+                                        "tcp://127.0.0.1:",
+                                        "tcp://127.0.0.1:65536",
+                                        "tcp://127.0.0.1:-1",
+                                        "tcp://127.0.0.1:80x",
+                                        "tcp://127.0.0.1:1000000000000",
+                                        "tcp://[::1:5555",
+                                        "tcp://",
+                                        "ipc://",
+                                        "inproc://",
+                                        "udp://127.0.0.1:5555",
+                                        "127.0.0.1:5555",
+                                        "pgm://eth0;239.0.0.1:5555"};
     char bind[PNR_ENDPOINT_LEN], longest[2 * PNR_ENDPOINT_LEN];
     pnr_reach reach;
     pnr_error error;
@@ -193,9 +201,9 @@ static void test_few_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reach),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bind),           cmocka_unit_test(test_ipc_in_the_way),
-        cmocka_unit_test(test_key_files),      cmocka_unit_test(test_few_files),
+        cmocka_unit_test(test_reach),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bind),      cmocka_unit_test(test_ipc_in_the_way),
+        cmocka_unit_test(test_key_files), cmocka_unit_test(test_few_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -584,79 +584,85 @@ static void test_tie(void **unused)
     }
 }
 
-/* The bits of a dwell do not depend on which others are submitted with it, nor on how the view wraps. */
+/* The same dwells in submits of 1, 2, 3, 1, two in flight, over one engine of batch 3; every view wraps inside a window, at an
+ * odd sample. */
+static void check_pieces(const pnr_engine_ops *ops, const world *w, const answer *all)
+{
+    static const size_t sizes[] = {1, 2, 3, 1};
+    const size_t dwell = w->s.n_samples * w->s.n_periods;
+    const size_t bytes = pnr_plan_sample_bytes(&w->plan);
+    pnr_plan plan = w->plan;
+    pnr_engine *engine;
+    pnr_error error = {0};
+    size_t submitted = 0, collected = 0, n_in = 0, n_out = 0;
+
+    plan.batch = 3;
+    if (ops->create(&plan, &engine, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    while (collected < 7) {
+        pnr_result result;
+
+        if (n_in < 4 && n_in - n_out < 2) {
+            const size_t n = sizes[n_in];
+            const size_t first = (n * dwell / 2 + 26 * (n_in + 1)) | 1;
+            const char *samples = w->samples + submitted * dwell * bytes;
+            pnr_windows v = w->windows;
+
+            assert_true(first % w->s.n_samples > 0 && first < n * dwell);
+            v.first_sample += submitted * dwell;
+            v.n_dwells = n;
+            v.spans[0] = (pnr_span){samples, first};
+            v.spans[1] = (pnr_span){samples + first * bytes, n * dwell - first};
+            assert_int_equal(ops->submit(engine, &(pnr_job){&v, submitted}), PNR_OK);
+            submitted += n;
+            n_in++;
+            continue;
+        }
+        if (n_in - n_out == 2)
+            assert_int_equal(ops->submit(engine, &(pnr_job){&w->windows, 0}), PNR_EAGAIN);
+        assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
+        assert_int_equal(result.tag, collected);
+        for (size_t d = 0; d < result.n_dwells; d++, collected++) {
+            assert_memory_equal(&result.dwells[d], &all->dwells[collected], sizeof *result.dwells);
+            assert_memory_equal(&result.candidates[d * plan.max_candidates],
+                                &all->candidates[collected * plan.max_candidates],
+                                all->dwells[collected].n_candidates * sizeof *all->candidates);
+        }
+        n_out++;
+    }
+    assert_int_equal(collected, 7);
+    ops->destroy(engine);
+}
+
+/* The bits of a dwell do not depend on which others are submitted with it, nor on where the view wraps. */
 static void test_batches(void **unused)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
-    static const size_t lengths[] = {512, 1023, 10000};
+    static const size_t lengths[] = {512, 1023, 10000, 20000};
+    static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CF32};
 
     (void)unused;
-    for (size_t e = 0; e < 3; e++) {
+    for (size_t i = 0; i < 3 * 4 * 2; i++) {
+        const size_t e = i / 8;
         const pnr_engine_ops *ops = find_engine(names[e]);
+        scenario s = scenarios[8];
+        answer all;
+        world w;
 
-        for (size_t l = 0; ops != NULL && l < 3; l++) {
-            scenario s = scenarios[8];
-            answer all;
-            world w;
-
-            s.n_samples = lengths[l];
-            s.code = RANDOM_PHASE;
-            s.n_dwells = 7;
-            s.n_periods = e == 0 ? 1 : 3;
-            if (e == 0 && lengths[l] > 2000)
-                continue;
-            world_create(&w, &s, ops);
-            w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * s.n_periods * 7};
-            w.windows.spans[1] = (pnr_span){w.samples, 0};
-            ask(ops, &w, PNR_WANT_NONE, &all);
-
-            /* the same dwells in submits of 1, 2, 3, 1, two in flight, over one engine of batch 3 */
-            static const size_t sizes[] = {1, 2, 3, 1};
-            const size_t dwell_bytes = s.n_samples * s.n_periods * 4;
-            pnr_plan plan = w.plan;
-            pnr_engine *engine;
-            pnr_error error = {0};
-            size_t submitted = 0, collected = 0, n_in = 0, n_out = 0;
-
-            plan.batch = 3;
-            if (ops->create(&plan, &engine, &error) != PNR_OK)
-                fail_msg("%s", error.text);
-            while (collected < 7) {
-                pnr_result result;
-
-                if (n_in < 4 && n_in - n_out < 2) {
-                    const size_t n = sizes[n_in++];
-                    const size_t first = n * s.n_samples * s.n_periods / 3;
-                    pnr_windows v = w.windows;
-
-                    v.first_sample += submitted * s.n_samples * s.n_periods;
-                    v.n_dwells = n;
-                    v.spans[0] = (pnr_span){w.samples + submitted * dwell_bytes, first};
-                    v.spans[1] = (pnr_span){w.samples + submitted * dwell_bytes + 4 * first,
-                                            n * s.n_samples * s.n_periods - first};
-                    assert_int_equal(ops->submit(engine, &(pnr_job){&v, submitted}), PNR_OK);
-                    submitted += n;
-                    continue;
-                }
-                if (n_in - n_out == 2)
-                    assert_int_equal(ops->submit(engine, &(pnr_job){&w.windows, 0}), PNR_EAGAIN);
-                assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
-                assert_int_equal(result.tag, collected);
-                for (size_t d = 0; d < result.n_dwells; d++, collected++) {
-                    assert_memory_equal(&result.dwells[d], &all.dwells[collected],
-                                        sizeof *result.dwells);
-                    assert_memory_equal(&result.candidates[d * plan.max_candidates],
-                                        &all.candidates[collected * plan.max_candidates],
-                                        all.dwells[collected].n_candidates *
-                                            sizeof *all.candidates);
-                }
-                n_out++;
-            }
-            assert_int_equal(collected, 7);
-            ops->destroy(engine);
-            answer_destroy(&all);
-            world_destroy(&w, ops);
-        }
+        s.n_samples = lengths[i / 2 % 4];
+        s.format = formats[i % 2];
+        s.code = RANDOM_PHASE;
+        s.n_dwells = 7;
+        s.n_periods = e == 0 ? 1 : 3;
+        if (ops == NULL || (e == 0 && s.n_samples > 2000))
+            continue;
+        world_create(&w, &s, ops);
+        w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * s.n_periods * 7};
+        w.windows.spans[1] = (pnr_span){w.samples, 0};
+        ask(ops, &w, PNR_WANT_NONE, &all);
+        check_pieces(ops, &w, &all);
+        answer_destroy(&all);
+        world_destroy(&w, ops);
     }
 }
 

@@ -135,8 +135,8 @@ static void test_range_round_trip(void **state)
         report.seq = n << 40;
         if (n > 0)
             report.detection.echoes[n - 1].phase_rad = NAN;
-        assert_int_equal(
-            pnr_message_read_range(text, write_range(&report, text), &read, &error), PNR_OK);
+        assert_int_equal(pnr_message_read_range(text, write_range(&report, text), &read, &error),
+                         PNR_OK);
         assert_same_header(&report, &read);
         assert_close(report.latency_us, read.latency_us);
         assert_close(report.detection.noise_power, read.detection.noise_power);
@@ -145,7 +145,8 @@ static void test_range_round_trip(void **state)
     }
 }
 
-/* The longest that there can be fits, every shorter memory is refused, and nothing is written beyond it. */
+/* The longest that there can be fits, every shorter memory is refused, and nothing is written
+ * beyond it. */
 static void test_range_capacity(void **state)
 {
     static char text[PNR_MESSAGE_MAX], cut[PNR_MESSAGE_MAX];
@@ -299,7 +300,8 @@ static void fill_pack(packed *p)
         for (k = 0; k < n_echoes[i] || k == 0; k++)
             pnr_message_fill_record(r, k, &p->records[p->n_records++]);
     }
-    p->length = pnr_message_write_pack(&p->reports[0], 4, p->n_records, p->header, sizeof p->header);
+    p->length =
+        pnr_message_write_pack(&p->reports[0], 4, p->n_records, p->header, sizeof p->header);
     assert_true(p->length > 0);
 }
 
@@ -540,9 +542,9 @@ static void test_end(void **state)
 static void test_words(void **state)
 {
     static char text[PNR_MESSAGE_MAX];
-    static const char *const words[] = {"m-sequence", "gold",       "gps-l1ca", "kasami",
-                                        "barker",     "legendre",   "zadoff-chu", "frank",
-                                        "p4",         "random",     "file"};
+    static const char *const words[] = {"m-sequence", "gold",     "gps-l1ca",   "kasami",
+                                        "barker",     "legendre", "zadoff-chu", "frank",
+                                        "p4",         "random",   "file"};
     const pnr_radar radar = {0};
     char setting[64];
     pnr_config config;
@@ -602,13 +604,19 @@ static void test_speed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_range_text),     cmocka_unit_test(test_range_round_trip),
-        cmocka_unit_test(test_range_capacity), cmocka_unit_test(test_range_refused),
+        cmocka_unit_test(test_range_text),
+        cmocka_unit_test(test_range_round_trip),
+        cmocka_unit_test(test_range_capacity),
+        cmocka_unit_test(test_range_refused),
         cmocka_unit_test(test_unknown_keys_pass),
-        cmocka_unit_test(test_pack_round_trip), cmocka_unit_test(test_dtype),
-        cmocka_unit_test(test_pack_refused),   cmocka_unit_test(test_pack_odd),
-        cmocka_unit_test(test_status),         cmocka_unit_test(test_end),
-        cmocka_unit_test(test_words),          cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_pack_round_trip),
+        cmocka_unit_test(test_dtype),
+        cmocka_unit_test(test_pack_refused),
+        cmocka_unit_test(test_pack_odd),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_profile),
         cmocka_unit_test(test_speed),
     };
 

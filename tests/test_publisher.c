@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The publisher against real SUB sockets: what arrives, what a slow subscriber misses, and that nothing waits for it. */
+/* The publisher against real SUB sockets: what arrives, what a slow subscriber misses, and that
+ * nothing waits for it. */
 #include "publisher.h"
 
 #include "clock.h"
@@ -194,8 +195,8 @@ static void test_topics(void **state)
         assert_true(part(&s, text, sizeof text) > 0);
         assert_string_equal(text, want[i]);
         n = part(&s, text, sizeof text);
-        assert_int_equal((i < 2 ? pnr_message_read_status
-                                : pnr_message_read_end)(text, (size_t)n, &summary, &error),
+        assert_int_equal((i < 2 ? pnr_message_read_status : pnr_message_read_end)(text, (size_t)n,
+                                                                                  &summary, &error),
                          PNR_OK);
         assert_string_equal(summary.run, pnr_publisher_run(publisher));
         assert_int_equal(summary.account.results, 3);
@@ -319,9 +320,9 @@ static void receive_pack(subscriber *s, uint64_t first, size_t n_results)
             assert_true(fabs(read.detection.echoes[k].range_m - 374740.625 - 1000 * (double)k) <
                         1e-6);
     }
-    assert_int_equal(pnr_message_read_pack(text, (size_t)length, records, (size_t)bytes, &offset,
-                                           &read, &error),
-                     PNR_EEND);
+    assert_int_equal(
+        pnr_message_read_pack(text, (size_t)length, records, (size_t)bytes, &offset, &read, &error),
+        PNR_EEND);
 }
 
 static void test_pack(void **state)
@@ -528,12 +529,17 @@ static void test_curve(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tcp),         cmocka_unit_test(test_ipc),
-        cmocka_unit_test(test_topics),      cmocka_unit_test(test_subscribers),
-        cmocka_unit_test(test_slow_subscriber), cmocka_unit_test(test_pack),
-        cmocka_unit_test(test_profile),     cmocka_unit_test(test_no_endpoint),
+        cmocka_unit_test(test_tcp),
+        cmocka_unit_test(test_ipc),
+        cmocka_unit_test(test_topics),
+        cmocka_unit_test(test_subscribers),
+        cmocka_unit_test(test_slow_subscriber),
+        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_no_endpoint),
         cmocka_unit_test(test_create_fails_in_words),
-        cmocka_unit_test(test_linger),      cmocka_unit_test(test_curve),
+        cmocka_unit_test(test_linger),
+        cmocka_unit_test(test_curve),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

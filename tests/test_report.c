@@ -250,10 +250,13 @@ static void test_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),  cmocka_unit_test(test_table),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_table),
         cmocka_unit_test(test_table_flags_and_sample),
-        cmocka_unit_test(test_truth), cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_json),  cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_truth),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_full_disk),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

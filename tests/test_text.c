@@ -158,7 +158,8 @@ static void test_strings(void **state)
     check_string("demo", "demo");
     check_string("a\"b\\c/d", "a\"b\\c/d");
     check_string("tab\there\x01\x1f\x7f", "tab\there\x01\x1f\x7f");
-    check_string("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x93\xa1", "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x93\xa1");
+    check_string("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x93\xa1",
+                 "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x93\xa1");
     /* not UTF-8: alone, cut, too long, surrogate, beyond U+10FFFF */
     check_string("a\x80z", "a\xef\xbf\xbdz");
     check_string("\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd");

@@ -31,8 +31,8 @@ typedef struct listen_counts {
 } listen_counts;
 
 /*
- * What any message tells of its run: NULL when there are too many streams. A new run id closes the run before: its
- * summary, and the restart, are written to `log`.
+ * What any message tells of its run: NULL when there are too many streams. A new run id closes the
+ * run before: its summary, and the restart, are written to `log`.
  */
 listen_run *listen_count_run(listen_counts *counts, const char *stream, const char *run, FILE *log);
 /* One result; false: it came twice or late, and is not counted. */

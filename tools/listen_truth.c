@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target. */
+/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target.
+ */
 #include "listen_truth.h"
 
 #include <errno.h>
@@ -55,7 +56,8 @@ static int add(listen_truth *t, row r)
     return PNR_OK;
 }
 
-/* The field's end, where `end` (a comma or the line's end) must stand; NULL when it is no number. */
+/* The field's end, where `end` (a comma or the line's end) must stand; NULL when it is no number.
+ */
 static const char *number(const char *text, double *out)
 {
     char *end;
@@ -128,8 +130,9 @@ int listen_truth_read(const char *path, const pnr_config *config, listen_truth *
 {
     const double rate_hz = pnr_rational_double(config->source.rate_hz);
     const double chip_rate_hz = pnr_rational_double(config->code.chip_rate_hz);
-    const double metres_per_second =
-        config->radar.path == PNR_PATH_ONE_WAY ? config->radar.speed_mps : config->radar.speed_mps / 2;
+    const double metres_per_second = config->radar.path == PNR_PATH_ONE_WAY
+                                         ? config->radar.speed_mps
+                                         : config->radar.speed_mps / 2;
     listen_truth *t = calloc(1, sizeof *t);
     FILE *file;
     int code;

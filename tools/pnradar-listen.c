@@ -166,7 +166,8 @@ static bool is_wanted(const listener *l, const char *stream)
 static void bad(listener *l, const pnr_error *error)
 {
     if (++l->n_bad <= BAD_SHOWN)
-        pnr_log(PNR_LOG_WARN, "%s%s", error->text, l->n_bad == BAD_SHOWN ? " (no more of these)" : "");
+        pnr_log(PNR_LOG_WARN, "%s%s", error->text,
+                l->n_bad == BAD_SHOWN ? " (no more of these)" : "");
 }
 
 static bool is_full(const listener *l)
@@ -210,9 +211,8 @@ static int take_pack(listener *l, const char *text, size_t length, message *m, p
     size_t offset = 0;
     int code, printed = PNR_OK;
 
-    while (printed == PNR_OK &&
-           (code = pnr_message_read_pack(text, length, records, bytes, &offset, &l->report,
-                                         error)) != PNR_EEND) {
+    while (printed == PNR_OK && (code = pnr_message_read_pack(text, length, records, bytes, &offset,
+                                                              &l->report, error)) != PNR_EEND) {
         if (code != PNR_OK) {
             bad(l, error);
             return PNR_OK;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Methods of the cuda engine: the table, and which of them a plan gets. */
+#include "method.h"
+
+#include <cstdio>
+#include <cstring>
+
+/* Best first: auto takes the first that suits. The last one suits every plan that fits. */
+static const pnr_cuda_method *const methods[] = {
+    &pnr_cuda_method_library,
+};
+static const size_t N_METHODS = sizeof methods / sizeof *methods;
+
+static int ask(const pnr_cuda_method *method, const pnr_plan *plan, pnr_engine_choice *choice,
+               pnr_error *error)
+{
+    const pnr_cuda_shape shape = pnr_cuda_shape_of(plan);
+    uint64_t shared_bytes = 0;
+
+    memset(choice, 0, sizeof *choice);
+    snprintf(choice->method, sizeof choice->method, "%s", method->name);
+
+    const int code = method->suits(plan, choice, &shared_bytes, error);
+
+    if (code != PNR_OK)
+        return code;
+    pnr_cuda_slot_count(plan, &shape, &choice->device_bytes, &choice->host_bytes);
+    choice->host_bytes *= plan->depth;
+    choice->device_bytes = choice->device_bytes * plan->depth + shared_bytes +
+                           plan->n_periods * sizeof(double); /* the thresholds */
+    return PNR_OK;
+}
+
+/* "auto, a, b, ..." */
+static int say_unknown(const pnr_plan *plan, pnr_error *error)
+{
+    char names[160] = "auto";
+
+    for (size_t i = 0; i < N_METHODS; i++) {
+        const size_t length = strlen(names);
+
+        snprintf(names + length, sizeof names - length, ", %s", methods[i]->name);
+    }
+    return pnr_error_set(error, PNR_ECONFIG, "engine.method = %s: the cuda engine has only %s",
+                         plan->method, names);
+}
+
+int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
+                           pnr_engine_choice *choice, pnr_error *error)
+{
+    const bool is_auto = strcmp(plan->method, "auto") == 0;
+    int code = PNR_ECONFIG;
+
+    for (size_t i = 0; i < N_METHODS && code != PNR_OK; i++) {
+        if (!is_auto && strcmp(plan->method, methods[i]->name) != 0)
+            continue;
+        code = ask(methods[i], plan, choice, error);
+        *method = methods[i];
+        if (!is_auto)
+            return code;
+    }
+    return code == PNR_ECONFIG ? say_unknown(plan, error) : code;
+}
+
+pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot)
+{
+    const pnr_format_info *format = pnr_format_get(common->plan.format);
+    pnr_cuda_samples samples = {};
+
+    samples.raw = slot->raw;
+    samples.format = common->plan.format;
+    samples.n_samples = (uint32_t)common->shape.n_samples;
+    samples.n_channels = (uint32_t)common->plan.n_channels;
+    samples.channel = (uint32_t)common->plan.first_channel;
+    samples.scale = (float)format->scale;
+    samples.offset = (float)format->offset;
+    return samples;
+}

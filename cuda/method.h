@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Methods of the cuda engine: one table of operations each, from raw samples on the device to
+ * results in pinned memory. */
+#ifndef PNR_CUDA_METHOD_H
+#define PNR_CUDA_METHOD_H
+
+#include "sample.h"
+#include "slot.h"
+
+typedef struct pnr_cuda_method {
+    const char *name; /* as in engine.method */
+    /*
+     * Host only: no device is asked, so the answer depends on the plan alone. PNR_OK: *choice
+     * (zeroed by the caller) gets why, n_transform, and the bytes beside the slot's own: host_bytes
+     * and device_bytes of one slot, *shared_bytes of what all slots share. PNR_EUNSUPPORTED: what
+     * is missing, in words. The plan has passed pnr_plan_check.
+     */
+    int (*suits)(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shared_bytes,
+                 pnr_error *error);
+    /* What all slots share, read only afterwards: common->shared. plan's pointers are valid here
+     * only. On failure the engine calls close. */
+    int (*open)(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
+    void (*close)(pnr_cuda_common *common); /* shared may be NULL */
+    /* A slot's own memory: slot->work. Its stream is made; on failure the engine calls destroy. */
+    int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
+    void (*destroy)(pnr_cuda_slot *slot); /* work may be NULL; the stream is idle */
+    /* Enqueues everything between the upload (raw, windows) and the results (host_dwells,
+     * host_candidates, host_nonfinite, host_profile), with its marks; never waits or allocates. */
+    int (*compute)(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                   pnr_error *error);
+} pnr_cuda_method;
+
+/*
+ * plan->method by name, or of "auto" the first of the table that suits: a rule that goes by the
+ * plan alone and never by a measurement, so that a configuration means the same bits on every run.
+ * A named method is never replaced. PNR_OK, choice filled for the whole engine; PNR_ECONFIG: no
+ * such method; PNR_EUNSUPPORTED: it does not suit.
+ */
+int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
+                           pnr_engine_choice *choice, pnr_error *error);
+
+/* Where the slot's raw samples lie and how they are read. */
+pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot);
+
+extern const pnr_cuda_method pnr_cuda_method_library; /* any length: cuFFT, cuBLAS */
+
+#endif

@@ -1,0 +1,279 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pnradar from the command line: every exit status, every output, pipes, signals, locale, memory.
+# usage: cli_pnradar.sh BIN_FOLDER; prints TAP.
+set -u
+pnradar=$1/pnradar
+echo_=$1/pnradar-echo
+PNR_ENGINE_PATH=$1/../tests/engines
+export PNR_ENGINE_PATH
+unset PNR_LOG PNR_FAULT PNR_FAULT_SLOW_MS
+work=$(mktemp -d) || exit 1
+running=''
+trap 'for pid in $running; do kill -9 "$pid" 2>/dev/null; done; rm -rf "$work"' EXIT
+n=0
+
+# report STATUS NAME
+report() {
+    n=$((n + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+
+# skip NAME REASON
+skip() {
+    n=$((n + 1))
+    echo "ok $n - $1 # SKIP $2"
+}
+
+# status EXPECTED ARGUMENT...: of the program; stdout in $work/out, stderr in $work/err
+status() {
+    want=$1
+    shift
+    "$pnradar" -c "$work/radar.conf" "$@" >"$work/out" 2>"$work/err" </dev/null
+    got=$?
+    [ "$got" -eq "$want" ] || { echo "# $*: status $got, not $want: $(cat "$work/err")"; false; }
+}
+
+says() {
+    grep -q "$1" "$work/err" || { echo "# no '$1' in: $(cat "$work/err")"; false; }
+}
+
+# closes REASON: the last line gives the reason, and its three sums are right
+closes() {
+    tail -n 1 "$work/err" | grep -q "$1: [0-9]* samples = " || { cat "$work/err"; return 1; }
+    tail -n 1 "$work/err" | sed "s/.*$1: //" | awk -F '; ' '{
+        for (i = 1; i <= 3; i++) {
+            split($i, side, " = ")
+            total = side[1] + 0
+            for (k = split(side[2], part, " [+] "); k > 0; k--)
+                total -= part[k] + 0
+            if (total != 0)
+                exit 1
+        }
+    }'
+}
+
+# bits: csv without latency and time (a pipe has the host's), the things that differ from run to run
+bits() {
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) is_left_out[i] = $i == "latency_us" || $i == "time" }
+        { for (i = 1; i <= NF; i++) if (is_left_out[i]) $i = ""; print }'
+}
+
+# await FILE LINES: until it has them, five minutes at most
+await() {
+    tries=0
+    until [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 3000 ] || { echo "# $1 never had $2 lines"; return 1; }
+        sleep 0.1
+    done
+}
+
+engine=reference
+"$pnradar" --list-engines | grep -q '^cpu *works' && engine=cpu
+cat >"$work/radar.conf" <<END
+[source]
+rate_hz = 1000000
+format = ci16
+[code]
+type = m-sequence
+degree = 7
+[engine]
+name = $engine
+[ring]
+bytes = 64K
+[publisher]
+endpoint =
+[echo]
+periods = 100
+noise_rms = 0.05
+[target.1]
+range_m = 6000
+amplitude = 0.1
+END
+"$echo_" -c "$work/radar.conf" "$work/echo.sc16" 2>/dev/null || exit 1
+# The signal tests need a stream that ends only when they say so.
+endless="-c $work/radar.conf -s echo.periods=0"
+
+# --- exit status ---
+
+status 0 "$work/echo.sc16" && closes 'end of input' &&
+    says '12700 samples = 12700 used; 100 windows = 100 processed; 100 results = 100 sent' &&
+    [ ! -s "$work/out" ]
+report $? "0: a recording to its end, the account is the last line"
+status 0 --strict "$work/echo.sc16"
+report $? "0: strict, and nothing was lost"
+status 3 --strict -s 'source.lost=1000+10' "$work/echo.sc16" && closes 'end of input' &&
+    says ' 10 lost source' && status 0 -s 'source.lost=1000+10' "$work/echo.sc16"
+report $? "3: strict, and the recorder lost something"
+status 64 --no-such-option && says 'try --help' && status 64 a b && status 64 -s &&
+    status 64 --print xml "$work/echo.sc16" && says 'table'
+report $? "64: wrong usage"
+: >"$work/empty.sc16"
+printf 'RIFF....WAVEjunk' >"$work/broken.wav"
+status 65 "$work/empty.sc16" && says 'empty.sc16' && status 65 "$work/broken.wav"
+report $? "65: an empty file, a broken one"
+status 66 "$work/none.sc16" && says 'none.sc16' && status 66 "$work" && status 66 &&
+    status 66 -c "$work/none.conf"
+report $? "66: no such file, a folder, no input at all"
+status 69 -s engine.name=none "$work/echo.sc16" && says 'none' &&
+    status 69 -s publisher.endpoint=tcp://192.0.2.1:5555 -s publisher.expose=yes "$work/echo.sc16"
+report $? "69: no such engine, an address that is not ours"
+if [ -w /dev/full ]; then
+    "$pnradar" -c "$work/radar.conf" --print csv "$work/echo.sc16" >/dev/full 2>"$work/err"
+    [ $? -eq 74 ] && says stdout && "$pnradar" --print-config >/dev/full 2>"$work/err"
+    [ $? -eq 74 ]
+    report $? "74: stdout is full"
+else
+    skip "74: stdout is full" "no /dev/full"
+fi
+if [ -f "$PNR_ENGINE_PATH/fault.so" ]; then
+    export PNR_FAULT='collect:2=ELOST'
+    status 75 -s engine.name=fault -s engine.batch=1 "$work/echo.sc16" && says restart &&
+        PNR_FAULT='submit:2=EENGINE' status 70 -s engine.name=fault "$work/echo.sc16" &&
+        PNR_FAULT='probe=ELOST' status 69 -s engine.name=fault "$work/echo.sc16" &&
+        PNR_FAULT='alloc=ENOMEMORY' status 69 -s engine.name=fault "$work/echo.sc16"
+    report $? "75, 70, 69: an engine that is lost, fails, is not there, has no memory"
+    unset PNR_FAULT
+else
+    skip "75, 70, 69: an engine that is lost, fails, is not there" "fault.so was not built"
+fi
+cp "$work/echo.sc16" "$work/secret.sc16" && chmod 0 "$work/secret.sc16"
+if [ -r "$work/secret.sc16" ]; then
+    skip "77: not permitted" "root may read everything"
+else
+    status 77 "$work/secret.sc16" && says 'secret.sc16'
+    report $? "77: not permitted"
+fi
+status 78 -s code.degree=1 "$work/echo.sc16" && says '1' &&
+    status 78 -s code.degre=7 "$work/echo.sc16" && says 'degree' &&
+    status 78 -s source.rate_hz=0 "$work/echo.sc16" && status 78 -c "$work" "$work/echo.sc16" &&
+    status 78 -s ring.bytes=10 "$work/echo.sc16" && says 'ring.bytes = 1016' &&
+    status 78 -s noequals && status 78 -s source.chunk=-1 "$work/echo.sc16" &&
+    status 78 -s engine.method=magic "$work/echo.sc16" && says 'magic' &&
+    cp "$work/echo.sc16" "$work/echo.xyz" &&
+    status 78 -s source.format=auto "$work/echo.xyz" && says 'source.format'
+report $? "78: what cannot be configured, with the value"
+
+# --- output ---
+
+status 0 --print csv "$work/echo.sc16" && [ "$(wc -l <"$work/out")" -eq 101 ] &&
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "range_m") column = i; next }
+        { if ($column < 5970 || $column > 6030) exit 1 }' "$work/out" && bits <"$work/out" >"$work/csv"
+report $? "csv: a header and a row an echo"
+status 0 --print json "$work/echo.sc16" && [ "$(wc -l <"$work/out")" -eq 100 ] &&
+    [ "$(grep -c '^{"v":1,"run":"[0-9a-f]*".*}$' "$work/out")" -eq 100 ]
+report $? "json: a message a line"
+status 0 --print table "$work/echo.sc16" && [ "$(wc -l <"$work/out")" -ge 101 ]
+report $? "table: a line an echo below a header"
+status 0 --list-engines && grep -q '^reference *works' "$work/out" &&
+    [ "$(wc -l <"$work/out")" -eq 3 ]
+report $? "the engines are listed"
+"$pnradar" -c "$work/radar.conf" --print-config >"$work/a.conf" &&
+    "$pnradar" -c /dev/stdin --print-config <"$work/a.conf" >"$work/b.conf" &&
+    cmp -s "$work/a.conf" "$work/b.conf" &&
+    "$pnradar" -c /dev/stdin --print csv "$work/echo.sc16" <"$work/a.conf" 2>/dev/null |
+    bits | cmp -s - "$work/csv"
+report $? "a printed configuration reads back to itself, and runs the same"
+
+# The same bits, wherever the samples come from.
+"$pnradar" -c "$work/radar.conf" --print csv - <"$work/echo.sc16" 2>"$work/err" |
+    bits | cmp -s - "$work/csv" && closes 'end of input'
+report $? "standard input is a recording"
+dd if="$work/echo.sc16" bs=333 2>/dev/null |
+    "$pnradar" -c "$work/radar.conf" --print csv - 2>"$work/err" | bits | cmp -s - "$work/csv" &&
+    closes 'end of input'
+report $? "a pipe of odd pieces"
+mkfifo "$work/fifo" && { "$echo_" -c "$work/radar.conf" "$work/fifo" 2>/dev/null & } &&
+    "$pnradar" -c "$work/radar.conf" --print csv "$work/fifo" 2>"$work/err" |
+    bits | cmp -s - "$work/csv" && closes 'end of input'
+report $? "a FIFO"
+"$pnradar" -c "$work/radar.conf" --print csv -s source.pace=real-time "$work/echo.sc16" \
+    2>/dev/null | bits | cmp -s - "$work/csv"
+report $? "in real time the same bits"
+: | "$pnradar" -c "$work/radar.conf" - 2>"$work/err"
+[ $? -eq 65 ]
+report $? "an empty pipe is no recording"
+mkdir "$work/locales"
+if localedef -i de_DE -f UTF-8 "$work/locales/de_DE.UTF-8" 2>/dev/null; then
+    LOCPATH=$work/locales LC_ALL=de_DE.UTF-8 "$pnradar" -c "$work/radar.conf" --print csv \
+        "$work/echo.sc16" 2>/dev/null | bits | cmp -s - "$work/csv"
+    report $? "a locale with decimal commas changes nothing"
+else
+    skip "a locale with decimal commas changes nothing" "the system has no source for de_DE"
+fi
+
+# --- signals ---
+
+for signal in TERM INT; do
+    mkfifo "$work/$signal"
+    # shellcheck disable=SC2086 # the list of options is meant to be split
+    "$echo_" $endless "$work/$signal" 2>/dev/null &
+    writer=$!
+    "$pnradar" -c "$work/radar.conf" --print csv "$work/$signal" >"$work/out.$signal" \
+        2>"$work/err" &
+    pid=$!
+    running="$running $pid $writer"
+    await "$work/out.$signal" 200 && kill -"$signal" "$pid"
+    wait "$pid" && closes stopped
+    report $? "SIG$signal in the middle: 0, and the account closes"
+    kill "$writer" 2>/dev/null
+    wait "$writer" 2>/dev/null
+done
+
+if [ -f "$PNR_ENGINE_PATH/fault.so" ]; then
+    PNR_FAULT_SLOW_MS=60000 "$pnradar" -c "$work/radar.conf" -s engine.name=fault \
+        "$work/echo.sc16" 2>"$work/err" &
+    pid=$!
+    running="$running $pid"
+    await "$work/err" 2 # source and code: it is about to begin, and then waits a minute
+    kill -TERM "$pid"
+    sleep 1
+    kill -0 "$pid" && kill -TERM "$pid"
+    wait "$pid"
+    [ $? -eq 143 ]
+    report $? "SIGTERM twice: at once, 128 + 15"
+else
+    skip "SIGTERM twice: at once, 128 + 15" "fault.so was not built"
+fi
+
+# A reader that goes away ends an endless run.
+# shellcheck disable=SC2086 # the list of options is meant to be split
+{
+    "$echo_" $endless - 2>/dev/null | "$pnradar" -c "$work/radar.conf" --print csv - 2>"$work/err"
+    echo $? >"$work/code"
+} | head -n 3 >"$work/out"
+await "$work/code" 1 && [ "$(cat "$work/code")" -eq 74 ] && [ "$(wc -l <"$work/out")" -eq 3 ] &&
+    says stdout && ! says 'does not close'
+report $? "74: whoever read the results has gone"
+
+# --- memory ---
+
+# rss PID: resident KiB
+rss() {
+    awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"
+}
+
+if [ -r /proc/self/status ]; then
+    mkfifo "$work/long"
+    # shellcheck disable=SC2086 # the list of options is meant to be split
+    "$echo_" $endless "$work/long" 2>/dev/null &
+    writer=$!
+    "$pnradar" -c "$work/radar.conf" -s 'publisher.endpoint=tcp://127.0.0.1:*' --print csv \
+        "$work/long" >"$work/out" 2>"$work/err" &
+    pid=$!
+    running="$running $pid $writer"
+    await "$work/out" 2000
+    before=$(rss "$pid")
+    from=$(wc -l <"$work/out")
+    await "$work/out" 100000
+    after=$(rss "$pid")
+    echo "# resident: $before KiB after $from results, $after KiB after $(wc -l <"$work/out")"
+    [ "$after" -le $((before + 1024)) ]
+    report $? "resident memory does not grow while results flow"
+    kill "$pid" "$writer" 2>/dev/null
+    wait "$pid"
+else
+    skip "resident memory does not grow while results flow" "no /proc"
+fi
+echo "1..$n"
