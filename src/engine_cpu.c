@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 typedef struct slot {
@@ -40,12 +41,15 @@ static int probe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
+enum { LARGE_PAGES = 1 << 21 };
 static void *alloc_memory(size_t bytes)
 {
     void *memory = NULL;
 
-    if (posix_memalign(&memory, 4096, bytes) != 0)
+    if (posix_memalign(&memory, bytes >= LARGE_PAGES ? LARGE_PAGES : 4096, bytes) != 0)
         return NULL;
+    if (bytes >= LARGE_PAGES) /* samples are gathered in any order: fewer translations; a hint */
+        (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memset(memory, 0, bytes);
 }
 

@@ -99,9 +99,10 @@ typedef struct step {
     const pnr_cpu *cpu;
     const pnr_cpu_memory *my;
     const pnr_cpu_dwell *dwell;
-    size_t worker; /* the leader */
-    size_t first;  /* sample of the view: of the window that is read */
-    value *window; /* where it goes */
+    size_t worker;             /* the leader */
+    size_t first;              /* sample of the view: of the window that is read */
+    value *window;             /* where it goes; NULL: nowhere, it is counted only */
+    pnr_cpu_walsh_input input; /* method walsh: where it is read from */
     size_t row, h;
     uint64_t since; /* the stopwatch */
 } step;
@@ -142,7 +143,8 @@ static void read_block(void *context, size_t block, size_t worker)
     const size_t offset = plan->first_channel * pnr_format_get(plan->format)->bytes;
     const size_t left = plan->n_samples - BLOCK * block, n = left < BLOCK ? left : BLOCK;
     const size_t first = s->first + BLOCK * block;
-    value *out = s->window + BLOCK * block;
+    value counted_only[BLOCK];
+    value *out = s->window != NULL ? s->window + BLOCK * block : counted_only;
     pnr_converted *converted = &s->my->converted[block];
 
     (void)worker;
@@ -239,7 +241,7 @@ static void walsh_row(void *context, size_t row, size_t worker)
     const step *s = context;
 
     (void)worker;
-    pnr_cpu_walsh_row(&s->cpu->walsh, row, (const value *)s->my->in, profile_of(s, s->row, 0));
+    pnr_cpu_walsh_row(&s->cpu->walsh, row, &s->input, profile_of(s, s->row, 0));
 }
 
 static void walsh_columns(void *context, size_t task, size_t worker)
@@ -349,6 +351,23 @@ static void return_profile(const step *s)
     }
 }
 
+/* Method walsh gathers a window in one piece from where it is; a copy of it would cost more than
+ * its transform. */
+static void choose_input(step *s)
+{
+    const pnr_plan *plan = s->cpu->plan;
+    size_t count = plan->n_samples;
+    const char *data = pnr_plan_locate(plan, s->dwell->windows, s->first, &count);
+
+    s->input = (pnr_cpu_walsh_input){s->my->in, sizeof(value), PNR_FORMAT_CF32, false};
+    if (pnr_cpu_walsh_reads(plan) && count == plan->n_samples) {
+        data += plan->first_channel * pnr_format_get(plan->format)->bytes;
+        s->input =
+            (pnr_cpu_walsh_input){data, pnr_plan_sample_bytes(plan), plan->format, plan->conjugate};
+        s->window = NULL;
+    }
+}
+
 /* One window to where the step says; false: too much of it is lost. */
 static bool read_window(step *s, size_t period)
 {
@@ -359,6 +378,8 @@ static bool read_window(step *s, size_t period)
     uint64_t n_nonfinite = 0;
 
     s->first = w * n;
+    if (s->cpu->is_walsh)
+        choose_input(s);
     do_all(s, read_block, blocks_of(plan));
     for (size_t b = 0; b < blocks_of(plan); b++) {
         energy += s->my->converted[b].energy;

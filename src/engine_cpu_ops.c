@@ -17,7 +17,8 @@
 enum { BLOCK = 256, LANES = 64 };
 
 /* Packed integers (complex: 2 values a sample). Values count toward "clipped" one by one; a sample
- * with both I and Q clipped must count once, so pairs are looked at together. */
+ * with both I and Q clipped must count once, so pairs are looked at together, in the few blocks
+ * that have any. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
     WIDE static void name(const type *raw, size_t n_values, size_t values, float *out,             \
                           pnr_converted *total)                                                    \
@@ -28,14 +29,17 @@ enum { BLOCK = 256, LANES = 64 };
             const type *in = raw + first;                                                          \
             float *to = out + first;                                                               \
             unsigned clipped = 0;                                                                  \
+            type any = 0;                                                                          \
                                                                                                    \
             for (size_t i = 0; i < count; i++)                                                     \
                 to[i] = ((float)in[i] + (offset)) * (scale);                                       \
-            if (values == 2) {                                                                     \
+            for (size_t i = 0; i < count; i++)                                                     \
+                any |= (type)((in[i] == (low)) | (in[i] == (high)));                               \
+            if (any != 0 && values == 2) {                                                         \
                 for (size_t i = 0; i < count / 2; i++)                                             \
                     clipped += (in[2 * i] == (low)) | (in[2 * i] == (high)) |                      \
                                (in[2 * i + 1] == (low)) | (in[2 * i + 1] == (high));               \
-            } else {                                                                               \
+            } else if (any != 0) {                                                                 \
                 for (size_t i = 0; i < count; i++)                                                 \
                     clipped += (in[i] == (low)) | (in[i] == (high));                               \
             }                                                                                      \

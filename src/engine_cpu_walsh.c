@@ -23,6 +23,7 @@ enum {
     CHUNK = 4096 / LANES, /* vectors of 32 KiB: its first cache */
     STRIP = 2,            /* vectors of a row that a tile of columns takes: lines come in pairs */
     TASK = 1024,          /* columns of a task */
+    WORDS = 512,          /* samples fetched before they are converted */
     MAX_ROWS = 1 << (24 - ROW_BITS)
 };
 
@@ -77,7 +78,6 @@ int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan)
     walsh->place = pnr_cpu_zeroed((n + 1) * sizeof *walsh->place);
     if (walsh->sample == NULL || walsh->place == NULL)
         return PNR_ENOMEMORY;
-    walsh->sample[0] = (uint32_t)n;
     for (unsigned j = 0; j < degree; j++)
         state |= (uint32_t)(plan->references[j][0] < 0) << j;
     for (size_t i = 0; i < n; i++) {
@@ -176,8 +176,49 @@ INLINE void stages(vector *x, size_t h, size_t n)
                 butterfly(&x[i], &x[i + h]);
 }
 
-WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const float (*x)[2],
-                            float (*X)[2])
+/* Gathers n values. Integers of a sample are fetched as one word, and converted as by
+ * pnr_cpu_convert once they lie side by side. */
+INLINE void gather(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,
+                   float (*to)[2])
+{
+    const float(*x)[2] = input->data;
+
+    for (size_t i = 0; i < n; i++)
+        memcpy(to[i], x[sample[i]], sizeof *to);
+}
+
+#define DEFINE_GATHER(name, type, scale)                                                           \
+    INLINE void name(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,           \
+                     float(*to)[2])                                                                \
+    {                                                                                              \
+        const char *data = input->data;                                                            \
+        const size_t stride = input->stride;                                                       \
+        const float re = (scale), im = input->conjugate ? -(scale) : (scale);                      \
+        type word[WORDS][2];                                                                       \
+                                                                                                   \
+        for (size_t first = 0; first < n; first += WORDS) {                                        \
+            const size_t count = n - first < WORDS ? n - first : WORDS;                            \
+                                                                                                   \
+            for (size_t i = 0; i < count; i++)                                                     \
+                memcpy(word[i], data + sample[first + i] * stride, sizeof *word);                  \
+            for (size_t i = 0; i < count; i++) {                                                   \
+                to[first + i][0] = (float)word[i][0] * re;                                         \
+                to[first + i][1] = (float)word[i][1] * im;                                         \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+DEFINE_GATHER(gather_ci16, int16_t, 1.0f / 32768)
+DEFINE_GATHER(gather_ci8, int8_t, 1.0f / 128)
+
+bool pnr_cpu_walsh_reads(const pnr_plan *plan)
+{
+    return (plan->format == PNR_FORMAT_CI16 || plan->format == PNR_FORMAT_CI8) &&
+           plan->tune.num == 0 && (plan->dwell == PNR_DWELL_INCOHERENT || plan->n_periods == 1);
+}
+
+WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
+                            const pnr_cpu_walsh_input *input, float (*X)[2])
 {
     const size_t n = walsh->columns / LANES, chunk = n < CHUNK ? n : CHUNK;
     const uint32_t *sample = walsh->sample + row * walsh->columns;
@@ -186,8 +227,14 @@ WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const float 
     for (size_t first = 0; first < n; first += chunk) {
         float(*value)[2] = (float(*)[2])(to + first);
 
-        for (size_t i = 0; i < chunk * LANES; i++)
-            memcpy(value[i], x[sample[first * LANES + i]], sizeof *value);
+        if (input->format == PNR_FORMAT_CI16)
+            gather_ci16(input, sample + first * LANES, chunk * LANES, value);
+        else if (input->format == PNR_FORMAT_CI8)
+            gather_ci8(input, sample + first * LANES, chunk * LANES, value);
+        else
+            gather(input, sample + first * LANES, chunk * LANES, value);
+        if (row == 0 && first == 0)
+            memset(value, 0, sizeof *value);
         lowest_stages(to + first, chunk);
         stages(to + first, chunk < 8 ? 1 : 8, chunk);
     }

@@ -25,7 +25,7 @@ typedef struct pnr_cpu_walsh {
     size_t rows, columns;  /* 2^(n - m), 2^m */
     size_t row;            /* values from row to row */
     size_t n_column_tasks; /* of pnr_cpu_walsh_columns */
-    uint32_t *sample;      /* [2^n]: i of X[s], N for s = 0 */
+    uint32_t *sample;      /* [2^n]: i of X[s]; s = 0 has none */
     uint32_t *place;       /* [N]: where u_k is in X and W */
 } pnr_cpu_walsh;
 
@@ -42,8 +42,20 @@ size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of X, and of its pow
 int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan);
 void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 
-/* Row `row` of X from x[2^n], x[N] = 0, transformed over its own bits. */
-void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const float (*x)[2], float (*X)[2]);
+/* The samples of one window, and how they are read. */
+typedef struct pnr_cpu_walsh_input {
+    const void *data;  /* sample i begins at byte i * stride */
+    size_t stride;     /* bytes */
+    pnr_format format; /* cf32: converted before; ci16, ci8 */
+    bool conjugate;    /* not for cf32 */
+} pnr_cpu_walsh_input;
+
+/* May a window's samples be gathered as the source left them? A tune, a sum of windows and the
+ * other formats are converted first. */
+bool pnr_cpu_walsh_reads(const pnr_plan *plan);
+/* Row `row` of X, transformed over its own bits. The same bits from whichever input. */
+void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const pnr_cpu_walsh_input *input,
+                       float (*X)[2]);
 /* After all rows, column task `task`: power = |W|^2, or +=, where X lies. X stays as it is. */
 void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2], bool add,
                            float *power);
