@@ -51,7 +51,8 @@ size_t pnr_cpu_memory_bytes(const pnr_cpu *cpu)
     const size_t profiles = cpu->n_rows * plan->oversample * cpu->profile_values;
 
     return sizeof(value) * (in + spectra + (is_coherent(plan) ? n : 0) + profiles) +
-           sizeof(float) * (n * plan->oversample + walsh) + sizeof(pnr_converted) * blocks_of(plan);
+           sizeof(float) * (cpu->is_walsh ? walsh : n * plan->oversample) +
+           sizeof(pnr_converted) * blocks_of(plan);
 }
 
 int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
@@ -68,7 +69,8 @@ int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
     if (is_coherent(plan))
         is_complete &= (memory->window = pnr_cpu_zeroed(n * sizeof(value))) != NULL;
     for (size_t h = 0; h < plan->oversample; h++) {
-        is_complete &= (memory->power[h] = pnr_cpu_zeroed(n * sizeof **memory->power)) != NULL;
+        if (!cpu->is_walsh)
+            is_complete &= (memory->power[h] = pnr_cpu_zeroed(n * sizeof **memory->power)) != NULL;
         if (!cpu->is_walsh && (h == 0 || cpu->is_split))
             is_complete &= (memory->spectrum[h] =
                                 pnr_cpu_zeroed(cpu->spectrum_values * sizeof(value))) != NULL;
@@ -253,16 +255,6 @@ static void walsh_columns(void *context, size_t task, size_t worker)
                           s->my->walsh_power);
 }
 
-static void walsh_order(void *context, size_t block, size_t worker)
-{
-    const step *s = context;
-    const size_t n = s->cpu->plan->n_samples, end = BLOCK * (block + 1);
-
-    (void)worker;
-    pnr_cpu_walsh_order(&s->cpu->walsh, BLOCK * block, end < n ? end : n, s->my->walsh_power,
-                        s->my->power[0]);
-}
-
 static void correlate_walsh(step *s)
 {
     do_all(s, walsh_row, s->cpu->walsh.rows);
@@ -343,7 +335,9 @@ static void return_profile(const step *s)
         for (size_t k = 0; k < n; k++) {
             const size_t cell = k * oversample + h;
 
-            if (is_power)
+            if (is_power && s->cpu->is_walsh)
+                out[cell] = s->my->walsh_power[s->cpu->walsh.place[k]];
+            else if (is_power)
                 out[cell] = s->my->power[h][k];
             else
                 value_at(s->cpu, c, k, out + 2 * cell);
@@ -421,12 +415,18 @@ void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr
     }
     if (!is_sum && sums->n_periods > 0)
         correlate(&s);
-    if (cpu->is_walsh && sums->n_periods > 0)
-        do_all(&s, walsh_order, blocks_of(plan));
 
-    const pnr_power power = {
-        {memory->power[0], memory->power[1]}, plan->n_samples, plan->oversample};
+    pnr_power power = {.lag = {memory->power[0], memory->power[1]},
+                       .n_samples = plan->n_samples,
+                       .oversample = plan->oversample};
 
+    if (cpu->is_walsh) {
+        /* Searched where it lies: putting every lag into order takes as long as the columns do. */
+        power.lag[0] = memory->walsh_power;
+        power.place = cpu->walsh.place;
+        power.lag_at = cpu->walsh.lag_at;
+        power.n_places = pnr_cpu_walsh_values(&cpu->walsh);
+    }
     pnr_search_dwell(plan, cpu->energy_of_code, &power, sums, dwell->candidates);
     for (size_t i = 0; i < sums->n_candidates; i++)
         gather(&s, &dwell->candidates[i]);

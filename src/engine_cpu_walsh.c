@@ -60,7 +60,7 @@ void pnr_cpu_walsh_shape(unsigned degree, pnr_cpu_walsh *walsh)
 
 size_t pnr_cpu_walsh_table_bytes(const pnr_cpu_walsh *walsh)
 {
-    return 2 * sizeof(uint32_t) << walsh->degree;
+    return sizeof(uint32_t) * (((size_t)2 << walsh->degree) + pnr_cpu_walsh_values(walsh));
 }
 
 size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh)
@@ -76,7 +76,8 @@ int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan)
 
     walsh->sample = pnr_cpu_zeroed((n + 1) * sizeof *walsh->sample);
     walsh->place = pnr_cpu_zeroed((n + 1) * sizeof *walsh->place);
-    if (walsh->sample == NULL || walsh->place == NULL)
+    walsh->lag_at = pnr_cpu_zeroed(pnr_cpu_walsh_values(walsh) * sizeof *walsh->lag_at);
+    if (walsh->sample == NULL || walsh->place == NULL || walsh->lag_at == NULL)
         return PNR_ENOMEMORY;
     for (unsigned j = 0; j < degree; j++)
         state |= (uint32_t)(plan->references[j][0] < 0) << j;
@@ -90,9 +91,12 @@ int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan)
         for (size_t k = 0; k < n; k++, i = i == 0 ? n - 1 : i - 1)
             walsh->place[k] |= (uint32_t)(plan->references[i][0] < 0) << j;
     }
-    for (size_t k = 0; k < n; k++)
-        walsh->place[k] = (uint32_t)(walsh->place[k] / walsh->columns * walsh->row +
-                                     walsh->place[k] % walsh->columns);
+    for (size_t k = 0; k < n; k++) {
+        const size_t u = walsh->place[k];
+
+        walsh->place[k] = (uint32_t)(u / walsh->columns * walsh->row + u % walsh->columns);
+        walsh->lag_at[walsh->place[k]] = (uint32_t)k;
+    }
     return PNR_OK;
 }
 
@@ -100,6 +104,7 @@ void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh)
 {
     free(walsh->sample);
     free(walsh->place);
+    free(walsh->lag_at);
 }
 
 /* --- the transform --- */
@@ -250,6 +255,8 @@ WIDE void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const f
 
     if (rows == 1) {
         pnr_cpu_power(width, X + task * width, add, power + task * width);
+        if (task == 0)
+            power[0] = 0;
         return;
     }
     for (size_t c = task * width; c < (task + 1) * width; c += STRIP * LANES) {
@@ -268,13 +275,8 @@ WIDE void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const f
                     to[i] = w[i][0] * w[i][0] + w[i][1] * w[i][1];
         }
     }
-}
-
-WIDE void pnr_cpu_walsh_order(const pnr_cpu_walsh *walsh, size_t first, size_t end,
-                              const float *power, float *lag)
-{
-    for (size_t k = first; k < end; k++)
-        lag[k] = power[walsh->place[k]];
+    if (task == 0)
+        power[0] = 0;
 }
 
 void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t k, float c[2])

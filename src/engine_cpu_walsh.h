@@ -27,6 +27,7 @@ typedef struct pnr_cpu_walsh {
     size_t n_column_tasks; /* of pnr_cpu_walsh_columns */
     uint32_t *sample;      /* [2^n]: i of X[s]; s = 0 has none */
     uint32_t *place;       /* [N]: where u_k is in X and W */
+    uint32_t *lag_at;      /* [rows * row]: the lag there */
 } pnr_cpu_walsh;
 
 /* NULL: this method suits the plan; else why not, a phrase. */
@@ -56,12 +57,10 @@ bool pnr_cpu_walsh_reads(const pnr_plan *plan);
 /* Row `row` of X, transformed over its own bits. The same bits from whichever input. */
 void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const pnr_cpu_walsh_input *input,
                        float (*X)[2]);
-/* After all rows, column task `task`: power = |W|^2, or +=, where X lies. X stays as it is. */
+/* After all rows, column task `task`: power = |W|^2, or +=, where X lies, and 0 for
+ * W[0]. X stays as it is. */
 void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2], bool add,
                            float *power);
-/* Lags first .. end-1: lag[k] = power at u_k. */
-void pnr_cpu_walsh_order(const pnr_cpu_walsh *walsh, size_t first, size_t end, const float *power,
-                         float *lag);
 /* c[k] from the X that columns has read: the same bits as in its power. */
 void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t k, float c[2]);
 
