@@ -10,10 +10,10 @@
 typedef struct pnr_cuda_method {
     const char *name; /* as in engine.method */
     /*
-     * Host only: no device is asked, so the answer depends on the plan alone. PNR_OK: *choice
-     * (zeroed by the caller) gets why, n_transform, and the bytes beside the slot's own: host_bytes
-     * and device_bytes of one slot, *shared_bytes of what all slots share. PNR_EUNSUPPORTED: what
-     * is missing, in words. The plan has passed pnr_plan_check.
+     * Nothing is measured: the answer depends on the plan and the kind of the device alone. PNR_OK:
+     * *choice (zeroed by the caller) gets why, n_transform, and the bytes beside the slot's own:
+     * host_bytes and device_bytes of one slot, *shared_bytes of what all slots share.
+     * PNR_EUNSUPPORTED: what is missing, in words. The plan has passed pnr_plan_check.
      */
     int (*suits)(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shared_bytes,
                  pnr_error *error);
@@ -42,6 +42,7 @@ int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
 /* Where the slot's raw samples lie and how they are read. */
 pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot);
 
+extern const pnr_cuda_method pnr_cuda_method_fused;   /* powers of two: own kernels */
 extern const pnr_cuda_method pnr_cuda_method_library; /* any length: cuFFT, cuBLAS */
 
 #endif

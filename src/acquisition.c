@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The acquisition thread: what comes is committed, what is lost is skipped, nothing is forgotten. */
+/* The acquisition thread: what comes is committed, what is lost is skipped, nothing is forgotten.
+ */
 #include "acquisition.h"
 
 #include "clock.h"
@@ -8,10 +9,12 @@ static const uint64_t patience_ns = 50 * 1000 * 1000;
 
 static bool is_stopped(const pnr_acquisition *a)
 {
-    return (a->stop != NULL && *a->stop != 0) || atomic_load(&a->cancel) != 0;
+    return (a->stop != NULL && __atomic_load_n(a->stop, __ATOMIC_RELAXED) != 0) ||
+           atomic_load(&a->cancel) != 0;
 }
 
-/* Where the next samples go: into the ring, or nowhere when a live source finds it full. NULL: stopped. */
+/* Where the next samples go: into the ring, or nowhere when a live source finds it full. NULL:
+ * stopped. */
 static void *next_place(pnr_acquisition *a, size_t *n_samples, bool *is_spare)
 {
     void *data = NULL;
@@ -40,7 +43,7 @@ static void keep_pace(const pnr_acquisition *a, uint64_t began_ns, uint64_t posi
 
         if (now >= due)
             return;
-        (void)pnr_clock_sleep_until(due - now > patience_ns ? now + patience_ns : due, a->stop);
+        (void)pnr_clock_sleep_until(due - now > patience_ns ? now + patience_ns : due, NULL);
     }
 }
 

@@ -14,15 +14,15 @@
 typedef struct pnr_acquisition {
     pnr_source *source;
     pnr_ring *ring;
-    size_t chunk;             /* samples a read */
-    void *spare;              /* [chunk] where a live source's samples go when the ring is full */
+    size_t chunk; /* samples a read */
+    void *spare;  /* [chunk] where a live source's samples go when the ring is full */
     pnr_rational rate_hz;
-    bool is_live;             /* never waits: a full ring drops */
-    bool is_paced;            /* a recording played in real time */
-    const volatile int *stop; /* may be NULL */
-    _Atomic int cancel;       /* the pipeline's own stop */
+    bool is_live;                 /* never waits: a full ring drops */
+    bool is_paced;                /* a recording played in real time */
+    const volatile int *stop;     /* may be NULL */
+    _Atomic int cancel;           /* the pipeline's own stop */
     _Atomic int64_t start_utc_ns; /* host time of sample 0, once the first samples came; 0 before */
-    int code;                 /* after the end: PNR_OK, or the source's error */
+    int code;                     /* after the end: PNR_OK, or the source's error */
     pnr_error error;
 } pnr_acquisition;
 

@@ -233,7 +233,7 @@ static int submit(pnr_engine *engine, const pnr_job *job)
         s->n_taken = s->n_done = 0;
         memset(s->stage_ns, 0, sizeof s->stage_ns);
         engine->in_flight++;
-        pthread_cond_broadcast(&engine->team.work);
+        pthread_cond_broadcast(&engine->team.changed);
     }
     pthread_mutex_unlock(&engine->team.lock);
     return is_full ? PNR_EAGAIN : PNR_OK;
@@ -248,7 +248,7 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
         slot *s = &engine->slots[engine->first];
 
         while (wait && s->n_done < s->windows.n_dwells)
-            pthread_cond_wait(&engine->team.done, &engine->team.lock);
+            pnr_cpu_team_wait(&engine->team);
         if (s->n_done == s->windows.n_dwells) {
             *result = (pnr_result){.tag = s->tag,
                                    .n_dwells = s->windows.n_dwells,

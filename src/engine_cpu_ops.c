@@ -252,37 +252,56 @@ WIDE void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
         }
 }
 
-enum { TILE = 16 };
+/* |c|^2 of 4 columns of c at 4 places, to 4 rows: squares, sums of neighbours, and 4 x 4 turned. */
+typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+static inline void power_tile(const float (*c)[2], size_t c_row, size_t power_row, bool add,
+                              float *power)
+{
+    const eight c0 = *(const eight *)c, c1 = *(const eight *)(c + c_row);
+    const eight c2 = *(const eight *)(c + 2 * c_row), c3 = *(const eight *)(c + 3 * c_row);
+    const eight s0 = c0 * c0, s1 = c1 * c1, s2 = c2 * c2, s3 = c3 * c3;
+    /* columns 0, 0, 1, 1 at places 0, 1, 0, 1, then at 2, 3, 2, 3; and columns 2, 3 */
+    const eight low = __builtin_shufflevector(s0, s1, 0, 2, 8, 10, 4, 6, 12, 14) +
+                      __builtin_shufflevector(s0, s1, 1, 3, 9, 11, 5, 7, 13, 15);
+    const eight high = __builtin_shufflevector(s2, s3, 0, 2, 8, 10, 4, 6, 12, 14) +
+                       __builtin_shufflevector(s2, s3, 1, 3, 9, 11, 5, 7, 13, 15);
+    const eight even = __builtin_shufflevector(low, high, 0, 2, 8, 10, 4, 6, 12, 14);
+    const eight odd = __builtin_shufflevector(low, high, 1, 3, 9, 11, 5, 7, 13, 15);
+    const four row[4] = {__builtin_shufflevector(even, even, 0, 1, 2, 3),
+                         __builtin_shufflevector(odd, odd, 0, 1, 2, 3),
+                         __builtin_shufflevector(even, even, 4, 5, 6, 7),
+                         __builtin_shufflevector(odd, odd, 4, 5, 6, 7)};
+
+    for (size_t i = 0; i < 4; i++) {
+        four *to = (four *)(power + i * power_row);
+
+        if (add)
+            *to += row[i];
+        else
+            *to = row[i];
+    }
+}
 
 WIDE void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
                                 size_t power_row, bool add, float *power)
 {
-    for (size_t r = 0; r < rows; r += 4) {
-        const size_t count = rows - r < 4 ? rows - r : 4;
-        float tile[4 * TILE][2];
+    const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
 
-        if (count == 4 && columns == TILE)
-            for (size_t j = 0; j < TILE; j += 4)
-                transpose_tile(c + j * c_row + r, c_row, tile + j, TILE);
-        else
-            for (size_t i = 0; i < count; i++)
-                for (size_t j = 0; j < columns; j++) {
-                    tile[i * TILE + j][0] = c[j * c_row + r + i][0];
-                    tile[i * TILE + j][1] = c[j * c_row + r + i][1];
-                }
-        for (size_t i = 0; i < count; i++) {
-            const float(*from)[2] = (const float(*)[2])tile + i * TILE;
-            float *to = power + (r + i) * power_row;
+    for (size_t r = 0; r < whole_rows; r += 4)
+        for (size_t j = 0; j < whole_columns; j += 4)
+            power_tile(c + j * c_row + r, c_row, power_row, add, power + r * power_row + j);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t j = r < whole_rows ? whole_columns : 0; j < columns; j++) {
+            const float *at = c[j * c_row + r];
+            float *to = &power[r * power_row + j];
 
-            if (add)
-                for (size_t j = 0; j < columns; j++)
-                    to[j] += from[j][0] * from[j][0] + from[j][1] * from[j][1];
-            else
-                for (size_t j = 0; j < columns; j++)
-                    to[j] = from[j][0] * from[j][0] + from[j][1] * from[j][1];
+            *to = (add ? *to : 0) + (at[0] * at[0] + at[1] * at[1]);
         }
-    }
 }
+
+enum { TILE = 16 };
 
 /* 16 values of re, im, side by side, as w = (re, re), (-im, im): x w = x (re, re) + (im, re of x)
  * (-im, im). */

@@ -44,7 +44,7 @@ void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power);
 /* to[c][r] = from[r][c]; rows `from_row` and `to_row` values apart. */
 void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
                        float (*to)[2], size_t to_row);
-/* power[r][j] = |c[j][r]|^2, or +=; r < rows, j < columns <= 16. */
+/* power[r][j] = |c[j][r]|^2, or +=; r < rows, j < columns. */
 void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
                            size_t power_row, bool add, float *power);
 /* x[16 b + j] *= coarse[b] fine[j], or the conjugate of that; fine[16]. */

@@ -26,13 +26,17 @@ static size_t row_of(size_t n)
 
 bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2)
 {
-    size_t small = (size_t)sqrt((double)length);
+    const size_t root_of_length = (size_t)sqrt((double)length);
+    size_t small = (root_of_length + 1) / 2;
 
     if (length < SHORTEST)
         return false;
-    while (small > 1 && length % small != 0)
+    /* Columns the shorter, half of sqrt(L) if it can be: they pass through a tile, COLUMNS of them,
+     * rows do not. */
+    while (small <= root_of_length && length % small != 0)
+        small++;
+    while (length % small != 0)
         small--;
-    /* The shorter one in columns: a tile holds COLUMNS of them. */
     *n1 = small;
     *n2 = length / small;
     return *n2 <= 8 * *n1;

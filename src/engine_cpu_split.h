@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 /*
- * A circular correlation of length L = N1 N2, both near sqrt(L). With n = N2 n1 + n2, k = k1 + N1
- * k2, m = N2 m1 + m2 and W_Q = exp(-2 pi i / Q), W_L^(nk) = W_N1^(n1 k1) W_L^(n2 k1) W_N2^(n2 k2),
- * because W_L^(N1 N2) = 1. So pass A  Z[k1][n2] = sum_n1 W_N1^(n1 k1) x[N2 n1 + n2] columns n2 pass
- * B  X[k1][k2] = sum_n2 W_N2^(n2 k2) W_L^(n2 k1) Z[k1][n2]            rows k1: the spectrum at k1 +
- * N1 k2 Z[k1][m2] = W_L^(-m2 k1) sum_k2 W_N2^(-m2 k2) X[k1][k2] H[k1][k2]    the way back, the same
- * row pass C  c[m2][m1] = sum_k1 W_N1^(-k1 m1) Z[k1][m2]                        columns m2: the lag
- * N2 m1 + m2 Nothing is put in natural order: H is stored as X comes out, and a lag of c is found
- * by pnr_cpu_split_place. Rows of FFTW's are contiguous; columns become such, COLUMNS at a time, in
- * a tile. Rows begin on cache lines, an odd number of them apart, so that columns spread over all
+ * A circular correlation of length L = N1 N2, N1 from sqrt(L) / 2 to sqrt(L). With n = N2 n1 + n2,
+ * k = k1 + N1 k2, m = N2 m1 + m2 and W_Q = exp(-2 pi i / Q), W_L^(nk) = W_N1^(n1 k1) W_L^(n2 k1)
+ * W_N2^(n2 k2), because W_L^(N1 N2) = 1. So pass A  Z[k1][n2] = sum_n1 W_N1^(n1 k1) x[N2 n1 + n2]
+ * columns n2 pass B  X[k1][k2] = sum_n2 W_N2^(n2 k2) W_L^(n2 k1) Z[k1][n2]            rows k1: the
+ * spectrum at k1 + N1 k2 Z[k1][m2] = W_L^(-m2 k1) sum_k2 W_N2^(-m2 k2) X[k1][k2] H[k1][k2]    the
+ * way back, the same row pass C  c[m2][m1] = sum_k1 W_N1^(-k1 m1) Z[k1][m2] columns m2: the lag N2
+ * m1 + m2 Nothing is put in natural order: H is stored as X comes out, and a lag of c is found by
+ * pnr_cpu_split_place. Rows of FFTW's are contiguous; columns become such, COLUMNS at a time, in a
+ * tile. Rows begin on cache lines, an odd number of them apart, so that columns spread over all
  * sets of a cache. FFTW_ESTIMATE plans are good at these lengths, and poor at L itself.
  */
 enum { PNR_CPU_COLUMNS = 16 };

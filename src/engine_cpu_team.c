@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of the cpu engine: each leads dwells of its own, or helps with the tasks of
- * another's. */
+/* The threads of the cpu engine: dwells to lead, tasks to help with. */
 #include "engine_cpu_team.h"
 
 #include "error.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -47,7 +45,7 @@ void pnr_cpu_team_do(pnr_cpu_team *team, size_t number, pnr_cpu_task *task, void
     while (*link != NULL)
         link = &(*link)->newer;
     *link = &job;
-    pthread_cond_broadcast(&team->work);
+    pthread_cond_broadcast(&team->changed);
     pthread_mutex_unlock(&team->lock);
     do_tasks(&job, number);
     pthread_mutex_lock(&team->lock);
@@ -55,7 +53,7 @@ void pnr_cpu_team_do(pnr_cpu_team *team, size_t number, pnr_cpu_task *task, void
         link = &(*link)->newer;
     *link = job.newer;
     while (job.n_helpers > 0)
-        pthread_cond_wait(&team->done, &team->lock);
+        pthread_cond_wait(&team->changed, &team->lock);
     pthread_mutex_unlock(&team->lock);
 }
 
@@ -80,7 +78,7 @@ static bool help(pnr_cpu_team *team, size_t number)
     do_tasks(job, number);
     pthread_mutex_lock(&team->lock);
     if (--job->n_helpers == 0)
-        pthread_cond_broadcast(&team->done);
+        pthread_cond_broadcast(&team->changed);
     return true;
 }
 
@@ -99,8 +97,15 @@ static bool lead(pnr_cpu_team *team, size_t number)
     pthread_mutex_lock(&team->lock);
     team->is_leading[leader] = false;
     if (team->owner.finish(team->owner.owner, &turn))
-        pthread_cond_broadcast(&team->done);
+        pthread_cond_broadcast(&team->changed);
     return true;
+}
+
+/* One piece of work, if there is any. */
+static bool take_turn(pnr_cpu_team *team, size_t number)
+{
+    return (team->help_first && help(team, number)) || lead(team, number) ||
+           (!team->help_first && help(team, number));
 }
 
 static void *work(void *argument)
@@ -111,69 +116,71 @@ static void *work(void *argument)
     free(argument);
     pthread_mutex_lock(&team->lock);
     while (true) {
-        if (team->help_first && help(team, me.number))
-            continue;
-        if (lead(team, me.number))
-            continue;
-        if (!team->help_first && help(team, me.number))
+        if (take_turn(team, me.number))
             continue;
         if (team->quit)
             break;
-        pthread_cond_wait(&team->work, &team->lock);
+        pthread_cond_wait(&team->changed, &team->lock);
     }
     pthread_mutex_unlock(&team->lock);
     return NULL;
+}
+
+/* A submit wakes a thread on the core of who submits, where it would queue behind him for
+ * milliseconds, the other cores idle: so the team's own threads keep off the core of who waits and
+ * works. They are not bound otherwise, and a waiter whom the kernel moves is followed. */
+static void keep_off(pnr_cpu_team *team, int cpu)
+{
+    cpu_set_t rest = team->allowed;
+
+    if (cpu == team->waiter_cpu || cpu < 0 || (size_t)CPU_COUNT(&rest) < team->n_threads)
+        return;
+    CPU_CLR((size_t)cpu, &rest);
+    for (size_t i = 0; i < team->n_started; i++)
+        (void)pthread_setaffinity_np(team->threads[i], sizeof rest, &rest); /* a wish */
+    team->waiter_cpu = cpu;
+}
+
+/* Of one thread alone the team's own does it all, so that who polls without waiting gets a result
+ * too. */
+void pnr_cpu_team_wait(pnr_cpu_team *team)
+{
+    if (team->n_threads > 1)
+        keep_off(team, sched_getcpu());
+    if (team->n_threads < 2 || !take_turn(team, 0))
+        pthread_cond_wait(&team->changed, &team->lock);
 }
 
 void pnr_cpu_team_init(pnr_cpu_team *team, const pnr_cpu_owner *owner)
 {
     *team = (pnr_cpu_team){.owner = *owner};
     pthread_mutex_init(&team->lock, NULL);
-    pthread_cond_init(&team->work, NULL);
-    pthread_cond_init(&team->done, NULL);
-}
-
-/* A thread for every core that we may use: each keeps to one, else a submit's wake-ups put several
- * on the core that sleeps while the submitter's falls idle, for milliseconds. Fewer or more threads
- * are the kernel's to place. */
-static void place_threads(const pnr_cpu_team *team)
-{
-    cpu_set_t allowed;
-    size_t i = 0;
-
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || team->n_threads < 2 ||
-        (size_t)CPU_COUNT(&allowed) != team->n_threads)
-        return;
-    for (int core = 0; core < CPU_SETSIZE; core++)
-        if (CPU_ISSET(core, &allowed)) {
-            cpu_set_t one;
-
-            CPU_ZERO(&one);
-            CPU_SET(core, &one);
-            (void)pthread_setaffinity_np(team->threads[i++], sizeof one, &one); /* a wish */
-        }
+    pthread_cond_init(&team->changed, NULL);
 }
 
 int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads)
 {
+    const size_t n_own = n_threads > 1 ? n_threads - 1 : 1;
     int code = PNR_OK;
 
-    /* Under the lock: no thread sees n_threads before all are counted. */
+    /* Under the lock: no thread works before all are counted. */
     pthread_mutex_lock(&team->lock);
-    while (code == PNR_OK && team->n_threads < n_threads) {
+    team->n_threads = n_threads;
+    team->waiter_cpu = -1;
+    if (sched_getaffinity(0, sizeof team->allowed, &team->allowed) != 0)
+        CPU_ZERO(&team->allowed);
+    while (code == PNR_OK && team->n_started < n_own) {
         worker *me = malloc(sizeof *me);
 
         if (me != NULL)
-            *me = (worker){team, team->n_threads};
-        if (me != NULL && pthread_create(&team->threads[team->n_threads], NULL, work, me) == 0) {
-            team->n_threads++;
+            *me = (worker){team, n_threads > 1 ? team->n_started + 1 : 0};
+        if (me != NULL && pthread_create(&team->threads[team->n_started], NULL, work, me) == 0) {
+            team->n_started++;
         } else {
             free(me);
             code = PNR_ENOMEMORY;
         }
     }
-    if (code == PNR_OK)
-        place_threads(team);
     pthread_mutex_unlock(&team->lock);
     return code;
 }
@@ -182,11 +189,10 @@ void pnr_cpu_team_stop(pnr_cpu_team *team)
 {
     pthread_mutex_lock(&team->lock);
     team->quit = true;
-    pthread_cond_broadcast(&team->work);
+    pthread_cond_broadcast(&team->changed);
     pthread_mutex_unlock(&team->lock);
-    for (size_t i = 0; i < team->n_threads; i++)
+    for (size_t i = 0; i < team->n_started; i++)
         pthread_join(team->threads[i], NULL);
-    pthread_cond_destroy(&team->work);
-    pthread_cond_destroy(&team->done);
+    pthread_cond_destroy(&team->changed);
     pthread_mutex_destroy(&team->lock);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The threads of the cpu engine: each leads dwells of its own, or helps with the tasks of
- * another's. */
+ * another's. Who waits for a result is one of them meanwhile: its core is awake already. */
 #ifndef PNR_ENGINE_CPU_TEAM_H
 #define PNR_ENGINE_CPU_TEAM_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -33,22 +34,29 @@ typedef struct pnr_cpu_job pnr_cpu_job;
 
 typedef struct pnr_cpu_team {
     pnr_cpu_owner owner;
-    size_t n_threads; /* started */
-    size_t n_leaders; /* dwells worked on at once, at most; a leader's number is below it */
-    bool help_first;  /* finish a dwell that is begun before another is begun */
+    size_t n_threads; /* that work, the one who waits among them */
+    size_t n_started;
+    int waiter_cpu;    /* the core that the team's own threads keep off; -1: none yet */
+    cpu_set_t allowed; /* cores that we may use */
+    size_t n_leaders;  /* dwells worked on at once, at most; a leader's number is below it */
+    bool help_first;   /* finish a dwell that is begun before another is begun */
     pthread_t threads[PNR_CPU_MAX_THREADS];
-    pthread_mutex_t lock; /* guards what follows, and what the owner keeps under it */
-    pthread_cond_t work;  /* a dwell or a job is there */
-    pthread_cond_t done;  /* a helper has left a job, or a dwell is finished */
-    pnr_cpu_job *jobs;    /* open ones, oldest first */
+    pthread_mutex_t lock;   /* guards what follows, and what the owner keeps under it */
+    pthread_cond_t changed; /* a dwell or a job is there, a helper has left, a dwell is finished */
+    pnr_cpu_job *jobs;      /* open ones, oldest first */
     bool is_leading[PNR_CPU_MAX_THREADS];
     bool quit;
 } pnr_cpu_team;
 
 /* Before the first start; n_leaders and help_first may be set after it. */
 void pnr_cpu_team_init(pnr_cpu_team *team, const pnr_cpu_owner *owner);
-/* PNR_OK, PNR_ENOMEMORY: fewer than n_threads run, and stop is still to be called. */
+/* n_threads will work: threads 1 .. n_threads - 1 of the team's own, and number 0, who waits (of
+ * one alone: the team's own number 0). PNR_OK, PNR_ENOMEMORY: fewer run, and stop is still to be
+ * called. */
 int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads);
+/* Under the lock, by who waits for a dwell: works on something, or sleeps until something has
+ * changed. */
+void pnr_cpu_team_wait(pnr_cpu_team *team);
 /* Ends the threads after what is waiting, and the team. */
 void pnr_cpu_team_stop(pnr_cpu_team *team);
 

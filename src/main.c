@@ -79,9 +79,10 @@ int main(int argc, char **argv)
     pnr_cli cli = {
         .program = "pnradar",
         .usage = "[OPTION]... [INPUT]",
-        .summary = "Correlates an echo stream with its pseudo-random code, period by period, on a GPU "
-                   "or a CPU, and publishes the ranges of the echoes over ZeroMQ. INPUT overrides "
-                   "source.input; - is stdin.",
+        .summary =
+            "Correlates an echo stream with its pseudo-random code, period by period, on a GPU "
+            "or a CPU, and publishes the ranges of the echoes over ZeroMQ. INPUT overrides "
+            "source.input; - is stdin.",
         .examples = "pnradar -c config/demo.conf echo.ci16\n"
                     "pnradar -c config/gnss.conf --print csv capture.cf32 > ranges.csv\n"
                     "receiver | pnradar -c my.conf -s source.format=ci16 -\n",

@@ -35,14 +35,15 @@ typedef struct pipeline {
     pthread_t thread;
     bool is_acquiring;
 
-    pnr_windows fed[PNR_MAX_DEPTH]; /* what the engine has: submits n_back .. n_fed - 1, modulo the depth */
-    uint64_t n_fed, n_back;         /* submits taken; and come back */
-    bool is_out_of_step;            /* the engine keeps or mixes up its submits */
+    pnr_windows
+        fed[PNR_MAX_DEPTH]; /* what the engine has: submits n_back .. n_fed - 1, modulo the depth */
+    uint64_t n_fed, n_back; /* submits taken; and come back */
+    bool is_out_of_step;    /* the engine keeps or mixes up its submits */
 
-    pnr_report report;        /* filled anew for each dwell */
-    pnr_account account;      /* without the ring's part */
+    pnr_report report;   /* filled anew for each dwell */
+    pnr_account account; /* without the ring's part */
     pnr_histogram latency_ns;
-    uint64_t unreported;      /* positions of dwells without a result since the last one with */
+    uint64_t unreported; /* positions of dwells without a result since the last one with */
     uint64_t began_ns, next_status_ns;
 } pipeline;
 
@@ -56,14 +57,16 @@ static void fill_time(const pipeline *p, pnr_report *report)
     report->time_source = PNR_TIME_NONE;
     if (radar->has_start)
         report->time_source = PNR_TIME_FILE;
-    else if (p->info.n_samples == UINT64_MAX && (start = atomic_load(&p->acquisition.start_utc_ns)) != 0)
+    else if (p->info.n_samples == UINT64_MAX &&
+             (start = atomic_load(&p->acquisition.start_utc_ns)) != 0)
         report->time_source = PNR_TIME_HOST;
     report->has_time = report->time_source != PNR_TIME_NONE;
-    report->time_ns = report->has_time ? start + pnr_rational_time_ns(radar->rate_hz, report->sample)
-                                       : 0;
+    report->time_ns =
+        report->has_time ? start + pnr_rational_time_ns(radar->rate_hz, report->sample) : 0;
 }
 
-/* Every window of dwell d goes to its place in the account; returns the samples lost in the dwell. */
+/* Every window of dwell d goes to its place in the account; returns the samples lost in the dwell.
+ */
 static uint64_t account_for(pipeline *p, const pnr_windows *windows, const pnr_result *result,
                             size_t d)
 {
@@ -116,7 +119,8 @@ static void publish(pipeline *p, const pnr_result *result, size_t d)
     }
 }
 
-static void report_dwell(pipeline *p, const pnr_windows *windows, const pnr_result *result, size_t d)
+static void report_dwell(pipeline *p, const pnr_windows *windows, const pnr_result *result,
+                         size_t d)
 {
     const pnr_plan *plan = &p->setup->plan;
     const size_t n_dwell = plan->n_samples * plan->n_periods;
@@ -138,8 +142,8 @@ static void report_dwell(pipeline *p, const pnr_windows *windows, const pnr_resu
     p->unreported = 0;
     report->flags = flags_of(p, dwell, lost);
     report->cells_above = dwell->n_above;
-    pnr_detector_detect(p->detector, dwell,
-                        result->candidates + d * plan->max_candidates, &report->detection);
+    pnr_detector_detect(p->detector, dwell, result->candidates + d * plan->max_candidates,
+                        &report->detection);
 
     const uint64_t latency_ns = pnr_clock_ns() - windows->ready_ns[d];
 
@@ -176,8 +180,9 @@ static void drop_oldest(pipeline *p)
     pnr_ring_release(p->ring);
 }
 
-/* The oldest submit's end: PNR_OK, PNR_EAGAIN when there is none ready, PNR_ELOST. An engine that gives nothing though we
- * wait, or the result of another submit, can be believed no more: all that it has is dropped. */
+/* The oldest submit's end: PNR_OK, PNR_EAGAIN when there is none ready, PNR_ELOST. An engine that
+ * gives nothing though we wait, or the result of another submit, can be believed no more: all that
+ * it has is dropped. */
 static int collect(pipeline *p, bool wait)
 {
     pnr_windows windows;
@@ -281,7 +286,8 @@ static int turn(pipeline *p)
     return PNR_OK;
 }
 
-/* The device is gone: what is in flight and what is in the ring is counted, and nothing more comes. */
+/* The device is gone: what is in flight and what is in the ring is counted, and nothing more comes.
+ */
 static void abandon(pipeline *p)
 {
     pnr_windows windows;
@@ -302,8 +308,8 @@ static void abandon(pipeline *p)
 
 /* --- from open to close --- */
 
-/* How many dwells a submit may hold so that the ring has room for all submits in flight and for the source, and
- * how many samples that ring has. */
+/* How many dwells a submit may hold so that the ring has room for all submits in flight and for the
+ * source, and how many samples that ring has. */
 static int shape_ring(pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
@@ -323,10 +329,11 @@ static int shape_ring(pipeline *p, pnr_error *error)
     if (config->ring.bytes == 0 && config->ring.seconds == 0)
         return PNR_OK;
     if (p->capacity / dwell < 2)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "ring of %zu samples (%zu bytes): a dwell has %zu samples, so at least "
-                             "ring.bytes = %zu is needed",
-                             p->capacity, p->capacity * sample_bytes, dwell, 2 * dwell * sample_bytes);
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "ring of %zu samples (%zu bytes): a dwell has %zu samples, so at least "
+            "ring.bytes = %zu is needed",
+            p->capacity, p->capacity * sample_bytes, dwell, 2 * dwell * sample_bytes);
     if (p->max_dwells > p->capacity / dwell / views)
         p->max_dwells = p->capacity / dwell / views;
     if (p->max_dwells < 1)
@@ -372,13 +379,15 @@ static int open_acquisition(pipeline *p, pnr_error *error)
     a->stop = p->options->stop;
     a->is_paced = config->source.pace == PNR_PACE_REAL_TIME;
     a->is_live = a->is_paced || p->info.is_live;
-    if (a->is_live && chunk > dwell / 4) /* a quarter of a dwell at a time: the last one is soon there */
+    if (a->is_live &&
+        chunk > dwell / 4) /* a quarter of a dwell at a time: the last one is soon there */
         chunk = dwell / 4;
     if (config->source.chunk > 0)
         chunk = config->source.chunk;
     a->chunk = chunk < 1 ? 1 : chunk > p->capacity ? p->capacity : chunk;
     if ((a->spare = malloc(a->chunk * sample_bytes)) == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a chunk of %zu samples", a->chunk);
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a chunk of %zu samples",
+                             a->chunk);
     return PNR_OK;
 }
 
@@ -412,9 +421,8 @@ static int open_all(pipeline *p, pnr_error *error)
     const pnr_config *config = p->config;
     int code;
 
-    p->info = (pnr_source_info){.format = config->source.format,
-                                .n_channels = config->source.channels,
-                                .n_samples = 0};
+    p->info = (pnr_source_info){
+        .format = config->source.format, .n_channels = config->source.channels, .n_samples = 0};
     if (p->options->feed == NULL) {
         if ((code = pnr_source_open(config, &p->acquisition.source, error)) != PNR_OK)
             return code;
@@ -427,7 +435,8 @@ static int open_all(pipeline *p, pnr_error *error)
     if ((code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
             PNR_OK ||
         (code = shape_ring(p, error)) != PNR_OK ||
-        (code = pnr_engine_choose(config->engine.name, &p->setup->plan, &p->ops, error)) != PNR_OK ||
+        (code = pnr_engine_choose(config->engine.name, &p->setup->plan, &p->ops, error)) !=
+            PNR_OK ||
         (code = pnr_correlator_create(p->ops, &p->setup->plan, &p->correlator, error)) != PNR_OK ||
         (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring: one writer, one reader, sample memory addressed by absolute index, and a queue of marks that say
- * which positions hold samples and which are lost. */
+/* The ring: one writer, one reader, sample memory addressed by absolute index, and a queue of marks
+ * that say which positions hold samples and which are lost. */
 #include "ring.h"
 
 #include "clock.h"
@@ -13,9 +13,9 @@
 
 /* What lies between the mark before and this one: samples, or a run that is lost. */
 typedef struct mark {
-    uint64_t end;      /* position after the last one */
-    uint64_t time_ns;  /* CLOCK_MONOTONIC of the commit */
-    int lost;          /* a pnr_lost_reason, or HELD */
+    uint64_t end;     /* position after the last one */
+    uint64_t time_ns; /* CLOCK_MONOTONIC of the commit */
+    int lost;         /* a pnr_lost_reason, or HELD */
 } mark;
 
 enum { HELD = -1, MARKS_LOG2 = 14, N_MARKS = 1 << MARKS_LOG2 };
@@ -27,14 +27,15 @@ typedef struct view {
 } view;
 
 /*
- * The writer stores a sample at memory[position mod capacity] only while position < tail + capacity. A
- * lost position needs no memory, so head may run ahead of that; the reader then takes no view that does not lie within
- * [tail, tail + capacity), and zeroes the lost positions inside the views it takes.
+ * The writer stores a sample at memory[position mod capacity] only while position < tail +
+ * capacity. A lost position needs no memory, so head may run ahead of that; the reader then takes
+ * no view that does not lie within [tail, tail + capacity), and zeroes the lost positions inside
+ * the views it takes.
  */
 struct pnr_ring {
     pnr_ring_shape shape;
-    uint64_t dwell;      /* samples a dwell */
-    mark *marks;         /* [N_MARKS], single writer, single reader */
+    uint64_t dwell; /* samples a dwell */
+    mark *marks;    /* [N_MARKS], single writer, single reader */
     _Atomic uint64_t mark_head, mark_tail;
     _Atomic uint64_t head; /* positions told so far */
     _Atomic uint64_t tail; /* memory before this position is free */
@@ -44,14 +45,15 @@ struct pnr_ring {
     uint64_t unmarked[PNR_LOST_COUNT]; /* lost, but the queue of marks was full */
 
     /* the reader's */
-    uint64_t next;          /* where the next dwell starts */
-    uint64_t passed;        /* positions whose marks are behind us; inside the next dwell or at its start */
-    uint32_t *lost;         /* [n_periods] of the next dwell, as far as passed */
-    uint64_t ready_ns;      /* when the position before `passed` was told */
+    uint64_t next; /* where the next dwell starts */
+    uint64_t
+        passed;     /* positions whose marks are behind us; inside the next dwell or at its start */
+    uint32_t *lost; /* [n_periods] of the next dwell, as far as passed */
+    uint64_t ready_ns; /* when the position before `passed` was told */
     uint64_t lost_before;
-    view *views;            /* [depth], a queue */
+    view *views; /* [depth], a queue */
     size_t first_view, n_views;
-    pnr_account account;    /* the ring's part */
+    pnr_account account; /* the ring's part */
 
     pthread_mutex_t lock; /* only for sleeping */
     pthread_cond_t changed;
@@ -168,7 +170,8 @@ void pnr_ring_end(pnr_ring *ring)
 
 /* --- the processing thread --- */
 
-/* Also when many marks wait, so that they are passed before the dwell is whole: a dwell may have any number. */
+/* Also when many marks wait, so that they are passed before the dwell is whole: a dwell may have
+ * any number. */
 static bool has_work(const pnr_ring *ring)
 {
     const uint64_t head = atomic_load(&ring->head);
@@ -194,8 +197,8 @@ static void zero(pnr_ring *ring, uint64_t first, uint64_t end)
     }
 }
 
-/* Walks the marks over [passed, end), which has been told. Returns the lost positions in it; zeroes them in
- * memory when they lie in a view. */
+/* Walks the marks over [passed, end), which has been told. Returns the lost positions in it; zeroes
+ * them in memory when they lie in a view. */
 static uint64_t walk(pnr_ring *ring, uint64_t end, bool is_view)
 {
     uint64_t lost = 0;
@@ -222,7 +225,8 @@ static uint64_t walk(pnr_ring *ring, uint64_t end, bool is_view)
     return lost;
 }
 
-/* Where the run ends that the reader stands in, when it is a lost one; else where the reader stands. */
+/* Where the run ends that the reader stands in, when it is a lost one; else where the reader
+ * stands. */
 static uint64_t end_of_loss(const pnr_ring *ring)
 {
     const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
@@ -331,8 +335,8 @@ static void finish(pnr_ring *ring, uint64_t head)
     ring->next = head; /* asked again, nothing is left */
 }
 
-/* May the next dwell be walked? Its lost positions are zeroed, so its memory must be the reader's; a view
- * holds what is consecutive. */
+/* May the next dwell be walked? Its lost positions are zeroed, so its memory must be the reader's;
+ * a view holds what is consecutive. */
 static bool is_ours(const pnr_ring *ring, size_t n_in_view)
 {
     const uint64_t limit =
@@ -374,7 +378,7 @@ static size_t fill_view(pnr_ring *ring, view *v, size_t max_dwells, uint64_t hea
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
 {
     const pnr_ring_shape *shape = &ring->shape;
-    const bool ended = atomic_load(&ring->ended); /* read before head, which is final then */
+    const bool ended = atomic_load(&ring->ended);        /* read before head, which is final then */
     const bool all_told = !ended || tell_unmarked(ring); /* after the end the writer is gone */
     const uint64_t head = atomic_load(&ring->head);
     uint64_t lost_before = 0;
@@ -390,8 +394,9 @@ int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
     }
 
     view *v = &ring->views[(ring->first_view + ring->n_views) % shape->depth];
-    const size_t n = fill_view(ring, v, max_dwells < shape->max_dwells ? max_dwells : shape->max_dwells,
-                               head, &lost_before);
+    const size_t n =
+        fill_view(ring, v, max_dwells < shape->max_dwells ? max_dwells : shape->max_dwells, head,
+                  &lost_before);
 
     if (n == 0) {
         if (!ended || !all_told || ring->next + ring->dwell <= head)
@@ -456,11 +461,11 @@ int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *erro
     const size_t dwell = shape->n_samples * shape->n_periods;
 
     *out = NULL;
-    if (shape->depth < 1 || shape->max_dwells < 1 || shape->capacity / dwell < shape->max_dwells + 1)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "ring of %zu samples: %zu dwells of %zu samples need at least %zu",
-                             shape->capacity, shape->max_dwells + 1, dwell,
-                             (shape->max_dwells + 1) * dwell);
+    if (shape->depth < 1 || shape->max_dwells < 1 ||
+        shape->capacity / dwell < shape->max_dwells + 1)
+        return pnr_error_set(
+            error, PNR_ECONFIG, "ring of %zu samples: %zu dwells of %zu samples need at least %zu",
+            shape->capacity, shape->max_dwells + 1, dwell, (shape->max_dwells + 1) * dwell);
 
     pnr_ring *ring = calloc(1, sizeof *ring);
     pthread_condattr_t monotonic;

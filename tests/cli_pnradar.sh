@@ -55,8 +55,8 @@ closes() {
 
 # bits: csv without latency and time (a pipe has the host's), the things that differ from run to run
 bits() {
-    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) is_left_out[i] = $i == "latency_us" || $i == "time" }
-        { for (i = 1; i <= NF; i++) if (is_left_out[i]) $i = ""; print }'
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) left[i] = $i == "latency_us" || $i == "time" }
+        { for (i = 1; i <= NF; i++) if (left[i]) $i = ""; print }'
 }
 
 # await FILE LINES: until it has them, five minutes at most
@@ -159,7 +159,8 @@ report $? "78: what cannot be configured, with the value"
 
 status 0 --print csv "$work/echo.sc16" && [ "$(wc -l <"$work/out")" -eq 101 ] &&
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "range_m") column = i; next }
-        { if ($column < 5970 || $column > 6030) exit 1 }' "$work/out" && bits <"$work/out" >"$work/csv"
+        { if ($column < 5970 || $column > 6030) exit 1 }' "$work/out" &&
+    bits <"$work/out" >"$work/csv"
 report $? "csv: a header and a row an echo"
 status 0 --print json "$work/echo.sc16" && [ "$(wc -l <"$work/out")" -eq 100 ] &&
     [ "$(grep -c '^{"v":1,"run":"[0-9a-f]*".*}$' "$work/out")" -eq 100 ]
@@ -222,6 +223,7 @@ for signal in TERM INT; do
 done
 
 if [ -f "$PNR_ENGINE_PATH/fault.so" ]; then
+    rm -f "$work/err"
     PNR_FAULT_SLOW_MS=60000 "$pnradar" -c "$work/radar.conf" -s engine.name=fault \
         "$work/echo.sc16" 2>"$work/err" &
     pid=$!
@@ -229,9 +231,7 @@ if [ -f "$PNR_ENGINE_PATH/fault.so" ]; then
     await "$work/err" 2 # source and code: it is about to begin, and then waits a minute
     kill -TERM "$pid"
     sleep 1
-    kill -0 "$pid" && kill -TERM "$pid"
-    wait "$pid"
-    [ $? -eq 143 ]
+    kill -TERM "$pid" && { wait "$pid"; [ $? -eq 143 ]; } # it was still there
     report $? "SIGTERM twice: at once, 128 + 15"
 else
     skip "SIGTERM twice: at once, 128 + 15" "fault.so was not built"
@@ -244,7 +244,7 @@ fi
     echo $? >"$work/code"
 } | head -n 3 >"$work/out"
 await "$work/code" 1 && [ "$(cat "$work/code")" -eq 74 ] && [ "$(wc -l <"$work/out")" -eq 3 ] &&
-    says stdout && ! says 'does not close'
+    says stdout && ! grep -q 'does not close' "$work/err"
 report $? "74: whoever read the results has gone"
 
 # --- memory ---
@@ -259,7 +259,9 @@ if [ -r /proc/self/status ]; then
     # shellcheck disable=SC2086 # the list of options is meant to be split
     "$echo_" $endless "$work/long" 2>/dev/null &
     writer=$!
-    "$pnradar" -c "$work/radar.conf" -s 'publisher.endpoint=tcp://127.0.0.1:*' --print csv \
+    # The address sanitizer keeps what was freed for a while: a little of it here.
+    ASAN_OPTIONS="${ASAN_OPTIONS:-}:quarantine_size_mb=1:thread_local_quarantine_size_kb=64" \
+        "$pnradar" -c "$work/radar.conf" -s 'publisher.endpoint=tcp://127.0.0.1:*' --print csv \
         "$work/long" >"$work/out" 2>"$work/err" &
     pid=$!
     running="$running $pid $writer"
@@ -269,7 +271,7 @@ if [ -r /proc/self/status ]; then
     await "$work/out" 100000
     after=$(rss "$pid")
     echo "# resident: $before KiB after $from results, $after KiB after $(wc -l <"$work/out")"
-    [ "$after" -le $((before + 1024)) ]
+    [ "$after" -le $((before + 4096)) ]
     report $? "resident memory does not grow while results flow"
     kill "$pid" "$writer" 2>/dev/null
     wait "$pid"

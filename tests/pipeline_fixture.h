@@ -300,7 +300,8 @@ typedef struct subscriber {
     pthread_t thread;
     _Atomic int hold;   /* 1: after the first result it reads no more, until it is 0 */
     _Atomic int is_dry; /* nothing came for a while after that */
-    uint64_t n_results, first_seq, last_seq, n_gaps, lost; /* by seq */
+    _Atomic uint64_t n_results;
+    uint64_t first_seq, last_seq, n_gaps, lost; /* by seq */
     uint64_t n_status;
     bool has_end, is_bad;
     pnr_end_summary end;

@@ -393,26 +393,23 @@ static const pnr_engine_ops *find_engine(const char *name)
     return NULL;
 }
 
-static void agree(const pnr_engine_ops *ops, const scenario *s)
+/* One method against the reference's answer to the same world. */
+static void agree_by(const pnr_engine_ops *ops, const world *w, const answer *want)
 {
-    const pnr_engine_ops *reference;
+    const scenario *s = &w->s;
     const bool is_sum = s->dwell == PNR_DWELL_INCOHERENT;
-    answer got, want, again;
-    world w;
+    answer got, again;
 
-    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
-    world_create(&w, s, ops);
-    ask(ops, &w, is_sum ? PNR_WANT_POWER : PNR_WANT_COMPLEX, &got);
-    ask(ops, &w, PNR_WANT_NONE, &again);
-    ask(reference, &w, is_sum ? PNR_WANT_POWER : PNR_WANT_COMPLEX, &want);
-    assert_memory_equal(got.nonfinite, want.nonfinite, want.n_windows * sizeof *want.nonfinite);
+    ask(ops, w, is_sum ? PNR_WANT_POWER : PNR_WANT_COMPLEX, &got);
+    ask(ops, w, PNR_WANT_NONE, &again);
+    assert_memory_equal(got.nonfinite, want->nonfinite, want->n_windows * sizeof *want->nonfinite);
     for (size_t d = 0; d < s->n_dwells; d++) {
-        const size_t each = want.n_values / s->n_dwells;
+        const size_t each = want->n_values / s->n_dwells;
 
-        compare_dwell(&w, &got.dwells[d], &got.candidates[d * got.max_candidates], &want.dwells[d],
-                      &want.candidates[d * want.max_candidates]);
+        compare_dwell(w, &got.dwells[d], &got.candidates[d * got.max_candidates], &want->dwells[d],
+                      &want->candidates[d * want->max_candidates]);
         if (!is_sum)
-            compare_profile(&w, &want.dwells[d], got.profile + d * each, want.profile + d * each);
+            compare_profile(w, &want->dwells[d], got.profile + d * each, want->profile + d * each);
         /* the same bits, whether the profile is asked for or not */
         assert_memory_equal(&got.dwells[d], &again.dwells[d], sizeof got.dwells[d]);
         assert_memory_equal(&got.candidates[d * got.max_candidates],
@@ -420,8 +417,31 @@ static void agree(const pnr_engine_ops *ops, const scenario *s)
                             got.dwells[d].n_candidates * sizeof *got.candidates);
     }
     answer_destroy(&got);
-    answer_destroy(&want);
     answer_destroy(&again);
+}
+
+/* Every method that an engine has for the plan, by name, and what auto takes. */
+static void agree(const pnr_engine_ops *ops, const scenario *s)
+{
+    static const char *const methods[] = {"auto", "library", "fused", "walsh"};
+    const pnr_engine_ops *reference;
+    answer want;
+    world w;
+
+    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
+    world_create(&w, s, ops);
+    ask(reference, &w, s->dwell == PNR_DWELL_INCOHERENT ? PNR_WANT_POWER : PNR_WANT_COMPLEX, &want);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        pnr_engine_choice choice;
+        pnr_error error = {0};
+
+        w.plan.method = methods[i];
+        if (ops->describe(&w.plan, &choice, &error) == PNR_OK)
+            agree_by(ops, &w, &want);
+        else if (i == 0)
+            fail_msg("%s: %s", ops->name, error.text);
+    }
+    answer_destroy(&want);
     world_destroy(&w, ops);
 }
 
@@ -447,6 +467,34 @@ static const scenario scenarios[] = {
     {"a very short code", 13, RANDOM_PHASE, PNR_FORMAT_CF32, PNR_DWELL_COHERENT, 40, 6, 2, 1, 0, {0, 1}, 0, 0, 0, 0.3, 6, 0, 0, 0, 0.6},
     {"one sample", 1, RANDOM_PHASE, PNR_FORMAT_CF32, PNR_DWELL_SINGLE, 1, 3, 1, 1, 0, {0, 1}, 0, 0, 0, 0.3, 6, 0, 0, 0, 0},
 };
+
+/* The lengths that own kernels are made for; too long to ask the reference for all engines. */
+static const scenario powers_of_two[] = {
+    {"1024", 1024, ZADOFF_CHU, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 40, 1, 1, 0, {0, 1}, 0, 0, 0, 0.2, 12, 0, 0, 0, 0.74},
+    {"1024, lost and not finite", 1024, RANDOM_PHASE, PNR_FORMAT_CF32, PNR_DWELL_SINGLE, 1, 21, 1, 1, 0, {0, 1}, 0, 0, 0, 0.3, 12, 1, 1, 0, 0.4},
+    {"1024, clipped", 1024, RANDOM_PHASE, PNR_FORMAT_CI8, PNR_DWELL_SINGLE, 1, 17, 1, 1, 0, {0, 1}, 0, 0, 0, 1.1, 12, 0, 0, 0, 0.99},
+    {"1024, clipped in 16 bits", 1024, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 3, 1, 1, 0, {0, 1}, 0, 0, 0, 1.1, 12, 0, 1, 0, 0.99},
+    {"2048, more maxima than places", 2048, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 5, 1, 1, 0, {0, 1}, 0, 0, 0, 0.0, 1.5, 0, 0, 5, 0.3},
+    {"2048, a gate that wraps", 2048, RANDOM_PHASE, PNR_FORMAT_CF32, PNR_DWELL_COHERENT, 1, 6, 1, 1, 0, {0, 1}, 0, 1900, 300, 0.3, 4, 0, 0, 8, 0.02},
+    {"4096, a strong echo over the noise", 4096, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 4, 1, 1, 0, {0, 1}, 0, 0, 0, 0.8, 14, 0, 0, 0, 0.6},
+    {"4096, all places", 4096, RANDOM_PHASE, PNR_FORMAT_CI8, PNR_DWELL_SINGLE, 1, 3, 1, 1, 0, {0, 1}, 0, 0, 0, 0.1, 3, 0, 0, 64, 0.6},
+    {"8192", 8192, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 3, 1, 1, 0, {0, 1}, 0, 0, 0, 0.1, 14, 0, 1, 0, 0.93},
+    {"8192, not finite", 8192, RANDOM_PHASE, PNR_FORMAT_CF32, PNR_DWELL_SINGLE, 1, 2, 1, 1, 0, {0, 1}, 0, 0, 0, 0.1, 14, 1, 0, 0, 0.1},
+    {"16384", 16384, RANDOM_PHASE, PNR_FORMAT_CI16, PNR_DWELL_SINGLE, 1, 2, 1, 1, 0, {0, 1}, 0, 0, 0, 0.1, 15, 0, 0, 0, 0.97},
+};
+
+static void test_powers_of_two(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_engine(names[e]);
+
+        for (size_t i = 0; ops != NULL && i < sizeof powers_of_two / sizeof *powers_of_two; i++)
+            agree(ops, &powers_of_two[i]);
+    }
+}
 
 static void test_agreement(void **unused)
 {
@@ -638,22 +686,24 @@ static void check_pieces(const pnr_engine_ops *ops, const world *w, const answer
 static void test_batches(void **unused)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
-    static const size_t lengths[] = {512, 1023, 10000, 20000};
+    static const size_t lengths[] = {512, 1023, 10000, 20000, 1024, 8192};
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CF32};
 
     (void)unused;
-    for (size_t i = 0; i < 3 * 4 * 2; i++) {
-        const size_t e = i / 8;
+    for (size_t i = 0; i < 3 * 6 * 2; i++) {
+        const size_t e = i / 12, length = i / 2 % 6;
         const pnr_engine_ops *ops = find_engine(names[e]);
         scenario s = scenarios[8];
         answer all;
         world w;
 
-        s.n_samples = lengths[i / 2 % 4];
+        s.n_samples = lengths[length];
         s.format = formats[i % 2];
         s.code = RANDOM_PHASE;
         s.n_dwells = 7;
-        s.n_periods = e == 0 ? 1 : 3;
+        s.n_periods = e == 0 || length >= 4 ? 1 : 3;
+        if (length >= 4) /* own kernels take windows one by one */
+            s.dwell = PNR_DWELL_SINGLE;
         if (ops == NULL || (e == 0 && s.n_samples > 2000))
             continue;
         world_create(&w, &s, ops);
@@ -775,7 +825,7 @@ int main(void)
 {
     const char *seed = getenv("PNR_SEED");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agreement),        cmocka_unit_test(test_long_m_sequence),
+        cmocka_unit_test(test_agreement), cmocka_unit_test(test_powers_of_two),        cmocka_unit_test(test_long_m_sequence),
         cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_tie),
         cmocka_unit_test(test_batches),          cmocka_unit_test(test_words),
         cmocka_unit_test(test_lengths),          cmocka_unit_test(test_m_sequence_plan),

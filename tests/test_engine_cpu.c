@@ -25,10 +25,10 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {16384, 1, 1, PNR_DWELL_SINGLE, "128 x 128 in three passes"},
+    {16384, 1, 1, PNR_DWELL_SINGLE, "64 x 256 in three passes"},
     {16000, 1, 2, PNR_DWELL_SINGLE, "at N = 16000 itself"}, /* just too short */
-    {20000, 1, 2, PNR_DWELL_SINGLE, "125 x 160 in three passes"},
-    {20000, 3, 1, PNR_DWELL_COHERENT, "125 x 160 in three passes"},
+    {20000, 1, 2, PNR_DWELL_SINGLE, "80 x 250 in three passes"},
+    {20000, 3, 1, PNR_DWELL_COHERENT, "80 x 250 in three passes"},
     {32767, 1, 1, PNR_DWELL_SINGLE, "in three passes"},  /* extended */
     {8209, 2, 2, PNR_DWELL_COHERENT, "in three passes"}, /* a prime */
     {12007, 3, 2, PNR_DWELL_INCOHERENT, "in three passes"},

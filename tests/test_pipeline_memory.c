@@ -19,6 +19,7 @@ static _Atomic(void *) last_caller;
 /* Allocations of this size are refused in this thread: those of messages. */
 static _Thread_local size_t refuse_from, refuse_to;
 
+#if IS_COUNTED
 static bool is_from(void *caller, const char *library)
 {
     Dl_info info;
@@ -53,7 +54,6 @@ static void note(void *caller)
     }
 }
 
-#if IS_COUNTED
 #define EXPORT __attribute__((visibility("default"), noinline))
 
 void *__libc_malloc(size_t size);

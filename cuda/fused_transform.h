@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Transforms of 2 to 32 values in one thread's registers, with the twiddles inside the butterflies.
+ */
+#ifndef PNR_CUDA_FUSED_TRANSFORM_H
+#define PNR_CUDA_FUSED_TRANSFORM_H
+
+#include <cstdint>
+#include <cuda_runtime.h>
+
+/*
+ * Every pass of the fused method has the form  out[j] = sum_k in[k] w^k W_R^(jk),
+ * W_R = exp(-2 pi i / R), with one base twiddle w a thread: a radix-2 decimation in time whose
+ * stage of span m turns by w^(R/m) W_m^j, j < m/2. A butterfly is six fused multiply-adds whatever
+ * its twiddle, so w costs nothing but the R/2 twiddles that are derived from it.
+ *
+ * The inverse transform is the forward one on values whose real and imaginary part are swapped: it
+ * leaves them swapped.
+ */
+
+/* cos(pi q / 16), q = 0..16. Not recursive: nvcc leaves a recursive one as a call in every
+ * butterfly, and the calls' clobbers spill the values. */
+__host__ __device__ constexpr float pnr_fused_cos_low(int q)
+{
+    return q == 0   ? 1.0f
+           : q == 1 ? 0.98078528040323043f
+           : q == 2 ? 0.92387953251128674f
+           : q == 3 ? 0.83146961230254524f
+           : q == 4 ? 0.70710678118654752f
+           : q == 5 ? 0.55557023301960222f
+           : q == 6 ? 0.38268343236508977f
+           : q == 7 ? 0.19509032201612825f
+                    : 0.0f;
+}
+__host__ __device__ constexpr float pnr_fused_cos(int q)
+{
+    return q <= 8 ? pnr_fused_cos_low(q) : -pnr_fused_cos_low(16 - q);
+}
+__host__ __device__ constexpr float pnr_fused_sin(int q)
+{
+    return q <= 8 ? pnr_fused_cos_low(8 - q) : pnr_fused_cos_low(q - 8);
+}
+
+/* The bits of i < n backwards: which value a decimation in time has at place i. */
+__host__ __device__ constexpr int pnr_fused_reversed(int i, int n)
+{
+    int reversed = 0;
+
+    for (int bit = 1; bit < n; bit *= 2) {
+        reversed = reversed * 2 + (i & 1);
+        i >>= 1;
+    }
+    return reversed;
+}
+
+static __device__ __forceinline__ float2 pnr_fused_product(float2 a, float2 b)
+{
+    return make_float2(fmaf(a.x, b.x, -a.y * b.y), fmaf(a.x, b.y, a.y * b.x));
+}
+
+static __device__ __forceinline__ float2 pnr_fused_square(float2 a)
+{
+    return make_float2(fmaf(a.x, a.x, -a.y * a.y), (a.x + a.x) * a.y);
+}
+
+/* exp(-2 pi i index / n) with per_index = 2 / n, n a power of two: the argument is exact. */
+static __device__ __forceinline__ float2 pnr_fused_twiddle(uint32_t index, float per_index)
+{
+    float s, c;
+
+    sincospif((float)index * per_index, &s, &c);
+    return make_float2(c, -s);
+}
+
+/* --- butterflies: a, b = a + w b, a - w b --- */
+
+static __device__ __forceinline__ void pnr_fused_pair(float2 &a, float2 &b)
+{
+    const float2 t = b;
+
+    b = make_float2(a.x - t.x, a.y - t.y);
+    a = make_float2(a.x + t.x, a.y + t.y);
+}
+
+/* w = -i */
+static __device__ __forceinline__ void pnr_fused_pair_quarter(float2 &a, float2 &b)
+{
+    const float2 t = make_float2(b.y, -b.x);
+
+    b = make_float2(a.x - t.x, a.y - t.y);
+    a = make_float2(a.x + t.x, a.y + t.y);
+}
+
+static __device__ __forceinline__ void pnr_fused_pair_by(float2 &a, float2 &b, float wx, float wy)
+{
+    const float x = fmaf(-wy, b.y, fmaf(wx, b.x, a.x));
+    const float y = fmaf(wy, b.x, fmaf(wx, b.y, a.y));
+
+    b = make_float2(fmaf(2.0f, a.x, -x), fmaf(2.0f, a.y, -y));
+    a = make_float2(x, y);
+}
+
+/* --- w = 1 --- */
+
+/* Recursive templates, since nvcc does not unroll a loop over the spans. */
+template <int R, int SPAN> static __device__ __forceinline__ void pnr_fused_stages(float2 (&a)[R])
+{
+    if constexpr (SPAN <= R) {
+#pragma unroll
+        for (int i = 0; i < R / 2; i++) {
+            const int j = i % (SPAN / 2), at = i / (SPAN / 2) * SPAN + j, q = j * (32 / SPAN);
+
+            if (q == 0)
+                pnr_fused_pair(a[at], a[at + SPAN / 2]);
+            else if (q == 8)
+                pnr_fused_pair_quarter(a[at], a[at + SPAN / 2]);
+            else
+                pnr_fused_pair_by(a[at], a[at + SPAN / 2], pnr_fused_cos(q), -pnr_fused_sin(q));
+        }
+        pnr_fused_stages<R, SPAN * 2>(a);
+    }
+}
+
+/* v[j] = sum_k v[k] W_R^(jk) */
+template <int R> static __device__ __forceinline__ void pnr_fused_transform(float2 (&v)[R])
+{
+    float2 a[R];
+
+#pragma unroll
+    for (int i = 0; i < R; i++)
+        a[i] = v[pnr_fused_reversed(i, R)];
+    pnr_fused_stages<R, 2>(a);
+#pragma unroll
+    for (int i = 0; i < R; i++)
+        v[i] = a[i];
+}
+
+/* --- any w --- */
+
+/* The stages' twiddles: span 2 at 0; span m >= 4 at m/4 .. m/2 - 1, w^(R/m) W_m^j for j < m/4 (the
+ * second half is the first one turned by -i). */
+template <int R, int SPAN>
+static __device__ __forceinline__ void pnr_fused_derive_spans(float2 w, float2 (&set)[R / 2])
+{
+    if constexpr (SPAN >= 2) {
+        constexpr int first = SPAN == 2 ? 0 : SPAN / 4;
+
+        set[first] = w;
+#pragma unroll
+        for (int j = 1; j < SPAN / 4; j++) {
+            const int q = j * (32 / SPAN);
+
+            set[first + j] = pnr_fused_product(w, make_float2(pnr_fused_cos(q), -pnr_fused_sin(q)));
+        }
+        if constexpr (SPAN > 2)
+            pnr_fused_derive_spans<R, SPAN / 2>(pnr_fused_square(w), set);
+    }
+}
+
+template <int R>
+static __device__ __forceinline__ void pnr_fused_derive(float2 w, float2 (&set)[R / 2])
+{
+    pnr_fused_derive_spans<R, R>(w, set);
+}
+
+template <int R, int SPAN>
+static __device__ __forceinline__ void pnr_fused_stages_by(float2 (&a)[R],
+                                                           const float2 (&set)[R / 2])
+{
+    if constexpr (SPAN <= R) {
+        constexpr int first = SPAN == 2 ? 0 : SPAN / 4, n = SPAN == 2 ? 1 : SPAN / 4;
+
+#pragma unroll
+        for (int i = 0; i < R / 2; i++) {
+            const int j = i % (SPAN / 2), at = i / (SPAN / 2) * SPAN + j;
+
+            if (j < n) {
+                const float2 w = set[first + j];
+
+                pnr_fused_pair_by(a[at], a[at + SPAN / 2], w.x, w.y);
+            } else {
+                const float2 w = set[first + j - n];
+
+                pnr_fused_pair_by(a[at], a[at + SPAN / 2], w.y, -w.x);
+            }
+        }
+        pnr_fused_stages_by<R, SPAN * 2>(a, set);
+    }
+}
+
+/* v[j] = sum_k v[k] w^k W_R^(jk), set from pnr_fused_derive(w) */
+template <int R>
+static __device__ __forceinline__ void pnr_fused_transform_by(float2 (&v)[R],
+                                                              const float2 (&set)[R / 2])
+{
+    float2 a[R];
+
+#pragma unroll
+    for (int i = 0; i < R; i++)
+        a[i] = v[pnr_fused_reversed(i, R)];
+    pnr_fused_stages_by<R, 2>(a, set);
+#pragma unroll
+    for (int i = 0; i < R; i++)
+        v[i] = a[i];
+}
+
+template <int R>
+static __device__ __forceinline__ void pnr_fused_transform_at(float2 (&v)[R], float2 w)
+{
+    float2 set[R / 2];
+
+    pnr_fused_derive<R>(w, set);
+    pnr_fused_transform_by<R>(v, set);
+}
+
+#endif

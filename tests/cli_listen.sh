@@ -1,0 +1,149 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pnradar-listen from the command line: every form, packs, truth, losses, timeouts, a run from Python's view.
+# usage: cli_listen.sh BIN_FOLDER; prints TAP.
+set -u
+bin=$1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+export PNR_LOG=quiet
+n=0
+
+# report STATUS NAME
+report() {
+    n=$((n + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+
+# hear EXPECTED LISTENER_ARGUMENTS -- PUBLISHER_ARGUMENTS: stdout in $work/out, stderr in $work/err
+hear() {
+    want=$1
+    shift
+    heard=''
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        heard="$heard $1"
+        shift
+    done
+    [ $# -gt 0 ] && shift
+    # shellcheck disable=SC2086 # a list of options
+    PNR_LOG=info "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 $heard >"$work/out" 2>"$work/err" </dev/null &
+    listener=$!
+    "$bin/pnradar" -c "$work/radar.conf" -s publisher.wait_s=30 "$@" "$work/echo.ci16" 2>"$work/publisher"
+    wait $listener
+    got=$?
+    [ $got -eq "$want" ] || { echo "# status $got, not $want: $(cat "$work/err" "$work/publisher")"; false; }
+}
+
+says() {
+    grep -q -- "$1" "$work/err" || { echo "# no '$1' in: $(cat "$work/err")"; false; }
+}
+
+cat >"$work/radar.conf" <<END
+[stream]
+name = test
+[source]
+rate_hz = 1e6
+format = ci16
+[code]
+type = m-sequence
+degree = 9
+[publisher]
+endpoint = ipc://$work/socket
+[echo]
+periods = 40
+noise_rms = 0.05
+[target.1]
+range_m = 20000.5
+amplitude = 0.1
+[target.2]
+range_m = 40000
+velocity_mps = 100
+amplitude = 0.05
+END
+"$bin/pnradar-echo" -c "$work/radar.conf" --truth "$work/truth.csv" "$work/echo.ci16" 2>"$work/err"
+report $? "a recording is made"
+
+hear 0 -- && [ "$(grep -c '^[0-9]' "$work/out")" -eq 80 ] && says '40 results received, 0 lost' && says 'complete'
+report $? "table: 40 results of two echoes each, complete"
+
+hear 0 --format csv -- && [ "$(wc -l <"$work/out")" -eq 81 ] &&
+    awk -F, 'NR > 1 && !($1 == int((NR - 2) / 2) && $2 == 511 * int((NR - 2) / 2) && $18 > 19000 && $18 < 41000) { bad = 1 }
+        END { exit bad }' "$work/out"
+report $? "csv: seq, sample and range of every row"
+mv "$work/out" "$work/single.csv"
+
+hear 0 --format json -- && [ "$(grep -c '^{"v":1,.*}$' "$work/out")" -eq 40 ]
+report $? "json: the range messages themselves"
+
+hear 0 --format csv -- -s publisher.pack=7 && says '40 results received, 0 lost' &&
+    cut -d, -f1,2,13-16 "$work/single.csv" >"$work/a" && cut -d, -f1,2,13-16 "$work/out" >"$work/b" && cmp -s "$work/a" "$work/b"
+report $? "packed results are read as the single ones"
+
+hear 0 --truth "$work/truth.csv" -- && says 'target 1: detected in 40 of 40 dwells' &&
+    says 'target 2: detected in 40 of 40 dwells' && says "no target's: 0"
+report $? "the truth stands beside the echoes"
+
+hear 0 --count 5 -- && [ "$(grep -c '^[0-9]' "$work/out")" -eq 10 ]
+report $? "--count ends after five results"
+
+hear 0 --all -- -s stream.name=other && says '40 results received'
+report $? "--all hears every stream"
+
+hear 3 --strict -- -s source.lost=3000+700 && says 'lost'
+report $? "--strict: a loss at the publisher is status 3"
+hear 0 -- -s source.lost=3000+700
+report $? "without --strict it is told, status 0"
+
+"$bin/pnradar-listen" -c "$work/radar.conf" --timeout 0.3 "ipc://$work/nobody" >"$work/out" 2>"$work/err"
+[ $? -eq 69 ] && says "ipc://$work/nobody"
+report $? "nothing for so long: status 69, and which endpoint"
+"$bin/pnradar-listen" --format xml >"$work/out" 2>"$work/err"
+[ $? -eq 64 ] && says xml
+report $? "an unknown format is refused"
+"$bin/pnradar-listen" --count none >"$work/out" 2>"$work/err"
+[ $? -eq 64 ] && says none
+report $? "a count that is no number is refused"
+! "$bin/pnradar-listen" --curve-key short tcp://127.0.0.1:5999 >"$work/out" 2>"$work/err" && says short
+report $? "a key that is none is refused"
+
+"$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 >"$work/out" 2>"$work/err" &
+listener=$!
+sleep 0.5
+kill -INT $listener
+wait $listener && says 'no results received'
+report $? "SIGINT ends it cleanly"
+
+python=/usr/bin/python3
+if $python -c 'import numpy, zmq' 2>/dev/null; then
+    cat >"$work/packed.py" <<'END'
+import json, sys
+import numpy as np, zmq
+
+socket = zmq.Context().socket(zmq.SUB)
+socket.setsockopt(zmq.SUBSCRIBE, b"")
+socket.setsockopt(zmq.RCVTIMEO, 60000)
+socket.connect(sys.argv[1])
+seq, ranges, end = [], [], False
+while not end:
+    parts = socket.recv_multipart()
+    topic, header = parts[0].decode(), json.loads(parts[1])
+    if topic == "range/test":
+        records = np.frombuffer(parts[2], dtype=[tuple(field) for field in header["dtype"]])
+        assert len(records) == header["n_records"], header
+        seq += list(records["seq"])
+        ranges += list(records["delay_s"] * 299792458 / 2)
+    end = topic == "end/test"
+assert sorted(set(seq)) == list(range(40)), seq
+assert abs(np.median(ranges[0::2]) - 20000.5) < 20, ranges[:4]
+assert header["account"]["used"] == "20440", header
+END
+    $python "$work/packed.py" "ipc://$work/socket" >"$work/out" 2>&1 &
+    reader=$!
+    "$bin/pnradar" -c "$work/radar.conf" -s publisher.wait_s=30 -s publisher.pack=16 "$work/echo.ci16" 2>"$work/err"
+    wait $reader || { sed 's/^/# /' "$work/out"; false; }
+    report $? "numpy reads the packed records by the header's dtype"
+else
+    n=$((n + 1))
+    echo "ok $n - numpy reads the packed records # SKIP no python3 with numpy and zmq"
+fi
+echo "1..$n"
