@@ -67,7 +67,7 @@ static size_t threads_of(const pnr_plan *plan)
 enum { LARGE = 1 << 18 };
 static bool is_large(const pnr_cpu *cpu)
 {
-    return cpu->is_shared && cpu->n_transform >= LARGE;
+    return cpu->by_team && cpu->n_transform >= LARGE;
 }
 
 static size_t leaders_of(const pnr_cpu *cpu)
@@ -102,12 +102,12 @@ static void shape(pnr_cpu *cpu, pnr_plan *plan)
     if (cpu->is_walsh) {
         pnr_cpu_walsh_shape(plan->m_degree, &cpu->walsh);
         cpu->n_transform = plan->n_samples + 1;
-        cpu->is_shared = cpu->walsh.rows > 1;
+        cpu->by_team = cpu->walsh.rows > 1;
         cpu->profile_values = pnr_cpu_walsh_values(&cpu->walsh);
         return;
     }
     cpu->n_transform = length;
-    cpu->is_split = cpu->is_shared = pnr_cpu_split_factors(length, &n1, &n2);
+    cpu->is_split = cpu->by_team = pnr_cpu_split_factors(length, &n1, &n2);
     cpu->spectrum_values = length;
     cpu->profile_values = (length + 7) / 8 * 8; /* FFTW wants every row aligned alike */
     if (cpu->is_split) {

@@ -113,7 +113,7 @@ static void do_all(const step *s, pnr_cpu_task *task, size_t n_tasks)
 {
     step context = *s;
 
-    if (s->cpu->is_shared)
+    if (s->cpu->by_team)
         pnr_cpu_team_do(s->cpu->team, s->worker, task, &context, n_tasks);
     else
         for (size_t i = 0; i < n_tasks; i++)
