@@ -41,11 +41,18 @@ static bool is_coherent(const pnr_plan *plan)
     return plan->dwell != PNR_DWELL_INCOHERENT && plan->n_periods > 1;
 }
 
+/* Of one row the samples are done with when its profile comes: both in one place stay in the cache.
+ */
+static bool is_shared(const pnr_cpu *cpu)
+{
+    return cpu->is_split && cpu->n_rows * cpu->plan->oversample == 1;
+}
+
 size_t pnr_cpu_memory_bytes(const pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
     const size_t n = plan->n_samples;
-    const size_t in = cpu->is_split ? n : cpu->n_transform;
+    const size_t in = is_shared(cpu) ? 0 : cpu->is_split ? n : cpu->n_transform;
     const size_t spectra = (cpu->is_split ? plan->oversample : 1) * cpu->spectrum_values;
     const size_t walsh = cpu->is_walsh ? pnr_cpu_walsh_values(&cpu->walsh) : 0;
     const size_t profiles = cpu->n_rows * plan->oversample * cpu->profile_values;
@@ -61,9 +68,11 @@ int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
     const size_t n = plan->n_samples;
     bool is_complete;
 
-    memory->in = pnr_cpu_zeroed((cpu->is_split ? n : cpu->n_transform) * sizeof(value));
     memory->profile =
         pnr_cpu_zeroed(cpu->n_rows * plan->oversample * cpu->profile_values * sizeof(value));
+    memory->in = is_shared(cpu)
+                     ? memory->profile
+                     : pnr_cpu_zeroed((cpu->is_split ? n : cpu->n_transform) * sizeof(value));
     memory->converted = pnr_cpu_zeroed(blocks_of(plan) * sizeof *memory->converted);
     is_complete = memory->in != NULL && memory->profile != NULL && memory->converted != NULL;
     if (is_coherent(plan))
@@ -83,7 +92,8 @@ int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
 
 void pnr_cpu_memory_destroy(pnr_cpu_memory *memory)
 {
-    free(memory->in);
+    if (memory->in != memory->profile)
+        free(memory->in);
     free(memory->window);
     free(memory->profile);
     free(memory->converted);

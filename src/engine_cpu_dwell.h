@@ -18,7 +18,7 @@ typedef struct pnr_cpu {
     fftwf_plan forward, inverse; /* else */
     bool is_walsh;               /* no transform of these */
     pnr_cpu_walsh walsh;
-    bool by_team;         /* the steps of a dwell are the team's */
+    bool by_team;           /* the steps of a dwell are the team's */
     size_t spectrum_values; /* of a stored or a computed spectrum */
     size_t profile_values;  /* of c, from one profile to the next */
     size_t n_rows; /* profiles kept of a dwell: its windows when they are summed in power, else 1 */

@@ -2,48 +2,42 @@
 /* The loops over samples of the cpu engine, plain C that the compiler vectorises. */
 #include "engine_cpu_ops.h"
 
+#include "wide.h"
+
 #include <math.h>
 #include <string.h>
 
-/* One source, several widths, chosen when the module is loaded. The sanitizers run before the
- * choice could be made, and clang 14 does not know the attribute in C: they take the plain one. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
+enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
 
-enum { BLOCK = 256, LANES = 64 };
-
-/* Packed integers (complex: 2 values a sample). Values count toward "clipped" one by one; a sample
- * with both I and Q clipped must count once, so pairs are looked at together, in the few blocks
- * that have any. */
+/* Packed integers (complex: 2 values a sample). A block without a clipped value, nearly every one,
+ * costs a comparison; in the others a sample with both I and Q clipped counts once. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
-    WIDE static void name(const type *raw, size_t n_values, size_t values, float *out,             \
-                          pnr_converted *total)                                                    \
+    static uint64_t name##_clipped(const type *in, size_t count, size_t values)                    \
+    {                                                                                              \
+        uint64_t clipped = 0;                                                                      \
+                                                                                                   \
+        for (size_t i = 0; i < count; i += values)                                                 \
+            clipped += in[i] == (low) || in[i] == (high) || in[i + values - 1] == (low) ||         \
+                       in[i + values - 1] == (high);                                               \
+        return clipped;                                                                            \
+    }                                                                                              \
+                                                                                                   \
+    PNR_WIDE static void name(const type *raw, size_t n_values, size_t values, float *out,         \
+                              pnr_converted *total)                                                \
     {                                                                                              \
         for (size_t first = 0; first < n_values; first += (size_t)2 * BLOCK) {                     \
             const size_t count =                                                                   \
                 n_values - first < (size_t)2 * BLOCK ? n_values - first : (size_t)2 * BLOCK;       \
             const type *in = raw + first;                                                          \
             float *to = out + first;                                                               \
-            unsigned clipped = 0;                                                                  \
             type any = 0;                                                                          \
                                                                                                    \
-            for (size_t i = 0; i < count; i++)                                                     \
+            for (size_t i = 0; i < count; i++) {                                                   \
                 to[i] = ((float)in[i] + (offset)) * (scale);                                       \
-            for (size_t i = 0; i < count; i++)                                                     \
                 any |= (type)((in[i] == (low)) | (in[i] == (high)));                               \
-            if (any != 0 && values == 2) {                                                         \
-                for (size_t i = 0; i < count / 2; i++)                                             \
-                    clipped += (in[2 * i] == (low)) | (in[2 * i] == (high)) |                      \
-                               (in[2 * i + 1] == (low)) | (in[2 * i + 1] == (high));               \
-            } else if (any != 0) {                                                                 \
-                for (size_t i = 0; i < count; i++)                                                 \
-                    clipped += (in[i] == (low)) | (in[i] == (high));                               \
             }                                                                                      \
-            total->n_clipped += clipped;                                                           \
+            if (any)                                                                               \
+                total->n_clipped += name##_clipped(in, count, values);                             \
         }                                                                                          \
     }
 
@@ -66,8 +60,8 @@ static void convert_plain(pnr_format format, const char *raw, size_t stride, siz
     }
 }
 
-WIDE static void convert_cf32(const float (*raw)[2], size_t n, float (*out)[2],
-                              pnr_converted *total)
+PNR_WIDE static void convert_cf32(const float (*raw)[2], size_t n, float (*out)[2],
+                                  pnr_converted *total)
 {
     size_t bad = 0;
 
@@ -118,15 +112,16 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
             out[i][1] = -out[i][1];
 }
 
-/* Floats in LANES sums, so that no addition waits for the one before, within BLOCK samples, doubles
- * between these. */
-WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
+/* Floats in LANES sums, so that no addition waits for the one before, within 2 SUM_BLOCK values,
+ * these by halves, doubles between the blocks. */
+PNR_WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];
     double sum = 0;
 
-    for (size_t first = 0; first < 2 * n; first += (size_t)2 * BLOCK) {
-        const size_t end = 2 * n - first < (size_t)2 * BLOCK ? 2 * n : first + (size_t)2 * BLOCK;
+    for (size_t first = 0; first < 2 * n; first += (size_t)2 * SUM_BLOCK) {
+        const size_t end =
+            2 * n - first < (size_t)2 * SUM_BLOCK ? 2 * n : first + (size_t)2 * SUM_BLOCK;
         float lane[LANES] = {0};
         size_t i = first;
 
@@ -135,8 +130,10 @@ WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
                 lane[l] += x[i + l] * x[i + l];
         for (; i < end; i++)
             lane[i % LANES] += x[i] * x[i];
-        for (size_t l = 0; l < LANES; l++)
-            sum += (double)lane[l];
+        for (size_t half = LANES / 2; half > 0; half /= 2)
+            for (size_t l = 0; l < half; l++)
+                lane[l] += lane[l + half];
+        sum += (double)lane[0];
     }
     return sum;
 }
@@ -182,7 +179,7 @@ void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step,
     }
 }
 
-WIDE void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2])
+PNR_WIDE void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2])
 {
     for (size_t i = 0; i < n; i++) {
         sum[i][0] += x[i][0];
@@ -190,7 +187,7 @@ WIDE void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2])
     }
 }
 
-WIDE void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2])
+PNR_WIDE void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2])
 {
     for (size_t i = 0; i < n; i++) {
         const float re = x[i][0] * h[i][0] - x[i][1] * h[i][1];
@@ -201,7 +198,7 @@ WIDE void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], fl
     }
 }
 
-WIDE void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power)
+PNR_WIDE void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power)
 {
     if (add)
         for (size_t i = 0; i < n; i++)
@@ -232,8 +229,8 @@ static inline void transpose_tile(const float (*from)[2], size_t from_row, float
 }
 
 /* The shorter side is the inner loop: whole cache lines are read or written there. */
-WIDE void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
-                            float (*to)[2], size_t to_row)
+PNR_WIDE void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
+                                size_t from_row, float (*to)[2], size_t to_row)
 {
     const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
 
@@ -284,8 +281,8 @@ static inline void power_tile(const float (*c)[2], size_t c_row, size_t power_ro
     }
 }
 
-WIDE void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
-                                size_t power_row, bool add, float *power)
+PNR_WIDE void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
+                                    size_t power_row, bool add, float *power)
 {
     const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
 
@@ -307,8 +304,8 @@ enum { TILE = 16 };
  * (-im, im). */
 typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
 
-WIDE void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],
-                          bool conjugate, float (*x)[2])
+PNR_WIDE void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],
+                              bool conjugate, float (*x)[2])
 {
     const float sign = conjugate ? -1 : 1;
     const wide turn = {-sign, sign, -sign, sign, -sign, sign, -sign, sign,

@@ -4,17 +4,11 @@
 
 #include "engine_cpu_dwell.h"
 #include "engine_cpu_ops.h"
+#include "wide.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* As in engine_cpu_ops.c. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
@@ -222,8 +216,8 @@ bool pnr_cpu_walsh_reads(const pnr_plan *plan)
            plan->tune.num == 0 && (plan->dwell == PNR_DWELL_INCOHERENT || plan->n_periods == 1);
 }
 
-WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
-                            const pnr_cpu_walsh_input *input, float (*X)[2])
+PNR_WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
+                                const pnr_cpu_walsh_input *input, float (*X)[2])
 {
     const size_t n = walsh->columns / LANES, chunk = n < CHUNK ? n : CHUNK;
     const uint32_t *sample = walsh->sample + row * walsh->columns;
@@ -246,8 +240,8 @@ WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
     stages(to, chunk, n);
 }
 
-WIDE void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2],
-                                bool add, float *power)
+PNR_WIDE void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2],
+                                    bool add, float *power)
 {
     const size_t width = walsh->columns < TASK ? walsh->columns : TASK, rows = walsh->rows;
     const size_t row = walsh->row;

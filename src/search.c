@@ -2,10 +2,12 @@
 /* Threshold, local maxima in lag order, and the second look with a floor that is free of echoes. */
 #include "search.h"
 
+#include "wide.h"
+
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256, LANES = 16, REACH = PNR_NEIGHBOURS / 2 };
+enum { BLOCK = 1024, SUM_BLOCK = 4096, LANES = 64, REACH = PNR_NEIGHBOURS / 2 };
 
 /* The kept candidates of one search, in lag order, and what was counted on the way. */
 typedef struct found {
@@ -24,13 +26,14 @@ size_t pnr_search_lag(const pnr_plan *plan, uint32_t cell, int j)
     return (centre + n - back + (size_t)(j + REACH)) % n;
 }
 
-/* Sums in a fixed order, so that the result never depends on the machine's vector width. */
-static double sum_of(const float *x, size_t n)
+/* Sums in a fixed order, so that the result never depends on the machine's vector width: floats in
+ * LANES sums within SUM_BLOCK, these by halves, doubles between the blocks. */
+PNR_WIDE static double sum_of(const float *x, size_t n)
 {
     double total = 0;
 
-    for (size_t first = 0; first < n; first += BLOCK) {
-        const size_t count = n - first < BLOCK ? n - first : BLOCK;
+    for (size_t first = 0; first < n; first += SUM_BLOCK) {
+        const size_t count = n - first < SUM_BLOCK ? n - first : SUM_BLOCK;
         float lane[LANES] = {0};
         size_t i = 0;
 
@@ -39,26 +42,28 @@ static double sum_of(const float *x, size_t n)
                 lane[l] += x[first + i + l];
         for (; i < count; i++)
             lane[i % LANES] += x[first + i];
-        for (size_t l = 0; l < LANES; l++)
-            total += (double)lane[l];
+        for (size_t half = LANES / 2; half > 0; half /= 2)
+            for (size_t l = 0; l < half; l++)
+                lane[l] += lane[l + half];
+        total += (double)lane[0];
     }
     return total;
 }
 
-static float greatest_of(const float *x, size_t n)
+PNR_WIDE static float greatest_of(const float *x, size_t n)
 {
     float lane[LANES] = {0};
-    float greatest = 0;
     size_t i = 0;
 
     for (; i + LANES <= n; i += LANES)
         for (size_t l = 0; l < LANES; l++)
             lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
     for (; i < n; i++)
-        greatest = x[i] > greatest ? x[i] : greatest;
-    for (size_t l = 0; l < LANES; l++)
-        greatest = lane[l] > greatest ? lane[l] : greatest;
-    return greatest;
+        lane[i % LANES] = x[i] > lane[i % LANES] ? x[i] : lane[i % LANES];
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t l = 0; l < half; l++)
+            lane[l] = lane[l + half] > lane[l] ? lane[l + half] : lane[l];
+    return lane[0];
 }
 
 static float power_at(const pnr_power *power, size_t cell)
