@@ -119,8 +119,10 @@ asan: ## build and run every test with the address and undefined-behaviour sanit
 
 tsan: ## build and run the tests of threads with the thread sanitizer
 	@tools/setup test
-	@$(MAKE) --no-print-directory VARIANT=tsan check PNR_ONLY='$(TSAN_TESTS)'
-TSAN_TESTS := test_ring test_engine test_pipeline test_publisher
+	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
+	    $(MAKE) --no-print-directory VARIANT=tsan check
+TSAN_TESTS := test_ring test_engine test_engine_cpu test_acquisition test_pipeline test_pipeline_live \
+    test_pipeline_fault test_publisher
 export PNR_ONLY
 
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -158,7 +160,8 @@ fmt: ## let clang-format decide
 
 gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that this machine has
 	@$(B)/bin/pnradar --list-engines
-	@PNR_ONLY='test_engine test_pipeline test_detection' tests/run $(B)
+	@PNR_ONLY='test_engine test_engine_cpu test_detection test_pipeline test_pipeline_bits test_pipeline_memory' \
+	    tests/run $(B)
 
 install: all ## copy programs, modules, configurations and manuals below PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pnradar \

@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 #define PNR_NS_PER_S INT64_C(1000000000)
-#define PNR_TIME_LEN 40 /* bytes of "2026-11-21T02:40:12.000041943Z" with its NUL, years to 9999   \
-                         */
+#define PNR_TIME_LEN                                                                               \
+    40 /* bytes of "2026-11-21T02:40:12.000041943Z" with its NUL, years to 9999                    \
+        */
 
 uint64_t pnr_clock_ns(void);    /* CLOCK_MONOTONIC */
 int64_t pnr_clock_utc_ns(void); /* ns since 1970-01-01T00:00:00Z, no leap seconds */

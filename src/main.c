@@ -6,6 +6,8 @@
 #include "pipeline.h"
 #include "report.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,15 +32,25 @@ static int list_engines(size_t device)
 /* --print: what a subscriber would see, on stdout. A reader that goes away ends the run. */
 typedef struct printing {
     pnr_printer printer;
+    bool is_left; /* the reader went away */
     int code;
 } printing;
+
+/* `| head` that has seen enough is no error, only the end. */
+static void note(printing *to, int code)
+{
+    to->is_left = code != PNR_OK && errno == EPIPE;
+    to->code = to->is_left ? PNR_OK : code;
+    if (code != PNR_OK)
+        pnr_stop = 1;
+}
 
 static void print_report(void *context, const pnr_report *report)
 {
     printing *to = context;
 
-    if (to->code == PNR_OK && (to->code = pnr_printer_print(&to->printer, report, NULL)) != PNR_OK)
-        pnr_stop = 1;
+    if (to->code == PNR_OK && !to->is_left)
+        note(to, pnr_printer_print(&to->printer, report, NULL));
 }
 
 static int run(const pnr_config *config, const char *print, bool strict, pnr_error *error)
@@ -59,8 +71,8 @@ static int run(const pnr_config *config, const char *print, bool strict, pnr_err
     }
     pnr_cli_catch_signals();
     code = pnr_pipeline_run(config, &options, &account, error);
-    if (print != NULL && to.code == PNR_OK)
-        to.code = pnr_printer_finish(&to.printer);
+    if (print != NULL && to.code == PNR_OK && !to.is_left)
+        note(&to, pnr_printer_finish(&to.printer));
     if (code == PNR_OK && to.code != PNR_OK)
         code = pnr_error_set(error, to.code, "stdout: the results could not be written");
     if (code != PNR_OK)

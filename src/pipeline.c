@@ -518,6 +518,9 @@ static int close_account(pipeline *p, int code, pnr_error *error, pnr_account *a
     status.exit_status = pnr_error_exit(code);
     (void)pnr_publisher_send_status(p->publisher, &status, true);
     pnr_log(PNR_LOG_INFO, "%s: %s", status.reason, pnr_account_format(account, text, sizeof text));
+    if (code == PNR_OK && account->windows == 0)
+        pnr_log(PNR_LOG_WARN, "nothing to correlate: a result takes %zu samples",
+                p->setup->plan.n_samples * p->setup->plan.n_periods);
     return code;
 }
 

@@ -7,8 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The first byte says how much of the rest is a pack's header; the text is also read as a range and as
- * an end message. */
+/* The first byte says how much of the rest is a pack's header; the text is also read as a range and
+ * as an end message. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static pnr_report report;
