@@ -26,7 +26,17 @@
 
 struct packed_ci16 {
     typedef int word;
-    static constexpr float END = 32767.0f;
+    static constexpr bool IS_FLOAT = false;
+    /* Adding 0x7fff makes the two ends the two greatest of 16 bits: one instruction a sample. */
+    static __device__ __forceinline__ bool may_clip(const word (&raw)[32], const float2 (&)[32])
+    {
+        unsigned greatest = 0;
+
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            greatest = __viaddmax_u16x2((unsigned)raw[j], 0x7fff7fffu, greatest);
+        return greatest >= 0xfffe0000u || (greatest & 0xffffu) >= 0xfffeu;
+    }
     static __device__ __forceinline__ float2 value(word w)
     {
         return make_float2((float)(short)(w & 0xffff), (float)(w >> 16));
@@ -39,7 +49,16 @@ struct packed_ci16 {
 
 struct packed_ci8 {
     typedef short word;
-    static constexpr float END = 127.0f;
+    static constexpr bool IS_FLOAT = false;
+    static __device__ __forceinline__ bool may_clip(const word (&)[32], const float2 (&v)[32])
+    {
+        float largest = 0;
+
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            largest = fmaxf(largest, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
+        return largest >= 127.0f;
+    }
     static __device__ __forceinline__ float2 value(word w)
     {
         return make_float2((float)(signed char)(w & 0xff), (float)(w >> 8));
@@ -52,7 +71,11 @@ struct packed_ci8 {
 
 struct packed_cf32 {
     typedef float2 word;
-    static constexpr float END = 0.0f; /* floats never clip */
+    static constexpr bool IS_FLOAT = true;
+    static __device__ __forceinline__ bool may_clip(const word (&)[32], const float2 (&)[32])
+    {
+        return false;
+    }
     static __device__ __forceinline__ float2 value(word w)
     {
         return w;
@@ -79,23 +102,18 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32])
 /* Energy, clipped and (upper half) non-finite values of a thread; a value that is not finite
  * becomes 0. What is rare is found by one cheap sign of it, and only then counted. */
 template <int T, class FORMAT>
-static __device__ __forceinline__ float measure(float2 (&v)[32], const typename FORMAT::word *in,
-                                                uint32_t *odd)
+static __device__ __forceinline__ float measure(float2 (&v)[32],
+                                                const typename FORMAT::word (&raw)[32],
+                                                const typename FORMAT::word *in, uint32_t *odd)
 {
     float energy = energy_of(v);
 
     *odd = 0;
-    if (FORMAT::END > 0) {
-        float largest = 0;
-
-#pragma unroll
-        for (int j = 0; j < 32; j++)
-            largest = fmaxf(largest, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
-        if (largest >= FORMAT::END)
+    if (FORMAT::may_clip(raw, v))
 #pragma unroll 1
-            for (int j = 0; j < 32; j++)
-                *odd += FORMAT::is_clipped(in[T * j]);
-    } else if (!isfinite(energy)) {
+        for (int j = 0; j < 32; j++)
+            *odd += FORMAT::is_clipped(in[T * j]);
+    if (FORMAT::IS_FLOAT && !isfinite(energy)) {
 #pragma unroll
         for (int j = 0; j < 32; j++)
             if (!isfinite(v[j].x) || !isfinite(v[j].y)) {
@@ -119,7 +137,7 @@ static __device__ __forceinline__ void prefetch(const void *memory, uint32_t byt
 }
 
 /* The middle pass of a direction, M points at 32 / M places a thread, two of them side by side, in
- * place in shared memory. twiddle(i): of place i. */
+ * place in shared memory. transform_pair(q, a, b): of both, which are places 2 M q and the next. */
 template <int M, class TWIDDLE>
 static __device__ __forceinline__ void middle_pass(float2 *middle, TWIDDLE transform_pair)
 {
@@ -141,6 +159,24 @@ static __device__ __forceinline__ void middle_pass(float2 *middle, TWIDDLE trans
                 make_float4(a[n].x, a[n].y, b[n].x, b[n].y);
     }
     __syncwarp();
+}
+
+/* A thread's lags to the profile; 0 of a window that is not used. */
+template <int M>
+static __device__ __forceinline__ void return_profile(const pnr_cuda_fused &p, const float2 *column,
+                                                      uint32_t window, uint32_t u, bool is_used)
+{
+#pragma unroll 1
+    for (uint32_t j = 0; j < 32; j++) {
+        const size_t at =
+            (size_t)window * pnr_fused_size<M>::N + u + pnr_fused_size<M>::THREADS * j;
+        const float2 c = is_used ? column[j * pnr_fused_size<M>::ROW] : make_float2(0.0f, 0.0f);
+
+        if (p.profile != NULL)
+            p.profile[at] = make_float2(c.y, c.x);
+        else
+            p.power[at] = pnr_fused_power(c);
+    }
 }
 
 /* Shared memory of a block: the windows' values; then (M = 1) the twiddles of each lane and the
@@ -232,7 +268,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         for (int j = 0; j < 32; j++)
             v[j] = FORMAT::value(raw[j]);
 
-        const double energy = pnr_cuda_warp_sum((double)measure<T, FORMAT>(v, in, &odd));
+        const double energy = pnr_cuda_warp_sum((double)measure<T, FORMAT>(v, raw, in, &odd));
 
         if (__any_sync(0xffffffffu, odd != 0))
             odd = pnr_cuda_warp_sum(odd);
@@ -298,14 +334,21 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         last_pass(v, u);
 
         /* v[j] is c at lag u + T j, parts swapped. */
+        pnr_fused_groups groups;
         float best = 0, sum = 0;
 
 #pragma unroll
-        for (int j = 0; j < 32; j++) {
-            const float power = pnr_fused_power(v[j]);
+        for (int g = 0; g < PNR_FUSED_GROUPS; g++) {
+            groups.best[g] = groups.sum[g] = 0;
+#pragma unroll
+            for (int j = g * PNR_FUSED_GROUP; j < (g + 1) * PNR_FUSED_GROUP; j++) {
+                const float power = pnr_fused_power(v[j]);
 
-            sum += power;
-            best = fmaxf(best, power);
+                groups.sum[g] += power;
+                groups.best[g] = fmaxf(groups.best[g], power);
+            }
+            sum += groups.sum[g];
+            best = fmaxf(best, groups.best[g]);
         }
 
         const float threshold = s.threshold;
@@ -313,34 +356,25 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 
         if (u % 32 == 0)
             s.noise[u / 32] = noise;
-        if (p.profile != NULL || p.power != NULL) {
-            const bool is_used = threshold < INFINITY;
-
-#pragma unroll
-            for (int j = 0; j < 32; j++) {
-                const size_t at = (size_t)window * N + u + T * j;
-                const float2 c = is_used ? v[j] : make_float2(0.0f, 0.0f);
-
-                if (p.profile != NULL)
-                    p.profile[at] = make_float2(c.y, c.x);
-                else
-                    p.power[at] = pnr_fused_power(c);
-            }
-        }
-
         const bool is_above = best > threshold;
 
         __syncwarp();
-        if (!(M == 1 ? __any_sync(0xffffffffu, is_above) : __syncthreads_or(is_above))) {
-            if (u < 32)
-                pnr_fused_finish<M>(s, p, window, u);
-            continue;
-        }
-        /* Every thread puts back what it has read: nobody else has touched these places. */
+
+        const bool is_quiet =
+            !(M == 1 ? __any_sync(0xffffffffu, is_above) : __syncthreads_or(is_above));
+
+        if (!is_quiet || p.profile != NULL || p.power != NULL) {
+            /* Every thread puts back what it has read: nobody else has touched these places. */
 #pragma unroll
-        for (int k = 0; k < 32; k++)
-            column[k * ROW] = v[k];
-        pnr_fused_look<M>(s, p, buffer, column, window, u, best);
+            for (int k = 0; k < 32; k++)
+                column[k * ROW] = v[k];
+            if (p.profile != NULL || p.power != NULL)
+                return_profile<M>(p, column, window, u, threshold < INFINITY);
+            if (!is_quiet)
+                pnr_fused_look<M>(s, p, buffer, column, window, u, groups, sum);
+        }
+        if (u < 32)
+            pnr_fused_finish<M>(s, p, window, u);
     }
 }
 

@@ -11,12 +11,12 @@
 template <int M> struct pnr_fused_size {
     static constexpr int THREADS = 32 * M;
     static constexpr int N = 1024 * M;
-    /* Shared memory holds a value k1 + ... in rows of 32 * M values, each 32 of them padded by two,
-     * so that neither rows nor columns meet bank conflicts. */
+    /* In shared memory the 32 * M values of one k1 are a row, every 32 of them followed by two
+     * empty places: neither rows nor columns meet bank conflicts. */
     static constexpr int PART = 34, ROW = PART * M;
     static constexpr int WINDOWS = M == 1 ? 16 : 1; /* a block */
     static constexpr int BLOCKS = M == 1 ? 1 : M == 2 ? 8 : M == 4 ? 4 : M == 8 ? 2 : 1; /* an SM */
-    static constexpr int BUFFER = 32 * ROW; /* float2 of a window */
+    static constexpr int BUFFER = 32 * ROW; /* float2 a window */
 };
 
 /* Waits for the threads of one window. */
@@ -28,7 +28,28 @@ template <int M> static __device__ __forceinline__ void pnr_fused_sync()
         __syncthreads();
 }
 
-enum { PNR_FUSED_REACH = PNR_NEIGHBOURS / 2 };
+enum {
+    PNR_FUSED_REACH = PNR_NEIGHBOURS / 2,
+    PNR_FUSED_GROUP = 4, /* of a thread's 32 powers */
+    PNR_FUSED_GROUPS = 32 / PNR_FUSED_GROUP
+};
+
+/* A thread's powers in groups: a search reads only those that hold something above. */
+typedef struct pnr_fused_groups {
+    float best[PNR_FUSED_GROUPS], sum[PNR_FUSED_GROUPS];
+} pnr_fused_groups;
+
+/* Bit g: group g holds something above. */
+static __device__ __forceinline__ uint32_t pnr_fused_above(const pnr_fused_groups &groups,
+                                                           float threshold)
+{
+    uint32_t above = 0;
+
+#pragma unroll
+    for (int g = 0; g < PNR_FUSED_GROUPS; g++)
+        above |= groups.best[g] > threshold ? 1u << g : 0u;
+    return above;
+}
 
 /* One window's shared memory beside its values. */
 template <int M> struct pnr_fused_search {
@@ -80,6 +101,7 @@ static __device__ void pnr_fused_begin(pnr_fused_search<M> &s, const pnr_cuda_fu
     double energy = 0;
     uint32_t n_clipped = 0, n_nonfinite = 0;
 
+#pragma unroll
     for (int warp = 0; warp < M; warp++) {
         energy += s.energy[warp];
         n_clipped += s.odd[warp] & 0xffff;
@@ -108,6 +130,7 @@ static __device__ void pnr_fused_finish(pnr_fused_search<M> &s, const pnr_cuda_f
     if (lane == 0) {
         double noise = 0;
 
+#pragma unroll
         for (int warp = 0; warp < M; warp++)
             noise += s.noise[warp];
         s.dwell.noise_sum = s.dwell.n_periods > 0 ? noise : 0;
@@ -128,9 +151,11 @@ static __device__ void pnr_fused_select(pnr_fused_search<M> &s, const pnr_cuda_f
     typedef pnr_fused_size<M> size;
     uint64_t last = UINT64_MAX;
 
+#pragma unroll 1
     for (uint32_t i = 0; i < p.max_candidates; i++) {
         uint64_t best = 0;
 
+#pragma unroll 1
         for (uint32_t left = maxima; left != 0; left &= left - 1) {
             const uint32_t j = (uint32_t)__ffs((int)left) - 1;
             const uint64_t key =
@@ -139,6 +164,7 @@ static __device__ void pnr_fused_select(pnr_fused_search<M> &s, const pnr_cuda_f
             if (key < last && key > best)
                 best = key;
         }
+#pragma unroll 1
         for (int lane = 16; lane > 0; lane /= 2) {
             const uint64_t other = __shfl_xor_sync(0xffffffffu, best, lane);
 
@@ -147,6 +173,7 @@ static __device__ void pnr_fused_select(pnr_fused_search<M> &s, const pnr_cuda_f
         if (u % 32 == 0)
             s.strongest[u / 32] = best;
         pnr_fused_sync<M>();
+#pragma unroll 1
         for (int warp = 0; warp < M; warp++)
             best = s.strongest[warp] > best ? s.strongest[warp] : best;
         pnr_fused_sync<M>();
@@ -164,18 +191,24 @@ static __device__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s, const pnr_cuda
 {
     const uint32_t n_kept = min(n, p.max_candidates);
 
+    if (n <= 1)
+        return n;
+#pragma unroll 1
     for (uint32_t i = lane; i < n; i += 32) {
         uint32_t rank = 0;
 
+#pragma unroll 1
         for (uint32_t e = 0; e < n; e++)
             rank += s.keys[e] > s.keys[i];
         if (rank < n_kept)
             s.kept[rank] = s.keys[i];
     }
     __syncwarp();
+#pragma unroll 1
     for (uint32_t i = lane; i < n_kept; i += 32) {
         uint32_t place = 0;
 
+#pragma unroll 1
         for (uint32_t e = 0; e < n_kept; e++)
             place += pnr_fused_lag(s.kept[e]) < pnr_fused_lag(s.kept[i]);
         s.keys[place] = s.kept[i];
@@ -191,28 +224,44 @@ static __device__ double pnr_fused_rest(const pnr_fused_search<M> &s, const floa
                                         uint32_t n_kept, uint32_t lane)
 {
     constexpr uint32_t n = pnr_fused_size<M>::N;
+    const uint32_t n_lags = n_kept * PNR_NEIGHBOURS;
     double taken = 0, noise = 0;
     uint32_t n_taken = 0;
 
-    for (uint32_t i = lane; i < n_kept * PNR_NEIGHBOURS; i += 32) {
-        const uint32_t candidate = i / PNR_NEIGHBOURS;
-        const uint32_t lag =
-            pnr_fused_lag(s.keys[candidate]) + i % PNR_NEIGHBOURS - PNR_FUSED_REACH;
-        bool is_counted = false;
+    /* The lanes stay together: a sum over lanes that might have parted is a call for each step. */
+#pragma unroll 1
+    for (uint32_t first = 0; first < n_lags; first += 32) {
+        const uint32_t i = first + lane, candidate = i / PNR_NEIGHBOURS;
+        bool is_new = i < n_lags;
 
-        for (uint32_t e = 0; e < candidate && !is_counted; e++)
-            is_counted = ((lag - pnr_fused_lag(s.keys[e]) + PNR_FUSED_REACH) & (n - 1)) <=
+        if (is_new) {
+            const uint32_t lag =
+                pnr_fused_lag(s.keys[candidate]) + i % PNR_NEIGHBOURS - PNR_FUSED_REACH;
+
+#pragma unroll 1
+            for (uint32_t e = 0; e < candidate && is_new; e++)
+                is_new = ((lag - pnr_fused_lag(s.keys[e]) + PNR_FUSED_REACH) & (n - 1)) >
                          2 * PNR_FUSED_REACH;
-        if (!is_counted) {
-            taken += (double)pnr_fused_power(pnr_fused_at<M>(buffer, lag));
-            n_taken++;
+            if (is_new)
+                taken += (double)pnr_fused_power(pnr_fused_at<M>(buffer, lag));
         }
+        n_taken += (uint32_t)__popc((int)__ballot_sync(0xffffffffu, is_new));
     }
+    __syncwarp();
     taken = pnr_cuda_warp_sum(taken);
-    n_taken = pnr_cuda_warp_sum(n_taken);
+#pragma unroll
     for (int warp = 0; warp < M; warp++)
         noise += s.noise[warp];
-    return 2 * (n - n_taken) < n ? -1.0 : fmax(noise - taken, 0.0) / (double)(n - n_taken);
+    if (2 * (n - n_taken) < n)
+        return -1.0;
+
+    /* 1 / left by Newton's steps: a division is a hundred instructions. */
+    const double left = (double)(n - n_taken);
+    double inverse = (double)__frcp_rn((float)left);
+
+    inverse = fma(inverse, fma(-left, inverse, 1.0), inverse);
+    inverse = fma(inverse, fma(-left, inverse, 1.0), inverse);
+    return fmax(noise - taken, 0.0) * inverse;
 }
 
 /* The first warp: the kept candidates and their neighbours to the host. */
@@ -227,6 +276,7 @@ static __device__ void pnr_fused_gather(const pnr_fused_search<M> &s, const pnr_
 
     static_assert(words == 38 && first == 4 && offsetof(pnr_candidate, power) == 12,
                   "cell, code and channel, doppler, power, values");
+#pragma unroll 1
     for (uint32_t i = lane; i < n_kept * words; i += 32) {
         const uint64_t key = s.keys[i / words];
         const uint32_t word = i % words;
@@ -246,30 +296,62 @@ static __device__ void pnr_fused_gather(const pnr_fused_search<M> &s, const pnr_
     }
 }
 
-/* A thread's values: marks and lists the local maxima above. */
+/* What a float sum of the thread's powers lacks: beside an echo it cannot hold the noise of the
+ * other lags, and the rest is a difference. */
+template <int M>
+static __device__ double pnr_fused_correction(const float2 *column, const pnr_fused_groups &groups,
+                                              float sum, uint32_t above)
+{
+    double exact = 0;
+
+#pragma unroll
+    for (int g = 0; g < PNR_FUSED_GROUPS; g++)
+        exact += (above >> g & 1) != 0 ? 0.0 : (double)groups.sum[g];
+#pragma unroll 1
+    for (; above != 0; above &= above - 1) {
+        const float2 *of_group =
+            column + (__ffs((int)above) - 1) * PNR_FUSED_GROUP * pnr_fused_size<M>::ROW;
+
+#pragma unroll
+        for (int i = 0; i < PNR_FUSED_GROUP; i++)
+            exact += (double)pnr_fused_power(of_group[i * pnr_fused_size<M>::ROW]);
+    }
+    return exact - (double)sum;
+}
+
+/* A thread's groups that hold something above: marks and lists the local maxima. */
 template <int M>
 static __device__ uint32_t pnr_fused_scan(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
                                           const float2 *buffer, const float2 *column, uint32_t u,
-                                          int search)
+                                          uint32_t above, int search)
 {
     typedef pnr_fused_size<M> size;
+    const float threshold = s.threshold;
     uint32_t maxima = 0, n_above = 0;
 
 #pragma unroll 1
-    for (uint32_t j = 0; j < 32; j++) {
-        const float here = pnr_fused_power(column[j * size::ROW]);
-        const uint32_t lag = u + size::THREADS * j;
+    for (; above != 0; above &= above - 1) {
+        const uint32_t first = ((uint32_t)__ffs((int)above) - 1) * PNR_FUSED_GROUP;
+        float power[PNR_FUSED_GROUP];
 
-        if (!(here > s.threshold) || ((lag - p.gate_first) & (size::N - 1)) >= p.gate_count)
-            continue;
-        n_above++;
-        if (here > pnr_fused_power(pnr_fused_at<M>(buffer, lag - 1)) &&
-            here >= pnr_fused_power(pnr_fused_at<M>(buffer, lag + 1))) {
-            const uint32_t at = atomicAdd(&s.n_maxima[search], 1u);
+#pragma unroll
+        for (int i = 0; i < PNR_FUSED_GROUP; i++)
+            power[i] = pnr_fused_power(column[(first + i) * size::ROW]);
+#pragma unroll
+        for (int i = 0; i < PNR_FUSED_GROUP; i++) {
+            const uint32_t lag = u + size::THREADS * (first + i);
 
-            if (at < PNR_MAX_CANDIDATES)
-                s.keys[at] = pnr_fused_key(here, lag);
-            maxima |= 1u << j;
+            if (!(power[i] > threshold) || ((lag - p.gate_first) & (size::N - 1)) >= p.gate_count)
+                continue;
+            n_above++;
+            if (power[i] > pnr_fused_power(pnr_fused_at<M>(buffer, lag - 1)) &&
+                power[i] >= pnr_fused_power(pnr_fused_at<M>(buffer, lag + 1))) {
+                const uint32_t at = atomicAdd(&s.n_maxima[search], 1u);
+
+                if (at < PNR_MAX_CANDIDATES)
+                    s.keys[at] = pnr_fused_key(power[i], lag);
+                maxima |= 1u << (first + i);
+            }
         }
     }
     if (search == 0 && n_above > 0)
@@ -278,39 +360,36 @@ static __device__ uint32_t pnr_fused_scan(pnr_fused_search<M> &s, const pnr_cuda
 }
 
 /*
- * Something is above: the thread's 32 values lie in its column of the buffer, best is the greatest
- * of their powers. All threads of the window call; ends with a barrier after the last use of the
+ * Something is above: the thread's 32 values lie in its column of the buffer; groups and sum are of
+ * their powers. All threads of the window call; ends with a barrier after the last use of the
  * buffer.
  */
 template <int M>
 static __device__ void pnr_fused_look(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
                                       const float2 *buffer, const float2 *column, uint32_t window,
-                                      uint32_t u, float best)
+                                      uint32_t u, const pnr_fused_groups &groups, float sum)
 {
-    typedef pnr_fused_size<M> size;
+    uint32_t above = pnr_fused_above(groups, s.threshold);
+    uint32_t n_before = 0; /* kept in the search before */
 
     if (u < PNR_MAX_SEARCHES)
         s.n_maxima[u] = 0;
     if (u == 0)
         s.n_above = 0;
-    /* Beside an echo a float cannot hold the noise of its thread's other lags, and the rest is a
-     * difference: such a warp's sum is made anew in double. */
-    if (__any_sync(0xffffffffu, best > s.threshold)) {
-        double noise = 0;
+    if (__any_sync(0xffffffffu, above != 0)) {
+        const double correction = pnr_cuda_warp_sum(
+            above != 0 ? pnr_fused_correction<M>(column, groups, sum, above) : 0.0);
 
-#pragma unroll 1
-        for (uint32_t j = 0; j < 32; j++)
-            noise += (double)pnr_fused_power(column[j * size::ROW]);
-        noise = pnr_cuda_warp_sum(noise);
         if (u % 32 == 0)
-            s.noise[u / 32] = noise;
+            s.noise[u / 32] += correction;
     }
     pnr_fused_sync<M>();
+#pragma unroll 1
     for (int search = 0;; search++) {
         uint32_t maxima = 0;
 
-        if (best > s.threshold)
-            maxima = pnr_fused_scan<M>(s, p, buffer, column, u, search);
+        if (above != 0)
+            maxima = pnr_fused_scan<M>(s, p, buffer, column, u, above, search);
         pnr_fused_sync<M>();
 
         const uint32_t n_maxima = s.n_maxima[search];
@@ -320,32 +399,36 @@ static __device__ void pnr_fused_look(pnr_fused_search<M> &s, const pnr_cuda_fus
         if (u < 32) {
             const uint32_t n_keys = n_maxima > PNR_MAX_CANDIDATES ? p.max_candidates : n_maxima;
             const uint32_t n_kept = pnr_fused_keep<M>(s, p, n_keys, u);
-            const double rest = pnr_fused_rest<M>(s, buffer, n_kept, u);
-            const double rounding = 1e-12 * s.dwell.energy * p.code_energy;
-            const double floor = fmax(rest, rounding);
-            const bool is_done = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 || rest < 0 ||
-                                 !(floor < 0.95 * s.dwell.floor);
+            /* A lower threshold keeps what was kept: as many are the same, and so is the rest. */
+            bool is_done = search + 1 == PNR_MAX_SEARCHES || n_kept == n_before;
 
-            __syncwarp();
-            if (u == 0) {
-                if (is_done) {
-                    s.dwell.n_above = s.n_above;
-                    s.dwell.n_maxima = n_maxima;
-                    s.dwell.n_candidates = n_kept;
-                } else {
+            if (!is_done) {
+                const double rest = pnr_fused_rest<M>(s, buffer, n_kept, u);
+                const double floor = fmax(rest, 1e-12 * s.dwell.energy * p.code_energy);
+
+                is_done = rest < 0 || !(floor < 0.95 * s.dwell.floor);
+                __syncwarp();
+                if (u == 0 && !is_done) {
                     s.dwell.floor = floor;
                     s.threshold = (float)(p.threshold * floor);
                 }
-                s.is_done = is_done;
             }
+            n_before = n_kept;
+            if (u == 0)
+                s.is_done = is_done;
             if (is_done) {
+                if (u == 0) {
+                    s.dwell.n_above = s.n_above;
+                    s.dwell.n_maxima = n_maxima;
+                    s.dwell.n_candidates = n_kept;
+                }
                 pnr_fused_gather<M>(s, p, buffer, window, n_kept, u);
-                pnr_fused_finish<M>(s, p, window, u);
             }
         }
         pnr_fused_sync<M>();
         if (s.is_done)
             return;
+        above = pnr_fused_above(groups, s.threshold);
     }
 }
 

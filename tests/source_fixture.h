@@ -125,7 +125,7 @@ static inline void take_all(pnr_source *source, size_t chunk, taken *out)
     const pnr_source_info *info = pnr_source_get_info(source);
     size_t sample_bytes = pnr_format_get(info->format)->bytes * info->n_channels;
     static unsigned char landing[ROOM];
-    int patience = 400; /* times 50 ms */
+    int patience = 20000; /* a part of a sample is an EAGAIN too, without any wait */
     int rc;
 
     *out = (taken){.n_bytes = 0};

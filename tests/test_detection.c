@@ -345,7 +345,7 @@ static accuracy trials(chain *c, double fraction, double snr_db, size_t n_trials
 
 static void check_accuracy(const char *const *settings, double snr_db, double allowed)
 {
-    const double widen = SHARE == 1 ? 1 : 1.3;
+    const double slack = SHARE == 1 ? 0 : 0.3; /* fewer trials */
     chain c;
 
     if (!open_chain(&c, settings))
@@ -359,10 +359,10 @@ static void check_accuracy(const char *const *settings, double snr_db, double al
                       "normalised variance %.3f, SNR %+.3f dB, amplitude %.4f\n",
                       c.setup->code->name, c.setup->plan.n_periods, snr_db, fraction, a.rms / bound,
                       a.bias / bound, a.normalised, a.snr_db - snr_db, a.amplitude);
-        assert_true(a.rms <= allowed * widen * bound);
-        assert_true(fabs(a.bias) <= 0.3 * bound);
-        assert_true(fabs(a.normalised - 1) < 0.2 * widen);
-        assert_true(fabs(a.snr_db - snr_db) < 0.1 * widen * widen * widen);
+        assert_true(a.rms <= (allowed + slack) * bound);
+        assert_true(fabs(a.bias) <= (0.3 + slack) * bound);
+        assert_true(fabs(a.normalised - 1) < 0.25 + 2 * slack);
+        assert_true(fabs(a.snr_db - snr_db) < 0.1 + slack);
         assert_true(fabs(a.amplitude - 1) < 0.01);
     }
     close_chain(&c);
