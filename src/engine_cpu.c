@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 typedef struct slot {
@@ -40,12 +41,15 @@ static int probe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
+enum { LARGE_PAGES = 1 << 21 };
 static void *alloc_memory(size_t bytes)
 {
     void *memory = NULL;
 
-    if (posix_memalign(&memory, 4096, bytes) != 0)
+    if (posix_memalign(&memory, bytes >= LARGE_PAGES ? LARGE_PAGES : 4096, bytes) != 0)
         return NULL;
+    if (bytes >= LARGE_PAGES) /* samples are gathered in any order: fewer translations; a hint */
+        (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memset(memory, 0, bytes);
 }
 
@@ -63,7 +67,7 @@ static size_t threads_of(const pnr_plan *plan)
 enum { LARGE = 1 << 18 };
 static bool is_large(const pnr_cpu *cpu)
 {
-    return cpu->is_split && cpu->n_transform >= LARGE;
+    return cpu->by_team && cpu->n_transform >= LARGE;
 }
 
 static size_t leaders_of(const pnr_cpu *cpu)
@@ -80,18 +84,32 @@ static size_t profile_values(const pnr_plan *plan)
     return plan->want_profile == PNR_WANT_NONE ? 0 : each * plan->n_samples * plan->oversample;
 }
 
-/* The sizes that a plan leads to; allocates nothing. */
+static bool is_named(const pnr_plan *plan, const char *method)
+{
+    return strcmp(plan->method, method) == 0;
+}
+
+/* The sizes that a plan leads to; allocates nothing. The rule of auto: walsh wherever it suits, for
+ * additions alone are faster at every length. */
 static void shape(pnr_cpu *cpu, pnr_plan *plan)
 {
     const size_t length = pnr_plan_transform_length(plan->n_samples);
     size_t n1, n2;
 
     cpu->plan = plan;
+    cpu->n_rows = plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : 1;
+    cpu->is_walsh = !is_named(plan, "library") && pnr_cpu_walsh_refusal(plan) == NULL;
+    if (cpu->is_walsh) {
+        pnr_cpu_walsh_shape(plan->m_degree, &cpu->walsh);
+        cpu->n_transform = plan->n_samples + 1;
+        cpu->by_team = cpu->walsh.rows > 1;
+        cpu->profile_values = pnr_cpu_walsh_values(&cpu->walsh);
+        return;
+    }
     cpu->n_transform = length;
-    cpu->is_split = pnr_cpu_split_factors(length, &n1, &n2);
+    cpu->is_split = cpu->by_team = pnr_cpu_split_factors(length, &n1, &n2);
     cpu->spectrum_values = length;
     cpu->profile_values = (length + 7) / 8 * 8; /* FFTW wants every row aligned alike */
-    cpu->n_rows = plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : 1;
     if (cpu->is_split) {
         pnr_cpu_split_shape(length, &cpu->split);
         cpu->spectrum_values = pnr_cpu_split_spectrum_values(&cpu->split);
@@ -108,6 +126,8 @@ static uint64_t host_bytes(const pnr_cpu *cpu)
                        (sizeof(pnr_dwell) + plan->max_candidates * sizeof(pnr_candidate) +
                         plan->n_periods * 8 + profile_values(plan) * sizeof(float));
 
+    if (cpu->is_walsh)
+        bytes += pnr_cpu_walsh_table_bytes(&cpu->walsh);
     if (cpu->is_split)
         bytes += pnr_cpu_split_table_bytes(&cpu->split) +
                  threads_of(plan) * pnr_cpu_split_tile_values(&cpu->split) * sizeof(pnr_cpu_value);
@@ -123,15 +143,24 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
 
     if (code != PNR_OK)
         return code;
-    if (strcmp(plan->method, "auto") != 0 && strcmp(plan->method, "library") != 0)
+    if (!is_named(plan, "auto") && !is_named(plan, "library") && !is_named(plan, "walsh"))
         return pnr_error_set(error, PNR_ECONFIG,
-                             "engine.method = %s: the cpu engine has only library", plan->method);
+                             "engine.method = %s: the cpu engine has walsh and library",
+                             plan->method);
+    if (is_named(plan, "walsh") && pnr_cpu_walsh_refusal(plan) != NULL)
+        return pnr_error_set(error, PNR_EUNSUPPORTED, "engine.method = walsh: %s",
+                             pnr_cpu_walsh_refusal(plan));
     shape(&cpu, &copy);
     memset(choice, 0, sizeof *choice);
-    snprintf(choice->method, sizeof choice->method, "library");
+    snprintf(choice->method, sizeof choice->method, cpu.is_walsh ? "walsh" : "library");
     if (cpu.is_split)
         snprintf(how, sizeof how, "FFTW, %zu x %zu in three passes,", cpu.split.n1, cpu.split.n2);
-    if (cpu.n_transform == plan->n_samples)
+    if (cpu.is_walsh)
+        snprintf(choice->why, sizeof choice->why,
+                 "an m-sequence at one sample a chip: Walsh-Hadamard transform of %zu, N = %zu "
+                 "exactly",
+                 cpu.n_transform, plan->n_samples);
+    else if (cpu.n_transform == plan->n_samples)
         snprintf(choice->why, sizeof choice->why, "%s at N = %zu itself", how, plan->n_samples);
     else
         snprintf(choice->why, sizeof choice->why,
@@ -288,6 +317,8 @@ static int plans_create(pnr_cpu *cpu, const pnr_cpu_memory *my)
 {
     const int length = (int)cpu->n_transform;
 
+    if (cpu->is_walsh)
+        return pnr_cpu_walsh_create(&cpu->walsh, cpu->plan);
     if (cpu->is_split)
         return pnr_cpu_split_create(&cpu->split);
     cpu->forward = fftwf_plan_dft_1d(length, my->in, my->spectrum[0], FFTW_FORWARD,
@@ -307,6 +338,7 @@ static void destroy(pnr_engine *engine)
     if (engine->cpu.inverse != NULL)
         fftwf_destroy_plan(engine->cpu.inverse);
     pnr_cpu_split_destroy(&engine->cpu.split);
+    pnr_cpu_walsh_destroy(&engine->cpu.walsh);
     for (size_t i = 0; i < PNR_CPU_MAX_THREADS; i++) {
         pnr_cpu_memory_destroy(&engine->memory[i]);
         free(engine->cpu.tile[i]);
@@ -339,7 +371,7 @@ static int prepare(pnr_engine *engine)
     }
     for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
         code = slot_create(plan, &engine->slots[i]);
-    for (size_t h = 0; code == PNR_OK && h < plan->oversample; h++)
+    for (size_t h = 0; code == PNR_OK && !cpu->is_walsh && h < plan->oversample; h++)
         code = reference_create(cpu, h);
     return code == PNR_OK ? plans_create(cpu, &engine->memory[0]) : code;
 }

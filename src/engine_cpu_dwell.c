@@ -54,10 +54,12 @@ size_t pnr_cpu_memory_bytes(const pnr_cpu *cpu)
     const size_t n = plan->n_samples;
     const size_t in = is_shared(cpu) ? 0 : cpu->is_split ? n : cpu->n_transform;
     const size_t spectra = (cpu->is_split ? plan->oversample : 1) * cpu->spectrum_values;
+    const size_t walsh = cpu->is_walsh ? pnr_cpu_walsh_values(&cpu->walsh) : 0;
     const size_t profiles = cpu->n_rows * plan->oversample * cpu->profile_values;
 
     return sizeof(value) * (in + spectra + (is_coherent(plan) ? n : 0) + profiles) +
-           sizeof(float) * n * plan->oversample + sizeof(pnr_converted) * blocks_of(plan);
+           sizeof(float) * (cpu->is_walsh ? walsh : n * plan->oversample) +
+           sizeof(pnr_converted) * blocks_of(plan);
 }
 
 int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
@@ -76,11 +78,15 @@ int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
     if (is_coherent(plan))
         is_complete &= (memory->window = pnr_cpu_zeroed(n * sizeof(value))) != NULL;
     for (size_t h = 0; h < plan->oversample; h++) {
-        is_complete &= (memory->power[h] = pnr_cpu_zeroed(n * sizeof **memory->power)) != NULL;
-        if (h == 0 || cpu->is_split)
+        if (!cpu->is_walsh)
+            is_complete &= (memory->power[h] = pnr_cpu_zeroed(n * sizeof **memory->power)) != NULL;
+        if (!cpu->is_walsh && (h == 0 || cpu->is_split))
             is_complete &= (memory->spectrum[h] =
                                 pnr_cpu_zeroed(cpu->spectrum_values * sizeof(value))) != NULL;
     }
+    if (cpu->is_walsh)
+        is_complete &= (memory->walsh_power = pnr_cpu_zeroed(pnr_cpu_walsh_values(&cpu->walsh) *
+                                                             sizeof(float))) != NULL;
     return is_complete ? PNR_OK : PNR_ENOMEMORY;
 }
 
@@ -91,6 +97,7 @@ void pnr_cpu_memory_destroy(pnr_cpu_memory *memory)
     free(memory->window);
     free(memory->profile);
     free(memory->converted);
+    free(memory->walsh_power);
     for (int h = 0; h < 2; h++) {
         free(memory->spectrum[h]);
         free(memory->power[h]);
@@ -104,9 +111,10 @@ typedef struct step {
     const pnr_cpu *cpu;
     const pnr_cpu_memory *my;
     const pnr_cpu_dwell *dwell;
-    size_t worker; /* the leader */
-    size_t first;  /* sample of the view: of the window that is read */
-    value *window; /* where it goes */
+    size_t worker;             /* the leader */
+    size_t first;              /* sample of the view: of the window that is read */
+    value *window;             /* where it goes; NULL: nowhere, it is counted only */
+    pnr_cpu_walsh_input input; /* method walsh: where it is read from */
     size_t row, h;
     uint64_t since; /* the stopwatch */
 } step;
@@ -115,7 +123,7 @@ static void do_all(const step *s, pnr_cpu_task *task, size_t n_tasks)
 {
     step context = *s;
 
-    if (s->cpu->is_split)
+    if (s->cpu->by_team)
         pnr_cpu_team_do(s->cpu->team, s->worker, task, &context, n_tasks);
     else
         for (size_t i = 0; i < n_tasks; i++)
@@ -147,7 +155,8 @@ static void read_block(void *context, size_t block, size_t worker)
     const size_t offset = plan->first_channel * pnr_format_get(plan->format)->bytes;
     const size_t left = plan->n_samples - BLOCK * block, n = left < BLOCK ? left : BLOCK;
     const size_t first = s->first + BLOCK * block;
-    value *out = s->window + BLOCK * block;
+    value counted_only[BLOCK];
+    value *out = s->window != NULL ? s->window + BLOCK * block : counted_only;
     pnr_converted *converted = &s->my->converted[block];
 
     (void)worker;
@@ -239,18 +248,50 @@ static void correlate_at_once(step *s)
     }
 }
 
+static void walsh_row(void *context, size_t row, size_t worker)
+{
+    const step *s = context;
+
+    (void)worker;
+    pnr_cpu_walsh_row(&s->cpu->walsh, row, &s->input, profile_of(s, s->row, 0));
+}
+
+static void walsh_columns(void *context, size_t task, size_t worker)
+{
+    const step *s = context;
+
+    (void)worker;
+    pnr_cpu_walsh_columns(&s->cpu->walsh, task, (const value *)profile_of(s, s->row, 0), s->row > 0,
+                          s->my->walsh_power);
+}
+
+static void correlate_walsh(step *s)
+{
+    do_all(s, walsh_row, s->cpu->walsh.rows);
+    lap(s, PNR_STAGE_FORWARD);
+    do_all(s, walsh_columns, s->cpu->walsh.n_column_tasks);
+    lap(s, PNR_STAGE_INVERSE);
+}
+
 static void correlate(step *s)
 {
-    if (s->cpu->is_split)
+    if (s->cpu->is_walsh)
+        correlate_walsh(s);
+    else if (s->cpu->is_split)
         correlate_split(s);
     else
         correlate_at_once(s);
     s->row++;
 }
 
-static size_t place_of(const pnr_cpu *cpu, size_t lag)
+/* c at an integer lag of a profile. */
+static void value_at(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
 {
-    return cpu->is_split ? pnr_cpu_split_place(&cpu->split, lag) : lag;
+    if (cpu->is_walsh)
+        pnr_cpu_walsh_value(&cpu->walsh, profile, lag, c);
+    else
+        memcpy(c, profile[cpu->is_split ? pnr_cpu_split_place(&cpu->split, lag) : lag],
+               sizeof(value));
 }
 
 /* 17 values around a candidate; of an incoherent dwell sum over windows c[k + j] conj(c[k]) /
@@ -259,19 +300,24 @@ static void gather(const step *s, pnr_candidate *candidate)
 {
     const pnr_plan *plan = s->cpu->plan;
     const bool is_sum = plan->dwell == PNR_DWELL_INCOHERENT;
-    const size_t centre = place_of(s->cpu, pnr_search_lag(plan, candidate->cell, 0));
+    const size_t centre = pnr_search_lag(plan, candidate->cell, 0);
 
     for (int j = -8; j <= 8; j++) {
-        const size_t lag = place_of(s->cpu, pnr_search_lag(plan, candidate->cell, j));
+        const size_t lag = pnr_search_lag(plan, candidate->cell, j);
         double re = 0, im = 0, power = 0;
 
         for (size_t r = 0; r < s->row; r++) {
-            const value *c = (const value *)profile_of(s, r, 0);
-            const double cr = is_sum ? (double)c[centre][0] : 1,
-                         ci = is_sum ? (double)c[centre][1] : 0;
+            const value *profile = (const value *)profile_of(s, r, 0);
+            value at = {1, 0}, c;
 
-            re += (double)c[lag][0] * cr + (double)c[lag][1] * ci;
-            im += (double)c[lag][1] * cr - (double)c[lag][0] * ci;
+            value_at(s->cpu, profile, lag, c);
+            if (is_sum)
+                value_at(s->cpu, profile, centre, at);
+
+            const double cr = (double)at[0], ci = (double)at[1];
+
+            re += (double)c[0] * cr + (double)c[1] * ci;
+            im += (double)c[1] * cr - (double)c[0] * ci;
             power += cr * cr + ci * ci;
         }
 
@@ -299,13 +345,30 @@ static void return_profile(const step *s)
         for (size_t k = 0; k < n; k++) {
             const size_t cell = k * oversample + h;
 
-            if (is_power) {
+            if (is_power && s->cpu->is_walsh)
+                out[cell] = s->my->walsh_power[s->cpu->walsh.place[k]];
+            else if (is_power)
                 out[cell] = s->my->power[h][k];
-            } else {
-                out[2 * cell] = c[place_of(s->cpu, k)][0];
-                out[2 * cell + 1] = c[place_of(s->cpu, k)][1];
-            }
+            else
+                value_at(s->cpu, c, k, out + 2 * cell);
         }
+    }
+}
+
+/* Method walsh gathers a window in one piece from where it is; a copy of it would cost more than
+ * its transform. */
+static void choose_input(step *s)
+{
+    const pnr_plan *plan = s->cpu->plan;
+    size_t count = plan->n_samples;
+    const char *data = pnr_plan_locate(plan, s->dwell->windows, s->first, &count);
+
+    s->input = (pnr_cpu_walsh_input){s->my->in, sizeof(value), PNR_FORMAT_CF32, false};
+    if (pnr_cpu_walsh_reads(plan) && count == plan->n_samples) {
+        data += plan->first_channel * pnr_format_get(plan->format)->bytes;
+        s->input =
+            (pnr_cpu_walsh_input){data, pnr_plan_sample_bytes(plan), plan->format, plan->conjugate};
+        s->window = NULL;
     }
 }
 
@@ -319,6 +382,8 @@ static bool read_window(step *s, size_t period)
     uint64_t n_nonfinite = 0;
 
     s->first = w * n;
+    if (s->cpu->is_walsh)
+        choose_input(s);
     do_all(s, read_block, blocks_of(plan));
     for (size_t b = 0; b < blocks_of(plan); b++) {
         energy += s->my->converted[b].energy;
@@ -361,9 +426,17 @@ void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr
     if (!is_sum && sums->n_periods > 0)
         correlate(&s);
 
-    const pnr_power power = {
-        {memory->power[0], memory->power[1]}, plan->n_samples, plan->oversample};
+    pnr_power power = {.lag = {memory->power[0], memory->power[1]},
+                       .n_samples = plan->n_samples,
+                       .oversample = plan->oversample};
 
+    if (cpu->is_walsh) {
+        /* Searched where it lies: putting every lag into order takes as long as the columns do. */
+        power.lag[0] = memory->walsh_power;
+        power.place = cpu->walsh.place;
+        power.lag_at = cpu->walsh.lag_at;
+        power.n_places = pnr_cpu_walsh_values(&cpu->walsh);
+    }
     pnr_search_dwell(plan, cpu->energy_of_code, &power, sums, dwell->candidates);
     for (size_t i = 0; i < sums->n_candidates; i++)
         gather(&s, &dwell->candidates[i]);

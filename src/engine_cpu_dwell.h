@@ -7,6 +7,7 @@
 #include "engine_cpu_ops.h"
 #include "engine_cpu_split.h"
 #include "engine_cpu_team.h"
+#include "engine_cpu_walsh.h"
 
 /* What does not change after create. */
 typedef struct pnr_cpu {
@@ -15,8 +16,11 @@ typedef struct pnr_cpu {
     bool is_split; /* long: in three passes, which a team shares; else one dwell a thread */
     pnr_cpu_split split;
     fftwf_plan forward, inverse; /* else */
-    size_t spectrum_values;      /* of a stored or a computed spectrum */
-    size_t profile_values;       /* of c, from one profile to the next */
+    bool is_walsh;               /* no transform of these */
+    pnr_cpu_walsh walsh;
+    bool by_team;           /* the steps of a dwell are the team's */
+    size_t spectrum_values; /* of a stored or a computed spectrum */
+    size_t profile_values;  /* of c, from one profile to the next */
     size_t n_rows; /* profiles kept of a dwell: its windows when they are summed in power, else 1 */
     double energy_of_code;
     pnr_cpu_value *reference[2]; /* conj(spectrum of the code) / n_transform */
@@ -32,6 +36,7 @@ typedef struct pnr_cpu_memory {
     pnr_cpu_value *window;      /* [n_samples], of a coherent dwell */
     pnr_cpu_value *profile;     /* [n_rows][oversample][profile_values] */
     float *power[2];            /* [n_samples] */
+    float *walsh_power;         /* where W lies */
     pnr_converted *converted;   /* of each block of a window */
 } pnr_cpu_memory;
 

@@ -358,7 +358,9 @@ static void process_dwell(pnr_engine *engine, const pnr_windows *windows, size_t
             engine->power[h][k] = (float)power;
         }
 
-    const pnr_power power = {{engine->power[0], engine->power[1]}, n, plan->oversample};
+    const pnr_power power = {.lag = {engine->power[0], engine->power[1]},
+                             .n_samples = n,
+                             .oversample = plan->oversample};
 
     pnr_search_dwell(plan, engine->energy_of_code, &power, dwell, candidates);
     for (size_t i = 0; i < dwell->n_candidates; i++)

@@ -68,30 +68,37 @@ PNR_WIDE static float greatest_of(const float *x, size_t n)
 
 static float power_at(const pnr_power *power, size_t cell)
 {
+    if (power->place != NULL)
+        return power->lag[0][power->place[cell]];
     return power->lag[cell % power->oversample][cell / power->oversample];
 }
 
-/* Keeps the strongest in lag order: candidates arrive by rising cell, so of equals the first stays.
- */
+/* Keeps the strongest, of equals those at the lowest lags, in lag order, in whichever order they
+ * come. */
 static void keep(found *f, size_t max_candidates, uint32_t cell, float value)
 {
+    size_t at;
+
     if (f->n_kept == max_candidates) {
         size_t weakest = 0;
 
         for (size_t i = 1; i < f->n_kept; i++)
             if (f->kept[i].power <= f->kept[weakest].power)
                 weakest = i;
-        if (value <= f->kept[weakest].power)
+        if (value < f->kept[weakest].power ||
+            (value == f->kept[weakest].power && cell > f->kept[weakest].cell))
             return;
         memmove(&f->kept[weakest], &f->kept[weakest + 1],
                 (f->n_kept - weakest - 1) * sizeof *f->kept);
         f->n_kept--;
     }
-    f->kept[f->n_kept].cell = cell;
-    f->kept[f->n_kept].power = value;
-    f->kept[f->n_kept].code = 0;
-    f->kept[f->n_kept].channel = 0;
-    f->kept[f->n_kept].doppler = 0;
+    for (at = f->n_kept; at > 0 && f->kept[at - 1].cell > cell; at--)
+        f->kept[at] = f->kept[at - 1];
+    f->kept[at].cell = cell;
+    f->kept[at].power = value;
+    f->kept[at].code = 0;
+    f->kept[at].channel = 0;
+    f->kept[at].doppler = 0;
     f->n_kept++;
 }
 
@@ -130,6 +137,42 @@ static void look_through(const pnr_plan *plan, const pnr_power *power, float thr
     }
 }
 
+/* The same in the order of places, of which the gate takes any. */
+static void look_through_places(const pnr_plan *plan, const pnr_power *power, float threshold,
+                                found *f)
+{
+    const size_t n = power->n_samples;
+
+    for (size_t first = 0; first < power->n_places; first += BLOCK) {
+        const size_t left = power->n_places - first, count = left < BLOCK ? left : BLOCK;
+        const float *here = power->lag[0] + first;
+
+        if (!(greatest_of(here, count) > threshold))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (here[i] > threshold) {
+                const size_t lag = power->lag_at[first + i];
+
+                if ((lag + n - plan->gate_first) % n < plan->gate_count)
+                    look_at(plan, power, threshold, lag, f);
+            }
+    }
+}
+
+/* The gate. */
+static void look(const pnr_plan *plan, const pnr_power *power, float threshold, found *f)
+{
+    const size_t n = power->n_samples, end = plan->gate_first + plan->gate_count;
+
+    if (power->place != NULL) {
+        look_through_places(plan, power, threshold, f);
+        return;
+    }
+    if (end > n) /* it wraps: its upper part holds the lowest lags */
+        look_through(plan, power, threshold, 0, end - n, f);
+    look_through(plan, power, threshold, plan->gate_first, end < n ? end : n, f);
+}
+
 static int is_near(const pnr_plan *plan, uint32_t cell, size_t lag)
 {
     const size_t centre = cell / plan->oversample;
@@ -156,7 +199,7 @@ static double rest_of(const pnr_plan *plan, const pnr_power *power, double noise
             for (size_t e = 0; e < i && !counted; e++)
                 counted = is_near(plan, f->kept[e].cell, lag);
             if (!counted) {
-                taken += (double)power->lag[0][lag];
+                taken += (double)power_at(power, lag * plan->oversample);
                 n_taken++;
             }
         }
@@ -169,7 +212,6 @@ void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_pow
                       pnr_dwell *dwell, pnr_candidate *out)
 {
     const size_t n = plan->n_samples;
-    const size_t gate_end = plan->gate_first + plan->gate_count;
     found f = {.kept = out};
 
     dwell->noise_sum = 0;
@@ -178,16 +220,13 @@ void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_pow
     if (dwell->n_periods > 0) {
         const double ratio = plan->threshold[dwell->n_periods - 1];
 
-        dwell->noise_sum = sum_of(power->lag[0], n);
+        dwell->noise_sum = sum_of(power->lag[0], power->place != NULL ? power->n_places : n);
         dwell->floor = dwell->energy * energy_of_code / (double)n;
         for (int search = 0; search < PNR_MAX_SEARCHES; search++) {
             const float threshold = (float)(ratio * dwell->floor);
 
             f = (found){.kept = out};
-            if (gate_end > n) /* the gate wraps: its upper part holds the lowest lags */
-                look_through(plan, power, threshold, 0, gate_end - n, &f);
-            look_through(plan, power, threshold, plan->gate_first, gate_end < n ? gate_end : n, &f);
-
+            look(plan, power, threshold, &f);
             if (search == 0)
                 dwell->n_above = f.n_above;
 

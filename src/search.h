@@ -11,6 +11,10 @@ typedef struct pnr_power {
         *lag[2]; /* lag[0][k] at integer lag k, lag[1][k] at k + 1/2 (oversample 2); [n_samples] */
     size_t n_samples;  /* N */
     size_t oversample; /* 1 or 2 */
+    /* NULL, or with oversample 1 the powers are in another order: lag k at lag[0][place[k]], which
+     * has n_places, 0 where there is no lag; lag_at[place] is the lag. */
+    const uint32_t *place, *lag_at;
+    size_t n_places;
 } pnr_power;
 
 /*

@@ -124,7 +124,7 @@ static void test_random(void **unused)
         const size_t n = 1 + below(MOST), oversample = 1 + below(2);
         const double threshold[3] = {1 + (double)below(90) / 10, 4, 3};
         const bool coarse = below(2) == 0; /* few levels: many ties */
-        const pnr_power p = {{power[0], power[1]}, n, oversample};
+        const pnr_power p = {.lag = {power[0], power[1]}, .n_samples = n, .oversample = oversample};
         const pnr_plan plan = {.n_samples = n,
                                .oversample = oversample,
                                .gate_first = below(n),
@@ -165,6 +165,54 @@ static void test_random(void **unused)
     assert_true(n_repeated > 100 && n_overfull > 100 && n_tied > 100);
 }
 
+/* The same powers in any order of places, some of them without a lag: the same answer. Whole
+ * numbers, so that sums do not depend on the order. */
+static void test_places(void **unused)
+{
+    static float power[MOST], placed[2 * MOST];
+    static uint32_t place[MOST], lag_at[2 * MOST];
+
+    (void)unused;
+    for (int round = 0; round < 1000; round++) {
+        const size_t n = 1 + below(MOST);
+        const double threshold = 1 + (double)below(60) / 10;
+        const pnr_power in_order = {.lag = {power, NULL}, .n_samples = n, .oversample = 1};
+        const pnr_power elsewhere = {.lag = {placed, NULL},
+                                     .n_samples = n,
+                                     .oversample = 1,
+                                     .place = place,
+                                     .lag_at = lag_at,
+                                     .n_places = (size_t)2 * MOST};
+        const pnr_plan plan = {.n_samples = n,
+                               .oversample = 1,
+                               .gate_first = below(n),
+                               .gate_count = 1 + below(n),
+                               .threshold = &threshold,
+                               .max_candidates = 1 + below(9)};
+        pnr_candidate found[PNR_MAX_CANDIDATES], want[PNR_MAX_CANDIDATES];
+        pnr_dwell dwell = {.energy = 8, .n_periods = 1}, same = dwell;
+
+        memset(placed, 0, sizeof placed);
+        for (size_t k = 0; k < n; k++) {
+            size_t at = below((size_t)2 * MOST);
+
+            power[k] = (float)(1 + below(below(20) == 0 ? 500 : 20)); /* 0: free */
+            while (placed[at] != 0)
+                at = (at + 1) % ((size_t)2 * MOST);
+            placed[at] = power[k];
+            place[k] = (uint32_t)at;
+            lag_at[at] = (uint32_t)k;
+        }
+        pnr_search_dwell(&plan, (double)n, &in_order, &dwell, want);
+        pnr_search_dwell(&plan, (double)n, &elsewhere, &same, found);
+        assert_memory_equal(&same, &dwell, sizeof dwell);
+        for (size_t i = 0; i < dwell.n_candidates; i++) {
+            assert_int_equal(found[i].cell, want[i].cell);
+            assert_true(found[i].power == want[i].power);
+        }
+    }
+}
+
 static void test_neighbour_lags(void **unused)
 {
     const pnr_plan plan = {.n_samples = 1023, .oversample = 2};
@@ -183,6 +231,7 @@ int main(void)
     const char *seed = getenv("PNR_SEED");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_places),
         cmocka_unit_test(test_neighbour_lags),
     };
 
