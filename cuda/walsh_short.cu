@@ -135,6 +135,7 @@ static __device__ void search_windows(pnr_walsh_window *windows, const pnr_cuda_
                 return profile[pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + lag))];
             });
         }
+        __syncthreads(); /* is_done is the first warp's until here */
         if (!__syncthreads_or(!windows[threadIdx.x / size::TEAM].is_done))
             return;
     }
