@@ -3,6 +3,8 @@
 #ifndef PNR_ENGINE_CPU_SPLIT_H
 #define PNR_ENGINE_CPU_SPLIT_H
 
+#include "engine_cpu_columns.h"
+
 #include <fftw3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,16 +13,22 @@
 /*
  * A circular correlation of length L = N1 N2, N1 from sqrt(L) / 2 to sqrt(L). With n = N2 n1 + n2,
  * k = k1 + N1 k2, m = N2 m1 + m2 and W_Q = exp(-2 pi i / Q), W_L^(nk) = W_N1^(n1 k1) W_L^(n2 k1)
- * W_N2^(n2 k2), because W_L^(N1 N2) = 1. So pass A  Z[k1][n2] = sum_n1 W_N1^(n1 k1) x[N2 n1 + n2]
- * columns n2 pass B  X[k1][k2] = sum_n2 W_N2^(n2 k2) W_L^(n2 k1) Z[k1][n2]            rows k1: the
- * spectrum at k1 + N1 k2 Z[k1][m2] = W_L^(-m2 k1) sum_k2 W_N2^(-m2 k2) X[k1][k2] H[k1][k2]    the
- * way back, the same row pass C  c[m2][m1] = sum_k1 W_N1^(-k1 m1) Z[k1][m2] columns m2: the lag N2
- * m1 + m2 Nothing is put in natural order: H is stored as X comes out, and a lag of c is found by
- * pnr_cpu_split_place. Rows of FFTW's are contiguous; columns become such, COLUMNS at a time, in a
- * tile. Rows begin on cache lines, an odd number of them apart, so that columns spread over all
- * sets of a cache. FFTW_ESTIMATE plans are good at these lengths, and poor at L itself.
+ * W_N2^(n2 k2), because W_L^(N1 N2) = 1. So
+ *
+ * pass A  Z[k1][n2] = sum_n1 W_N1^(n1 k1) x[N2 n1 + n2]                columns n2
+ * pass B  X[k1][k2] = sum_n2 W_N2^(n2 k2) W_L^(n2 k1) Z[k1][n2]        rows k1: the spectrum at
+ *                                                                      k1 + N1 k2
+ *         Z[k1][m2] = W_L^(-m2 k1) sum_k2 W_N2^(-m2 k2) X[k1][k2] H[k1][k2]   the way back
+ * pass C  c[m2 or N2 m1 + m2] = sum_k1 W_N1^(-k1 m1) Z[k1][m2]         columns m2
+ *
+ * Columns of power-of-two length are transformed COLUMNS at a time in vector lanes
+ * (engine_cpu_columns.h), the powers of W_L on the way, and c gets lines of Z's shape, [m1][m2].
+ * Others become contiguous rows, COLUMNS at a time, in a tile, for FFTW, and c is [m2][m1]. H is
+ * stored as X comes out, and a lag of c is found by pnr_cpu_split_place. Rows begin on cache lines,
+ * an odd number of them apart, so that columns spread over all sets of a cache. FFTW_ESTIMATE plans
+ * are good at these lengths, and poor at L itself.
  */
-enum { PNR_CPU_COLUMNS = 16 };
+enum { PNR_CPU_COLUMNS = PNR_CPU_LANES };
 
 typedef float pnr_cpu_value[2]; /* re, im */
 
@@ -29,9 +37,14 @@ typedef struct pnr_cpu_split {
     size_t row1, row2;   /* values from row to row: of N1 in c and in the tile, of N2 in Z and H */
     size_t n_blocks;     /* of columns: tasks of passes A and C */
     size_t n_row_blocks; /* of rows: tasks of pass B */
-    pnr_cpu_value *coarse; /* [N1][n_blocks] W_L^(COLUMNS b k1) */
-    pnr_cpu_value *fine;   /* [N1][COLUMNS] W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
-    fftwf_plan column[2], row[2]; /* forward, inverse */
+    size_t next1, next2; /* values in c from m1 to m1 + 1, from m2 to m2 + 1 */
+    bool is_wide;        /* N1 is a power of two */
+    /* W_L^(COLUMNS b k1) and W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
+    pnr_cpu_value *coarse;        /* [N1][n_blocks]; is_wide: [n_blocks][N1] */
+    pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: none */
+    pnr_cpu_line *lines;          /* is_wide: the same, [N1] */
+    pnr_cpu_columns columns;      /* is_wide */
+    fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: no columns */
 } pnr_cpu_split;
 
 /* N1 and N2 for L; false: L is short, or has no such factors, and is better transformed at once. */
@@ -50,7 +63,7 @@ void pnr_cpu_split_destroy(pnr_cpu_split *split);
 /* Where lag k lies in c. */
 static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)
 {
-    return k % split->n2 * split->row1 + k / split->n2;
+    return k % split->n2 * split->next2 + k / split->n2 * split->next1;
 }
 
 /* natural[L] conj(spectrum of the code) / L, to H. */
