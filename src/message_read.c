@@ -16,6 +16,8 @@ enum { N_FLAGS = sizeof flag_words / sizeof flag_words[0] };
 #define TIME_WORD(name, word) [PNR_TIME_##name] = word,
 static const char *const time_sources[] = {PNR_TIME_SOURCES(TIME_WORD)};
 
+static const int64_t year_2262_ns = INT64_C(9214646400) * PNR_NS_PER_S;
+
 /* One message while it is read: the first thing wrong is kept, and later reads do no harm. */
 typedef struct reader {
     json_t *root;
@@ -345,8 +347,9 @@ static void check_pack(reader *r, const void *records, size_t bytes)
 
             if (record.seq != first.seq || record.n_echoes != first.n_echoes || record.echo != i)
                 wrong(r, "echo", "of a record is out of order");
-            if (record.time_ns < 0 && record.time_ns != INT64_MIN)
-                wrong(r, "time_ns", "of a record is before 1970");
+            if (record.time_ns != INT64_MIN &&
+                (record.time_ns < 0 || record.time_ns >= year_2262_ns))
+                wrong(r, "time_ns", "of a record is not within 1970..2261");
             if (record.flags >> N_FLAGS != 0)
                 wrong(r, "flags", "of a record has an unknown bit");
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The message reader takes anything from the network and never more than it is given. */
+/* The message reader takes anything from the network, never more than it is given, and means what
+ * it lets in. */
 #include "message.h"
 
 #include <stdint.h>
@@ -7,8 +8,33 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The first byte says how much of the rest is a pack's header; the text is also read as a range and
- * as an end message. */
+static void require(int holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+/* What was let in can be written, and is let in again as the same. */
+static void check_report(const pnr_report *report)
+{
+    static char text[PNR_MESSAGE_MAX];
+    static pnr_report again;
+    const size_t length = pnr_message_write_range(report, text, sizeof text);
+    pnr_error error;
+
+    require(length > 0);
+    require(report->detection.n_echoes <= PNR_MAX_CANDIDATES);
+    if (report->seq > INT64_MAX || report->lost > INT64_MAX || report->lost_before > INT64_MAX)
+        return; /* a pack holds what jansson's integers cannot */
+    require(pnr_message_read_range(text, length, &again, &error) == PNR_OK);
+    require(again.seq == report->seq && again.sample == report->sample);
+    require(again.has_time == report->has_time && again.time_ns == report->time_ns);
+    require(again.flags == report->flags);
+    require(again.detection.n_echoes == report->detection.n_echoes);
+}
+
+/* The first byte says how much of the rest is a pack's header; the text is also read as a range, a
+ * status and an end message. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static pnr_report report;
@@ -21,14 +47,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data + 1;
     const size_t length = size - 1;
     const size_t header = length * data[0] / 255;
-    size_t offset = 0;
+    size_t offset = 0, last = 0;
 
-    (void)pnr_message_read_range(text, length, &report, &error);
+    if (pnr_message_read_range(text, length, &report, &error) == PNR_OK)
+        check_report(&report);
+    (void)pnr_message_read_status(text, length, &end, &error);
     (void)pnr_message_read_end(text, length, &end, &error);
+    (void)pnr_message_is_pack(text, header);
     while (pnr_message_read_pack(text, header, text + header, length - header, &offset, &report,
                                  &error) == PNR_OK) {
-        if (report.detection.n_echoes > PNR_MAX_CANDIDATES)
-            __builtin_trap();
+        require(offset > last && offset <= length - header);
+        last = offset;
+        check_report(&report);
     }
     return 0;
 }
