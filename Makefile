@@ -149,7 +149,7 @@ C_FILES := $(wildcard src/*.[ch] tools/*.[ch] tests/*.[ch] tests/fuzz/*.c cuda/*
 lint: ## check the format, and let cppcheck, shellcheck and mandoc read everything
 	@tools/setup lint
 	clang-format --dry-run -Werror $(C_FILES)
-	cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,portability \
+	cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
 	    --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches -Isrc \
 	    -D__GNUC__ -DPNR_VERSION='""' -DPNR_MODULE_DIR='""' src tools
 	shellcheck $(wildcard $(SHELL_FILES))

@@ -35,11 +35,12 @@ static bool is_named(const char *prefix)
     return prctl(PR_GET_NAME, thread) == 0 && strncmp(thread, prefix, strlen(prefix)) == 0;
 }
 
-/* libzmq's own threads, and what it does in ours: C++, so through operator new too. pnradar has no
- * C++. */
+/* The GPU driver's own, libzmq's own threads, and what it does in ours: C++, so through operator
+ * new too. pnradar has no C++. */
 static bool is_zmq(void *caller)
 {
-    return is_named("ZMQ") || is_from(caller, "libzmq") || is_from(caller, "libstdc++");
+    return is_named("ZMQ") || is_from(caller, "libzmq") || is_from(caller, "libstdc++") ||
+           is_from(caller, "libcuda");
 }
 
 static void note(void *caller)
