@@ -146,11 +146,10 @@ __global__ void __launch_bounds__(THREADS, 2) walsh_columns(pnr_cuda_walsh p, ui
 
     const double noise = pnr_walsh_sum<THREADS>((double)sum + (double)top, noise_of_warp);
 
-    /* Positive floats order as their bits do. */
-    const uint32_t bits = __reduce_max_sync(0xffffffffu, __float_as_uint(top));
-
-    if (threadIdx.x % 32 == 0)
-        atomicMax(&top_of_block, bits);
+    for (int other = 16; other > 0; other /= 2)
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, other));
+    if (threadIdx.x % 32 == 0) /* positive floats order as their bits do */
+        atomicMax(&top_of_block, __float_as_uint(top));
     __syncthreads();
     if (threadIdx.x == 0) {
         p.noise[window * gridDim.x + tile] = noise;
