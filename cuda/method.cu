@@ -56,7 +56,8 @@ int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
     for (size_t i = 0; i < N_METHODS && code != PNR_OK; i++) {
         if (!is_auto && strcmp(plan->method, methods[i]->name) != 0)
             continue;
-        code = ask(methods[i], plan, choice, error);
+        /* Of auto only the last method's refusal is the engine's. */
+        code = ask(methods[i], plan, choice, is_auto && i + 1 < N_METHODS ? NULL : error);
         *method = methods[i];
         if (!is_auto)
             return code;
