@@ -67,7 +67,7 @@ static void *alloc_pinned(size_t bytes)
     if (pnr_cuda_check(cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocPortable),
                        "pinned memory", NULL) != PNR_OK)
         return NULL;
-    if ((uintptr_t)memory % 4096 != 0) {
+    if ((uintptr_t)memory % 64 != 0) {
         (void)cudaFreeHost(memory);
         return NULL;
     }

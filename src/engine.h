@@ -169,7 +169,7 @@ typedef struct pnr_engine_ops {
     /* PNR_OK: works here, text says what was found ("NVIDIA H200, 143771 MiB, driver 13.0"); else
      * PNR_EUNAVAILABLE and text is the reason, one line. */
     int (*probe)(size_t device, char *text, size_t text_size);
-    /* Sample memory that the engine reads fastest (pinned); aligned to 4096; zeroed. NULL: out of
+    /* Sample memory that the engine reads fastest (pinned); aligned to 64; zeroed. NULL: out of
      * memory. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
