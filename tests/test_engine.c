@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every engine that works here against the reference: same cells, same values, same sums, same
  * bits. */
+#include "code.h"
 #include "engine.h"
 #include "plan.h"
 #include "setup.h"
@@ -39,7 +40,7 @@ static double gaussian(void)
 
 /* --- codes --- */
 
-typedef enum { M_SEQUENCE, ZADOFF_CHU, RANDOM_PHASE } code_kind;
+typedef enum { M_SEQUENCE, ZADOFF_CHU, RANDOM_PHASE, GPS } code_kind;
 
 /* Primitive taps of every degree that is used here, bit t-1 for tap t. */
 static uint64_t taps_of(unsigned degree)
@@ -83,8 +84,28 @@ static unsigned degree_of(size_t n)
     return degree;
 }
 
+/* PRN 7, 1023 chips over n samples. */
+static void make_gps(size_t n, double (*a)[2])
+{
+    pnr_config config;
+    pnr_code *code;
+
+    pnr_config_init(&config);
+    config.code.type = PNR_CODE_GPS_L1CA;
+    config.code.prn = 7;
+    assert_int_equal(pnr_code_create(&config, &code, NULL), PNR_OK);
+    assert_int_equal(pnr_code_sample(code, &config, n, a, NULL), PNR_OK);
+    pnr_code_destroy(code);
+    pnr_config_clear(&config);
+}
+
 static void make_code(code_kind kind, size_t n, double (*a)[2])
 {
+    if (kind == GPS) {
+        make_gps(n, a);
+        return;
+    }
+
     for (size_t i = 0; i < n; i++) {
         double phase = 2 * M_PI * uniform();
 
@@ -854,6 +875,19 @@ static const scenario scenarios[] = {
      0,
      0,
      0},
+    {.name = "GPS at 4000 samples",
+     .n_samples = 4000,
+     .code = GPS,
+     .format = PNR_FORMAT_CI16,
+     .dwell = PNR_DWELL_SINGLE,
+     .n_periods = 1,
+     .n_dwells = 2,
+     .oversample = 2,
+     .n_channels = 1,
+     .tune = {0, 1},
+     .echo = 0.1,
+     .threshold = 13,
+     .delay = 0.8},
 };
 
 /* The lengths that own kernels are made for; too long to ask the reference for all engines. */
