@@ -412,6 +412,8 @@ static __device__ void pnr_fused_look(pnr_fused_search<M> &s, const pnr_cuda_fus
                     s.dwell.floor = floor;
                     s.threshold = (float)(p.threshold * floor);
                 }
+                /* A lower threshold adds only weaker ones. */
+                is_done = is_done || n_kept == p.max_candidates;
             }
             n_before = n_kept;
             if (u == 0)

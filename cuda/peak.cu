@@ -382,6 +382,9 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
                     p.n_samples <= PNR_NEIGHBOURS || isinf(rest) || !(floor < 0.95 * sums->floor);
         if (!m.is_done) {
             sums->floor = floor;
+            m.is_done = m.n_keys == p.max_candidates; /* a lower threshold adds only weaker ones */
+        }
+        if (!m.is_done) {
             state->threshold = (float)(p.threshold[sums->n_periods - 1] * floor);
         } else {
             sums->n_maxima = m.n_maxima;

@@ -176,8 +176,10 @@ static __device__ void pnr_walsh_decide(pnr_walsh_window &w, const pnr_cuda_wals
     const uint32_t n_kept = w.n_kept;
     const double rest = pnr_walsh_rest(kept, n_kept, n, w.sums.noise_sum, value);
     const double floor = fmax(rest, w.rounding);
-    const bool is_done = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 || n <= PNR_NEIGHBOURS ||
+    const bool is_last = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 || n <= PNR_NEIGHBOURS ||
                          isinf(rest) || !(floor < 0.95 * w.sums.floor);
+    /* Beside max_candidates kept ones a lower threshold adds only weaker ones. */
+    const bool is_done = is_last || n_kept == p.max_candidates;
 
     __syncwarp();
     if (lane == 0) {
@@ -186,8 +188,9 @@ static __device__ void pnr_walsh_decide(pnr_walsh_window &w, const pnr_cuda_wals
         w.sums.n_maxima = w.n_keys;
         w.sums.n_candidates = n_kept;
         w.is_done = is_done;
-        if (!is_done) {
+        if (!is_last)
             w.sums.floor = floor;
+        if (!is_done) {
             w.threshold = (float)(p.threshold * floor);
             w.n_above = w.n_keys = w.n_listed = 0;
         }

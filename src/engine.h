@@ -59,9 +59,10 @@ enum {
  * = (noise_sum - sum of P over integer lags within +-8 of a kept candidate) / (lags left), each lag
  * taken out once; when none is kept, or fewer than N/2 lags are left, there is no second search.
  *     rest = max(rest, 1e-12 * sum|x|^2 * E_a * windows used): rounding is no echo.
- * If rest < 0.95 * floor, floor = rest and the search is repeated, PNR_MAX_SEARCHES searches in
- * all. So a strong echo does not hide a weak one, while the code's own sidelobes stay in the floor
- * and are not taken for echoes.
+ * If rest < 0.95 * floor, floor = rest, and while fewer than max_candidates are kept (a lower
+ * threshold adds only weaker ones) the search is repeated, PNR_MAX_SEARCHES searches in all. So a
+ * strong echo does not hide a weak one, while the code's own sidelobes stay in the floor and are
+ * not taken for echoes.
  *
  * The centre lag of a candidate at cell g is floor(g / oversample). Its neighbours are at integer
  * lags centre-8..centre+8 (mod N): single, coherent: c itself; incoherent: sum over windows c[k +

@@ -237,6 +237,8 @@ void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_pow
             if (search + 1 == PNR_MAX_SEARCHES || isinf(rest) || !(floor < 0.95 * dwell->floor))
                 break;
             dwell->floor = floor;
+            if (f.n_kept == plan->max_candidates)
+                break; /* what a lower threshold adds is weaker than these */
         }
     }
     dwell->n_maxima = f.n_maxima;

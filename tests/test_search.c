@@ -111,6 +111,8 @@ static void search_slowly(const pnr_plan *plan, double energy_of_code, const pnr
         if (!(rest < 0.95 * out->floor))
             return;
         out->floor = rest;
+        if (out->n_kept == plan->max_candidates)
+            return;
     }
 }
 
