@@ -239,25 +239,37 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
 {
     pnr_cuda_slot *slot = &engine->slots[engine->first];
     pnr_error error = {};
-    cudaError_t status;
+    int code;
 
     if (engine->in_flight == 0)
         return engine->is_lost ? PNR_ELOST : PNR_EAGAIN;
-    status = cudaSetDevice((int)engine->common.plan.device);
-    if (status == cudaSuccess)
-        status = wait ? cudaEventSynchronize(slot->done) : cudaEventQuery(slot->done);
-    if (status == cudaErrorNotReady) {
-        (void)cudaGetLastError(); /* else the next launch would report it */
-        return PNR_EAGAIN;
-    }
+    code = pnr_cuda_slot_await(&engine->common, slot, wait, &error);
+    if (code == PNR_EAGAIN)
+        return code;
     engine->first = (engine->first + 1) % engine->common.plan.depth;
     engine->in_flight--;
     memset(result, 0, sizeof *result);
     result->tag = slot->tag;
-    if (pnr_cuda_check(status, "a submit", &error) != PNR_OK ||
-        pnr_cuda_slot_result(&engine->common, slot, result, &error) != PNR_OK)
+    if (code != PNR_OK || pnr_cuda_slot_result(&engine->common, slot, result, &error) != PNR_OK)
         return failed(engine, &error);
     return PNR_OK;
+}
+
+static int advance(pnr_engine *engine, const pnr_windows *windows)
+{
+    const pnr_cuda_common *common = &engine->common;
+    pnr_cuda_slot *slot = &engine->slots[(engine->first + engine->in_flight) % common->plan.depth];
+    pnr_error error = {};
+
+    if (engine->is_lost)
+        return PNR_ELOST;
+    if (engine->in_flight == common->plan.depth)
+        return PNR_EAGAIN;
+    /* What could not be uploaded ahead comes with its submit. */
+    return pnr_cuda_slot_advance(common, slot, windows, &error) == PNR_OK ||
+                   failed(engine, &error) != PNR_ELOST
+               ? PNR_OK
+               : PNR_ELOST;
 }
 
 /* --- the module --- */
@@ -268,7 +280,7 @@ extern "C" __attribute__((visibility("default"))) const pnr_engine_ops *pnr_engi
         PNR_ENGINE_ABI, "cuda",       "NVIDIA GPUs through CUDA, single precision",
         probe,          alloc_pinned, free_pinned,
         describe,       create,       destroy,
-        submit,         collect,
+        submit,         collect,      advance,
     };
 
     return &ops;

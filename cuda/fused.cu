@@ -247,9 +247,10 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         }
     };
     const uint32_t step = gridDim.x * size::WINDOWS;
+    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, 0, p.n_windows);
 
 #pragma unroll 1
-    for (uint32_t window = blockIdx.x * size::WINDOWS + of_block; window < p.n_windows;
+    for (uint32_t window = blockIdx.x * size::WINDOWS + of_block; window < n_windows;
          window += step) {
         const word *in = (const word *)p.raw + (size_t)window * N + u;
         uint32_t n_lost = 0, odd;
@@ -261,7 +262,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             raw[j] = __ldcs(in + T * j);
         if (u == 0) {
             n_lost = p.windows[window].n_lost;
-            if (p.n_windows - window > step)
+            if (n_windows - window > step)
                 prefetch(in + (size_t)step * N, N * sizeof(word));
         }
 #pragma unroll

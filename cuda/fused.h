@@ -13,6 +13,7 @@
 /* What the kernel works on. A dwell is one window. */
 typedef struct pnr_cuda_fused {
     const void *raw;                /* [n_windows][N], one channel, in the plan's format */
+    const pnr_cuda_job *job;        /* how many there really are */
     const pnr_cuda_window *windows; /* [n_windows] */
     /* conj(DFT of the code) * scale / N, two bins beside each other in the order of the threads:
      * see pnr_cuda_fused_place */
@@ -25,7 +26,7 @@ typedef struct pnr_cuda_fused {
     double scale;              /* full scale = raw * scale */
     double code_energy;        /* sum |a|^2 */
     double threshold;          /* times floor */
-    uint32_t n_windows;
+    uint32_t n_windows;        /* at most */
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
 } pnr_cuda_fused;

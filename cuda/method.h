@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Methods of the cuda engine: one table of operations each, from raw samples on the device to
- * results in pinned memory. */
+ * results there. */
 #ifndef PNR_CUDA_METHOD_H
 #define PNR_CUDA_METHOD_H
 
@@ -21,11 +21,14 @@ typedef struct pnr_cuda_method {
      * only. On failure the engine calls close. */
     int (*open)(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
     void (*close)(pnr_cuda_common *common); /* shared may be NULL */
-    /* A slot's own memory: slot->work. Its stream is made; on failure the engine calls destroy. */
+    /* A slot's own memory: slot->work; NULL: none. Its stream is made; on failure the engine calls
+     * destroy. */
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
     void (*destroy)(pnr_cuda_slot *slot); /* work may be NULL; the stream is idle */
-    /* Enqueues everything between the upload (raw, windows) and the results (host_dwells,
-     * host_candidates, host_nonfinite, host_profile), with its marks; never waits or allocates. */
+    /* Enqueues everything between the upload (raw, job, windows) and slot->results, with its marks,
+     * for at most n_dwells dwells, of which job says how many there are; whatever is beyond them
+     * may be left out or done on stale samples. It is recorded into a graph once and replayed: it
+     * never waits or allocates, and joins the streams that it forks. */
     int (*compute)(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error);
 } pnr_cuda_method;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused: a window's whole way in one kernel of our own; powers of two, 1024 to 16384. */
 #include "fused.h"
-#include "memory.h"
 #include "method.h"
 
 #include <cstdio>
@@ -14,24 +13,6 @@ typedef struct shared {
     double threshold;
     unsigned n_blocks; /* that the device runs at one time */
 } shared;
-
-/* A slot's own: the profiles on their way, device. */
-typedef struct work {
-    float *power;    /* want power: [batch][N] */
-    float2 *profile; /* want complex: [batch][N] */
-} work;
-
-enum { N_BLOCKS = 2 };
-
-static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLOCKS])
-{
-    const size_t n = plan->batch * plan->n_samples;
-
-    list[0] = {(void **)&w->power, plan->want_profile == PNR_WANT_POWER ? n * sizeof *w->power : 0,
-               false};
-    list[1] = {(void **)&w->profile,
-               plan->want_profile == PNR_WANT_COMPLEX ? n * sizeof *w->profile : 0, false};
-}
 
 /* What the method lacks for a plan; NULL: nothing. */
 static const char *missing(const pnr_plan *plan)
@@ -58,8 +39,6 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
                  pnr_error *error)
 {
     const char *lack = missing(plan);
-    pnr_cuda_block list[N_BLOCKS];
-    work none = {};
     int bytes;
 
     if (lack != NULL)
@@ -80,8 +59,6 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
     snprintf(choice->why, sizeof choice->why, "one kernel a submit, a window of %zu in a %s",
              plan->n_samples, size->n_windows > 1 ? "warp" : "block");
     choice->n_transform = plan->n_samples;
-    list_blocks(plan, &none, list);
-    pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
     *shared_bytes = plan->n_samples * sizeof(float2);
     return PNR_OK;
 }
@@ -164,51 +141,27 @@ static void close_shared(pnr_cuda_common *common)
     common->shared = NULL;
 }
 
-static int create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
-{
-    work *w = (work *)calloc(1, sizeof *w);
-    pnr_cuda_block list[N_BLOCKS];
-
-    slot->work = w;
-    if (w == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    list_blocks(&common->plan, w, list);
-    return pnr_cuda_blocks_allocate(list, N_BLOCKS, slot->stream, error);
-}
-
-static void destroy(pnr_cuda_slot *slot)
-{
-    const pnr_plan plan = {};
-    work *w = (work *)slot->work;
-    pnr_cuda_block list[N_BLOCKS];
-
-    if (w == NULL)
-        return;
-    list_blocks(&plan, w, list);
-    pnr_cuda_blocks_free(list, N_BLOCKS);
-    free(w);
-    slot->work = NULL;
-}
-
 /* --- one job --- */
 
 static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                   pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
-    const work *w = (const work *)slot->work;
     const size_t n_needed = (n_dwells + own->size->n_windows - 1) / own->size->n_windows;
     const unsigned n_blocks = n_needed < own->n_blocks ? (unsigned)n_needed : own->n_blocks;
     pnr_cuda_fused p = {};
 
     p.raw = slot->raw;
+    p.job = slot->job;
     p.windows = slot->windows;
     p.spectrum = (const float4 *)own->spectrum;
-    p.dwells = slot->host_dwells;
-    p.candidates = slot->host_candidates;
-    p.nonfinite = slot->host_nonfinite;
-    p.power = w->power;
-    p.profile = w->profile;
+    p.dwells = slot->results.dwells;
+    p.candidates = slot->results.candidates;
+    p.nonfinite = slot->results.nonfinite;
+    if (common->plan.want_profile == PNR_WANT_COMPLEX)
+        p.profile = (float2 *)slot->results.profile;
+    else
+        p.power = slot->results.profile;
     p.scale = pnr_format_get(common->plan.format)->scale;
     p.code_energy = common->code_energy;
     p.threshold = own->threshold;
@@ -224,21 +177,11 @@ static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {
-    const work *w = (const work *)slot->work;
-    int code;
+    const int code = launch(common, slot, n_dwells, error);
 
-    if ((code = launch(common, slot, n_dwells, error)) != PNR_OK ||
-        (code = pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error)) != PNR_OK ||
-        common->shape.profile_values == 0)
-        return code;
-    return pnr_cuda_check(
-        cudaMemcpyAsync(slot->host_profile,
-                        w->profile != NULL ? (const void *)w->profile : w->power,
-                        n_dwells * common->shape.profile_values * sizeof *slot->host_profile,
-                        cudaMemcpyDeviceToHost, slot->stream),
-        "return of the profiles", error);
+    return code == PNR_OK ? pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error) : code;
 }
 
 const pnr_cuda_method pnr_cuda_method_fused = {
-    "fused", suits, open_shared, close_shared, create, destroy, compute,
+    "fused", suits, open_shared, close_shared, NULL, NULL, compute,
 };

@@ -282,8 +282,8 @@ static pnr_cuda_peak peak_of(const pnr_cuda_common *common, const pnr_cuda_slot 
     peak.packed = w->packed;
     peak.dwells = w->dwells;
     peak.threshold = common->threshold;
-    peak.out_dwells = slot->host_dwells;
-    peak.out_candidates = slot->host_candidates;
+    peak.out_dwells = slot->results.dwells;
+    peak.out_candidates = slot->results.candidates;
     peak.n_samples = (uint32_t)s->n_samples;
     peak.row_stride = (uint32_t)s->row_stride;
     peak.oversample = (uint32_t)s->oversample;
@@ -332,13 +332,13 @@ static int compute_round(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     if (s->profile_values == 0)
         return PNR_OK;
     if ((code = pnr_cuda_check(
-             cudaMemcpyAsync(slot->host_profile + first * s->profile_values,
+             cudaMemcpyAsync(slot->results.profile + first * s->profile_values,
                              w->packed != NULL ? (const void *)w->packed : w->power,
-                             n_dwells * s->profile_values * sizeof *slot->host_profile,
-                             cudaMemcpyDeviceToHost, slot->stream),
-             "return of the profiles", error)) != PNR_OK)
+                             n_dwells * s->profile_values * sizeof *slot->results.profile,
+                             cudaMemcpyDeviceToDevice, slot->stream),
+             "copy of the profiles", error)) != PNR_OK)
         return code;
-    return pnr_cuda_mark(common, slot, PNR_STAGE_RETURN, error);
+    return pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error);
 }
 
 /* Everything after the upload. */
@@ -350,7 +350,7 @@ static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
     const pnr_cuda_samples samples = pnr_cuda_samples_of(common, slot);
     const pnr_cuda_peak peak = peak_of(common, slot);
     const pnr_cuda_measured measured = {
-        slot->windows,     w->parts,           w->sums, w->dwells, slot->host_nonfinite,
+        slot->windows,     w->parts,           w->sums, w->dwells, slot->results.nonfinite,
         common->threshold, common->code_energy};
     pnr_cuda_conversion conversion = {};
     int code;

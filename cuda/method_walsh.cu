@@ -18,10 +18,8 @@ typedef struct shared {
     unsigned n_blocks; /* that the device runs at one time */
 } shared;
 
-/* A slot's own, device; all but the profiles above degree 13 only. See walsh.h. */
+/* A slot's own, device; above degree 13 only. See walsh.h. */
 typedef struct work {
-    float *power;
-    float2 *profile;
     float2 *rows;
     pnr_cuda_energy *parts;
     double *noise;
@@ -33,7 +31,7 @@ typedef struct work {
     pnr_cuda_walsh_streams streams;
 } work;
 
-enum { N_BLOCKS = 10 };
+enum { N_BLOCKS = 8 };
 
 static bool is_long(const pnr_plan *plan)
 {
@@ -55,24 +53,19 @@ static size_t round_windows(const pnr_plan *plan)
 
 static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLOCKS])
 {
-    const size_t lags = plan->batch * plan->n_samples;
     const size_t n = is_long(plan) ? round_windows(plan) : 0, cells = n << plan->m_degree;
     const size_t rows = n << (plan->m_degree - pnr_cuda_walsh_row_bits(plan->m_degree));
     const size_t tiles = n * pnr_cuda_walsh_tiles(plan->m_degree);
     const bool has_profile = plan->want_profile != PNR_WANT_NONE;
 
-    list[0] = {(void **)&w->power,
-               plan->want_profile == PNR_WANT_POWER ? lags * sizeof *w->power : 0, false};
-    list[1] = {(void **)&w->profile,
-               plan->want_profile == PNR_WANT_COMPLEX ? lags * sizeof *w->profile : 0, false};
-    list[2] = {(void **)&w->rows, cells * sizeof *w->rows, false};
-    list[3] = {(void **)&w->parts, rows * sizeof *w->parts, false};
-    list[4] = {(void **)&w->noise, tiles * sizeof *w->noise, false};
-    list[5] = {(void **)&w->top, tiles * sizeof *w->top, false};
-    list[6] = {(void **)&w->above, cells * sizeof *w->above, false};
-    list[7] = {(void **)&w->listed, cells * sizeof *w->listed, false};
-    list[8] = {(void **)&w->keys, cells / 2 * sizeof *w->keys, false};
-    list[9] = {(void **)&w->cells, has_profile ? cells * sizeof *w->cells : 0, false};
+    list[0] = {(void **)&w->rows, cells * sizeof *w->rows, false};
+    list[1] = {(void **)&w->parts, rows * sizeof *w->parts, false};
+    list[2] = {(void **)&w->noise, tiles * sizeof *w->noise, false};
+    list[3] = {(void **)&w->top, tiles * sizeof *w->top, false};
+    list[4] = {(void **)&w->above, cells * sizeof *w->above, false};
+    list[5] = {(void **)&w->listed, cells * sizeof *w->listed, false};
+    list[6] = {(void **)&w->keys, cells / 2 * sizeof *w->keys, false};
+    list[7] = {(void **)&w->cells, has_profile ? cells * sizeof *w->cells : 0, false};
 }
 
 /* What the method lacks for a plan; NULL: nothing. */
@@ -334,18 +327,22 @@ static pnr_cuda_walsh round_of(const pnr_cuda_common *common, const pnr_cuda_slo
     pnr_cuda_walsh p = {};
 
     p.raw = (const char *)slot->raw + first * n * common->shape.sample_bytes;
+    p.job = slot->job;
     p.windows = slot->windows + first;
     p.place = own->place;
     p.lag_of = own->lag_of;
     p.cell_of = own->cell_of;
-    p.dwells = slot->host_dwells + first;
-    p.candidates = slot->host_candidates + first * plan->max_candidates;
-    p.nonfinite = slot->host_nonfinite + first;
-    p.power = w->power != NULL ? w->power + first * n : NULL;
-    p.profile = w->profile != NULL ? w->profile + first * n : NULL;
+    p.dwells = slot->results.dwells + first;
+    p.candidates = slot->results.candidates + first * plan->max_candidates;
+    p.nonfinite = slot->results.nonfinite + first;
+    if (plan->want_profile == PNR_WANT_COMPLEX)
+        p.profile = (float2 *)slot->results.profile + first * n;
+    else if (plan->want_profile == PNR_WANT_POWER)
+        p.power = slot->results.profile + first * n;
     p.threshold = own->threshold;
     p.scale = (float)pnr_format_get(plan->format)->scale;
     p.conjugate = plan->conjugate ? -1.0f : 1.0f;
+    p.first_window = (uint32_t)first;
     p.n_windows = (uint32_t)count;
     p.degree = plan->m_degree;
     p.max_candidates = (uint32_t)plan->max_candidates;
@@ -397,19 +394,9 @@ static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {
-    const work *w = (const work *)slot->work;
-    int code;
+    const int code = launch(common, slot, n_dwells, error);
 
-    if ((code = launch(common, slot, n_dwells, error)) != PNR_OK ||
-        (code = pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error)) != PNR_OK ||
-        common->shape.profile_values == 0)
-        return code;
-    return pnr_cuda_check(
-        cudaMemcpyAsync(slot->host_profile,
-                        w->profile != NULL ? (const void *)w->profile : w->power,
-                        n_dwells * common->shape.profile_values * sizeof *slot->host_profile,
-                        cudaMemcpyDeviceToHost, slot->stream),
-        "return of the profiles", error);
+    return code == PNR_OK ? pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error) : code;
 }
 
 const pnr_cuda_method pnr_cuda_method_walsh = {

@@ -9,22 +9,32 @@
 #include <cstdlib>
 #include <cstring>
 
-enum { STAGES_A_ROUND = 6, MAX_BLOCKS = 8 };
+enum { STAGES_A_ROUND = 6, MAX_BLOCKS = 13, POLLS_A_QUERY = 256 };
 
 /* All memory of a slot but the method's. Returns the number of blocks. */
 static size_t list_blocks(const pnr_plan *plan, const pnr_cuda_shape *s, pnr_cuda_slot *slot,
                           pnr_cuda_block list[MAX_BLOCKS])
 {
+    const size_t header = sizeof *slot->job + s->n_windows * sizeof *slot->windows;
+    pnr_cuda_results *const places[] = {&slot->results, &slot->host};
     size_t n = 0;
 
     list[n++] = {&slot->raw, s->raw_bytes, false};
-    list[n++] = {(void **)&slot->windows, s->n_windows * sizeof *slot->windows, false};
-    list[n++] = {(void **)&slot->host_windows, s->n_windows * sizeof *slot->host_windows, true};
-    list[n++] = {(void **)&slot->host_dwells, s->batch * sizeof *slot->host_dwells, true};
-    list[n++] = {(void **)&slot->host_candidates,
-                 s->batch * plan->max_candidates * sizeof *slot->host_candidates, true};
-    list[n++] = {(void **)&slot->host_nonfinite, s->n_windows * sizeof *slot->host_nonfinite, true};
-    list[n++] = {(void **)&slot->host_profile, s->batch * s->profile_values * sizeof(float), true};
+    list[n++] = {(void **)&slot->job, header, false};
+    list[n++] = {(void **)&slot->host_job, header, true};
+    list[n++] = {(void **)&slot->count, sizeof *slot->count, false};
+    list[n++] = {(void **)&slot->sequence, sizeof *slot->sequence, true};
+    for (int i = 0; i < 2; i++) {
+        pnr_cuda_results *r = places[i];
+        const bool is_host = r == &slot->host;
+
+        list[n++] = {(void **)&r->dwells, s->batch * sizeof *r->dwells, is_host};
+        list[n++] = {(void **)&r->candidates,
+                     s->batch * plan->max_candidates * sizeof *r->candidates, is_host};
+        list[n++] = {(void **)&r->nonfinite, s->n_windows * sizeof *r->nonfinite, is_host};
+        list[n++] = {(void **)&r->profile, s->batch * s->profile_values * sizeof *r->profile,
+                     is_host};
+    }
     assert(n <= MAX_BLOCKS);
     return n;
 }
@@ -58,6 +68,78 @@ static int create_marks(const pnr_cuda_shape *shape, pnr_cuda_slot *slot, pnr_er
     return PNR_OK;
 }
 
+/* All kernels of a submit of at most n_dwells dwells: the method's, and the way back. */
+static int enqueue(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                   pnr_error *error)
+{
+    const int code = common->method->compute(common, slot, n_dwells, error);
+
+    return code != PNR_OK
+               ? code
+               : pnr_cuda_return_results(&common->shape, common->plan.max_candidates, slot->job,
+                                         &slot->results, &slot->host, slot->count, slot->sequence,
+                                         n_dwells, slot->stream, error);
+}
+
+/* The kernels of at most n_dwells dwells, recorded and uploaded. */
+static int record(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                  pnr_error *error)
+{
+    cudaGraphExec_t *exec = &slot->graphs[slot->n_graphs];
+    cudaGraph_t graph = NULL;
+    int code = pnr_cuda_check(
+        cudaStreamBeginCapture(slot->stream, cudaStreamCaptureModeThreadLocal), "recording", error);
+
+    if (code != PNR_OK)
+        return code;
+    code = enqueue(common, slot, n_dwells, error);
+
+    const cudaError_t status = cudaStreamEndCapture(slot->stream, &graph);
+
+    if (code == PNR_OK && (code = pnr_cuda_check(status, "end of recording", error)) == PNR_OK &&
+        (code = pnr_cuda_check(cudaGraphInstantiate(exec, graph, 0), "a graph of the kernels",
+                               error)) == PNR_OK) {
+        slot->graph_dwells[slot->n_graphs++] = n_dwells;
+        code = pnr_cuda_check(cudaGraphUpload(*exec, slot->stream), "upload of a graph", error);
+    }
+    if (graph != NULL)
+        (void)cudaGraphDestroy(graph);
+    (void)cudaGetLastError();
+    return code;
+}
+
+/* For powers of two and a full submit: a smaller one takes the least that holds it. */
+static int record_all(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
+{
+    int code = PNR_OK;
+
+    for (size_t n = 1; code == PNR_OK && n < common->shape.batch; n *= 2)
+        code = record(common, slot, n, error);
+    return code == PNR_OK ? record(common, slot, common->shape.batch, error) : code;
+}
+
+static int run(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+               pnr_error *error)
+{
+    size_t i = 0;
+
+    if (slot->n_graphs == 0)
+        return enqueue(common, slot, n_dwells, error);
+    while (slot->graph_dwells[i] < n_dwells)
+        i++;
+    return pnr_cuda_check(cudaGraphLaunch(slot->graphs[i], slot->stream), "a submit's kernels",
+                          error);
+}
+
+/* A full submit of zeros: everything is loaded, and the clocks have begun to rise. */
+static int warm_up(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
+{
+    int code = run(common, slot, common->shape.batch, error);
+
+    return code == PNR_OK ? pnr_cuda_check(cudaStreamSynchronize(slot->stream), "first run", error)
+                          : code;
+}
+
 int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     pnr_cuda_block list[MAX_BLOCKS];
@@ -73,13 +155,17 @@ int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr
                                           (common->plan.measure ? 0u : cudaEventBlockingSync)),
              "creating an event", error)) != PNR_OK ||
         (code = pnr_cuda_blocks_allocate(list, n, slot->stream, error)) != PNR_OK ||
-        (code = common->method->create(common, slot, error)) != PNR_OK)
+        (common->method->create != NULL &&
+         (code = common->method->create(common, slot, error)) != PNR_OK))
         return code;
-    if (common->plan.measure && (code = create_marks(&common->shape, slot, error)) != PNR_OK)
+    slot->windows = (pnr_cuda_window *)(slot->job + 1);
+    slot->host_windows = (pnr_cuda_window *)(slot->host_job + 1);
+    if ((code = pnr_cuda_check(cudaStreamSynchronize(slot->stream), "clearing memory", error)) !=
+        PNR_OK)
         return code;
-    if ((code = common->method->compute(common, slot, 1, error)) != PNR_OK)
-        return code;
-    return pnr_cuda_check(cudaStreamSynchronize(slot->stream), "first run", error);
+    code = common->plan.measure ? create_marks(&common->shape, slot, error)
+                                : record_all(common, slot, error);
+    return code == PNR_OK ? warm_up(common, slot, error) : code;
 }
 
 void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot)
@@ -90,9 +176,11 @@ void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot)
     /* On the way out a status changes nothing. */
     if (slot->stream != NULL)
         (void)cudaStreamSynchronize(slot->stream);
-    if (common->method != NULL)
+    if (common->method != NULL && common->method->destroy != NULL)
         common->method->destroy(slot);
     pnr_cuda_blocks_free(list, n);
+    for (size_t i = 0; i < slot->n_graphs; i++)
+        (void)cudaGraphExecDestroy(slot->graphs[i]);
     for (size_t i = 0; i < slot->max_marks; i++)
         (void)cudaEventDestroy(slot->marks[i]);
     free(slot->marks);
@@ -118,15 +206,60 @@ int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage,
                           error);
 }
 
-/* The two spans lie one after the other on the device. */
+/* Samples [first, end) of a view, of which the two spans lie one after the other on the device. */
 static int upload(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_windows *windows,
-                  pnr_error *error)
+                  size_t first, size_t end, pnr_error *error)
+{
+    const size_t bytes = common->shape.sample_bytes;
+    size_t begin = 0; /* of the span */
+    int code = PNR_OK;
+
+    for (size_t i = 0; code == PNR_OK && i < 2; i++) {
+        const pnr_span *span = &windows->spans[i];
+        const size_t from = first > begin ? first : begin;
+        const size_t to = end < begin + span->n_samples ? end : begin + span->n_samples;
+
+        if (from < to)
+            code = pnr_cuda_check(cudaMemcpyAsync((char *)slot->raw + from * bytes,
+                                                  (const char *)span->data + (from - begin) * bytes,
+                                                  (to - from) * bytes, cudaMemcpyHostToDevice,
+                                                  slot->stream),
+                                  "upload of the samples", error);
+        begin += span->n_samples;
+    }
+    return code;
+}
+
+int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
+                          const pnr_windows *windows, pnr_error *error)
+{
+    const pnr_cuda_shape *s = &common->shape;
+    const size_t there = windows->spans[0].n_samples + windows->spans[1].n_samples;
+    const size_t most = s->n_windows * s->n_samples, end = there < most ? there : most;
+
+    if (slot->advanced_first != windows->first_sample)
+        slot->n_advanced = 0;
+    slot->advanced_first = windows->first_sample;
+    if (end <= slot->n_advanced)
+        return PNR_OK;
+
+    const int code = upload(common, slot, windows, slot->n_advanced, end, error);
+
+    slot->n_advanced = code == PNR_OK ? end : 0;
+    return code;
+}
+
+/* The header and all samples that are not there yet. */
+static int upload_rest(const pnr_cuda_common *common, pnr_cuda_slot *slot,
+                       const pnr_windows *windows, pnr_error *error)
 {
     const pnr_cuda_shape *s = &common->shape;
     const size_t n_windows = windows->n_dwells * s->n_periods;
-    const size_t n_samples = n_windows * s->n_samples;
-    size_t done = 0;
+    const size_t there = slot->advanced_first == windows->first_sample ? slot->n_advanced : 0;
 
+    slot->n_advanced = 0;
+    slot->host_job->sequence++;
+    slot->host_job->n_dwells = (uint32_t)windows->n_dwells;
     for (size_t w = 0; w < n_windows; w++) {
         const uint64_t first = windows->first_sample + w * s->n_samples;
 
@@ -135,24 +268,14 @@ static int upload(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_
         slot->host_windows[w].n_lost = windows->lost[w];
     }
 
-    int code = pnr_cuda_check(cudaMemcpyAsync(slot->windows, slot->host_windows,
-                                              n_windows * sizeof *slot->windows,
-                                              cudaMemcpyHostToDevice, slot->stream),
-                              "upload of the windows' headers", error);
+    const int code =
+        pnr_cuda_check(cudaMemcpyAsync(slot->job, slot->host_job,
+                                       sizeof *slot->job + n_windows * sizeof *slot->windows,
+                                       cudaMemcpyHostToDevice, slot->stream),
+                       "upload of the windows' headers", error);
 
-    for (size_t i = 0; code == PNR_OK && i < 2 && done < n_samples; i++) {
-        const pnr_span *span = &windows->spans[i];
-        const size_t count =
-            span->n_samples < n_samples - done ? span->n_samples : n_samples - done;
-
-        if (count > 0)
-            code = pnr_cuda_check(cudaMemcpyAsync((char *)slot->raw + done * s->sample_bytes,
-                                                  span->data, count * s->sample_bytes,
-                                                  cudaMemcpyHostToDevice, slot->stream),
-                                  "upload of the samples", error);
-        done += count;
-    }
-    return code;
+    return code == PNR_OK ? upload(common, slot, windows, there, n_windows * s->n_samples, error)
+                          : code;
 }
 
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
@@ -164,9 +287,9 @@ int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, cons
     slot->tag = job->tag;
     slot->n_dwells = windows->n_dwells;
     if ((code = pnr_cuda_mark(common, slot, PNR_STAGE_COUNT, error)) == PNR_OK &&
-        (code = upload(common, slot, windows, error)) == PNR_OK &&
+        (code = upload_rest(common, slot, windows, error)) == PNR_OK &&
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_UPLOAD, error)) == PNR_OK &&
-        (code = common->method->compute(common, slot, windows->n_dwells, error)) == PNR_OK &&
+        (code = run(common, slot, windows->n_dwells, error)) == PNR_OK &&
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_RETURN, error)) == PNR_OK)
         code = pnr_cuda_check(cudaEventRecord(slot->done, slot->stream), "end of a submit", error);
     /* A part of the job may run: it must not outlive this call. */
@@ -175,15 +298,42 @@ int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, cons
     return code;
 }
 
+static bool is_complete(const pnr_cuda_slot *slot)
+{
+    return __atomic_load_n(slot->sequence, __ATOMIC_ACQUIRE) == slot->host_job->sequence;
+}
+
+/* The driver is asked now and then only: a device that has failed writes no sequence. */
+int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool wait,
+                        pnr_error *error)
+{
+    while (!is_complete(slot)) {
+        cudaError_t status = cudaErrorNotReady;
+
+        if (wait && !common->plan.spin)
+            status = cudaEventSynchronize(slot->done);
+        else if (++slot->n_polls % POLLS_A_QUERY == 0)
+            status = cudaEventQuery(slot->done);
+        if (status == cudaErrorNotReady)
+            (void)cudaGetLastError(); /* else the next launch would report it */
+        else if (status != cudaSuccess || !is_complete(slot))
+            return pnr_cuda_check(status != cudaSuccess ? status : cudaErrorUnknown, "a submit",
+                                  error);
+        if (!wait)
+            return is_complete(slot) ? PNR_OK : PNR_EAGAIN;
+    }
+    return PNR_OK;
+}
+
 int pnr_cuda_slot_result(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_result *result,
                          pnr_error *error)
 {
     result->tag = slot->tag;
     result->n_dwells = slot->n_dwells;
-    result->dwells = slot->host_dwells;
-    result->candidates = slot->host_candidates;
-    result->nonfinite = slot->host_nonfinite;
-    result->profile = slot->host_profile;
+    result->dwells = slot->host.dwells;
+    result->candidates = slot->host.candidates;
+    result->nonfinite = slot->host.nonfinite;
+    result->profile = slot->host.profile;
     memset(result->stage_ns, 0, sizeof result->stage_ns);
     if (!common->plan.measure)
         return PNR_OK;

@@ -4,6 +4,7 @@
 #define PNR_CUDA_SLOT_H
 
 #include "check.h"
+#include "results.h"
 #include "shape.h"
 #include "state.h"
 
@@ -20,37 +21,52 @@ typedef struct pnr_cuda_common {
     void *shared;       /* the method's own */
 } pnr_cuda_common;
 
+/* Graphs of a slot: for 2^i dwells, and the last for all of a full submit. */
+enum { PNR_CUDA_MAX_GRAPHS = 32 };
+
 typedef struct pnr_cuda_slot {
     cudaStream_t stream;
     cudaEvent_t done;
+    /* All kernels of a submit of at most graph_dwells[i] dwells, recorded once; none when
+     * plan.measure. */
+    cudaGraphExec_t graphs[PNR_CUDA_MAX_GRAPHS];
+    size_t graph_dwells[PNR_CUDA_MAX_GRAPHS];
+    size_t n_graphs;
     void *work; /* the method's own */
 
     /* device */
     void *raw;                /* [n_windows * N][n_channels] */
-    pnr_cuda_window *windows; /* [n_windows] */
+    pnr_cuda_job *job;        /* header, then the windows */
+    pnr_cuda_window *windows; /* [n_windows], behind job */
+    pnr_cuda_results results; /* the method's answer */
+    uint32_t *count;          /* the last kernel's */
 
-    /* pinned host memory, written by the kernels (all but windows) */
-    pnr_cuda_window *host_windows;  /* [n_windows] */
-    pnr_dwell *host_dwells;         /* [batch] */
-    pnr_candidate *host_candidates; /* [batch][max_candidates] */
-    uint32_t *host_nonfinite;       /* [n_windows] */
-    float *host_profile;            /* [batch][profile_values], or NULL */
+    /* pinned host memory */
+    pnr_cuda_job *host_job;
+    pnr_cuda_window *host_windows; /* [n_windows], behind host_job */
+    pnr_cuda_results host;         /* the answer, written by the last kernel */
+    volatile uint64_t *sequence;   /* of the submit whose answer is complete */
 
     /* plan.measure: mark i ends stage mark_stage[i], which began at mark i - 1 */
     cudaEvent_t *marks; /* [max_marks] */
     int *mark_stage;    /* [max_marks] */
     size_t n_marks, max_marks;
 
+    /* The beginning of the next submit that is on the device already. */
+    uint64_t advanced_first; /* absolute sample index */
+    size_t n_advanced;       /* samples */
+
     uint64_t tag;
     size_t n_dwells;
+    unsigned n_polls;
 } pnr_cuda_slot;
 
 /* Adds the bytes of one slot, without the method's. */
 void pnr_cuda_slot_count(const pnr_plan *plan, const pnr_cuda_shape *shape, uint64_t *device_bytes,
                          uint64_t *host_bytes);
 
-/* Allocates everything and runs every kernel once on zeros, so that nothing is loaded or allocated
- * later. slot is zeroed memory; on failure call destroy. */
+/* Allocates everything, records the kernels and runs them on zeros, so that nothing is loaded,
+ * made or allocated later. slot is zeroed memory; on failure call destroy. */
 int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
 /* Waits for what is in flight. */
 void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot);
@@ -59,8 +75,15 @@ void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot);
  * most 6 a round of the shape, and 4. */
 int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage, pnr_error *error);
 
+/* Enqueues the upload of what has come of the next submit and is not there yet. */
+int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
+                          const pnr_windows *windows, pnr_error *error);
 /* Enqueues a whole job. On failure waits until nothing of it is in flight. */
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
+                        pnr_error *error);
+/* Until the answer is complete, when `wait`: asleep, or awake when plan.spin. PNR_OK; PNR_EAGAIN:
+ * not yet; or as pnr_cuda_check. */
+int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool wait,
                         pnr_error *error);
 /* The finished job's result. PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_slot_result(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_result *result,

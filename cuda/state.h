@@ -5,6 +5,13 @@
 
 #include "pnr.h"
 
+/* From the host, one a submit. The windows follow it in memory. */
+typedef struct pnr_cuda_job {
+    uint64_t sequence; /* of the submit, counted from 1 */
+    uint32_t n_dwells;
+    uint32_t reserved;
+} pnr_cuda_job;
+
 /* From the host, one a window. */
 typedef struct pnr_cuda_window {
     uint64_t phase;  /* of the tune at the window's first sample, 2^-64 turns */
@@ -28,5 +35,17 @@ typedef struct pnr_cuda_dwell {
     uint32_t last_used; /* the last window used; n_periods: none */
     uint32_t reserved;
 } pnr_cuda_dwell;
+
+#ifdef __CUDACC__
+/* How many of the dwells [first, first + capacity) the submit really has: kernels are launched for
+ * a capacity, so that they can be recorded once. */
+static inline __device__ uint32_t pnr_cuda_dwells_of(const pnr_cuda_job *job, uint32_t first,
+                                                     uint32_t capacity)
+{
+    const uint32_t n = job->n_dwells;
+
+    return n <= first ? 0 : n - first < capacity ? n - first : capacity;
+}
+#endif
 
 #endif

@@ -26,6 +26,7 @@ enum {
  */
 typedef struct pnr_cuda_walsh {
     const void *raw; /* [n_windows][N], one channel, readable to the next multiple of 16 bytes */
+    const pnr_cuda_job *job;        /* how many there really are in the submit */
     const pnr_cuda_window *windows; /* [n_windows] */
     /* Tables of 2^n entries each, uint16_t up to degree 13, else uint32_t.
      * place: i of state m, in the order of the threads (pnr_cuda_walsh_place);
@@ -39,7 +40,8 @@ typedef struct pnr_cuda_walsh {
     double threshold;          /* times floor */
     float scale;               /* full scale = raw * scale, a power of two */
     float conjugate;           /* -1 when x is conjugated, else 1 */
-    uint32_t n_windows;
+    uint32_t first_window;     /* of the submit's */
+    uint32_t n_windows;        /* at most */
     uint32_t degree;
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;

@@ -10,6 +10,12 @@
 enum { THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH };
 static const size_t TILE_BYTES = (PNR_WALSH_TILE + PNR_WALSH_TILE / 32) * sizeof(float2);
 
+/* Kernels are launched for as many windows as a submit may have. */
+static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t window)
+{
+    return p.first_window + window < p.job->n_dwells;
+}
+
 /* --- rows --- */
 
 template <typename T, int BITS> struct row_size {
@@ -38,6 +44,8 @@ __global__ void __launch_bounds__(row_size<T, BITS>::THREADS)
     float2 v[PNR_WALSH_EACH];
     uint32_t odd = 0;
 
+    if (!is_there(p, window))
+        return; /* the whole block */
 #pragma unroll
     for (uint32_t q = 0; q < PNR_WALSH_EACH / 4; q++) {
         const uint4 four = __ldg(table + q * size::THREADS);
@@ -126,6 +134,8 @@ __global__ void __launch_bounds__(THREADS, 2) walsh_columns(pnr_cuda_walsh p, ui
     float2 v[PNR_WALSH_EACH];
     float top = 0, sum = 0;
 
+    if (!is_there(p, window))
+        return; /* the whole block */
     if (threadIdx.x == 0)
         top_of_block = 0;
     transform_tile<ROWS>(p, window, tile, (float2 *)shared, v);
@@ -163,6 +173,10 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 {
     const size_t window = first_window + blockIdx.y;
     const uint32_t n = (1u << p.degree) - 1;
+
+    if (!is_there(p, window))
+        return; /* the whole block */
+
     const bool is_used = p.dwells[window].n_periods > 0;
 
     for (uint32_t k = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x; k < n;
@@ -327,6 +341,8 @@ __global__ void __launch_bounds__(THREADS, 2) walsh_search(pnr_cuda_walsh p, uin
     const size_t window = blockIdx.x;
     uint64_t *keys = p.keys + (window << p.degree) / 2;
 
+    if (!is_there(p, window))
+        return; /* the whole block */
     begin_search(s, p, window, n_tiles);
     for (int search = 0; search < PNR_MAX_SEARCHES; search++) {
         list_above<ROWS>(s, p, window, n_tiles, (float2 *)shared);

@@ -179,9 +179,10 @@ __global__ void __launch_bounds__(short_size<T, DEGREE>::THREADS, short_size<T, 
     uint64_t *keys = (uint64_t *)stage;
     const uint32_t own = threadIdx.x / size::TEAM, t = threadIdx.x % size::TEAM;
     const uint32_t stride = gridDim.x * size::WINDOWS;
+    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, p.first_window, p.n_windows);
 
-    for (uint32_t first = blockIdx.x * size::WINDOWS; first < p.n_windows; first += stride) {
-        const uint32_t count = min(size::WINDOWS, p.n_windows - first);
+    for (uint32_t first = blockIdx.x * size::WINDOWS; first < n_windows; first += stride) {
+        const uint32_t count = min(size::WINDOWS, n_windows - first);
         const size_t begin = (size_t)first * size::N * sizeof(pnr_cuda_pair<T>);
         const uint32_t before = (uint32_t)(begin % 16);
         const uint32_t bytes = before + count * size::N * (uint32_t)sizeof(pnr_cuda_pair<T>);
@@ -191,7 +192,7 @@ __global__ void __launch_bounds__(short_size<T, DEGREE>::THREADS, short_size<T, 
         float2 v[PNR_WALSH_EACH];
 
         copy_samples<size::THREADS>(stage, (const char *)p.raw + begin - before, bytes);
-        if (first + stride + size::WINDOWS <= p.n_windows)
+        if (first + stride + size::WINDOWS <= n_windows)
             prefetch_samples<size::THREADS>(
                 (const char *)p.raw + begin + (size_t)stride * size::N * sizeof(pnr_cuda_pair<T>),
                 size::WINDOWS * size::N * (uint32_t)sizeof(pnr_cuda_pair<T>));

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Both sides of a loaded module must have been built for the same number. */
-enum { PNR_ENGINE_ABI = 2 };
+enum { PNR_ENGINE_ABI = 3 };
 
 enum {
     PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
@@ -104,6 +104,7 @@ typedef struct pnr_plan {
     size_t depth;          /* submits in flight, 1..PNR_MAX_DEPTH */
     pnr_want want_profile; /* return every lag of every dwell too */
     bool measure;          /* fill stage_ns: may be slower */
+    bool spin;             /* collect waits awake: it polls, and never sleeps */
     size_t device;         /* which GPU */
     size_t threads;        /* cpu: 0 = one a core */
     const char *method;    /* "auto" or one of the engine's */
@@ -185,6 +186,11 @@ typedef struct pnr_engine_ops {
     /* The oldest submit's result. PNR_OK; PNR_EAGAIN: not ready (only when !wait), or nothing in
      * flight; PNR_EENGINE: that job failed (it is no longer in flight; tag is set); PNR_ELOST. */
     int (*collect)(pnr_engine *engine, bool wait, pnr_result *result);
+    /* NULL where an engine has no use for it. The samples that the next submit will begin with, as
+     * far as they have come (n_dwells counts for nothing); they are not changed any more, and stay
+     * untouched until that submit is collected. The engine may upload them now. Never waits.
+     * PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_ELOST. */
+    int (*advance)(pnr_engine *engine, const pnr_windows *windows);
 } pnr_engine_ops;
 
 /* A module (cpu.so, cuda.so) exports this function by this name. */
