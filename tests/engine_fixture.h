@@ -453,7 +453,7 @@ static void agree_by(const pnr_engine_ops *ops, const world *w, const answer *wa
 }
 
 /* Every method that an engine has for the plan, by name, and what auto takes. */
-static void agree(const pnr_engine_ops *ops, const scenario *s)
+static inline void agree(const pnr_engine_ops *ops, const scenario *s)
 {
     static const char *const methods[] = {"auto", "library", "fused", "walsh"};
     const pnr_engine_ops *reference;
