@@ -17,7 +17,7 @@ struct pnr_engine {
 
 /* --- the device --- */
 
-/* Refuses a device whose machine code this module lacks. */
+/* Refuses a device whose machine code this module lacks; the words are without a prefix. */
 static int check_device(size_t device, cudaDeviceProp *properties, pnr_error *error)
 {
     int n_devices = 0;
@@ -25,19 +25,19 @@ static int check_device(size_t device, cudaDeviceProp *properties, pnr_error *er
     cudaError_t status = cudaGetDeviceCount(&n_devices);
 
     if (status != cudaSuccess)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "cuda: no GPU here: %s",
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "no GPU here: %s",
                              cudaGetErrorString(status));
     if (device >= (size_t)n_devices)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "cuda: device %zu of %d: counted from 0",
-                             device, n_devices);
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "device %zu of %d: counted from 0", device,
+                             n_devices);
     if ((status = cudaGetDeviceProperties(properties, (int)device)) != cudaSuccess ||
         (status = cudaSetDevice((int)device)) != cudaSuccess)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "cuda: device %zu does not start: %s", device,
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "device %zu does not start: %s", device,
                              cudaGetErrorString(status));
     if (cudaFuncGetAttributes(&attributes, pnr_cuda_a_kernel()) != cudaSuccess) {
         (void)cudaGetLastError();
         return pnr_error_set(error, PNR_EUNAVAILABLE,
-                             "cuda: %s has compute capability %d.%d: this build has no code for it",
+                             "%s has compute capability %d.%d: this build has no code for it",
                              properties->name, properties->major, properties->minor);
     }
     return PNR_OK;
@@ -166,12 +166,15 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
     cudaDeviceProp properties;
     const pnr_cuda_method *method;
     pnr_engine *engine;
+    pnr_error reason = {};
     int code;
 
     *out = NULL;
-    if ((code = choose(plan, &method, &choice, error)) != PNR_OK ||
-        (code = check_device(plan->device, &properties, error)) != PNR_OK ||
-        (code = check_memory(&choice, plan, error)) != PNR_OK)
+    if ((code = choose(plan, &method, &choice, error)) != PNR_OK)
+        return code;
+    if ((code = check_device(plan->device, &properties, &reason)) != PNR_OK)
+        return pnr_error_set(error, code, "engine cuda: %s", reason.text);
+    if ((code = check_memory(&choice, plan, error)) != PNR_OK)
         return code;
     engine = (pnr_engine *)calloc(1, sizeof *engine);
     if (engine == NULL)

@@ -7,8 +7,8 @@
 
 /* Best first: auto takes the first that suits. The last one suits every plan that fits. */
 static const pnr_cuda_method *const methods[] = {
-    &pnr_cuda_method_fused,
     &pnr_cuda_method_walsh,
+    &pnr_cuda_method_fused,
     &pnr_cuda_method_library,
 };
 static const size_t N_METHODS = sizeof methods / sizeof *methods;

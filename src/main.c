@@ -5,27 +5,57 @@
 #include "log.h"
 #include "pipeline.h"
 #include "report.h"
+#include "setup.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What works here, best first, and why the rest does not. */
-static int list_engines(size_t device)
+/* Whether an engine would do this configuration, how, and why so. */
+static void tell_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
 {
+    pnr_engine_choice choice = {0};
+    pnr_error error = {0};
+
+    if (ops->describe(&setup->plan, &choice, &error) == PNR_OK)
+        printf("%-10s would take  method %s: %s\n", ops->name, choice.method, choice.why);
+    else
+        printf("%-10s would not   %s\n", ops->name, error.text);
+}
+
+/* What works here, best first, and why the rest does not; given a configuration (whose sample
+ * format may not be known before the input is open: then ci16) also what each would do with it. */
+static int list_engines(const pnr_config *config, pnr_error *error)
+{
+    pnr_setup *setup = NULL;
+
+    if (config->source.rate_hz.num != 0) {
+        pnr_format format = config->source.format;
+
+        if (format == PNR_FORMAT_NONE)
+            format = pnr_format_of_path(config->source.input);
+        if (format == PNR_FORMAT_NONE)
+            format = PNR_FORMAT_CI16;
+        if (pnr_config_check(config, error) != PNR_OK ||
+            pnr_setup_create(config, format, config->source.channels, &setup, error) != PNR_OK)
+            return pnr_cli_fail(error);
+    }
     for (const char *const *name = pnr_engine_names(); *name != NULL; name++) {
         const pnr_engine_ops *ops;
-        pnr_error error = {0};
+        pnr_error reason = {0};
         char text[256];
 
-        if (pnr_engine_find(*name, device, &ops, &error) == PNR_OK) {
-            (void)ops->probe(device, text, sizeof text);
-            printf("%-10s works        %s: %s\n", *name, ops->title, text);
+        if (pnr_engine_find(*name, config->engine.device, &ops, &reason) == PNR_OK) {
+            (void)ops->probe(config->engine.device, text, sizeof text);
+            printf("%-10s works       %s: %s\n", *name, ops->title, text);
+            if (setup != NULL)
+                tell_choice(ops, setup);
         } else {
-            printf("%-10s not here     %s\n", *name, error.text);
+            printf("%-10s not here    %s\n", *name, reason.text);
         }
     }
+    pnr_setup_destroy(setup);
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
@@ -85,7 +115,8 @@ int main(int argc, char **argv)
     const char *print = NULL, *list = NULL;
     const pnr_cli_option options[] = {
         {"print", "FORMAT", "also write each result to stdout: table, json or csv", &print},
-        {"list-engines", NULL, "say which engines work here, and why the rest does not", &list},
+        {"list-engines", NULL,
+         "say which engines work here, how each would do this configuration, and why not", &list},
         {NULL, NULL, NULL, NULL},
     };
     pnr_cli cli = {
@@ -120,7 +151,7 @@ int main(int argc, char **argv)
     else if (code != PNR_OK)
         status = pnr_cli_fail(&error);
     else if (list != NULL)
-        status = list_engines(config.engine.device);
+        status = list_engines(&config, &error);
     else
         status = run(&config, print, cli.strict, &error);
     pnr_config_clear(&config);
