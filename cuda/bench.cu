@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whole correlations timed in four manners, and the link's rate: for pnradar-bench and
  * pnradar-plan. */
+#include "bench_resident.h"
 #include "check.h"
 
 #include <algorithm>
@@ -404,4 +405,5 @@ static double link_rate(size_t device, size_t bytes)
 /* The type has the symbol's name already, so the object gets it by its label. */
 extern const struct pnr_engine_bench pnr_cuda_bench __asm__(PNR_ENGINE_BENCH_SYMBOL)
     __attribute__((visibility("default")));
-const struct pnr_engine_bench pnr_cuda_bench = {PNR_ENGINE_ABI, link_rate, seed};
+const struct pnr_engine_bench pnr_cuda_bench = {PNR_ENGINE_ABI, link_rate, seed,
+                                                &pnr_cuda_resident};

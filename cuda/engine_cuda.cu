@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The cuda engine, a module of its own: probe, pinned memory, and submits on streams. */
+#include "engine_cuda.h"
+
 #include "check.h"
 #include "method.h"
 #include "peak.h"
@@ -273,6 +275,12 @@ static int advance(pnr_engine *engine, const pnr_windows *windows)
                    failed(engine, &error) != PNR_ELOST
                ? PNR_OK
                : PNR_ELOST;
+}
+
+pnr_cuda_slot *pnr_cuda_engine_slot(pnr_engine *engine, const pnr_cuda_common **common)
+{
+    *common = &engine->common;
+    return &engine->slots[engine->first];
 }
 
 /* --- the module --- */

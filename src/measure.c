@@ -133,6 +133,30 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples)
     }
 }
 
+void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory)
+{
+    const size_t n = plan->n_samples, n_windows = plan->batch * plan->n_periods;
+    const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
+    const double noise = noise_rms * 0.70710678118654752; /* of I and of Q */
+    unsigned char *to = memory;
+    uint64_t state = seed;
+
+    for (size_t w = 0; w < n_windows; w++) {
+        const size_t lag = lags[w / plan->n_periods];
+        const double phase = 2.0 * M_PI * 0x1p-64 * (double)next_random(&state);
+        const double re = echo_amplitude * cos(phase), im = echo_amplitude * sin(phase);
+
+        for (size_t i = 0; i < n; i++) {
+            const double *a = plan->references[i >= lag ? i - lag : i + n - lag];
+            const double iq[2] = {a[0] * re - a[1] * im + noise * next_normal(&state),
+                                  a[0] * im + a[1] * re + noise * next_normal(&state)};
+
+            for (size_t channel = 0; channel < plan->n_channels; channel++, to += sample_bytes)
+                pnr_format_write(plan->format, iq, to);
+        }
+    }
+}
+
 int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure **out,
                        pnr_error *error)
 {

@@ -46,6 +46,13 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
 /* The integer lag of that echo: a third into the gate. */
 size_t pnr_measure_lag(const pnr_setup *setup);
 
+/*
+ * Fills memory, [batch * n_periods * N][n_channels] in the plan's format: noise of 0.2 of full
+ * scale (rms) and in every window of dwell d the code, 0.2 of full scale, at lags[d] and a random
+ * phase. The channels are alike; no tune. Same samples for the same plan, seed and lags.
+ */
+void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory);
+
 /* Uses setup->plan as it is (batch, measure, ...); keeps setup. Errors as the engine's create,
  * PNR_ENOMEMORY. */
 int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure **out,

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What the command line asks for. */
 typedef struct bench {
@@ -19,6 +20,9 @@ typedef struct bench {
     int runs;       /* counted */
     double seconds; /* stream: of each size */
     double pace;    /* stream: share of the ceiling; 0: as fast as the ring takes it */
+    size_t points;  /* methods: samples a submit, about; 0: chosen */
+    uint64_t check; /* methods: random samples checked, at least */
+    bool verbose;   /* methods: what is launched too */
     bool csv;
     bool *lost;       /* set when stream lost anything */
     const char *plot; /* PNG path; NULL: none */
@@ -39,6 +43,7 @@ int bench_chain(const bench *b, pnr_error *error);
 int bench_stream(const bench *b, pnr_error *error);
 int bench_seed(const bench *b, pnr_error *error);
 int bench_crossover(const bench *b, pnr_error *error);
+int bench_methods(const bench *b, pnr_error *error);
 int bench_serve(const bench *b, pnr_error *error);
 
 /* --- tables: cells in reading order --- */

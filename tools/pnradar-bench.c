@@ -11,7 +11,8 @@
 #include <string.h>
 
 static const char summary[] =
-    "Measures this machine. chain: what each stage of a correlation takes. stream: the whole way "
+    "Measures this machine. chain: what each stage of a correlation takes. methods: every "
+    "method at every length, its samples in place, every answer checked. stream: the whole way "
     "from the ring to a subscriber, and the copying file source beside it. seed: the memoir's "
     "Tables 16 and 17 beside this machine in four manners. crossover: the CPU against the GPU. "
     "all: each of them. serve: one measured correlation for each line on stdin.";
@@ -20,21 +21,21 @@ static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
                                "pnradar-bench --csv --plot seed.png seed\n"
                                "pnradar-bench crossover --runs 30 > crossover.txt";
 
-enum { DEFAULT_RUNS = 20, MAX_RUNS = 1000000 };
+enum { DEFAULT_RUNS = 20, MAX_RUNS = 1000000, MAX_LOG2_SIZE = 24, MAX_LOG2_CHECK = 40 };
 
 static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
     bool in_all;
 } parts[] = {
-    {"chain", bench_chain, true},  {"stream", bench_stream, true},
-    {"seed", bench_seed, true},    {"crossover", bench_crossover, true},
-    {"serve", bench_serve, false},
+    {"chain", bench_chain, true},         {"methods", bench_methods, true},
+    {"stream", bench_stream, true},       {"seed", bench_seed, true},
+    {"crossover", bench_crossover, true}, {"serve", bench_serve, false},
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
-/* "8192", "2^16", "2^20-1", "2^20+1". *end is behind it. 0: not a size. */
-static size_t parse_size(const char *text, char **end)
+/* "8192", "2^16", "2^20-1", "2^20+1", up to 2^most. *end is behind it. 0: not a size. */
+static size_t parse_size(const char *text, unsigned most, char **end)
 {
     unsigned long long size, more;
 
@@ -45,7 +46,7 @@ static size_t parse_size(const char *text, char **end)
     if (**end == '^' && size == 2 && (*end)[1] >= '0' && (*end)[1] <= '9') {
         const unsigned long long power = strtoull(*end + 1, end, 10);
 
-        size = power <= 24 ? 1ULL << power : 0;
+        size = power <= most ? 1ULL << power : 0;
         if ((**end == '-' || **end == '+') && (*end)[1] >= '0' && (*end)[1] <= '9') {
             const bool less = **end == '-';
 
@@ -55,7 +56,22 @@ static size_t parse_size(const char *text, char **end)
             size = less ? size - more : size + more;
         }
     }
-    return size <= 1ULL << 24 ? (size_t)size : 0;
+    return size <= 1ULL << most ? (size_t)size : 0;
+}
+
+/* One size with nothing behind it. */
+static int parse_count(const char *option, const char *text, unsigned most, size_t *out,
+                       pnr_error *error)
+{
+    char *end;
+
+    if (text == NULL)
+        return PNR_OK;
+    *out = parse_size(text, most, &end);
+    if (*out == 0 || *end != '\0')
+        return pnr_error_set(error, PNR_EUSAGE, "--%s %s: a number 1 .. 2^%u is needed", option,
+                             text, most);
+    return PNR_OK;
 }
 
 int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error)
@@ -71,7 +87,7 @@ int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_err
     for (const char *at = text;; at++) {
         char *end;
 
-        list[n] = parse_size(at, &end);
+        list[n] = parse_size(at, MAX_LOG2_SIZE, &end);
         if (list[n] == 0 || (*end != ',' && *end != '\0')) {
             free(list);
             return pnr_error_set(error, PNR_EUSAGE,
@@ -123,6 +139,7 @@ void bench_print_machine(const bench *b)
     for (const char *const *name = pnr_engine_names(); *name != NULL; name++) {
         const size_t device = b->config->engine.device;
         const pnr_engine_ops *ops = NULL;
+        const pnr_engine_bench *engine;
         pnr_error reason = {0};
         int rc = pnr_engine_find(*name, device, &ops, &reason);
 
@@ -130,6 +147,10 @@ void bench_print_machine(const bench *b)
             snprintf(reason.text, sizeof reason.text, "%s", text);
         printf("%sengine %s: %s%s\n", comment, *name,
                rc == PNR_OK ? "" : "no: ", rc == PNR_OK ? text : reason.text);
+        if (rc == PNR_OK && (engine = pnr_engine_get_bench(*name)) != NULL &&
+            engine->resident != NULL &&
+            engine->resident->describe(device, text, sizeof text) == PNR_OK)
+            printf("%sengine %s: %s\n", comment, *name, text);
     }
     fflush(stdout);
 }
@@ -191,7 +212,8 @@ static int run(const pnr_cli *cli, bench *b, pnr_error *error)
 
     if (part == NULL && strcmp(name, "all") != 0)
         return pnr_error_set(error, PNR_EUSAGE,
-                             "%s%s: one of chain, stream, seed, crossover, all, serve is needed",
+                             "%s%s: one of chain, methods, stream, seed, crossover, all, "
+                             "serve is needed",
                              *name ? "unknown part " : "no part given", name);
     if (b->plot != NULL && bench_plot_check(error) != PNR_OK)
         return error->code;
@@ -214,6 +236,8 @@ static void spell_out(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *sizes = NULL, *runs = NULL, *seconds = NULL, *pace = NULL, *csv = NULL;
+    const char *points = NULL, *check = NULL, *verbose = NULL;
+    size_t n_check = 0;
     bool lost = false;
     bench b = {.seconds = 5.0, .lost = &lost};
     double n_runs = DEFAULT_RUNS;
@@ -222,6 +246,9 @@ int main(int argc, char **argv)
         {"runs", "N", "Runs counted, at least 10; one more is discarded first.", &runs},
         {"seconds", "S", "stream: how long each size runs (5).", &seconds},
         {"pace", "SHARE", "stream: live at this share of the ceiling; a full ring drops.", &pace},
+        {"points", "N", "methods: samples a submit, about, as 2^24.", &points},
+        {"check", "N", "methods: random samples checked at each size, as 2^28.", &check},
+        {"verbose", NULL, "methods: registers, memory and occupancy of every kernel.", &verbose},
         {"csv", NULL, "Print comma-separated values.", &csv},
         {"plot", "FILE.png", "Draw the table through gnuplot.", &b.plot},
         {"dump", "FILE", "serve: write the code (float64) and the samples.", &b.dump},
@@ -229,7 +256,7 @@ int main(int argc, char **argv)
     };
     pnr_cli cli = {
         .program = "pnradar-bench",
-        .usage = "[OPTION]... chain|stream|seed|crossover|all|serve",
+        .usage = "[OPTION]... chain|methods|stream|seed|crossover|all|serve",
         .summary = summary,
         .examples = examples,
         .options = options,
@@ -244,15 +271,21 @@ int main(int argc, char **argv)
 
     b.config = &config;
     b.csv = csv != NULL;
+    b.verbose = verbose != NULL;
     if (rc == PNR_OK)
         rc = parse_number("runs", runs, PNR_MEASURE_MIN_RUNS - 0.5, MAX_RUNS, &n_runs, &error);
     if (rc == PNR_OK)
         rc = parse_number("seconds", seconds, 0, 86400, &b.seconds, &error);
     if (rc == PNR_OK)
         rc = parse_number("pace", pace, 0, 100, &b.pace, &error);
+    if (rc == PNR_OK)
+        rc = parse_count("points", points, MAX_LOG2_SIZE, &b.points, &error);
+    if (rc == PNR_OK)
+        rc = parse_count("check", check, MAX_LOG2_CHECK, &n_check, &error);
     if (rc == PNR_OK && sizes != NULL)
         rc = bench_parse_sizes(sizes, &b.sizes, &b.n_sizes, &error);
     b.runs = (int)n_runs;
+    b.check = n_check;
     if (rc == PNR_OK) {
         pnr_cli_catch_signals();
         rc = run(&cli, &b, &error);
