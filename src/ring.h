@@ -51,6 +51,16 @@ int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
 void pnr_ring_release(pnr_ring *ring);
 int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns);
 
+/* What has come of the next dwell, from its first sample (which is that of the next view) to the
+ * last one that is there; out->n_dwells is 1 when it is whole, else 0. Nothing is lent or counted.
+ * PNR_EAGAIN: at_least samples (0 is 1) more than peek showed of it before are not there; PNR_EEND:
+ * no view will come. What is shown is final: lost samples are zeroed already, and nothing is
+ * changed until the view that begins with it is released. But a dwell may lose so much later that
+ * it is refused: then the next view begins elsewhere, and this memory is free at once.
+ * wait_more: until acquire or peek(at_least) may succeed, or the end. */
+int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
+int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
+
 /* Adds the ring's own part of the account to *account: alignment, refused dwells and, after the
  * end, the tail; lost samples everywhere, also inside the views. The rest of each view is the
  * borrower's to account for. Call once, in the processing thread, with a fresh or otherwise kept

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -48,6 +49,7 @@ typedef struct bench {
     pnr_account account;
     uint64_t next; /* position from which the next view is expected, refused dwells aside */
     uint64_t n_views;
+    uint64_t shown, n_shown; /* first sample that peek showed last, and how many */
 } bench;
 
 static void open_bench(bench *b, size_t n, size_t periods, size_t max_dwells, size_t capacity,
@@ -119,6 +121,46 @@ static bool is_refused(const bench *b, uint64_t first)
     return true;
 }
 
+static void check_samples(const bench *b, const pnr_windows *v)
+{
+    for (size_t i = 0; i < v->spans[0].n_samples + v->spans[1].n_samples; i++) {
+        const uint64_t position = v->first_sample + i;
+        const uint32_t got = i < v->spans[0].n_samples
+                                 ? ((const uint32_t *)v->spans[0].data)[i]
+                                 : ((const uint32_t *)v->spans[1].data)[i - v->spans[0].n_samples];
+
+        if (got != (b->m.kind[position] == 0 ? value_at(position) : 0))
+            fail_msg("position %llu holds %u", (unsigned long long)position, got);
+    }
+}
+
+/* What peek shows is what will come: the beginning of the next dwell that is not refused, and more
+ * than before. */
+static void check_peek(bench *b, size_t at_least)
+{
+    const size_t dwell = b->shape.n_samples * b->shape.n_periods;
+    pnr_windows v;
+    const int code = pnr_ring_peek(b->ring, at_least, &v);
+
+    if (code != PNR_OK) {
+        assert_true(code == PNR_EAGAIN || code == PNR_EEND);
+        return;
+    }
+
+    const uint64_t n = v.spans[0].n_samples + v.spans[1].n_samples;
+
+    assert_in_range(n, at_least > 0 ? at_least : 1, dwell);
+    assert_int_equal(v.n_dwells, n == dwell);
+    assert_true(v.first_sample >= b->next && (v.first_sample - b->next) % dwell == 0);
+    for (uint64_t at = b->next; at < v.first_sample; at += dwell)
+        assert_true(is_refused(b, at));
+    check_samples(b, &v);
+    if (b->n_shown > 0 && b->shown == v.first_sample)
+        assert_true(n >= b->n_shown + (at_least > 0 ? at_least : 1));
+    b->shown = v.first_sample;
+    b->n_shown = n;
+}
+
 /* Every sample of a view is where it should be. */
 static void check_view(bench *b, const pnr_windows *v)
 {
@@ -135,15 +177,10 @@ static void check_view(bench *b, const pnr_windows *v)
     assert_int_equal(v->lost_before, lost_before);
     assert_in_range(v->n_dwells, 1, b->shape.max_dwells);
     assert_int_equal(v->spans[0].n_samples + v->spans[1].n_samples, v->n_dwells * dwell);
-    for (size_t i = 0; i < v->n_dwells * dwell; i++) {
-        const uint64_t position = v->first_sample + i;
-        const uint32_t got = i < v->spans[0].n_samples
-                                 ? ((const uint32_t *)v->spans[0].data)[i]
-                                 : ((const uint32_t *)v->spans[1].data)[i - v->spans[0].n_samples];
-
-        if (got != (b->m.kind[position] == 0 ? value_at(position) : 0))
-            fail_msg("position %llu holds %u", (unsigned long long)position, got);
-    }
+    check_samples(b, v);
+    if (b->n_shown > 0 && !is_refused(b, b->shown))
+        assert_int_equal(v->first_sample, b->shown);
+    b->n_shown = 0;
     for (size_t w = 0; w < v->n_dwells * b->shape.n_periods; w++) {
         const uint64_t lost = lost_in(b, v->first_sample + w * n, n);
 
@@ -221,6 +258,8 @@ static void test_interleaved(void **unused)
             } else if (held > 0 && below(2) == 0) {
                 pnr_ring_release(b.ring);
                 held--;
+            } else if (below(3) == 0) {
+                check_peek(&b, below(dwell));
             } else {
                 const int code = pnr_ring_acquire(b.ring, 1 + below(max_dwells), &v);
 
@@ -280,8 +319,11 @@ static void test_threads(void **unused)
             } else if (held > 0) {
                 pnr_ring_release(b.ring);
                 held--;
-            } else {
+            } else if (round % 2 == 0) {
                 (void)pnr_ring_wait(b.ring, 50 * 1000 * 1000);
+            } else {
+                check_peek(&b, 20);
+                (void)pnr_ring_wait_more(b.ring, 20, 50 * 1000 * 1000);
             }
         }
         pthread_join(thread, NULL);
@@ -380,6 +422,89 @@ static void test_too_small(void **unused)
     pnr_ring_destroy(NULL);
 }
 
+/* Zeroed, shown while it grows, not changed by what comes; refused, it is not the next view. */
+static void test_peek(void **unused)
+{
+    bench b;
+    pnr_windows v;
+
+    (void)unused;
+    open_bench(&b, 100, 1, 2, 300, 7, 2, 1000);
+    memset(b.m.kind + 37, 1, 5);
+    memset(b.m.kind + 107 + 20, 1, 100);
+    assert_int_equal(pnr_ring_peek(b.ring, 0, &v), PNR_EAGAIN);
+    assert_int_equal(write_run(&b, 0, 7), 7);
+    assert_int_equal(pnr_ring_peek(b.ring, 0, &v), PNR_EAGAIN); /* alignment is no view */
+    assert_int_equal(write_run(&b, 7, 30), 30);
+    assert_int_equal(pnr_ring_peek(b.ring, 31, &v), PNR_EAGAIN);
+    check_peek(&b, 30);
+    assert_int_equal(b.n_shown, 30);
+    assert_int_equal(pnr_ring_peek(b.ring, 1, &v), PNR_EAGAIN); /* nothing new */
+    assert_int_equal(write_run(&b, 37, 5), 5);
+    assert_int_equal(write_run(&b, 42, 65), 65);
+    assert_int_equal(write_run(&b, 107, 20), 20);
+    check_peek(&b, 1);
+    assert_int_equal(b.n_shown, 100); /* whole, and no more than it */
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_OK);
+    check_view(&b, &v);
+    check_peek(&b, 1);
+    assert_int_equal(b.shown, 107);
+    assert_int_equal(write_run(&b, 127, 100), 100); /* more than half of it is lost */
+    assert_int_equal(write_run(&b, 227, 10), 10);
+    check_peek(&b, 1);
+    assert_int_equal(b.shown, 207);
+    assert_int_equal(b.n_shown, 30);
+    pnr_ring_release(b.ring);
+    pnr_ring_end(b.ring);
+    assert_int_equal(pnr_ring_peek(b.ring, 1, &v), PNR_EEND);
+    b.m.length = 237;
+    check_end(&b);
+    close_bench(&b);
+}
+
+enum { CHUNKS = 100 };
+
+static void *slow_writer(void *argument)
+{
+    bench *b = argument;
+
+    for (size_t i = 0; i < CHUNKS; i++) {
+        assert_int_equal(write_run(b, 10 * i, 10), 10);
+        (void)pnr_clock_sleep_until(pnr_clock_ns() + 200000, NULL);
+    }
+    return NULL;
+}
+
+/* How often this thread slept until the reader had work, and what it found then. */
+static long sleeps_until_work(size_t at_least, uint64_t *n_there)
+{
+    struct rusage before, after;
+    pthread_t thread;
+    bench b;
+
+    open_bench(&b, 10 * CHUNKS, 1, 1, 20 * CHUNKS, 0, 1, 10 * CHUNKS);
+    assert_int_equal(pthread_create(&thread, NULL, slow_writer, &b), 0);
+    getrusage(RUSAGE_THREAD, &before);
+    assert_int_equal(pnr_ring_wait_more(b.ring, at_least, UINT64_C(60000000000)), PNR_OK);
+    getrusage(RUSAGE_THREAD, &after);
+    *n_there = pnr_ring_positions(b.ring);
+    pthread_join(thread, NULL);
+    close_bench(&b);
+    return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+/* It is not woken for a chunk that it does not wait for. */
+static void test_wakes_are_few(void **unused)
+{
+    uint64_t n_there;
+
+    (void)unused;
+    assert_in_range(sleeps_until_work(0, &n_there), 0, CHUNKS / 4);
+    assert_int_equal(n_there, 10 * CHUNKS);
+    assert_in_range(sleeps_until_work(250, &n_there), 0, CHUNKS / 4);
+    assert_in_range(n_there, 250, 10 * CHUNKS);
+}
+
 static void test_patience(void **unused)
 {
     const uint64_t began = pnr_clock_ns();
@@ -400,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_interleaved), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_many_runs),   cmocka_unit_test(test_long_loss),
         cmocka_unit_test(test_too_small),   cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_peek),        cmocka_unit_test(test_wakes_are_few),
     };
 
     state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) | 1;

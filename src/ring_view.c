@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader of the ring: from marks to dwells, from dwells to views; what is refused, and why. */
+#include "ring_state.h"
+
+#include <string.h>
+
+static void wake_writer(pnr_ring *ring)
+{
+    if (pnr_ring_has_space(ring))
+        pnr_ring_wake(&ring->writer);
+}
+
+/* Zeroes positions [first, end), all within one view. */
+static void zero(pnr_ring *ring, uint64_t first, uint64_t end)
+{
+    const pnr_ring_shape *shape = &ring->shape;
+
+    while (first < end) {
+        const size_t at = (size_t)(first % shape->capacity);
+        const size_t room = shape->capacity - at;
+        const size_t n = end - first < room ? (size_t)(end - first) : room;
+
+        memset((char *)shape->memory + at * shape->sample_bytes, (int)shape->zero_byte,
+               n * shape->sample_bytes);
+        first += n;
+    }
+}
+
+/* Walks the marks over [passed, end), which has been told. Returns the lost positions in it; zeroes
+ * them in memory when they lie in a view. */
+static uint64_t walk(pnr_ring *ring, uint64_t end, bool is_view)
+{
+    uint64_t lost = 0;
+
+    while (ring->passed < end) {
+        const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
+        const pnr_ring_mark *at = &ring->marks[m % PNR_RING_MARKS];
+        const uint64_t to = at->end < end ? at->end : end;
+
+        if (at->lost != PNR_RING_HELD) {
+            lost += to - ring->passed;
+            *(at->lost == PNR_LOST_SOURCE ? &ring->account.lost_source
+                                          : &ring->account.lost_ring_full) += to - ring->passed;
+            if (is_view)
+                zero(ring, ring->passed, to);
+        }
+        ring->ready_ns = at->time_ns;
+        ring->passed = to;
+        if (to == at->end) {
+            atomic_store(&ring->mark_tail, m + 1);
+            wake_writer(ring);
+        }
+    }
+    return lost;
+}
+
+/* Where the run ends that the reader stands in, when it is a lost one; else where the reader
+ * stands. */
+static uint64_t end_of_loss(const pnr_ring *ring)
+{
+    const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
+
+    if (m == atomic_load(&ring->mark_head) || ring->marks[m % PNR_RING_MARKS].lost == PNR_RING_HELD)
+        return ring->passed;
+    return ring->marks[m % PNR_RING_MARKS].end;
+}
+
+/* Positions that no window will see: before the first window, after the last whole dwell. */
+static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
+{
+    const uint64_t n = end - ring->passed;
+    const uint64_t lost = walk(ring, end, false);
+
+    *skipped += n - lost;
+    ring->account.positions += n;
+    ring->lost_before += lost;
+}
+
+/* Counts n_dwells dwells as refused: nearly nothing of them is there. */
+static void refuse(pnr_ring *ring, uint64_t n_dwells, uint64_t lost)
+{
+    const uint64_t windows = n_dwells * ring->shape.n_periods;
+
+    ring->account.positions += n_dwells * ring->dwell;
+    ring->account.skipped_refused += n_dwells * ring->dwell - lost;
+    ring->account.windows += windows;
+    ring->account.refused_too_much_lost += windows;
+    ring->lost_before += n_dwells * ring->dwell;
+}
+
+/* Dwells that lie wholly in one lost run, however long, in one step. */
+static void refuse_lost_run(pnr_ring *ring)
+{
+    if (ring->passed != ring->next)
+        return;
+
+    const uint64_t n_dwells = (end_of_loss(ring) - ring->next) / ring->dwell;
+
+    if (n_dwells > 0) {
+        ring->next += n_dwells * ring->dwell;
+        refuse(ring, n_dwells, walk(ring, ring->next, false));
+    }
+}
+
+/* Walks on inside the next dwell as far as head; true when the dwell is whole. */
+static bool build_dwell(pnr_ring *ring, uint64_t head)
+{
+    const size_t n_samples = ring->shape.n_samples;
+    const uint64_t dwell_end = ring->next + ring->dwell;
+    const uint64_t told = head < dwell_end ? head : dwell_end;
+
+    while (ring->passed < told) {
+        const size_t p = (size_t)((ring->passed - ring->next) / n_samples);
+        const uint64_t window_end = ring->next + (p + 1) * n_samples;
+
+        ring->lost[p] += (uint32_t)walk(ring, window_end < told ? window_end : told, true);
+    }
+    return ring->passed == dwell_end;
+}
+
+static uint64_t lost_in_dwell(const pnr_ring *ring)
+{
+    uint64_t lost = 0;
+
+    for (size_t p = 0; p < ring->shape.n_periods; p++)
+        lost += ring->lost[p];
+    return lost;
+}
+
+/* Is there a window in the dwell that was built of which at least half is there? */
+static bool is_of_use(const pnr_ring *ring)
+{
+    for (size_t p = 0; p < ring->shape.n_periods; p++)
+        if (ring->lost[p] <= ring->shape.n_samples / 2)
+            return true;
+    return false;
+}
+
+static void leave_dwell(pnr_ring *ring)
+{
+    memset(ring->lost, 0, ring->shape.n_periods * sizeof *ring->lost);
+    ring->next += ring->dwell;
+}
+
+/* The whole dwell that was built becomes dwell d of view v. */
+static void take_dwell(pnr_ring *ring, const pnr_ring_view *v, size_t d)
+{
+    const size_t n_periods = ring->shape.n_periods;
+
+    memcpy(v->lost + d * n_periods, ring->lost, n_periods * sizeof *v->lost);
+    v->ready_ns[d] = ring->ready_ns;
+    leave_dwell(ring);
+}
+
+static void free_memory(pnr_ring *ring)
+{
+    atomic_store(&ring->tail, ring->n_views > 0 ? ring->views[ring->first_view].first : ring->next);
+    wake_writer(ring);
+}
+
+/* The rest of an ended stream: it fills no dwell. */
+static void finish(pnr_ring *ring, uint64_t head)
+{
+    const uint64_t walked = ring->passed - ring->next;
+
+    ring->account.positions += walked;
+    ring->account.skipped_tail += walked - lost_in_dwell(ring);
+    memset(ring->lost, 0, ring->shape.n_periods * sizeof *ring->lost);
+    pass_by(ring, head, &ring->account.skipped_tail);
+    ring->next = head; /* asked again, nothing is left */
+}
+
+/* May the next dwell be walked? Its lost positions are zeroed, so its memory must be the reader's;
+ * a view holds what is consecutive. */
+static bool is_ours(const pnr_ring *ring, size_t n_in_view)
+{
+    const uint64_t limit =
+        atomic_load_explicit(&ring->tail, memory_order_relaxed) + ring->shape.capacity;
+
+    return ring->n_views + n_in_view == 0 || ring->next + ring->dwell <= limit;
+}
+
+/* Builds the next dwell that is of use as far as it has come, and refuses those before it; true
+ * when it is whole. */
+static bool reach_dwell(pnr_ring *ring, uint64_t head)
+{
+    while (is_ours(ring, 0)) {
+        refuse_lost_run(ring);
+        if (ring->n_views == 0)
+            free_memory(ring);
+        if (!is_ours(ring, 0) || !build_dwell(ring, head))
+            break; /* beyond the loss the memory is still lent, or it has not come */
+        if (is_of_use(ring))
+            return true;
+        refuse(ring, 1, lost_in_dwell(ring));
+        leave_dwell(ring);
+    }
+    return false;
+}
+
+/* Whole dwells into v, at most max_dwells; returns how many. A view ends before a dwell that is
+ * refused. */
+static size_t fill_view(pnr_ring *ring, pnr_ring_view *v, size_t max_dwells, uint64_t head)
+{
+    size_t n = 0;
+
+    if (!reach_dwell(ring, head))
+        return 0;
+    v->first = ring->next;
+    do
+        take_dwell(ring, v, n++);
+    while (n < max_dwells && is_ours(ring, n) && build_dwell(ring, head) && is_of_use(ring));
+    return n;
+}
+
+/* What has been told, and whether it is all. */
+typedef struct told {
+    uint64_t head;
+    bool is_all;
+} told;
+
+static told look(pnr_ring *ring)
+{
+    const bool ended = atomic_load(&ring->ended); /* read before head, which is final then */
+    const bool is_all = ended && pnr_ring_tell_unmarked(ring); /* the writer is gone */
+
+    return (told){.head = atomic_load(&ring->head), .is_all = is_all};
+}
+
+/* On to the first window; true when we stand there or behind. */
+static bool is_aligned(pnr_ring *ring, uint64_t head)
+{
+    if (ring->passed < ring->next) {
+        pass_by(ring, head < ring->next ? head : ring->next, &ring->account.skipped_alignment);
+        atomic_store(&ring->tail, ring->passed);
+        wake_writer(ring);
+    }
+    return ring->passed >= ring->next;
+}
+
+static pnr_windows windows_at(const pnr_ring *ring, uint64_t first, size_t n_samples)
+{
+    const pnr_ring_shape *shape = &ring->shape;
+    const size_t at = (size_t)(first % shape->capacity);
+    const size_t before_wrap = shape->capacity - at < n_samples ? shape->capacity - at : n_samples;
+
+    return (pnr_windows){
+        .spans = {{(const char *)shape->memory + at * shape->sample_bytes, before_wrap},
+                  {shape->memory, n_samples - before_wrap}},
+        .first_sample = first,
+        .n_periods = shape->n_periods,
+    };
+}
+
+int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
+{
+    const pnr_ring_shape *shape = &ring->shape;
+    const told t = look(ring);
+
+    if (ring->n_views == shape->depth)
+        return PNR_EAGAIN;
+    if (!is_aligned(ring, t.head))
+        return t.is_all ? PNR_EEND : PNR_EAGAIN;
+
+    pnr_ring_view *v = &ring->views[(ring->first_view + ring->n_views) % shape->depth];
+    const size_t n =
+        fill_view(ring, v, max_dwells < shape->max_dwells ? max_dwells : shape->max_dwells, t.head);
+
+    if (n == 0) {
+        if (!t.is_all || ring->next + ring->dwell <= t.head)
+            return PNR_EAGAIN;
+        finish(ring, t.head);
+        return PNR_EEND;
+    }
+    ring->n_views++;
+    *out = windows_at(ring, v->first, n * (size_t)ring->dwell);
+    out->n_dwells = n;
+    out->lost = v->lost;
+    out->lost_before = ring->lost_before;
+    out->ready_ns = v->ready_ns;
+    ring->lost_before = 0;
+    return PNR_OK;
+}
+
+/* The end of what peek has shown of the next dwell. */
+static uint64_t end_of_shown(const pnr_ring *ring)
+{
+    return ring->shown > ring->next ? ring->shown : ring->next;
+}
+
+int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out)
+{
+    const told t = look(ring);
+
+    if (!is_aligned(ring, t.head))
+        return t.is_all ? PNR_EEND : PNR_EAGAIN;
+
+    const bool is_whole = reach_dwell(ring, t.head);
+
+    if (t.is_all && ring->next + ring->dwell > t.head)
+        return PNR_EEND;
+    if (ring->passed < end_of_shown(ring) + (at_least > 0 ? at_least : 1))
+        return PNR_EAGAIN;
+    ring->shown = ring->passed;
+    *out = windows_at(ring, ring->next, (size_t)(ring->passed - ring->next));
+    out->n_dwells = is_whole;
+    out->lost = ring->lost;
+    out->lost_before = ring->lost_before;
+    out->ready_ns = &ring->ready_ns;
+    return PNR_OK;
+}
+
+void pnr_ring_release(pnr_ring *ring)
+{
+    if (ring->n_views == 0)
+        return;
+    ring->first_view = (ring->first_view + 1) % ring->shape.depth;
+    ring->n_views--;
+    free_memory(ring);
+}
+
+/* Where the reader goes on: at the end of the next dwell, or when peek has so much more to show. */
+static uint64_t next_work(const pnr_ring *ring, size_t at_least)
+{
+    const uint64_t dwell_end = ring->next + ring->dwell;
+
+    if (ring->passed < ring->next)
+        return ring->passed + 1;
+    if (at_least == 0 || end_of_shown(ring) + at_least > dwell_end || !is_ours(ring, 0))
+        return dwell_end;
+    return end_of_shown(ring) + at_least;
+}
+
+/* Also when many marks wait, so that they are passed before the dwell is whole: a dwell may have
+ * any number. */
+bool pnr_ring_has_work(const pnr_ring *ring)
+{
+    return atomic_load(&ring->ended) || atomic_load(&ring->head) >= atomic_load(&ring->wanted) ||
+           atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) > PNR_RING_MARKS / 2;
+}
+
+int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns)
+{
+    atomic_store(&ring->wanted, next_work(ring, at_least));
+    return pnr_ring_sleep(ring, &ring->reader, pnr_ring_has_work, patience_ns);
+}
+
+int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns)
+{
+    return pnr_ring_wait_more(ring, 0, patience_ns);
+}
+
+void pnr_ring_account(const pnr_ring *ring, pnr_account *account)
+{
+    account->positions += ring->account.positions;
+    account->skipped_alignment += ring->account.skipped_alignment;
+    account->skipped_tail += ring->account.skipped_tail;
+    account->skipped_refused += ring->account.skipped_refused;
+    account->lost_source += ring->account.lost_source;
+    account->lost_ring_full += ring->account.lost_ring_full;
+    account->windows += ring->account.windows;
+    account->refused_too_much_lost += ring->account.refused_too_much_lost;
+}
