@@ -144,6 +144,17 @@ coverage: ## run the tests and print line coverage by file
 	@$(MAKE) --no-print-directory VARIANT=coverage check
 	@gcov -n -o build/coverage/obj/src $(wildcard src/*.c) 2>/dev/null | tests/coverage
 
+KEYS := $(B)/keys
+$(KEYS): $(B)/obj/tools/keys.o $(LIB)
+	@echo "link $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 anew from the table
+	@$(KEYS) reference >config/pnradar.conf
+	@$(KEYS) mdoc >$(KEYS).mdoc
+	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
+	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
+
 SHELL_FILES := tools/setup tools/demo tests/run tests/coverage .ci/run $(wildcard tests/*.sh)
 C_FILES := $(wildcard src/*.[ch] tools/*.[ch] tests/*.[ch] tests/fuzz/*.c cuda/*.cu cuda/*.h)
 lint: ## check the format, and let cppcheck, shellcheck and mandoc read everything
@@ -185,7 +196,7 @@ clean: ## remove build/
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-.PHONY: all detected check setup test demo bench asan tsan fuzz coverage lint fmt gpu-test install \
+.PHONY: all detected check setup test demo bench asan tsan fuzz coverage docs lint fmt gpu-test install \
     uninstall clean help
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

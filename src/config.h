@@ -36,6 +36,7 @@ typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
 typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
 typedef enum { PNR_CORRELATION_CIRCULAR } pnr_correlation_kind;
 typedef enum { PNR_COMBINE_NONE, PNR_COMBINE_COHERENT, PNR_COMBINE_INCOHERENT } pnr_combine;
+typedef enum { PNR_WAIT_SLEEP, PNR_WAIT_SPIN } pnr_wait;
 typedef enum { PNR_PROFILE_OFF, PNR_PROFILE_POWER, PNR_PROFILE_COMPLEX } pnr_profile;
 
 /* A run of sample positions, [first, first + count). */
@@ -121,14 +122,22 @@ typedef struct pnr_config {
         char name[PNR_TEXT_LEN];
         char method[PNR_TEXT_LEN];
         size_t device;
-        size_t depth;   /* submits in flight */
-        size_t batch;   /* dwells a submit, at most; 0: chosen */
-        size_t threads; /* of the cpu engine; 0: one a core */
+        size_t depth;    /* submits in flight */
+        size_t batch;    /* dwells a submit, at most; 0: chosen */
+        size_t threads;  /* of the cpu engine; 0: one a core */
+        int wait;        /* pnr_wait */
+        double deadline; /* s; 0: one period of a live stream */
     } engine;
     struct {
         double seconds; /* 0: chosen */
         size_t bytes;   /* 0: from seconds */
     } ring;
+    struct {
+        bool lock_memory;
+        int acquisition_cpu; /* -1: any */
+        int processing_cpu;  /* -1: any */
+        size_t priority;     /* of acquisition, SCHED_FIFO; processing one lower; 0: none */
+    } realtime;
     struct {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
         bool expose;                 /* yes: bind beyond loopback without CURVE */

@@ -40,6 +40,7 @@ static const char *const combines[] = {
     [PNR_COMBINE_INCOHERENT] = "incoherent",
     NULL,
 };
+static const char *const waits[] = {[PNR_WAIT_SLEEP] = "sleep", [PNR_WAIT_SPIN] = "spin", NULL};
 static const char *const profiles[] = {
     [PNR_PROFILE_OFF] = "off",
     [PNR_PROFILE_POWER] = "power",
@@ -57,6 +58,8 @@ const pnr_section pnr_config_sections[] = {
     {"detector", "What counts as an echo."},
     {"engine", "What computes the correlation."},
     {"ring", "The memory between the source and the engine; give seconds or bytes, not both."},
+    {"realtime",
+     "What the operating system is asked for; what it refuses is told in every status."},
     {"publisher", "Results over ZeroMQ."},
     {"echo", "The synthetic scene of pnradar-echo; pnradar itself ignores it."},
     {"target", "The points of the synthetic scene: [target.1], [target.2], ... without a gap."},
@@ -180,12 +183,31 @@ const pnr_key pnr_config_keys[] = {
      RANGE(0, 1048576)},
     {KEY(engine, threads, SIZE, "0", "Threads of the cpu engine; 0 is one for each core."),
      RANGE(0, 1024)},
+    {KEY(engine, wait, CHOICE, "sleep",
+         "Sleep until samples or a result come, or spin: look all the time, on a core of its own."),
+     .choices = waits},
+    {KEY(engine, deadline, DOUBLE, "0",
+         "When a result is late; 0 is one period of a live stream, and never for one that plays "
+         "fast."),
+     .unit = "s", RANGE(0, 3600)},
 
     {KEY(ring, seconds, DOUBLE, "0", "Its length in time; 0 lets the program choose."), .unit = "s",
      RANGE(0, 86400)},
     {KEY(ring, bytes, BYTES, "0",
          "Its length in memory, with K, M or G for 2^10, 2^20, 2^30; 0 goes by the seconds."),
      .unit = "bytes", RANGE(0, 1099511627776.0)},
+
+    {KEY(realtime, lock_memory, YES_NO, "no",
+         "Keep all memory of the program from being paged out.")},
+    {KEY(realtime, acquisition_cpu, INT, "-1",
+         "The processor of the thread that reads the samples; -1 is any."),
+     RANGE(-1, 1023)},
+    {KEY(realtime, processing_cpu, INT, "-1",
+         "The processor of the thread that feeds the engine and publishes; -1 is any."),
+     RANGE(-1, 1023)},
+    {KEY(realtime, priority, SIZE, "0",
+         "SCHED_FIFO priority of reading the samples, one less for processing; 0 is none."),
+     RANGE(0, 99)},
 
     {KEY(publisher, endpoint, TEXT, "tcp://127.0.0.1:5555",
          "ZeroMQ address to bind; empty publishes nothing.")},

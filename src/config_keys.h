@@ -14,6 +14,7 @@ typedef enum {
     PNR_KEY_PATH,     /* char[PNR_PATH_LEN] */
     PNR_KEY_TIME,     /* char[PNR_TEXT_LEN]: UTC, or empty */
     PNR_KEY_SIZE,     /* size_t */
+    PNR_KEY_INT,      /* int, may be negative */
     PNR_KEY_UINT64,   /* uint64_t */
     PNR_KEY_BYTES,    /* size_t, with K, M or G */
     PNR_KEY_DOUBLE,   /* double */

@@ -93,6 +93,12 @@ static void print_size(const pnr_key *key, const void *field, const char *base, 
     fprintf(stream, "%zu", *(const size_t *)field);
 }
 
+static void print_int(const pnr_key *key, const void *field, const char *base, FILE *stream)
+{
+    (void)key, (void)base;
+    fprintf(stream, "%d", *(const int *)field);
+}
+
 static void print_uint64(const pnr_key *key, const void *field, const char *base, FILE *stream)
 {
     (void)key, (void)base;
@@ -183,11 +189,12 @@ typedef void print_fn(const pnr_key *key, const void *field, const char *base, F
 static print_fn *const printers[] = {
     [PNR_KEY_TEXT] = print_text,         [PNR_KEY_PATH] = print_text,
     [PNR_KEY_TIME] = print_text,         [PNR_KEY_SIZE] = print_size,
-    [PNR_KEY_UINT64] = print_uint64,     [PNR_KEY_BYTES] = print_bytes,
-    [PNR_KEY_DOUBLE] = print_double,     [PNR_KEY_OPTIONAL] = print_optional,
-    [PNR_KEY_RATIONAL] = print_rational, [PNR_KEY_CHOICE] = print_choice,
-    [PNR_KEY_YES_NO] = print_yes_no,     [PNR_KEY_FORMAT] = print_format,
-    [PNR_KEY_EPOCH] = print_epoch,       [PNR_KEY_RUNS] = print_runs,
+    [PNR_KEY_INT] = print_int,           [PNR_KEY_UINT64] = print_uint64,
+    [PNR_KEY_BYTES] = print_bytes,       [PNR_KEY_DOUBLE] = print_double,
+    [PNR_KEY_OPTIONAL] = print_optional, [PNR_KEY_RATIONAL] = print_rational,
+    [PNR_KEY_CHOICE] = print_choice,     [PNR_KEY_YES_NO] = print_yes_no,
+    [PNR_KEY_FORMAT] = print_format,     [PNR_KEY_EPOCH] = print_epoch,
+    [PNR_KEY_RUNS] = print_runs,
 };
 
 void pnr_value_print(const pnr_key *key, const void *base, FILE *stream)

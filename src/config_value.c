@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <stdarg.h>
@@ -180,6 +181,21 @@ static int parse_size(const pnr_key *key, const char *text, void *field, char *b
     if (rc == PNR_OK)
         *(size_t *)field = (size_t)value;
     return rc;
+}
+
+static int parse_int(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    const bool is_negative = *text == '-';
+    const char *end = text;
+    uint64_t value = 0;
+
+    (void)base;
+    if (parse_digits(text + is_negative, &end, &value, why) != PNR_OK || *end)
+        return refuse(why, "must be a whole number");
+    if (value > INT_MAX || !in_range(key, is_negative ? -(double)value : (double)value))
+        return refuse_range(key, why);
+    *(int *)field = is_negative ? -(int)value : (int)value;
+    return PNR_OK;
 }
 
 static int parse_bytes(const pnr_key *key, const char *text, void *field, char *base, char *why)
@@ -393,11 +409,12 @@ typedef int parse_fn(const pnr_key *key, const char *text, void *field, char *ba
 static parse_fn *const parsers[] = {
     [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_PATH] = parse_path,
     [PNR_KEY_TIME] = parse_time,         [PNR_KEY_SIZE] = parse_size,
-    [PNR_KEY_UINT64] = parse_uint64,     [PNR_KEY_BYTES] = parse_bytes,
-    [PNR_KEY_DOUBLE] = parse_double,     [PNR_KEY_OPTIONAL] = parse_optional,
-    [PNR_KEY_RATIONAL] = parse_rational, [PNR_KEY_CHOICE] = parse_choice,
-    [PNR_KEY_YES_NO] = parse_yes_no,     [PNR_KEY_FORMAT] = parse_format,
-    [PNR_KEY_EPOCH] = parse_epoch,       [PNR_KEY_RUNS] = parse_runs,
+    [PNR_KEY_INT] = parse_int,           [PNR_KEY_UINT64] = parse_uint64,
+    [PNR_KEY_BYTES] = parse_bytes,       [PNR_KEY_DOUBLE] = parse_double,
+    [PNR_KEY_OPTIONAL] = parse_optional, [PNR_KEY_RATIONAL] = parse_rational,
+    [PNR_KEY_CHOICE] = parse_choice,     [PNR_KEY_YES_NO] = parse_yes_no,
+    [PNR_KEY_FORMAT] = parse_format,     [PNR_KEY_EPOCH] = parse_epoch,
+    [PNR_KEY_RUNS] = parse_runs,
 };
 
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN])

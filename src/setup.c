@@ -152,6 +152,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         .batch = batch_of(config, setup->radar.n_samples * config->dwell.periods),
         .depth = config->engine.depth,
         .want_profile = want_of[config->publisher.profile],
+        .spin = config->engine.wait == PNR_WAIT_SPIN,
         .device = config->engine.device,
         .threads = config->engine.threads,
         .method = config->engine.method,
