@@ -3,6 +3,7 @@
 #include "log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,4 +71,11 @@ void pnr_log(pnr_log_level level, const char *format, ...)
     line[length++] = '\n';
     write_all(line, length);
     errno = saved_errno;
+}
+
+bool pnr_log_is_ready(void)
+{
+    struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    return poll(&standard_error, 1, 0) == 1 && (standard_error.revents & POLLOUT) != 0;
 }
