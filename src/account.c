@@ -97,5 +97,7 @@ char *pnr_account_format(const pnr_account *account, char *out, size_t size)
         add(&l, "; ", account->n_clipped, "clipped");
     if (account->n_nonfinite > 0)
         add(&l, "; ", account->n_nonfinite, "non-finite");
+    if (account->deadline_missed > 0)
+        add(&l, "; ", account->deadline_missed, "late");
     return out;
 }

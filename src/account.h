@@ -29,8 +29,9 @@ typedef struct pnr_account {
     uint64_t results;
     PNR_ACCOUNT_RESULTS(PNR_ACCOUNT_FIELD)
 #undef PNR_ACCOUNT_FIELD
-    uint64_t n_clipped;   /* samples at either end of the ADC's range: not a loss */
-    uint64_t n_nonfinite; /* NaN or Inf, part of lost_source */
+    uint64_t n_clipped;       /* samples at either end of the ADC's range: not a loss */
+    uint64_t n_nonfinite;     /* NaN or Inf, part of lost_source */
+    uint64_t deadline_missed; /* results that came late: not a loss */
 } pnr_account;
 
 bool pnr_account_closes(const pnr_account *account); /* the three sums hold */

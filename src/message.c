@@ -280,6 +280,18 @@ static void account(pnr_text *t, const pnr_account *a)
     PNR_ACCOUNT_RESULTS(ACCOUNT_KEY)
     ACCOUNT_KEY(n_clipped)
     ACCOUNT_KEY(n_nonfinite)
+    ACCOUNT_KEY(deadline_missed)
+    pnr_text_add(t, "}");
+}
+
+static void realtime(pnr_text *t, const pnr_realtime *r)
+{
+    key(t, "realtime");
+    pnr_text_add(t, "{\"lock_memory\":");
+    pnr_text_string(t, r->lock_memory);
+    key_string(t, "acquisition_cpu", r->acquisition_cpu);
+    key_string(t, "processing_cpu", r->processing_cpu);
+    key_string(t, "priority", r->priority);
     pnr_text_add(t, "}");
 }
 
@@ -333,6 +345,9 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
     key_double(&t, "p999", status->latency_p999_us);
     key_double(&t, "max", status->latency_max_us);
     pnr_text_add(&t, "}");
+    key_double(&t, "deadline_s", status->deadline_s > 0 ? status->deadline_s : (double)NAN);
+    if (status->realtime != NULL)
+        realtime(&t, status->realtime);
     if (status->radar != NULL)
         radar(&t, status->radar, status->config);
     if (status->reason != NULL) {

@@ -10,6 +10,7 @@
 #include "detector.h"
 #include "error.h"
 #include "radar.h"
+#include "realtime.h"
 #include "stats.h"
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
-    X(CLIPPED, "clipped") X(PARTIAL, "partial") X(MORE_ECHOES, "more-echoes")
+    X(CLIPPED, "clipped") X(PARTIAL, "partial") X(MORE_ECHOES, "more-echoes") X(LATE, "late")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)
@@ -33,7 +34,8 @@ enum {
 /* Where a time comes from, as words on the wire. */
 #define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host")
 
-/* One dwell as published: the range message. PARTIAL: fewer periods than configured were used. */
+/* One dwell as published: the range message. PARTIAL: fewer periods than configured were used;
+ * LATE: latency_us is beyond the deadline. */
 typedef struct pnr_report {
     char run[17]; /* 16 hex digits */
     char stream[PNR_TEXT_LEN];
@@ -116,12 +118,14 @@ typedef struct pnr_status {
     double elapsed_s;
     pnr_account account;
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
+    double deadline_s; /* 0: none */
     size_t subscribers;
     const char
         *reason;     /* end: "end of input", "stopped by signal", an error's text; NULL in status */
     int exit_status; /* end only */
     const pnr_radar *radar;
     const pnr_config *config; /* the radar's configuration */
+    const pnr_realtime *realtime;
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 
@@ -133,7 +137,8 @@ typedef struct pnr_end_summary {
     char stream[PNR_TEXT_LEN];
     char reason[160]; /* "" in a status; a longer one is cut */
     pnr_account account;
-    int exit_status; /* 0 in a status */
+    double deadline_s; /* NAN: none */
+    int exit_status;   /* 0 in a status */
 } pnr_end_summary;
 /* detection.n_echoes <= PNR_MAX_CANDIDATES; what is not on the wire (lag) is NAN. */
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);

@@ -264,6 +264,8 @@ static void read_summary(reader *r, const char *text, size_t length, pnr_end_sum
     PNR_ACCOUNT_RESULTS(ACCOUNT_KEY)
     ACCOUNT_KEY(n_clipped)
     ACCOUNT_KEY(n_nonfinite)
+    ACCOUNT_KEY(deadline_missed)
+    out->deadline_s = get_double(r, r->root, "deadline_s");
 }
 
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out, pnr_error *error)

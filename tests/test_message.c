@@ -126,7 +126,7 @@ static void test_range_round_trip(void **state)
     (void)state;
     for (n = 0; n <= PNR_MAX_CANDIDATES; n++) {
         report_fixture(&report, n);
-        report.flags = (unsigned)n & 31;
+        report.flags = (unsigned)n & 63;
         report.time_source = (pnr_time_source)(n % 3);
         report.has_time = report.time_source != PNR_TIME_NONE;
         if (!report.has_time)
@@ -158,7 +158,7 @@ static void test_range_capacity(void **state)
     memset(report.stream, 1, sizeof report.stream - 1); /* six bytes each */
     memset(report.engine, '"', sizeof report.engine - 1);
     report.seq = report.sample = report.lost = report.lost_before = UINT64_MAX;
-    report.flags = 31;
+    report.flags = 63;
     for (i = 0; i < PNR_MAX_CANDIDATES; i++) {
         double *number = &report.detection.echoes[i].delay_s;
 
@@ -294,7 +294,7 @@ static void fill_pack(packed *p)
         r->sample += i * 1023;
         r->has_time = i != 2;
         r->time_ns = r->has_time ? r->time_ns + (int64_t)i : 0;
-        r->flags = (unsigned)(i * 7 & 31);
+        r->flags = (unsigned)(i * 7 & 63);
         r->lost = i == 3 ? UINT64_C(1) << 40 : i;
         r->lost_before = i * 10;
         for (k = 0; k < n_echoes[i] || k == 0; k++)
@@ -453,11 +453,13 @@ static void fill_status(pnr_status *status, const pnr_radar *radar, const pnr_co
                                     .results = 9,
                                     .sent = 8,
                                     .unsent_publish_refused = 1,
-                                    .n_clipped = 4};
+                                    .n_clipped = 4,
+                                    .deadline_missed = 6};
     status->latency_p50_us = 10;
     status->latency_p99_us = 20;
     status->latency_p999_us = 30;
     status->latency_max_us = 40.5;
+    status->deadline_s = 0.001;
     status->subscribers = 2;
     status->radar = radar;
     status->config = config;
@@ -474,6 +476,10 @@ static void test_status(void **state)
                              .gain_db = 36.02,
                              .resolution_m = 146.5,
                              .unambiguous_m = 149896.229};
+    const pnr_realtime realtime = {.lock_memory = "refused: \"no\"",
+                                   .acquisition_cpu = "any",
+                                   .processing_cpu = "3",
+                                   .priority = "none"};
     pnr_config config = {.code.type = PNR_CODE_GPS_L1CA, .radar.carrier_hz = 1575420000};
     pnr_status status;
     pnr_end_summary end;
@@ -483,6 +489,7 @@ static void test_status(void **state)
 
     (void)state;
     fill_status(&status, &radar, &config);
+    status.realtime = &realtime;
     length = pnr_message_write_status(&status, text, sizeof text);
     json = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(json);
@@ -492,6 +499,13 @@ static void test_status(void **state)
     assert_string_equal(json_string_value(json_object_get(part, "positions")), "9007199254740993");
     assert_string_equal(json_string_value(json_object_get(part, "lost_ring_full")), "93");
     assert_true(json_is_true(json_object_get(part, "closes")));
+    assert_string_equal(json_string_value(json_object_get(part, "deadline_missed")), "6");
+    assert_close(json_number_value(json_object_get(json, "deadline_s")), 0.001);
+    part = json_object_get(json, "realtime");
+    assert_string_equal(json_string_value(json_object_get(part, "lock_memory")), "refused: \"no\"");
+    assert_string_equal(json_string_value(json_object_get(part, "acquisition_cpu")), "any");
+    assert_string_equal(json_string_value(json_object_get(part, "processing_cpu")), "3");
+    assert_string_equal(json_string_value(json_object_get(part, "priority")), "none");
     part = json_object_get(json, "latency_us");
     assert_close(json_number_value(json_object_get(part, "max")), 40.5);
     part = json_object_get(json, "radar");
@@ -504,6 +518,11 @@ static void test_status(void **state)
 
     assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);
     assert_string_equal(end.run, status.run);
+    assert_close(end.deadline_s, 0.001);
+    status.deadline_s = 0; /* none */
+    length = pnr_message_write_status(&status, text, sizeof text);
+    assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);
+    assert_true(isnan(end.deadline_s));
     assert_memory_equal(&end.account, &status.account, sizeof end.account);
     assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_EDATA); /* no reason */
 }
