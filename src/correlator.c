@@ -66,6 +66,13 @@ int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows
     return code;
 }
 
+int pnr_correlator_advance(pnr_correlator *correlator, const pnr_windows *windows)
+{
+    if (correlator->ops->advance == NULL || correlator->n_in_flight == correlator->depth)
+        return PNR_EAGAIN;
+    return correlator->ops->advance(correlator->engine, windows);
+}
+
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result)
 {

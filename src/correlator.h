@@ -16,6 +16,9 @@ void pnr_correlator_destroy(pnr_correlator *correlator);
 
 /* Never waits; the windows' header is copied, their samples are not. Codes as in engine.h. */
 int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows);
+/* What the next submit will begin with may go to the engine now; never waits. PNR_OK; PNR_EAGAIN:
+ * all of its depth is in flight, or the engine has no use for it; PNR_ELOST. */
+int pnr_correlator_advance(pnr_correlator *correlator, const pnr_windows *windows);
 /* The oldest; *windows is the header it was submitted with (also when the job failed: PNR_EENGINE,
  * PNR_ELOST). */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
