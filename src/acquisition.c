@@ -13,19 +13,34 @@ static bool is_stopped(const pnr_acquisition *a)
            atomic_load(&a->cancel) != 0;
 }
 
+/* Samples that are read at `position`, at most. */
+static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
+{
+    if (!a->is_live || a->dwell == 0)
+        return a->chunk;
+
+    const uint64_t to_end = position < a->first_window
+                                ? a->first_window - position
+                                : a->dwell - (position - a->first_window) % a->dwell;
+
+    return to_end < a->chunk ? (size_t)to_end : a->chunk;
+}
+
 /* Where the next samples go: into the ring, or nowhere when a live source finds it full. NULL:
  * stopped. */
-static void *next_place(pnr_acquisition *a, size_t *n_samples, bool *is_spare)
+static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples, bool *is_spare)
 {
+    const size_t chunk = next_chunk(a, position);
+
     void *data = NULL;
 
     while (!is_stopped(a)) {
         *is_spare = false;
-        if (pnr_ring_reserve(a->ring, a->chunk, &data, n_samples) == PNR_OK)
+        if (pnr_ring_reserve(a->ring, chunk, &data, n_samples) == PNR_OK)
             return data;
         if (a->is_live) {
             *is_spare = true;
-            *n_samples = a->chunk;
+            *n_samples = chunk;
             return a->spare;
         }
         (void)pnr_ring_wait_space(a->ring, patience_ns);
@@ -56,7 +71,7 @@ void pnr_acquisition_run(pnr_acquisition *a)
         size_t n_samples = 0, got = 0;
         uint64_t gap = 0;
         bool is_spare;
-        void *data = next_place(a, &n_samples, &is_spare);
+        void *data = next_place(a, position, &n_samples, &is_spare);
 
         if (data == NULL)
             break;

@@ -14,7 +14,10 @@
 typedef struct pnr_acquisition {
     pnr_source *source;
     pnr_ring *ring;
-    size_t chunk; /* samples a read */
+    size_t chunk; /* samples a read, at most */
+    uint64_t first_window;
+    size_t dwell; /* samples; a live read ends where a dwell ends, so that its last sample waits for
+                     no other; 0: anywhere */
     void *spare;  /* [chunk] where a live source's samples go when the ring is full */
     pnr_rational rate_hz;
     bool is_live;                 /* never waits: a full ring drops */
