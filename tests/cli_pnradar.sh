@@ -189,7 +189,7 @@ mkfifo "$work/fifo" && { "$echo_" -c "$work/radar.conf" "$work/fifo" 2>/dev/null
     "$pnradar" -c "$work/radar.conf" --print csv "$work/fifo" 2>"$work/err" |
     bits | cmp -s - "$work/csv" && closes 'end of input'
 report $? "a FIFO"
-"$pnradar" -c "$work/radar.conf" --print csv -s source.pace=real-time "$work/echo.sc16" \
+"$pnradar" -c "$work/radar.conf" --print csv -s source.pace=real-time -s engine.deadline=1000 "$work/echo.sc16" \
     2>/dev/null | bits | cmp -s - "$work/csv"
 report $? "in real time the same bits"
 : | "$pnradar" -c "$work/radar.conf" - 2>"$work/err"

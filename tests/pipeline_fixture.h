@@ -301,6 +301,7 @@ typedef struct subscriber {
     _Atomic int hold;   /* 1: after the first result it reads no more, until it is 0 */
     _Atomic int is_dry; /* nothing came for a while after that */
     _Atomic uint64_t n_results;
+    uint64_t n_late;                            /* by flag */
     uint64_t first_seq, last_seq, n_gaps, lost; /* by seq */
     uint64_t n_status;
     bool has_end, is_bad;
@@ -322,6 +323,7 @@ static inline void take(subscriber *s, const char *topic, size_t length)
             s->lost += report.seq - s->last_seq - 1;
         }
         s->last_seq = report.seq;
+        s->n_late += (report.flags & PNR_FLAG_LATE) != 0;
         s->n_results++;
     } else if (strncmp(topic, "end/", 4) == 0) {
         s->is_bad |= pnr_message_read_end(s->text, length, &s->end, &error) != PNR_OK;

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the pipeline: everything that is slow or allocates, before the first sample. */
+#include "pipeline_state.h"
+
+#include "log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How many dwells a submit may hold so that the ring has room for all submits in flight and for the
+ * source, and how many samples that ring has. */
+static int shape_ring(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_config *config = p->config;
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
+    const size_t dwell = plan->n_samples * plan->n_periods;
+    const double rate = pnr_rational_double(p->setup->radar.rate_hz);
+    const size_t views = plan->depth + 1; /* one more for the source to write into */
+
+    p->max_dwells = plan->batch;
+    if (config->ring.bytes > 0)
+        p->capacity = config->ring.bytes / sample_bytes;
+    else if (config->ring.seconds > 0)
+        p->capacity = (size_t)(config->ring.seconds * rate);
+    else
+        p->capacity = views * plan->batch * dwell;
+    if (config->ring.bytes == 0 && config->ring.seconds == 0)
+        return PNR_OK;
+    if (p->capacity / dwell < 2)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "ring of %zu samples (%zu bytes): a dwell has %zu samples, so at least "
+            "ring.bytes = %zu is needed",
+            p->capacity, p->capacity * sample_bytes, dwell, 2 * dwell * sample_bytes);
+    if (p->max_dwells > p->capacity / dwell / views)
+        p->max_dwells = p->capacity / dwell / views;
+    if (p->max_dwells < 1)
+        p->max_dwells = 1;
+    p->setup->plan.batch = p->max_dwells;
+    return PNR_OK;
+}
+
+static int open_ring(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
+    const pnr_ring_shape shape = {
+        .capacity = p->capacity,
+        .sample_bytes = sample_bytes,
+        .n_samples = plan->n_samples,
+        .n_periods = plan->n_periods,
+        .max_dwells = p->max_dwells,
+        .first_window = p->setup->radar.first_window,
+        .zero_byte = plan->format == PNR_FORMAT_CU8 || plan->format == PNR_FORMAT_U8 ? 0x80 : 0,
+        .depth = plan->depth,
+    };
+    pnr_ring_shape with_memory = shape;
+
+    if ((p->memory = p->ops->alloc(p->capacity * sample_bytes)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes",
+                             p->capacity * sample_bytes);
+    with_memory.memory = p->memory;
+    return pnr_ring_create(&with_memory, &p->ring, error);
+}
+
+/* How much of a dwell the engine gets ahead of the rest: less is not worth a copy of its own. */
+static size_t worth_ahead(const pnr_pipeline *p)
+{
+    enum { WORTH_BYTES = 1 << 16, PARTS = 16 };
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t dwell = plan->n_samples * plan->n_periods;
+    const size_t least = WORTH_BYTES / (plan->n_channels * pnr_format_get(plan->format)->bytes);
+    const size_t ahead = dwell / PARTS > least ? dwell / PARTS : least;
+
+    return p->is_live && p->ops->advance != NULL && ahead < dwell ? ahead : 0;
+}
+
+/* A part of a dwell at a time: the last one is soon there, and those before it can go ahead. */
+static size_t live_chunk(size_t dwell)
+{
+    enum { CHUNK_SAMPLES = 4096, PARTS = 8 };
+    const size_t part = (dwell + PARTS - 1) / PARTS;
+    const size_t chunk = part > CHUNK_SAMPLES ? part : CHUNK_SAMPLES;
+
+    return chunk < dwell ? chunk : dwell;
+}
+
+static int open_acquisition(pnr_pipeline *p, pnr_error *error)
+{
+    pnr_acquisition *a = &p->acquisition;
+    const pnr_config *config = p->config;
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
+    const size_t dwell = plan->n_samples * plan->n_periods;
+    size_t chunk = (size_t)(1 << 20) / sample_bytes;
+
+    a->ring = p->ring;
+    a->first_window = p->setup->radar.first_window;
+    a->dwell = dwell;
+    a->rate_hz = p->setup->radar.rate_hz;
+    a->stop = p->options->stop;
+    a->is_paced = config->source.pace == PNR_PACE_REAL_TIME;
+    a->is_live = p->is_live;
+    if (a->is_live)
+        chunk = live_chunk(dwell);
+    if (config->source.chunk > 0)
+        chunk = config->source.chunk;
+    a->chunk = chunk < 1 ? 1 : chunk > p->capacity ? p->capacity : chunk;
+    if ((a->spare = malloc(a->chunk * sample_bytes)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a chunk of %zu samples",
+                             a->chunk);
+    return PNR_OK;
+}
+
+static void fill_constants(pnr_pipeline *p)
+{
+    const char *engine = pnr_correlator_name(p->correlator);
+
+    memcpy(p->report.run, pnr_publisher_run(p->publisher), sizeof p->report.run);
+    memcpy(p->report.stream, p->config->stream.name, sizeof p->report.stream);
+    strncpy(p->report.engine, engine, sizeof p->report.engine - 1);
+    p->report.pfa_cell = p->setup->pfa_cell;
+}
+
+int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_config *config = p->config;
+    int code;
+
+    p->info = (pnr_source_info){
+        .format = config->source.format, .n_channels = config->source.channels, .n_samples = 0};
+    if (p->options->feed == NULL) {
+        if ((code = pnr_source_open(config, &p->acquisition.source, error)) != PNR_OK)
+            return code;
+        p->info = *pnr_source_get_info(p->acquisition.source);
+        pnr_log(PNR_LOG_INFO, "source: %s", p->info.text);
+        if (p->info.n_trailing_bytes > 0)
+            pnr_log(PNR_LOG_WARN, "source: %llu bytes after the last whole sample are no sample",
+                    (unsigned long long)p->info.n_trailing_bytes);
+    }
+    p->is_live = config->source.pace == PNR_PACE_REAL_TIME || p->info.is_live;
+    if ((code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
+            PNR_OK ||
+        (code = shape_ring(p, error)) != PNR_OK ||
+        (code = pnr_engine_choose(config->engine.name, &p->setup->plan, &p->ops, error)) !=
+            PNR_OK ||
+        (code = pnr_correlator_create(p->ops, &p->setup->plan, &p->correlator, error)) != PNR_OK ||
+        (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
+        (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
+        (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
+        return code;
+    fill_constants(p);
+    p->ahead = worth_ahead(p);
+    p->deadline = pnr_deadline_of(config->engine.deadline, p->setup->radar.period_s, p->is_live);
+    pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
+            p->setup->code->name, p->setup->plan.n_samples, p->setup->radar.period_s * 1e3,
+            p->capacity);
+    return PNR_OK;
+}
+
+void pnr_pipeline_close(pnr_pipeline *p)
+{
+    pnr_publisher_destroy(p->publisher);
+    pnr_detector_destroy(p->detector);
+    pnr_correlator_destroy(p->correlator);
+    pnr_ring_destroy(p->ring);
+    if (p->ops != NULL && p->memory != NULL)
+        p->ops->free(p->memory);
+    pnr_setup_destroy(p->setup);
+    pnr_source_close(p->acquisition.source);
+    free(p->acquisition.spare);
+    free(p);
+}

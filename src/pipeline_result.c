@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* Behind the engine: each dwell of a result goes to the account, the detector and the publisher. */
+#include "pipeline_state.h"
+
+#include "clock.h"
+
+static void fill_time(const pnr_pipeline *p, pnr_report *report)
+{
+    const pnr_radar *radar = &p->setup->radar;
+    int64_t start = radar->start_utc_ns;
+
+    report->time_source = PNR_TIME_NONE;
+    if (radar->has_start)
+        report->time_source = PNR_TIME_FILE;
+    else if (p->info.n_samples == UINT64_MAX &&
+             (start = atomic_load(&p->acquisition.start_utc_ns)) != 0)
+        report->time_source = PNR_TIME_HOST;
+    report->has_time = report->time_source != PNR_TIME_NONE;
+    report->time_ns =
+        report->has_time ? start + pnr_rational_time_ns(radar->rate_hz, report->sample) : 0;
+}
+
+/* Every window of dwell d goes to its place in the account; returns the samples lost in the dwell.
+ */
+static uint64_t account_for(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
+                            size_t d)
+{
+    const size_t n = p->setup->plan.n_samples, n_periods = windows->n_periods;
+    pnr_account *account = &p->account;
+    uint64_t lost_in_dwell = 0;
+
+    for (size_t w = d * n_periods; w < (d + 1) * n_periods; w++) {
+        const uint64_t lost = windows->lost[w], nonfinite = result->nonfinite[w];
+        const bool is_refused = lost + nonfinite > n / 2;
+
+        account->positions += n;
+        account->windows++;
+        account->lost_source += nonfinite;
+        account->n_nonfinite += nonfinite;
+        *(is_refused ? &account->skipped_refused : &account->used) += n - lost - nonfinite;
+        *(is_refused ? &account->refused_too_much_lost : &account->processed) += 1;
+        lost_in_dwell += lost + nonfinite;
+    }
+    account->n_clipped += result->dwells[d].n_clipped;
+    return lost_in_dwell;
+}
+
+static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t lost)
+{
+    return (lost > dwell->n_nonfinite ? PNR_FLAG_LOST : 0) |
+           (dwell->n_nonfinite > 0 ? PNR_FLAG_NONFINITE : 0) |
+           (dwell->n_clipped > 0 ? PNR_FLAG_CLIPPED : 0) |
+           (dwell->n_periods < p->setup->plan.n_periods ? PNR_FLAG_PARTIAL : 0) |
+           (dwell->n_maxima > dwell->n_candidates ? PNR_FLAG_MORE_ECHOES : 0);
+}
+
+static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
+{
+    const pnr_plan *plan = &p->setup->plan;
+
+    p->account.results++;
+    if (pnr_publisher_send_range(p->publisher, &p->report) == PNR_OK)
+        p->account.sent++;
+    else
+        p->account.unsent_publish_refused++;
+    if (plan->want_profile != PNR_WANT_NONE) {
+        const size_t values = plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1;
+        const size_t n_cells = plan->n_samples * plan->oversample;
+
+        /* A profile is a picture beside the result: one that finds no place is not a loss. */
+        (void)pnr_publisher_send_profile(p->publisher, &p->report,
+                                         result->profile + d * n_cells * values, n_cells,
+                                         plan->oversample);
+    }
+}
+
+static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
+                         size_t d)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t n_dwell = plan->n_samples * plan->n_periods;
+    const pnr_dwell *dwell = &result->dwells[d];
+    pnr_report *report = &p->report;
+    const uint64_t lost = account_for(p, windows, result, d);
+
+    if (d == 0)
+        p->unreported += windows->lost_before;
+    if (dwell->n_periods == 0) { /* too much of it was not finite */
+        p->unreported += n_dwell;
+        return;
+    }
+    report->sample = windows->first_sample + d * n_dwell;
+    fill_time(p, report);
+    report->periods = dwell->n_periods;
+    report->lost = lost;
+    report->lost_before = p->unreported;
+    p->unreported = 0;
+    report->flags = flags_of(p, dwell, lost);
+    report->cells_above = dwell->n_above;
+    pnr_detector_detect(p->detector, dwell, result->candidates + d * plan->max_candidates,
+                        &report->detection);
+
+    const uint64_t latency_ns = pnr_clock_ns() - windows->ready_ns[d];
+
+    report->latency_us = (double)latency_ns * 1e-3;
+    if (pnr_deadline_is_missed(&p->deadline, latency_ns)) {
+        report->flags |= PNR_FLAG_LATE;
+        p->account.deadline_missed++;
+    }
+    pnr_histogram_add(&p->latency_ns, latency_ns);
+    publish(p, result, d);
+    if (p->options->tap != NULL)
+        p->options->tap(p->options->tap_context, report);
+}
+
+void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result)
+{
+    for (size_t d = 0; d < result->n_dwells; d++)
+        report_dwell(p, windows, result, d);
+}
+
+void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason)
+{
+    const size_t n = p->setup->plan.n_samples;
+
+    for (size_t w = 0; w < windows->n_dwells * windows->n_periods; w++) {
+        p->account.positions += n;
+        p->account.windows++;
+        p->account.used += n - windows->lost[w];
+        *reason += 1;
+    }
+    p->unreported += windows->lost_before + windows->n_dwells * windows->n_periods * n;
+}
