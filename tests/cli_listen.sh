@@ -79,6 +79,17 @@ hear 0 --format csv -- -s publisher.pack=7 && says '40 results received, 0 lost'
     cut -d, -f1,2,13-16 "$work/single.csv" >"$work/a" && cut -d, -f1,2,13-16 "$work/out" >"$work/b" && cmp -s "$work/a" "$work/b"
 report $? "packed results are read as the single ones"
 
+hear 0 -- -s engine.deadline=1e-9 && [ "$(grep -c ' late$' "$work/out")" -eq 80 ] && says '; 40 late$' &&
+    says 'test deadline: 1e-09 s, missed by 40 of 40 results'
+report $? "late results say so, and are counted"
+hear 0 --format csv -- -s engine.deadline=1e-9 -s publisher.pack=7 && [ "$(grep -c ',late,' "$work/out")" -eq 80 ] &&
+    says 'missed by 40 of 40'
+report $? "late results in packs, too"
+hear 0 -- -s engine.deadline=1000 && says 'test deadline: 1000 s, missed by 0 of 40' && ! grep -q late "$work/out"
+report $? "none is late when there is time"
+hear 0 -- && ! grep -q deadline "$work/err"
+report $? "a recording has no deadline of itself"
+
 hear 0 --truth "$work/truth.csv" -- && says 'target 1: detected in 40 of 40 dwells' &&
     says 'target 2: detected in 40 of 40 dwells' && says "no target's: 0"
 report $? "the truth stands beside the echoes"

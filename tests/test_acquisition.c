@@ -243,6 +243,30 @@ static void test_live(void **state)
     }
 }
 
+/* However much a live read may take, a dwell's last sample waits for none behind it. */
+static void test_live_reads_end_with_dwells(void **state)
+{
+    stage s;
+    pnr_windows w;
+    uint64_t before_ns = 0;
+    size_t n = 0;
+
+    (void)state;
+    open_stage(&s, 3 * N, CAPACITY, "source.lost=");
+    s.a.is_live = true;
+    s.a.dwell = N;
+    s.a.first_window = 0;
+    start(&s);
+    pthread_join(s.thread, NULL);
+    for (; next(&s, &w); n++) {
+        assert_true(w.ready_ns[0] > before_ns); /* each was committed on its own */
+        before_ns = w.ready_ns[0];
+        pnr_ring_release(s.a.ring);
+    }
+    assert_int_equal(n, 3);
+    close_stage(&s);
+}
+
 /* No sample is there before its time: 300 at 1000 Hz. */
 static void test_pace(void **state)
 {
@@ -306,8 +330,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_sample), cmocka_unit_test(test_gap),
         cmocka_unit_test(test_stop),         cmocka_unit_test(test_stopped_before),
-        cmocka_unit_test(test_live),         cmocka_unit_test(test_pace),
-        cmocka_unit_test(test_pace_stopped), cmocka_unit_test(test_error),
+        cmocka_unit_test(test_live),         cmocka_unit_test(test_live_reads_end_with_dwells),
+        cmocka_unit_test(test_pace),         cmocka_unit_test(test_pace_stopped),
+        cmocka_unit_test(test_error),
     };
 
     return cmocka_run_group_tests_name("acquisition", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "listen_count.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static bool run_is_faulty(const listen_run *run)
@@ -31,6 +32,10 @@ static void print_run(const listen_run *run, FILE *stream)
     fprintf(stream, "%s account: %s%s\n", run->stream,
             pnr_account_format(&run->end.account, text, sizeof text),
             pnr_account_closes(&run->end.account) ? "" : " (does not close)");
+    if (isfinite(run->end.deadline_s))
+        fprintf(stream, "%s deadline: %g s, missed by %" PRIu64 " of %" PRIu64 " results\n",
+                run->stream, run->end.deadline_s, run->end.account.deadline_missed,
+                run->end.account.results);
 }
 
 listen_run *listen_count_run(listen_counts *counts, const char *stream, const char *run, FILE *log)
