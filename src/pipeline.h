@@ -15,8 +15,8 @@
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
 /* What fills the ring instead of the source, in the acquisition thread, until *stop is not 0 or its
- * stream ends: the benchmark's. memory: the ring's, [capacity] samples of plan->format
- * (source.format of the configuration). */
+ * stream ends: the benchmark's. It is a live stream when source.pace is real-time. memory: the
+ * ring's, [capacity] samples of plan->format (source.format of the configuration). */
 typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                                   size_t capacity, const volatile int *stop);
 

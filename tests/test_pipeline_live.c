@@ -391,6 +391,27 @@ static void test_ahead(void **state)
     forget(&recorded);
 }
 
+/* A GPU that uploads what comes ahead gives the bits of one that uploads all at once. */
+static void test_ahead_cuda(void **state)
+{
+    const char *fast[] = {"engine.name=cuda", "source.pace=fast", lost_bit_by_bit[1], NULL};
+    const char *live[] = {"engine.name=cuda", lost_bit_by_bit[0], lost_bit_by_bit[1], NULL};
+    outcome ahead = {0}, whole = {0};
+
+    (void)state;
+    run_ahead(fast, "", &whole);
+    if (whole.code == PNR_EUNAVAILABLE) {
+        print_message("skipped: %s\n", whole.error.text);
+        return;
+    }
+    assert_int_equal(whole.code, PNR_OK);
+    run_ahead(live, "", &ahead);
+    assert_same_reports(&ahead, &whole);
+    assert_same_account(&ahead.account, &whole.account);
+    forget(&ahead);
+    forget(&whole);
+}
+
 /* "Later" is no fault; a device that is lost while it waits for the rest is. */
 static void test_ahead_fails(void **state)
 {
@@ -421,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_spin),
         cmocka_unit_test(test_spin_with_faults),
         cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_ahead_cuda),
         cmocka_unit_test(test_ahead_fails),
     };
 

@@ -255,6 +255,18 @@ static const char *const rich[] = {"source.chunk=33",
                                    NULL};
 static const char *const live[] = {"source.pace=real-time", "source.chunk=50", "ring.bytes=2M",
                                    NULL};
+/* Awake for 1.5 s, and every result late: a status and a warning are told. */
+static const char *const late[] = {"source.pace=real-time", "source.rate_hz=250000",
+                                   "engine.wait=spin",      "engine.deadline=1e-9",
+                                   "radar.max_range_m=0",   NULL};
+
+static void test_late(void **state)
+{
+    (void)state;
+    setenv("PNR_LOG", "info", 1);
+    nothing(late, "engine.name=reference");
+    setenv("PNR_LOG", "quiet", 1);
+}
 
 #define ON(engine)                                                                                 \
     static void test_##engine(void **state)                                                        \
@@ -344,9 +356,10 @@ static void test_pack_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_count),   cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_cpu),     cmocka_unit_test(test_cuda),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_pack_refused),
+        cmocka_unit_test(test_count),        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_reference),    cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_cuda),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pack_refused),
     };
 
     find_modules();
