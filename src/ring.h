@@ -61,10 +61,10 @@ int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns);
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
 int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
-/* Adds the ring's own part of the account to *account: alignment, refused dwells and, after the
- * end, the tail; lost samples everywhere, also inside the views. The rest of each view is the
- * borrower's to account for. Call once, in the processing thread, with a fresh or otherwise kept
- * account: it adds totals so far. */
+/* Adds the ring's own part of the account to *account, totals so far: alignment, refused dwells
+ * and, after the end, the tail; lost samples there and in views that were released. The rest of
+ * each view is the borrower's to account for, before it releases it: then the sum of both closes at
+ * any time. In the processing thread. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Stream positions committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);

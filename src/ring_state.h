@@ -18,10 +18,16 @@ typedef struct pnr_ring_mark {
 
 enum { PNR_RING_HELD = -1, PNR_RING_MARKS = 1 << 14, PNR_RING_CACHE_LINE = 64 };
 
+/* Lost positions, by reason. */
+typedef struct pnr_ring_losses {
+    uint64_t n[PNR_LOST_COUNT];
+} pnr_ring_losses;
+
 typedef struct pnr_ring_view {
-    uint64_t first;     /* position of its first sample */
-    uint32_t *lost;     /* [max_dwells * n_periods] */
-    uint64_t *ready_ns; /* [max_dwells] */
+    uint64_t first;         /* position of its first sample */
+    uint32_t *lost;         /* [max_dwells * n_periods] */
+    uint64_t *ready_ns;     /* [max_dwells] */
+    pnr_ring_losses losses; /* inside it: they go to the account when it comes back */
 } pnr_ring_view;
 
 /* A side that sleeps: the other wakes it when what it waits for is there. */
@@ -58,7 +64,8 @@ struct pnr_ring {
         passed;     /* positions whose marks are behind us; inside the next dwell or at its start */
     uint64_t shown; /* peek has shown what lies before */
     uint32_t *lost; /* [n_periods] of the next dwell, as far as passed */
-    uint64_t ready_ns; /* when the position before `passed` was told */
+    pnr_ring_losses losses; /* passed, and not yet in the account or in a view */
+    uint64_t ready_ns;      /* when the position before `passed` was told */
     uint64_t lost_before;
     pnr_ring_view *views; /* [depth], a queue */
     size_t first_view, n_views;

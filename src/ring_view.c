@@ -39,8 +39,7 @@ static uint64_t walk(pnr_ring *ring, uint64_t end, bool is_view)
 
         if (at->lost != PNR_RING_HELD) {
             lost += to - ring->passed;
-            *(at->lost == PNR_LOST_SOURCE ? &ring->account.lost_source
-                                          : &ring->account.lost_ring_full) += to - ring->passed;
+            ring->losses.n[at->lost] += to - ring->passed;
             if (is_view)
                 zero(ring, ring->passed, to);
         }
@@ -65,6 +64,14 @@ static uint64_t end_of_loss(const pnr_ring *ring)
     return ring->marks[m % PNR_RING_MARKS].end;
 }
 
+/* The losses go to the account, together with what they are part of. */
+static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
+{
+    ring->account.lost_source += losses->n[PNR_LOST_SOURCE];
+    ring->account.lost_ring_full += losses->n[PNR_LOST_RING_FULL];
+    *losses = (pnr_ring_losses){{0}};
+}
+
 /* Positions that no window will see: before the first window, after the last whole dwell. */
 static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
 {
@@ -74,6 +81,7 @@ static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
     *skipped += n - lost;
     ring->account.positions += n;
     ring->lost_before += lost;
+    account_for(ring, &ring->losses);
 }
 
 /* Counts n_dwells dwells as refused: nearly nothing of them is there. */
@@ -85,6 +93,7 @@ static void refuse(pnr_ring *ring, uint64_t n_dwells, uint64_t lost)
     ring->account.skipped_refused += n_dwells * ring->dwell - lost;
     ring->account.windows += windows;
     ring->account.refused_too_much_lost += windows;
+    account_for(ring, &ring->losses);
     ring->lost_before += n_dwells * ring->dwell;
 }
 
@@ -143,12 +152,15 @@ static void leave_dwell(pnr_ring *ring)
 }
 
 /* The whole dwell that was built becomes dwell d of view v. */
-static void take_dwell(pnr_ring *ring, const pnr_ring_view *v, size_t d)
+static void take_dwell(pnr_ring *ring, pnr_ring_view *v, size_t d)
 {
     const size_t n_periods = ring->shape.n_periods;
 
     memcpy(v->lost + d * n_periods, ring->lost, n_periods * sizeof *v->lost);
     v->ready_ns[d] = ring->ready_ns;
+    for (size_t reason = 0; reason < PNR_LOST_COUNT; reason++)
+        v->losses.n[reason] += ring->losses.n[reason];
+    ring->losses = (pnr_ring_losses){{0}};
     leave_dwell(ring);
 }
 
@@ -314,6 +326,7 @@ void pnr_ring_release(pnr_ring *ring)
 {
     if (ring->n_views == 0)
         return;
+    account_for(ring, &ring->views[ring->first_view].losses);
     ring->first_view = (ring->first_view + 1) % ring->shape.depth;
     ring->n_views--;
     free_memory(ring);

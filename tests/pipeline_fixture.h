@@ -331,7 +331,8 @@ static inline void take(subscriber *s, const char *topic, size_t length)
     } else if (strncmp(topic, "status/", 7) == 0) {
         pnr_end_summary status;
 
-        s->is_bad |= pnr_message_read_status(s->text, length, &status, &error) != PNR_OK;
+        s->is_bad |= pnr_message_read_status(s->text, length, &status, &error) != PNR_OK ||
+                     !pnr_account_closes(&status.account);
         s->n_status++;
     }
 }

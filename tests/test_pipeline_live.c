@@ -383,6 +383,9 @@ static void test_ahead(void **state)
     assert_int_equal(live.code, PNR_OK);
     assert_same_reports(&live, &recorded);
     assert_same_account(&live.account, &recorded.account);
+    print_message("%llu times ahead: %llu submits began with it, %llu did not come\n",
+                  (unsigned long long)counts->n_advances, (unsigned long long)counts->n_kept,
+                  (unsigned long long)counts->n_dropped);
     assert_int_equal(counts->n_broken, 0);
     assert_in_range(counts->n_kept, 2, LONG_DWELLS - 1);
     assert_in_range(counts->n_dropped, 0, 1);

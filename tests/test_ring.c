@@ -45,8 +45,10 @@ typedef struct bench {
     uint32_t *memory;
     pnr_ring_shape shape;
     model m;
-    /* the reader's view of the account */
+    /* the reader's view of the account: of what it has given back, and of what it still holds */
     pnr_account account;
+    pnr_account held[4]; /* a queue */
+    size_t first_held, n_held;
     uint64_t next; /* position from which the next view is expected, refused dwells aside */
     uint64_t n_views;
     uint64_t shown, n_shown; /* first sample that peek showed last, and how many */
@@ -181,37 +183,66 @@ static void check_view(bench *b, const pnr_windows *v)
     if (b->n_shown > 0 && !is_refused(b, b->shown))
         assert_int_equal(v->first_sample, b->shown);
     b->n_shown = 0;
+
+    pnr_account *held = &b->held[(b->first_held + b->n_held++) % 4];
+
+    *held = (pnr_account){0};
     for (size_t w = 0; w < v->n_dwells * b->shape.n_periods; w++) {
         const uint64_t lost = lost_in(b, v->first_sample + w * n, n);
 
         assert_int_equal(v->lost[w], lost);
-        b->account.positions += n;
-        b->account.windows++;
-        b->account.processed++;
-        b->account.used += n - lost;
+        held->positions += n;
+        held->windows++;
+        held->processed++;
+        held->used += n - lost;
     }
     for (size_t d = 0; d < v->n_dwells; d++)
         assert_false(is_refused(b, v->first_sample + d * dwell));
     b->next += v->n_dwells * dwell;
 }
 
+/* Whatever is held, half there or not told yet. */
+static void check_account(const bench *b, pnr_account *account)
+{
+    char text[512];
+
+    *account = b->account;
+    pnr_ring_account(b->ring, account);
+    if (!pnr_account_closes(account))
+        fail_msg("%s", pnr_account_format(account, text, sizeof text));
+}
+
+static void release(bench *b)
+{
+    const pnr_account *held = &b->held[b->first_held];
+
+    assert_true(b->n_held > 0);
+    b->account.positions += held->positions;
+    b->account.windows += held->windows;
+    b->account.processed += held->processed;
+    b->account.used += held->used;
+    b->first_held = (b->first_held + 1) % 4;
+    b->n_held--;
+    pnr_ring_release(b->ring);
+}
+
 static void check_end(bench *b)
 {
     uint64_t lost[3] = {0};
+    pnr_account account;
     pnr_windows v;
-    char text[512];
 
+    while (b->n_held > 0)
+        release(b);
     assert_int_equal(pnr_ring_acquire(b->ring, 1, &v), PNR_EEND);
     assert_int_equal(pnr_ring_acquire(b->ring, 1, &v), PNR_EEND);
-    pnr_ring_account(b->ring, &b->account);
+    check_account(b, &account);
     for (uint64_t i = 0; i < b->m.length; i++)
         lost[b->m.kind[i]]++;
-    if (!pnr_account_closes(&b->account))
-        fail_msg("%s", pnr_account_format(&b->account, text, sizeof text));
-    assert_int_equal(b->account.positions, b->m.length);
-    assert_int_equal(b->account.positions, pnr_ring_positions(b->ring));
-    assert_int_equal(b->account.lost_source, lost[1]);
-    assert_int_equal(b->account.lost_ring_full, lost[2]);
+    assert_int_equal(account.positions, b->m.length);
+    assert_int_equal(account.positions, pnr_ring_positions(b->ring));
+    assert_int_equal(account.lost_source, lost[1]);
+    assert_int_equal(account.lost_ring_full, lost[2]);
     /* nothing that could have been a view was left out */
     while (b->next + b->shape.n_samples * b->shape.n_periods <= b->m.length) {
         assert_true(is_refused(b, b->next));
@@ -239,9 +270,9 @@ static void test_interleaved(void **unused)
         const size_t n = 1 + below(40), periods = 1 + below(4), max_dwells = 1 + below(4);
         const size_t dwell = n * periods, depth = 1 + below(4);
         const size_t capacity = dwell * (max_dwells + 1) + below(4 * dwell);
-        size_t held = 0;
         uint64_t at = 0;
         bool ended = false;
+        pnr_account account;
         bench b;
 
         open_bench(&b, n, periods, max_dwells, capacity, below(3 * dwell), depth,
@@ -255,9 +286,8 @@ static void test_interleaved(void **unused)
             } else if (at == b.m.length && !ended) {
                 pnr_ring_end(b.ring);
                 ended = true;
-            } else if (held > 0 && below(2) == 0) {
-                pnr_ring_release(b.ring);
-                held--;
+            } else if (b.n_held > 0 && below(2) == 0) {
+                release(&b);
             } else if (below(3) == 0) {
                 check_peek(&b, below(dwell));
             } else {
@@ -267,11 +297,11 @@ static void test_interleaved(void **unused)
                     break;
                 if (code == PNR_OK) {
                     check_view(&b, &v);
-                    held++;
                 } else {
                     assert_int_equal(code, PNR_EAGAIN);
                 }
             }
+            check_account(&b, &account);
         }
         check_end(&b);
         close_bench(&b);
@@ -303,7 +333,6 @@ static void test_threads(void **unused)
         bench b;
         pthread_t thread;
         pnr_windows v;
-        size_t held = 0;
         int code;
 
         open_bench(&b, 64, 2, 3, 128 * 5, 77, 2, 200000);
@@ -312,13 +341,10 @@ static void test_threads(void **unused)
         while ((code = pnr_ring_acquire(b.ring, 3, &v)) != PNR_EEND) {
             if (code == PNR_OK) {
                 check_view(&b, &v);
-                if (++held == 2) {
-                    pnr_ring_release(b.ring);
-                    held--;
-                }
-            } else if (held > 0) {
-                pnr_ring_release(b.ring);
-                held--;
+                if (b.n_held == 2)
+                    release(&b);
+            } else if (b.n_held > 0) {
+                release(&b);
             } else if (round % 2 == 0) {
                 (void)pnr_ring_wait(b.ring, 50 * 1000 * 1000);
             } else {
@@ -350,7 +376,7 @@ static void test_many_runs(void **unused)
         if (n == 0 || at % 5000 == 0) {
             if (pnr_ring_acquire(b.ring, 1, &v) == PNR_OK) {
                 check_view(&b, &v);
-                pnr_ring_release(b.ring);
+                release(&b);
             }
         }
         at += n;
@@ -358,7 +384,7 @@ static void test_many_runs(void **unused)
     pnr_ring_end(b.ring);
     while (pnr_ring_acquire(b.ring, 1, &v) != PNR_EEND) {
         check_view(&b, &v);
-        pnr_ring_release(b.ring);
+        release(&b);
     }
     assert_int_equal(b.n_views, 2);
     check_end(&b);
@@ -454,7 +480,7 @@ static void test_peek(void **unused)
     check_peek(&b, 1);
     assert_int_equal(b.shown, 207);
     assert_int_equal(b.n_shown, 30);
-    pnr_ring_release(b.ring);
+    release(&b);
     pnr_ring_end(b.ring);
     assert_int_equal(pnr_ring_peek(b.ring, 1, &v), PNR_EEND);
     b.m.length = 237;
