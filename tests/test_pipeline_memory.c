@@ -256,9 +256,13 @@ static const char *const rich[] = {"source.chunk=33",
 static const char *const live[] = {"source.pace=real-time", "source.chunk=50", "ring.bytes=2M",
                                    NULL};
 /* Awake for 1.5 s, and every result late: a status and a warning are told. */
-static const char *const late[] = {"source.pace=real-time", "source.rate_hz=250000",
-                                   "engine.wait=spin",      "engine.deadline=1e-9",
-                                   "radar.max_range_m=0",   NULL};
+static const char *const late[] = {"source.pace=real-time",
+                                   "source.rate_hz=250000",
+                                   "engine.wait=spin",
+                                   "engine.deadline=1e-9",
+                                   "radar.max_range_m=0",
+                                   "ring.bytes=2M",
+                                   NULL};
 
 static void test_late(void **state)
 {
