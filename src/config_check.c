@@ -119,6 +119,19 @@ static int check_dwell(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
+/* A thread that spins leaves its processor to nobody. */
+static int check_realtime(const pnr_config *config, pnr_error *error)
+{
+    const int cpu = config->realtime.processing_cpu;
+
+    if (config->engine.wait == PNR_WAIT_SPIN && cpu >= 0 && config->realtime.acquisition_cpu == cpu)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "engine.wait = spin takes all of processor %d: "
+                             "realtime.acquisition_cpu = %d must be another",
+                             cpu, cpu);
+    return PNR_OK;
+}
+
 static int check_echo(const pnr_config *config, pnr_error *error)
 {
     const pnr_format_info *format = pnr_format_get(config->source.format);
@@ -177,7 +190,8 @@ static int check_targets(const pnr_config *config, pnr_error *error)
 int pnr_config_check(const pnr_config *config, pnr_error *error)
 {
     static int (*const checks[])(const pnr_config *config, pnr_error *error) = {
-        check_names, check_source, check_code, check_radar, check_dwell, check_echo, check_targets};
+        check_names, check_source,   check_code, check_radar,
+        check_dwell, check_realtime, check_echo, check_targets};
 
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         int rc = checks[i](config, error);

@@ -123,6 +123,12 @@ static void whole_numbers(void **state)
 #define V(text, print) {"code", "seed", text, print}
     CHECK(V("4294967295", "4294967295"), V("4294967296", NULL));
 #undef V
+#define V(text, print) {"realtime", "processing_cpu", text, print}
+    CHECK(V("-1", "-1"), V("-01", "-1"), V("0", "0"), V("-0", "0"), V("1023", "1023"),
+          V("1024", NULL), V("-2", NULL), V("--1", NULL), V("- 1", NULL), V("+1", NULL),
+          V("-", NULL), V("", NULL), V("1.0", NULL), V("4294967295", NULL), V("4294967296", NULL),
+          V("18446744073709551615", NULL), V("99999999999999999999", NULL));
+#undef V
 }
 
 static void bytes(void **state)
