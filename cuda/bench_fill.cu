@@ -69,8 +69,10 @@ __global__ void __launch_bounds__(THREADS) fill_windows(field f)
         const float2 a = f.code[n >= lag ? n - lag : n + f.n - lag];
         const float noise = 0.2f * 0.707106781f; /* of I and of Q */
         float s, c;
+        /* Where only I is kept the echo is, or its negative: no phase hides it. */
+        const uint64_t turn = mix(f.seed + ~window) >> (IS_COMPLEX ? 40 : 63);
 
-        sincospif((float)(mix(f.seed + ~window) >> 40) * 0x1p-23f, &s, &c);
+        sincospif((float)turn * (IS_COMPLEX ? 0x1p-23f : 1.0f), &s, &c);
 
         const float re = 0.2f * (a.x * c - a.y * s) + noise * normal(mix(f.seed + 2 * i));
         const float im = 0.2f * (a.x * s + a.y * c) + noise * normal(mix(f.seed + 2 * i + 1));

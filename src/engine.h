@@ -248,8 +248,8 @@ typedef struct pnr_resident_ops {
     int (*create)(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_error *error);
     void (*destroy)(pnr_resident *resident);
     /* Fills a set, on the device: noise of 0.2 of full scale (rms) and in every window of dwell d
-     * the code, 0.2 of full scale, at lags[d] and a random phase. The same samples for the same
-     * plan, seed and lags. */
+     * the code, 0.2 of full scale, at lags[d] and a random phase, in a real format a random sign.
+     * The same samples for the same plan, seed and lags. */
     int (*fill)(pnr_resident *resident, size_t set, uint64_t seed, const uint32_t *lags,
                 pnr_error *error);
     /* Poisons the results' memory, correlates one set, and brings the results to the host; they are

@@ -137,13 +137,16 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
 {
     const size_t n = plan->n_samples, n_windows = plan->batch * plan->n_periods;
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
+    const bool is_complex = pnr_format_get(plan->format)->is_complex;
     const double noise = noise_rms * 0.70710678118654752; /* of I and of Q */
     unsigned char *to = memory;
     uint64_t state = seed;
 
     for (size_t w = 0; w < n_windows; w++) {
         const size_t lag = lags[w / plan->n_periods];
-        const double phase = 2.0 * M_PI * 0x1p-64 * (double)next_random(&state);
+        const double turns = 0x1p-64 * (double)next_random(&state);
+        /* Where only I is kept the echo is, or its negative: no phase hides it. */
+        const double phase = 2.0 * M_PI * (is_complex ? turns : floor(2.0 * turns) / 2.0);
         const double re = echo_amplitude * cos(phase), im = echo_amplitude * sin(phase);
 
         for (size_t i = 0; i < n; i++) {

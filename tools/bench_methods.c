@@ -26,7 +26,7 @@ enum { DEVICE_POINTS = 1 << 24, HOST_POINTS = 1 << 22, COPY_BYTES = 1 << 28 };
 
 /* The first is what the others are compared with. */
 static const char *const names[] = {"library", "fused", "walsh", "sum"};
-enum { N_NAMES = sizeof names / sizeof names[0], MAX_KERNELS = 64, CHECKS_ALONE = 64 };
+enum { N_NAMES = sizeof names / sizeof names[0], MAX_KERNELS = 1024, CHECKS_ALONE = 64 };
 static const uint64_t warm_ns = 100 * 1000 * 1000;
 
 static const bench_column columns[] = {
@@ -40,6 +40,7 @@ static const bench_column kernel_columns[] = {
     {"N", false},
     {"load", true},
     {"method", true},
+    {"launches", false},
     {"blocks", false},
     {"threads", false},
     {"registers", false},
@@ -235,7 +236,7 @@ static double floor_bytes(const pnr_plan *plan, const entry *e)
         size_t most_in_one; /* values, in one kernel */
         size_t most;
         double between; /* kernels */
-    } rules[] = {{"fused", 1 << 14, 1 << 22, 2}, {"walsh", (1 << 13) - 1, (1 << 22) - 1, 1}};
+    } rules[] = {{"fused", 1 << 14, 1 << 22, 2}, {"walsh", 1 << 13, 1 << 22, 1}};
     const double bytes = (double)(pnr_format_get(plan->format)->bytes * plan->n_channels);
     const double values = (double)e->choice.n_transform / (double)plan->n_samples;
 
@@ -269,18 +270,36 @@ static void add_row(const contest *c, const entry *e, double first_ns, bench_tab
     bench_table_number(table, e == &c->entries[0] ? NAN : e->deviation);
 }
 
+static bool is_same(const pnr_kernel_note *a, const pnr_kernel_note *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->n_blocks == b->n_blocks &&
+           a->n_threads == b->n_threads && a->shared_bytes == b->shared_bytes;
+}
+
+/* Launches that are alike take one row. */
 static void add_kernels(const contest *c, const entry *e, bench_table *table)
 {
-    pnr_kernel_note notes[MAX_KERNELS];
-    const size_t n = resident_kernels(e->resident, notes, MAX_KERNELS);
+    pnr_kernel_note *notes = calloc(MAX_KERNELS, sizeof *notes);
+    const size_t n_all = notes != NULL ? resident_kernels(e->resident, notes, MAX_KERNELS) : 0;
+    const size_t n = n_all < MAX_KERNELS ? n_all : MAX_KERNELS;
 
-    for (size_t i = 0; i < n && i < MAX_KERNELS; i++) {
+    for (size_t i = 0; i < n; i++) {
         const pnr_kernel_note *k = &notes[i];
         const bool is_known = k->n_registers > 0;
+        size_t n_launches = 0, first = n;
 
+        for (size_t j = n; j-- > 0;) {
+            if (!is_same(&notes[j], k))
+                continue;
+            n_launches++;
+            first = j;
+        }
+        if (first < i)
+            continue;
         bench_table_number(table, (double)c->setup->plan.n_samples);
         bench_table_text(table, c->load);
         bench_table_text(table, e->name);
+        bench_table_number(table, (double)n_launches);
         bench_table_number(table, is_known ? (double)k->n_blocks : NAN);
         bench_table_number(table, is_known ? (double)k->n_threads : NAN);
         bench_table_number(table, is_known ? (double)k->n_registers : NAN);
@@ -290,6 +309,7 @@ static void add_kernels(const contest *c, const entry *e, bench_table *table)
         bench_table_number(table, is_known ? 100.0 * k->occupancy : NAN);
         bench_table_text(table, k->name);
     }
+    free(notes);
 }
 
 /* --- contests --- */
@@ -349,7 +369,8 @@ static int hold(contest *c, bench_table *table, bench_table *kernels, pnr_error 
 
     for (size_t i = 0; i < c->n_entries; i++) {
         add_row(c, &c->entries[i], first_ns, table);
-        add_kernels(c, &c->entries[i], kernels);
+        if (c->bench->verbose)
+            add_kernels(c, &c->entries[i], kernels);
     }
     return PNR_OK;
 }
@@ -448,7 +469,7 @@ int bench_methods(const bench *b, pnr_error *error)
         pnr_error unshown = {0};
         int shown = bench_table_show(b, table, &picture, &unshown);
 
-        if (shown == PNR_OK && b->verbose && bench_table_rows(kernels) > 0)
+        if (shown == PNR_OK && bench_table_rows(kernels) > 0)
             shown = bench_table_show(&plain, kernels, NULL, &unshown);
         if (rc == PNR_OK && (rc = shown) != PNR_OK)
             *error = unshown;
