@@ -44,6 +44,7 @@ int bench_stream(const bench *b, pnr_error *error);
 int bench_seed(const bench *b, pnr_error *error);
 int bench_crossover(const bench *b, pnr_error *error);
 int bench_methods(const bench *b, pnr_error *error);
+int bench_publish(const bench *b, pnr_error *error);
 int bench_serve(const bench *b, pnr_error *error);
 
 /* --- tables: cells in reading order --- */

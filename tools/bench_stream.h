@@ -20,6 +20,8 @@ typedef struct stream_result {
     double latency_p50_us, latency_p99_us; /* last sample committed -> message handed over */
     uint64_t received;                     /* results at the subscriber */
     uint64_t missed;                       /* last seq - first seq + 1 - received */
+    uint64_t bytes;                        /* of their messages */
+    uint64_t last_ns;                      /* when the last message came */
     bool ended;                            /* the subscriber saw the end */
 } stream_result;
 

@@ -20,7 +20,7 @@ struct stream_subscriber {
     bool is_running;
     _Atomic uint64_t last_ns; /* when the last message came */
     _Atomic bool stop, ended;
-    uint64_t received, first_seq, next_seq; /* the thread's, until it is joined */
+    uint64_t received, first_seq, next_seq, bytes; /* the thread's, until it is joined */
 };
 
 enum { MAX_PARTS = 4, POLL_MS = 50, HIGH_WATER = 1000000 };
@@ -91,6 +91,7 @@ static void *subscribe(void *argument)
                 zmq_msg_close(&parts[n]);
                 break;
             }
+            s->bytes += zmq_msg_size(&parts[n]);
             more = zmq_msg_more(&parts[n++]);
         }
         if (n > 0) {
@@ -162,6 +163,8 @@ void stream_subscriber_finish(stream_subscriber *subscriber, double patience_s, 
     atomic_store(&subscriber->stop, true);
     pthread_join(subscriber->thread, NULL);
     out->received = subscriber->received;
+    out->bytes = subscriber->bytes;
+    out->last_ns = atomic_load(&subscriber->last_ns);
     out->ended = atomic_load(&subscriber->ended);
     out->missed = subscriber->received > 0
                       ? subscriber->next_seq - subscriber->first_seq - subscriber->received

@@ -30,7 +30,8 @@ static const struct part {
 } parts[] = {
     {"chain", bench_chain, true},         {"methods", bench_methods, true},
     {"stream", bench_stream, true},       {"seed", bench_seed, true},
-    {"crossover", bench_crossover, true}, {"serve", bench_serve, false},
+    {"crossover", bench_crossover, true}, {"publish", bench_publish, true},
+    {"serve", bench_serve, false},
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
