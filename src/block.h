@@ -30,6 +30,7 @@ typedef struct pnr_windows {
     uint64_t lost_before; /* samples lost or refused between the last view and this one */
     const uint64_t
         *ready_ns; /* [n_dwells] CLOCK_MONOTONIC when the dwell's last sample was committed */
+    uint64_t submitted_ns, collected_ns; /* the same clock: to the engine, and back from it */
 } pnr_windows;
 
 #endif

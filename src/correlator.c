@@ -2,6 +2,8 @@
 /* The correlator: an engine, and the headers of what it has in flight. */
 #include "correlator.h"
 
+#include "clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,12 +56,14 @@ int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows
         return PNR_EAGAIN;
 
     const pnr_job job = {.windows = windows, .tag = correlator->next_tag};
+    const uint64_t now_ns = pnr_clock_ns();
     const int code = correlator->ops->submit(correlator->engine, &job);
 
     if (code == PNR_OK) {
         const size_t last = (correlator->first + correlator->n_in_flight) % correlator->depth;
 
         correlator->in_flight[last] = *windows;
+        correlator->in_flight[last].submitted_ns = now_ns;
         correlator->n_in_flight++;
         correlator->next_tag++;
     }
@@ -83,6 +87,7 @@ int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *w
 
     if (code != PNR_EAGAIN) {
         *windows = correlator->in_flight[correlator->first];
+        windows->collected_ns = pnr_clock_ns();
         correlator->first = (correlator->first + 1) % correlator->depth;
         correlator->n_in_flight--;
     }

@@ -51,6 +51,8 @@ typedef struct pnr_report {
     double latency_us; /* last sample in the ring -> message handed over */
     double pfa_cell;
     uint32_t cells_above; /* cells above the threshold, before max_echoes */
+    /* CLOCK_MONOTONIC; not on the wire: the last sample in the ring, to the engine, back from it */
+    uint64_t ready_ns, submitted_ns, collected_ns;
     pnr_detection detection;
 } pnr_report;
 

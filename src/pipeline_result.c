@@ -100,6 +100,10 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     pnr_detector_detect(p->detector, dwell, result->candidates + d * plan->max_candidates,
                         &report->detection);
 
+    report->ready_ns = windows->ready_ns[d];
+    report->submitted_ns = windows->submitted_ns;
+    report->collected_ns = windows->collected_ns;
+
     const uint64_t latency_ns = pnr_clock_ns() - windows->ready_ns[d];
 
     report->latency_us = (double)latency_ns * 1e-3;
