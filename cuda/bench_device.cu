@@ -107,3 +107,15 @@ double pnr_cuda_bench_copy_rate(size_t device, size_t bytes)
     (void)cudaGetLastError();
     return rate;
 }
+
+uint64_t pnr_cuda_bench_memory_used(size_t device)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+
+    if (cudaSetDevice((int)device) != cudaSuccess ||
+        cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return total_bytes - free_bytes;
+}

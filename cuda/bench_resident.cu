@@ -378,4 +378,5 @@ const pnr_resident_ops pnr_cuda_resident = {
     run,
     time_sets,
     list_kernels,
+    pnr_cuda_bench_memory_used,
 };

@@ -261,6 +261,8 @@ typedef struct pnr_resident_ops {
     /* What one submit launches, in order; returns how many there are, at most `capacity` are
      * written. */
     size_t (*kernels)(const pnr_resident *resident, pnr_kernel_note *notes, size_t capacity);
+    /* Bytes of the device's memory that are taken, by whomever; 0: not known. */
+    uint64_t (*memory_used)(size_t device);
 } pnr_resident_ops;
 
 typedef struct pnr_engine_bench {

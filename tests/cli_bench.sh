@@ -42,6 +42,11 @@ csv() {
         END { exit !(rows == want && !bad) }' "$2"
 }
 
+# part TITLE FILE: of several CSV tables the one whose comment begins so
+part() {
+    awk -v title="# $1" '/^#/ { on = (index($0, title) == 1); next } on' "$2" >"$work/part"
+}
+
 # all_positive COLUMN FILE
 all_positive() {
     column "$1" "$2" | awk '!($1 > 0) { bad = 1 } END { exit !(NR > 0 && !bad) }'
@@ -57,6 +62,11 @@ for sizes in 0 2^25 16777217 '12,' ',12' abc 2^ 2^4- 1e3 -5 2^3-8; do
 done
 for runs in 9 0 -1 ten 10x; do
     status 64 "$bench" chain -n 127 --runs "$runs" || bad=1
+done
+for option in "--points 0" "--points 2^25" "--points x" "--check 0" "--check 2^41" "--every 0" "--every x" \
+    "--every 3parsec" "--every us"; do
+    # shellcheck disable=SC2086
+    status 64 "$bench" chain -n 127 $option || bad=1
 done
 status 64 "$bench" serve || bad=1
 status 64 "$bench" stream -n 256 --seconds 0 || bad=1
@@ -80,6 +90,22 @@ report $? "the machine and its engines are named first"
 status 0 "$bench" chain -n 127 --runs 10 $reference && grep -q '^  *N  *batch' "$work/out" &&
     grep -q 'reference/' "$work/out"
 report $? "chain as a table"
+
+# shellcheck disable=SC2086
+status 0 "$bench" --csv methods -n 2^7-1,100 --points 2^9 --check 2^12 --runs 10 --verbose $reference
+report $? "methods runs"
+csv 4 "$work/out" && [ "$(column load "$work/out" | tr '\n' ' ')" = "one full one full " ] &&
+    [ "$(column batch "$work/out" | tr '\n' ' ')" = "1 4 1 4 " ] &&
+    [ "$(column method "$work/out" | sort -u)" = sum ]
+report $? "methods: one dwell and many at every size"
+all_positive median_us "$work/out" && all_positive min_us "$work/out" && all_positive GBps "$work/out" &&
+    column checked "$work/out" | awk '{ if (!($1 >= (NR % 2 ? 400 : 4000))) bad = 1 } END { exit bad }'
+report $? "methods: every time is there, and so many samples were checked"
+# shellcheck disable=SC2086
+status 0 "$bench" --csv methods -n 63 --points 2^8 --runs 10 $reference -s source.format=i8 \
+    -s dwell.periods=2 -s dwell.combine=incoherent && csv 2 "$work/out" &&
+    [ "$(column batch "$work/out" | tr '\n' ' ')" = "1 2 " ]
+report $? "methods: real samples, dwells of two periods"
 
 printf 'go\ngo\n' | "$bench" -n 127 --dump "$work/dump" serve -s engine.name=reference \
     -s engine.batch=3 >"$work/out" 2>"$work/err"
@@ -105,6 +131,48 @@ column file_Msps "$work/out" | head -n 1 | awk '{ good = ($1 > 0) } END { exit !
     [ -z "$(find "$work" -name 'pnradar-bench-*')" ]
 report $? "stream: the file source is measured and its file removed"
 
+# shellcheck disable=SC2086
+status 0 "$bench" --csv stream -n 63 --seconds 0.2 $reference -s dwell.periods=16 -s dwell.combine=incoherent \
+    -s publisher.pack=64 -s publisher.high_water=1000000 && csv 1 "$work/out" &&
+    [ "$(column pack "$work/out")" = 64 ] && [ "$(column account "$work/out")" = closes ] &&
+    [ "$(column missed "$work/out")" = 0 ] && all_positive received "$work/out"
+report $? "stream: dwells of 16 periods, packed"
+
+# shellcheck disable=SC2086
+status 0 "$bench" --csv latency -n 2^7-1,100 --every 2ms --seconds 0.4 --runs 10 $reference
+report $? "latency runs"
+part "latency" "$work/out" && csv 2 "$work/part" && [ "$(column every_us "$work/part" | sort -u)" = 2000 ] &&
+    all_positive p50_us "$work/part" && all_positive max_us "$work/part" &&
+    [ "$(column way "$work/part" | sort -u)" = ipc ] && [ "$(column missed "$work/part" | sort -u)" = 0 ] &&
+    column windows "$work/part" | awk '!($1 > 100 && $1 <= 200) { bad = 1 } END { exit bad }'
+report $? "latency: quantiles of the windows that came"
+part "stages" "$work/out" && csv 18 "$work/part" &&
+    [ "$(column stage "$work/part" | sort | uniq -c | awk '{ print $1 }' | sort -u)" = 2 ]
+report $? "latency: every stage of the way, and the engine's own"
+windows=$(part "latency" "$work/out" && column windows "$work/part" | awk '{ n += $1 } END { print n }')
+part "histogram" "$work/out" && [ "$(column windows "$work/part" | awk '{ n += $1 } END { print n }')" = "$windows" ] &&
+    column share_beyond "$work/part" | awk '!($1 >= 0 && $1 < 1) { bad = 1 } END { exit bad || $1 != 0 }'
+report $? "latency: the histogram holds every window"
+port=$(awk -v seed=$$ 'BEGIN { srand(seed); print 20000 + int(rand() * 10000) }')
+# shellcheck disable=SC2086
+status 0 "$bench" --csv latency -n 127 --every 2ms --seconds 0.2 --runs 10 --endpoint "tcp://127.0.0.1:$port" $reference &&
+    part "latency" "$work/out" && [ "$(column way "$work/part")" = tcp ]
+report $? "latency over loopback TCP"
+
+# shellcheck disable=SC2086
+status 0 "$bench" --csv soak -n 63 --seconds 0.8 --pace 0.2 $reference && all_positive results "$work/out" &&
+    all_positive rss_MiB "$work/out" && [ "$(column N "$work/out" | sort -u)" = 63 ]
+report $? "soak: a line an interval"
+grep -q '^# soak N = 63: \(NOT \)\?HELD: ' "$work/out" && grep -q '^#   account: .* (closes)$' "$work/out" &&
+    grep -q '^#   p99: .*drift' "$work/out" && grep -q '^#   memory: .*MiB' "$work/out"
+report $? "soak: a verdict with account, drift and memory"
+
+# shellcheck disable=SC2086
+status 0 "$bench" --csv publish -n 63 --seconds 0.1 $reference && csv 4 "$work/out" &&
+    [ "$(column pack "$work/out" | tr '\n' ' ')" = "1 16 256 4096 " ] && all_positive detect_ns "$work/out" &&
+    all_positive publish_ns "$work/out" && all_positive results_ps "$work/out" && all_positive received_ps "$work/out"
+report $? "publish: what a result costs, by pack"
+
 no_cpu=$(grep -c '^# engine cpu: no: ' "$work/out")
 # shellcheck disable=SC2086
 status 0 "$bench" --strict stream -s publisher.high_water=1000000 -n 256 --seconds 0.1 $reference &&
@@ -114,6 +182,7 @@ report $? "stream: --strict tells a loss by status 3"
 if [ "$no_cpu" -ne 0 ]; then
     skip "seed: four manners" "no cpu engine"
     skip "crossover: batches 1 to 256" "no cpu engine"
+    skip "methods: walsh beside library, values agree" "no cpu engine"
 else
     status 0 "$bench" --csv seed -n 2^10,1000 --runs 10 && all_positive anew_ms "$work/out" &&
         all_positive reused_ms "$work/out" && all_positive pinned_ms "$work/out" &&
@@ -124,6 +193,11 @@ else
         [ "$(column batch "$work/out" | tr '\n' ' ')" = "1 4 16 64 256 " ] &&
         all_positive cpu_ms "$work/out"
     report $? "crossover: batches 1 to 256"
+    status 0 "$bench" --csv methods -n 2^7-1,2^7 --points 2^12 --runs 10 -s engine.name=cpu && csv 6 "$work/out" &&
+        [ "$(column method "$work/out" | tr '\n' ' ')" = "library walsh library walsh library library " ] &&
+        all_positive of_library "$work/out" &&
+        column deviation_eps "$work/out" | awk '$1 != "" && !($1 < 4) { bad = 1 } END { exit bad }'
+    report $? "methods: walsh beside library, values agree"
 fi
 
 mkdir "$work/empty"
@@ -137,10 +211,15 @@ if command -v gnuplot >/dev/null 2>&1; then
         [ "$(head -c 4 "$work/it's.png" | tail -c 3)" = PNG ]
     report $? "a picture is drawn"
     # shellcheck disable=SC2086
+    status 0 "$bench" latency -n 63 --every 2ms --seconds 0.1 --runs 10 --plot "$work/latency.png" $reference &&
+        [ "$(head -c 4 "$work/latency.png" | tail -c 3)" = PNG ]
+    report $? "a histogram is drawn"
+    # shellcheck disable=SC2086
     status 74 "$bench" chain -n 64 --runs 10 --plot "$work/no/a.png" $reference
     report $? "a picture that cannot be written is an error"
 else
     skip "a picture is drawn" "no gnuplot"
+    skip "a histogram is drawn" "no gnuplot"
     skip "a picture that cannot be written is an error" "no gnuplot"
 fi
 

@@ -261,12 +261,62 @@ static void test_wrong_answers(void **state)
     pnr_config_clear(&base);
 }
 
+/* Every window's echo is where it was put, whatever the format keeps of its phase. */
+static void test_scatter(void **state)
+{
+    static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF32,
+                                         PNR_FORMAT_I8, PNR_FORMAT_F64};
+    static const uint32_t lags[] = {0, 1, 126, 63};
+    enum { N_DWELLS = sizeof lags / sizeof lags[0], N_PERIODS = 2, N = 127, BYTES = 16 };
+    unsigned char memory[N_DWELLS * N_PERIODS * N * BYTES], again[sizeof memory];
+
+    (void)state;
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
+        const unsigned bytes = pnr_format_get(formats[f])->bytes;
+        pnr_config base, sized;
+        pnr_setup *setup;
+
+        pnr_config_init(&base);
+        base.source.format = formats[f];
+        base.dwell.periods = N_PERIODS;
+        base.dwell.combine = PNR_COMBINE_INCOHERENT;
+        setup = make(&sized, &base, N, N_DWELLS);
+        pnr_measure_scatter(&setup->plan, 7, lags, memory);
+        pnr_measure_scatter(&setup->plan, 7, lags, again);
+        assert_memory_equal(memory, again, N_DWELLS * N_PERIODS * N * bytes);
+        for (size_t w = 0; w < N_DWELLS * N_PERIODS; w++) {
+            double best = -1;
+            size_t best_lag = N;
+
+            for (size_t k = 0; k < N; k++) {
+                double re = 0, im = 0;
+
+                for (size_t n = 0; n < N; n++) {
+                    const double *a = setup->plan.references[n];
+                    double x[2];
+
+                    pnr_format_read(formats[f], memory + (w * N + (n + k) % N) * bytes, x);
+                    re += x[0] * a[0] + x[1] * a[1];
+                    im += x[1] * a[0] - x[0] * a[1];
+                }
+                if (re * re + im * im > best) {
+                    best = re * re + im * im;
+                    best_lag = k;
+                }
+            }
+            assert_int_equal(best_lag, lags[w / N_PERIODS]);
+        }
+        pnr_setup_destroy(setup);
+        pnr_config_clear(&base);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_configure),     cmocka_unit_test(test_fill),
-        cmocka_unit_test(test_fill_repeats),  cmocka_unit_test(test_time),
-        cmocka_unit_test(test_wrong_answers),
+        cmocka_unit_test(test_configure), cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_fill),      cmocka_unit_test(test_fill_repeats),
+        cmocka_unit_test(test_time),      cmocka_unit_test(test_wrong_answers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,15 +18,17 @@ typedef struct bench {
     size_t *sizes; /* [n_sizes]; NULL: each part's own */
     size_t n_sizes;
     int runs;       /* counted */
-    double seconds; /* stream: of each size */
+    double seconds; /* of each size (publish: of each pack); 0: each part's own */
     double pace;    /* stream: share of the ceiling; 0: as fast as the ring takes it */
     size_t points;  /* methods: samples a submit, about; 0: chosen */
     uint64_t check; /* methods: random samples checked, at least */
     bool verbose;   /* methods: what is launched too */
     bool csv;
-    bool *lost;       /* set when stream lost anything */
-    const char *plot; /* PNG path; NULL: none */
-    const char *dump; /* serve: path for the code and the samples; NULL: none */
+    bool *lost;           /* set when stream lost anything */
+    double every_s;       /* latency: from window to window; 0: chosen */
+    const char *endpoint; /* latency: NULL: chosen */
+    const char *plot;     /* PNG path; NULL: none */
+    const char *dump;     /* serve: path for the code and the samples; NULL: none */
 } bench;
 
 /* "8192,2^16,2^20-1": sizes 1..2^24. Owner of *sizes: the caller. PNR_OK, PNR_EUSAGE,
@@ -44,6 +46,8 @@ int bench_stream(const bench *b, pnr_error *error);
 int bench_seed(const bench *b, pnr_error *error);
 int bench_crossover(const bench *b, pnr_error *error);
 int bench_methods(const bench *b, pnr_error *error);
+int bench_latency(const bench *b, pnr_error *error);
+int bench_soak(const bench *b, pnr_error *error);
 int bench_publish(const bench *b, pnr_error *error);
 int bench_serve(const bench *b, pnr_error *error);
 
@@ -64,14 +68,17 @@ void bench_table_number(bench_table *table, double value);
 void bench_table_text(bench_table *table, const char *value);
 size_t bench_table_rows(const bench_table *table);
 
-/* One line for each y column, or for each value of the column `series`. Axes are logarithmic, base
- * 2 in x. */
+/* The first column across; y is logarithmic. */
+typedef enum { BENCH_X_LOG2, BENCH_X_LOG10, BENCH_X_LINEAR } bench_x_scale;
+
+/* One line for each y column, or for each value of the column `series`. */
 typedef struct bench_picture {
     const char *y_label;
     const char *const *y;    /* column names, NULL at the end */
     const char *series;      /* column; NULL: none */
     const char *only_column; /* only rows where this text column reads only_text; NULL: all */
     const char *only_text;
+    bench_x_scale x_scale;
 } bench_picture;
 
 /* Prints the table (aligned, or CSV) and draws the picture when asked; x is the first column.

@@ -34,10 +34,11 @@ typedef struct path {
     uint64_t stride;      /* samples from one look at the clock to the next: a submit */
     uint64_t next_sample; /* of the next look */
     uint64_t last_ns;
+    pnr_pipeline_tap also; /* may be NULL */
+    void *also_context;
 } path;
 
-/* A live receiver: n samples are due now, and a full ring drops them. */
-static void commit_live(pnr_ring *ring, size_t n)
+void stream_commit_live(pnr_ring *ring, size_t n)
 {
     while (n > 0) {
         void *data;
@@ -73,7 +74,7 @@ static void feed_live(path *p, pnr_ring *ring, size_t chunk, const volatile int 
 
     for (uint64_t i = 1; !*stop && (double)i * chunk_ns <= p->seconds * 1e9; i++) {
         pnr_clock_sleep_until(p->start_ns + (uint64_t)((double)i * chunk_ns), stop);
-        commit_live(ring, chunk);
+        stream_commit_live(ring, chunk);
     }
 }
 
@@ -104,11 +105,11 @@ static void tap(void *context, const pnr_report *report)
         p->last_ns = pnr_clock_ns();
         p->next_sample = report->sample + p->stride;
     }
+    if (p->also != NULL)
+        p->also(p->also_context, report);
 }
 
-/* Whole dwells, so that what is committed again goes on without a seam: as ring.bytes says, else
- * with room for all in flight and more to come. */
-static size_t ring_bytes(const pnr_config *config, const pnr_plan *plan)
+size_t stream_ring_bytes(const pnr_config *config, const pnr_plan *plan)
 {
     const size_t dwell = plan->n_samples * plan->n_periods;
     const size_t dwell_bytes = dwell * pnr_format_get(plan->format)->bytes * plan->n_channels;
@@ -122,7 +123,7 @@ static size_t ring_bytes(const pnr_config *config, const pnr_plan *plan)
 }
 
 int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds, double rate_hz,
-               stream_result *out, pnr_error *error)
+               pnr_pipeline_tap also, void *also_context, stream_result *out, pnr_error *error)
 {
     pnr_config fed = *config;
     stream_subscriber *subscriber = NULL;
@@ -135,18 +136,20 @@ int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds,
     if (p == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a stream");
     p->setup = setup;
+    p->also = also;
+    p->also_context = also_context;
     p->seconds = seconds;
     p->rate_hz = rate_hz;
     p->stride = setup->plan.batch * setup->plan.n_periods * setup->plan.n_samples;
     fed.ring.seconds = 0;
-    fed.ring.bytes = ring_bytes(config, &setup->plan);
+    fed.ring.bytes = stream_ring_bytes(config, &setup->plan);
     fed.publisher.wait_s = subscriber_patience_s;
     /* The results of a submit come at once: the subscriber may be some submits behind. */
     if (fed.publisher.high_water < SUBMITS_BEHIND * setup->plan.batch)
         fed.publisher.high_water = SUBMITS_BEHIND * setup->plan.batch;
     snprintf(fed.publisher.endpoint, sizeof fed.publisher.endpoint, "ipc://@pnradar-bench-%ld",
              (long)getpid());
-    rc = stream_subscriber_start(fed.publisher.endpoint, &subscriber, error);
+    rc = stream_subscriber_start(fed.publisher.endpoint, false, NULL, NULL, &subscriber, error);
     if (rc == PNR_OK)
         rc = pnr_pipeline_run(&fed, &options, &out->account, error);
     stream_subscriber_finish(subscriber, rc == PNR_OK ? subscriber_patience_s : 0.0, out);

@@ -20,7 +20,7 @@
 static const size_t default_sizes[] = {(1 << 10) - 1};
 static const size_t packs[] = {1, 16, 256, 4096};
 enum { N_PACKS = sizeof packs / sizeof packs[0], DWELLS = 256 };
-static const double alone_seconds = 0.2, patience_s = 5.0;
+static const double alone_seconds = 0.2, default_seconds = 1.0, patience_s = 5.0;
 
 static const bench_column columns[] = {
     {"N", false},          {"pack", false},        {"detect_ns", false}, {"publish_ns", false},
@@ -214,12 +214,13 @@ static int measure_pack(const bench *b, size_t n_samples, size_t pack, bench_tab
         return rc;
     time_alone(w, &detect_ns, &publish_ns);
     (void)pnr_publisher_flush(w->publisher);
-    rc = stream_subscriber_start(pnr_publisher_endpoint(w->publisher), &subscriber, error);
+    rc = stream_subscriber_start(pnr_publisher_endpoint(w->publisher), false, NULL, NULL,
+                                 &subscriber, error);
     if (rc == PNR_OK && pnr_publisher_wait(w->publisher, patience_s, &pnr_stop) != PNR_OK)
         rc = pnr_error_set(error, PNR_EUNAVAILABLE, "the subscriber did not come");
     if (rc == PNR_OK) {
         start_ns = pnr_clock_ns();
-        n = publish_all(w, b->seconds);
+        n = publish_all(w, b->seconds > 0 ? b->seconds : default_seconds);
         seconds = (double)(pnr_clock_ns() - start_ns) * 1e-9;
         end(w);
     }

@@ -13,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t default_sizes[] = {1 << 13, 1 << 16, 1 << 20, 1 << 22};
+static const size_t default_sizes[] = {(1 << 13) - 1, 1 << 13,       1 << 16, (1 << 20) - 1,
+                                       1 << 20,       (1 << 22) - 1, 1 << 22};
 
 /* Above this many results a second, JSON for each is more work than the radar; a packed array is
  * not. */
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20 };
+static const double default_seconds = 5.0;
 static const double file_seconds = 1.0; /* at the ring's rate; the file source takes longer */
 static const double most_file_bytes = 2e9;
 
@@ -39,23 +41,18 @@ static const bench_picture picture = {
     .only_text = "fast",
 };
 
-/* One size: its engine, and what the rows share. */
-typedef struct subject {
-    pnr_config config;
-    pnr_setup *setup;
-    const pnr_engine_ops *ops;
-    char engine[64];
-    double sample_bytes;
-    double link_bytes_per_s; /* of the engine's link; 0: none */
-} subject;
+static double seconds_of(const bench *b)
+{
+    return b->seconds > 0 ? b->seconds : default_seconds;
+}
 
-static bool is_complete(const stream_result *r)
+bool stream_is_complete(const stream_result *r)
 {
     return pnr_account_closes(&r->account) && r->ended;
 }
 
-static void add_row(bench_table *table, const subject *s, const char *way, const stream_result *r,
-                    double ceiling_bytes_per_s, double file_samples_per_s)
+static void add_row(bench_table *table, const stream_subject *s, const char *way,
+                    const stream_result *r, double ceiling_bytes_per_s, double file_samples_per_s)
 {
     const pnr_plan *plan = &s->setup->plan;
     const double samples_per_s = (double)r->account.used / r->seconds;
@@ -77,13 +74,13 @@ static void add_row(bench_table *table, const subject *s, const char *way, const
     bench_table_number(table, (double)r->account.unsent_publish_refused);
     bench_table_number(table, (double)r->received);
     bench_table_number(table, (double)(r->account.sent - r->received));
-    bench_table_text(table, is_complete(r) ? "closes" : "OPEN");
+    bench_table_text(table, stream_is_complete(r) ? "closes" : "OPEN");
     bench_table_number(table, file_samples_per_s * 1e-6);
     bench_table_number(table, file_samples_per_s * s->sample_bytes * 1e-9);
 }
 
 /* Are more results a second to come than JSON carries? Short submits tell. */
-static int choose_pack(subject *s, pnr_error *error)
+static int choose_pack(stream_subject *s, pnr_error *error)
 {
     const pnr_plan *plan = &s->setup->plan;
     pnr_timing timing;
@@ -100,7 +97,7 @@ static int choose_pack(subject *s, pnr_error *error)
     return PNR_OK;
 }
 
-static int prepare(const bench *b, size_t n_samples, subject *s, pnr_error *error)
+int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error)
 {
     const pnr_engine_bench *engine_bench;
     pnr_engine_choice choice;
@@ -120,13 +117,12 @@ static int prepare(const bench *b, size_t n_samples, subject *s, pnr_error *erro
     return choose_pack(s, error);
 }
 
-/* Samples, windows or results that did not reach the subscriber. */
-static bool is_lossless(const stream_result *r)
+bool stream_is_lossless(const stream_result *r)
 {
     return pnr_account_lossless(&r->account) && r->received == r->account.sent;
 }
 
-static void warn_open(const subject *s, const stream_result *r)
+static void warn_open(const stream_subject *s, const stream_result *r)
 {
     char text[512];
 
@@ -142,14 +138,14 @@ static void warn_open(const subject *s, const stream_result *r)
 static int measure_size(const bench *b, size_t n_samples, bench_table *table, bool *open,
                         pnr_error *error)
 {
-    subject *s = calloc(1, sizeof *s);
+    stream_subject *s = calloc(1, sizeof *s);
     stream_result fast, live;
     double file_rate = NAN, ceiling;
-    int rc = s != NULL ? prepare(b, n_samples, s, error)
+    int rc = s != NULL ? stream_prepare(b, n_samples, s, error)
                        : pnr_error_set(error, PNR_ENOMEMORY, "no memory for a stream");
 
     if (rc == PNR_OK)
-        rc = stream_run(&s->config, s->setup, b->seconds, 0, &fast, error);
+        rc = stream_run(&s->config, s->setup, seconds_of(b), 0, NULL, NULL, &fast, error);
     if (rc == PNR_OK) {
         const double bytes_per_s = (double)fast.account.used * s->sample_bytes / fast.seconds;
         const double file_bytes = fmin(bytes_per_s * file_seconds, most_file_bytes);
@@ -160,18 +156,18 @@ static int measure_size(const bench *b, size_t n_samples, bench_table *table, bo
         if (rc == PNR_OK) {
             add_row(table, s, "fast", &fast, ceiling, file_rate);
             warn_open(s, &fast);
-            *open |= !is_complete(&fast);
-            *b->lost |= !is_lossless(&fast);
+            *open |= !stream_is_complete(&fast);
+            *b->lost |= !stream_is_lossless(&fast);
         }
         if (rc == PNR_OK && b->pace > 0 && !pnr_stop) {
             ceiling = s->link_bytes_per_s > 0 ? s->link_bytes_per_s : bytes_per_s;
-            rc = stream_run(&s->config, s->setup, b->seconds, b->pace * ceiling / s->sample_bytes,
-                            &live, error);
+            rc = stream_run(&s->config, s->setup, seconds_of(b),
+                            b->pace * ceiling / s->sample_bytes, NULL, NULL, &live, error);
             if (rc == PNR_OK) {
                 add_row(table, s, "live", &live, ceiling, NAN);
                 warn_open(s, &live);
-                *open |= !is_complete(&live);
-                *b->lost |= !is_lossless(&live);
+                *open |= !stream_is_complete(&live);
+                *b->lost |= !stream_is_lossless(&live);
             }
         }
     }
@@ -193,7 +189,7 @@ int bench_stream(const bench *b, pnr_error *error)
 
     snprintf(title, sizeof title,
              "stream: ring to subscriber, ci16, %g s a size, as fast as the ring takes it",
-             b->seconds);
+             seconds_of(b));
     if (b->pace > 0) {
         const size_t length = strlen(title);
 

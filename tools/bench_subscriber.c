@@ -17,7 +17,9 @@
 struct stream_subscriber {
     void *context, *socket;
     pthread_t thread;
-    bool is_running;
+    bool spin;
+    stream_seen seen; /* may be NULL */
+    void *seen_context;
     _Atomic uint64_t last_ns; /* when the last message came */
     _Atomic bool stop, ended;
     uint64_t received, first_seq, next_seq, bytes; /* the thread's, until it is joined */
@@ -32,6 +34,8 @@ static void count(stream_subscriber *s, uint64_t first_seq, uint64_t n)
         s->first_seq = first_seq;
     s->received += n;
     s->next_seq = first_seq + n;
+    if (s->seen != NULL)
+        s->seen(s->seen_context, first_seq, n, atomic_load(&s->last_ns));
 }
 
 /* The members that are counted come first in every message; the echoes behind them are not read. */
@@ -87,7 +91,7 @@ static void *subscribe(void *argument)
 
         while (more && n < MAX_PARTS) {
             zmq_msg_init(&parts[n]);
-            if (zmq_msg_recv(&parts[n], s->socket, 0) < 0) {
+            if (zmq_msg_recv(&parts[n], s->socket, s->spin ? ZMQ_DONTWAIT : 0) < 0) {
                 zmq_msg_close(&parts[n]);
                 break;
             }
@@ -113,7 +117,8 @@ static void destroy(stream_subscriber *s)
     free(s);
 }
 
-int stream_subscriber_start(const char *endpoint, stream_subscriber **out, pnr_error *error)
+int stream_subscriber_start(const char *endpoint, bool spin, stream_seen seen, void *context,
+                            stream_subscriber **out, pnr_error *error)
 {
     stream_subscriber *s = calloc(1, sizeof *s);
     const int high_water = HIGH_WATER, patience_ms = POLL_MS, linger_ms = 0;
@@ -122,6 +127,9 @@ int stream_subscriber_start(const char *endpoint, stream_subscriber **out, pnr_e
     *out = NULL;
     if (s == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a subscriber");
+    s->spin = spin;
+    s->seen = seen;
+    s->seen_context = context;
     s->context = zmq_ctx_new();
     s->socket = s->context != NULL ? zmq_socket(s->context, ZMQ_SUB) : NULL;
     if (s->socket == NULL ||

@@ -259,6 +259,12 @@ static size_t print_data(FILE *to, const bench_table *table, const bench_picture
     return n_curves;
 }
 
+static const char *const x_scales[] = {
+    [BENCH_X_LOG2] = "set logscale x 2\nset format x '2^{%L}'\n",
+    [BENCH_X_LOG10] = "set logscale x 10\n",
+    [BENCH_X_LINEAR] = "",
+};
+
 static int draw(const char *path, const bench_table *table, const bench_picture *picture,
                 pnr_error *error)
 {
@@ -279,9 +285,9 @@ static int draw(const char *path, const bench_table *table, const bench_picture 
     print_quoted(to, table->columns[0].name);
     fputs(" noenhanced\nset ylabel ", to);
     print_quoted(to, picture->y_label);
-    fputs(" noenhanced\nset logscale x 2\nset logscale y\nset format x '2^{%L}'\n"
-          "set key outside right noenhanced\nset grid\n",
-          to);
+    fputs(" noenhanced\n", to);
+    fputs(x_scales[picture->x_scale], to);
+    fputs("set logscale y\nset key outside right noenhanced\nset grid\n", to);
     n_curves = print_data(to, table, picture, curves);
     for (size_t i = 0; i < n_curves; i++) {
         fprintf(to, "%s $d%zu using 1:2 with linespoints title ", i == 0 ? "plot" : ",",

@@ -11,13 +11,20 @@
 #include <string.h>
 
 static const char summary[] =
-    "Measures this machine. chain: what each stage of a correlation takes. methods: every "
-    "method at every length, its samples in place, every answer checked. stream: the whole way "
-    "from the ring to a subscriber, and the copying file source beside it. seed: the memoir's "
-    "Tables 16 and 17 beside this machine in four manners. crossover: the CPU against the GPU. "
-    "all: each of them. serve: one measured correlation for each line on stdin.";
+    "Measures this machine. chain: what each stage of a correlation takes. methods: every method "
+    "at "
+    "every length, its samples in place, every answer checked. stream: the whole way from the ring "
+    "to a subscriber, and the copying file source beside it. latency: paced windows, from the last "
+    "sample in the ring to the message at a subscriber, and where the time goes. soak: the whole "
+    "way for a long time, what is lost and what drifts. publish: what a result costs behind the "
+    "engine. seed: the memoir's Tables 16 and 17 beside this machine in four manners. crossover: "
+    "the CPU against the GPU. all: each of them but soak. serve: one measured correlation for each "
+    "line on stdin.";
 static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
+                               "pnradar-bench methods --check 2^28 --verbose\n"
                                "pnradar-bench stream --seconds 10 -s engine.name=cuda\n"
+                               "pnradar-bench latency -n 2^13-1 --every 100us -s engine.wait=spin\n"
+                               "pnradar-bench soak -n 2^20 --seconds 300 --pace 0.9\n"
                                "pnradar-bench --csv --plot seed.png seed\n"
                                "pnradar-bench crossover --runs 30 > crossover.txt";
 
@@ -30,7 +37,8 @@ static const struct part {
 } parts[] = {
     {"chain", bench_chain, true},         {"methods", bench_methods, true},
     {"stream", bench_stream, true},       {"seed", bench_seed, true},
-    {"crossover", bench_crossover, true}, {"publish", bench_publish, true},
+    {"crossover", bench_crossover, true}, {"latency", bench_latency, true},
+    {"soak", bench_soak, false},          {"publish", bench_publish, true},
     {"serve", bench_serve, false},
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
@@ -156,6 +164,29 @@ void bench_print_machine(const bench *b)
     fflush(stdout);
 }
 
+/* "100us", "2ms", "0.5s", "0.5": seconds. */
+static int parse_time(const char *option, const char *text, double *out, pnr_error *error)
+{
+    static const struct {
+        const char *unit;
+        double s;
+    } units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}};
+    char *end = NULL;
+    const double value = text != NULL ? strtod(text, &end) : 0;
+
+    if (text == NULL)
+        return PNR_OK;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strspn(text, "0123456789.") != (size_t)(end - text) || end == text ||
+            strcmp(end, units[i].unit) != 0 || !(value * units[i].s >= 1e-6 && value <= 1e6))
+            continue;
+        *out = value * units[i].s;
+        return PNR_OK;
+    }
+    return pnr_error_set(error, PNR_EUSAGE, "--%s %s: a time is needed, as 100us, 2ms or 1s",
+                         option, text);
+}
+
 /* A number with nothing behind it, low < value <= high. */
 static int parse_number(const char *option, const char *text, double low, double high, double *out,
                         pnr_error *error)
@@ -213,8 +244,8 @@ static int run(const pnr_cli *cli, bench *b, pnr_error *error)
 
     if (part == NULL && strcmp(name, "all") != 0)
         return pnr_error_set(error, PNR_EUSAGE,
-                             "%s%s: one of chain, methods, stream, seed, crossover, all, "
-                             "serve is needed",
+                             "%s%s: one of chain, methods, stream, latency, soak, publish, "
+                             "seed, crossover, all, serve is needed",
                              *name ? "unknown part " : "no part given", name);
     if (b->plot != NULL && bench_plot_check(error) != PNR_OK)
         return error->code;
@@ -237,16 +268,20 @@ static void spell_out(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *sizes = NULL, *runs = NULL, *seconds = NULL, *pace = NULL, *csv = NULL;
-    const char *points = NULL, *check = NULL, *verbose = NULL;
+    const char *points = NULL, *check = NULL, *verbose = NULL, *every = NULL;
     size_t n_check = 0;
     bool lost = false;
-    bench b = {.seconds = 5.0, .lost = &lost};
+    bench b = {.lost = &lost};
     double n_runs = DEFAULT_RUNS;
     const pnr_cli_option options[] = {
         {"sizes", "SIZES", "Or -n: samples a period, as 8192,2^16,2^20-1.", &sizes},
         {"runs", "N", "Runs counted, at least 10; one more is discarded first.", &runs},
-        {"seconds", "S", "stream: how long each size runs (5).", &seconds},
-        {"pace", "SHARE", "stream: live at this share of the ceiling; a full ring drops.", &pace},
+        {"seconds", "S", "How long each size runs (5; soak 300, publish 1).", &seconds},
+        {"pace", "SHARE", "stream, soak: live at this share of the ceiling; a full ring drops.",
+         &pace},
+        {"every", "TIME", "latency: from window to window, as 100us (by the size).", &every},
+        {"endpoint", "ADDRESS", "latency: where it is published, as tcp://127.0.0.1:5599 (ipc).",
+         &b.endpoint},
         {"points", "N", "methods: samples a submit, about, as 2^24.", &points},
         {"check", "N", "methods: random samples checked at each size, as 2^28.", &check},
         {"verbose", NULL, "methods: registers, memory and occupancy of every kernel.", &verbose},
@@ -257,7 +292,7 @@ int main(int argc, char **argv)
     };
     pnr_cli cli = {
         .program = "pnradar-bench",
-        .usage = "[OPTION]... chain|methods|stream|seed|crossover|all|serve",
+        .usage = "[OPTION]... chain|methods|stream|latency|soak|publish|seed|crossover|all|serve",
         .summary = summary,
         .examples = examples,
         .options = options,
@@ -279,6 +314,8 @@ int main(int argc, char **argv)
         rc = parse_number("seconds", seconds, 0, 86400, &b.seconds, &error);
     if (rc == PNR_OK)
         rc = parse_number("pace", pace, 0, 100, &b.pace, &error);
+    if (rc == PNR_OK)
+        rc = parse_time("every", every, &b.every_s, &error);
     if (rc == PNR_OK)
         rc = parse_count("points", points, MAX_LOG2_SIZE, &b.points, &error);
     if (rc == PNR_OK)
