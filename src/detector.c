@@ -9,11 +9,25 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    STEPS = 64,             /* of the table of delays, a lag */
-    N_STEPS = 2 * STEPS + 1 /* from -1 to +1 lag */
+    STEPS = 64,              /* of the table of delays, a lag */
+    N_STEPS = 2 * STEPS + 1, /* from -1 to +1 lag */
+    LANES = 4,               /* values that are worked on at once */
+    N_LANES = (J + LANES - 1) / LANES
 };
 
 typedef double value[2]; /* re, im */
+
+/* J values, planar; those beyond are 0. */
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
+typedef struct planar {
+    lanes re[N_LANES], im[N_LANES];
+} planar;
+
+/* No candidate comes near the ends of double's range, which is what hypot() would guard. */
+static double magnitude(const value v)
+{
+    return sqrt(v[0] * v[0] + v[1] * v[1]);
+}
 
 /*
  * An echo of amplitude A at delay d gives c_j = A g R(j - d) at the lag j; its noise has the
@@ -38,7 +52,7 @@ struct pnr_detector {
     bool is_sum;                         /* incoherent dwells */
     double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
     const double *threshold; /* [n_periods] as the engine has it */
-    value v[N_STEPS][J];
+    planar v[N_STEPS];
     double quality[N_STEPS];
     value rho[2 * J]; /* R(u)/R(0) at u = -J .. J-1 */
 };
@@ -105,30 +119,30 @@ static void fill_table(pnr_detector *detector)
                 wr[1] += w[i][j][0] * r[j][1] + w[i][j][1] * r[j][0];
             }
             q += r[i][0] * wr[0] + r[i][1] * wr[1];
-            memcpy(detector->v[s][i], wr, sizeof wr);
+            detector->v[s].re[i / LANES][i % LANES] = wr[0];
+            detector->v[s].im[i / LANES][i % LANES] = wr[1];
         }
         detector->quality[s] = q;
         for (int i = 0; i < J; i++) {
-            detector->v[s][i][0] /= sqrt(q);
-            detector->v[s][i][1] /= sqrt(q);
+            detector->v[s].re[i / LANES][i % LANES] /= sqrt(q);
+            detector->v[s].im[i / LANES][i % LANES] /= sqrt(q);
         }
     }
 }
 
 /* z = v^H c at table step s; returns |z|^2. */
-static double project(const pnr_detector *detector, int s, const value *c, value z)
+static double project(const pnr_detector *detector, int s, const planar *c, value z)
 {
-    double re = 0, im = 0;
+    const planar *v = &detector->v[s];
+    lanes re = {0}, im = {0};
 
-    for (int j = 0; j < J; j++) {
-        const double *v = detector->v[s][j];
-
-        re += v[0] * c[j][0] + v[1] * c[j][1];
-        im += v[0] * c[j][1] - v[1] * c[j][0];
+    for (int i = 0; i < N_LANES; i++) {
+        re += v->re[i] * c->re[i] + v->im[i] * c->im[i];
+        im += v->re[i] * c->im[i] - v->im[i] * c->re[i];
     }
-    z[0] = re;
-    z[1] = im;
-    return re * re + im * im;
+    z[0] = (re[0] + re[1]) + (re[2] + re[3]);
+    z[1] = (im[0] + im[1]) + (im[2] + im[3]);
+    return z[0] * z[0] + z[1] * z[1];
 }
 
 /* The vertex of the parabola through (-1, a), (0, b), (1, c), b the greatest: within -1/2..1/2. */
@@ -145,26 +159,31 @@ static double parabola(double a, double b, double c, double x)
 }
 
 /* Climbs J(d) on the table from the start, then between its steps. */
-static void fit_delay(const pnr_detector *detector, const value *c, double start, fit *out)
+static void fit_delay(const pnr_detector *detector, const value *values, double start, fit *out)
 {
     int s = (int)lrint((start + 1) * STEPS);
+    planar c = {{{0}}, {{0}}};
     value z[3];
     double p[3];
 
+    for (int j = 0; j < J; j++) {
+        c.re[j / LANES][j % LANES] = values[j][0];
+        c.im[j / LANES][j % LANES] = values[j][1];
+    }
     s = s < 1 ? 1 : s > N_STEPS - 2 ? N_STEPS - 2 : s;
     for (int i = 0; i < 3; i++)
-        p[i] = project(detector, s - 1 + i, c, z[i]);
+        p[i] = project(detector, s - 1 + i, &c, z[i]);
     while (p[2] > p[1] && s < N_STEPS - 2) {
         s++;
         memmove(p, p + 1, 2 * sizeof *p);
         memmove(z, z + 1, 2 * sizeof *z);
-        p[2] = project(detector, s + 1, c, z[2]);
+        p[2] = project(detector, s + 1, &c, z[2]);
     }
     while (p[0] > p[1] && s > 1) {
         s--;
         memmove(p + 1, p, 2 * sizeof *p);
         memmove(z + 1, z, 2 * sizeof *z);
-        p[0] = project(detector, s - 1, c, z[0]);
+        p[0] = project(detector, s - 1, &c, z[0]);
     }
 
     const double *q = detector->quality + s - 1;
@@ -191,7 +210,7 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
     double p[3];
 
     for (int i = 0; i < 3; i++)
-        p[i] = hypot(c[MIDDLE - 1 + i][0], c[MIDDLE - 1 + i][1]);
+        p[i] = magnitude(c[MIDDLE - 1 + i]);
     return p[1] >= p[0] && p[1] >= p[2] ? vertex(p[0], p[1], p[2]) : 0;
 }
 
@@ -201,6 +220,7 @@ typedef struct track {
     size_t centre; /* lag */
     value c[J];    /* as the engine gave it; of an incoherent dwell free of the noise's bias */
     fit fit;
+    double amplitude2; /* |A|^2 */
 } track;
 
 /* Distance from lag b to lag a on the circle, in (-N/2, N/2]. */
@@ -231,14 +251,17 @@ static void subtract(const pnr_detector *detector, const track *from, const trac
 static double fit_among(const pnr_detector *detector, track *t, const track *others,
                         size_t n_others)
 {
-    value c[J];
+    const value *c = (const value *)t->c;
+    value rest[J];
 
-    memcpy(c, t->c, sizeof c);
-    for (size_t i = 0; i < n_others; i++)
-        if (&others[i] != t)
-            subtract(detector, t, &others[i], c);
-    fit_delay(detector, (const value *)c, first_guess(detector, t->candidate, (const value *)c),
-              &t->fit);
+    if (n_others > 0) {
+        memcpy(rest, t->c, sizeof rest);
+        for (size_t i = 0; i < n_others; i++)
+            if (&others[i] != t)
+                subtract(detector, t, &others[i], rest);
+        c = (const value *)rest;
+    }
+    fit_delay(detector, c, first_guess(detector, t->candidate, c), &t->fit);
     return t->fit.z[0] * t->fit.z[0] + t->fit.z[1] * t->fit.z[1];
 }
 
@@ -322,14 +345,14 @@ static double squared_amplitude(const pnr_detector *detector, const pnr_dwell *d
                                 const track *t)
 {
     const double g = (double)dwell->n_valid / (double)detector->radar->n_samples;
-    const double peak = hypot(t->fit.a[0], t->fit.a[1]) / detector->energy_of_code;
+    const double peak = magnitude(t->fit.a) / detector->energy_of_code;
     value rho;
 
     if (!detector->is_sum)
         return peak * peak / (g * g);
     rho_at(detector, t->fit.d, rho);
     return peak * (double)t->candidate->value[MIDDLE][0] * dwell->n_periods /
-           (g * g * detector->energy_of_code * hypot(rho[0], rho[1]));
+           (g * g * detector->energy_of_code * magnitude(rho));
 }
 
 static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const track *t,
@@ -340,7 +363,7 @@ static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const
     const double rate = pnr_rational_double(radar->rate_hz);
     const double g = (double)dwell->n_valid / n;
     const double noise_cell = noise_power * g * detector->energy_of_code;
-    const double amplitude2 = squared_amplitude(detector, dwell, t);
+    const double amplitude2 = t->amplitude2;
     const double power = t->fit.z[0] * t->fit.z[0] + t->fit.z[1] * t->fit.z[1];
     /* The fit's three real parameters take 3/2 of the noise of one cell along. */
     const double snr = detector->is_sum ? amplitude2 * g * detector->energy_of_code / noise_power
@@ -373,8 +396,10 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,
     const double power_of_code = detector->energy_of_code / (double)detector->radar->n_samples;
     double echo_power = 0;
 
-    for (size_t i = 0; i < n; i++)
-        echo_power += squared_amplitude(detector, dwell, &tracks[i]) * power_of_code;
+    for (size_t i = 0; i < n; i++) {
+        tracks[i].amplitude2 = squared_amplitude(detector, dwell, &tracks[i]);
+        echo_power += tracks[i].amplitude2 * power_of_code;
+    }
 
     const double n_valid = (double)dwell->n_valid;
     const double total = n_valid > 0 ? dwell->energy / n_valid : 0;
