@@ -112,7 +112,7 @@ int latency_measure(const pnr_config *config, const pnr_setup *setup, uint64_t e
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", out->n_moments);
     memset(out->moments, 0, out->n_moments * sizeof *out->moments); /* in memory, not on demand */
     fed.ring.seconds = 0;
-    fed.ring.bytes = stream_ring_bytes(config, &setup->plan);
+    fed.ring.bytes = stream_ring_bytes(config, &setup->plan, true);
     fed.publisher.wait_s = subscriber_patience_s;
     if (fed.publisher.high_water < HIGH_WATER)
         fed.publisher.high_water = HIGH_WATER;

@@ -15,9 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { RING_SAMPLES = 1 << 22 /* at least */, SUBMITS_BEHIND = 16 };
+enum { RING_SAMPLES = 1 << 22 /* at least */, SUBMITS_BEHIND = 16, LIVE_SUBMITS = 32 };
 static const uint64_t patience_ns = 20000000;
 static const double subscriber_patience_s = 5.0;
 
@@ -33,8 +34,9 @@ typedef struct path {
     pnr_histogram latency_ns;
     uint64_t stride;      /* samples from one look at the clock to the next: a submit */
     uint64_t next_sample; /* of the next look */
-    uint64_t last_ns;
-    pnr_pipeline_tap also; /* may be NULL */
+    uint64_t first_ns, last_ns;
+    uint64_t first_busy_ns, last_busy_ns; /* of its own time */
+    pnr_pipeline_tap also;                /* may be NULL */
     void *also_context;
 } path;
 
@@ -95,6 +97,16 @@ static void feed(void *context, pnr_ring *ring, const pnr_plan *plan, void *memo
         feed_fast(p, ring, chunk, stop);
 }
 
+/* What this thread has run so far. */
+static uint64_t thread_ns(void)
+{
+    struct timespec t;
+
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 /* In the processing thread, for each result. */
 static void tap(void *context, const pnr_report *report)
 {
@@ -103,17 +115,22 @@ static void tap(void *context, const pnr_report *report)
     pnr_histogram_add(&p->latency_ns, (uint64_t)(report->latency_us * 1e3));
     if (report->sample >= p->next_sample) {
         p->last_ns = pnr_clock_ns();
+        p->last_busy_ns = thread_ns();
+        if (p->first_ns == 0) {
+            p->first_ns = p->last_ns;
+            p->first_busy_ns = p->last_busy_ns;
+        }
         p->next_sample = report->sample + p->stride;
     }
     if (p->also != NULL)
         p->also(p->also_context, report);
 }
 
-size_t stream_ring_bytes(const pnr_config *config, const pnr_plan *plan)
+size_t stream_ring_bytes(const pnr_config *config, const pnr_plan *plan, bool is_live)
 {
     const size_t dwell = plan->n_samples * plan->n_periods;
     const size_t dwell_bytes = dwell * pnr_format_get(plan->format)->bytes * plan->n_channels;
-    size_t n_dwells = (plan->depth + 2) * plan->batch;
+    size_t n_dwells = (is_live ? LIVE_SUBMITS : plan->depth + 2) * plan->batch;
 
     if (config->ring.bytes >= dwell_bytes)
         return config->ring.bytes / dwell_bytes * dwell_bytes;
@@ -142,7 +159,7 @@ int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds,
     p->rate_hz = rate_hz;
     p->stride = setup->plan.batch * setup->plan.n_periods * setup->plan.n_samples;
     fed.ring.seconds = 0;
-    fed.ring.bytes = stream_ring_bytes(config, &setup->plan);
+    fed.ring.bytes = stream_ring_bytes(config, &setup->plan, rate_hz > 0);
     fed.publisher.wait_s = subscriber_patience_s;
     /* The results of a submit come at once: the subscriber may be some submits behind. */
     if (fed.publisher.high_water < SUBMITS_BEHIND * setup->plan.batch)
@@ -156,6 +173,7 @@ int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds,
     if (rc == PNR_OK && p->last_ns <= p->start_ns)
         rc = pnr_error_set(error, PNR_EUSAGE, "stream: %g s are too short for one result", seconds);
     out->seconds = (double)(p->last_ns - p->start_ns) * 1e-9;
+    out->busy = (double)(p->last_busy_ns - p->first_busy_ns) / (double)(p->last_ns - p->first_ns);
     out->latency_p50_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.5) * 1e-3;
     out->latency_p99_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.99) * 1e-3;
     free(p);

@@ -9,6 +9,7 @@
 #include "detector.h"
 #include "measure.h"
 #include "publisher.h"
+#include "stats.h"
 
 #include <math.h>
 #include <sched.h>
@@ -19,8 +20,14 @@
 
 static const size_t default_sizes[] = {(1 << 10) - 1};
 static const size_t packs[] = {1, 16, 256, 4096};
-enum { N_PACKS = sizeof packs / sizeof packs[0], DWELLS = 256 };
-static const double alone_seconds = 0.2, default_seconds = 1.0, patience_s = 5.0;
+enum {
+    N_PACKS = sizeof packs / sizeof packs[0],
+    DWELLS = 256,
+    COPIES = 64,
+    AHEAD = 4,
+    BLOCKS = 1000
+};
+static const double default_seconds = 1.0, patience_s = 5.0;
 
 static const bench_column columns[] = {
     {"N", false},          {"pack", false},        {"detect_ns", false}, {"publish_ns", false},
@@ -37,8 +44,8 @@ typedef struct work {
     pnr_setup *setup;
     pnr_detector *detector;
     pnr_publisher *publisher;
-    pnr_dwell *dwells;         /* [DWELLS] */
-    pnr_candidate *candidates; /* [DWELLS][max_candidates] */
+    pnr_dwell *dwells;         /* [DWELLS * COPIES]: too many for a cache, as a device's are */
+    pnr_candidate *candidates; /* [DWELLS * COPIES][max_candidates] */
     pnr_report report;
     uint64_t n; /* results so far: their positions */
 } work;
@@ -59,8 +66,8 @@ static int correlate(work *w, const pnr_engine_ops *ops, pnr_error *error)
     pnr_result result;
     int rc = PNR_ENOMEMORY;
 
-    w->dwells = calloc(DWELLS, sizeof *w->dwells);
-    w->candidates = calloc(DWELLS * plan->max_candidates, sizeof *w->candidates);
+    w->dwells = calloc(COPIES * DWELLS, sizeof *w->dwells);
+    w->candidates = calloc(COPIES * DWELLS * plan->max_candidates, sizeof *w->candidates);
     if (lags == NULL || lost == NULL || ready_ns == NULL || memory == NULL || w->dwells == NULL ||
         w->candidates == NULL) {
         pnr_error_set(error, rc, "no memory for %zu bytes of samples", bytes);
@@ -76,12 +83,14 @@ static int correlate(work *w, const pnr_engine_ops *ops, pnr_error *error)
         goto done;
     if ((rc = ops->submit(engine, &job)) == PNR_OK)
         rc = ops->collect(engine, true, &result);
-    if (rc == PNR_OK) {
-        memcpy(w->dwells, result.dwells, DWELLS * sizeof *w->dwells);
-        memcpy(w->candidates, result.candidates,
-               DWELLS * plan->max_candidates * sizeof *w->candidates);
-    } else {
+    if (rc != PNR_OK)
         pnr_error_set(error, rc, "engine %s: %s", ops->name, pnr_error_text(rc));
+    for (size_t i = 0; i < COPIES && rc == PNR_OK; i++) {
+        const size_t n_candidates = DWELLS * plan->max_candidates;
+
+        memcpy(w->dwells + i * DWELLS, result.dwells, DWELLS * sizeof *w->dwells);
+        memcpy(w->candidates + i * n_candidates, result.candidates,
+               n_candidates * sizeof *w->candidates);
     }
 done:
     if (engine != NULL)
@@ -140,7 +149,8 @@ static int create(const bench *b, size_t n_samples, size_t pack, work **out, pnr
 
 static void detect(work *w)
 {
-    const size_t d = w->n++ % DWELLS, n_candidates = w->setup->plan.max_candidates;
+    const size_t n_candidates = w->setup->plan.max_candidates, n = DWELLS * COPIES;
+    const size_t d = w->n++ % n;
 
     w->report.sample = w->n * w->setup->plan.n_samples * w->setup->plan.n_periods;
     w->report.periods = w->dwells[d].n_periods;
@@ -149,28 +159,30 @@ static void detect(work *w)
                         &w->report.detection);
 }
 
-/* ns a result of detecting, and of publishing to nobody. */
-static void time_alone(work *w, double *detect_ns, double *publish_ns)
+/* ns a result of detecting, and of publishing to nobody: medians of blocks. */
+static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error *error)
 {
     double *const out[] = {detect_ns, publish_ns};
+    double *ns = calloc(BLOCKS, sizeof *ns);
 
+    if (ns == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %d times", BLOCKS);
     for (int what = 0; what < 2; what++) {
-        const uint64_t start_ns = pnr_clock_ns(), first = w->n;
-        uint64_t n_published = 0, now_ns = start_ns;
+        for (size_t block = 0; block < BLOCKS; block++) {
+            const uint64_t start_ns = pnr_clock_ns();
 
-        while ((double)(now_ns - start_ns) < alone_seconds * 1e9 && !pnr_stop) {
             for (size_t d = 0; d < DWELLS; d++) {
-                if (what == 0) {
+                if (what == 0)
                     detect(w);
-                } else {
+                else
                     (void)pnr_publisher_send_range(w->publisher, &w->report);
-                    n_published++;
-                }
             }
-            now_ns = pnr_clock_ns();
+            ns[block] = (double)(pnr_clock_ns() - start_ns) / DWELLS;
         }
-        *out[what] = (double)(now_ns - start_ns) / (double)(w->n - first + n_published);
+        *out[what] = pnr_median(ns, BLOCKS);
     }
+    free(ns);
+    return PNR_OK;
 }
 
 /* As the processing thread does it, but that a result that is refused is offered again. */
@@ -212,10 +224,11 @@ static int measure_pack(const bench *b, size_t n_samples, size_t pack, bench_tab
 
     if (rc != PNR_OK)
         return rc;
-    time_alone(w, &detect_ns, &publish_ns);
+    rc = time_alone(w, &detect_ns, &publish_ns, error);
     (void)pnr_publisher_flush(w->publisher);
-    rc = stream_subscriber_start(pnr_publisher_endpoint(w->publisher), false, NULL, NULL,
-                                 &subscriber, error);
+    if (rc == PNR_OK)
+        rc = stream_subscriber_start(pnr_publisher_endpoint(w->publisher), false, NULL, NULL,
+                                     &subscriber, error);
     if (rc == PNR_OK && pnr_publisher_wait(w->publisher, patience_s, &pnr_stop) != PNR_OK)
         rc = pnr_error_set(error, PNR_EUNAVAILABLE, "the subscriber did not come");
     if (rc == PNR_OK) {

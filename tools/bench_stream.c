@@ -29,7 +29,7 @@ static const bench_column columns[] = {
     {"way", true},         {"Msps", false},       {"GBps", false},      {"ceiling_GBps", false},
     {"share_pct", false},  {"results_ps", false}, {"p50_us", false},    {"p99_us", false},
     {"ring_drops", false}, {"unsent", false},     {"received", false},  {"missed", false},
-    {"account", true},     {"file_Msps", false},  {"file_GBps", false},
+    {"busy_pct", false},   {"account", true},     {"file_Msps", false}, {"file_GBps", false},
 };
 enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -74,6 +74,7 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
     bench_table_number(table, (double)r->account.unsent_publish_refused);
     bench_table_number(table, (double)r->received);
     bench_table_number(table, (double)(r->account.sent - r->received));
+    bench_table_number(table, 100.0 * r->busy);
     bench_table_text(table, stream_is_complete(r) ? "closes" : "OPEN");
     bench_table_number(table, file_samples_per_s * 1e-6);
     bench_table_number(table, file_samples_per_s * s->sample_bytes * 1e-9);

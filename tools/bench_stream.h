@@ -20,11 +20,12 @@ typedef struct stream_result {
     double seconds;
     pnr_account account;
     double latency_p50_us, latency_p99_us; /* last sample committed -> message handed over */
-    uint64_t received;                     /* results at the subscriber */
-    uint64_t missed;                       /* last seq - first seq + 1 - received */
-    uint64_t bytes;                        /* of their messages */
-    uint64_t last_ns;                      /* when the last message came */
-    bool ended;                            /* the subscriber saw the end */
+    double busy; /* share of the time that the processing thread ran; 1 when it never sleeps */
+    uint64_t received; /* results at the subscriber */
+    uint64_t missed;   /* last seq - first seq + 1 - received */
+    uint64_t bytes;    /* of their messages */
+    uint64_t last_ns;  /* when the last message came */
+    bool ended;        /* the subscriber saw the end */
 } stream_result;
 
 /* One size: its engine, and what its runs share. */
@@ -55,8 +56,8 @@ int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds,
 
 /* For feeds that commit what the ring's memory holds already. */
 /* Whole dwells, so that what is committed again goes on without a seam: as ring.bytes says, else
- * with room for all in flight and more to come. */
-size_t stream_ring_bytes(const pnr_config *config, const pnr_plan *plan);
+ * with room for all in flight and more to come; live, for many submits more, since it drops. */
+size_t stream_ring_bytes(const pnr_config *config, const pnr_plan *plan, bool is_live);
 /* A live receiver: n samples are due now, and a full ring drops them. */
 void stream_commit_live(pnr_ring *ring, size_t n);
 
