@@ -217,7 +217,7 @@ static int measure_pack(const bench *b, size_t n_samples, size_t pack, bench_tab
 {
     stream_subscriber *subscriber = NULL;
     stream_result came = {0};
-    double detect_ns, publish_ns, seconds;
+    double detect_ns = 0, publish_ns = 0, seconds;
     uint64_t n, start_ns;
     work *w = NULL;
     int rc = create(b, n_samples, pack, &w, error);
