@@ -31,12 +31,13 @@ void pnr_gnuplot_quote(FILE *to, const char *text)
     fputc('\'', to);
 }
 
-int pnr_gnuplot_open(const char *path, const char *title, FILE **to, pnr_error *error)
+int pnr_gnuplot_open(const char *path, const char *title, int width, int height, FILE **to,
+                     pnr_error *error)
 {
     *to = popen("exec gnuplot", "we");
     if (*to == NULL)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "--plot %s: gnuplot cannot be started", path);
-    fputs("set terminal pngcairo size 1100,700\nset output ", *to);
+    fprintf(*to, "set terminal pngcairo size %d,%d\nset output ", width, height);
     pnr_gnuplot_quote(*to, path);
     fputs("\nset title ", *to);
     pnr_gnuplot_quote(*to, title);

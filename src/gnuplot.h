@@ -11,9 +11,10 @@
  */
 int pnr_gnuplot_check(pnr_error *error);
 
-/* Starts one that draws the PNG at path, with a title; its commands are then written to *to.
- * PNR_OK or PNR_EUNAVAILABLE. */
-int pnr_gnuplot_open(const char *path, const char *title, FILE **to, pnr_error *error);
+/* Starts one that draws the PNG at path, width x height pixels, with a title; its commands are then
+ * written to *to. PNR_OK or PNR_EUNAVAILABLE. */
+int pnr_gnuplot_open(const char *path, const char *title, int width, int height, FILE **to,
+                     pnr_error *error);
 /* Text between single quotes, as gnuplot reads it. */
 void pnr_gnuplot_quote(FILE *to, const char *text);
 /* Waits until the picture is drawn. PNR_OK or PNR_EIO. */

@@ -244,7 +244,7 @@ static int draw(const char *path, const bench_table *table, const bench_picture 
 
     if (curves == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
-    if ((code = pnr_gnuplot_open(path, table->title, &to, error)) != PNR_OK) {
+    if ((code = pnr_gnuplot_open(path, table->title, 1100, 700, &to, error)) != PNR_OK) {
         free(curves);
         return code;
     }
