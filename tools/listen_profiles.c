@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A profile may be many megabytes: few of them wait here, more of them at the publisher. */
-enum { HIGH_WATER = 32 };
+/* A queue that is full makes libzmq stop reading, and what the connection still holds when the
+ * publisher closes it is lost: so it is as long as its memory may be. */
+enum { FIRST_HIGH_WATER = 1000, LEAST_HIGH_WATER = 8, MOST_HIGH_WATER = 100000 };
+static const size_t queue_bytes = (size_t)256 << 20;
 static const char *const topics[] = {"profile", "end", NULL};
 static const char monitor_address[] = "inproc://profiles";
 
@@ -18,6 +20,7 @@ struct listen_profiles {
     void *monitor; /* NULL: the publisher has been reached */
     listen_message message;
     char run[17], ended_run[17];
+    size_t bytes;  /* of a profile */
     uint64_t last; /* seq, of this run */
     uint64_t n_run, n_received, n_missed;
 };
@@ -90,6 +93,18 @@ static bool is_wanted(const listen_profiles *p, const char *stream)
     return p->source->stream == NULL || strcmp(p->source->stream, stream) == 0;
 }
 
+/* As many profiles wait here as the queue's memory holds. */
+static void fit_queue(listen_profiles *p, size_t bytes)
+{
+    const size_t most = queue_bytes / (bytes > 0 ? bytes : 1);
+    const int high_water = most < LEAST_HIGH_WATER  ? LEAST_HIGH_WATER
+                           : most > MOST_HIGH_WATER ? MOST_HIGH_WATER
+                                                    : (int)most;
+
+    p->bytes = bytes;
+    (void)zmq_setsockopt(p->socket, ZMQ_RCVHWM, &high_water, sizeof high_water);
+}
+
 /* PNR_OK: a profile of this stream; PNR_EAGAIN: something else. */
 static int take(listen_profiles *p, listen_profile *out, pnr_error *error)
 {
@@ -104,6 +119,8 @@ static int take(listen_profiles *p, listen_profile *out, pnr_error *error)
         return PNR_EAGAIN;
     }
     out->cells = listen_message_part(&p->message, 2, &bytes);
+    if (bytes != p->bytes)
+        fit_queue(p, bytes);
     code = pnr_message_read_profile(text, length, bytes, &out->head, &out->info, error);
     if (code != PNR_OK)
         return code;
@@ -186,8 +203,8 @@ int listen_profiles_open(void *context, const listen_source *source, listen_prof
     if (p == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "profiles: out of memory");
     p->source = source;
-    if ((code = listen_socket_create(context, source, topics, HIGH_WATER, &p->socket, error)) !=
-            PNR_OK ||
+    if ((code = listen_socket_create(context, source, topics, FIRST_HIGH_WATER, &p->socket,
+                                     error)) != PNR_OK ||
         (code = watch(p, context, error)) != PNR_OK ||
         (code = listen_socket_connect(p->socket, source, error)) != PNR_OK) {
         listen_profiles_close(p);
