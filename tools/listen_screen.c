@@ -279,13 +279,13 @@ static size_t character(const unsigned char *text)
 void listen_screen_text(listen_screen *s, int x, int y, listen_style style, const char *format, ...)
 {
     char text[1024], glyph[GLYPH_LEN];
-    const unsigned char *at = (const unsigned char *)text;
+    const unsigned char *at;
     va_list arguments;
 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    for (; *at != '\0'; x++) {
+    for (at = (const unsigned char *)text; *at != '\0'; x++) {
         const size_t n = character(at);
 
         memset(glyph, 0, sizeof glyph);

@@ -3,21 +3,15 @@
 #include "cli.h"
 #include "clock.h"
 #include "endpoint.h"
-#include "gnuplot.h"
 #include "listen_count.h"
-#include "listen_live.h"
-#include "listen_picture.h"
-#include "listen_profiles.h"
-#include "listen_screen.h"
 #include "listen_socket.h"
 #include "listen_truth.h"
+#include "listen_view.h"
 #include "log.h"
 #include "report.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
@@ -29,8 +23,6 @@ enum {
 };
 static const char *const result_topics[] = {"range", "status", "end", NULL};
 static const double silence_s = 5; /* without --timeout: said once */
-/* The results are in: how long the profiles may be silent before they are given up. */
-static const uint64_t profile_patience_ns = 1000 * 1000 * 1000;
 
 typedef struct listener {
     const pnr_config *config;
@@ -42,20 +34,12 @@ typedef struct listener {
     void *context, *socket;
     bool is_connected;
     FILE *log;
-    char *kept; /* the log while the terminal is a screen */
-    size_t kept_bytes;
+    listen_view *view;
     listen_truth *truth;
     listen_counts counts;
     pnr_printer printer;
     pnr_report report;
     uint64_t n_bad;
-
-    /* Pictures: NULL where none is wanted. */
-    listen_profiles *profiles;
-    listen_picture *picture;
-    listen_live *live;
-    listen_profile profile; /* the last one */
-    uint64_t profile_ns;    /* when something last came that was no silence of profiles */
 } listener;
 
 /* --- one message --- */
@@ -66,26 +50,21 @@ static bool is_wanted(const listener *l, const char *stream)
     return l->source.stream == NULL || strcmp(l->source.stream, stream) == 0;
 }
 
-/* A line on the log; while the terminal is a screen, on its last row. */
-static void warn(const listener *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void warn(const listener *l, const char *format, ...)
+static void warn(const listener *l, const char *text)
 {
-    char text[1024];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (l->live != NULL)
-        listen_live_notice(l->live, text);
-    else
+    if (!listen_view_notice(l->view, text))
         pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
 static void bad(listener *l, const pnr_error *error)
 {
-    if (++l->n_bad <= BAD_SHOWN)
-        warn(l, "%s%s", error->text, l->n_bad == BAD_SHOWN ? " (no more of these)" : "");
+    char text[sizeof error->text + 32];
+
+    if (++l->n_bad > BAD_SHOWN)
+        return;
+    snprintf(text, sizeof text, "%s%s", error->text,
+             l->n_bad == BAD_SHOWN ? " (no more of these)" : "");
+    warn(l, text);
 }
 
 static bool is_full(const listener *l)
@@ -112,12 +91,8 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     }
     if (l->truth != NULL)
         listen_truth_match(l->truth, report, truth);
-    if (l->picture != NULL)
-        listen_picture_result(l->picture, report);
-    if (l->live != NULL) {
-        listen_live_result(l->live, report);
-        return PNR_OK; /* the terminal is taken: no table */
-    }
+    if (listen_view_result(l->view, report))
+        return PNR_OK;
     for (i = 0; raw != NULL && i < length; i++)
         if ((unsigned char)raw[i] < 0x20)
             raw = NULL; /* not one line */
@@ -180,22 +155,6 @@ static int take(listener *l, listen_message *m, pnr_error *error)
     return take_summary(l, text, length, listen_message_is(m, "end/"), error);
 }
 
-/* The next profile: PNR_EAGAIN when there is none. */
-static int take_profile(listener *l, pnr_error *error)
-{
-    int code = listen_profiles_next(l->profiles, &l->profile, error);
-
-    if (code == PNR_EAGAIN)
-        return code;
-    if (code != PNR_OK) {
-        bad(l, error);
-        return PNR_OK;
-    }
-    if (l->live != NULL)
-        listen_live_profile(l->live, &l->profile);
-    return l->picture != NULL ? listen_picture_profile(l->picture, &l->profile, error) : PNR_OK;
-}
-
 /* --- the loop --- */
 
 /* A run that lost its GPU is started again by its supervisor: its end is not the last word. */
@@ -211,22 +170,22 @@ static bool is_over(const listener *l)
     return true;
 }
 
-/* Every result that is wanted came, or will not come. The profiles of the last ones may still be on
- * their way. */
+/* Every result that is wanted came, or will not come. */
+static bool has_all(const listener *l)
+{
+    return is_full(l) || is_over(l);
+}
+
 static bool is_done(const listener *l)
 {
-    const listen_run *run = &l->counts.runs[0]; /* pictures are of one stream */
-
-    if (!is_full(l) && !is_over(l))
-        return false;
-    return l->profiles == NULL || listen_profiles_ended(l->profiles, run->run) ||
-           (is_full(l) && strcmp(l->profile.head.run, run->run) == 0 &&
-            l->profile.head.sample >= l->report.sample) ||
-           pnr_clock_ns() - l->profile_ns > profile_patience_ns;
+    /* Pictures are of one stream. */
+    return has_all(l) && listen_view_is_done(l->view, l->counts.runs[0].run);
 }
 
 static int silent(listener *l, double seconds, bool *is_told, pnr_error *error)
 {
+    char text[PNR_ENDPOINT_LEN + 64];
+
     if (l->timeout_s > 0 && seconds >= l->timeout_s)
         return pnr_error_set(error, PNR_EUNAVAILABLE,
                              "nothing came from %s within %.3g s (is the publisher running there, "
@@ -235,140 +194,106 @@ static int silent(listener *l, double seconds, bool *is_told, pnr_error *error)
                              l->source.stream != NULL ? l->source.stream : "any");
     if (!*is_told && seconds >= silence_s) {
         *is_told = true;
-        warn(l, "nothing from %s yet; still waiting", l->source.endpoint);
+        snprintf(text, sizeof text, "nothing from %s yet; still waiting", l->source.endpoint);
+        warn(l, text);
     }
     return PNR_OK;
+}
+
+/* Results are asked for once the profiles are: see listen_view.h. */
+static int connect_when_reached(listener *l, pnr_error *error)
+{
+    int code;
+
+    if (l->is_connected || !listen_view_reached(l->view))
+        return PNR_OK;
+    code = listen_socket_connect(l->socket, &l->source, error);
+    l->is_connected = code == PNR_OK;
+    return code;
 }
 
 /* One result and one profile, where they have come. PNR_EAGAIN: neither. */
 static int take_next(listener *l, pnr_error *error)
 {
     listen_message m;
-    int code = PNR_EAGAIN, profile = PNR_EAGAIN;
+    int code = PNR_EAGAIN, profile;
 
-    if (!l->is_connected && (l->profiles == NULL || listen_profiles_reached(l->profiles))) {
-        if ((code = listen_socket_connect(l->socket, &l->source, error)) != PNR_OK)
-            return code;
-        l->is_connected = true;
-    }
+    if ((profile = connect_when_reached(l, error)) != PNR_OK)
+        return profile;
     /* When all results are in, only profiles are waited for. */
     if (!is_full(l) && listen_message_receive(l->socket, &m) == PNR_OK) {
         code = take(l, &m, error);
         listen_message_release(&m);
-        l->profile_ns = pnr_clock_ns();
+        if (code != PNR_OK)
+            return code;
     }
-    if (l->profiles == NULL || (code != PNR_OK && code != PNR_EAGAIN))
-        return code;
-    profile = take_profile(l, error);
-    if (profile != PNR_EAGAIN)
-        l->profile_ns = pnr_clock_ns();
+    profile = listen_view_next(l->view, error);
+    if (profile == PNR_EDATA) {
+        bad(l, error);
+        return PNR_OK;
+    }
     return profile != PNR_EAGAIN ? profile : code;
 }
 
-/* Until something can be read, or POLL_MS have passed: false. */
+/* Until something can be read; false: POLL_MS have passed. */
 static bool wait_for_more(listener *l)
 {
-    zmq_pollitem_t items[3] = {{.socket = l->socket, .events = ZMQ_POLLIN}};
-    int n = 1;
+    zmq_pollitem_t items[3];
+    int n = listen_view_poll(l->view, items);
 
-    if (l->profiles != NULL)
-        items[n++] =
-            (zmq_pollitem_t){.socket = listen_profiles_socket(l->profiles), .events = ZMQ_POLLIN};
-    if (l->live != NULL && listen_live_keys(l->live) >= 0)
-        items[n++] = (zmq_pollitem_t){.fd = listen_live_keys(l->live), .events = ZMQ_POLLIN};
+    if (!is_full(l))
+        items[n++] = (zmq_pollitem_t){.socket = l->socket, .events = ZMQ_POLLIN};
     return zmq_poll(items, n, POLL_MS) != 0;
-}
-
-static int draw_live(listener *l)
-{
-    const int code = l->live != NULL ? listen_live_draw(l->live, &l->counts) : PNR_OK;
-
-    if (code == PNR_EEND) {
-        pnr_stop = 1; /* q: as by a signal */
-        return PNR_OK;
-    }
-    return code;
 }
 
 static int listen_all(listener *l, pnr_error *error)
 {
     uint64_t heard_ns = pnr_clock_ns();
     bool is_told = false;
-    int code = PNR_OK;
+    int code = PNR_OK, drawn;
 
     while (code == PNR_OK && !pnr_stop && !is_done(l)) {
         code = take_next(l, error);
         if (code == PNR_OK) {
             heard_ns = pnr_clock_ns();
             is_told = true;
-            code = draw_live(l);
-        } else if (code == PNR_EAGAIN && (code = draw_live(l)) == PNR_OK) {
+        } else if (code == PNR_EAGAIN) {
+            code = PNR_OK;
             fflush(l->printer.stream); /* nothing waits: show what there is */
-            if (!wait_for_more(l))
+            if (!wait_for_more(l) && !has_all(l))
                 code = silent(l, (double)(pnr_clock_ns() - heard_ns) * 1e-9, &is_told, error);
         }
+        drawn = listen_view_draw(l->view, &l->counts);
+        if (drawn == PNR_EEND)
+            pnr_stop = 1; /* as by a signal */
+        else if (code == PNR_OK)
+            code = drawn;
     }
     if (code == PNR_EIO)
         pnr_error_set(error, code, "cannot write the results: %s", strerror(errno));
     return code;
 }
 
-/* The terminal is the log's again. */
-static void leave_live(listener *l)
-{
-    if (l->live == NULL)
-        return;
-    listen_live_close(l->live, &l->counts);
-    l->live = NULL;
-    fclose(l->log);
-    l->log = stderr;
-    fwrite(l->kept, 1, l->kept_bytes, l->log);
-    free(l->kept);
-}
-
-/* An error that is there already is told, and this one only logged. */
-static int draw_picture(const listener *l, int code, pnr_error *error)
-{
-    pnr_error own = {0};
-    const int drawn = listen_picture_draw(l->picture, &own);
-
-    if (drawn == PNR_OK)
-        return code;
-    if (code != PNR_OK) {
-        if (drawn != PNR_EDATA)
-            pnr_log(PNR_LOG_WARN, "%s", own.text);
-        return code;
-    }
-    *error = own;
-    return drawn;
-}
-
 static int summarize(listener *l, int code, pnr_error *error)
 {
-    leave_live(l);
+    listen_view_leave(l->view, &l->counts, &l->log);
     if (pnr_printer_finish(&l->printer) != PNR_OK && code == PNR_OK)
         code = pnr_error_set(error, PNR_EIO, "cannot write the results: %s", strerror(errno));
     listen_count_print(&l->counts, l->log);
     if (l->n_bad > 0)
         fprintf(l->log, "%llu messages could not be read\n", (unsigned long long)l->n_bad);
-    if (l->profiles != NULL && l->counts.n_streams > 0 && l->counts.runs[0].has_ended)
-        listen_profiles_finish(l->profiles, &l->counts.runs[0].end);
-    if (l->profiles != NULL)
-        fprintf(l->log, "%" PRIu64 " profiles received, %" PRIu64 " missed\n",
-                listen_profiles_received(l->profiles), listen_profiles_missed(l->profiles));
     if (l->truth != NULL)
         listen_truth_print(l->truth, l->log);
-    return l->picture != NULL ? draw_picture(l, code, error) : code;
+    return listen_view_finish(l->view, &l->counts, l->log, code, error);
 }
 
 static void close_all(listener *l)
 {
-    listen_profiles_close(l->profiles);
+    listen_view_close(l->view);
     listen_socket_destroy(l->socket);
     while (l->context != NULL && zmq_ctx_term(l->context) != 0 && zmq_errno() == EINTR)
         ;
     listen_truth_destroy(l->truth);
-    listen_picture_destroy(l->picture);
 }
 
 /* --- the command line --- */
@@ -377,22 +302,19 @@ typedef struct arguments {
     const char *format, *count, *timeout, *stream, *all, *follow, *curve_key, *truth, *plot, *live;
 } arguments;
 
-/* What --plot and --live need is there, before anything else. */
-static int check_pictures(const arguments *a, pnr_error *error)
+static int check_view(const arguments *a, pnr_error *error)
 {
     if ((a->plot != NULL || a->live != NULL) && a->all != NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--plot and --live show one stream: not --all");
     if (a->live != NULL && a->format != NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--live prints no results: not --format");
-    if (a->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
-        return PNR_EUNAVAILABLE;
-    return a->live != NULL ? listen_screen_check(error) : PNR_OK;
+    return listen_view_check(a->plot, a->live != NULL, error);
 }
 
 static int read_arguments(const arguments *a, listener *l, pnr_print *print, pnr_error *error)
 {
     char *end;
-    int code = check_pictures(a, error);
+    int code = check_view(a, error);
 
     *print = PNR_PRINT_TABLE;
     if (code != PNR_OK)
@@ -429,7 +351,7 @@ static int read_arguments(const arguments *a, listener *l, pnr_print *print, pnr
     return PNR_OK;
 }
 
-static int open_sockets(listener *l, bool with_profiles, pnr_error *error)
+static int open_socket(listener *l, const arguments *a, pnr_error *error)
 {
     int code = pnr_endpoint_enough_files(error);
 
@@ -438,30 +360,11 @@ static int open_sockets(listener *l, bool with_profiles, pnr_error *error)
     if ((l->context = zmq_ctx_new()) == NULL)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ context: %s",
                              zmq_strerror(zmq_errno()));
-    code =
-        listen_socket_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket, error);
-    if (code == PNR_OK && with_profiles)
-        return listen_profiles_open(l->context, &l->source, &l->profiles, error);
-    if (code == PNR_OK)
-        code = listen_socket_connect(l->socket, &l->source, error);
-    l->is_connected = code == PNR_OK;
-    return code;
-}
-
-static int enter_live(listener *l, pnr_error *error)
-{
-    FILE *log = open_memstream(&l->kept, &l->kept_bytes);
-    int code;
-
-    if (log == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
-    if ((code = listen_live_open(l->source.endpoint, &l->live, error)) != PNR_OK) {
-        fclose(log);
-        free(l->kept);
+    if ((code = listen_socket_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
+                                     error)) != PNR_OK)
         return code;
-    }
-    l->log = log;
-    return PNR_OK;
+    code = listen_view_open(l->context, &l->source, a->plot, a->live != NULL, &l->view, error);
+    return code == PNR_OK ? connect_when_reached(l, error) : code;
 }
 
 static int run(listener *l, const arguments *a, pnr_error *error)
@@ -472,13 +375,11 @@ static int run(listener *l, const arguments *a, pnr_error *error)
     if (code != PNR_OK ||
         (a->truth != NULL &&
          (code = listen_truth_read(a->truth, l->config, &l->truth, error)) != PNR_OK) ||
-        (a->plot != NULL &&
-         (code = listen_picture_create(a->plot, &l->picture, error)) != PNR_OK) ||
-        (code = open_sockets(l, a->plot != NULL || a->live != NULL, error)) != PNR_OK)
+        (code = open_socket(l, a, error)) != PNR_OK)
         return code;
     pnr_printer_init(&l->printer, stdout, print, l->truth != NULL);
     pnr_cli_catch_signals();
-    if (a->live != NULL && (code = enter_live(l, error)) != PNR_OK)
+    if ((code = listen_view_enter(l->view, &l->log, error)) != PNR_OK)
         return code;
     return summarize(l, listen_all(l, error), error);
 }
