@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* A queue that is full makes libzmq stop reading, and what the connection still holds when the
- * publisher closes it is lost: so it is as long as its memory may be. */
-enum { FIRST_HIGH_WATER = 1000, LEAST_HIGH_WATER = 8, MOST_HIGH_WATER = 100000 };
+ * publisher closes it is lost: so it is as long as its memory may be, from the first profile on. */
+enum { LEAST_HIGH_WATER = 8, MOST_HIGH_WATER = 100000 };
 static const size_t queue_bytes = (size_t)256 << 20;
 static const char *const topics[] = {"profile", "end", NULL};
 static const char monitor_address[] = "inproc://profiles";
@@ -203,7 +203,7 @@ int listen_profiles_open(void *context, const listen_source *source, listen_prof
     if (p == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "profiles: out of memory");
     p->source = source;
-    if ((code = listen_socket_create(context, source, topics, FIRST_HIGH_WATER, &p->socket,
+    if ((code = listen_socket_create(context, source, topics, MOST_HIGH_WATER, &p->socket,
                                      error)) != PNR_OK ||
         (code = watch(p, context, error)) != PNR_OK ||
         (code = listen_socket_connect(p->socket, source, error)) != PNR_OK) {
