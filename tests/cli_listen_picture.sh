@@ -397,6 +397,11 @@ status = t.finish()
 p.kill(); p.wait()
 tell(none and table and status == 0, "without profiles the echoes are a table, and it is said", t.rows())
 
+t, p = Terminal(), publish("-s", "publisher.profile=power", "-s", "source.lost=600+20, 511000+1000")
+status = t.finish()
+p.wait()
+tell(status == 3 and "2999 results received, 0 lost" in t.err, "a loss is told as ever", (status, t.err))
+
 t = Terminal(arguments=("--timeout", "0.5"))
 status = t.finish()
 tell(status == 69 and t.restored() and "nothing came" in t.err, "an error leaves the terminal as it was", (status, t.err))

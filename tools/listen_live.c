@@ -92,11 +92,27 @@ static const char *number_text(double value, const char *format_of_unit, int dec
     return out;
 }
 
+/* "  lost late" */
+static const char *flags_text(unsigned flags, char out[128])
+{
+    static const char *const words[] = {
+#define FLAG_WORD(name, word) [PNR_FLAG_BIT_##name] = word,
+        PNR_FLAGS(FLAG_WORD)};
+    char *at = out;
+    size_t i;
+
+    *at = '\0';
+    for (i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (flags & 1u << i)
+            at = stpcpy(stpcpy(at, at == out ? "  " : " "), words[i]);
+    return out;
+}
+
 static void draw_head(listen_live *l, const listen_counts *counts)
 {
     const pnr_report *r = &l->report;
     const double noise = r->detection.noise_power;
-    char when[PNR_TIME_LEN], noise_db[32], rate[32];
+    char when[PNR_TIME_LEN], noise_db[32], rate[32], flags[128];
     uint64_t lost = 0;
     size_t i;
 
@@ -116,7 +132,7 @@ static void draw_head(listen_live *l, const listen_counts *counts)
                        "%" PRIu64 " received, %" PRIu64 " lost, %s  noise %s  latency %.0f us%s",
                        counts->received, lost, number_text(l->rate_hz, "a second", 1, rate),
                        number_text(noise > 0 ? 10 * log10(noise) : (double)NAN, "dB", 1, noise_db),
-                       r->latency_us, r->flags & PNR_FLAG_LOST ? "  samples lost" : "");
+                       r->latency_us, flags_text(r->flags, flags));
 }
 
 /* One line an echo, strongest first, from row y on. */
