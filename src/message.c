@@ -186,18 +186,26 @@ size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capa
     return pnr_text_end(&t);
 }
 
-size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq, bool is_complex,
-                                 size_t n_cells, size_t oversample, char *text, size_t capacity)
+size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
+                                 const pnr_profile_info *info, char *text, size_t capacity)
 {
     pnr_text t;
 
     begin(&t, text, capacity, report->run, report->stream, seq);
     moment(&t, report);
     key_string(&t, "engine", report->engine);
-    key_string(&t, "profile", is_complex ? "complex" : "power");
-    key_string(&t, "dtype", is_complex ? "<c8" : "<f4");
-    key_u64(&t, "n_cells", n_cells);
-    key_u64(&t, "oversample", oversample);
+    key_string(&t, "profile", info->is_complex ? "complex" : "power");
+    key_string(&t, "dtype", info->is_complex ? "<c8" : "<f4");
+    key_u64(&t, "n_cells", info->n_cells);
+    key_u64(&t, "oversample", info->oversample);
+    key_u64(&t, "first_cell", info->first_cell);
+    key_u64(&t, "n_gate", info->n_gate);
+    key_double(&t, "delay_s", info->delay_s);
+    key_double(&t, "step_s", info->step_s);
+    key_double(&t, "metres_per_second", info->metres_per_second);
+    key_u64(&t, "dwell_samples", info->dwell_samples);
+    key_double(&t, "floor", info->floor);
+    key_double(&t, "threshold", info->threshold);
     pnr_text_add(&t, "}");
     return pnr_text_end(&t);
 }

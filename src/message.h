@@ -63,10 +63,23 @@ enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text: max_echoes 
  * capacity is too small. Never allocate. */
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
 
-/* The header of a profile; the binary part that follows it is little-endian float32, n_cells powers
- * or (I, Q) pairs, cell g at lag g / oversample. seq is that of the topic profile/<stream>. */
-size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq, bool is_complex,
-                                 size_t n_cells, size_t oversample, char *text, size_t capacity);
+/* The cells of a profile, cell g at lag g / oversample: little-endian float32, powers or (I, Q)
+ * pairs. The gate is n_gate cells from first_cell on, modulo n_cells. */
+typedef struct pnr_profile_info {
+    bool is_complex;
+    size_t n_cells, oversample;
+    size_t first_cell, n_gate;
+    double delay_s;           /* of first_cell */
+    double step_s;            /* from one cell to the next */
+    double metres_per_second; /* range per delay */
+    uint64_t dwell_samples;   /* from one dwell's first sample to the next one's */
+    double floor, threshold;  /* powers: the mean of noise, and what an echo must exceed; NAN: not
+                                 known */
+} pnr_profile_info;
+
+/* The header of a profile, which the cells follow. seq is that of the topic profile/<stream>. */
+size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
+                                 const pnr_profile_info *info, char *text, size_t capacity);
 
 /*
  * Packed results: header JSON (dtype, counts, first seq, run, stream, ...) and one array of these
@@ -147,6 +160,10 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
                             pnr_error *error);
 int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error);
+/* bytes: of the cells that came with it. report: run, stream, seq, sample, time and engine; the
+ * rest is 0. */
+int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
+                             pnr_profile_info *info, pnr_error *error);
 /* True when the text of a range message is the header of packed results. */
 bool pnr_message_is_pack(const char *text, size_t length);
 /* n_results dwells come out one by one: *offset (bytes) starts at 0 and advances; PNR_EEND after

@@ -240,6 +240,65 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
     return close_message(&r);
 }
 
+/* A number that a reader divides by or counts with: null is refused too. */
+static double get_finite(reader *r, const char *name, bool is_positive)
+{
+    const double value = get_double(r, r->root, name);
+
+    if (!isfinite(value) || (is_positive && value <= 0))
+        wrong(r, name, is_positive ? "is no number above 0" : "is no number");
+    return value;
+}
+
+static void read_cells(reader *r, size_t bytes, pnr_profile_info *out)
+{
+    char kind[8];
+    size_t each;
+
+    get_string(r, r->root, "profile", kind, sizeof kind);
+    out->is_complex = strcmp(kind, "complex") == 0;
+    if (!out->is_complex && strcmp(kind, "power") != 0)
+        wrong(r, "profile", "is neither power nor complex");
+    get_string(r, r->root, "dtype", kind, sizeof kind);
+    if (strcmp(kind, out->is_complex ? "<c8" : "<f4") != 0)
+        wrong(r, "dtype", "is not that of the profile");
+    each = out->is_complex ? 2 * sizeof(float) : sizeof(float);
+    out->n_cells = (size_t)get_u64(r, r->root, "n_cells", UINT32_MAX);
+    if (out->n_cells == 0 || bytes % each != 0 || bytes / each != out->n_cells)
+        wrong(r, "n_cells", "does not fit the bytes that came");
+    out->oversample = (size_t)get_u64(r, r->root, "oversample", UINT32_MAX);
+    if (out->oversample == 0)
+        wrong(r, "oversample", "is 0");
+    out->first_cell = (size_t)get_u64(r, r->root, "first_cell", UINT32_MAX);
+    out->n_gate = (size_t)get_u64(r, r->root, "n_gate", UINT32_MAX);
+    if (out->first_cell >= out->n_cells || out->n_gate < 1 || out->n_gate > out->n_cells)
+        wrong(r, "n_gate", "or first_cell is beyond n_cells");
+}
+
+int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
+                             pnr_profile_info *info, pnr_error *error)
+{
+    reader r = {.error = error};
+
+    memset(report, 0, sizeof *report);
+    memset(info, 0, sizeof *info);
+    open_message(&r, text, length, report->run, report->stream, &report->seq);
+    if (r.code != PNR_OK)
+        return close_message(&r);
+    read_moment(&r, report);
+    get_string(&r, r.root, "engine", report->engine, sizeof report->engine);
+    read_cells(&r, bytes, info);
+    info->delay_s = get_finite(&r, "delay_s", false);
+    info->step_s = get_finite(&r, "step_s", true);
+    info->metres_per_second = get_finite(&r, "metres_per_second", true);
+    info->dwell_samples = get_u64(&r, r.root, "dwell_samples", INT64_MAX);
+    if (info->dwell_samples == 0)
+        wrong(&r, "dwell_samples", "is 0");
+    info->floor = get_double(&r, r.root, "floor");
+    info->threshold = get_double(&r, r.root, "threshold");
+    return close_message(&r);
+}
+
 /* Status and end are alike; an end has a reason too. */
 static void read_summary(reader *r, const char *text, size_t length, pnr_end_summary *out)
 {

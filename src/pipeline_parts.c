@@ -116,11 +116,23 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
 static void fill_constants(pnr_pipeline *p)
 {
     const char *engine = pnr_correlator_name(p->correlator);
+    const pnr_radar *radar = &p->setup->radar;
+    const pnr_plan *plan = &p->setup->plan;
 
     memcpy(p->report.run, pnr_publisher_run(p->publisher), sizeof p->report.run);
     memcpy(p->report.stream, p->config->stream.name, sizeof p->report.stream);
     strncpy(p->report.engine, engine, sizeof p->report.engine - 1);
     p->report.pfa_cell = p->setup->pfa_cell;
+    p->profile = (pnr_profile_info){
+        .is_complex = plan->want_profile == PNR_WANT_COMPLEX,
+        .n_cells = plan->n_samples * plan->oversample,
+        .oversample = plan->oversample,
+        .step_s = 1 / (pnr_rational_double(radar->rate_hz) * (double)plan->oversample),
+        .metres_per_second = radar->metres_per_second,
+        .dwell_samples = plan->n_samples * plan->n_periods,
+    };
+    p->profile.delay_s = pnr_radar_cells(radar, p->config, plan->oversample, &p->profile.first_cell,
+                                         &p->profile.n_gate);
 }
 
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)

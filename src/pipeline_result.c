@@ -4,6 +4,8 @@
 
 #include "clock.h"
 
+#include <math.h>
+
 static void fill_time(const pnr_pipeline *p, pnr_report *report)
 {
     const pnr_radar *radar = &p->setup->radar;
@@ -54,24 +56,33 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
            (dwell->n_maxima > dwell->n_candidates ? PNR_FLAG_MORE_ECHOES : 0);
 }
 
-static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
+/* A complex profile of an incoherent dwell is that of its last window: a share of the noise, and no
+ * threshold of its own. */
+static void publish_profile(pnr_pipeline *p, const pnr_result *result, size_t d)
 {
     const pnr_plan *plan = &p->setup->plan;
+    const pnr_dwell *dwell = &result->dwells[d];
+    pnr_profile_info *info = &p->profile;
+    const bool is_last_window = info->is_complex && plan->dwell == PNR_DWELL_INCOHERENT;
 
+    info->floor = is_last_window ? dwell->floor / dwell->n_periods : dwell->floor;
+    info->threshold =
+        is_last_window ? (double)NAN : plan->threshold[dwell->n_periods - 1] * dwell->floor;
+    /* A profile is a picture beside the result: one that finds no place is not a loss. */
+    (void)pnr_publisher_send_profile(p->publisher, &p->report, info,
+                                     result->profile +
+                                         d * info->n_cells * (info->is_complex ? 2 : 1));
+}
+
+static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
+{
     p->account.results++;
     if (pnr_publisher_send_range(p->publisher, &p->report) == PNR_OK)
         p->account.sent++;
     else
         p->account.unsent_publish_refused++;
-    if (plan->want_profile != PNR_WANT_NONE) {
-        const size_t values = plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1;
-        const size_t n_cells = plan->n_samples * plan->oversample;
-
-        /* A profile is a picture beside the result: one that finds no place is not a loss. */
-        (void)pnr_publisher_send_profile(p->publisher, &p->report,
-                                         result->profile + d * n_cells * values, n_cells,
-                                         plan->oversample);
-    }
+    if (p->setup->plan.want_profile != PNR_WANT_NONE)
+        publish_profile(p, result, d);
 }
 
 static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,

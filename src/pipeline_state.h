@@ -41,8 +41,9 @@ typedef struct pnr_pipeline {
     uint64_t n_fed, n_back; /* submits taken; and come back */
     bool is_out_of_step;    /* the engine keeps or mixes up its submits */
 
-    pnr_report report;   /* filled anew for each dwell */
-    pnr_account account; /* without the ring's part */
+    pnr_report report;        /* filled anew for each dwell */
+    pnr_profile_info profile; /* its floor and threshold too */
+    pnr_account account;      /* without the ring's part */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
     uint64_t unreported;        /* positions of dwells without a result since the last one with */

@@ -36,7 +36,6 @@ struct pnr_publisher {
     char stream[PNR_TEXT_LEN];
     topic topics[TOPIC_COUNT];
     size_t n_subscribers;
-    pnr_profile profile;
     char text[PNR_MESSAGE_MAX];
 
     /* publisher.pack > 1: results that wait for a full pack. */
@@ -154,18 +153,16 @@ int pnr_publisher_send_range(pnr_publisher *p, pnr_report *report)
                      0);
 }
 
-int pnr_publisher_send_profile(pnr_publisher *p, const pnr_report *report, const float *profile,
-                               size_t n_cells, size_t oversample)
+int pnr_publisher_send_profile(pnr_publisher *p, const pnr_report *report,
+                               const pnr_profile_info *info, const float *profile)
 {
-    const bool is_complex = p->profile == PNR_PROFILE_COMPLEX;
     const uint64_t seq = p->topics[TOPIC_PROFILE].seq++;
 
     if (p->socket == NULL)
         return PNR_OK;
     return send_text(p, TOPIC_PROFILE,
-                     pnr_message_write_profile(report, seq, is_complex, n_cells, oversample,
-                                               p->text, sizeof p->text),
-                     profile, n_cells * sizeof *profile * (is_complex ? 2 : 1));
+                     pnr_message_write_profile(report, seq, info, p->text, sizeof p->text), profile,
+                     info->n_cells * sizeof *profile * (info->is_complex ? 2 : 1));
 }
 
 int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
@@ -332,7 +329,6 @@ int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_erro
     *out = NULL;
     if (p == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher: out of memory");
-    p->profile = (pnr_profile)config->publisher.profile;
     memcpy(p->stream, config->stream.name, sizeof p->stream);
     p->stream[sizeof p->stream - 1] = '\0';
     for (i = 0; i < TOPIC_COUNT; i++) {

@@ -21,8 +21,9 @@ int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volati
  * With publisher.pack > 1 PNR_OK means taken: it leaves with its pack, and a pack that is refused
  * is kept for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
+/* profile: info->n_cells powers, or (I, Q) pairs. */
 int pnr_publisher_send_profile(pnr_publisher *publisher, const pnr_report *report,
-                               const float *profile, size_t n_cells, size_t oversample);
+                               const pnr_profile_info *info, const float *profile);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
 /* Packed results that wait for a full pack leave now. PNR_EAGAIN: refused, and
  * pnr_publisher_waiting() results that were counted as sent are still here: at the end the caller

@@ -241,3 +241,17 @@ double pnr_radar_range_m(const pnr_radar *radar, double delay_s)
 {
     return delay_s * radar->metres_per_second;
 }
+
+double pnr_radar_cells(const pnr_radar *radar, const pnr_config *config, size_t oversample,
+                       size_t *first_cell, size_t *n_gate)
+{
+    const size_t n_cells = radar->n_samples * oversample;
+    const double scale = (double)oversample;
+    const double low = ceil(snap(lag_of_delay(radar, config, radar->min_delay_s) * scale));
+    const double high = floor(snap(lag_of_delay(radar, config, radar->max_delay_s) * scale));
+    const double n = fmax(high - low + 1, 1); /* a gate between two cells shows one */
+
+    *first_cell = wrap_index((int64_t)low, n_cells);
+    *n_gate = n < (double)n_cells ? (size_t)n : n_cells;
+    return pnr_radar_delay_s(radar, config, low / scale);
+}

@@ -42,6 +42,10 @@ int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, p
 /* The delay of an echo at lag + fraction (samples from the window's start), wrapped into
  * [min_delay_s, min_delay_s + Tr): ((lag - epoch fraction)/rate - zero_delay) mod Tr. */
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag);
+/* The cells of a grid of 1 / oversample samples inside the gate: *n_gate from *first_cell on,
+ * modulo N oversample. Returns the delay of the first. */
+double pnr_radar_cells(const pnr_radar *radar, const pnr_config *config, size_t oversample,
+                       size_t *first_cell, size_t *n_gate);
 double pnr_radar_range_m(const pnr_radar *radar, double delay_s);
 
 #endif

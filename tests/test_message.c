@@ -587,17 +587,99 @@ static void test_words(void **state)
     pnr_config_clear(&config);
 }
 
+/* --- profiles --- */
+
+static const pnr_profile_info cells = {.is_complex = true,
+                                       .n_cells = 2046,
+                                       .oversample = 2,
+                                       .first_cell = 2040,
+                                       .n_gate = 100,
+                                       .delay_s = -1.5e-6,
+                                       .step_s = 5e-7,
+                                       .metres_per_second = 149896229,
+                                       .dwell_samples = 4092,
+                                       .floor = 0.5,
+                                       .threshold = NAN};
+
+static void write_profile(const pnr_profile_info *info, char text[4096])
+{
+    pnr_report report;
+
+    report_fixture(&report, 0);
+    assert_true(pnr_message_write_profile(&report, 12, info, text, 4096) > 0);
+}
+
 static void test_profile(void **state)
 {
     char text[4096];
-    pnr_report report;
+    pnr_report report, read;
+    pnr_profile_info info;
+    pnr_error error;
 
     (void)state;
     report_fixture(&report, 0);
-    assert_true(pnr_message_write_profile(&report, 12, true, 2046, 2, text, sizeof text) > 0);
+    write_profile(&cells, text);
     assert_non_null(strstr(text, "\"seq\":12,\"sample\":\"41943\""));
-    assert_non_null(strstr(text, "\"profile\":\"complex\",\"dtype\":\"<c8\",\"n_cells\":2046,"
-                                 "\"oversample\":2}"));
+    assert_non_null(
+        strstr(text, "\"profile\":\"complex\",\"dtype\":\"<c8\",\"n_cells\":2046,\"oversample\":2,"
+                     "\"first_cell\":2040,\"n_gate\":100,\"delay_s\":-1.5e-6,\"step_s\":5e-7,"
+                     "\"metres_per_second\":149896229,\"dwell_samples\":4092,\"floor\":0.5,"
+                     "\"threshold\":null}"));
+    assert_int_equal(pnr_message_read_profile(text, strlen(text), 2046 * 8, &read, &info, &error),
+                     PNR_OK);
+    assert_true(read.seq == 12 && read.sample == report.sample && read.time_ns == report.time_ns);
+    assert_string_equal(read.run, report.run);
+    assert_string_equal(read.stream, report.stream);
+    assert_true(info.is_complex && info.n_cells == 2046 && info.oversample == 2);
+    assert_true(info.first_cell == 2040 && info.n_gate == 100 && info.dwell_samples == 4092);
+    assert_close(info.delay_s, cells.delay_s);
+    assert_close(info.step_s, cells.step_s);
+    assert_close(info.metres_per_second, cells.metres_per_second);
+    assert_close(info.floor, cells.floor);
+    assert_true(isnan(info.threshold));
+    assert_int_equal(pnr_message_read_profile(text, strlen(text), 2046 * 4, &read, &info, &error),
+                     PNR_EDATA);
+}
+
+static void test_profile_refused(void **state)
+{
+    static const struct {
+        const char *what, *with, *word;
+    } cases[] = {
+        {"\"complex\"", "\"phase\"", "profile"},
+        {"\"<c8\"", "\"<f4\"", "dtype"},
+        {"\"n_cells\":2046", "\"n_cells\":2047", "n_cells"},
+        {"\"n_cells\":2046", "\"n_cells\":0", "n_cells"},
+        {"\"oversample\":2", "\"oversample\":0", "oversample"},
+        {"\"first_cell\":2040", "\"first_cell\":2046", "first_cell"},
+        {"\"n_gate\":100", "\"n_gate\":0", "n_gate"},
+        {"\"n_gate\":100", "\"n_gate\":2047", "n_gate"},
+        {"\"delay_s\":-1.5e-6", "\"delay_s\":null", "delay_s"},
+        {"\"step_s\":5e-7", "\"step_s\":0", "step_s"},
+        {"\"metres_per_second\":149896229,", "", "metres_per_second"},
+        {"\"dwell_samples\":4092", "\"dwell_samples\":0", "dwell_samples"},
+        {"\"floor\":0.5", "\"floor\":\"low\"", "floor"},
+    };
+    char text[4096], changed[8192];
+    pnr_report read;
+    pnr_profile_info info;
+    size_t i;
+
+    (void)state;
+    write_profile(&cells, text);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *at = strstr(text, cases[i].what);
+        pnr_error error = {0};
+
+        assert_non_null(at);
+        snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, cases[i].with,
+                 at + strlen(cases[i].what));
+        if (pnr_message_read_profile(changed, strlen(changed), 2046 * 8, &read, &info, &error) !=
+            PNR_EDATA)
+            fail_msg("%s for %s was let in", cases[i].with, cases[i].what);
+        if (strstr(error.text, cases[i].word) == NULL)
+            fail_msg("\"%s\" does not name %s", error.text, cases[i].word);
+    }
 }
 
 /* A range message with one echo takes a few microseconds; ten times that is a mistake. */
@@ -639,6 +721,7 @@ int main(void)
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_profile_refused),
         cmocka_unit_test(test_speed),
     };
 

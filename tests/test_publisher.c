@@ -376,7 +376,11 @@ static void test_profile(void **state)
     publisher = create(&config);
     subscribe(&s, publisher, "", 1000);
     report_fixture(&report, 0);
-    assert_int_equal(pnr_publisher_send_profile(publisher, &report, profile, 3, 1), PNR_OK);
+    assert_int_equal(pnr_publisher_send_profile(
+                         publisher, &report,
+                         &(pnr_profile_info){.is_complex = true, .n_cells = 3, .oversample = 1},
+                         profile),
+                     PNR_OK);
     assert_true(part(&s, text, sizeof text) > 0);
     assert_string_equal(text, "profile/demo");
     assert_true(part(&s, text, sizeof text) > 0);
@@ -406,7 +410,8 @@ static void test_no_endpoint(void **state)
     assert_string_equal(report.run, pnr_publisher_run(publisher));
     assert_int_equal(pnr_publisher_flush(publisher), PNR_OK);
     assert_int_equal(pnr_publisher_waiting(publisher), 0);
-    assert_int_equal(pnr_publisher_send_profile(publisher, &report, NULL, 0, 1), PNR_OK);
+    assert_int_equal(pnr_publisher_send_profile(publisher, &report, &(pnr_profile_info){0}, NULL),
+                     PNR_OK);
     assert_int_equal(pnr_publisher_send_status(publisher, &status, true), PNR_OK);
     assert_int_equal(pnr_publisher_subscribers(publisher), 0);
     assert_int_equal(pnr_publisher_wait(publisher, 1000, NULL), PNR_OK);

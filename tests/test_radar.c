@@ -288,6 +288,53 @@ static void gates(void **state)
     assert_gate(gate(0, 0, 0, 1), 0, 1);
 }
 
+/* Cells of the gate: their delays are those of their lags, all inside, and none is left out. */
+static void assert_cells(double min_m, double max_m, double zero_delay_s, size_t oversample)
+{
+    pnr_config config;
+    size_t first, n;
+
+    fill(&config);
+    config.radar.speed_mps = 2e6;
+    config.radar.min_range_m = min_m;
+    config.radar.max_range_m = max_m;
+    config.radar.zero_delay_s = zero_delay_s;
+
+    const pnr_radar r = derive(&config, 1000);
+    const double delay_s = pnr_radar_cells(&r, &config, oversample, &first, &n);
+    const size_t n_cells = 1000 * oversample;
+    const double step_s = 1e-6 / (double)oversample;
+
+    assert_true(first < n_cells && n >= 1 && n <= n_cells);
+    for (size_t i = 0; i < n; i++) {
+        const double lag = (double)((first + i) % n_cells) / (double)oversample;
+        const double want_s = pnr_radar_delay_s(&r, &config, lag);
+
+        if (fabs(delay_s + (double)i * step_s - want_s) > 1e-12)
+            fail_msg("cell %zu is at %.12g s, not %.12g", i, delay_s + (double)i * step_s, want_s);
+    }
+    assert_true(delay_s >= r.min_delay_s && delay_s < r.min_delay_s + step_s);
+    if (n < n_cells) {
+        const double last_s = delay_s + (double)(n - 1) * step_s;
+
+        assert_true(last_s <= r.max_delay_s + 1e-11 && last_s > r.max_delay_s - step_s);
+    }
+}
+
+static void cells_of_the_gate(void **state)
+{
+    (void)state;
+    for (size_t oversample = 1; oversample <= 2; oversample++) {
+        assert_cells(0, 0, 0, oversample);
+        assert_cells(-5, 0, 0, oversample);
+        assert_cells(10.25, 0, 3.3e-6, oversample);
+        assert_cells(10, 20, 0, oversample);
+        assert_cells(10.2, 20.7, 0.4e-6, oversample);
+        assert_cells(-20, 15, -15e-6, oversample);
+        assert_cells(990, 1010, 0, oversample);
+    }
+}
+
 static void edges_on_a_sample_stay_there(void **state)
 {
     (void)state;
@@ -557,6 +604,7 @@ int main(void)
         cmocka_unit_test(lengths_and_rates_that_are_refused),
         cmocka_unit_test(numbers_that_make_no_radar),
         cmocka_unit_test(gates),
+        cmocka_unit_test(cells_of_the_gate),
         cmocka_unit_test(edges_on_a_sample_stay_there),
         cmocka_unit_test(delays_of_the_gate),
         cmocka_unit_test(gates_that_are_refused),

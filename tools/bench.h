@@ -85,8 +85,5 @@ typedef struct bench_picture {
  * PNR_OK; PNR_EUNAVAILABLE: no gnuplot; PNR_EIO; PNR_ENOMEMORY: a cell was lost. */
 int bench_table_show(const bench *b, const bench_table *table, const bench_picture *picture,
                      pnr_error *error);
-/* PNR_OK, or PNR_EUNAVAILABLE when gnuplot is not on the PATH: asked before anything is measured.
- */
-int bench_plot_check(pnr_error *error);
 
 #endif

@@ -2,12 +2,13 @@
 /* Tables of pnradar-bench: aligned for people, CSV for programs, pictures through gnuplot. */
 #include "bench.h"
 
+#include "gnuplot.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { CELL_LEN = 64 };
 
@@ -158,38 +159,12 @@ static void print_csv(const bench_table *table)
 
 /* --- pictures --- */
 
-int bench_plot_check(pnr_error *error)
-{
-    const char *path = getenv("PATH");
-
-    while (path != NULL && *path != '\0') {
-        const size_t length = strcspn(path, ":");
-        char program[4096];
-
-        snprintf(program, sizeof program, "%.*s/gnuplot", (int)length, path);
-        if (access(program, X_OK) == 0)
-            return PNR_OK;
-        path += length + (path[length] == ':');
-    }
-    return pnr_error_set(error, PNR_EUNAVAILABLE,
-                         "--plot needs gnuplot, which is not on the PATH (Debian: gnuplot-nox)");
-}
-
 static size_t find_column(const bench_table *table, const char *name)
 {
     for (size_t column = 0; name != NULL && column < table->n_columns; column++)
         if (strcmp(table->columns[column].name, name) == 0)
             return column;
     return SIZE_MAX;
-}
-
-/* Text between single quotes, as gnuplot reads it. */
-static void print_quoted(FILE *to, const char *text)
-{
-    fputc('\'', to);
-    for (; *text != '\0'; text++)
-        fputs(*text == '\'' ? "''" : (char[2]){*text, '\0'}, to);
-    fputc('\'', to);
 }
 
 /* One data block $d<i>: x and y of the rows that belong to it. Returns how many. */
@@ -269,22 +244,20 @@ static int draw(const char *path, const bench_table *table, const bench_picture 
                 pnr_error *error)
 {
     curve *curves = calloc(MAX_CURVES, sizeof *curves);
-    FILE *to = curves != NULL ? popen("exec gnuplot", "we") : NULL;
+    FILE *to = NULL;
     size_t n_curves = 0;
-    int status = 0;
+    int code = PNR_OK;
 
-    if (to == NULL) {
+    if (curves == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
+    if ((code = pnr_gnuplot_open(path, table->title, 1100, 700, &to, error)) != PNR_OK) {
         free(curves);
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "--plot %s: gnuplot cannot be started", path);
+        return code;
     }
-    fputs("set terminal pngcairo size 1100,700\nset output ", to);
-    print_quoted(to, path);
-    fputs("\nset title ", to);
-    print_quoted(to, table->title);
-    fputs(" noenhanced\nset xlabel ", to);
-    print_quoted(to, table->columns[0].name);
+    fputs("set xlabel ", to);
+    pnr_gnuplot_quote(to, table->columns[0].name);
     fputs(" noenhanced\nset ylabel ", to);
-    print_quoted(to, picture->y_label);
+    pnr_gnuplot_quote(to, picture->y_label);
     fputs(" noenhanced\n", to);
     fputs(x_scales[picture->x_scale], to);
     fputs("set logscale y\nset key outside right noenhanced\nset grid\n", to);
@@ -292,16 +265,14 @@ static int draw(const char *path, const bench_table *table, const bench_picture 
     for (size_t i = 0; i < n_curves; i++) {
         fprintf(to, "%s $d%zu using 1:2 with linespoints title ", i == 0 ? "plot" : ",",
                 curves[i].index);
-        print_quoted(to, curves[i].label);
+        pnr_gnuplot_quote(to, curves[i].label);
     }
     fputc('\n', to);
-    status = pclose(to);
+    code = pnr_gnuplot_close(to, path, error);
     free(curves);
     if (n_curves == 0)
         return pnr_error_set(error, PNR_EDATA, "--plot %s: nothing was measured to draw", path);
-    if (status != 0 || access(path, R_OK) != 0)
-        return pnr_error_set(error, PNR_EIO, "--plot %s: gnuplot failed (status %d)", path, status);
-    return PNR_OK;
+    return code;
 }
 
 int bench_table_show(const bench *b, const bench_table *table, const bench_picture *picture,

@@ -3,6 +3,7 @@
  * GPU. */
 #include "bench.h"
 #include "cli.h"
+#include "gnuplot.h"
 #include "measure.h"
 
 #include <stdint.h>
@@ -247,7 +248,7 @@ static int run(const pnr_cli *cli, bench *b, pnr_error *error)
                              "%s%s: one of chain, methods, stream, latency, soak, publish, "
                              "seed, crossover, all, serve is needed",
                              *name ? "unknown part " : "no part given", name);
-    if (b->plot != NULL && bench_plot_check(error) != PNR_OK)
+    if (b->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
         return error->code;
     if (part != NULL && part->run == bench_serve)
         return bench_serve(b, error);

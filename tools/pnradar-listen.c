@@ -4,7 +4,9 @@
 #include "clock.h"
 #include "endpoint.h"
 #include "listen_count.h"
+#include "listen_socket.h"
 #include "listen_truth.h"
+#include "listen_view.h"
 #include "log.h"
 #include "report.h"
 
@@ -17,24 +19,22 @@
 enum {
     POLL_MS = 100,
     HIGH_WATER = 100000, /* messages kept while stdout is slow */
-    MAX_PARTS = 3,
-    BAD_SHOWN = 10, /* bad messages told one by one */
-    KEY_LEN = 40
+    BAD_SHOWN = 10       /* bad messages told one by one */
 };
-static const int64_t max_message_bytes = INT64_C(1) << 28;
+static const char *const result_topics[] = {"range", "status", "end", NULL};
 static const double silence_s = 5; /* without --timeout: said once */
 
 typedef struct listener {
     const pnr_config *config;
-    const char *stream;   /* NULL: all */
-    const char *endpoint; /* as connected */
-    char address[PNR_ENDPOINT_LEN];
+    listen_source source;
     uint64_t count;   /* results wanted; 0: no limit */
     double timeout_s; /* 0: none */
     bool follow;
 
     void *context, *socket;
+    bool is_connected;
     FILE *log;
+    listen_view *view;
     listen_truth *truth;
     listen_counts counts;
     pnr_printer printer;
@@ -42,132 +42,29 @@ typedef struct listener {
     uint64_t n_bad;
 } listener;
 
-/* --- subscribe --- */
-
-static int use_curve(listener *l, const char *key, pnr_error *error)
-{
-    char public[KEY_LEN + 1], secret[KEY_LEN + 1];
-
-    if (!zmq_has("curve"))
-        return pnr_error_set(error, PNR_EUNSUPPORTED, "--curve-key: this libzmq has no CURVE");
-    if (strlen(key) != KEY_LEN ||
-        zmq_setsockopt(l->socket, ZMQ_CURVE_SERVERKEY, key, KEY_LEN + 1) != 0)
-        return pnr_error_set(error, PNR_EUSAGE,
-                             "--curve-key %s: want the publisher's public key, 40 Z85 characters",
-                             key);
-    if (zmq_curve_keypair(public, secret) != 0 ||
-        zmq_setsockopt(l->socket, ZMQ_CURVE_PUBLICKEY, public, sizeof public) != 0 ||
-        zmq_setsockopt(l->socket, ZMQ_CURVE_SECRETKEY, secret, sizeof secret) != 0)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "CURVE: %s", zmq_strerror(zmq_errno()));
-    return PNR_OK;
-}
-
-static int subscribe(listener *l)
-{
-    static const char *const topics[] = {"range/", "status/", "end/"};
-    char topic[PNR_TEXT_LEN + 16];
-    size_t i;
-
-    for (i = 0; i < sizeof topics / sizeof topics[0]; i++) {
-        snprintf(topic, sizeof topic, "%s%s", topics[i], l->stream != NULL ? l->stream : "");
-        if (zmq_setsockopt(l->socket, ZMQ_SUBSCRIBE, topic, strlen(topic)) != 0)
-            return PNR_EUNAVAILABLE;
-    }
-    return PNR_OK;
-}
-
-/* Where a publisher that is bound to every address can be reached from here. */
-static const char *address_of(listener *l)
-{
-    static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
-    size_t i;
-
-    for (i = 0; i < sizeof any / sizeof any[0]; i++) {
-        if (strncmp(l->endpoint, any[i], strlen(any[i])) == 0) {
-            snprintf(l->address, sizeof l->address, "tcp://127.0.0.1:%s",
-                     l->endpoint + strlen(any[i]));
-            return l->address;
-        }
-    }
-    return l->endpoint;
-}
-
-static int open_socket(listener *l, const char *curve_key, pnr_error *error)
-{
-    const int high_water = HIGH_WATER, v6 = strchr(l->endpoint, '[') != NULL, linger = 0;
-    int code = pnr_endpoint_enough_files(error);
-
-    if (code != PNR_OK)
-        return code;
-    l->context = zmq_ctx_new();
-    l->socket = l->context != NULL ? zmq_socket(l->context, ZMQ_SUB) : NULL;
-    if (l->socket == NULL ||
-        zmq_setsockopt(l->socket, ZMQ_RCVHWM, &high_water, sizeof high_water) != 0 ||
-        zmq_setsockopt(l->socket, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
-        zmq_setsockopt(l->socket, ZMQ_IPV6, &v6, sizeof v6) != 0 ||
-        zmq_setsockopt(l->socket, ZMQ_MAXMSGSIZE, &max_message_bytes, sizeof max_message_bytes) !=
-            0 ||
-        subscribe(l) != PNR_OK)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ socket: %s",
-                             zmq_strerror(zmq_errno()));
-    if (curve_key != NULL && (code = use_curve(l, curve_key, error)) != PNR_OK)
-        return code;
-    if (zmq_connect(l->socket, address_of(l)) != 0)
-        return pnr_error_set(error, PNR_EUSAGE, "cannot connect to %s: %s", l->endpoint,
-                             zmq_strerror(zmq_errno()));
-    return PNR_OK;
-}
-
 /* --- one message --- */
-
-typedef struct message {
-    zmq_msg_t parts[MAX_PARTS];
-    int n_parts; /* those received, also beyond MAX_PARTS */
-} message;
-
-static int receive(void *socket, message *m)
-{
-    int more = 1;
-
-    m->n_parts = 0;
-    while (more) {
-        zmq_msg_t spare;
-        zmq_msg_t *part = m->n_parts < MAX_PARTS ? &m->parts[m->n_parts] : &spare;
-
-        zmq_msg_init(part);
-        if (zmq_msg_recv(part, socket, m->n_parts > 0 ? 0 : ZMQ_DONTWAIT) < 0) {
-            zmq_msg_close(part);
-            if (m->n_parts > 0 && errno == EINTR)
-                continue; /* the rest of a message is already there */
-            return PNR_EAGAIN;
-        }
-        more = zmq_msg_more(part);
-        if (part == &spare)
-            zmq_msg_close(&spare);
-        m->n_parts++;
-    }
-    return PNR_OK;
-}
-
-static void release(message *m)
-{
-    int i;
-
-    for (i = 0; i < m->n_parts && i < MAX_PARTS; i++)
-        zmq_msg_close(&m->parts[i]);
-}
 
 static bool is_wanted(const listener *l, const char *stream)
 {
     /* A subscription is a prefix: demo gives demo2 too. */
-    return l->stream == NULL || strcmp(l->stream, stream) == 0;
+    return l->source.stream == NULL || strcmp(l->source.stream, stream) == 0;
+}
+
+static void warn(const listener *l, const char *text)
+{
+    if (!listen_view_notice(l->view, text))
+        pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
 static void bad(listener *l, const pnr_error *error)
 {
-    if (++l->n_bad <= BAD_SHOWN)
-        pnr_log(PNR_LOG_WARN, "%s%s", error->text,
-                l->n_bad == BAD_SHOWN ? " (no more of these)" : "");
+    char text[sizeof error->text + 32];
+
+    if (++l->n_bad > BAD_SHOWN)
+        return;
+    snprintf(text, sizeof text, "%s%s", error->text,
+             l->n_bad == BAD_SHOWN ? " (no more of these)" : "");
+    warn(l, text);
 }
 
 static bool is_full(const listener *l)
@@ -194,6 +91,8 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     }
     if (l->truth != NULL)
         listen_truth_match(l->truth, report, truth);
+    if (listen_view_result(l->view, report))
+        return PNR_OK;
     for (i = 0; raw != NULL && i < length; i++)
         if ((unsigned char)raw[i] < 0x20)
             raw = NULL; /* not one line */
@@ -204,11 +103,11 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     return ferror(l->printer.stream) ? PNR_EIO : PNR_OK;
 }
 
-static int take_pack(listener *l, const char *text, size_t length, message *m, pnr_error *error)
+static int take_pack(listener *l, const char *text, size_t length, listen_message *m,
+                     pnr_error *error)
 {
-    const void *records = zmq_msg_data(&m->parts[2]);
-    const size_t bytes = zmq_msg_size(&m->parts[2]);
-    size_t offset = 0;
+    size_t bytes, offset = 0;
+    const void *records = listen_message_part(m, 2, &bytes);
     int code, printed = PNR_OK;
 
     while (printed == PNR_OK && (code = pnr_message_read_pack(text, length, records, bytes, &offset,
@@ -240,14 +139,12 @@ static int take_summary(listener *l, const char *text, size_t length, bool is_en
     return PNR_OK;
 }
 
-static int take(listener *l, message *m, pnr_error *error)
+static int take(listener *l, listen_message *m, pnr_error *error)
 {
-    const char *topic = zmq_msg_data(&m->parts[0]);
-    const size_t topic_length = zmq_msg_size(&m->parts[0]);
-    const char *text = m->n_parts > 1 ? zmq_msg_data(&m->parts[1]) : "";
-    const size_t length = m->n_parts > 1 ? zmq_msg_size(&m->parts[1]) : 0;
+    size_t length;
+    const char *text = listen_message_part(m, 1, &length);
 
-    if (topic_length >= 6 && memcmp(topic, "range/", 6) == 0) {
+    if (listen_message_is(m, "range/")) {
         if (m->n_parts > 2)
             return take_pack(l, text, length, m, error);
         if (pnr_message_read_range(text, length, &l->report, error) == PNR_OK)
@@ -255,7 +152,7 @@ static int take(listener *l, message *m, pnr_error *error)
         bad(l, error);
         return PNR_OK;
     }
-    return take_summary(l, text, length, topic_length >= 4 && memcmp(topic, "end/", 4) == 0, error);
+    return take_summary(l, text, length, listen_message_is(m, "end/"), error);
 }
 
 /* --- the loop --- */
@@ -273,40 +170,104 @@ static bool is_over(const listener *l)
     return true;
 }
 
+/* Every result that is wanted came, or will not come. */
+static bool has_all(const listener *l)
+{
+    return is_full(l) || is_over(l);
+}
+
+static bool is_done(const listener *l)
+{
+    /* Pictures are of one stream. */
+    return has_all(l) && listen_view_is_done(l->view, l->counts.runs[0].run);
+}
+
 static int silent(listener *l, double seconds, bool *is_told, pnr_error *error)
 {
+    char text[PNR_ENDPOINT_LEN + 64];
+
     if (l->timeout_s > 0 && seconds >= l->timeout_s)
         return pnr_error_set(error, PNR_EUNAVAILABLE,
                              "nothing came from %s within %.3g s (is the publisher running there, "
                              "and is its stream %s?)",
-                             l->endpoint, l->timeout_s, l->stream != NULL ? l->stream : "any");
+                             l->source.endpoint, l->timeout_s,
+                             l->source.stream != NULL ? l->source.stream : "any");
     if (!*is_told && seconds >= silence_s) {
         *is_told = true;
-        pnr_log(PNR_LOG_WARN, "nothing from %s yet; still waiting", l->endpoint);
+        snprintf(text, sizeof text, "nothing from %s yet; still waiting", l->source.endpoint);
+        warn(l, text);
     }
     return PNR_OK;
+}
+
+/* Results are asked for once the profiles are: see listen_view.h. */
+static int connect_when_reached(listener *l, pnr_error *error)
+{
+    int code;
+
+    if (l->is_connected || !listen_view_reached(l->view))
+        return PNR_OK;
+    code = listen_socket_connect(l->socket, &l->source, error);
+    l->is_connected = code == PNR_OK;
+    return code;
+}
+
+/* One result and one profile, where they have come. PNR_EAGAIN: neither. */
+static int take_next(listener *l, pnr_error *error)
+{
+    listen_message m;
+    int code = PNR_EAGAIN, profile;
+
+    if ((profile = connect_when_reached(l, error)) != PNR_OK)
+        return profile;
+    /* When all results are in, only profiles are waited for. */
+    if (!is_full(l) && listen_message_receive(l->socket, &m) == PNR_OK) {
+        code = take(l, &m, error);
+        listen_message_release(&m);
+        if (code != PNR_OK)
+            return code;
+    }
+    profile = listen_view_next(l->view, error);
+    if (profile == PNR_EDATA) {
+        bad(l, error);
+        return PNR_OK;
+    }
+    return profile != PNR_EAGAIN ? profile : code;
+}
+
+/* Until something can be read; false: POLL_MS have passed. */
+static bool wait_for_more(listener *l)
+{
+    zmq_pollitem_t items[3];
+    int n = listen_view_poll(l->view, items);
+
+    if (!is_full(l))
+        items[n++] = (zmq_pollitem_t){.socket = l->socket, .events = ZMQ_POLLIN};
+    return zmq_poll(items, n, POLL_MS) != 0;
 }
 
 static int listen_all(listener *l, pnr_error *error)
 {
     uint64_t heard_ns = pnr_clock_ns();
     bool is_told = false;
-    int code = PNR_OK;
+    int code = PNR_OK, drawn;
 
-    while (code == PNR_OK && !pnr_stop && !is_full(l) && !is_over(l)) {
-        zmq_pollitem_t item = {.socket = l->socket, .events = ZMQ_POLLIN};
-        message m;
-
-        if (receive(l->socket, &m) != PNR_OK) {
+    while (code == PNR_OK && !pnr_stop && !is_done(l)) {
+        code = take_next(l, error);
+        if (code == PNR_OK) {
+            heard_ns = pnr_clock_ns();
+            is_told = true;
+        } else if (code == PNR_EAGAIN) {
+            code = PNR_OK;
             fflush(l->printer.stream); /* nothing waits: show what there is */
-            if (zmq_poll(&item, 1, POLL_MS) == 0)
+            if (!wait_for_more(l) && !has_all(l))
                 code = silent(l, (double)(pnr_clock_ns() - heard_ns) * 1e-9, &is_told, error);
-            continue;
         }
-        heard_ns = pnr_clock_ns();
-        is_told = true;
-        code = take(l, &m, error);
-        release(&m);
+        drawn = listen_view_draw(l->view, &l->counts);
+        if (drawn == PNR_EEND)
+            pnr_stop = 1; /* as by a signal */
+        else if (code == PNR_OK)
+            code = drawn;
     }
     if (code == PNR_EIO)
         pnr_error_set(error, code, "cannot write the results: %s", strerror(errno));
@@ -315,6 +276,7 @@ static int listen_all(listener *l, pnr_error *error)
 
 static int summarize(listener *l, int code, pnr_error *error)
 {
+    listen_view_leave(l->view, &l->counts, &l->log);
     if (pnr_printer_finish(&l->printer) != PNR_OK && code == PNR_OK)
         code = pnr_error_set(error, PNR_EIO, "cannot write the results: %s", strerror(errno));
     listen_count_print(&l->counts, l->log);
@@ -322,13 +284,13 @@ static int summarize(listener *l, int code, pnr_error *error)
         fprintf(l->log, "%llu messages could not be read\n", (unsigned long long)l->n_bad);
     if (l->truth != NULL)
         listen_truth_print(l->truth, l->log);
-    return code;
+    return listen_view_finish(l->view, &l->counts, l->log, code, error);
 }
 
 static void close_all(listener *l)
 {
-    if (l->socket != NULL)
-        zmq_close(l->socket);
+    listen_view_close(l->view);
+    listen_socket_destroy(l->socket);
     while (l->context != NULL && zmq_ctx_term(l->context) != 0 && zmq_errno() == EINTR)
         ;
     listen_truth_destroy(l->truth);
@@ -337,14 +299,26 @@ static void close_all(listener *l)
 /* --- the command line --- */
 
 typedef struct arguments {
-    const char *format, *count, *timeout, *stream, *all, *follow, *curve_key, *truth;
+    const char *format, *count, *timeout, *stream, *all, *follow, *curve_key, *truth, *plot, *live;
 } arguments;
+
+static int check_view(const arguments *a, pnr_error *error)
+{
+    if ((a->plot != NULL || a->live != NULL) && a->all != NULL)
+        return pnr_error_set(error, PNR_EUSAGE, "--plot and --live show one stream: not --all");
+    if (a->live != NULL && a->format != NULL)
+        return pnr_error_set(error, PNR_EUSAGE, "--live prints no results: not --format");
+    return listen_view_check(a->plot, a->live != NULL, error);
+}
 
 static int read_arguments(const arguments *a, listener *l, pnr_print *print, pnr_error *error)
 {
     char *end;
+    int code = check_view(a, error);
 
     *print = PNR_PRINT_TABLE;
+    if (code != PNR_OK)
+        return code;
     if (a->format != NULL && pnr_print_find(a->format, print, error) != PNR_OK)
         return PNR_EUSAGE;
     if (a->count != NULL) {
@@ -364,14 +338,33 @@ static int read_arguments(const arguments *a, listener *l, pnr_print *print, pnr
     if (a->stream != NULL && (a->stream[0] == '\0' || strlen(a->stream) >= PNR_TEXT_LEN))
         return pnr_error_set(error, PNR_EUSAGE, "--stream: want a name of 1 to %d bytes",
                              PNR_TEXT_LEN - 1);
-    l->stream = a->all != NULL ? NULL : a->stream != NULL ? a->stream : l->config->stream.name;
+    l->source.stream = a->stream != NULL ? a->stream : l->config->stream.name;
+    if (a->all != NULL)
+        l->source.stream = NULL;
+    l->source.curve_key = a->curve_key;
     l->follow = a->follow != NULL;
-    if (l->endpoint[0] == '\0')
+    if (l->source.endpoint[0] == '\0')
         return pnr_error_set(error, PNR_EUSAGE,
                              "no endpoint: give one, or publisher.endpoint in the configuration");
-    if (strlen(l->endpoint) >= PNR_ENDPOINT_LEN)
+    if (strlen(l->source.endpoint) >= PNR_ENDPOINT_LEN)
         return pnr_error_set(error, PNR_EUSAGE, "the endpoint is too long");
     return PNR_OK;
+}
+
+static int open_socket(listener *l, const arguments *a, pnr_error *error)
+{
+    int code = pnr_endpoint_enough_files(error);
+
+    if (code != PNR_OK)
+        return code;
+    if ((l->context = zmq_ctx_new()) == NULL)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ context: %s",
+                             zmq_strerror(zmq_errno()));
+    if ((code = listen_socket_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
+                                     error)) != PNR_OK)
+        return code;
+    code = listen_view_open(l->context, &l->source, a->plot, a->live != NULL, &l->view, error);
+    return code == PNR_OK ? connect_when_reached(l, error) : code;
 }
 
 static int run(listener *l, const arguments *a, pnr_error *error)
@@ -382,10 +375,12 @@ static int run(listener *l, const arguments *a, pnr_error *error)
     if (code != PNR_OK ||
         (a->truth != NULL &&
          (code = listen_truth_read(a->truth, l->config, &l->truth, error)) != PNR_OK) ||
-        (code = open_socket(l, a->curve_key, error)) != PNR_OK)
+        (code = open_socket(l, a, error)) != PNR_OK)
         return code;
     pnr_printer_init(&l->printer, stdout, print, l->truth != NULL);
     pnr_cli_catch_signals();
+    if ((code = listen_view_enter(l->view, &l->log, error)) != PNR_OK)
+        return code;
     return summarize(l, listen_all(l, error), error);
 }
 
@@ -401,6 +396,11 @@ int main(int argc, char **argv)
         {"follow", NULL, "go on after the end, for the next run", &a.follow},
         {"curve-key", "KEY", "the publisher's CURVE public key", &a.curve_key},
         {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors", &a.truth},
+        {"plot", "FILE.png",
+         "draw range over time at the end: the profiles' power where they are "
+         "published, and the echoes (gnuplot)",
+         &a.plot},
+        {"live", NULL, "show the profile and its echoes on the terminal; q leaves", &a.live},
         {NULL, NULL, NULL, NULL}};
     pnr_cli cli = {
         .program = "pnradar-listen",
@@ -410,7 +410,8 @@ int main(int argc, char **argv)
                    "Ends when the publisher does.",
         .examples = "pnradar-listen\n"
                     "pnradar-listen --format csv --count 100 tcp://127.0.0.1:5510\n"
-                    "pnradar-listen -c config/demo.conf --truth truth.csv --strict",
+                    "pnradar-listen -c config/demo.conf --truth truth.csv --strict\n"
+                    "pnradar-listen -c config/demo.conf --plot run.png --live",
         .options = options,
         .max_operands = 1,
     };
@@ -420,7 +421,7 @@ int main(int argc, char **argv)
     int status, code = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
     if (code == PNR_OK) {
-        l.endpoint = cli.n_operands > 0 ? cli.operands[0] : config.publisher.endpoint;
+        l.source.endpoint = cli.n_operands > 0 ? cli.operands[0] : config.publisher.endpoint;
         code = run(&l, &a, &error);
     }
     if (code == PNR_EEND)

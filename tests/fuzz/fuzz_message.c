@@ -39,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static pnr_report report;
     pnr_end_summary end;
+    pnr_profile_info info;
     pnr_error error;
 
     if (size == 0)
@@ -53,6 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_report(&report);
     (void)pnr_message_read_status(text, length, &end, &error);
     (void)pnr_message_read_end(text, length, &end, &error);
+    if (pnr_message_read_profile(text, header, length - header, &report, &info, &error) == PNR_OK)
+        require(info.n_cells * (info.is_complex ? 8 : 4) == length - header &&
+                info.first_cell < info.n_cells && info.n_gate <= info.n_cells);
     (void)pnr_message_is_pack(text, header);
     while (pnr_message_read_pack(text, header, text + header, length - header, &offset, &report,
                                  &error) == PNR_OK) {
