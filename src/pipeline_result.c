@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+enum { CACHE_LINE = 64, DWELLS_AHEAD = 4 };
+
 static void fill_time(const pnr_pipeline *p, pnr_report *report)
 {
     const pnr_radar *radar = &p->setup->radar;
@@ -128,10 +130,26 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
         p->options->tap(p->options->tap_context, report);
 }
 
+/* What a device wrote is in no cache of ours, and a dwell's candidates lie far from the last one's:
+ * the first of a dwell soon to come is asked for in time. */
+static void ask_for(const pnr_plan *plan, const pnr_result *result, size_t d)
+{
+    if (d < result->n_dwells) {
+        const char *candidate = (const char *)(result->candidates + d * plan->max_candidates);
+
+        for (size_t at = 0; at < sizeof(pnr_candidate); at += CACHE_LINE)
+            __builtin_prefetch(candidate + at);
+        __builtin_prefetch(candidate + sizeof(pnr_candidate) - 1);
+        __builtin_prefetch(&result->dwells[d]);
+    }
+}
+
 void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result)
 {
-    for (size_t d = 0; d < result->n_dwells; d++)
+    for (size_t d = 0; d < result->n_dwells; d++) {
+        ask_for(&p->setup->plan, result, d + DWELLS_AHEAD);
         report_dwell(p, windows, result, d);
+    }
 }
 
 void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason)
