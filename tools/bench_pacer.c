@@ -113,6 +113,9 @@ int latency_measure(const pnr_config *config, const pnr_setup *setup, uint64_t e
     memset(out->moments, 0, out->n_moments * sizeof *out->moments); /* in memory, not on demand */
     fed.ring.seconds = 0;
     fed.ring.bytes = stream_ring_bytes(config, &setup->plan, true);
+    fed.source.pace = PNR_PACE_REAL_TIME; /* live: samples go ahead of their window */
+    if (fed.engine.deadline == 0)
+        fed.engine.deadline = (double)every_ns * 1e-9;
     fed.publisher.wait_s = subscriber_patience_s;
     if (fed.publisher.high_water < HIGH_WATER)
         fed.publisher.high_water = HIGH_WATER;

@@ -142,6 +142,8 @@ size_t stream_ring_bytes(const pnr_config *config, const pnr_plan *plan, bool is
 int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds, double rate_hz,
                pnr_pipeline_tap also, void *also_context, stream_result *out, pnr_error *error)
 {
+    const double sample_bytes =
+        (double)(pnr_format_get(setup->plan.format)->bytes * setup->plan.n_channels);
     pnr_config fed = *config;
     stream_subscriber *subscriber = NULL;
     path *p = calloc(1, sizeof *p);
@@ -160,6 +162,13 @@ int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds,
     p->stride = setup->plan.batch * setup->plan.n_periods * setup->plan.n_samples;
     fed.ring.seconds = 0;
     fed.ring.bytes = stream_ring_bytes(config, &setup->plan, rate_hz > 0);
+    if (rate_hz > 0) {
+        const double ring_s = (double)fed.ring.bytes / (rate_hz * sample_bytes);
+
+        fed.source.pace = PNR_PACE_REAL_TIME;
+        if (fed.engine.deadline == 0)
+            fed.engine.deadline = ring_s; /* later than that, samples are lost */
+    }
     fed.publisher.wait_s = subscriber_patience_s;
     /* The results of a submit come at once: the subscriber may be some submits behind. */
     if (fed.publisher.high_water < SUBMITS_BEHIND * setup->plan.batch)
