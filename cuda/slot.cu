@@ -2,6 +2,7 @@
 /* A slot: what one submit in flight needs whatever the method, with its own stream. */
 #include "slot.h"
 
+#include "job.h"
 #include "memory.h"
 #include "method.h"
 
@@ -68,17 +69,21 @@ static int create_marks(const pnr_cuda_shape *shape, pnr_cuda_slot *slot, pnr_er
     return PNR_OK;
 }
 
-/* All kernels of a submit of at most n_dwells dwells: the method's, and the way back. */
+/* All kernels of a submit of at most n_dwells dwells: its header, the method's, the way back. */
 static int enqueue(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {
-    const int code = common->method->compute(common, slot, n_dwells, error);
+    const pnr_cuda_shape *s = &common->shape;
+    int code =
+        pnr_cuda_fetch_job(slot->host_job, slot->job, n_dwells * s->n_periods, slot->stream, error);
 
-    return code != PNR_OK
-               ? code
-               : pnr_cuda_return_results(&common->shape, common->plan.max_candidates, slot->job,
-                                         &slot->results, &slot->host, slot->count, slot->sequence,
-                                         n_dwells, slot->stream, error);
+    if (code == PNR_OK)
+        code = common->method->compute(common, slot, n_dwells, error);
+    if (code == PNR_OK)
+        code = pnr_cuda_return_results(s, common->plan.max_candidates, slot->job, &slot->results,
+                                       &slot->host, slot->count, slot->sequence, n_dwells,
+                                       slot->stream, error);
+    return code;
 }
 
 /* The kernels of at most n_dwells dwells, recorded and uploaded. */
@@ -249,7 +254,7 @@ int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     return code;
 }
 
-/* The header and all samples that are not there yet. */
+/* All samples that are not there yet; and the header is written, which the kernels fetch. */
 static int upload_rest(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                        const pnr_windows *windows, pnr_error *error)
 {
@@ -268,14 +273,7 @@ static int upload_rest(const pnr_cuda_common *common, pnr_cuda_slot *slot,
         slot->host_windows[w].n_lost = windows->lost[w];
     }
 
-    const int code =
-        pnr_cuda_check(cudaMemcpyAsync(slot->job, slot->host_job,
-                                       sizeof *slot->job + n_windows * sizeof *slot->windows,
-                                       cudaMemcpyHostToDevice, slot->stream),
-                       "upload of the windows' headers", error);
-
-    return code == PNR_OK ? upload(common, slot, windows, there, n_windows * s->n_samples, error)
-                          : code;
+    return upload(common, slot, windows, there, n_windows * s->n_samples, error);
 }
 
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
