@@ -60,7 +60,7 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
     double p[3];
 
     for (int i = 0; i < 3; i++)
-        p[i] = hypot(c[MIDDLE - 1 + i][0], c[MIDDLE - 1 + i][1]);
+        p[i] = sqrt(squared(c[MIDDLE - 1 + i]));
     return p[1] >= p[0] && p[1] >= p[2] ? vertex(p[0], p[1], p[2]) : 0;
 }
 
@@ -70,6 +70,7 @@ typedef struct track {
     size_t centre; /* lag */
     value c[J];    /* as the engine gave it; of an incoherent dwell free of the noise's bias */
     pnr_fitted fit;
+    double amplitude2; /* |A|^2 */
 } track;
 
 /* Distance from lag b to lag a on the circle, in (-N/2, N/2]. */
@@ -96,7 +97,7 @@ static void subtract(const pnr_detector *detector, const track *from, const trac
     }
 }
 
-/* out = the values of one candidate with the other echoes taken out. */
+/* `out`: the values of one candidate with the other echoes taken out. */
 static void alone(const pnr_detector *detector, const track *t, const track *others,
                   size_t n_others, value *out)
 {
@@ -110,11 +111,14 @@ static void alone(const pnr_detector *detector, const track *t, const track *oth
 static double fit_among(const pnr_detector *detector, track *t, const track *others,
                         size_t n_others)
 {
-    value c[J];
+    const value *c = (const value *)t->c;
+    value rest[J];
 
-    alone(detector, t, others, n_others, c);
-    pnr_fit_find(detector->fit, (const value *)c,
-                 first_guess(detector, t->candidate, (const value *)c), &t->fit);
+    if (n_others > 0) {
+        alone(detector, t, others, n_others, rest);
+        c = (const value *)rest;
+    }
+    pnr_fit_find(detector->fit, c, first_guess(detector, t->candidate, c), &t->fit);
     return t->fit.gain;
 }
 
@@ -216,14 +220,14 @@ static double squared_amplitude(const pnr_detector *detector, const pnr_dwell *d
                                 const track *t)
 {
     const double g = (double)dwell->n_valid / (double)detector->radar->n_samples;
-    const double peak = hypot(t->fit.peak[0], t->fit.peak[1]) / detector->energy_of_code;
+    const double peak = sqrt(squared(t->fit.peak)) / detector->energy_of_code;
     value rho;
 
     if (!detector->is_sum)
         return peak * peak / (g * g);
     rho_at(detector, t->fit.delay, rho);
     return peak * (double)t->candidate->value[MIDDLE][0] * dwell->n_periods /
-           (g * g * detector->energy_of_code * hypot(rho[0], rho[1]));
+           (g * g * detector->energy_of_code * sqrt(squared(rho)));
 }
 
 /* sum_n a(n - x) conj(a(n - y)) / R(0), x and y lags of two echoes: R(y - x)/R(0), but a cosine at
@@ -250,8 +254,8 @@ static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell, 
         const track *t = &tracks[i];
         value rho;
 
-        overlap(detector, t, t, rho);
-        energy += squared_amplitude(detector, dwell, t) * energy_of_code * rho[0];
+        energy += t->amplitude2 * energy_of_code *
+                  (1 - detector->nyquist * pow(sin(M_PI * t->fit.delay), 2));
         /* Of an incoherent dwell the phases are gone: the cross terms cancel on the average. */
         for (size_t k = 0; k < i && !detector->is_sum; k++) { /* 2 Re(A_i conj(A_k) overlap) */
             const double *a = t->fit.peak, *b = tracks[k].fit.peak;
@@ -372,11 +376,10 @@ static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const
     const double n = (double)radar->n_samples;
     const double rate = pnr_rational_double(radar->rate_hz);
     const double g = (double)dwell->n_valid / n;
-    const double amplitude2 = squared_amplitude(detector, dwell, t);
     const double scale = g * detector->energy_of_code;
     /* The mean of 1/noise is 1/(1 - variance): noise is a gamma variable. */
     const double snr = detector->is_sum
-                           ? amplitude2 * scale * scale / noise->cell
+                           ? t->amplitude2 * scale * scale / noise->cell
                            : t->fit.power / noise->cell * (1 - noise->variance) - t->fit.cells;
     const double s = snr > 1e-3 ? snr : 1e-3;
     const variances v = find_variances(detector, dwell, t, s);
@@ -387,7 +390,7 @@ static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const
         .lag = (double)t->centre + t->fit.delay,
         .snr = snr,
         .snr_db = 10 * log10(s),
-        .amplitude = detector->amplitude_scale * sqrt(amplitude2),
+        .amplitude = detector->amplitude_scale * sqrt(t->amplitude2),
         .phase_rad = detector->is_sum ? NAN : atan2(t->fit.peak[1], t->fit.peak[0]),
         .phase_sigma_rad = sqrt(v.phase),
         .doppler_hz = NAN,
@@ -410,6 +413,9 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,
     const double per_sample =
         detector->energy_of_code * (double)dwell->n_valid / (double)detector->radar->n_samples;
     noise_found noise = {0};
+
+    for (size_t i = 0; i < n; i++)
+        tracks[i].amplitude2 = squared_amplitude(detector, dwell, &tracks[i]);
 
     if (dwell->n_valid > 0)
         noise = find_noise(detector, dwell, tracks, n);

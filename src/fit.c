@@ -14,10 +14,18 @@ enum {
     MIDDLE = PNR_NEIGHBOURS / 2,
     STEPS = 64,              /* of the table of delays, a lag */
     N_STEPS = 2 * STEPS + 1, /* from -1 to +1 lag */
-    N_REACH = 5              /* delays -1, -1/2, 0, 1/2, 1 */
+    N_REACH = 5,             /* delays -1, -1/2, 0, 1/2, 1 */
+    LANES = 4,               /* values that are worked on at once */
+    N_LANES = (J + LANES - 1) / LANES
 };
 
 typedef double value[2]; /* re, im */
+
+/* J values, planar; those beyond are 0. */
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
+typedef struct planar {
+    lanes re[N_LANES], im[N_LANES];
+} planar;
 
 /*
  * W is the inverse of R(i - j)/R(0), r_j(d) = R(j - d)/R(0). The likeliest d maximises
@@ -25,7 +33,7 @@ typedef double value[2]; /* re, im */
  * v = W r / sqrt(r^H W r), J(d) = |v^H c|^2.
  */
 typedef struct step {
-    value v[J];
+    planar v;
     double quality; /* r^H W r: the share of the echo that the 17 values hold */
     double reach;   /* the share of it that lies in the span of `basis` */
     double delay_variance, amplitude_variance, phase_variance; /* times S */
@@ -34,7 +42,7 @@ typedef struct step {
 struct pnr_fit {
     step steps[N_STEPS];
     /* W e, e orthonormal (e^H W e = 1) in the span of r(-1), r(-1/2), .. r(1). */
-    value basis[N_REACH][J];
+    planar basis[N_REACH];
     size_t n_basis;
     double cells; /* noise in sum |basis^H c|^2, cells */
     value w[J][J];
@@ -48,7 +56,17 @@ typedef struct workshop {
     const pnr_waveform *autocorrelation;
     value p[J][J]; /* R(i - j)/R(0) */
     value w[J][J];
+    value basis[N_REACH][J];
 } workshop;
+
+static void lay_out(const value *x, planar *out)
+{
+    *out = (planar){{{0}}, {{0}}};
+    for (int j = 0; j < J; j++) {
+        out->re[j / LANES][j % LANES] = x[j][0];
+        out->im[j / LANES][j % LANES] = x[j][1];
+    }
+}
 
 /* In place: the inverse of a Hermitian positive definite matrix, by Gauss and Jordan without pivots
  * (the diagonal dominates after loading). */
@@ -186,17 +204,17 @@ static void fill_variances(const workshop *shop, const value *r, const value *sl
 
 /* Gram and Schmidt. A direction that holds less than a hundredth of an echo is left out: its noise
  * would be more than it tells. */
-static void fill_basis(const workshop *shop, pnr_fit *fit)
+static void fill_basis(workshop *shop, pnr_fit *fit)
 {
     value e[N_REACH][J];
 
     for (int i = 0; i < N_REACH; i++) {
         const size_t n = fit->n_basis;
-        value *we = fit->basis[n], along;
+        value *we = shop->basis[n], along;
 
         echo_at(shop, (i - N_REACH / 2) * 0.5, e[n], NULL);
         for (size_t k = 0; k < n; k++) {
-            product((const value *)fit->basis[k], (const value *)e[n], along);
+            product((const value *)shop->basis[k], (const value *)e[n], along);
             take_out(e[n], along[0], along[1], (const value *)e[k]);
         }
         apply((const value(*)[J])shop->w, (const value *)e[n], we);
@@ -205,6 +223,7 @@ static void fill_basis(const workshop *shop, pnr_fit *fit)
             continue;
         scale(e[n], 1 / sqrt(along[0]));
         scale(we, 1 / sqrt(along[0]));
+        lay_out((const value *)we, &fit->basis[n]);
         fit->cells += noise_through(shop, (const value *)we);
         fit->n_basis++;
     }
@@ -212,16 +231,17 @@ static void fill_basis(const workshop *shop, pnr_fit *fit)
 
 static void fill_step(const workshop *shop, const pnr_fit *fit, double d, step *s)
 {
-    value r[J], slope[J], along;
+    value r[J], slope[J], v[J], along;
 
     echo_at(shop, d, r, slope);
-    apply((const value(*)[J])shop->w, (const value *)r, s->v);
-    product((const value *)r, (const value *)s->v, along);
+    apply((const value(*)[J])shop->w, (const value *)r, v);
+    product((const value *)r, (const value *)v, along);
     s->quality = along[0];
-    fill_variances(shop, (const value *)r, (const value *)slope, (const value *)s->v, s);
-    scale(s->v, 1 / sqrt(s->quality));
+    fill_variances(shop, (const value *)r, (const value *)slope, (const value *)v, s);
+    scale(v, 1 / sqrt(s->quality));
+    lay_out((const value *)v, &s->v);
     for (size_t k = 0; k < fit->n_basis; k++)
-        s->reach += product((const value *)fit->basis[k], (const value *)r, along);
+        s->reach += product((const value *)shop->basis[k], (const value *)r, along);
 }
 
 int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
@@ -282,11 +302,11 @@ static double bend_at(const quartic *q, double x)
     return 2 * q->c[2] + x * (6 * q->c[3] + x * 12 * q->c[4]);
 }
 
-/* The maximum of |re + i im|^2 within x0 +- 1, by Newton: three steps leave 1e-12 of a table's
- * step. */
-static double highest(const quartic *re, const quartic *im, double x0)
+/* The maximum of |re + i im|^2 near 0, by Newton, within the table (|x| <= 2): three turns leave
+ * 1e-12 of a step. */
+static double highest(const quartic *re, const quartic *im)
 {
-    double x = x0;
+    double x = 0;
 
     for (int i = 0; i < 3; i++) {
         const double u = at(re, x), v = at(im, x), du = slope_at(re, x), dv = slope_at(im, x);
@@ -294,36 +314,47 @@ static double highest(const quartic *re, const quartic *im, double x0)
         const double bend = du * du + dv * dv + u * bend_at(re, x) + v * bend_at(im, x);
 
         if (!(bend < 0))
-            return x0;
+            return x;
         x -= slope / bend;
-        x = x < x0 - 1 ? x0 - 1 : x > x0 + 1 ? x0 + 1 : x;
+        x = x < -2 ? -2 : x > 2 ? 2 : x;
     }
     return x;
 }
 
-/* z = v^H c at a table step; returns |z|^2 = J. */
-static double project(const pnr_fit *fit, int s, const value *c, value z)
+/* z = v^H c; returns |z|^2. */
+static double project(const planar *v, const planar *c, value z)
 {
-    return product((const value *)fit->steps[s].v, c, z);
+    lanes re = {0}, im = {0};
+
+    for (int i = 0; i < N_LANES; i++) {
+        re += v->re[i] * c->re[i] + v->im[i] * c->im[i];
+        im += v->re[i] * c->im[i] - v->im[i] * c->re[i];
+    }
+    z[0] = (re[0] + re[1]) + (re[2] + re[3]);
+    z[1] = (im[0] + im[1]) + (im[2] + im[3]);
+    return z[0] * z[0] + z[1] * z[1];
 }
 
-/* The table step where J is greatest, climbing from `start`. */
-static int climb(const pnr_fit *fit, const value *c, int start)
+/* Climbs J on the table from step s, not beyond its ends; z and J at the five steps around where it
+ * stops, which is returned. */
+static int climb(const pnr_fit *fit, const planar *c, int s, value z[5])
 {
-    int s = start < 1 ? 1 : start > N_STEPS - 2 ? N_STEPS - 2 : start;
-    value z;
-    double here = project(fit, s, c, z);
-    double next = project(fit, s + 1, c, z);
-    const int way = next > here ? 1 : -1;
+    double p[5];
 
-    if (way < 0)
-        next = project(fit, s - 1, c, z);
-    while (next > here) {
-        s += way;
-        if (s == 0 || s == N_STEPS - 1)
-            break;
-        here = next;
-        next = project(fit, s + way, c, z);
+    s = s < 2 ? 2 : s > N_STEPS - 3 ? N_STEPS - 3 : s;
+    for (int i = 0; i < 5; i++)
+        p[i] = project(&fit->steps[s - 2 + i].v, c, z[i]);
+    while (p[3] > p[2] && s < N_STEPS - 3) {
+        s++;
+        memmove(p, p + 1, 4 * sizeof *p);
+        memmove(z, z + 1, 4 * sizeof *z);
+        p[4] = project(&fit->steps[s + 2].v, c, z[4]);
+    }
+    while (p[1] > p[2] && s > 2) {
+        s--;
+        memmove(p + 1, p, 4 * sizeof *p);
+        memmove(z + 1, z, 4 * sizeof *z);
+        p[0] = project(&fit->steps[s - 2].v, c, z[0]);
     }
     return s;
 }
@@ -331,22 +362,20 @@ static int climb(const pnr_fit *fit, const value *c, int start)
 void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2], double start,
                   pnr_fitted *out)
 {
-    const int top = climb(fit, c, (int)lrint((start + 1) * STEPS));
-    const int s = top < 2 ? 2 : top > N_STEPS - 3 ? N_STEPS - 3 : top;
-    const step *here = &fit->steps[s];
+    planar values;
     value z[5];
 
-    for (int i = 0; i < 5; i++)
-        project(fit, s - 2 + i, c, z[i]);
+    lay_out(c, &values);
 
+    const int s = climb(fit, &values, (int)lrint((start + 1) * STEPS), z);
+    const step *here = &fit->steps[s];
     const quartic re = through(z[0][0], z[1][0], z[2][0], z[3][0], z[4][0]);
     const quartic im = through(z[0][1], z[1][1], z[2][1], z[3][1], z[4][1]);
     const quartic quality = through(here[-2].quality, here[-1].quality, here[0].quality,
                                     here[1].quality, here[2].quality);
-    double x = highest(&re, &im, top - s);
+    const double x = highest(&re, &im);
     double energy = 0;
 
-    x = x < -2 ? -2 : x > 2 ? 2 : x; /* the table's ends */
     out->delay = (s - STEPS + x) / STEPS;
 
     const double q = at(&quality, x), u = at(&re, x), v = at(&im, x);
@@ -356,7 +385,7 @@ void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2], double 
     out->peak[1] = v / sqrt(q);
     out->gain = u * u + v * v;
     for (size_t k = 0; k < fit->n_basis; k++)
-        energy += product((const value *)fit->basis[k], c, z[0]);
+        energy += project(&fit->basis[k], &values, z[0]);
     out->power = energy / nearest->reach;
     out->cells = fit->cells / nearest->reach;
     out->delay_variance = nearest->delay_variance;
