@@ -254,8 +254,10 @@ static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell, 
         const track *t = &tracks[i];
         value rho;
 
-        energy += t->amplitude2 * energy_of_code *
-                  (1 - detector->nyquist * pow(sin(M_PI * t->fit.delay), 2));
+        energy += t->amplitude2 * energy_of_code;
+        if (detector->nyquist > 0)
+            energy -= t->amplitude2 * energy_of_code * detector->nyquist *
+                      pow(sin(M_PI * t->fit.delay), 2);
         /* Of an incoherent dwell the phases are gone: the cross terms cancel on the average. */
         for (size_t k = 0; k < i && !detector->is_sum; k++) { /* 2 Re(A_i conj(A_k) overlap) */
             const double *a = t->fit.peak, *b = tracks[k].fit.peak;

@@ -4,6 +4,7 @@
 #include "fit.h"
 
 #include "error.h"
+#include "wide.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ typedef struct planar {
 typedef struct step {
     planar v;
     double quality; /* r^H W r: the share of the echo that the 17 values hold */
-    double reach;   /* the share of it that lies in the span of `basis` */
+    double whole;   /* 1 over the share of it that lies in the span of `basis` */
     double delay_variance, amplitude_variance, phase_variance; /* times S */
 } step;
 
@@ -232,6 +233,7 @@ static void fill_basis(workshop *shop, pnr_fit *fit)
 static void fill_step(const workshop *shop, const pnr_fit *fit, double d, step *s)
 {
     value r[J], slope[J], v[J], along;
+    double reach = 0;
 
     echo_at(shop, d, r, slope);
     apply((const value(*)[J])shop->w, (const value *)r, v);
@@ -241,7 +243,8 @@ static void fill_step(const workshop *shop, const pnr_fit *fit, double d, step *
     scale(v, 1 / sqrt(s->quality));
     lay_out((const value *)v, &s->v);
     for (size_t k = 0; k < fit->n_basis; k++)
-        s->reach += product((const value *)shop->basis[k], (const value *)r, along);
+        reach += product((const value *)shop->basis[k], (const value *)r, along);
+    s->whole = 1 / reach;
 }
 
 int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
@@ -283,8 +286,10 @@ typedef struct quartic {
 
 static quartic through(double a, double b, double c, double d, double e)
 {
-    return (quartic){{c, (a - 8 * b + 8 * d - e) / 12, (16 * (b + d) - a - 30 * c - e) / 24,
-                      (2 * (b - d) - a + e) / 12, (a - 4 * (b + d) + 6 * c + e) / 24}};
+    const double near = b + d, far = a + e, rise = d - b, climb = e - a;
+
+    return (quartic){{c, (8 * rise - climb) * (1.0 / 12), (16 * near - far - 30 * c) * (1.0 / 24),
+                      (climb - 2 * rise) * (1.0 / 12), (far - 4 * near + 6 * c) * (1.0 / 24)}};
 }
 
 static double at(const quartic *q, double x)
@@ -302,13 +307,13 @@ static double bend_at(const quartic *q, double x)
     return 2 * q->c[2] + x * (6 * q->c[3] + x * 12 * q->c[4]);
 }
 
-/* The maximum of |re + i im|^2 near 0, by Newton, within the table (|x| <= 2): three turns leave
- * 1e-12 of a step. */
+/* The maximum of |re + i im|^2 near 0, by Newton, within the table (|x| <= 2): two turns leave
+ * less than 1e-5 of a step. */
 static double highest(const quartic *re, const quartic *im)
 {
     double x = 0;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         const double u = at(re, x), v = at(im, x), du = slope_at(re, x), dv = slope_at(im, x);
         const double slope = u * du + v * dv;
         const double bend = du * du + dv * dv + u * bend_at(re, x) + v * bend_at(im, x);
@@ -322,7 +327,7 @@ static double highest(const quartic *re, const quartic *im)
 }
 
 /* z = v^H c; returns |z|^2. */
-static double project(const planar *v, const planar *c, value z)
+static inline double project(const planar *v, const planar *c, value z)
 {
     lanes re = {0}, im = {0};
 
@@ -337,7 +342,7 @@ static double project(const planar *v, const planar *c, value z)
 
 /* Climbs J on the table from step s, not beyond its ends; z and J at the five steps around where it
  * stops, which is returned. */
-static int climb(const pnr_fit *fit, const planar *c, int s, value z[5])
+static inline int climb(const pnr_fit *fit, const planar *c, int s, value z[5])
 {
     double p[5];
 
@@ -359,8 +364,8 @@ static int climb(const pnr_fit *fit, const planar *c, int s, value z[5])
     return s;
 }
 
-void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2], double start,
-                  pnr_fitted *out)
+PNR_WIDE void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2], double start,
+                           pnr_fitted *out)
 {
     planar values;
     value z[5];
@@ -381,13 +386,15 @@ void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2], double 
     const double q = at(&quality, x), u = at(&re, x), v = at(&im, x);
     const step *nearest = &fit->steps[(int)lrint((out->delay + 1) * STEPS)];
 
-    out->peak[0] = u / sqrt(q);
-    out->peak[1] = v / sqrt(q);
+    const double factor = 1 / sqrt(q);
+
+    out->peak[0] = u * factor;
+    out->peak[1] = v * factor;
     out->gain = u * u + v * v;
     for (size_t k = 0; k < fit->n_basis; k++)
         energy += project(&fit->basis[k], &values, z[0]);
-    out->power = energy / nearest->reach;
-    out->cells = fit->cells / nearest->reach;
+    out->power = energy * nearest->whole;
+    out->cells = fit->cells * nearest->whole;
     out->delay_variance = nearest->delay_variance;
     out->amplitude_variance = nearest->amplitude_variance;
     out->phase_variance = nearest->phase_variance;
