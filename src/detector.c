@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Candidates to echoes: a joint fit of delay and complex amplitude to the 17 values around each. */
+/* Candidates to echoes: each is fitted with the others taken out; noise, SNR and sigmas follow. */
 #include "detector.h"
+
+#include "fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,139 +11,32 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    STEPS = 64,              /* of the table of delays, a lag */
-    N_STEPS = 2 * STEPS + 1, /* from -1 to +1 lag */
-    LANES = 4,               /* values that are worked on at once */
-    N_LANES = (J + LANES - 1) / LANES
+    MAX_PASSES = 4 /* of the fits of several echoes */
 };
 
 typedef double value[2]; /* re, im */
-
-/* J values, planar; those beyond are 0. */
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
-typedef struct planar {
-    lanes re[N_LANES], im[N_LANES];
-} planar;
-
-/* No candidate comes near the ends of double's range, which is what hypot() would guard. */
-static double magnitude(const value v)
-{
-    return sqrt(v[0] * v[0] + v[1] * v[1]);
-}
-
-/*
- * An echo of amplitude A at delay d gives c_j = A g R(j - d) at the lag j; its noise has the
- * covariance sigma^2 g R(i - j), R the code's autocorrelation, g the valid samples over N. With W
- * the inverse of R(i - j)/R(0), the likeliest d maximises J(d) = |r(d)^H W c|^2 / (r(d)^H W r(d)),
- * r_j(d) = R(j - d)/R(0) and then A g R(0) = r^H W c / (r^H W r). The vectors v = W r / sqrt(r^H W
- * r) are tabulated, so that J(d) = |v^H c|^2.
- */
-typedef struct fit {
-    double d;       /* lags from the centre */
-    value z;        /* v^H c at d: |z|^2 = J */
-    value a;        /* A g R(0): the peak of c, interpolated */
-    double quality; /* r^H W r at d: the share of the echo that the 17 values hold */
-} fit;
 
 struct pnr_detector {
     const pnr_config *config;
     const pnr_radar *radar;
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
-    double energy_of_code;               /* R(0) */
-    double bandwidth;                    /* B, rad^2/sample^2 */
-    bool is_sum;                         /* incoherent dwells */
+    pnr_fit *fit;
+    double energy_of_code;  /* R(0) */
+    double curvature_noise; /* (kurtosis - 1) / 2 */
+    double nyquist;         /* the Nyquist bin's share of the energy */
+    bool is_sum;            /* incoherent dwells */
     double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
     const double *threshold; /* [n_periods] as the engine has it */
-    planar v[N_STEPS];
-    double quality[N_STEPS];
-    value rho[2 * J]; /* R(u)/R(0) at u = -J .. J-1 */
+    value rho[2 * J];        /* R(u)/R(0) at u = -J .. J-1 */
 };
-
-/* In place: the inverse of a Hermitian positive definite matrix, by Gauss and Jordan without pivots
- * (the diagonal dominates after loading). */
-static void invert(value (*m)[J])
-{
-    for (int k = 0; k < J; k++) {
-        const double pivot = 1 / m[k][k][0]; /* real: every Schur complement stays Hermitian */
-
-        for (int j = 0; j < J; j++)
-            if (j != k) {
-                m[k][j][0] *= pivot;
-                m[k][j][1] *= pivot;
-            }
-        for (int i = 0; i < J; i++) {
-            if (i == k)
-                continue;
-            const double re = m[i][k][0], im = m[i][k][1];
-
-            for (int j = 0; j < J; j++)
-                if (j != k) {
-                    m[i][j][0] -= re * m[k][j][0] - im * m[k][j][1];
-                    m[i][j][1] -= re * m[k][j][1] + im * m[k][j][0];
-                }
-            m[i][k][0] = -re * pivot;
-            m[i][k][1] = -im * pivot;
-        }
-        m[k][k][0] = pivot;
-        m[k][k][1] = 0;
-    }
-}
 
 static void rho_at(const pnr_detector *detector, double u, value rho)
 {
     pnr_waveform_at(detector->autocorrelation, u, rho);
 }
 
-static void fill_table(pnr_detector *detector)
+static double squared(const value z)
 {
-    value w[J][J];
-
-    for (int i = 0; i < J; i++)
-        for (int j = 0; j < J; j++) {
-            rho_at(detector, i - j, w[i][j]);
-            if (i == j)
-                w[i][j][0] +=
-                    1e-4; /* a code narrower than the sampling has nearly dependent lags */
-        }
-    invert(w);
-    for (int s = 0; s < N_STEPS; s++) {
-        const double d = (double)(s - STEPS) / STEPS;
-        value r[J];
-        double q = 0;
-
-        for (int j = 0; j < J; j++)
-            rho_at(detector, j - MIDDLE - d, r[j]);
-        for (int i = 0; i < J; i++) {
-            value wr = {0, 0};
-
-            for (int j = 0; j < J; j++) {
-                wr[0] += w[i][j][0] * r[j][0] - w[i][j][1] * r[j][1];
-                wr[1] += w[i][j][0] * r[j][1] + w[i][j][1] * r[j][0];
-            }
-            q += r[i][0] * wr[0] + r[i][1] * wr[1];
-            detector->v[s].re[i / LANES][i % LANES] = wr[0];
-            detector->v[s].im[i / LANES][i % LANES] = wr[1];
-        }
-        detector->quality[s] = q;
-        for (int i = 0; i < J; i++) {
-            detector->v[s].re[i / LANES][i % LANES] /= sqrt(q);
-            detector->v[s].im[i / LANES][i % LANES] /= sqrt(q);
-        }
-    }
-}
-
-/* z = v^H c at table step s; returns |z|^2. */
-static double project(const pnr_detector *detector, int s, const planar *c, value z)
-{
-    const planar *v = &detector->v[s];
-    lanes re = {0}, im = {0};
-
-    for (int i = 0; i < N_LANES; i++) {
-        re += v->re[i] * c->re[i] + v->im[i] * c->im[i];
-        im += v->re[i] * c->im[i] - v->im[i] * c->re[i];
-    }
-    z[0] = (re[0] + re[1]) + (re[2] + re[3]);
-    z[1] = (im[0] + im[1]) + (im[2] + im[3]);
     return z[0] * z[0] + z[1] * z[1];
 }
 
@@ -151,51 +46,6 @@ static double vertex(double a, double b, double c)
     const double curvature = a - 2 * b + c;
 
     return curvature < 0 ? 0.5 * (a - c) / curvature : 0;
-}
-
-static double parabola(double a, double b, double c, double x)
-{
-    return b + x * (0.5 * (c - a) + x * 0.5 * (a - 2 * b + c));
-}
-
-/* Climbs J(d) on the table from the start, then between its steps. */
-static void fit_delay(const pnr_detector *detector, const value *values, double start, fit *out)
-{
-    int s = (int)lrint((start + 1) * STEPS);
-    planar c = {{{0}}, {{0}}};
-    value z[3];
-    double p[3];
-
-    for (int j = 0; j < J; j++) {
-        c.re[j / LANES][j % LANES] = values[j][0];
-        c.im[j / LANES][j % LANES] = values[j][1];
-    }
-    s = s < 1 ? 1 : s > N_STEPS - 2 ? N_STEPS - 2 : s;
-    for (int i = 0; i < 3; i++)
-        p[i] = project(detector, s - 1 + i, &c, z[i]);
-    while (p[2] > p[1] && s < N_STEPS - 2) {
-        s++;
-        memmove(p, p + 1, 2 * sizeof *p);
-        memmove(z, z + 1, 2 * sizeof *z);
-        p[2] = project(detector, s + 1, &c, z[2]);
-    }
-    while (p[0] > p[1] && s > 1) {
-        s--;
-        memmove(p + 1, p, 2 * sizeof *p);
-        memmove(z + 1, z, 2 * sizeof *z);
-        p[0] = project(detector, s - 1, &c, z[0]);
-    }
-
-    const double *q = detector->quality + s - 1;
-    double x = vertex(p[0], p[1], p[2]);
-
-    x = x < -1 ? -1 : x > 1 ? 1 : x;
-    out->d = (s - STEPS + x) / STEPS;
-    out->quality = parabola(q[0], q[1], q[2], x);
-    for (int i = 0; i < 2; i++) {
-        out->z[i] = parabola(z[0][i], z[1][i], z[2][i], x);
-        out->a[i] = out->z[i] / sqrt(out->quality);
-    }
 }
 
 /* Where the climb starts: the vertex of |c| over the three lags around the cell, on the grid of the
@@ -210,7 +60,7 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
     double p[3];
 
     for (int i = 0; i < 3; i++)
-        p[i] = magnitude(c[MIDDLE - 1 + i]);
+        p[i] = sqrt(squared(c[MIDDLE - 1 + i]));
     return p[1] >= p[0] && p[1] >= p[2] ? vertex(p[0], p[1], p[2]) : 0;
 }
 
@@ -219,7 +69,7 @@ typedef struct track {
     const pnr_candidate *candidate;
     size_t centre; /* lag */
     value c[J];    /* as the engine gave it; of an incoherent dwell free of the noise's bias */
-    fit fit;
+    pnr_fitted fit;
     double amplitude2; /* |A|^2 */
 } track;
 
@@ -236,18 +86,28 @@ static double apart(const pnr_detector *detector, double a, double b)
 static void subtract(const pnr_detector *detector, const track *from, const track *other, value *c)
 {
     const double distance =
-        apart(detector, (double)from->centre, (double)other->centre + other->fit.d);
+        apart(detector, (double)from->centre, (double)other->centre + other->fit.delay);
 
     for (int j = 0; j < J; j++) {
         value rho;
 
         rho_at(detector, distance + j - MIDDLE, rho);
-        c[j][0] -= other->fit.a[0] * rho[0] - other->fit.a[1] * rho[1];
-        c[j][1] -= other->fit.a[0] * rho[1] + other->fit.a[1] * rho[0];
+        c[j][0] -= other->fit.peak[0] * rho[0] - other->fit.peak[1] * rho[1];
+        c[j][1] -= other->fit.peak[0] * rho[1] + other->fit.peak[1] * rho[0];
     }
 }
 
-/* Fits one candidate with the other echoes taken out; returns J. */
+/* `out`: the values of one candidate with the other echoes taken out. */
+static void alone(const pnr_detector *detector, const track *t, const track *others,
+                  size_t n_others, value *out)
+{
+    memcpy(out, t->c, sizeof t->c);
+    for (size_t i = 0; i < n_others; i++)
+        if (&others[i] != t)
+            subtract(detector, t, &others[i], out);
+}
+
+/* Fits one candidate among the others; returns its gain. */
 static double fit_among(const pnr_detector *detector, track *t, const track *others,
                         size_t n_others)
 {
@@ -255,14 +115,11 @@ static double fit_among(const pnr_detector *detector, track *t, const track *oth
     value rest[J];
 
     if (n_others > 0) {
-        memcpy(rest, t->c, sizeof rest);
-        for (size_t i = 0; i < n_others; i++)
-            if (&others[i] != t)
-                subtract(detector, t, &others[i], rest);
+        alone(detector, t, others, n_others, rest);
         c = (const value *)rest;
     }
-    fit_delay(detector, c, first_guess(detector, t->candidate, c), &t->fit);
-    return t->fit.z[0] * t->fit.z[0] + t->fit.z[1] * t->fit.z[1];
+    pnr_fit_find(detector->fit, c, first_guess(detector, t->candidate, c), &t->fit);
+    return t->fit.gain;
 }
 
 /* Is this candidate of a dwell summed in power no more than what the stronger echoes' sidelobes put
@@ -275,13 +132,12 @@ static bool is_sidelobe(const pnr_detector *detector, const track *t, const trac
         value rho;
 
         rho_at(detector,
-               apart(detector, (double)t->centre + t->fit.d,
-                     (double)others[i].centre + others[i].fit.d),
+               apart(detector, (double)t->centre + t->fit.delay,
+                     (double)others[i].centre + others[i].fit.delay),
                rho);
-        power += (rho[0] * rho[0] + rho[1] * rho[1]) * (others[i].fit.a[0] * others[i].fit.a[0] +
-                                                        others[i].fit.a[1] * others[i].fit.a[1]);
+        power += squared(rho) * squared(others[i].fit.peak);
     }
-    return t->fit.a[0] * t->fit.a[0] + t->fit.a[1] * t->fit.a[1] < 4 * power;
+    return squared(t->fit.peak) < 4 * power;
 }
 
 /* Of an incoherent dwell c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P): the noise's own part of its
@@ -301,6 +157,26 @@ static void load(const pnr_detector *detector, const pnr_dwell *dwell,
         for (int j = 0; j < J; j++) {
             t->c[j][0] -= share * detector->rho[J + j - MIDDLE][0];
             t->c[j][1] -= share * detector->rho[J + j - MIDDLE][1];
+        }
+    }
+}
+
+/* Each once more, free of the weaker ones too, until no peak moves by more than rounding. */
+static void refine(const pnr_detector *detector, track *tracks, size_t n)
+{
+    bool moved = true;
+
+    for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
+        moved = false;
+        for (size_t i = 0; i < n; i++) {
+            double *peak = tracks[i].fit.peak;
+            const value before = {peak[0], peak[1]};
+
+            fit_among(detector, &tracks[i], tracks, n);
+
+            const value change = {peak[0] - before[0], peak[1] - before[1]};
+
+            moved = moved || squared(change) > 1e-14 * squared(peak);
         }
     }
 }
@@ -333,9 +209,8 @@ static size_t sort_out(const pnr_detector *detector, const pnr_dwell *dwell,
             n += fit_among(detector, t, tracks, n) > least || n == 0;
         }
     }
-    if (!detector->is_sum && n > 1) /* each once more, free of the weaker ones too */
-        for (size_t i = 0; i < n; i++)
-            fit_among(detector, &tracks[i], tracks, n);
+    if (!detector->is_sum && n > 1)
+        refine(detector, tracks, n);
     return n;
 }
 
@@ -345,45 +220,189 @@ static double squared_amplitude(const pnr_detector *detector, const pnr_dwell *d
                                 const track *t)
 {
     const double g = (double)dwell->n_valid / (double)detector->radar->n_samples;
-    const double peak = magnitude(t->fit.a) / detector->energy_of_code;
+    const double peak = sqrt(squared(t->fit.peak)) / detector->energy_of_code;
     value rho;
 
     if (!detector->is_sum)
         return peak * peak / (g * g);
-    rho_at(detector, t->fit.d, rho);
+    rho_at(detector, t->fit.delay, rho);
     return peak * (double)t->candidate->value[MIDDLE][0] * dwell->n_periods /
-           (g * g * detector->energy_of_code * magnitude(rho));
+           (g * g * detector->energy_of_code * sqrt(squared(rho)));
+}
+
+/* sum_n a(n - x) conj(a(n - y)) / R(0), x and y lags of two echoes: R(y - x)/R(0), but a cosine at
+ * the Nyquist frequency is cos(pi x) cos(pi y) there, not cos(pi (x - y)). */
+static void overlap(const pnr_detector *detector, const track *x, const track *y, value out)
+{
+    const double sines = sin(M_PI * x->fit.delay) * sin(M_PI * y->fit.delay);
+
+    rho_at(detector,
+           apart(detector, (double)y->centre + y->fit.delay, (double)x->centre + x->fit.delay),
+           out);
+    out[0] -= ((x->centre ^ y->centre) & 1 ? -1 : 1) * detector->nyquist * sines;
+}
+
+/* What the echoes add to sum |x|^2. */
+static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell, const track *tracks,
+                          size_t n)
+{
+    const double g = (double)dwell->n_valid / (double)detector->radar->n_samples;
+    const double energy_of_code = g * detector->energy_of_code;
+    double energy = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const track *t = &tracks[i];
+        value rho;
+
+        energy += t->amplitude2 * energy_of_code;
+        if (detector->nyquist > 0)
+            energy -= t->amplitude2 * energy_of_code * detector->nyquist *
+                      pow(sin(M_PI * t->fit.delay), 2);
+        /* Of an incoherent dwell the phases are gone: the cross terms cancel on the average. */
+        for (size_t k = 0; k < i && !detector->is_sum; k++) { /* 2 Re(A_i conj(A_k) overlap) */
+            const double *a = t->fit.peak, *b = tracks[k].fit.peak;
+            const double re = a[0] * b[0] + a[1] * b[1], im = a[1] * b[0] - a[0] * b[1];
+
+            overlap(detector, t, &tracks[k], rho);
+            energy += 2 * (re * rho[0] - im * rho[1]) / energy_of_code;
+        }
+    }
+    return energy;
+}
+
+/* The lost share of an echo's samples over the valid ones: what is missing in its sidelobes is
+ * noise of this times its own peak power. */
+static double holes_of(const pnr_detector *detector, const pnr_dwell *dwell)
+{
+    const double n_all = (double)dwell->n_periods * (double)detector->radar->n_samples;
+
+    return (1 - (double)dwell->n_valid / n_all) / (double)dwell->n_valid;
+}
+
+/* Noise of one cell, and the variance of that estimate over its square. */
+typedef struct noise_found {
+    double cell, variance;
+} noise_found;
+
+/*
+ * From the whole energy less the echoes'; but an echo's peak is known from 17 values, not from all
+ * samples, and the difference e of the two errors, of variance (amplitude_variance - 1/2) sigma^2,
+ * leaves 2 |a| e in that rest: too much where S is near N^2; and lost samples do not all have the
+ * same share of an echo. What the fit leaves of the strongest echo's 17 values is the other
+ * estimate. Both are weighted by their variances, which depend on the noise itself: a few turns
+ * settle that.
+ */
+static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwell,
+                              const track *tracks, size_t n)
+{
+    const double g = (double)dwell->n_valid / (double)detector->radar->n_samples;
+    const double scale = g * detector->energy_of_code; /* of a sample's noise to a cell's */
+    /* Each fit's three real parameters take 3/2 of a complex sample's noise along. */
+    const double n_left = fmax((double)dwell->n_valid - 1.5 * (double)n, 1);
+    const double least = scale * dwell->energy / (double)dwell->n_valid * 1e-12; /* rounding */
+    const double rest = scale * (dwell->energy - echo_energy(detector, dwell, tracks, n)) / n_left;
+    const double holes = holes_of(detector, dwell);
+    double leak = 0, uneven = 0, cells = 0;
+    value c[J];
+
+    for (size_t i = 0; i < n; i++) {
+        const double power = squared(tracks[i].fit.peak) / (n_left * n_left);
+
+        leak += 4 * power * (tracks[i].fit.amplitude_variance - 0.5);
+        uneven +=
+            power * squared(tracks[i].fit.peak) * holes / 2; /* of |a(n)|^2, half its square */
+    }
+    if (n == 0 || detector->is_sum ||
+        (rest > 0 && leak * rest + uneven < 0.1 * rest * rest / n_left))
+        return (noise_found){fmax(rest, least), 1 / n_left};
+
+    const double sidelobes = squared(tracks[0].fit.peak) * holes;
+    double cell, variance = 0;
+
+    alone(detector, &tracks[0], tracks, n, c);
+
+    const double near = pnr_fit_noise(detector->fit, (const value *)c, &tracks[0].fit, &cells);
+
+    cell = fmax(near, least);
+    for (int turn = 0; turn < 4; turn++) {
+        const double of_rest = leak * (cell + sidelobes) + uneven + cell * cell / n_left;
+        const double of_near = (cell + sidelobes) * (cell + sidelobes) / cells;
+
+        variance = of_rest * of_near / (of_rest + of_near);
+        cell = (rest * of_near + (near - sidelobes) * of_rest) / (of_rest + of_near);
+        /* Below half of its own uncertainty it says no more than that. */
+        cell = fmax(cell, fmax(sqrt(variance) / 2, least));
+    }
+    return (noise_found){cell, fmin(variance / (cell * cell), 0.5)};
+}
+
+/* Variances of delay (samples^2), relative amplitude and phase at the SNR s. */
+typedef struct variances {
+    double delay, amplitude, phase;
+} variances;
+
+static variances find_variances(const pnr_detector *detector, const pnr_dwell *dwell,
+                                const track *t, double s)
+{
+    const pnr_fitted *fit = &t->fit;
+    /* Amplitude and phase are free of the lost sidelobes: every sample has its share of them. */
+    /*
+     * To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)):
+     * the noise bends the peak too. Of the measured S, which has moved with the peak, kurtosis - 1
+     * is left.
+     */
+    variances v = {fit->delay_variance *
+                       ((1 + detector->curvature_noise / s) / s + holes_of(detector, dwell)),
+                   fit->amplitude_variance / s, fit->phase_variance / s};
+
+    if (detector->is_sum) {
+        /* Each look is turned by its own value at the centre, |rho| of the peak: noise times noise
+         * counts 1/(S of a look |rho|^2) more. */
+        value rho;
+
+        rho_at(detector, fit->delay, rho);
+
+        const double product = 1 + dwell->n_periods / (s * squared(rho));
+
+        v.delay *= product;
+        v.amplitude *= product;
+        v.phase = NAN;
+    }
+    return v;
 }
 
 static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const track *t,
-                     double noise_power, pnr_echo *echo)
+                     const noise_found *noise, pnr_echo *echo)
 {
     const pnr_radar *radar = detector->radar;
     const double n = (double)radar->n_samples;
     const double rate = pnr_rational_double(radar->rate_hz);
     const double g = (double)dwell->n_valid / n;
-    const double noise_cell = noise_power * g * detector->energy_of_code;
-    const double amplitude2 = t->amplitude2;
-    const double power = t->fit.z[0] * t->fit.z[0] + t->fit.z[1] * t->fit.z[1];
-    /* The fit's three real parameters take 3/2 of the noise of one cell along. */
-    const double snr = detector->is_sum ? amplitude2 * g * detector->energy_of_code / noise_power
-                                        : (power / noise_cell - 1.5) / t->fit.quality;
+    const double scale = g * detector->energy_of_code;
+    /* The mean of 1/noise is 1/(1 - variance): noise is a gamma variable. */
+    const double snr = detector->is_sum
+                           ? t->amplitude2 * scale * scale / noise->cell
+                           : t->fit.power / noise->cell * (1 - noise->variance) - t->fit.cells;
     const double s = snr > 1e-3 ? snr : 1e-3;
+    const variances v = find_variances(detector, dwell, t, s);
 
     *echo = (pnr_echo){
         .code = t->candidate->code,
         .channel = t->candidate->channel,
-        .lag = (double)t->centre + t->fit.d,
+        .lag = (double)t->centre + t->fit.delay,
+        .snr = snr,
         .snr_db = 10 * log10(s),
-        .amplitude = detector->amplitude_scale * sqrt(amplitude2),
-        .phase_rad = detector->is_sum ? NAN : atan2(t->fit.a[1], t->fit.a[0]),
+        .amplitude = detector->amplitude_scale * sqrt(t->amplitude2),
+        .phase_rad = detector->is_sum ? NAN : atan2(t->fit.peak[1], t->fit.peak[0]),
+        .phase_sigma_rad = sqrt(v.phase),
         .doppler_hz = NAN,
         .doppler_sigma_hz = NAN,
         .velocity_mps = NAN,
     };
+    echo->amplitude_sigma = echo->amplitude * sqrt(v.amplitude);
     echo->delay_s = pnr_radar_delay_s(radar, detector->config, echo->lag);
     echo->delay_samples = echo->delay_s * rate;
-    echo->delay_sigma_s = 1 / sqrt(2 * s * detector->bandwidth) / rate;
+    echo->delay_sigma_s = sqrt(v.delay) / rate;
     echo->range_m = pnr_radar_range_m(radar, echo->delay_s);
     echo->range_sigma_m = radar->metres_per_second * echo->delay_sigma_s;
 }
@@ -393,24 +412,19 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,
 {
     track tracks[PNR_MAX_CANDIDATES];
     const size_t n = dwell->n_periods > 0 ? sort_out(detector, dwell, candidates, tracks) : 0;
-    const double power_of_code = detector->energy_of_code / (double)detector->radar->n_samples;
-    double echo_power = 0;
+    const double per_sample =
+        detector->energy_of_code * (double)dwell->n_valid / (double)detector->radar->n_samples;
+    noise_found noise = {0};
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         tracks[i].amplitude2 = squared_amplitude(detector, dwell, &tracks[i]);
-        echo_power += tracks[i].amplitude2 * power_of_code;
-    }
 
-    const double n_valid = (double)dwell->n_valid;
-    const double total = n_valid > 0 ? dwell->energy / n_valid : 0;
-    /* Each fit takes 3/2 of a complex sample's noise along; rounding keeps a noiseless dwell above
-     * 0. */
-    const double rest = (total - echo_power) * n_valid / fmax(n_valid - 1.5 * (double)n, 1);
-
-    out->noise_power = fmax(rest, total * 1e-12);
+    if (dwell->n_valid > 0)
+        noise = find_noise(detector, dwell, tracks, n);
+    out->noise_power = dwell->n_valid > 0 ? noise.cell / per_sample : 0;
     out->n_echoes = n;
     for (size_t i = 0; i < n; i++)
-        describe(detector, dwell, &tracks[i], out->noise_power, &out->echoes[i]);
+        describe(detector, dwell, &tracks[i], &noise, &out->echoes[i]);
     for (size_t i = 1; i < n; i++) { /* refined fits may have changed places */
         const pnr_echo echo = out->echoes[i];
         size_t at = i;
@@ -437,14 +451,22 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->amplitude_scale =
         !pnr_format_get(setup->plan.format)->is_complex && setup->plan.tune.num != 0 ? 2 : 1;
     detector->energy_of_code = pnr_waveform_energy(setup->waveform);
-    detector->bandwidth = pnr_waveform_bandwidth(setup->waveform);
+    detector->nyquist = pnr_waveform_nyquist(setup->waveform);
+    detector->curvature_noise = (pnr_waveform_kurtosis(setup->waveform) - 1) / 2;
     for (int u = -J; u < J; u++)
         rho_at(detector, u, detector->rho[J + u]);
-    fill_table(detector);
+    if (pnr_fit_create(setup->autocorrelation, &detector->fit) != PNR_OK) {
+        pnr_detector_destroy(detector);
+        *out = NULL;
+        return pnr_error_set(error, PNR_ENOMEMORY, "detector: out of memory");
+    }
     return PNR_OK;
 }
 
 void pnr_detector_destroy(pnr_detector *detector)
 {
+    if (detector == NULL)
+        return;
+    pnr_fit_destroy(detector->fit);
     free(detector);
 }

@@ -11,12 +11,16 @@
 
 typedef struct pnr_echo {
     uint32_t code, channel;
-    double delay_s, delay_samples, delay_sigma_s; /* wrapped delay; samples = delay_s * rate */
-    double lag; /* from the window's start, samples, before epoch and zero delay */
+    double delay_s, delay_samples; /* wrapped delay; samples = delay_s * rate */
+    double delay_sigma_s; /* each sigma is the least that the 17 values allow, each with the others
+                             unknown: at most 1.04 times the Cramer-Rao bound of all samples */
+    double lag;           /* from the window's start, samples, before epoch and zero delay */
     double range_m, range_sigma_m;
-    double snr_db;    /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 less the noise's own share */
-    double amplitude; /* of the echo, full scale = 1 */
-    double phase_rad; /* -pi..pi, at the dwell's centre; NAN for an incoherent dwell */
+    double snr;    /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 less the noise's own share:
+                      unbiased,    so noise makes it negative at times */
+    double snr_db; /* of S, at least -30 */
+    double amplitude, amplitude_sigma; /* of the echo, full scale = 1 */
+    double phase_rad, phase_sigma_rad; /* -pi..pi, at the dwell's centre; NAN: incoherent dwell */
     double doppler_hz, doppler_sigma_hz, velocity_mps; /* NAN: not estimated */
 } pnr_echo;
 

@@ -152,7 +152,9 @@ static void echo(pnr_text *t, const pnr_echo *e)
     key_double(t, "range_sigma_m", e->range_sigma_m);
     key_double(t, "snr_db", e->snr_db);
     key_double(t, "amplitude", e->amplitude);
+    key_double(t, "amplitude_sigma", e->amplitude_sigma);
     key_double(t, "phase_rad", e->phase_rad);
+    key_double(t, "phase_sigma_rad", e->phase_sigma_rad);
     key_double(t, "doppler_hz", e->doppler_hz);
     key_double(t, "doppler_sigma_hz", e->doppler_sigma_hz);
     key_double(t, "velocity_mps", e->velocity_mps);
@@ -219,7 +221,9 @@ void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record 
                                   .range_sigma_m = NAN,
                                   .snr_db = NAN,
                                   .amplitude = NAN,
+                                  .amplitude_sigma = NAN,
                                   .phase_rad = NAN,
+                                  .phase_sigma_rad = NAN,
                                   .doppler_hz = NAN,
                                   .doppler_sigma_hz = NAN,
                                   .velocity_mps = NAN};
@@ -239,7 +243,9 @@ void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record 
         .range_sigma_m = (float)e->range_sigma_m,
         .snr_db = (float)e->snr_db,
         .amplitude = (float)e->amplitude,
+        .amplitude_sigma = (float)e->amplitude_sigma,
         .phase_rad = (float)e->phase_rad,
+        .phase_sigma_rad = (float)e->phase_sigma_rad,
         .doppler_hz = (float)e->doppler_hz,
         .doppler_sigma_hz = (float)e->doppler_sigma_hz,
         .velocity_mps = (float)e->velocity_mps,

@@ -101,7 +101,9 @@ size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
     X(float, "<f4", range_sigma_m)                                                                 \
     X(float, "<f4", snr_db)                                                                        \
     X(float, "<f4", amplitude)                                                                     \
+    X(float, "<f4", amplitude_sigma)                                                               \
     X(float, "<f4", phase_rad)                                                                     \
+    X(float, "<f4", phase_sigma_rad)                                                               \
     X(float, "<f4", doppler_hz)                                                                    \
     X(float, "<f4", doppler_sigma_hz)                                                              \
     X(float, "<f4", velocity_mps)                                                                  \
@@ -155,7 +157,7 @@ typedef struct pnr_end_summary {
     double deadline_s; /* NAN: none */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
-/* detection.n_echoes <= PNR_MAX_CANDIDATES; what is not on the wire (lag) is NAN. */
+/* detection.n_echoes <= PNR_MAX_CANDIDATES; what is not on the wire (lag, snr) is NAN. */
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
                             pnr_error *error);

@@ -113,7 +113,8 @@ static void csv_header(pnr_printer *p)
 {
     fputs("seq,sample,time,periods,lost,lost_before,flags,noise_db,pfa_cell,cells_above,latency_us,"
           "echo,code,channel,delay_s,delay_samples,delay_sigma_s,range_m,range_sigma_m,snr_db,"
-          "amplitude,phase_rad,doppler_hz,doppler_sigma_hz,velocity_mps",
+          "amplitude,amplitude_sigma,phase_rad,phase_sigma_rad,doppler_hz,doppler_sigma_hz,"
+          "velocity_mps",
           p->stream);
     fputs(p->with_truth ? ",target,true_range_m,error_m\n" : "\n", p->stream);
 }
@@ -172,12 +173,14 @@ static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_t
         field(&t, e->range_sigma_m);
         field(&t, e->snr_db);
         field(&t, e->amplitude);
+        field(&t, e->amplitude_sigma);
         field(&t, e->phase_rad);
+        field(&t, e->phase_sigma_rad);
         field(&t, e->doppler_hz);
         field(&t, e->doppler_sigma_hz);
         field(&t, e->velocity_mps);
     } else {
-        pnr_text_add(&t, ",,,,,,,,,,,,,,");
+        pnr_text_add(&t, ",,,,,,,,,,,,,,,,");
     }
     if (p->with_truth && i < report->detection.n_echoes && truth != NULL &&
         isfinite(truth[i].range_m)) {

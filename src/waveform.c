@@ -24,7 +24,7 @@ struct pnr_waveform {
     double (*spectrum)[2]; /* [n] */
     double (*table)[2];    /* [GUARD_BELOW + 4 n + GUARD_ABOVE] a(i / 4) from i = -GUARD_BELOW */
     double energy;
-    double bandwidth;
+    double bandwidth, kurtosis, nyquist;
 };
 
 /*
@@ -68,7 +68,7 @@ static void interpolate(const double (*f)[2], double x, double value[2])
 static void sum_moments(pnr_waveform *waveform)
 {
     const size_t n = waveform->n;
-    double total = 0, first = 0, second = 0;
+    double total = 0, first = 0, second = 0, fourth = 0;
 
     for (size_t k = 0; k < n; k++)
         waveform->energy += waveform->samples[k][0] * waveform->samples[k][0] +
@@ -83,8 +83,21 @@ static void sum_moments(pnr_waveform *waveform)
         second += w * w * power;
         first += 2 * bin == n ? 0 : w * power;
     }
-    if (total > 0)
-        waveform->bandwidth = second / total - (first / total) * (first / total);
+    if (!(total > 0))
+        return;
+    waveform->bandwidth = second / total - (first / total) * (first / total);
+    for (size_t bin = 0; bin < n; bin++) { /* about the mean */
+        const double *x = waveform->spectrum[bin];
+        double harmonic = 2 * bin <= n ? (double)bin : -(double)(n - bin);
+        double w = 2 * M_PI * harmonic / (double)n - (2 * bin == n ? 0 : first / total);
+
+        fourth += w * w * w * w * (x[0] * x[0] + x[1] * x[1]);
+    }
+    if (n % 2 == 0)
+        waveform->nyquist =
+            (pow(waveform->spectrum[n / 2][0], 2) + pow(waveform->spectrum[n / 2][1], 2)) / total;
+    if (waveform->bandwidth > 0)
+        waveform->kurtosis = fourth / total / (waveform->bandwidth * waveform->bandwidth);
 }
 
 int pnr_waveform_create(const double (*samples)[2], size_t n_samples, pnr_waveform **out)
@@ -282,4 +295,14 @@ double pnr_waveform_energy(const pnr_waveform *waveform)
 double pnr_waveform_bandwidth(const pnr_waveform *waveform)
 {
     return waveform->bandwidth;
+}
+
+double pnr_waveform_kurtosis(const pnr_waveform *waveform)
+{
+    return waveform->kurtosis;
+}
+
+double pnr_waveform_nyquist(const pnr_waveform *waveform)
+{
+    return waveform->nyquist;
 }

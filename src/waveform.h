@@ -38,5 +38,11 @@ double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over t
  * square bandwidth of DESIGN's sigma(delay) = 1/sqrt(2 S B) samples. Nyquist bin at |w| = pi, its
  * mean 0. */
 double pnr_waveform_bandwidth(const pnr_waveform *waveform);
+/* The spectrum's fourth moment about its mean over B^2: 9/5 when flat, more for chips of several
+ * samples. */
+double pnr_waveform_kurtosis(const pnr_waveform *waveform);
+/* The Nyquist bin's share of the energy, 0 for odd N: a cosine, it is gone half-way between the
+ * samples. The waveform delayed by d has the energy R(0) (1 - share sin^2(pi d)). */
+double pnr_waveform_nyquist(const pnr_waveform *waveform);
 
 #endif

@@ -66,7 +66,9 @@ static void assert_same_echo(const pnr_echo *a, const pnr_echo *b, compare same)
     same(a->range_sigma_m, b->range_sigma_m);
     same(a->snr_db, b->snr_db);
     same(a->amplitude, b->amplitude);
+    same(a->amplitude_sigma, b->amplitude_sigma);
     same(a->phase_rad, b->phase_rad);
+    same(a->phase_sigma_rad, b->phase_sigma_rad);
     same(a->doppler_hz, b->doppler_hz);
     same(a->doppler_sigma_hz, b->doppler_sigma_hz);
     same(a->velocity_mps, b->velocity_mps);
@@ -100,7 +102,8 @@ static void test_range_text(void **state)
         "\"engine\":\"cuda/walsh\",\"latency_us\":61.25,\"noise_db\":-12.4,\"pfa_cell\":1e-6,"
         "\"cells_above\":7,\"echoes\":[{\"code\":0,\"channel\":1,\"delay_s\":0.0025,"
         "\"delay_samples\":2500.125,\"delay_sigma_s\":1.5e-8,\"range_m\":374740.625,"
-        "\"range_sigma_m\":2.25,\"snr_db\":27.5,\"amplitude\":0.015625,\"phase_rad\":-1.25,"
+        "\"range_sigma_m\":2.25,\"snr_db\":27.5,\"amplitude\":0.015625,"
+        "\"amplitude_sigma\":0.0009765625,\"phase_rad\":-1.25,\"phase_sigma_rad\":0.0625,"
         "\"doppler_hz\":null,\"doppler_sigma_hz\":null,\"velocity_mps\":null}]}");
 
     report_fixture(&report, 0);

@@ -165,11 +165,11 @@ static void test_truth(void **state)
     print(&p, 2, truth);
     print(&p, 0, NULL);
     finish(&p);
-    assert_string_equal(field(&p, 0, 26), "true_range_m");
-    assert_string_equal(field(&p, 1, 25), "2");
-    assert_string_equal(field(&p, 1, 26), "374740");
-    assert_string_equal(field(&p, 1, 27), "0.625");
-    assert_string_equal(field(&p, 2, 26), "");
+    assert_string_equal(field(&p, 0, 28), "true_range_m");
+    assert_string_equal(field(&p, 1, 27), "2");
+    assert_string_equal(field(&p, 1, 28), "374740");
+    assert_string_equal(field(&p, 1, 29), "0.625");
+    assert_string_equal(field(&p, 2, 28), "");
     assert_int_equal(count(line(&p, 3), ','), count(line(&p, 0), ','));
     close_paper(&p);
 }
@@ -199,9 +199,13 @@ static void test_csv(void **state)
     assert_string_equal(field(&p, 1, 17), "374740.625");
     assert_string_equal(field(&p, 2, 17), "375740.625");
     assert_string_equal(field(&p, 3, 17), "");
-    assert_string_equal(field(&p, 0, 24), "velocity_mps");
-    assert_string_equal(field(&p, 1, 24), ""); /* NAN */
-    assert_string_equal(field(&p, 3, 24), "");
+    assert_string_equal(field(&p, 0, 21), "amplitude_sigma");
+    assert_string_equal(field(&p, 1, 21), "0.0009765625");
+    assert_string_equal(field(&p, 0, 23), "phase_sigma_rad");
+    assert_string_equal(field(&p, 1, 23), "0.0625");
+    assert_string_equal(field(&p, 0, 26), "velocity_mps");
+    assert_string_equal(field(&p, 1, 26), ""); /* NAN */
+    assert_string_equal(field(&p, 3, 26), "");
     close_paper(&p);
 
     open_paper(&p, PNR_PRINT_CSV, false); /* nothing came: the header alone */

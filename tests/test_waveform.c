@@ -337,6 +337,55 @@ static void bandwidth_is_the_variance_of_frequency(void **unused)
     assert_true(bandwidth_of((const sample *)nothing, 4) == 0);
 }
 
+static void kurtosis_is_that_of_frequency(void **unused)
+{
+    enum { N = 101 };
+    sample impulse[N] = {{1, 0}}, pair[N] = {{0}}, aside[N] = {{0}};
+    const double kurtosis_flat = 0.6 * (3.0 * N * N - 7) / (1.0 * N * N - 1);
+    const double kurtosis_aside = 0.75 * pow(0.25, 4) + 0.25 * pow(0.75, 4);
+    const struct {
+        const sample *samples;
+        double kurtosis;
+    } cases[] = {
+        {(const sample *)impulse, kurtosis_flat}, /* a discrete uniform variable */
+        {(const sample *)pair, 1},
+        {(const sample *)aside, kurtosis_aside / pow(3.0 / 16, 2)},
+    };
+
+    (void)unused;
+    fill_tone(pair, N, 20, 1);
+    fill_tone(pair, N, -20, 1);
+    fill_tone(aside, N, 10, sqrt(3));
+    fill_tone(aside, N, 14, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pnr_waveform *waveform = create(cases[i].samples, N);
+
+        assert_true(fabs(pnr_waveform_kurtosis(waveform) / cases[i].kurtosis - 1) < 1e-10);
+        assert_true(pnr_waveform_nyquist(waveform) == 0);
+        pnr_waveform_destroy(waveform);
+    }
+}
+
+static void nyquist_is_what_half_a_sample_takes(void **unused)
+{
+    sample samples[64], late[64];
+    pnr_waveform *waveform;
+
+    (void)unused;
+    fill_random(samples, 64);
+    waveform = create((const sample *)samples, 64);
+    for (double d = 0; d < 1; d += 0.125) {
+        double energy = 0;
+
+        assert_int_equal(pnr_waveform_shift(waveform, d, late), PNR_OK);
+        for (size_t k = 0; k < 64; k++)
+            energy += late[k][0] * late[k][0] + late[k][1] * late[k][1];
+        assert_true(fabs(energy / pnr_waveform_energy(waveform) - 1 +
+                         pnr_waveform_nyquist(waveform) * pow(sin(M_PI * d), 2)) < 1e-12);
+    }
+    pnr_waveform_destroy(waveform);
+}
+
 static void samples_are_copied_and_destroy_takes_null(void **unused)
 {
     sample samples[3] = {{1, 0}, {2, 0}, {3, 0}};
@@ -367,6 +416,8 @@ int main(void)
         cmocka_unit_test(a_tone_of_either_sign_turns_the_right_way),
         cmocka_unit_test(autocorrelation_is_its_definition),
         cmocka_unit_test(bandwidth_is_the_variance_of_frequency),
+        cmocka_unit_test(kurtosis_is_that_of_frequency),
+        cmocka_unit_test(nyquist_is_what_half_a_sample_takes),
         cmocka_unit_test(samples_are_copied_and_destroy_takes_null),
     };
 

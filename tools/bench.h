@@ -49,6 +49,7 @@ int bench_methods(const bench *b, pnr_error *error);
 int bench_latency(const bench *b, pnr_error *error);
 int bench_soak(const bench *b, pnr_error *error);
 int bench_publish(const bench *b, pnr_error *error);
+int bench_accuracy(const bench *b, pnr_error *error);
 int bench_serve(const bench *b, pnr_error *error);
 
 /* --- tables: cells in reading order --- */

@@ -19,7 +19,8 @@ static const char summary[] =
     "sample in the ring to the message at a subscriber, and where the time goes. soak: the whole "
     "way for a long time, what is lost and what drifts. publish: what a result costs behind the "
     "engine. seed: the memoir's Tables 16 and 17 beside this machine in four manners. crossover: "
-    "the CPU against the GPU. all: each of them but soak. serve: one measured correlation for each "
+    "the CPU against the GPU. accuracy: the estimates' errors beside the Cramer-Rao bound. all: "
+    "each of them but soak and accuracy. serve: one measured correlation for each "
     "line on stdin.";
 static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
                                "pnradar-bench methods --check 2^28 --verbose\n"
@@ -40,7 +41,7 @@ static const struct part {
     {"stream", bench_stream, true},       {"seed", bench_seed, true},
     {"crossover", bench_crossover, true}, {"latency", bench_latency, true},
     {"soak", bench_soak, false},          {"publish", bench_publish, true},
-    {"serve", bench_serve, false},
+    {"accuracy", bench_accuracy, false},  {"serve", bench_serve, false},
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
@@ -246,7 +247,7 @@ static int run(const pnr_cli *cli, bench *b, pnr_error *error)
     if (part == NULL && strcmp(name, "all") != 0)
         return pnr_error_set(error, PNR_EUSAGE,
                              "%s%s: one of chain, methods, stream, latency, soak, publish, "
-                             "seed, crossover, all, serve is needed",
+                             "seed, crossover, accuracy, all, serve is needed",
                              *name ? "unknown part " : "no part given", name);
     if (b->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
         return error->code;
@@ -293,7 +294,8 @@ int main(int argc, char **argv)
     };
     pnr_cli cli = {
         .program = "pnradar-bench",
-        .usage = "[OPTION]... chain|methods|stream|latency|soak|publish|seed|crossover|all|serve",
+        .usage = "[OPTION]... "
+                 "chain|methods|stream|latency|soak|publish|seed|crossover|accuracy|all|serve",
         .summary = summary,
         .examples = examples,
         .options = options,

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* What the statistics of detection and estimation share: noise, and everything between samples and
+ * echoes. */
+#ifndef DETECTION_FIXTURE_H
+#define DETECTION_FIXTURE_H
+
+#include "correlator.h"
+#include "detector.h"
+#include "setup.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* Sanitizers make this ten times slower: there the machinery is tested, with wider bounds. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SHARE = 20 };
+#else
+enum { SHARE = 1 };
+#endif
+
+static uint64_t state;
+
+static inline uint64_t next(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+static inline double uniform(void)
+{
+    return ((double)(next() >> 11) + 0.5) * 0x1p-53;
+}
+
+/* Complex white noise of power `power`. */
+static inline void add_noise(float (*x)[2], size_t n, double power)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float r = sqrtf(-(float)power * logf((float)uniform()));
+        const float angle = (float)(2 * M_PI) * (float)uniform();
+
+        x[i][0] += r * cosf(angle);
+        x[i][1] += r * sinf(angle);
+    }
+}
+
+/* Everything between samples and echoes. */
+typedef struct chain {
+    pnr_config config;
+    pnr_setup *setup;
+    const pnr_engine_ops *ops;
+    pnr_correlator *correlator;
+    pnr_detector *detector;
+    float (*x)[2]; /* [batch][n_periods][n_samples] */
+    uint32_t *lost;
+    uint64_t *ready;
+    pnr_windows windows;
+    pnr_result result;
+} chain;
+
+/* settings: NULL-terminated. false: no cpu engine here. */
+static inline bool open_chain(chain *c, const char *const *settings)
+{
+    pnr_error error = {0};
+
+    memset(c, 0, sizeof *c);
+    if (pnr_engine_find("cpu", 0, &c->ops, &error) != PNR_OK) {
+        print_message("skipped: %s\n", error.text);
+        return false;
+    }
+    pnr_config_init(&c->config);
+    assert_int_equal(pnr_config_set(&c->config, "source.rate_hz=1e6", &error), PNR_OK);
+    for (; *settings != NULL; settings++)
+        if (pnr_config_set(&c->config, *settings, &error) != PNR_OK)
+            fail_msg("%s", error.text);
+    if (pnr_setup_create(&c->config, PNR_FORMAT_CF32, 1, &c->setup, &error) != PNR_OK ||
+        pnr_correlator_create(c->ops, &c->setup->plan, &c->correlator, &error) != PNR_OK ||
+        pnr_detector_create(&c->config, c->setup, &c->detector, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+
+    const pnr_plan *plan = &c->setup->plan;
+    const size_t windows = plan->batch * plan->n_periods;
+
+    c->x = c->ops->alloc(windows * plan->n_samples * sizeof *c->x);
+    c->lost = calloc(windows, sizeof *c->lost);
+    c->ready = calloc(plan->batch, sizeof *c->ready);
+    assert_true(c->x && c->lost && c->ready);
+    c->windows = (pnr_windows){.spans = {{c->x, windows * plan->n_samples}, {c->x, 0}},
+                               .n_dwells = plan->batch,
+                               .n_periods = plan->n_periods,
+                               .lost = c->lost,
+                               .ready_ns = c->ready};
+    return true;
+}
+
+static inline void close_chain(chain *c)
+{
+    pnr_correlator_destroy(c->correlator);
+    pnr_detector_destroy(c->detector);
+    pnr_setup_destroy(c->setup);
+    pnr_config_clear(&c->config);
+    c->ops->free(c->x);
+    free(c->lost);
+    free(c->ready);
+}
+
+static inline size_t dwell_samples(const chain *c)
+{
+    return c->setup->plan.n_samples * c->setup->plan.n_periods;
+}
+
+static inline void clear(chain *c)
+{
+    memset(c->x, 0, c->setup->plan.batch * dwell_samples(c) * sizeof *c->x);
+}
+
+/* a(n - delay), [n_samples]; the caller frees it. */
+static inline double (*delayed(const chain *c, double delay))[2]
+{
+    double(*a)[2] = malloc(c->setup->plan.n_samples * sizeof *a);
+
+    assert_non_null(a);
+    assert_int_equal(pnr_waveform_shift(c->setup->waveform, delay, a), PNR_OK);
+    return a;
+}
+
+/* amplitude exp(i phase) a[n] onto every period of dwell d */
+static inline void add_echo(chain *c, size_t d, const double (*a)[2], double amplitude,
+                            double phase)
+{
+    const size_t n = c->setup->plan.n_samples;
+    const double re = amplitude * cos(phase), im = amplitude * sin(phase);
+
+    for (size_t p = 0; p < c->setup->plan.n_periods; p++)
+        for (size_t i = 0; i < n; i++) {
+            float *x = c->x[d * dwell_samples(c) + p * n + i];
+
+            x[0] += (float)(re * a[i][0] - im * a[i][1]);
+            x[1] += (float)(re * a[i][1] + im * a[i][0]);
+        }
+}
+
+static inline void correlate(chain *c)
+{
+    pnr_windows windows;
+
+    assert_int_equal(pnr_correlator_submit(c->correlator, &c->windows), PNR_OK);
+    assert_int_equal(pnr_correlator_collect(c->correlator, true, &windows, &c->result), PNR_OK);
+}
+
+static inline void detect(const chain *c, size_t d, pnr_detection *out)
+{
+    pnr_detector_detect(c->detector, &c->result.dwells[d],
+                        &c->result.candidates[d * c->setup->plan.max_candidates], out);
+}
+
+/* A fresh seed, or that of PNR_SEED, told. */
+static inline void seed(void)
+{
+    const char *text = getenv("PNR_SEED");
+
+    state = text != NULL ? strtoull(text, NULL, 0) : (uint64_t)time(NULL) | 1;
+    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+}
+
+#endif
