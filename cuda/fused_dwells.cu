@@ -15,6 +15,12 @@
  * is a candidate.
  */
 
+/* Windows are added before the transform. */
+static __device__ __forceinline__ bool is_coherent(const pnr_cuda_fused &p)
+{
+    return !p.is_incoherent && p.n_periods > 1;
+}
+
 static __device__ bool is_used(const pnr_cuda_fused &p, size_t window)
 {
     const pnr_cuda_energy sum = {0, 0, p.nonfinite[window]};
@@ -22,61 +28,79 @@ static __device__ bool is_used(const pnr_cuda_fused &p, size_t window)
     return pnr_cuda_is_used(p.conversion.windows[window], sum, p.conversion.samples.n_samples);
 }
 
-/* All windows of a dwell: energy, counts, the first threshold. Ends with a barrier. */
-template <int M>
-static __device__ void measure(pnr_fused_search<M> &s, const pnr_cuda_fused &p, size_t dwell,
-                               uint32_t u)
+/* A thread's samples of one window into the buffer, measured; EACH of them on their way at a time.
+ * Returns the clipped and (upper half) non-finite ones. */
+template <int M, class FORMAT>
+static __device__ __forceinline__ uint32_t take_in(pnr_fused_search<M> &s,
+                                                   const pnr_cuda_conversion &c, float2 *buffer,
+                                                   size_t window, uint32_t u)
 {
-    const uint32_t n_samples = p.conversion.samples.n_samples;
-    pnr_dwell sums = {};
+    enum { EACH = 8, THREADS = pnr_fused_size<M>::THREADS };
+    const uint32_t n_samples = c.samples.n_samples;
+    float energy = 0;
+    uint32_t odd = 0;
 
 #pragma unroll 1
-    for (size_t w = dwell * p.n_periods; w < (dwell + 1) * p.n_periods; w++) {
-        float energy = 0;
-        uint32_t odd = 0;
+    for (uint32_t first = u; first < n_samples; first += EACH * THREADS) {
+        pnr_cuda_sample x[EACH];
 
-#pragma unroll 2
-        for (uint32_t n = u; n < n_samples; n += pnr_fused_size<M>::THREADS) {
-            const pnr_cuda_sample x = pnr_cuda_read(p.conversion.samples, w * n_samples + n);
+#pragma unroll
+        for (uint32_t i = 0; i < EACH; i++) {
+            const uint32_t n = first + i * THREADS;
 
-            energy = fmaf(x.value.x, x.value.x, fmaf(x.value.y, x.value.y, energy));
-            odd += (x.is_clipped ? 1u : 0u) + (x.is_finite ? 0u : 1u << 16);
+            x[i] = n < n_samples ? FORMAT::read(c.samples, window * n_samples + n)
+                                 : pnr_cuda_make_sample(0.0f, 0.0f, false);
         }
-        s.energy[u] = energy;
-        if (odd != 0)
-            atomicAdd(&s.odd, odd);
-        pnr_fused_sync<M>();
-        if (pnr_fused_is_first<M>())
-            pnr_fused_count(s, p, &sums, w, n_samples, p.conversion.windows[w].n_lost, 1.0, u % 32);
-        pnr_fused_sync<M>();
+#pragma unroll
+        for (uint32_t i = 0; i < EACH; i++) {
+            const uint32_t n = first + i * THREADS;
+
+            energy = fmaf(x[i].value.x, x[i].value.x, fmaf(x[i].value.y, x[i].value.y, energy));
+            odd += (x[i].is_clipped ? 1u : 0u) + (x[i].is_finite ? 0u : 1u << 16);
+            if (n < n_samples)
+                buffer[pnr_fused_at<M>(n)] =
+                    make_float2(x[i].value.x, c.is_conjugated ? -x[i].value.y : x[i].value.y);
+        }
     }
-    if (pnr_fused_is_first<M>())
-        pnr_fused_begin(s, p, sums, n_samples, u % 32);
-    pnr_fused_sync<M>();
+    s.energy[u] = energy;
+    return odd;
 }
 
-/* The sum of `count` windows, extended to L, into the buffer. Begins and ends with a barrier. */
+/* The same of the plan's format. */
 template <int M>
-static __device__ void load(const pnr_cuda_fused &p, float2 *buffer, size_t window, uint32_t count,
-                            uint32_t u)
+static __device__ __forceinline__ uint32_t take_in_any(pnr_fused_search<M> &s,
+                                                       const pnr_cuda_conversion &c, float2 *buffer,
+                                                       size_t window, uint32_t u)
 {
-    typedef pnr_fused_size<M> size;
+    switch (c.samples.format) {
+#define CASE(format, type, is_complex)                                                             \
+    case format:                                                                                   \
+        return take_in<M, pnr_cuda_format<type, is_complex>>(s, c, buffer, window, u);
+        PNR_CUDA_FORMATS(CASE)
+#undef CASE
+    default:
+        return 0;
+    }
+}
+
+/* A thread's samples of a coherent dwell: the sum of its windows, tuned. */
+template <int M>
+static __device__ __forceinline__ void take_sum(const pnr_cuda_fused &p, float2 *buffer,
+                                                size_t window, uint32_t u)
+{
     const pnr_cuda_conversion &c = p.conversion;
     const uint32_t n_samples = c.samples.n_samples;
-    const bool is_extended = n_samples < size::L;
 
-    pnr_fused_sync<M>();
 #pragma unroll 1
-    for (uint32_t n = u; n < n_samples; n += size::THREADS) {
+    for (uint32_t n = u; n < n_samples; n += pnr_fused_size<M>::THREADS) {
         float2 sum = {0, 0}, lost = {0, 0};
 
 #pragma unroll 1
-        for (size_t w = window; w < window + count; w++) {
-            if (!is_used(p, w))
-                continue;
-
+        for (size_t w = window; w < window + p.n_periods; w++) {
             float2 x = pnr_cuda_read(c.samples, w * n_samples + n).value;
 
+            if (!is_used(p, w))
+                continue;
             if (c.is_conjugated)
                 x.y = -x.y;
             if (c.is_tuned)
@@ -85,14 +109,32 @@ static __device__ void load(const pnr_cuda_fused &p, float2 *buffer, size_t wind
             pnr_cuda_add(x.y, &sum.y, &lost.y);
         }
         buffer[pnr_fused_at<M>(n)] = sum;
-        if (is_extended && n + 1 < n_samples)
-            buffer[pnr_fused_at<M>(n_samples + n)] = sum;
     }
+}
+
+/* A thread's samples that lie in the buffer: tuned, and extended to L. */
+template <int M>
+static __device__ __forceinline__ void extend(const pnr_cuda_conversion &c, float2 *buffer,
+                                              bool is_tuned, uint64_t phase, uint32_t u)
+{
+    typedef pnr_fused_size<M> size;
+    const uint32_t n_samples = c.samples.n_samples;
+    const bool is_extended = n_samples < size::L;
+
+    if (is_tuned || is_extended)
+#pragma unroll 1
+        for (uint32_t n = u; n < n_samples; n += size::THREADS) {
+            float2 x = buffer[pnr_fused_at<M>(n)];
+
+            if (is_tuned)
+                buffer[pnr_fused_at<M>(n)] = x = pnr_cuda_rotate_back(x, phase + n * c.step);
+            if (is_extended && n + 1 < n_samples)
+                buffer[pnr_fused_at<M>(n_samples + n)] = x;
+        }
     if (is_extended)
 #pragma unroll 1
         for (uint32_t n = 2 * n_samples - 1 + u; n < size::L; n += size::THREADS)
             buffer[pnr_fused_at<M>(n)] = make_float2(0.0f, 0.0f);
-    pnr_fused_sync<M>();
 }
 
 /* v[j] is c at lag u + T j, parts swapped: adds the powers of integer or half lags. */
@@ -206,24 +248,48 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 #pragma unroll 1
     for (uint32_t dwell = blockIdx.x * together + of_block;
          dwell < pnr_cuda_dwells_of(p.job, 0, p.n_dwells); dwell += gridDim.x * together) {
-        measure<M>(s, p, dwell, u);
+        if (u == 0)
+            s.dwell = {};
 #pragma unroll 1
         for (uint32_t cell = u; cell < n_samples * p.oversample; cell += T)
             cells[cell] = 0;
             /* First all powers, from half lags to integer ones; then, of what is kept, neighbours.
+             * A coherent dwell's windows are measured one by one before their sum is transformed.
              */
 #pragma unroll 1
         for (bool has_kept = false;; has_kept = true) {
 #pragma unroll 1
-            for (uint32_t window = dwell * p.n_periods; window < (dwell + 1) * p.n_periods;
-                 window += p.is_incoherent ? 1 : p.n_periods) {
-                if (p.is_incoherent && !is_used(p, window))
+            for (uint32_t step = 0; step < p.n_periods + is_coherent(p); step++) {
+                const uint32_t window = dwell * p.n_periods + step;
+                const bool is_sum = step == p.n_periods;
+
+                if (has_kept && !is_used(p, window))
                     continue;
 #pragma unroll 1
                 for (uint32_t half = has_kept ? 1 : p.oversample; half-- > 0;) {
                     float2 v[32];
 
-                    load<M>(p, buffer, window, p.is_incoherent ? 1 : p.n_periods, u);
+                    pnr_fused_sync<M>();
+                    if (is_sum) {
+                        take_sum<M>(p, buffer, window - step, u);
+                    } else {
+                        const uint32_t odd = take_in_any<M>(s, p.conversion, buffer, window, u);
+
+                        if (!has_kept && half + 1 == p.oversample) {
+                            if (odd != 0)
+                                atomicAdd(&s.odd, odd);
+                            pnr_fused_sync<M>();
+                            if (pnr_fused_is_first<M>())
+                                pnr_fused_count(s, p, &s.dwell, window, n_samples,
+                                                p.conversion.windows[window].n_lost, 1.0, u % 32);
+                            pnr_fused_sync<M>();
+                            if (is_coherent(p) || !is_used(p, window))
+                                break;
+                        }
+                    }
+                    extend<M>(p.conversion, buffer, p.conversion.is_tuned && !is_sum,
+                              is_sum ? 0 : p.conversion.windows[window].phase, u);
+                    pnr_fused_sync<M>();
                     thread.get_column(v);
                     pnr_fused_transform<32>(v);
                     thread.put_column(v);
@@ -248,6 +314,9 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
                                      s.dwell.n_candidates, u);
                 break;
             }
+            if (pnr_fused_is_first<M>())
+                pnr_fused_begin(s, p, s.dwell, n_samples, u % 32);
+            pnr_fused_sync<M>();
             sum_up<M>(s, p, cells, dwell, u);
             pnr_fused_sync<M>();
             if (pnr_fused_is_first<M>())

@@ -115,13 +115,13 @@ pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwel
 /* Lane 0: the floor and the threshold of the first search. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
-                                                       const pnr_cuda_fused &p, pnr_dwell &dwell,
+                                                       const pnr_cuda_fused &p, pnr_dwell dwell,
                                                        uint32_t n, uint32_t lane)
 {
     if (lane != 0)
         return;
     /* The mean of P were all of x noise: sum|x|^2 E_a / N. */
-    dwell.floor = pnr_fused_over(dwell.energy * p.code_energy, n);
+    dwell.floor = dwell.energy * p.code_energy / n;
     s.dwell = dwell;
     s.threshold =
         dwell.n_periods > 0 ? (float)(p.threshold[dwell.n_periods - 1] * dwell.floor) : INFINITY;

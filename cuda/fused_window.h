@@ -28,8 +28,8 @@ template <int M> struct pnr_fused_size {
     static constexpr int WINDOWS = M == 1 ? 16 : 1; /* a block, at most */
     static constexpr int BLOCKS = M == 1 ? 1 : M == 2 ? 8 : M == 4 ? 4 : M == 8 ? 2 : 1; /* an SM */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
-    /* W_L^u of each thread and W_32M^i; of M = 1 all twiddles of each lane instead. */
-    static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : THREADS + 32) * (int)sizeof(float2);
+    /* W_L^u and W_L^8u of each thread, and W_32M^i; of M = 1 all twiddles of each lane instead. */
+    static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : 2 * THREADS + 32) * (int)sizeof(float2);
 };
 
 /* Waits for the threads of one window. */
@@ -60,19 +60,20 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
     typedef pnr_fused_size<M> size;
 
     if constexpr (M == 1) {
-        for (int i = threadIdx.x; i < 32; i += blockDim.x) {
-            float2 set[16];
+        /* Each twiddle of pnr_fused_derive<32>(W_L^lane) by itself: span m has W_L^(32 lane / m)
+         * W_m^j, and lies from m/4 (span 2 at 0). Two of a lane side by side. */
+        for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) {
+            const int lane = i % 32, at = i / 32;
+            const int span = at == 0 ? 2 : 4 << (31 - __clz(at)), j = at == 0 ? 0 : at - span / 4;
 
-            pnr_fused_derive<32>(pnr_fused_twiddle(i, 2.0f / size::L), set);
-            for (int q = 0; q < 8; q++)
-                ((float4 *)table)[q * 32 + i] =
-                    make_float4(set[2 * q].x, set[2 * q].y, set[2 * q + 1].x, set[2 * q + 1].y);
+            table[(at / 2 * 32 + lane) * 2 + at % 2] =
+                pnr_fused_twiddle((32 * lane + 1024 * j) / span, 2.0f / size::L);
         }
     } else {
-        for (int i = threadIdx.x; i < size::THREADS; i += blockDim.x)
-            table[i] = pnr_fused_twiddle(i, 2.0f / size::L);
+        for (int i = threadIdx.x; i < 2 * size::THREADS; i += blockDim.x)
+            table[i] = pnr_fused_twiddle(i % 2 == 0 ? i / 2 : 8 * (i / 2), 2.0f / size::L);
         for (int i = threadIdx.x; i < 32; i += blockDim.x)
-            table[size::THREADS + i] = pnr_fused_twiddle(i, 2.0f / (32 * M));
+            table[2 * size::THREADS + i] = pnr_fused_twiddle(i, 2.0f / (32 * M));
     }
 }
 
@@ -108,9 +109,9 @@ template <int M> struct pnr_fused_thread {
      */
     __device__ __forceinline__ void last_pass(float2 (&v)[32], int at) const
     {
-        if constexpr (M == 1) {
-            float2 set[16];
+        float2 set[16];
 
+        if constexpr (M == 1) {
 #pragma unroll
             for (int q = 0; q < 8; q++) {
                 const float4 w = ((const float4 *)table)[q * 32 + u];
@@ -118,10 +119,15 @@ template <int M> struct pnr_fused_thread {
                 set[2 * q] = make_float2(w.x, w.y);
                 set[2 * q + 1] = make_float2(w.z, w.w);
             }
-            pnr_fused_transform_by<32>(v, set);
         } else {
-            pnr_fused_transform_at<32>(v, table[at]);
+            const float4 w = ((const float4 *)table)[at];
+
+            /* What is derived from w^8 itself is off by that much less. */
+            pnr_fused_derive<32>(make_float2(w.x, w.y), set);
+            set[1] = make_float2(w.z, w.w);
+            set[0] = pnr_fused_square(set[1]);
         }
+        pnr_fused_transform_by<32>(v, set);
     }
 
     /* After put_column of the first pass and a barrier: v[j] is bin k1 + 32 k2 + 32 M j. */
@@ -130,7 +136,7 @@ template <int M> struct pnr_fused_thread {
         if constexpr (M > 1) {
             float2 set[M / 2];
 
-            pnr_fused_derive<M>(table[size::THREADS + k1], set);
+            pnr_fused_derive<M>(table[2 * size::THREADS + k1], set);
             pnr_fused_middle<M, size::PART>(middle, [&](int, float2(&a)[M], float2(&b)[M]) {
                 pnr_fused_transform_by<M>(a, set);
                 pnr_fused_transform_by<M>(b, set);
@@ -173,7 +179,7 @@ template <int M> struct pnr_fused_thread {
         if constexpr (M > 1) {
             __syncwarp();
             pnr_fused_middle<M, size::PART>(middle, [&](int q, float2(&a)[M], float2(&b)[M]) {
-                const float4 w = *(const float4 *)(table + size::THREADS + 2 * k2 + 2 * M * q);
+                const float4 w = *(const float4 *)(table + 2 * size::THREADS + 2 * k2 + 2 * M * q);
 
                 pnr_fused_transform_at<M>(a, make_float2(w.x, w.y));
                 pnr_fused_transform_at<M>(b, make_float2(w.z, w.w));

@@ -341,6 +341,42 @@ static void test_submits(void **unused)
     }
 }
 
+/* So many dwells that a block takes several: as method library answers. The code's sidelobes are 0,
+ * so that rounding never decides whether the floor is lowered. */
+static void test_many(void **unused)
+{
+    static const size_t lengths[] = {1024, 600, 300, 2048, 1023, 4096, 1601, 8191, 16384};
+    const pnr_engine_ops *ops = cuda();
+
+    (void)unused;
+    for (size_t l = 0; l < 2 * sizeof lengths / sizeof *lengths; l++) {
+        scenario s = scenario_of("many", lengths[l / 2]);
+        answer want, got;
+        world w;
+
+        s.code = ZADOFF_CHU;
+        s.n_dwells = 4000000 / s.n_samples;
+        s.max_candidates = l % 2 == 0 ? 1 : 6;
+        s.conjugate = l % 2 == 1;
+        s.echo = 0.3;
+        world_create(&w, &s, ops);
+        w.plan.method = "library";
+        ask(ops, &w, PNR_WANT_NONE, &want);
+        w.plan.method = "fused";
+        ask(ops, &w, PNR_WANT_NONE, &got);
+        for (size_t d = 0; d < s.n_dwells; d++) {
+            compare_dwell(&w, &got.dwells[d], &got.candidates[d * got.max_candidates],
+                          &want.dwells[d], &want.candidates[d * want.max_candidates]);
+            assert_int_equal(got.candidates[d * got.max_candidates].cell,
+                             want.candidates[d * got.max_candidates].cell);
+        }
+        compare_counts(&w, &got, &want);
+        answer_destroy(&want);
+        answer_destroy(&got);
+        world_destroy(&w, ops);
+    }
+}
+
 int main(void)
 {
     const char *seed = getenv("PNR_SEED");
@@ -348,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_lengths), cmocka_unit_test(test_formats),
         cmocka_unit_test(test_losses),  cmocka_unit_test(test_searches),
         cmocka_unit_test(test_ties),    cmocka_unit_test(test_submits),
+        cmocka_unit_test(test_many),
     };
 
     state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
