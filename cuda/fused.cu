@@ -22,8 +22,9 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32])
  * becomes 0. What is rare is found by cheap signs of it, and only then counted: a clipped sample
  * alone has an energy that is seldom reached. */
 template <int T, class FORMAT>
-static __device__ __forceinline__ float measure(float2 (&v)[32], const typename FORMAT::word *in,
-                                                uint32_t *odd)
+static __device__ __forceinline__ float measure(float2 (&v)[32],
+                                                const typename FORMAT::word (&raw)[32],
+                                                const typename FORMAT::word *in, uint32_t *odd)
 {
     /* of an integer of half the word; no smaller |x| is clipped */
     constexpr float END = (float)((1u << (4 * sizeof(typename FORMAT::word) - 1)) - 1);
@@ -31,17 +32,10 @@ static __device__ __forceinline__ float measure(float2 (&v)[32], const typename 
 
     *odd = 0;
     if constexpr (!FORMAT::IS_FLOAT) {
-        if (energy >= END * END) {
-            float largest = 0;
-
-#pragma unroll
-            for (int j = 0; j < 32; j++)
-                largest = fmaxf(largest, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
-            if (largest >= END)
+        if (energy >= END * END && FORMAT::may_clip(raw, v))
 #pragma unroll 1
-                for (int j = 0; j < 32; j++)
-                    *odd += FORMAT::is_clipped(in[T * j]);
-        }
+            for (int j = 0; j < 32; j++)
+                *odd += FORMAT::is_clipped(in[T * j]);
     } else if (!isfinite(energy)) {
 #pragma unroll
         for (int j = 0; j < 32; j++)
@@ -54,15 +48,14 @@ static __device__ __forceinline__ float measure(float2 (&v)[32], const typename 
     return energy;
 }
 
-/* Into the L2 cache, by the copy engine: one thread, no register. */
-static __device__ __forceinline__ void prefetch(const void *memory, uint32_t bytes)
+/* A thread's 32 words of a window into the L2 cache. */
+template <class WORD> static __device__ __forceinline__ void prefetch(const WORD *window, int u)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(memory), "r"(bytes) : "memory");
-#else
-    (void)memory;
-    (void)bytes;
-#endif
+    constexpr int LINE = 128 / sizeof(WORD);
+
+#pragma unroll
+    for (int i = 0; i < 32; i += LINE)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(window + 32 * u + i));
 }
 
 /* A thread's lags to the profile; 0 of a window that is not used. */
@@ -108,38 +101,38 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     const pnr_fused_view<M, true> view = {buffer};
     const int u = thread.u;
     const uint32_t together = M > 1 ? 1 : blockDim.x / T, step = gridDim.x * together;
-    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, 0, p.n_dwells);
     uint32_t window = blockIdx.x * together + of_block, n_lost = 0;
     word raw[32];
 
     /* A warp that has a window of its own searches it while the samples of the next one are on
      * their way, when these are few enough to be held. */
-    constexpr bool IS_EARLY = M == 1 && sizeof(word) <= sizeof(int);
+    constexpr bool IS_EARLY = M < 16 && sizeof(word) <= sizeof(int);
     const auto load = [&](uint32_t w) {
         const word *in = (const word *)p.conversion.samples.raw + (size_t)w * L + u;
 
 #pragma unroll
         for (int j = 0; j < 32; j++)
             raw[j] = __ldcs(in + T * j);
-        if (u == 0) {
+        if (u == 0)
             n_lost = p.conversion.windows[w].n_lost;
-            if (n_windows - w > step)
-                prefetch(in + (size_t)step * L, L * sizeof(word));
-        }
+        if (s.n_windows - w > step)
+            prefetch((const word *)p.conversion.samples.raw + (size_t)(w + step) * L, u);
     };
 
-    if (IS_EARLY && window < n_windows)
-        load(window);
     pnr_fused_fill_table<M>(table);
     if constexpr (M == 1)
         for (int i = threadIdx.x; i < L / 2; i += blockDim.x)
             spectrum[i] = p.spectrum[i];
-    if (u == 0)
+    if (u == 0) {
+        s.n_windows = pnr_cuda_dwells_of(p.job, 0, p.n_dwells);
         s.odd = 0;
+    }
     __syncthreads();
+    if (IS_EARLY && window < s.n_windows)
+        load(window);
 
 #pragma unroll 1
-    for (; window < n_windows; window += step) {
+    for (; window < s.n_windows; window += step) {
         const word *in = (const word *)p.conversion.samples.raw + (size_t)window * L + u;
         float2 v[32];
         uint32_t odd;
@@ -149,7 +142,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 #pragma unroll
         for (int j = 0; j < 32; j++)
             v[j] = FORMAT::value(raw[j]);
-        s.energy[u] = measure<T, FORMAT>(v, in, &odd);
+        pnr_fused_note_energy(s, measure<T, FORMAT>(v, raw, in, &odd), u);
         if (odd != 0)
             atomicAdd(&s.odd, odd);
         pnr_fused_transform<32>(v);
@@ -193,7 +186,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         }
         if (M > 1 && is_loud)
             __syncthreads();
-        if (IS_EARLY && n_windows - window > step)
+        if (IS_EARLY && s.n_windows - window > step)
             load(window + step);
         if (M == 1)
             __syncwarp();

@@ -31,9 +31,8 @@ static __device__ bool is_used(const pnr_cuda_fused &p, size_t window)
 /* A thread's samples of one window into the buffer, measured; EACH of them on their way at a time.
  * Returns the clipped and (upper half) non-finite ones. */
 template <int M, class FORMAT>
-static __device__ __forceinline__ uint32_t take_in(pnr_fused_search<M> &s,
-                                                   const pnr_cuda_conversion &c, float2 *buffer,
-                                                   size_t window, uint32_t u)
+static __device__ __forceinline__ uint32_t take_in(const pnr_cuda_conversion &c, float2 *buffer,
+                                                   size_t window, uint32_t u, float *energy_out)
 {
     enum { EACH = 8, THREADS = pnr_fused_size<M>::THREADS };
     const uint32_t n_samples = c.samples.n_samples;
@@ -62,23 +61,23 @@ static __device__ __forceinline__ uint32_t take_in(pnr_fused_search<M> &s,
                     make_float2(x[i].value.x, c.is_conjugated ? -x[i].value.y : x[i].value.y);
         }
     }
-    s.energy[u] = energy;
+    *energy_out = energy;
     return odd;
 }
 
 /* The same of the plan's format. */
 template <int M>
-static __device__ __forceinline__ uint32_t take_in_any(pnr_fused_search<M> &s,
-                                                       const pnr_cuda_conversion &c, float2 *buffer,
-                                                       size_t window, uint32_t u)
+static __device__ __forceinline__ uint32_t take_in_any(const pnr_cuda_conversion &c, float2 *buffer,
+                                                       size_t window, uint32_t u, float *energy)
 {
     switch (c.samples.format) {
 #define CASE(format, type, is_complex)                                                             \
     case format:                                                                                   \
-        return take_in<M, pnr_cuda_format<type, is_complex>>(s, c, buffer, window, u);
+        return take_in<M, pnr_cuda_format<type, is_complex>>(c, buffer, window, u, energy);
         PNR_CUDA_FORMATS(CASE)
 #undef CASE
     default:
+        *energy = 0;
         return 0;
     }
 }
@@ -273,9 +272,12 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
                     if (is_sum) {
                         take_sum<M>(p, buffer, window - step, u);
                     } else {
-                        const uint32_t odd = take_in_any<M>(s, p.conversion, buffer, window, u);
+                        float energy;
+                        const uint32_t odd =
+                            take_in_any<M>(p.conversion, buffer, window, u, &energy);
 
                         if (!has_kept && half + 1 == p.oversample) {
+                            pnr_fused_note_energy(s, energy, u);
                             if (odd != 0)
                                 atomicAdd(&s.odd, odd);
                             pnr_fused_sync<M>();

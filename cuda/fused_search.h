@@ -11,10 +11,11 @@ enum { PNR_FUSED_LIST = PNR_MAX_CANDIDATES + PNR_CUDA_WARP };
 
 /* One window's shared memory beside its values. */
 template <int M> struct alignas(16) pnr_fused_search {
-    pnr_dwell dwell;                          /* the result so far */
-    float threshold;                          /* of the first search; infinite: nothing to find */
-    uint32_t odd;                             /* clipped, and non-finite in the upper half */
-    float energy[pnr_fused_size<M>::THREADS]; /* of each thread's samples */
+    pnr_dwell dwell;    /* the result so far */
+    float threshold;    /* of the first search; infinite: nothing to find */
+    uint32_t n_windows; /* of the submit */
+    uint32_t odd;       /* clipped, and non-finite in the upper half */
+    double energy[M];   /* of each warp's samples */
     /* Of each thread's powers: the greatest; the sum, 0 when the greatest is above. */
     float2 found[pnr_fused_size<M>::THREADS];
     uint64_t keys[PNR_FUSED_LIST];     /* maxima; at last the kept ones in lag order */
@@ -84,18 +85,23 @@ static __device__ __forceinline__ double pnr_fused_over(double x, uint32_t n)
     return x * inverse;
 }
 
+/* All threads: a thread's energy into its warp's. */
+template <int M>
+static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M> &s, float energy,
+                                                             uint32_t u)
+{
+    const double sum = pnr_cuda_warp_sum((double)energy);
+
+    if (u % 32 == 0)
+        s.energy[u / 32] = sum;
+}
+
 /* One warp: a measured window's counts into its dwell, which only lane 0 has. n: its samples. */
 template <int M>
 static __device__ __forceinline__ void
 pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwell, size_t window,
                 uint32_t n, uint32_t n_lost, double energy_scale, uint32_t lane)
 {
-    double energy = 0;
-
-#pragma unroll
-    for (int warp = 0; warp < M; warp++)
-        energy += (double)s.energy[32 * warp + lane];
-    energy = pnr_cuda_warp_sum(energy);
     if (lane != 0)
         return;
 
@@ -106,6 +112,11 @@ pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwel
     dwell->n_clipped += n_clipped;
     dwell->n_nonfinite += n_nonfinite;
     if (n_lost + n_nonfinite <= n / 2) {
+        double energy = 0;
+
+#pragma unroll
+        for (int warp = 0; warp < M; warp++)
+            energy += s.energy[warp];
         dwell->energy += energy * energy_scale;
         dwell->n_valid += n - n_lost - n_nonfinite;
         dwell->n_periods++;
@@ -239,6 +250,41 @@ static __device__ __forceinline__ uint32_t pnr_fused_take(const pnr_fused_search
     return (uint32_t)__popc(__ballot_sync(0xffffffffu, is_new));
 }
 
+/* Both sums over the warp: halves of it take one each. */
+static __device__ __forceinline__ void pnr_fused_sum_both(double *x, double *y, uint32_t lane)
+{
+    double mine = lane < 16 ? *x : *y;
+
+    mine += __shfl_xor_sync(0xffffffffu, lane < 16 ? *y : *x, 16);
+#pragma unroll
+    for (int other = 8; other > 0; other /= 2)
+        mine += __shfl_xor_sync(0xffffffffu, mine, other);
+    *x = __shfl_sync(0xffffffffu, mine, 0);
+    *y = __shfl_sync(0xffffffffu, mine, 16);
+}
+
+/* The columns that hold something above: lane w gets those of warp w, and all of them which warps
+ * have any. Adds what the others have of the noise. */
+template <int M>
+static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_search<M> &s,
+                                                             uint32_t lane, float threshold,
+                                                             uint32_t *columns, double *noise)
+{
+    uint32_t warps = 0;
+
+    *columns = 0;
+#pragma unroll 4
+    for (uint32_t warp = 0; warp < M; warp++) {
+        const float2 found = s.found[warp * PNR_CUDA_WARP + lane];
+        const uint32_t above = __ballot_sync(0xffffffffu, found.x > threshold);
+
+        *noise += (double)found.y;
+        *columns = lane == warp ? above : *columns;
+        warps |= above != 0 ? 1u << warp : 0;
+    }
+    return warps;
+}
+
 /*
  * The first warp: searches, and gives the dwell and its candidates back. found, dwell's sums and
  * the first threshold are there.
@@ -259,18 +305,18 @@ pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
     for (int search = 0;; search++) {
         pnr_fused_tally tally = {0, 0, 0, 0, 0.0};
         double taken = 0;
-        uint32_t n_taken = 0;
+        uint32_t n_taken = 0, mine;
+        uint32_t warps = pnr_fused_columns(s, lane, threshold, &mine, &tally.noise);
 
 #pragma unroll 1
-        for (uint32_t first = 0; first < pnr_fused_size<M>::THREADS; first += PNR_CUDA_WARP) {
-            const float2 found = s.found[first + lane];
-            uint32_t columns = __ballot_sync(0xffffffffu, found.x > threshold);
+        for (; warps != 0; warps &= warps - 1) {
+            const uint32_t warp = (uint32_t)__ffs((int)warps) - 1;
 
-            tally.noise += (double)found.y;
 #pragma unroll 1
-            for (; columns != 0; columns &= columns - 1)
-                pnr_fused_scan(s, view, p, first + (uint32_t)__ffs((int)columns) - 1, lane,
-                               threshold, &tally);
+            for (uint32_t columns = __shfl_sync(0xffffffffu, mine, (int)warp); columns != 0;
+                 columns &= columns - 1)
+                pnr_fused_scan(s, view, p, warp * PNR_CUDA_WARP + (uint32_t)__ffs((int)columns) - 1,
+                               lane, threshold, &tally);
         }
         n_maxima = tally.n_maxima;
         n_kept = tally.n_keys;
@@ -279,15 +325,16 @@ pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
 #pragma unroll 1
         for (uint32_t i = 0; i < n_kept; i++)
             n_taken += pnr_fused_take(s, view, out, i, lane, &taken);
+        pnr_fused_sum_both(&tally.noise, &taken, lane);
         if (search == 0) {
-            noise_sum = pnr_cuda_warp_sum(tally.noise);
+            noise_sum = tally.noise;
             n_above = tally.n_above;
         }
         /* A lower threshold keeps what was kept: as many are the same, and so is the rest. */
         is_done = n_kept == n_before || search + 1 == PNR_MAX_SEARCHES || n <= PNR_NEIGHBOURS ||
                   2 * (n - n_taken) < n;
         if (!is_done) {
-            const double rest = pnr_fused_over(noise_sum - pnr_cuda_warp_sum(taken), n - n_taken);
+            const double rest = pnr_fused_over(noise_sum - taken, n - n_taken);
             const double lower =
                 fmax(rest, 1e-12 * s.dwell.energy * p.code_energy * s.dwell.n_periods);
 

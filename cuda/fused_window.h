@@ -47,11 +47,17 @@ template <int M> static __device__ __forceinline__ bool pnr_fused_any(bool is_so
     return M == 1 ? __any_sync(0xffffffffu, is_so) : __syncthreads_or(is_so);
 }
 
-/* Is this the first warp of the window? By a shuffle, for the compiler to see that all lanes agree:
- * else it would make every shuffle that follows a call. */
+/* What is the same in all lanes of a warp, by a vote, for the compiler to see it too: else every
+ * shuffle in a branch on it would become a call. */
+static __device__ __forceinline__ bool pnr_fused_agreed(bool is_so)
+{
+    return __all_sync(0xffffffffu, is_so);
+}
+
+/* Is this the first warp of the window? */
 template <int M> static __device__ __forceinline__ bool pnr_fused_is_first()
 {
-    return M == 1 || __shfl_sync(0xffffffffu, threadIdx.x / 32, 0) == 0;
+    return M == 1 || pnr_fused_agreed(threadIdx.x < 32);
 }
 
 /* The block's table; a barrier must follow. */
