@@ -4,43 +4,11 @@
 
 #include "check.h"
 #include "energy.h"
+#include "mix.h"
 
 #include <cassert>
 
 enum { PLACES = 4 }; /* a thread */
-
-/* x exp(-2 pi i phase / 2^64). The nearest quarter turn is exact; what is left, at most 1/8 turn,
- * is a float in half turns with an error of 5e-8 rad, and sincospif adds its ulp. */
-static __device__ float2 rotate_back(float2 x, uint64_t phase)
-{
-    const uint64_t quarter = (phase + (UINT64_C(1) << 61)) >> 62;
-    const int64_t rest = (int64_t)(phase - (quarter << 62));
-    float s, c;
-
-    sincospif((float)(int32_t)(rest >> 32) * 0x1p-31f, &s, &c);
-    x = make_float2(fmaf(x.x, c, x.y * s), fmaf(x.y, c, -x.x * s));
-    /* and exp(-i pi/2 quarter): each quarter is a multiplication by -i */
-    switch (quarter & 3) {
-    case 1:
-        return make_float2(x.y, -x.x);
-    case 2:
-        return make_float2(-x.x, -x.y);
-    case 3:
-        return make_float2(-x.y, x.x);
-    default:
-        return x;
-    }
-}
-
-/* Adds with compensation (W. Kahan, 1965), so that many periods lose nothing. */
-static __device__ void add(float x, float *sum, float *lost)
-{
-    const float y = x - *lost;
-    const float total = *sum + y;
-
-    *lost = (total - *sum) - y;
-    *sum = total;
-}
 
 /* The sum of one row's windows at sample n. */
 template <typename FORMAT>
@@ -61,9 +29,9 @@ static __device__ float2 converted(const pnr_cuda_conversion &c, size_t first_wi
         if (c.is_conjugated)
             x.y = -x.y;
         if (c.is_tuned)
-            x = rotate_back(x, window.phase + n * c.step);
-        add(x.x, &sum.x, &lost.x);
-        add(x.y, &sum.y, &lost.y);
+            x = pnr_cuda_rotate_back(x, window.phase + n * c.step);
+        pnr_cuda_add(x.x, &sum.x, &lost.x);
+        pnr_cuda_add(x.y, &sum.y, &lost.y);
     }
     return sum;
 }

@@ -5,48 +5,53 @@
 #ifndef PNR_CUDA_FUSED_H
 #define PNR_CUDA_FUSED_H
 
-#include "shape.h"
-#include "state.h"
+#include "convert.h"
 
 #include <cuda_runtime.h>
 
-/* What the kernel works on. A dwell is one window. */
+/* What the kernels work on. N samples a window, L the transform: N, or at least 2N - 1. */
 typedef struct pnr_cuda_fused {
-    const void *raw;                /* [n_windows][N], one channel, in the plan's format */
-    const pnr_cuda_job *job;        /* how many there really are */
-    const pnr_cuda_window *windows; /* [n_windows] */
-    /* conj(DFT of the code) * scale / N, two bins beside each other in the order of the threads:
-     * see pnr_cuda_fused_place */
+    pnr_cuda_conversion conversion; /* sums: NULL, the kernels measure themselves */
+    const pnr_cuda_job *job;        /* how many dwells there really are */
+    /* [oversample][L]: conj(DFT of the code) / L, two bins beside each other in the order of the
+     * threads, see pnr_cuda_fused_place; times the samples' scale for the plain kernel */
     const float4 *spectrum;
-    pnr_dwell *dwells;         /* [n_windows] */
-    pnr_candidate *candidates; /* [n_windows][max_candidates] */
-    uint32_t *nonfinite;       /* [n_windows] */
-    float *power;              /* [n_windows][N], or NULL */
-    float2 *profile;           /* [n_windows][N], or NULL */
-    double scale;              /* full scale = raw * scale */
+    const double *threshold;   /* [n_periods] times floor */
+    pnr_dwell *dwells;         /* [n_dwells] */
+    pnr_candidate *candidates; /* [n_dwells][max_candidates] */
+    uint32_t *nonfinite;       /* [n_dwells][n_periods] */
+    float *power;              /* [n_dwells][n_cells], or NULL */
+    float2 *profile;           /* [n_dwells][n_cells], or NULL */
     double code_energy;        /* sum |a|^2 */
-    double threshold;          /* times floor */
-    uint32_t n_windows;        /* at most */
+    uint32_t n_dwells;         /* at most */
+    uint32_t n_periods;
+    uint32_t is_incoherent;
+    uint32_t oversample;
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
+    uint32_t window_bytes; /* of shared memory for each window that a block works on */
 } pnr_cuda_fused;
 
 typedef void (*pnr_cuda_fused_kernel)(pnr_cuda_fused);
 
-/* One instance of the kernel. */
+/* One instance of a kernel. */
 typedef struct pnr_cuda_fused_size {
-    pnr_format format;
-    uint32_t n_samples;
     pnr_cuda_fused_kernel kernel;
-    uint32_t n_threads; /* a block */
-    uint32_t n_windows; /* that a block works on at one time */
-    size_t shared_bytes, static_bytes;
+    uint32_t n_transform; /* L */
+    uint32_t n_threads;   /* a window */
+    uint32_t max_windows; /* that a block works on at one time */
+    uint32_t table_bytes; /* of shared memory for a block, and for each window */
+    uint32_t window_bytes;
 } pnr_cuda_fused_size;
 
-/* The instance for a format and length; NULL: none. */
-const pnr_cuda_fused_size *pnr_cuda_fused_find(pnr_format format, size_t n_samples);
+/* The plain kernel: dwells of one window with N = L, one channel of ci8, ci16 or cf32, no half
+ * lags, nothing mixed. NULL: no such instance. */
+const pnr_cuda_fused_size *pnr_cuda_fused_find_plain(pnr_format format, size_t n_transform);
+/* The kernel for all else; further bytes a window: pnr_cuda_fused_cells_bytes. NULL: none. */
+const pnr_cuda_fused_size *pnr_cuda_fused_find_dwells(size_t n_transform);
+size_t pnr_cuda_fused_cells_bytes(const pnr_plan *plan);
 
-/* Where bin k of N lies in the spectrum, in float2. */
-size_t pnr_cuda_fused_place(size_t n_samples, size_t k);
+/* Where bin k of L lies in the spectrum, in float2. */
+size_t pnr_cuda_fused_place(size_t n_transform, size_t k);
 
 #endif

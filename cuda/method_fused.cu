@@ -1,100 +1,157 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused: a window's whole way in one kernel of our own; powers of two, 1024 to 16384. */
+/* Method fused up to 16384 points: a dwell's whole way in one kernel of our own. */
 #include "fused.h"
 #include "method.h"
 
 #include <cstdio>
 #include <cstdlib>
 
+/* Below MIN_SAMPLES cuFFT at the length itself is as fast as 1024 points. */
+enum {
+    MIN_SAMPLES = 128,
+    MIN_TRANSFORM = 1024,
+    MAX_TRANSFORM = 16384,
+    MAX_SHARED_BYTES = 227 << 10
+};
+
 /* What all slots share. */
 typedef struct shared {
     const pnr_cuda_fused_size *size;
-    float2 *spectrum; /* [N], device */
-    double threshold;
-    unsigned n_blocks; /* that the device runs at one time */
+    float2 *spectrum;      /* [oversample][L], device */
+    uint32_t window_bytes; /* of shared memory for each window */
+    unsigned n_together;   /* windows that a block works on at one time */
+    unsigned n_blocks;     /* that the device runs at one time */
 } shared;
 
-/* What the method lacks for a plan; NULL: nothing. */
-static const char *missing(const pnr_plan *plan)
+/* N where it is a size of the kernels, else the least that holds it extended; 0: none. */
+static size_t transform_of(const pnr_plan *plan)
 {
-    if (plan->n_channels != 1)
-        return "more channels than one in the samples";
-    if (plan->n_periods != 1 || plan->dwell == PNR_DWELL_INCOHERENT)
-        return "dwells of several periods";
-    if (plan->oversample != 1)
-        return "half lags";
-    if (plan->tune.num != 0)
-        return "a tune";
-    if (plan->conjugate)
-        return "inverted recordings";
-    if (plan->format != PNR_FORMAT_CI8 && plan->format != PNR_FORMAT_CI16 &&
-        plan->format != PNR_FORMAT_CF32)
-        return "formats but ci8, ci16 and cf32";
-    if (pnr_cuda_fused_find(plan->format, plan->n_samples) == NULL)
-        return "lengths but 1024, 2048, 4096, 8192 and 16384";
-    return NULL;
+    const size_t n = plan->n_samples;
+    const size_t least = (n & (n - 1)) == 0 && n >= MIN_TRANSFORM ? n : 2 * n - 1;
+    size_t length = MIN_TRANSFORM;
+
+    while (length < least)
+        length *= 2;
+    return n >= MIN_SAMPLES && length <= MAX_TRANSFORM ? length : 0;
+}
+
+/* One window a dwell, of the transform's length, and nothing to be mixed: the fast kernel's. */
+static const pnr_cuda_fused_size *find_plain(const pnr_plan *plan)
+{
+    if (plan->n_channels != 1 || plan->n_periods != 1 || plan->dwell == PNR_DWELL_INCOHERENT ||
+        plan->oversample != 1 || plan->tune.num != 0 || plan->conjugate ||
+        transform_of(plan) != plan->n_samples)
+        return NULL;
+    return pnr_cuda_fused_find_plain(plan->format, plan->n_samples);
+}
+
+/* *own: kernel, bytes, and how many windows go together with so many bytes of shared memory a
+ * block. PNR_OK; or PNR_EUNSUPPORTED. */
+static int choose_size(const pnr_plan *plan, size_t block_bytes, shared *own, pnr_error *error)
+{
+    size_t fitting = 0;
+
+    if (transform_of(plan) == 0)
+        return pnr_error_set(
+            error, PNR_EUNSUPPORTED,
+            "engine cuda: method fused knows no %zu samples a period, only %d to %d "
+            "and %d",
+            plan->n_samples, MIN_SAMPLES, MAX_TRANSFORM / 2, MAX_TRANSFORM);
+    own->size = find_plain(plan);
+    if (own->size != NULL) {
+        own->window_bytes = own->size->window_bytes;
+    } else {
+        own->size = pnr_cuda_fused_find_dwells(transform_of(plan));
+        own->window_bytes = own->size->window_bytes + (uint32_t)pnr_cuda_fused_cells_bytes(plan);
+    }
+    if (block_bytes > own->size->table_bytes)
+        fitting = (block_bytes - own->size->table_bytes) / own->window_bytes;
+    if (fitting == 0)
+        return pnr_error_set(
+            error, PNR_EUNSUPPORTED,
+            "engine cuda: method fused takes %u bytes of shared memory a block for "
+            "%zu samples, this GPU has %zu",
+            own->size->table_bytes + own->window_bytes, plan->n_samples, block_bytes);
+    own->n_together = fitting < own->size->max_windows ? (unsigned)fitting : own->size->max_windows;
+    return PNR_OK;
+}
+
+static size_t shared_bytes_of(const shared *own)
+{
+    return own->size->table_bytes + (size_t)own->n_together * own->window_bytes;
+}
+
+/* Without a device the answer is about a large one. */
+static size_t block_bytes_of(const pnr_plan *plan)
+{
+    int bytes;
+
+    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                               (int)plan->device) == cudaSuccess)
+        return (size_t)bytes;
+    (void)cudaGetLastError();
+    return MAX_SHARED_BYTES;
 }
 
 static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shared_bytes,
                  pnr_error *error)
 {
-    const char *lack = missing(plan);
-    int bytes;
+    shared own = {};
+    const int code = choose_size(plan, block_bytes_of(plan), &own, error);
 
-    if (lack != NULL)
-        return pnr_error_set(error, PNR_EUNSUPPORTED, "engine cuda: method fused knows no %s",
-                             lack);
-
-    const pnr_cuda_fused_size *size = pnr_cuda_fused_find(plan->format, plan->n_samples);
-
-    /* Without a device the answer is about any that is large enough. */
-    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                               (int)plan->device) != cudaSuccess)
-        (void)cudaGetLastError();
-    else if ((size_t)bytes < size->shared_bytes + size->static_bytes)
-        return pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "engine cuda: method fused takes %zu bytes of shared memory a block "
-                             "for %zu samples, this GPU has %d",
-                             size->shared_bytes + size->static_bytes, plan->n_samples, bytes);
-    snprintf(choice->why, sizeof choice->why, "one kernel a submit, a window of %zu in a %s",
-             plan->n_samples, size->n_windows > 1 ? "warp" : "block");
-    choice->n_transform = plan->n_samples;
-    *shared_bytes = plan->n_samples * sizeof(float2);
+    if (code != PNR_OK)
+        return code;
+    snprintf(choice->why, sizeof choice->why, "one kernel a submit, %s of %u in a %s",
+             own.size->n_transform == plan->n_samples ? "a window"
+                                                      : "windows extended to transforms",
+             own.size->n_transform, own.size->max_windows > 1 ? "warp" : "block");
+    choice->n_transform = own.size->n_transform;
+    *shared_bytes = plan->oversample * own.size->n_transform * sizeof(float2);
     return PNR_OK;
 }
 
 /* --- life --- */
 
-/* conj(DFT of the code) * scale / N in the kernel's order, in double, rounded once. */
-static int create_spectrum(const pnr_plan *plan, float2 **out, pnr_error *error)
+/* conj(DFT of a reference and zeros) * scale / L in the kernel's order, in double, rounded once. */
+static int fill_spectrum(const double (*reference)[2], size_t n, size_t length, double scale,
+                         float2 *out)
 {
-    const size_t n = plan->n_samples;
-    const double scale = pnr_format_get(plan->format)->scale / (double)n;
-    double(*spectrum)[2] = (double(*)[2])calloc(n, sizeof *spectrum);
-    float2 *rounded = (float2 *)calloc(n, sizeof *rounded);
+    double(*spectrum)[2] = (double(*)[2])calloc(length, sizeof *spectrum);
     int code = PNR_ENOMEMORY;
 
-    if (spectrum != NULL && rounded != NULL) {
+    if (spectrum != NULL) {
         for (size_t i = 0; i < n; i++) {
-            spectrum[i][0] = plan->references[i][0];
-            spectrum[i][1] = plan->references[i][1];
+            spectrum[i][0] = reference[i][0];
+            spectrum[i][1] = reference[i][1];
         }
-        code = pnr_transform_forward(spectrum, n);
+        code = pnr_transform_forward(spectrum, length);
     }
-    if (code != PNR_OK) {
-        pnr_error_set(error, code, "engine cuda: no memory for a spectrum of %zu values", n);
-    } else {
-        for (size_t k = 0; k < n; k++)
-            rounded[pnr_cuda_fused_place(n, k)] =
-                make_float2((float)(spectrum[k][0] * scale), (float)(-spectrum[k][1] * scale));
-        if ((code = pnr_cuda_check(cudaMalloc((void **)out, n * sizeof *rounded),
-                                   "GPU memory for the code's spectrum", error)) == PNR_OK)
-            code = pnr_cuda_check(
-                cudaMemcpy(*out, rounded, n * sizeof *rounded, cudaMemcpyHostToDevice),
-                "upload of the code's spectrum", error);
-    }
+    for (size_t k = 0; code == PNR_OK && k < length; k++)
+        out[pnr_cuda_fused_place(length, k)] =
+            make_float2((float)(spectrum[k][0] * scale), (float)(-spectrum[k][1] * scale));
     free(spectrum);
-    free(rounded);
+    return code;
+}
+
+/* The plain kernel transforms raw values. */
+static int create_spectra(const pnr_plan *plan, shared *own, pnr_error *error)
+{
+    const size_t n = plan->n_samples, length = own->size->n_transform;
+    const size_t bytes = plan->oversample * length * sizeof(float2);
+    const double unit = find_plain(plan) != NULL ? pnr_format_get(plan->format)->scale : 1.0;
+    float2 *spectra = (float2 *)malloc(bytes);
+    int code = spectra != NULL ? PNR_OK : PNR_ENOMEMORY;
+
+    for (size_t h = 0; code == PNR_OK && h < plan->oversample; h++)
+        code = fill_spectrum(plan->references + h * n, n, length, unit / (double)length,
+                             spectra + h * length);
+    if (code != PNR_OK)
+        pnr_error_set(error, code, "engine cuda: no memory for a spectrum of %zu values", length);
+    else if ((code = pnr_cuda_check(cudaMalloc((void **)&own->spectrum, bytes),
+                                    "GPU memory for the code's spectrum", error)) == PNR_OK)
+        code = pnr_cuda_check(cudaMemcpy(own->spectrum, spectra, bytes, cudaMemcpyHostToDevice),
+                              "upload of the code's spectrum", error);
+    free(spectra);
     return code;
 }
 
@@ -106,16 +163,16 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
     common->shared = own;
     if (own == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    own->size = pnr_cuda_fused_find(plan->format, plan->n_samples);
-    own->threshold = plan->threshold[0];
-    if ((code = create_spectrum(plan, &own->spectrum, error)) != PNR_OK ||
+    if ((code = choose_size(plan, block_bytes_of(plan), own, error)) != PNR_OK ||
+        (code = create_spectra(plan, own, error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaFuncSetAttribute((const void *)own->size->kernel,
                                                     cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                    (int)own->size->shared_bytes),
+                                                    (int)shared_bytes_of(own)),
                                "shared memory", error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                                    &n_blocks, (const void *)own->size->kernel,
-                                   (int)own->size->n_threads, own->size->shared_bytes),
+                                   (int)(own->size->n_threads * own->n_together),
+                                   shared_bytes_of(own)),
                                "blocks a multiprocessor", error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount,
                                                       (int)plan->device),
@@ -147,30 +204,39 @@ static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
                   pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
-    const size_t n_needed = (n_dwells + own->size->n_windows - 1) / own->size->n_windows;
+    const pnr_plan *plan = &common->plan;
+    const size_t n_needed = (n_dwells + own->n_together - 1) / own->n_together;
     const unsigned n_blocks = n_needed < own->n_blocks ? (unsigned)n_needed : own->n_blocks;
     pnr_cuda_fused p = {};
 
-    p.raw = slot->raw;
+    p.conversion.samples = pnr_cuda_samples_of(common, slot);
+    p.conversion.windows = slot->windows;
+    p.conversion.step = common->tune_step;
+    p.conversion.is_tuned = plan->tune.num != 0;
+    p.conversion.is_conjugated = plan->conjugate;
     p.job = slot->job;
-    p.windows = slot->windows;
     p.spectrum = (const float4 *)own->spectrum;
+    p.threshold = common->threshold;
     p.dwells = slot->results.dwells;
     p.candidates = slot->results.candidates;
     p.nonfinite = slot->results.nonfinite;
-    if (common->plan.want_profile == PNR_WANT_COMPLEX)
+    if (plan->want_profile == PNR_WANT_COMPLEX)
         p.profile = (float2 *)slot->results.profile;
     else
         p.power = slot->results.profile;
-    p.scale = pnr_format_get(common->plan.format)->scale;
     p.code_energy = common->code_energy;
-    p.threshold = own->threshold;
-    p.n_windows = (uint32_t)n_dwells;
-    p.max_candidates = (uint32_t)common->plan.max_candidates;
-    p.gate_first = (uint32_t)common->plan.gate_first;
-    p.gate_count = (uint32_t)common->plan.gate_count;
-    own->size->kernel<<<n_blocks, own->size->n_threads, own->size->shared_bytes, slot->stream>>>(p);
-    return pnr_cuda_check_launch("correlate_windows", error);
+    p.n_dwells = (uint32_t)n_dwells;
+    p.n_periods = (uint32_t)plan->n_periods;
+    p.is_incoherent = plan->dwell == PNR_DWELL_INCOHERENT;
+    p.oversample = (uint32_t)plan->oversample;
+    p.max_candidates = (uint32_t)plan->max_candidates;
+    p.gate_first = (uint32_t)plan->gate_first;
+    p.gate_count = (uint32_t)plan->gate_count;
+    p.window_bytes = own->window_bytes;
+    own->size->kernel<<<n_blocks, own->size->n_threads * own->n_together, shared_bytes_of(own),
+                        slot->stream>>>(p);
+    return pnr_cuda_check_launch(
+        find_plain(plan) != NULL ? "correlate_windows" : "correlate_dwells", error);
 }
 
 /* One kernel does all stages: the mark calls it the last of them. */

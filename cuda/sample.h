@@ -93,4 +93,18 @@ template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     X(PNR_FORMAT_F32, float, false)                                                                \
     X(PNR_FORMAT_F64, double, false)
 
+/* The same, where the format is not worth a kernel of its own. */
+static inline __device__ pnr_cuda_sample pnr_cuda_read(const pnr_cuda_samples &s, size_t index)
+{
+    switch (s.format) {
+#define CASE(format, type, is_complex)                                                             \
+    case format:                                                                                   \
+        return pnr_cuda_format<type, is_complex>::read(s, index);
+        PNR_CUDA_FORMATS(CASE)
+#undef CASE
+    default:
+        return pnr_cuda_make_sample(0.0f, 0.0f, false);
+    }
+}
+
 #endif
