@@ -212,4 +212,32 @@ static __device__ __forceinline__ void pnr_fused_transform_at(float2 (&v)[R], fl
     pnr_fused_transform_by<R>(v, set);
 }
 
+/* --- a pass in shared memory --- */
+
+/* The middle pass of a direction, M points at 32 / M places a thread, two of them side by side, in
+ * place; PART: float2 from one point to the next. transform_pair(q, a, b): of both, which are places
+ * 2 M q and the next. Only the same warp reads and writes these places. */
+template <int M, int PART, class TRANSFORM>
+static __device__ __forceinline__ void pnr_fused_middle(float2 *middle, TRANSFORM transform_pair)
+{
+#pragma unroll
+    for (int q = 0; q < 16 / M; q++) {
+        float2 a[M], b[M];
+
+#pragma unroll
+        for (int n = 0; n < M; n++) {
+            const float4 x = *(const float4 *)(middle + n * PART + 2 * M * q);
+
+            a[n] = make_float2(x.x, x.y);
+            b[n] = make_float2(x.z, x.w);
+        }
+        transform_pair(q, a, b);
+#pragma unroll
+        for (int n = 0; n < M; n++)
+            *(float4 *)(middle + n * PART + 2 * M * q) =
+                make_float4(a[n].x, a[n].y, b[n].x, b[n].y);
+    }
+    __syncwarp();
+}
+
 #endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Sample formats of the fused methods: raw values as they are, their scale is in the spectrum. */
+#ifndef PNR_CUDA_FUSED_FORMAT_H
+#define PNR_CUDA_FUSED_FORMAT_H
+
+#include "sample.h"
+
+/*
+ * A format: word, one sample in memory; value(word); is_clipped(word); may_clip(raw, v), a cheap
+ * sign that a thread's 32 samples may hold a clipped one, so that what is rare is only then
+ * counted.
+ */
+
+typedef struct pnr_fused_ci16 {
+    typedef int word;
+    static constexpr pnr_format FORMAT = PNR_FORMAT_CI16;
+    static constexpr bool IS_FLOAT = false;
+    /* Adding 0x7fff makes the two ends the two greatest of 16 bits: one instruction a sample. */
+    static __device__ __forceinline__ bool may_clip(const word (&raw)[32], const float2 (&)[32])
+    {
+        unsigned greatest = 0;
+
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            greatest = __viaddmax_u16x2((unsigned)raw[j], 0x7fff7fffu, greatest);
+        return greatest >= 0xfffe0000u || (greatest & 0xffffu) >= 0xfffeu;
+    }
+    static __device__ __forceinline__ float2 value(word w)
+    {
+        return make_float2((float)(short)(w & 0xffff), (float)(w >> 16));
+    }
+    static __device__ __forceinline__ bool is_clipped(word w)
+    {
+        return pnr_cuda_is_end((int16_t)(w & 0xffff)) || pnr_cuda_is_end((int16_t)(w >> 16));
+    }
+} pnr_fused_ci16;
+
+typedef struct pnr_fused_ci8 {
+    typedef short word;
+    static constexpr pnr_format FORMAT = PNR_FORMAT_CI8;
+    static constexpr bool IS_FLOAT = false;
+    static __device__ __forceinline__ bool may_clip(const word (&)[32], const float2 (&v)[32])
+    {
+        float largest = 0;
+
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            largest = fmaxf(largest, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
+        return largest >= 127.0f;
+    }
+    static __device__ __forceinline__ float2 value(word w)
+    {
+        return make_float2((float)(signed char)(w & 0xff), (float)(w >> 8));
+    }
+    static __device__ __forceinline__ bool is_clipped(word w)
+    {
+        return pnr_cuda_is_end((int8_t)(w & 0xff)) || pnr_cuda_is_end((int8_t)(w >> 8));
+    }
+} pnr_fused_ci8;
+
+typedef struct pnr_fused_cf32 {
+    typedef float2 word;
+    static constexpr pnr_format FORMAT = PNR_FORMAT_CF32;
+    static constexpr bool IS_FLOAT = true;
+    static __device__ __forceinline__ bool may_clip(const word (&)[32], const float2 (&)[32])
+    {
+        return false;
+    }
+    static __device__ __forceinline__ float2 value(word w)
+    {
+        return w;
+    }
+    static __device__ __forceinline__ bool is_clipped(word)
+    {
+        return false;
+    }
+} pnr_fused_cf32;
+
+#endif

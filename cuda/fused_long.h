@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Method fused above 16384 points: a transform of rows and columns, three kernels and a search. */
+#ifndef PNR_CUDA_FUSED_LONG_H
+#define PNR_CUDA_FUSED_LONG_H
+
+#include "shape.h"
+#include "state.h"
+
+#include <cuda_runtime.h>
+
+/*
+ * The four-step transform of L = N1 N2 points. With n = n1 N2 + n2 and k = k1 + N1 k2
+ *   nk/L = n1 k1/N1 + n2 k1/L + n2 k2/N2   (mod 1)
+ * samples:  S[k1][n2] = sum_n1 x[n1][n2] W_N1^(n1 k1)                    columns of N1
+ * rows:     X[k1][k2] = sum_n2 S[k1][n2] (W_L^k1)^n2 W_N2^(n2 k2)        rows of N2
+ *           Y = X conj(A), and on the way back, with lag m = m1 + N2 m2,
+ *           D[k1][m1] = sum_k2 Y[k1][k2] W_N2^(-k2 m1)                   the same row, in place
+ * lags:     c[m1 + N2 m2] = sum_k1 D[k1][m1] (W_L^-m1)^k1 W_N1^(-k1 m2)  columns again
+ * Row k1 of the spectrum is multiplied where the forward pass leaves it: nothing is transposed.
+ * The twiddles between rows and columns are powers of one number a sum, which every pass of
+ * fused_transform.h takes as its base, so they cost no pass and no product of their own.
+ * A window shorter than L is extended: y[n] = x[n mod N], n < 2N - 1, then 0; the code is followed
+ * by zeros, and lags below N are exact.
+ */
+
+enum {
+    PNR_FUSED_LONG_FIRST = 15, /* log2 of the points */
+    PNR_FUSED_LONG_LAST = 22,
+    PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels takes: all N1 of some
+                                   columns, 32 points a thread */
+    PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32
+};
+
+/* A tile's cells above the threshold. */
+typedef struct pnr_fused_long_count {
+    uint32_t n_listed; /* all of them */
+    uint32_t n_above;  /* inside the gate */
+} pnr_fused_long_count;
+
+/* What the kernels work on. A dwell is one window. All memory is the device's. */
+typedef struct pnr_fused_long {
+    const void *raw;                /* [n_windows][N], one channel, in the plan's format */
+    const pnr_cuda_window *windows; /* [n_windows] */
+    const uint32_t *n_dwells;       /* there are: grids may be larger */
+    const float4 *spectrum;         /* pnr_fused_long_place */
+    const float4 *twiddles;         /* [N1][2]: W_L^(k1 N2/32), W_L^(32 k1); W_L^k1, 0 */
+    float2 *rows;                   /* [windows in work][N1][N2] */
+    pnr_cuda_energy *parts;         /* [n_windows][tiles], raw units */
+    pnr_cuda_dwell *states;         /* [n_windows] */
+    double *noise;                  /* [n_windows][tiles]: sums of powers */
+    float *top;                     /* [n_windows][tiles]: the greatest power */
+    pnr_fused_long_count *counts;   /* [n_windows][tiles] */
+    uint32_t *listed;               /* [n_windows][tiles][TILE]: lags above */
+    float *above;                   /* [n_windows][N]: their powers; all others 0 */
+    uint64_t *keys;                 /* [n_windows][N / 2 + 1]: local maxima */
+    pnr_dwell *dwells;              /* [n_windows] */
+    pnr_candidate *candidates;      /* [n_windows][max_candidates] */
+    uint32_t *nonfinite;            /* [n_windows] */
+    float *power;                   /* [n_windows][N], or NULL */
+    float2 *profile;                /* [n_windows][N], or NULL */
+    double scale;                   /* full scale = raw * scale */
+    double code_energy;             /* sum |a|^2 */
+    double threshold;               /* times floor */
+    float conjugate;                /* -1 when x is conjugated, else 1 */
+    float per_point;                /* 2 / L: half turns a point */
+    uint32_t n_samples;             /* N */
+    uint32_t n_points;              /* L */
+    uint32_t row_bits;              /* log2 of N2 */
+    uint32_t n_tiles;               /* a window */
+    uint32_t max_candidates;
+    uint32_t gate_first, gate_count;
+} pnr_fused_long;
+
+/* Windows [first, first + count) of the submit, rows at p.rows. */
+typedef void (*pnr_fused_long_kernel)(pnr_fused_long p, uint32_t first, uint32_t count);
+
+/* A kernel and its block. */
+typedef struct pnr_fused_long_launch {
+    pnr_fused_long_kernel kernel;
+    uint32_t n_threads;
+    size_t shared_bytes;
+} pnr_fused_long_launch;
+
+/* The kernels by log2 of N1 (5..9) and of N2 (10..13). */
+pnr_fused_long_launch pnr_fused_long_samples(pnr_format format, uint32_t column_bits);
+pnr_fused_long_launch pnr_fused_long_rows(uint32_t row_bits);
+pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits);
+pnr_fused_long_launch pnr_fused_long_search(uint32_t column_bits);
+
+/* log2 of N2 for L = 2^bits. */
+uint32_t pnr_fused_long_row_bits(uint32_t bits);
+/* Where bin k lies in the spectrum, in float2. */
+size_t pnr_fused_long_place(uint32_t bits, size_t k);
+
+/* Two streams: what one group of windows computes covers what the other loads, and both groups'
+ * rows stay in the L2 cache. */
+typedef struct pnr_fused_long_streams {
+    cudaStream_t main;
+    cudaStream_t side; /* idle before and after, in main's order */
+    cudaEvent_t fork, join;
+} pnr_fused_long_streams;
+
+/* The four kernels of one length and format on one device. */
+typedef struct pnr_fused_long_set {
+    pnr_fused_long_launch samples, rows, lags, search;
+    uint32_t row_blocks; /* that the device runs at one time */
+    uint32_t row_each;   /* rows a block takes at one time */
+    uint32_t n_group;    /* windows a group */
+    uint32_t n_held;     /* windows in work: of two groups, or all */
+} pnr_fused_long_set;
+
+/* Prepares the kernels for the current device. */
+int pnr_fused_long_open(uint32_t bits, pnr_format format, size_t batch, pnr_fused_long_set *set,
+                        pnr_error *error);
+/* Enqueues n_windows windows. */
+int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set,
+                           uint32_t n_windows, const pnr_fused_long_streams *streams,
+                           pnr_error *error);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Method fused, long: columns back to lags, their powers' sums, and the few cells above. */
+#include "fused_long_lags.h"
+#include "reduce.h"
+
+#include <cassert>
+
+/* The tile's lags to the profile; 0 of a window that is not used. */
+template <int P>
+static __device__ __forceinline__ void return_lags(const pnr_fused_long &p, uint32_t window,
+                                                   uint32_t tile, const float2 (&v)[32],
+                                                   bool is_used)
+{
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
+        const uint32_t lag = pnr_fused_lag_of<P>(p, tile, j);
+        const size_t at = (size_t)window * p.n_samples + lag;
+        const float2 c = is_used ? make_float2(v[j].y, v[j].x) : make_float2(0.0f, 0.0f);
+
+        if (lag >= p.n_samples)
+            continue;
+        if (p.profile != NULL)
+            p.profile[at] = c;
+        else
+            p.power[at] = pnr_fused_long_power(v[j]) * (is_used ? 1.0f : 0.0f);
+    }
+}
+
+/* One block a tile; blockIdx.y: the window of the group. */
+template <int P>
+__global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
+    fused_lags(pnr_fused_long p, uint32_t first, uint32_t)
+{
+    extern __shared__ float4 memory[];
+    __shared__ double noise_of_warp[PNR_FUSED_LONG_THREADS / 32];
+    __shared__ float top_of_warp[PNR_FUSED_LONG_THREADS / 32];
+    __shared__ pnr_fused_long_count count;
+    const uint32_t window = first + blockIdx.y, tile = blockIdx.x;
+    float power[32], sum = 0, top = 0;
+    float2 v[32];
+
+    if (window >= *p.n_dwells)
+        return; /* the whole block */
+
+    const float threshold = p.states[window].threshold;
+
+    if (threadIdx.x == 0)
+        count = {};
+    pnr_fused_prepare_lags<P>((float2 *)memory);
+    pnr_fused_transform_lags<P>(p, p.rows + (size_t)blockIdx.y * p.n_points, tile, (float2 *)memory,
+                                v);
+    if (p.profile != NULL || p.power != NULL)
+        return_lags<P>(p, window, tile, v, threshold < INFINITY);
+    /* The greatest power is added last and in double: it may be a strong echo's, beside which a
+     * float sum cannot hold the others. */
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
+        power[j] = pnr_fused_long_power(v[j]);
+        sum += fminf(power[j], top);
+        top = fmaxf(power[j], top);
+    }
+
+    const double noise = pnr_cuda_warp_sum((double)sum + (double)top);
+    const bool has_any = top > threshold;
+
+    for (int other = 16; other > 0; other /= 2)
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, other));
+    if (threadIdx.x % 32 == 0) {
+        noise_of_warp[threadIdx.x / 32] = noise;
+        top_of_warp[threadIdx.x / 32] = top;
+    }
+
+    const size_t tile_at = (size_t)window * p.n_tiles + tile;
+    const bool is_quiet = !__syncthreads_or(has_any);
+
+    if (threadIdx.x == 0) {
+        for (int warp = 1; warp < PNR_FUSED_LONG_THREADS / 32; warp++)
+            top = fmaxf(top, top_of_warp[warp]);
+        p.noise[tile_at] = pnr_fused_sum_warps(noise_of_warp);
+        p.top[tile_at] = top;
+        if (is_quiet)
+            p.counts[tile_at] = {0, 0};
+    }
+    if (!is_quiet)
+        pnr_fused_list_tile<P>(p, window, tile, power, has_any, threshold, (float *)memory, &count);
+}
+
+/* --- the table --- */
+
+pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits)
+{
+#define ROW(p) {fused_lags<p>, PNR_FUSED_LONG_THREADS, pnr_fused_columns<p>::LAGS_SHARED}
+    static const pnr_fused_long_launch table[] = {ROW(1), ROW(2), ROW(4), ROW(8), ROW(16)};
+#undef ROW
+
+    assert(column_bits >= 5 && column_bits <= 9);
+    return table[column_bits - 5];
+}

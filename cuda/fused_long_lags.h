@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* A tile of lags: transformed from the rows' columns, and its cells above the threshold. */
+#ifndef PNR_CUDA_FUSED_LONG_LAGS_H
+#define PNR_CUDA_FUSED_LONG_LAGS_H
+
+#include "fused_long_columns.h"
+
+/* Of c with its parts swapped, as the inverse leaves it. */
+static __device__ __forceinline__ float pnr_fused_long_power(float2 swapped)
+{
+    return fmaf(swapped.y, swapped.y, swapped.x * swapped.x);
+}
+
+/* The lag of the thread's value j. */
+template <int P>
+static __device__ __forceinline__ uint32_t pnr_fused_lag_of(const pnr_fused_long &p, uint32_t tile,
+                                                            int j)
+{
+    return (pnr_fused_row_of<P>(j) << p.row_bits) + pnr_fused_column<P>(tile);
+}
+
+/* W_32P^i, i < 32, where pnr_fused_transform_lags wants them; a barrier must follow. */
+template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(float2 *memory)
+{
+    if (P > 1 && threadIdx.x < 32)
+        memory[PNR_FUSED_LONG_TILE + threadIdx.x] =
+            pnr_fused_twiddle(threadIdx.x, 1.0f / (16 * P));
+}
+
+/* v[j] = c at lag j of the tile, parts swapped, 0 beyond N. rows: the window's. memory: the tile
+ * (free: a barrier before) and what pnr_fused_prepare_lags left behind it. */
+template <int P>
+static __device__ __forceinline__ void
+pnr_fused_transform_lags(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 *memory,
+                         float2 (&v)[32])
+{
+    const uint32_t column = pnr_fused_column<P>(tile);
+    const float2 *in = rows + ((size_t)pnr_fused_part<P>() << p.row_bits) + column;
+    const float2 base = pnr_fused_twiddle(column, p.per_point * P);
+
+#pragma unroll
+    for (int a = 0; a < 32; a++)
+        v[a] = in[(size_t)(a * P) << p.row_bits];
+    pnr_fused_transform_at<32>(v, base);
+    if constexpr (P > 1) {
+        const float2 second = pnr_fused_twiddle(column, p.per_point);
+
+        pnr_fused_exchange<P>(v, memory, [&](uint32_t ka, float2(&x)[P]) {
+            pnr_fused_transform_at<P>(x,
+                                      pnr_fused_product(second, memory[PNR_FUSED_LONG_TILE + ka]));
+        });
+    }
+    if (p.n_samples < p.n_points) {
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            if (pnr_fused_lag_of<P>(p, tile, j) >= p.n_samples)
+                v[j] = make_float2(0.0f, 0.0f);
+    }
+}
+
+static __device__ __forceinline__ bool pnr_fused_is_in_gate(const pnr_fused_long &p, uint32_t lag)
+{
+    return (lag >= p.gate_first ? lag - p.gate_first : lag + p.n_samples - p.gate_first) <
+           p.gate_count;
+}
+
+/* Lists the tile's cells above: their lags, in any order, and their powers by lag. tile_at: of all
+ * tiles; count: shared, 0; memory: of the exchange, free. All threads call. */
+template <int P>
+static __device__ __forceinline__ void
+pnr_fused_list_tile(const pnr_fused_long &p, uint32_t window, uint32_t tile,
+                    const float (&power)[32], bool has_any, float threshold, float *memory,
+                    pnr_fused_long_count *count)
+{
+    const size_t tile_at = (size_t)window * p.n_tiles + tile;
+
+    if (has_any) {
+        float *own = memory + threadIdx.x;
+
+        /* A loop that is not unrolled needs memory, which costs less than 32 copies of its body. */
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            own[j * PNR_FUSED_LONG_THREADS] = power[j];
+#pragma unroll 1
+        for (int j = 0; j < 32; j++) {
+            const float here = own[j * PNR_FUSED_LONG_THREADS];
+
+            if (!(here > threshold))
+                continue;
+
+            const uint32_t lag = pnr_fused_lag_of<P>(p, tile, j);
+
+            p.listed[tile_at * PNR_FUSED_LONG_TILE + atomicAdd(&count->n_listed, 1u)] = lag;
+            p.above[(size_t)window * p.n_samples + lag] = here;
+            if (pnr_fused_is_in_gate(p, lag))
+                atomicAdd(&count->n_above, 1u);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        p.counts[tile_at] = *count;
+}
+
+#endif
