@@ -41,10 +41,10 @@ typedef struct pnr_fused_long_count {
 typedef struct pnr_fused_long {
     const void *raw;                /* [n_windows][N], one channel, in the plan's format */
     const pnr_cuda_window *windows; /* [n_windows] */
-    const uint32_t *n_dwells;       /* there are: grids may be larger */
+    const pnr_cuda_job *job;        /* how many there really are: grids may be larger */
     const float4 *spectrum;         /* pnr_fused_long_place */
     const float4 *twiddles;         /* [N1][2]: W_L^(k1 N2/32), W_L^(32 k1); W_L^k1, 0 */
-    float2 *rows;                   /* [windows in work][N1][N2] */
+    float2 *rows;                   /* [windows of a group][N1][N2] */
     pnr_cuda_energy *parts;         /* [n_windows][tiles], raw units */
     pnr_cuda_dwell *states;         /* [n_windows] */
     double *noise;                  /* [n_windows][tiles]: sums of powers */
@@ -87,33 +87,36 @@ pnr_fused_long_launch pnr_fused_long_rows(uint32_t row_bits);
 pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits);
 pnr_fused_long_launch pnr_fused_long_search(uint32_t column_bits);
 
+/* log2 of L for a period of N samples: N itself, or the power of two from 2N - 1 on. */
+uint32_t pnr_fused_long_bits(size_t n_samples);
 /* log2 of N2 for L = 2^bits. */
 uint32_t pnr_fused_long_row_bits(uint32_t bits);
 /* Where bin k lies in the spectrum, in float2. */
 size_t pnr_fused_long_place(uint32_t bits, size_t k);
+/* Windows of a group. */
+uint32_t pnr_fused_long_group(uint32_t bits, size_t batch);
 
-/* Two streams: what one group of windows computes covers what the other loads, and both groups'
- * rows stay in the L2 cache. */
+/* The kernels of one length and format on one device. */
+typedef struct pnr_fused_long_set {
+    pnr_fused_long_launch samples, rows, lags, search;
+    uint32_t row_blocks; /* that the device runs at one time */
+    uint32_t row_each;   /* rows a block takes at one time */
+} pnr_fused_long_set;
+
+/* Two streams: what the windows of one group compute covers what those of the other load. */
 typedef struct pnr_fused_long_streams {
     cudaStream_t main;
     cudaStream_t side; /* idle before and after, in main's order */
     cudaEvent_t fork, join;
 } pnr_fused_long_streams;
 
-/* The four kernels of one length and format on one device. */
-typedef struct pnr_fused_long_set {
-    pnr_fused_long_launch samples, rows, lags, search;
-    uint32_t row_blocks; /* that the device runs at one time */
-    uint32_t row_each;   /* rows a block takes at one time */
-    uint32_t n_group;    /* windows a group */
-    uint32_t n_held;     /* windows in work: of two groups, or all */
-} pnr_fused_long_set;
-
+/* Shared memory that a block takes at most. */
+size_t pnr_fused_long_bytes(uint32_t bits);
 /* Prepares the kernels for the current device. */
-int pnr_fused_long_open(uint32_t bits, pnr_format format, size_t batch, pnr_fused_long_set *set,
+int pnr_fused_long_open(uint32_t bits, pnr_format format, pnr_fused_long_set *set,
                         pnr_error *error);
-/* Enqueues n_windows windows. */
-int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set,
+/* Enqueues n_windows windows, n_group at a time on each stream; p.rows is for two groups. */
+int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                            uint32_t n_windows, const pnr_fused_long_streams *streams,
                            pnr_error *error);
 

@@ -20,8 +20,7 @@ template <int P> struct pnr_fused_columns {
     static constexpr size_t SAMPLES_SHARED =
         P == 1 ? 0 : (PNR_FUSED_LONG_TILE + 16 * P) * sizeof(float2);
     static constexpr size_t LAGS_SHARED =
-        P == 1 ? PNR_FUSED_LONG_TILE * sizeof(float)
-               : (PNR_FUSED_LONG_TILE + 32) * sizeof(float2);
+        P == 1 ? PNR_FUSED_LONG_TILE * sizeof(float) : (PNR_FUSED_LONG_TILE + 32) * sizeof(float2);
 };
 
 /* The thread's b, and its column in the tile. */

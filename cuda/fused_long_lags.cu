@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     float power[32], sum = 0, top = 0;
     float2 v[32];
 
-    if (window >= *p.n_dwells)
+    if (window >= p.job->n_dwells)
         return; /* the whole block */
 
     const float threshold = p.states[window].threshold;
@@ -51,8 +51,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
                                 v);
     if (p.profile != NULL || p.power != NULL)
         return_lags<P>(p, window, tile, v, threshold < INFINITY);
-    /* The greatest power is added last and in double: it may be a strong echo's, beside which a
-     * float sum cannot hold the others. */
+        /* The greatest power is added last and in double: it may be a strong echo's, beside which a
+         * float sum cannot hold the others. */
 #pragma unroll
     for (int j = 0; j < 32; j++) {
         power[j] = pnr_fused_long_power(v[j]);
@@ -89,7 +89,10 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
 
 pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits)
 {
-#define ROW(p) {fused_lags<p>, PNR_FUSED_LONG_THREADS, pnr_fused_columns<p>::LAGS_SHARED}
+#define ROW(p)                                                                                     \
+    {                                                                                              \
+        fused_lags<p>, PNR_FUSED_LONG_THREADS, pnr_fused_columns<p>::LAGS_SHARED                   \
+    }
     static const pnr_fused_long_launch table[] = {ROW(1), ROW(2), ROW(4), ROW(8), ROW(16)};
 #undef ROW
 

@@ -23,16 +23,15 @@ static __device__ __forceinline__ uint32_t pnr_fused_lag_of(const pnr_fused_long
 template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(float2 *memory)
 {
     if (P > 1 && threadIdx.x < 32)
-        memory[PNR_FUSED_LONG_TILE + threadIdx.x] =
-            pnr_fused_twiddle(threadIdx.x, 1.0f / (16 * P));
+        memory[PNR_FUSED_LONG_TILE + threadIdx.x] = pnr_fused_twiddle(threadIdx.x, 1.0f / (16 * P));
 }
 
 /* v[j] = c at lag j of the tile, parts swapped, 0 beyond N. rows: the window's. memory: the tile
  * (free: a barrier before) and what pnr_fused_prepare_lags left behind it. */
 template <int P>
-static __device__ __forceinline__ void
-pnr_fused_transform_lags(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 *memory,
-                         float2 (&v)[32])
+static __device__ __forceinline__ void pnr_fused_transform_lags(const pnr_fused_long &p,
+                                                                const float2 *rows, uint32_t tile,
+                                                                float2 *memory, float2 (&v)[32])
 {
     const uint32_t column = pnr_fused_column<P>(tile);
     const float2 *in = rows + ((size_t)pnr_fused_part<P>() << p.row_bits) + column;

@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
     typedef row_size<M> size;
     constexpr int T = size::THREADS, PART = size::PART, ROW = size::ROW;
     extern __shared__ float4 memory[];
-    const uint32_t n_dwells = *p.n_dwells;
+    const uint32_t n_dwells = p.job->n_dwells;
     const uint32_t n_windows = n_dwells > first ? min(count, n_dwells - first) : 0;
 
     if (blockIdx.x < n_windows) {
@@ -130,8 +130,8 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
         if constexpr (M > 1) {
             float2 set[M / 2];
 
-            pnr_fused_derive<M>(
-                pnr_fused_product(small_table[k1], make_float2(bases.z, bases.w)), set);
+            pnr_fused_derive<M>(pnr_fused_product(small_table[k1], make_float2(bases.z, bases.w)),
+                                set);
             pnr_fused_middle<M, PART>(middle, [&](int, float2(&a)[M], float2(&b)[M]) {
                 pnr_fused_transform_by<M>(a, set);
                 pnr_fused_transform_by<M>(b, set);
@@ -147,8 +147,8 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
         {
             const float2 w = M == 1 ? table[k1] : table[k1 + 32 * k2];
 
-            pnr_fused_transform_at<32>(
-                v, pnr_fused_product(w, make_float2(last_base.x, last_base.y)));
+            pnr_fused_transform_at<32>(v,
+                                       pnr_fused_product(w, make_float2(last_base.x, last_base.y)));
         }
 
         /* X conj(A), parts swapped for the way back. */
@@ -191,7 +191,10 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
 
 pnr_fused_long_launch pnr_fused_long_rows(uint32_t row_bits)
 {
-#define ROW(m) {fused_rows<m>, row_size<m>::THREADS * row_size<m>::EACH, row_size<m>::SHARED}
+#define ROW(m)                                                                                     \
+    {                                                                                              \
+        fused_rows<m>, row_size<m>::THREADS *row_size<m>::EACH, row_size<m>::SHARED                \
+    }
     static const pnr_fused_long_launch table[] = {ROW(1), ROW(2), ROW(4), ROW(8)};
 #undef ROW
 

@@ -8,10 +8,9 @@
 
 /* The thread's 32 samples, n = place + stride a, of a window that is extended. */
 template <class FORMAT>
-static __device__ __forceinline__ void load_extended(typename FORMAT::word (&raw)[32],
-                                                     const typename FORMAT::word *window,
-                                                     uint32_t place, uint32_t stride,
-                                                     uint32_t n_samples)
+static __device__ __forceinline__ void
+    load_extended(typename FORMAT::word (&raw)[32], const typename FORMAT::word *window,
+                  uint32_t place, uint32_t stride, uint32_t n_samples)
 {
 #pragma unroll
     for (int a = 0; a < 32; a++) {
@@ -40,10 +39,9 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], uint32_
 /* Energy, clipped and (upper half) non-finite of the first n_own values: the others are copies. A
  * value that is not finite becomes 0. */
 template <class FORMAT>
-static __device__ __forceinline__ float measure(float2 (&v)[32],
-                                                const typename FORMAT::word (&raw)[32],
-                                                const typename FORMAT::word *in, uint32_t stride,
-                                                uint32_t n_own, uint32_t *odd)
+static __device__ __forceinline__ float
+measure(float2 (&v)[32], const typename FORMAT::word (&raw)[32], const typename FORMAT::word *in,
+        uint32_t stride, uint32_t n_own, uint32_t *odd)
 {
     float energy = energy_of(v, n_own);
 
@@ -91,7 +89,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     word raw[32];
     float2 v[32];
 
-    if (window >= *p.n_dwells)
+    if (window >= p.job->n_dwells)
         return; /* the whole block */
     if (p.n_samples == p.n_points) {
 #pragma unroll
@@ -115,7 +113,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     for (int a = 0; a < 32; a++)
         v[a] = FORMAT::value(raw[a]);
 
-    const double energy = pnr_cuda_warp_sum((double)measure<FORMAT>(v, raw, in, stride, n_own, &odd));
+    const double energy =
+        pnr_cuda_warp_sum((double)measure<FORMAT>(v, raw, in, stride, n_own, &odd));
 
     if (__any_sync(0xffffffffu, odd != 0))
         odd = pnr_cuda_warp_sum(odd);

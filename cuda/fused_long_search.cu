@@ -135,8 +135,7 @@ static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64
     const auto value = [&](uint32_t i, uint32_t j) { return s.values[i * PNR_NEIGHBOURS + j]; };
     const uint32_t n_kept = s.n_kept;
     pnr_dwell &sums = s.state.sums;
-    const double rest =
-        pnr_candidates_rest(kept, n_kept, p.n_samples, sums.noise_sum, value);
+    const double rest = pnr_candidates_rest(kept, n_kept, p.n_samples, sums.noise_sum, value);
     const double floor = fmax(rest, s.state.rounding);
     const bool is_last = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 || isinf(rest) ||
                          !(floor < 0.95 * sums.floor);
@@ -162,31 +161,44 @@ static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64
         ((uint32_t *)(p.dwells + window))[threadIdx.x] = ((const uint32_t *)&sums)[threadIdx.x];
 }
 
-/* The cells above the lower threshold, of the tiles that have one. */
+/* A tile's cells above the lower threshold. */
+template <int P>
+static __device__ __forceinline__ void list_tile_again(searcher &s, const pnr_fused_long &p,
+                                                       uint32_t window, uint32_t tile,
+                                                       const float2 *rows, float2 *memory)
+{
+    const float threshold = s.state.threshold;
+    float power[32], top = 0;
+    float2 v[32];
+
+    if (threadIdx.x == 0)
+        s.count = {};
+    pnr_fused_transform_lags<P>(p, rows, tile, memory, v);
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
+        power[j] = pnr_fused_long_power(v[j]);
+        top = fmaxf(power[j], top);
+    }
+    __syncthreads();
+    pnr_fused_list_tile<P>(p, window, tile, power, top > threshold, threshold, (float *)memory,
+                           &s.count);
+    __syncthreads();
+}
+
+/* Of the tiles that have one. Every warp finds the same tiles. */
 template <int P>
 static __device__ void list_again(searcher &s, const pnr_fused_long &p, uint32_t window,
                                   const float2 *rows, float2 *memory)
 {
-    const float threshold = s.state.threshold;
+    const float *top = p.top + (size_t)window * p.n_tiles;
 
-    for (uint32_t tile = 0; tile < p.n_tiles; tile++) {
-        float power[32], top = 0;
-        float2 v[32];
+    for (uint32_t first = 0; first < p.n_tiles; first += PNR_CUDA_WARP) {
+        const uint32_t mine = first + threadIdx.x % PNR_CUDA_WARP;
+        uint32_t left =
+            __ballot_sync(0xffffffffu, mine < p.n_tiles && top[mine] > s.state.threshold);
 
-        if (!(p.top[(size_t)window * p.n_tiles + tile] > threshold))
-            continue; /* the whole block */
-        if (threadIdx.x == 0)
-            s.count = {};
-        pnr_fused_transform_lags<P>(p, rows, tile, memory, v);
-#pragma unroll
-        for (int j = 0; j < 32; j++) {
-            power[j] = pnr_fused_long_power(v[j]);
-            top = fmaxf(power[j], top);
-        }
-        __syncthreads();
-        pnr_fused_list_tile<P>(p, window, tile, power, top > threshold, threshold, (float *)memory,
-                               &s.count);
-        __syncthreads();
+        for (; left != 0; left &= left - 1)
+            list_tile_again<P>(s, p, window, first + (uint32_t)__ffs((int)left) - 1, rows, memory);
     }
 }
 
@@ -200,7 +212,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     const uint32_t window = first + blockIdx.x;
     const float2 *rows = p.rows + (size_t)blockIdx.x * p.n_points;
 
-    if (window >= *p.n_dwells)
+    if (window >= p.job->n_dwells)
         return; /* the whole block */
     pnr_fused_prepare_lags<P>((float2 *)memory);
     begin_search(s, p, window);
@@ -236,7 +248,10 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 pnr_fused_long_launch pnr_fused_long_search(uint32_t column_bits)
 {
-#define ROW(p) {fused_search<p>, THREADS, pnr_fused_columns<p>::LAGS_SHARED}
+#define ROW(p)                                                                                     \
+    {                                                                                              \
+        fused_search<p>, THREADS, pnr_fused_columns<p>::LAGS_SHARED                                \
+    }
     static const pnr_fused_long_launch table[] = {ROW(1), ROW(2), ROW(4), ROW(8), ROW(16)};
 #undef ROW
 

@@ -215,8 +215,8 @@ static __device__ __forceinline__ void pnr_fused_transform_at(float2 (&v)[R], fl
 /* --- a pass in shared memory --- */
 
 /* The middle pass of a direction, M points at 32 / M places a thread, two of them side by side, in
- * place; PART: float2 from one point to the next. transform_pair(q, a, b): of both, which are places
- * 2 M q and the next. Only the same warp reads and writes these places. */
+ * place; PART: float2 from one point to the next. transform_pair(q, a, b): of both, which are
+ * places 2 M q and the next. Only the same warp reads and writes these places. */
 template <int M, int PART, class TRANSFORM>
 static __device__ __forceinline__ void pnr_fused_middle(float2 *middle, TRANSFORM transform_pair)
 {

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* Method fused above 16384 points: three kernels and a search; to 2^22 points. */
+#include "fused_long.h"
+#include "memory.h"
+#include "method.h"
+
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+
+/* What all slots share. */
+typedef struct shared {
+    pnr_fused_long_set set;
+    float2 *spectrum; /* [L], device */
+    float4 *twiddles; /* [N1][2], device */
+    double threshold;
+} shared;
+
+/* A slot's own, device; the shapes are those of pnr_fused_long. */
+typedef struct work {
+    pnr_fused_long memory; /* its pointers to what the slot owns */
+    pnr_fused_long_streams streams;
+} work;
+
+enum { N_BLOCKS = 9 };
+
+static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLOCKS])
+{
+    pnr_fused_long *m = &w->memory;
+    const size_t n = plan->n_samples, batch = plan->batch;
+    const uint32_t bits = pnr_fused_long_bits(n);
+    const size_t n_points = (size_t)1 << bits, n_tiles = batch * (n_points / PNR_FUSED_LONG_TILE);
+    const size_t group = pnr_fused_long_group(bits, batch);
+    const size_t n_held = group < batch ? 2 * group : group;
+
+    list[0] = {(void **)&m->rows, n_held * n_points * sizeof *m->rows, false};
+    list[1] = {(void **)&m->parts, n_tiles * sizeof *m->parts, false};
+    list[2] = {(void **)&m->states, batch * sizeof *m->states, false};
+    list[3] = {(void **)&m->noise, n_tiles * sizeof *m->noise, false};
+    list[4] = {(void **)&m->top, n_tiles * sizeof *m->top, false};
+    list[5] = {(void **)&m->counts, n_tiles * sizeof *m->counts, false};
+    list[6] = {(void **)&m->listed, n_tiles * PNR_FUSED_LONG_TILE * sizeof *m->listed, false};
+    list[7] = {(void **)&m->above, batch * n * sizeof *m->above, false};
+    list[8] = {(void **)&m->keys, batch * (n / 2 + 1) * sizeof *m->keys, false};
+}
+
+bool pnr_cuda_fused_is_long(size_t n_samples)
+{
+    return pnr_fused_long_bits(n_samples) >= PNR_FUSED_LONG_FIRST;
+}
+
+/* What the method lacks for a plan; NULL: nothing. */
+static const char *missing(const pnr_plan *plan)
+{
+    if (plan->n_channels != 1)
+        return "more channels than one in the samples";
+    if (plan->n_periods != 1 || plan->dwell == PNR_DWELL_INCOHERENT)
+        return "dwells of several periods above 16384 points";
+    if (plan->oversample != 1)
+        return "half lags above 16384 points";
+    if (plan->tune.num != 0)
+        return "a tune above 16384 points";
+    if (plan->format != PNR_FORMAT_CI8 && plan->format != PNR_FORMAT_CI16 &&
+        plan->format != PNR_FORMAT_CF32)
+        return "formats but ci8, ci16 and cf32 above 16384 points";
+    if (pnr_fused_long_bits(plan->n_samples) > PNR_FUSED_LONG_LAST)
+        return "transforms above 2^22 points, which would take a pass more: library does them";
+    return NULL;
+}
+
+static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shared_bytes,
+                 pnr_error *error)
+{
+    const char *lack = missing(plan);
+    pnr_cuda_block list[N_BLOCKS];
+    work none = {};
+
+    if (lack != NULL)
+        return pnr_error_set(error, PNR_EUNSUPPORTED, "engine cuda: method fused knows no %s",
+                             lack);
+
+    const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
+    const uint32_t row_bits = pnr_fused_long_row_bits(bits);
+    int bytes;
+
+    /* Without a device the answer is about any that is large enough. */
+    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                               (int)plan->device) != cudaSuccess)
+        (void)cudaGetLastError();
+    else if ((size_t)bytes < pnr_fused_long_bytes(bits))
+        return pnr_error_set(error, PNR_EUNSUPPORTED,
+                             "engine cuda: method fused takes %zu bytes of shared memory a block "
+                             "for %zu points, this GPU has %d",
+                             pnr_fused_long_bytes(bits), (size_t)1 << bits, bytes);
+    choice->n_transform = (size_t)1 << bits;
+    snprintf(choice->why, sizeof choice->why,
+             "three kernels, %u x %u points%s, and a search, %u windows at a time",
+             1u << (bits - row_bits), 1u << row_bits,
+             plan->n_samples < choice->n_transform ? " (extended periodically)" : "",
+             pnr_fused_long_group(bits, plan->batch));
+    list_blocks(plan, &none, list);
+    pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
+    *shared_bytes = choice->n_transform * sizeof(float2) +
+                    2 * sizeof(float4) * (choice->n_transform >> row_bits);
+    return PNR_OK;
+}
+
+/* --- life --- */
+
+static int upload(const void *from, size_t bytes, const char *what, void **to, pnr_error *error)
+{
+    const int code = pnr_cuda_check(cudaMalloc(to, bytes), what, error);
+
+    return code == PNR_OK
+               ? pnr_cuda_check(cudaMemcpy(*to, from, bytes, cudaMemcpyHostToDevice), what, error)
+               : code;
+}
+
+/* conj(DFT of the code, zero beyond N) * scale / L in the kernels' order, in double, rounded once.
+ */
+static int create_spectrum(const pnr_plan *plan, float2 **out, pnr_error *error)
+{
+    const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
+    const size_t length = (size_t)1 << bits;
+    const double scale = pnr_format_get(plan->format)->scale / (double)length;
+    double(*spectrum)[2] = (double(*)[2])calloc(length, sizeof *spectrum);
+    float2 *rounded = (float2 *)calloc(length, sizeof *rounded);
+    int code = PNR_ENOMEMORY;
+
+    if (spectrum != NULL && rounded != NULL) {
+        for (size_t i = 0; i < plan->n_samples; i++) {
+            spectrum[i][0] = plan->references[i][0];
+            spectrum[i][1] = plan->references[i][1];
+        }
+        code = pnr_transform_forward(spectrum, length);
+    }
+    if (code != PNR_OK) {
+        pnr_error_set(error, code, "engine cuda: no memory for a spectrum of %zu values", length);
+    } else {
+        for (size_t k = 0; k < length; k++)
+            rounded[pnr_fused_long_place(bits, k)] =
+                make_float2((float)(spectrum[k][0] * scale), (float)(-spectrum[k][1] * scale));
+        code = upload(rounded, length * sizeof *rounded, "the code's spectrum on the GPU",
+                      (void **)out, error);
+    }
+    free(spectrum);
+    free(rounded);
+    return code;
+}
+
+/* W_L^index = exp(-2 pi i index / L) */
+static float2 twiddle(size_t index, size_t length)
+{
+    const double angle = -2 * M_PI * (double)index / (double)length;
+
+    return make_float2((float)cos(angle), (float)sin(angle));
+}
+
+/* The bases of the three passes of every row. */
+static int create_twiddles(uint32_t bits, float4 **out, pnr_error *error)
+{
+    const size_t length = (size_t)1 << bits,
+                 row_length = (size_t)1 << pnr_fused_long_row_bits(bits);
+    const size_t n_rows = length / row_length;
+    float4 *twiddles = (float4 *)calloc(2 * n_rows, sizeof *twiddles);
+    int code;
+
+    if (twiddles == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
+    for (size_t row = 0; row < n_rows; row++) {
+        const float2 first = twiddle(row * (row_length / 32), length);
+        const float2 middle = twiddle(row * 32, length), last = twiddle(row, length);
+
+        twiddles[2 * row] = make_float4(first.x, first.y, middle.x, middle.y);
+        twiddles[2 * row + 1] = make_float4(last.x, last.y, 0, 0);
+    }
+    code = upload(twiddles, 2 * n_rows * sizeof *twiddles, "the rows' twiddles on the GPU",
+                  (void **)out, error);
+    free(twiddles);
+    return code;
+}
+
+static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
+{
+    const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
+    shared *own = (shared *)calloc(1, sizeof *own);
+    int code;
+
+    common->shared = own;
+    if (own == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
+    own->threshold = plan->threshold[0];
+    if ((code = create_spectrum(plan, &own->spectrum, error)) != PNR_OK ||
+        (code = create_twiddles(bits, &own->twiddles, error)) != PNR_OK)
+        return code;
+    return pnr_fused_long_open(bits, plan->format, &own->set, error);
+}
+
+static void close_shared(pnr_cuda_common *common)
+{
+    shared *own = (shared *)common->shared;
+
+    if (own == NULL)
+        return;
+    /* On the way out a status changes nothing. */
+    if (own->spectrum != NULL)
+        (void)cudaFree(own->spectrum);
+    if (own->twiddles != NULL)
+        (void)cudaFree(own->twiddles);
+    free(own);
+    common->shared = NULL;
+}
+
+static int create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
+{
+    work *w = (work *)calloc(1, sizeof *w);
+    pnr_cuda_block list[N_BLOCKS];
+    int code;
+
+    slot->work = w;
+    if (w == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
+    list_blocks(&common->plan, w, list);
+    w->streams.main = slot->stream;
+    if ((code = pnr_cuda_blocks_allocate(list, N_BLOCKS, slot->stream, error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaStreamCreateWithFlags(&w->streams.side, cudaStreamNonBlocking),
+                               "creating a second stream", error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaEventCreateWithFlags(&w->streams.fork, cudaEventDisableTiming),
+                               "creating an event", error)) != PNR_OK)
+        return code;
+    return pnr_cuda_check(cudaEventCreateWithFlags(&w->streams.join, cudaEventDisableTiming),
+                          "creating an event", error);
+}
+
+static void destroy(pnr_cuda_slot *slot)
+{
+    const pnr_plan plan = {};
+    work *w = (work *)slot->work;
+    pnr_cuda_block list[N_BLOCKS];
+
+    if (w == NULL)
+        return;
+    /* On the way out a status changes nothing. */
+    if (w->streams.side != NULL) {
+        (void)cudaStreamSynchronize(w->streams.side);
+        (void)cudaStreamDestroy(w->streams.side);
+    }
+    if (w->streams.fork != NULL)
+        (void)cudaEventDestroy(w->streams.fork);
+    if (w->streams.join != NULL)
+        (void)cudaEventDestroy(w->streams.join);
+    list_blocks(&plan, w, list);
+    pnr_cuda_blocks_free(list, N_BLOCKS);
+    free(w);
+    slot->work = NULL;
+}
+
+/* --- one job --- */
+
+/* The kernels' argument for this slot. */
+static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot)
+{
+    const shared *own = (const shared *)common->shared;
+    const pnr_plan *plan = &common->plan;
+    const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
+    pnr_fused_long p = ((const work *)slot->work)->memory;
+
+    p.raw = slot->raw;
+    p.windows = slot->windows;
+    p.job = slot->job;
+    p.spectrum = (const float4 *)own->spectrum;
+    p.twiddles = own->twiddles;
+    p.dwells = slot->results.dwells;
+    p.candidates = slot->results.candidates;
+    p.nonfinite = slot->results.nonfinite;
+    if (plan->want_profile == PNR_WANT_COMPLEX)
+        p.profile = (float2 *)slot->results.profile;
+    else
+        p.power = slot->results.profile;
+    p.scale = pnr_format_get(plan->format)->scale;
+    p.code_energy = common->code_energy;
+    p.threshold = own->threshold;
+    p.conjugate = plan->conjugate ? -1.0f : 1.0f;
+    p.n_points = 1u << bits;
+    p.per_point = 2.0f / (float)p.n_points;
+    p.n_samples = (uint32_t)plan->n_samples;
+    p.row_bits = pnr_fused_long_row_bits(bits);
+    p.n_tiles = p.n_points / PNR_FUSED_LONG_TILE;
+    p.max_candidates = (uint32_t)plan->max_candidates;
+    p.gate_first = (uint32_t)plan->gate_first;
+    p.gate_count = (uint32_t)plan->gate_count;
+    return p;
+}
+
+/* The kernels do all stages: the mark calls it the last of them. */
+static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                   pnr_error *error)
+{
+    const shared *own = (const shared *)common->shared;
+    const pnr_fused_long p = argument_of(common, slot);
+    const uint32_t bits = pnr_fused_long_bits(common->plan.n_samples);
+    const int code =
+        pnr_fused_long_enqueue(&p, &own->set, pnr_fused_long_group(bits, common->plan.batch),
+                               (uint32_t)n_dwells, &((const work *)slot->work)->streams, error);
+
+    return code == PNR_OK ? pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error) : code;
+}
+
+const pnr_cuda_method pnr_cuda_method_fused_long = {
+    "fused", suits, open_shared, close_shared, create, destroy, compute,
+};
