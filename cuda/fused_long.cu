@@ -88,7 +88,7 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, pnr_fused_long_set *se
 
 uint32_t pnr_fused_long_group(uint32_t bits, size_t batch)
 {
-    const size_t n = (size_t)1 << bits < GROUP_POINTS ? GROUP_POINTS >> bits : 1;
+    const size_t n = bits < 20 ? GROUP_POINTS >> bits : 2;
 
     return (uint32_t)(n < batch ? n : batch);
 }
@@ -116,26 +116,44 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
             PNR_OK ||
         /* a block more for each window, which is begun there */
         (code = launch(&set->rows, "fused_rows", dim3(n_blocks + count), p, first, count, stream,
-                       error)) != PNR_OK ||
-        (code = launch(&set->lags, "fused_lags", tiles, p, first, count, stream, error)) != PNR_OK)
+                       error)) != PNR_OK)
         return code;
-    return launch(&set->search, "fused_search", dim3(count), p, first, count, stream, error);
+    return launch(&set->lags, "fused_lags", tiles, p, first, count, stream, error);
 }
 
-/* The groups by turns on both streams, each stream with its own rows. */
+/* The groups by turns on both streams. */
 static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                           uint32_t n_windows, const pnr_fused_long_streams *streams,
                           pnr_error *error)
 {
-    pnr_fused_long of[2] = {*p, *p};
     const cudaStream_t stream[2] = {streams->main, streams->side};
     int code = PNR_OK, i = 0;
 
-    of[1].rows = p->rows + (size_t)n_group * p->n_points;
     for (uint32_t first = 0; code == PNR_OK && first < n_windows; first += n_group, i = 1 - i)
-        code = enqueue_group(&of[i], set, first,
-                             n_windows - first < n_group ? n_windows - first : n_group, stream[i],
-                             error);
+        code =
+            enqueue_group(p, set, first, n_windows - first < n_group ? n_windows - first : n_group,
+                          stream[i], error);
+    return code;
+}
+
+/* The side stream begins after all that is in the main one, which then waits for it. */
+static int fork_and_join(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
+                         uint32_t n_windows, const pnr_fused_long_streams *streams,
+                         pnr_error *error)
+{
+    int code;
+
+    if ((code = pnr_cuda_check(cudaEventRecord(streams->fork, streams->main), "fork", error)) !=
+            PNR_OK ||
+        (code = pnr_cuda_check(cudaStreamWaitEvent(streams->side, streams->fork, 0), "fork",
+                               error)) != PNR_OK)
+        return code;
+    if ((code = enqueue_groups(p, set, n_group, n_windows, streams, error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaEventRecord(streams->join, streams->side), "join", error)) !=
+            PNR_OK ||
+        (code = pnr_cuda_check(cudaStreamWaitEvent(streams->main, streams->join, 0), "join",
+                               error)) != PNR_OK)
+        (void)cudaStreamSynchronize(streams->side); /* nothing may outlive this call */
     return code;
 }
 
@@ -146,16 +164,9 @@ int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *se
     int code;
 
     assert(n_group >= 1 && n_group <= MAX_GRID_WINDOWS && n_windows >= 1);
-    if (n_windows <= n_group)
-        return enqueue_group(p, set, 0, n_windows, streams->main, error);
-    /* The side stream begins after all that is in the main one, which then waits for it. */
-    if ((code = pnr_cuda_check(cudaEventRecord(streams->fork, streams->main), "fork", error)) !=
-            PNR_OK ||
-        (code = pnr_cuda_check(cudaStreamWaitEvent(streams->side, streams->fork, 0), "fork",
-                               error)) != PNR_OK ||
-        (code = enqueue_groups(p, set, n_group, n_windows, streams, error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaEventRecord(streams->join, streams->side), "join", error)) !=
-            PNR_OK)
-        return code;
-    return pnr_cuda_check(cudaStreamWaitEvent(streams->main, streams->join, 0), "join", error);
+    code = n_windows <= n_group ? enqueue_group(p, set, 0, n_windows, streams->main, error)
+                                : fork_and_join(p, set, n_group, n_windows, streams, error);
+    return code == PNR_OK ? launch(&set->search, "fused_search", dim3(n_windows), p, 0, n_windows,
+                                   streams->main, error)
+                          : code;
 }

@@ -31,11 +31,14 @@ enum {
     PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32
 };
 
-/* A tile's cells above the threshold. */
-typedef struct pnr_fused_long_count {
-    uint32_t n_listed; /* all of them */
-    uint32_t n_above;  /* inside the gate */
-} pnr_fused_long_count;
+/* What the search knows of a tile of lags. */
+typedef struct pnr_fused_long_tile {
+    double noise;      /* sum of the powers */
+    float top;         /* the greatest */
+    uint32_t n_listed; /* cells above the threshold */
+    uint32_t n_above;  /* of them inside the gate */
+    uint32_t reserved;
+} pnr_fused_long_tile;
 
 /* What the kernels work on. A dwell is one window. All memory is the device's. */
 typedef struct pnr_fused_long {
@@ -44,15 +47,13 @@ typedef struct pnr_fused_long {
     const pnr_cuda_job *job;        /* how many there really are: grids may be larger */
     const float4 *spectrum;         /* pnr_fused_long_place */
     const float4 *twiddles;         /* [N1][2]: W_L^(k1 N2/32), W_L^(32 k1); W_L^k1, 0 */
-    float2 *rows;                   /* [windows of a group][N1][N2] */
+    float2 *rows;                   /* [n_windows][N1][N2] */
     pnr_cuda_energy *parts;         /* [n_windows][tiles], raw units */
     pnr_cuda_dwell *states;         /* [n_windows] */
-    double *noise;                  /* [n_windows][tiles]: sums of powers */
-    float *top;                     /* [n_windows][tiles]: the greatest power */
-    pnr_fused_long_count *counts;   /* [n_windows][tiles] */
-    uint32_t *listed;               /* [n_windows][tiles][TILE]: lags above */
-    float *above;                   /* [n_windows][N]: their powers; all others 0 */
-    uint64_t *keys;                 /* [n_windows][N / 2 + 1]: local maxima */
+    pnr_fused_long_tile *tiles;     /* [n_windows][tiles] */
+    uint64_t *listed;               /* [n_windows][tiles][TILE]: keys of the cells above */
+    float *above;                   /* [n_windows][N]: 0 but while many are searched */
+    uint64_t *keys;                 /* [n_windows][N / 2 + 1]: many local maxima */
     pnr_dwell *dwells;              /* [n_windows] */
     pnr_candidate *candidates;      /* [n_windows][max_candidates] */
     uint32_t *nonfinite;            /* [n_windows] */
@@ -71,7 +72,7 @@ typedef struct pnr_fused_long {
     uint32_t gate_first, gate_count;
 } pnr_fused_long;
 
-/* Windows [first, first + count) of the submit, rows at p.rows. */
+/* Windows [first, first + count) of the submit. */
 typedef void (*pnr_fused_long_kernel)(pnr_fused_long p, uint32_t first, uint32_t count);
 
 /* A kernel and its block. */
@@ -115,7 +116,7 @@ size_t pnr_fused_long_bytes(uint32_t bits);
 /* Prepares the kernels for the current device. */
 int pnr_fused_long_open(uint32_t bits, pnr_format format, pnr_fused_long_set *set,
                         pnr_error *error);
-/* Enqueues n_windows windows, n_group at a time on each stream; p.rows is for two groups. */
+/* Enqueues n_windows windows, n_group at a time on each stream. */
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                            uint32_t n_windows, const pnr_fused_long_streams *streams,
                            pnr_error *error);

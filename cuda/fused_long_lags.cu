@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused, long: columns back to lags, their powers' sums, and the few cells above. */
 #include "fused_long_lags.h"
-#include "reduce.h"
 
 #include <cassert>
 
@@ -34,21 +33,21 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     extern __shared__ float4 memory[];
     __shared__ double noise_of_warp[PNR_FUSED_LONG_THREADS / 32];
     __shared__ float top_of_warp[PNR_FUSED_LONG_THREADS / 32];
-    __shared__ pnr_fused_long_count count;
+    __shared__ pnr_fused_long_tile of_block;
     const uint32_t window = first + blockIdx.y, tile = blockIdx.x;
+    const size_t tile_at = (size_t)window * p.n_tiles + tile;
+    const uint32_t n_dwells = p.job->n_dwells;
+    const float threshold = p.states[window].threshold;
     float power[32], sum = 0, top = 0;
     float2 v[32];
 
-    if (window >= p.job->n_dwells)
+    pnr_fused_load_lags<P>(p, p.rows + (size_t)window * p.n_points, tile, v);
+    if (window >= n_dwells)
         return; /* the whole block */
-
-    const float threshold = p.states[window].threshold;
-
     if (threadIdx.x == 0)
-        count = {};
+        of_block = {};
     pnr_fused_prepare_lags<P>((float2 *)memory);
-    pnr_fused_transform_lags<P>(p, p.rows + (size_t)blockIdx.y * p.n_points, tile, (float2 *)memory,
-                                v);
+    pnr_fused_transform_lags<P>(p, tile, (float2 *)memory, v);
     if (p.profile != NULL || p.power != NULL)
         return_lags<P>(p, window, tile, v, threshold < INFINITY);
         /* The greatest power is added last and in double: it may be a strong echo's, beside which a
@@ -70,19 +69,18 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
         top_of_warp[threadIdx.x / 32] = top;
     }
 
-    const size_t tile_at = (size_t)window * p.n_tiles + tile;
-    const bool is_quiet = !__syncthreads_or(has_any);
-
+    if (__syncthreads_or(has_any)) {
+        pnr_fused_list_tile<P>(p, tile_at, tile, power, has_any, threshold, (float *)memory,
+                               &of_block);
+        __syncthreads();
+    }
     if (threadIdx.x == 0) {
         for (int warp = 1; warp < PNR_FUSED_LONG_THREADS / 32; warp++)
             top = fmaxf(top, top_of_warp[warp]);
-        p.noise[tile_at] = pnr_fused_sum_warps(noise_of_warp);
-        p.top[tile_at] = top;
-        if (is_quiet)
-            p.counts[tile_at] = {0, 0};
+        of_block.top = top;
+        of_block.noise = pnr_fused_sum_warps(noise_of_warp);
+        p.tiles[tile_at] = of_block;
     }
-    if (!is_quiet)
-        pnr_fused_list_tile<P>(p, window, tile, power, has_any, threshold, (float *)memory, &count);
 }
 
 /* --- the table --- */

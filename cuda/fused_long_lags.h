@@ -3,6 +3,7 @@
 #ifndef PNR_CUDA_FUSED_LONG_LAGS_H
 #define PNR_CUDA_FUSED_LONG_LAGS_H
 
+#include "candidates.h"
 #include "fused_long_columns.h"
 
 /* Of c with its parts swapped, as the inverse leaves it. */
@@ -26,21 +27,28 @@ template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(f
         memory[PNR_FUSED_LONG_TILE + threadIdx.x] = pnr_fused_twiddle(threadIdx.x, 1.0f / (16 * P));
 }
 
-/* v[j] = c at lag j of the tile, parts swapped, 0 beyond N. rows: the window's. memory: the tile
- * (free: a barrier before) and what pnr_fused_prepare_lags left behind it. */
+/* The thread's values of its column. rows: the window's. */
 template <int P>
-static __device__ __forceinline__ void pnr_fused_transform_lags(const pnr_fused_long &p,
-                                                                const float2 *rows, uint32_t tile,
-                                                                float2 *memory, float2 (&v)[32])
+static __device__ __forceinline__ void
+pnr_fused_load_lags(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 (&v)[32])
 {
-    const uint32_t column = pnr_fused_column<P>(tile);
-    const float2 *in = rows + ((size_t)pnr_fused_part<P>() << p.row_bits) + column;
-    const float2 base = pnr_fused_twiddle(column, p.per_point * P);
+    const float2 *in =
+        rows + ((size_t)pnr_fused_part<P>() << p.row_bits) + pnr_fused_column<P>(tile);
 
 #pragma unroll
     for (int a = 0; a < 32; a++)
         v[a] = in[(size_t)(a * P) << p.row_bits];
-    pnr_fused_transform_at<32>(v, base);
+}
+
+/* v[j] = c at lag j of the tile, parts swapped, 0 beyond N. memory: the tile (free: a barrier
+ * before) and what pnr_fused_prepare_lags left behind it. */
+template <int P>
+static __device__ __forceinline__ void
+pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory, float2 (&v)[32])
+{
+    const uint32_t column = pnr_fused_column<P>(tile);
+
+    pnr_fused_transform_at<32>(v, pnr_fused_twiddle(column, p.per_point * P));
     if constexpr (P > 1) {
         const float2 second = pnr_fused_twiddle(column, p.per_point);
 
@@ -63,41 +71,36 @@ static __device__ __forceinline__ bool pnr_fused_is_in_gate(const pnr_fused_long
            p.gate_count;
 }
 
-/* Lists the tile's cells above: their lags, in any order, and their powers by lag. tile_at: of all
- * tiles; count: shared, 0; memory: of the exchange, free. All threads call. */
+/* Lists the tile's cells above, in any order. tile_at: of all tiles; its counts: shared, 0; memory:
+ * of the exchange, free. All threads call; a barrier must follow. */
 template <int P>
 static __device__ __forceinline__ void
-pnr_fused_list_tile(const pnr_fused_long &p, uint32_t window, uint32_t tile,
+pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
                     const float (&power)[32], bool has_any, float threshold, float *memory,
-                    pnr_fused_long_count *count)
+                    pnr_fused_long_tile *counts)
 {
-    const size_t tile_at = (size_t)window * p.n_tiles + tile;
+    float *own = memory + threadIdx.x;
 
-    if (has_any) {
-        float *own = memory + threadIdx.x;
-
+    if (!has_any)
+        return;
         /* A loop that is not unrolled needs memory, which costs less than 32 copies of its body. */
 #pragma unroll
-        for (int j = 0; j < 32; j++)
-            own[j * PNR_FUSED_LONG_THREADS] = power[j];
+    for (int j = 0; j < 32; j++)
+        own[j * PNR_FUSED_LONG_THREADS] = power[j];
 #pragma unroll 1
-        for (int j = 0; j < 32; j++) {
-            const float here = own[j * PNR_FUSED_LONG_THREADS];
+    for (int j = 0; j < 32; j++) {
+        const float here = own[j * PNR_FUSED_LONG_THREADS];
 
-            if (!(here > threshold))
-                continue;
+        if (!(here > threshold))
+            continue;
 
-            const uint32_t lag = pnr_fused_lag_of<P>(p, tile, j);
+        const uint32_t lag = pnr_fused_lag_of<P>(p, tile, j);
 
-            p.listed[tile_at * PNR_FUSED_LONG_TILE + atomicAdd(&count->n_listed, 1u)] = lag;
-            p.above[(size_t)window * p.n_samples + lag] = here;
-            if (pnr_fused_is_in_gate(p, lag))
-                atomicAdd(&count->n_above, 1u);
-        }
+        p.listed[tile_at * PNR_FUSED_LONG_TILE + atomicAdd(&counts->n_listed, 1u)] =
+            pnr_candidate_key(here, lag);
+        if (pnr_fused_is_in_gate(p, lag))
+            atomicAdd(&counts->n_above, 1u);
     }
-    __syncthreads();
-    if (threadIdx.x == 0)
-        p.counts[tile_at] = *count;
 }
 
 #endif

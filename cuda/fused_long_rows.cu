@@ -81,11 +81,9 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
     typedef row_size<M> size;
     constexpr int T = size::THREADS, PART = size::PART, ROW = size::ROW;
     extern __shared__ float4 memory[];
-    const uint32_t n_dwells = p.job->n_dwells;
-    const uint32_t n_windows = n_dwells > first ? min(count, n_dwells - first) : 0;
 
-    if (blockIdx.x < n_windows) {
-        if (threadIdx.x < 32)
+    if (blockIdx.x < count) {
+        if (threadIdx.x < 32 && first + blockIdx.x < p.job->n_dwells)
             begin_window(p, first + blockIdx.x);
         return; /* the whole block */
     }
@@ -98,8 +96,8 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
     float2 *const column = buffer + u / 32 * PART + u % 32;             /* + k1 ROW */
     float2 *const own = buffer + k1 * ROW + k2 * PART;
     float2 *const middle = buffer + k1 * ROW + 2 * k2; /* + n2 PART + 2 M q */
-    const uint32_t n_tasks = n_windows * (p.n_points / size::POINTS);
-    const uint32_t step = (gridDim.x - n_windows) * size::EACH;
+    const uint32_t n_tasks = count * (p.n_points / size::POINTS);
+    const uint32_t step = (gridDim.x - count) * size::EACH;
 
     for (int i = threadIdx.x; i < T; i += blockDim.x)
         table[i] = pnr_fused_twiddle(i, 2.0f / size::POINTS);
@@ -108,11 +106,13 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
     __syncthreads();
 
 #pragma unroll 1
-    for (uint32_t task = (blockIdx.x - n_windows) * size::EACH + of_block; task < n_tasks;
+    for (uint32_t task = (blockIdx.x - count) * size::EACH + of_block; task < n_tasks;
          task += step) {
-        const uint32_t row = task / n_windows;
+        const uint32_t row = task / count;
+        const uint32_t window = first + task - row * count;
+        const uint32_t n_dwells = p.job->n_dwells;
         float2 *const values =
-            p.rows + (size_t)(task - row * n_windows) * p.n_points + (size_t)row * size::POINTS + u;
+            p.rows + (size_t)window * p.n_points + (size_t)row * size::POINTS + u;
         const float4 *const spectrum = p.spectrum + (size_t)row * (size::POINTS / 2) + u;
         const float4 bases = __ldg(p.twiddles + 2 * row);
         const float4 last_base = __ldg(p.twiddles + 2 * row + 1);
@@ -121,6 +121,8 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
 #pragma unroll
         for (int j = 0; j < 32; j++)
             v[j] = values[T * j];
+        if (window >= n_dwells)
+            continue; /* all threads of the row */
         pnr_fused_transform_at<32>(v, make_float2(bases.x, bases.y));
         sync_row<M>();
 #pragma unroll

@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     word raw[32];
     float2 v[32];
 
-    if (window >= p.job->n_dwells)
-        return; /* the whole block */
+    const uint32_t n_dwells = p.job->n_dwells;
+
     if (p.n_samples == p.n_points) {
 #pragma unroll
         for (int a = 0; a < 32; a++)
@@ -99,6 +99,9 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
         load_extended<FORMAT>(raw, in - place, place, stride, p.n_samples);
         n_own = place < p.n_samples ? (p.n_samples - 1 - place) / stride + 1 : 0;
     }
+    /* Asked only now: the samples beyond are there, and all loads are under way together. */
+    if (window >= n_dwells)
+        return; /* the whole block */
     if constexpr (P > 1) {
         if (threadIdx.x < 32) {
             float2 set[P / 2];
@@ -138,7 +141,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     else
         __syncthreads();
 
-    float2 *out = p.rows + (size_t)blockIdx.y * p.n_points + column;
+    float2 *out = p.rows + (size_t)window * p.n_points + column;
 
 #pragma unroll
     for (int j = 0; j < 32; j++)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused, long: local maxima among the listed cells, the next floor, neighbours, results. */
-#include "candidates.h"
 #include "fused_long_lags.h"
 
 #include <cassert>
@@ -8,124 +7,237 @@
 enum {
     THREADS = PNR_FUSED_LONG_THREADS,
     WARPS = THREADS / PNR_CUDA_WARP,
-    NEAR_KEYS = 512 /* held in shared memory; more are in device memory */
+    FEW = 512,        /* cells listed: held in shared memory */
+    FEW_OF_TILE = 32, /* of one tile, which one thread copies */
+    FEW_KEPT = 16,    /* candidates whose neighbours are summed at one time */
+    ROWS_AT_ONCE = 8, /* of a neighbour's sum: one exact twiddle, the others by steps */
+    STATE_WORDS = sizeof(pnr_cuda_dwell) / sizeof(uint32_t)
 };
+static_assert((int)THREADS == (int)PNR_CUDA_THREADS, "pnr_cuda_block_sum takes that many");
 
 /* A block's shared memory beside the tile. */
 struct searcher {
     pnr_cuda_dwell state;
-    uint64_t keys[NEAR_KEYS];
+    uint64_t listed[FEW]; /* when they are few */
+    uint64_t keys[FEW];
     float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* c at the kept keys' neighbours */
     double noise_of_warp[WARPS];
-    uint32_t listed_of_warp[WARPS], above_of_warp[WARPS];
-    pnr_fused_long_count count; /* of a tile that is listed again */
+    pnr_fused_long_tile again; /* a tile that is listed again */
     uint32_t n_listed, n_above;
     uint32_t n_keys, n_kept;
     uint32_t is_done;
 };
 
-/* The tiles' sums in their order; s.state.sums are what is known before the search. Ends with a
- * barrier. */
-static __device__ void begin_search(searcher &s, const pnr_fused_long &p, uint32_t window)
+/* --- cells above --- */
+
+/* The tiles' sums, in their order in the first search; few listed cells come into s.listed. true:
+ * they are many. All threads call; ends with a barrier. */
+static __device__ bool collect(searcher &s, const pnr_fused_long &p, uint32_t window, int search)
 {
+    const size_t first = (size_t)window * p.n_tiles;
+    uint32_t state = 0; /* a word of it */
+    bool is_many = false;
     double noise = 0;
 
-    for (uint32_t i = threadIdx.x; i < p.n_tiles; i += THREADS)
-        noise += p.noise[(size_t)window * p.n_tiles + i];
-    noise = pnr_cuda_block_sum(noise, s.noise_of_warp);
-    if (threadIdx.x == 0) {
-        s.state = p.states[window];
-        s.state.sums.noise_sum = s.state.sums.n_periods > 0 ? noise : 0;
-    }
-    __syncthreads();
-}
-
-/* How many are listed. Ends with a barrier. */
-static __device__ void count_listed(searcher &s, const pnr_fused_long &p, uint32_t window)
-{
-    uint32_t n_listed = 0, n_above = 0;
+    if (search == 0 && threadIdx.x < STATE_WORDS)
+        state = ((const uint32_t *)(p.states + window))[threadIdx.x];
 
     for (uint32_t i = threadIdx.x; i < p.n_tiles; i += THREADS) {
-        const pnr_fused_long_count count = p.counts[(size_t)window * p.n_tiles + i];
+        const pnr_fused_long_tile tile = p.tiles[first + i];
 
-        n_listed += count.n_listed;
-        n_above += count.n_above;
+        noise += tile.noise;
+        if (tile.n_listed == 0)
+            continue;
+
+        const uint32_t at = atomicAdd(&s.n_listed, tile.n_listed);
+
+        atomicAdd(&s.n_above, tile.n_above);
+        if (tile.n_listed > FEW_OF_TILE || at + tile.n_listed > FEW)
+            is_many = true;
+        else
+            for (uint32_t e = 0; e < tile.n_listed; e++)
+                s.listed[at + e] = p.listed[(first + i) * PNR_FUSED_LONG_TILE + e];
     }
-    n_listed = pnr_cuda_block_sum(n_listed, s.listed_of_warp);
-    n_above = pnr_cuda_block_sum(n_above, s.above_of_warp);
-    if (threadIdx.x == 0) {
-        s.n_listed = n_listed;
-        s.n_above = n_above;
-        s.n_keys = 0;
+    if (search == 0) {
+        if (threadIdx.x < STATE_WORDS)
+            ((uint32_t *)&s.state)[threadIdx.x] = state;
+        noise = pnr_cuda_block_sum(noise, s.noise_of_warp);
+        if (threadIdx.x == 0)
+            s.state.sums.noise_sum = s.state.sums.n_periods > 0 ? noise : 0;
     }
-    __syncthreads();
+    return __syncthreads_or(is_many);
 }
 
-/* take(lag) of every listed cell, a tile a warp. */
+/* Local maxima inside the gate: a lag that is not above is less than one that is. */
+static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
+{
+    const uint32_t n = p.n_samples, n_listed = s.n_listed;
+
+    for (uint32_t i = threadIdx.x; i < n_listed; i += THREADS) {
+        const uint64_t key = s.listed[i];
+        const uint32_t lag = pnr_candidate_lag(key);
+        const uint32_t before = lag == 0 ? n - 1 : lag - 1, after = lag + 1 == n ? 0 : lag + 1;
+        const float here = pnr_candidate_power(key);
+        bool is_maximum = pnr_fused_is_in_gate(p, lag);
+
+        for (uint32_t e = 0; e < n_listed; e++) {
+            const uint32_t other = pnr_candidate_lag(s.listed[e]);
+            const float there = pnr_candidate_power(s.listed[e]);
+
+            if ((other == before && !(here > there)) || (other == after && !(here >= there)))
+                is_maximum = false;
+        }
+        if (is_maximum)
+            s.keys[atomicAdd(&s.n_keys, 1u)] = key;
+    }
+}
+
+/* take(key) of every listed cell, a tile a warp. */
 template <class TAKE>
 static __device__ __forceinline__ void for_listed(const pnr_fused_long &p, uint32_t window,
                                                   TAKE take)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
 
-    for (uint32_t first = threadIdx.x - lane; first < p.n_tiles; first += THREADS) {
-        const size_t tile_at = (size_t)window * p.n_tiles + first;
-        const uint32_t mine = first + lane < p.n_tiles ? p.counts[tile_at + lane].n_listed : 0;
+    for (uint32_t tile = threadIdx.x / PNR_CUDA_WARP; tile < p.n_tiles; tile += WARPS) {
+        const size_t at = (size_t)window * p.n_tiles + tile;
+        const uint32_t n = p.tiles[at].n_listed;
 
-        for (uint32_t left = __ballot_sync(0xffffffffu, mine > 0); left != 0; left &= left - 1) {
-            const int tile = __ffs((int)left) - 1;
-            const uint32_t n = __shfl_sync(0xffffffffu, mine, tile);
-            const uint32_t *listed = p.listed + (tile_at + tile) * PNR_FUSED_LONG_TILE;
-
-            for (uint32_t i = lane; i < n; i += PNR_CUDA_WARP)
-                take(listed[i]);
-            __syncwarp();
-        }
+        for (uint32_t i = lane; i < n; i += PNR_CUDA_WARP)
+            take(p.listed[at * PNR_FUSED_LONG_TILE + i]);
     }
 }
 
-/* Local maxima inside the gate: a lag that is not above is less than one that is. */
-static __device__ void list_maxima(searcher &s, const pnr_fused_long &p, uint32_t window,
-                                   uint64_t *keys)
+/* The same of many, by their powers in lag order. All threads call. */
+static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uint32_t window,
+                                       uint64_t *keys)
 {
-    const float *above = p.above + (size_t)window * p.n_samples;
+    float *above = p.above + (size_t)window * p.n_samples;
     const uint32_t n = p.n_samples;
 
-    for_listed(p, window, [&](uint32_t lag) {
-        const float here = above[lag];
+    for_listed(p, window,
+               [&](uint64_t key) { above[pnr_candidate_lag(key)] = pnr_candidate_power(key); });
+    __syncthreads();
+    for_listed(p, window, [&](uint64_t key) {
+        const uint32_t lag = pnr_candidate_lag(key);
+        const float here = pnr_candidate_power(key);
 
         if (pnr_fused_is_in_gate(p, lag) && here > above[lag == 0 ? n - 1 : lag - 1] &&
             here >= above[lag + 1 == n ? 0 : lag + 1])
-            keys[atomicAdd(&s.n_keys, 1u)] = pnr_candidate_key(here, lag);
+            keys[atomicAdd(&s.n_keys, 1u)] = key;
     });
+    __syncthreads();
+    for_listed(p, window, [&](uint64_t key) { above[pnr_candidate_lag(key)] = 0; });
 }
 
-/* c at the kept lags' neighbours, a warp each: c[m] = sum_k1 D[k1][m mod N2] W_L^-(k1 m). */
-static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, const float2 *rows,
-                                         const uint64_t *kept)
+/* A tile's cells above the lower threshold. */
+template <int P>
+static __device__ __forceinline__ void list_tile_again(searcher &s, const pnr_fused_long &p,
+                                                       uint32_t window, uint32_t tile,
+                                                       float2 *memory)
 {
-    const uint32_t lane = threadIdx.x % PNR_CUDA_WARP, n_rows = p.n_points >> p.row_bits;
+    const float threshold = s.state.threshold;
+    const size_t tile_at = (size_t)window * p.n_tiles + tile;
+    float power[32], top = 0;
+    float2 v[32];
 
-    for (uint32_t e = threadIdx.x / PNR_CUDA_WARP; e < s.n_kept * PNR_NEIGHBOURS; e += WARPS) {
-        const uint32_t lag = pnr_candidate_neighbour(
-            p.n_samples, pnr_candidate_lag(kept[e / PNR_NEIGHBOURS]), e % PNR_NEIGHBOURS);
-        const float2 *column = rows + (lag & ((1u << p.row_bits) - 1));
-        float2 sum = {0, 0};
+    if (threadIdx.x == 0)
+        s.again = p.tiles[tile_at];
+    if (threadIdx.x == 0)
+        s.again.n_listed = s.again.n_above = 0;
+    pnr_fused_load_lags<P>(p, p.rows + (size_t)window * p.n_points, tile, v);
+    pnr_fused_transform_lags<P>(p, tile, memory, v);
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
+        power[j] = pnr_fused_long_power(v[j]);
+        top = fmaxf(power[j], top);
+    }
+    __syncthreads();
+    pnr_fused_list_tile<P>(p, tile_at, tile, power, top > threshold, threshold, (float *)memory,
+                           &s.again);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        p.tiles[tile_at] = s.again;
+}
 
-#pragma unroll 4
-        for (uint32_t row = lane; row < n_rows; row += PNR_CUDA_WARP) {
-            const float2 w = pnr_fused_twiddle(row * lag & (p.n_points - 1), p.per_point);
-            const float2 x = pnr_fused_product(column[(size_t)row << p.row_bits], w);
+/* Of the tiles that have one; every warp finds the same. Ends with a barrier. */
+template <int P>
+static __device__ void list_again(searcher &s, const pnr_fused_long &p, uint32_t window,
+                                  float2 *memory)
+{
+    const pnr_fused_long_tile *tiles = p.tiles + (size_t)window * p.n_tiles;
+    const float threshold = s.state.threshold;
+
+    for (uint32_t first = 0; first < p.n_tiles; first += PNR_CUDA_WARP) {
+        const uint32_t mine = first + threadIdx.x % PNR_CUDA_WARP;
+        uint32_t left = __ballot_sync(0xffffffffu, mine < p.n_tiles && tiles[mine].top > threshold);
+
+        for (; left != 0; left &= left - 1)
+            list_tile_again<P>(s, p, window, first + (uint32_t)__ffs((int)left) - 1, memory);
+    }
+    __syncthreads();
+}
+
+/* --- neighbours --- */
+
+/* One lane: the rows warp, warp + 8, .. of c[lag] = sum_k1 D[k1][lag mod N2] W_L^-(k1 lag). */
+static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, uint32_t lag)
+{
+    const uint32_t n_rows = p.n_points >> p.row_bits, mask = p.n_points - 1;
+    const float2 *column = rows + (lag & ((1u << p.row_bits) - 1));
+    const float2 step = pnr_fused_twiddle(lag * WARPS & mask, p.per_point);
+    float2 sum = {0, 0};
+
+    for (uint32_t row = threadIdx.x / PNR_CUDA_WARP; row < n_rows; row += WARPS * ROWS_AT_ONCE) {
+        float2 w = pnr_fused_twiddle(row * lag & mask, p.per_point), v[ROWS_AT_ONCE];
+
+#pragma unroll
+        for (uint32_t i = 0; i < ROWS_AT_ONCE; i++)
+            v[i] = row + i * WARPS < n_rows ? column[(size_t)(row + i * WARPS) << p.row_bits]
+                                            : make_float2(0.0f, 0.0f);
+#pragma unroll
+        for (uint32_t i = 0; i < ROWS_AT_ONCE; i++) {
+            const float2 x = pnr_fused_product(v[i], w);
 
             sum.x += x.x;
             sum.y += x.y;
+            w = pnr_fused_product(w, step);
         }
-        sum.x = pnr_cuda_warp_sum(sum.x);
-        sum.y = pnr_cuda_warp_sum(sum.y);
-        if (lane == 0)
-            s.values[e] = make_float2(sum.y, sum.x);
+    }
+    return sum;
+}
+
+/* c at the kept lags' neighbours. memory: of the exchange. All threads call; ends with a barrier.
+ */
+static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, uint32_t window,
+                                         const uint64_t *kept, float2 *memory)
+{
+    const uint32_t lane = threadIdx.x % PNR_CUDA_WARP, warp = threadIdx.x / PNR_CUDA_WARP;
+    const float2 *rows = p.rows + (size_t)window * p.n_points;
+
+    for (uint32_t first = 0; first < s.n_kept; first += FEW_KEPT) {
+        const uint32_t n = min(s.n_kept - first, (uint32_t)FEW_KEPT);
+
+        for (uint32_t i = 0; i < n && lane < PNR_NEIGHBOURS; i++)
+            memory[(warp * FEW_KEPT + i) * PNR_NEIGHBOURS + lane] = sum_rows(
+                p, rows,
+                pnr_candidate_neighbour(p.n_samples, pnr_candidate_lag(kept[first + i]), lane));
+        __syncthreads();
+        for (uint32_t e = threadIdx.x; e < n * PNR_NEIGHBOURS; e += THREADS) {
+            float2 sum = {0, 0};
+
+#pragma unroll
+            for (uint32_t w = 0; w < WARPS; w++) {
+                sum.x += memory[w * FEW_KEPT * PNR_NEIGHBOURS + e].x;
+                sum.y += memory[w * FEW_KEPT * PNR_NEIGHBOURS + e].y;
+            }
+            s.values[first * PNR_NEIGHBOURS + e] = make_float2(sum.y, sum.x); /* parts swapped */
+        }
+        __syncthreads();
     }
 }
+
+/* --- the search --- */
 
 /* The first warp, when the kept keys and their neighbours are known: a lower threshold for another
  * search, or the window is done. */
@@ -152,6 +264,7 @@ static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64
             sums.floor = floor;
         s.state.threshold = (float)(p.threshold * sums.floor);
         s.is_done = is_done;
+        s.n_listed = s.n_keys = 0;
     }
     __syncwarp();
     if (!is_done)
@@ -161,71 +274,30 @@ static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64
         ((uint32_t *)(p.dwells + window))[threadIdx.x] = ((const uint32_t *)&sums)[threadIdx.x];
 }
 
-/* A tile's cells above the lower threshold. */
-template <int P>
-static __device__ __forceinline__ void list_tile_again(searcher &s, const pnr_fused_long &p,
-                                                       uint32_t window, uint32_t tile,
-                                                       const float2 *rows, float2 *memory)
-{
-    const float threshold = s.state.threshold;
-    float power[32], top = 0;
-    float2 v[32];
-
-    if (threadIdx.x == 0)
-        s.count = {};
-    pnr_fused_transform_lags<P>(p, rows, tile, memory, v);
-#pragma unroll
-    for (int j = 0; j < 32; j++) {
-        power[j] = pnr_fused_long_power(v[j]);
-        top = fmaxf(power[j], top);
-    }
-    __syncthreads();
-    pnr_fused_list_tile<P>(p, window, tile, power, top > threshold, threshold, (float *)memory,
-                           &s.count);
-    __syncthreads();
-}
-
-/* Of the tiles that have one. Every warp finds the same tiles. */
-template <int P>
-static __device__ void list_again(searcher &s, const pnr_fused_long &p, uint32_t window,
-                                  const float2 *rows, float2 *memory)
-{
-    const float *top = p.top + (size_t)window * p.n_tiles;
-
-    for (uint32_t first = 0; first < p.n_tiles; first += PNR_CUDA_WARP) {
-        const uint32_t mine = first + threadIdx.x % PNR_CUDA_WARP;
-        uint32_t left =
-            __ballot_sync(0xffffffffu, mine < p.n_tiles && top[mine] > s.state.threshold);
-
-        for (; left != 0; left &= left - 1)
-            list_tile_again<P>(s, p, window, first + (uint32_t)__ffs((int)left) - 1, rows, memory);
-    }
-}
-
 /* One block a window. */
 template <int P>
-__global__ void __launch_bounds__(THREADS, 1)
+__global__ void __launch_bounds__(THREADS, 2)
     fused_search(pnr_fused_long p, uint32_t first, uint32_t)
 {
     extern __shared__ float4 memory[];
     __shared__ searcher s;
     const uint32_t window = first + blockIdx.x;
-    const float2 *rows = p.rows + (size_t)blockIdx.x * p.n_points;
 
-    if (window >= p.job->n_dwells)
-        return; /* the whole block */
-    pnr_fused_prepare_lags<P>((float2 *)memory);
-    begin_search(s, p, window);
+    if (threadIdx.x == 0)
+        s.n_listed = s.n_above = s.n_keys = 0;
+    __syncthreads();
     for (int search = 0;; search++) {
-        count_listed(s, p, window);
+        const uint32_t n_dwells = p.job->n_dwells;
+        const bool is_many = collect(s, p, window, search);
+        uint64_t *keys = is_many ? p.keys + (size_t)window * (p.n_samples / 2 + 1) : s.keys;
 
-        uint64_t *keys =
-            s.n_listed <= NEAR_KEYS ? s.keys : p.keys + (size_t)window * (p.n_samples / 2 + 1);
-
-        list_maxima(s, p, window, keys);
+        if (window >= n_dwells)
+            return; /* the whole block */
+        if (is_many)
+            find_among_many(s, p, window, keys);
+        else
+            find_among_few(s, p);
         __syncthreads();
-        for_listed(p, window,
-                   [&](uint32_t lag) { p.above[(size_t)window * p.n_samples + lag] = 0; });
         if (threadIdx.x < PNR_CUDA_WARP) {
             const uint32_t n_kept = pnr_candidates_select(keys, s.n_keys, p.max_candidates);
 
@@ -233,14 +305,16 @@ __global__ void __launch_bounds__(THREADS, 1)
                 s.n_kept = n_kept;
         }
         __syncthreads();
-        gather_neighbours(s, p, rows, keys);
-        __syncthreads();
+        gather_neighbours(s, p, window, keys, (float2 *)memory);
         if (threadIdx.x < PNR_CUDA_WARP)
             decide(s, p, keys, window, search);
         __syncthreads();
         if (s.is_done)
             return; /* the whole block */
-        list_again<P>(s, p, window, rows, (float2 *)memory);
+        if (search == 0)
+            pnr_fused_prepare_lags<P>((float2 *)memory);
+        __syncthreads();
+        list_again<P>(s, p, window, (float2 *)memory);
     }
 }
 

@@ -22,7 +22,7 @@ typedef struct work {
     pnr_fused_long_streams streams;
 } work;
 
-enum { N_BLOCKS = 9 };
+enum { N_BLOCKS = 7 };
 
 static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLOCKS])
 {
@@ -30,18 +30,14 @@ static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLO
     const size_t n = plan->n_samples, batch = plan->batch;
     const uint32_t bits = pnr_fused_long_bits(n);
     const size_t n_points = (size_t)1 << bits, n_tiles = batch * (n_points / PNR_FUSED_LONG_TILE);
-    const size_t group = pnr_fused_long_group(bits, batch);
-    const size_t n_held = group < batch ? 2 * group : group;
 
-    list[0] = {(void **)&m->rows, n_held * n_points * sizeof *m->rows, false};
+    list[0] = {(void **)&m->rows, batch * n_points * sizeof *m->rows, false};
     list[1] = {(void **)&m->parts, n_tiles * sizeof *m->parts, false};
     list[2] = {(void **)&m->states, batch * sizeof *m->states, false};
-    list[3] = {(void **)&m->noise, n_tiles * sizeof *m->noise, false};
-    list[4] = {(void **)&m->top, n_tiles * sizeof *m->top, false};
-    list[5] = {(void **)&m->counts, n_tiles * sizeof *m->counts, false};
-    list[6] = {(void **)&m->listed, n_tiles * PNR_FUSED_LONG_TILE * sizeof *m->listed, false};
-    list[7] = {(void **)&m->above, batch * n * sizeof *m->above, false};
-    list[8] = {(void **)&m->keys, batch * (n / 2 + 1) * sizeof *m->keys, false};
+    list[3] = {(void **)&m->tiles, n_tiles * sizeof *m->tiles, false};
+    list[4] = {(void **)&m->listed, n_tiles * PNR_FUSED_LONG_TILE * sizeof *m->listed, false};
+    list[5] = {(void **)&m->above, batch * n * sizeof *m->above, false};
+    list[6] = {(void **)&m->keys, batch * (n / 2 + 1) * sizeof *m->keys, false};
 }
 
 bool pnr_cuda_fused_is_long(size_t n_samples)
