@@ -58,7 +58,7 @@ size_t pnr_fused_long_bytes(uint32_t bits)
 int pnr_fused_long_open(uint32_t bits, pnr_format format, pnr_fused_long_set *set, pnr_error *error)
 {
     const uint32_t row_bits = pnr_fused_long_row_bits(bits);
-    int device = 0, n_processors = 0, n_blocks = 0, code;
+    int device = 0, n_processors = 0, n_blocks = 0, capability = 0, code;
 
     set->samples = pnr_fused_long_samples(format, bits - row_bits);
     set->rows = pnr_fused_long_rows(row_bits);
@@ -72,12 +72,16 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, pnr_fused_long_set *se
         (code = pnr_cuda_check(
              cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount, device),
              "multiprocessors", error)) != PNR_OK ||
+        (code = pnr_cuda_check(
+             cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, device),
+             "the GPU's compute capability", error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                                    &n_blocks, (const void *)set->rows.kernel,
                                    (int)set->rows.n_threads, set->rows.shared_bytes),
                                "blocks a multiprocessor", error)) != PNR_OK)
         return code;
     set->row_blocks = (uint32_t)(n_blocks * n_processors);
+    set->is_chained = capability >= 9;
     set->row_each = set->rows.n_threads * 32 >> row_bits;
     return n_blocks > 0 ? PNR_OK
                         : pnr_error_set(error, PNR_EUNSUPPORTED,
@@ -93,14 +97,31 @@ uint32_t pnr_fused_long_group(uint32_t bits, size_t batch)
     return (uint32_t)(n < batch ? n : batch);
 }
 
+uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u)
+{
+    const uint32_t m = 1u << (row_bits - 10);
+
+    return u / m + 32 * (u % m);
+}
+
 /* --- one job --- */
 
-static int launch(const pnr_fused_long_launch *l, const char *name, dim3 grid,
-                  const pnr_fused_long *p, uint32_t first, uint32_t count, cudaStream_t stream,
-                  pnr_error *error)
+static int launch(const pnr_fused_long_set *set, const pnr_fused_long_launch *l, const char *name,
+                  dim3 grid, const pnr_fused_long *p, uint32_t first, uint32_t count,
+                  cudaStream_t stream, pnr_error *error)
 {
-    l->kernel<<<grid, l->n_threads, l->shared_bytes, stream>>>(*p, first, count);
-    return pnr_cuda_check_launch(name, error);
+    cudaLaunchAttribute chained = {};
+    cudaLaunchConfig_t config = {};
+
+    chained.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    chained.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = grid;
+    config.blockDim = dim3(l->n_threads);
+    config.dynamicSmemBytes = l->shared_bytes;
+    config.stream = stream;
+    config.attrs = &chained;
+    config.numAttrs = set->is_chained ? 1 : 0;
+    return pnr_cuda_check(cudaLaunchKernelEx(&config, l->kernel, *p, first, count), name, error);
 }
 
 static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t first,
@@ -110,29 +131,38 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
     const uint32_t n_rows = count * (p->n_points >> p->row_bits);
     const uint32_t n_needed = (n_rows + set->row_each - 1) / set->row_each;
     const uint32_t n_blocks = n_needed < set->row_blocks ? n_needed : set->row_blocks;
+    const uint32_t n_warps = set->rows.n_threads / 32;
     int code;
 
-    if ((code = launch(&set->samples, "fused_samples", tiles, p, first, count, stream, error)) !=
-            PNR_OK ||
-        /* a block more for each window, which is begun there */
-        (code = launch(&set->rows, "fused_rows", dim3(n_blocks + count), p, first, count, stream,
-                       error)) != PNR_OK)
+    if ((code = launch(set, &set->samples, "fused_samples", tiles, p, first, count, stream,
+                       error)) != PNR_OK ||
+        /* and blocks in which the windows are begun */
+        (code =
+             launch(set, &set->rows, "fused_rows", dim3(n_blocks + (count + n_warps - 1) / n_warps),
+                    p, first, count, stream, error)) != PNR_OK)
         return code;
-    return launch(&set->lags, "fused_lags", tiles, p, first, count, stream, error);
+    return launch(set, &set->lags, "fused_lags", tiles, p, first, count, stream, error);
 }
 
-/* The groups by turns on both streams. */
+/* The groups by turns on both streams; then each stream searches its own windows. */
 static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                           uint32_t n_windows, const pnr_fused_long_streams *streams,
                           pnr_error *error)
 {
     const cudaStream_t stream[2] = {streams->main, streams->side};
+    uint32_t n_of[2] = {0, 0};
     int code = PNR_OK, i = 0;
 
-    for (uint32_t first = 0; code == PNR_OK && first < n_windows; first += n_group, i = 1 - i)
-        code =
-            enqueue_group(p, set, first, n_windows - first < n_group ? n_windows - first : n_group,
-                          stream[i], error);
+    for (uint32_t first = 0; code == PNR_OK && first < n_windows; first += n_group, i = 1 - i) {
+        const uint32_t left = n_windows - first, count = left < n_group ? left : n_group;
+
+        code = enqueue_group(p, set, first, count, stream[i], error);
+        n_of[i] += count;
+    }
+    for (i = 0; code == PNR_OK && i < 2; i++)
+        if (n_of[i] > 0)
+            code = launch(set, &set->search, "fused_search", dim3(n_of[i]), p,
+                          (uint32_t)i * n_group, n_group, stream[i], error);
     return code;
 }
 
@@ -161,12 +191,7 @@ int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *se
                            uint32_t n_windows, const pnr_fused_long_streams *streams,
                            pnr_error *error)
 {
-    int code;
-
     assert(n_group >= 1 && n_group <= MAX_GRID_WINDOWS && n_windows >= 1);
-    code = n_windows <= n_group ? enqueue_group(p, set, 0, n_windows, streams->main, error)
+    return n_windows <= n_group ? enqueue_groups(p, set, n_group, n_windows, streams, error)
                                 : fork_and_join(p, set, n_group, n_windows, streams, error);
-    return code == PNR_OK ? launch(&set->search, "fused_search", dim3(n_windows), p, 0, n_windows,
-                                   streams->main, error)
-                          : code;
 }

@@ -28,7 +28,8 @@ enum {
     PNR_FUSED_LONG_LAST = 22,
     PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels takes: all N1 of some
                                    columns, 32 points a thread */
-    PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32
+    PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32,
+    PNR_FUSED_LONG_POWERS = 16 /* 5 + log2(N2 / 1024) + 5 of them are used */
 };
 
 /* What the search knows of a tile of lags. */
@@ -46,7 +47,9 @@ typedef struct pnr_fused_long {
     const pnr_cuda_window *windows; /* [n_windows] */
     const pnr_cuda_job *job;        /* how many there really are: grids may be larger */
     const float4 *spectrum;         /* pnr_fused_long_place */
-    const float4 *twiddles;         /* [N1][2]: W_L^(k1 N2/32), W_L^(32 k1); W_L^k1, 0 */
+    const float2 *row_powers;       /* [N1][PNR_FUSED_LONG_POWERS]: W_L^(k1 2^i) */
+    const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), pnr_fused_long_turn */
+    const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_windows][N1][N2] */
     pnr_cuda_energy *parts;         /* [n_windows][tiles], raw units */
     pnr_cuda_dwell *states;         /* [n_windows] */
@@ -61,6 +64,7 @@ typedef struct pnr_fused_long {
     float2 *profile;                /* [n_windows][N], or NULL */
     double scale;                   /* full scale = raw * scale */
     double code_energy;             /* sum |a|^2 */
+    double floor_of_energy;         /* code_energy / N */
     double threshold;               /* times floor */
     float conjugate;                /* -1 when x is conjugated, else 1 */
     float per_point;                /* 2 / L: half turns a point */
@@ -72,7 +76,8 @@ typedef struct pnr_fused_long {
     uint32_t gate_first, gate_count;
 } pnr_fused_long;
 
-/* Windows [first, first + count) of the submit. */
+/* Windows [first, first + count) of the submit; the search: groups of count, every other one from
+ * first. */
 typedef void (*pnr_fused_long_kernel)(pnr_fused_long p, uint32_t first, uint32_t count);
 
 /* A kernel and its block. */
@@ -94,6 +99,8 @@ uint32_t pnr_fused_long_bits(size_t n_samples);
 uint32_t pnr_fused_long_row_bits(uint32_t bits);
 /* Where bin k lies in the spectrum, in float2. */
 size_t pnr_fused_long_place(uint32_t bits, size_t k);
+/* The t of thread u of a row in the last pass forward, (backward: u itself). */
+uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u);
 /* Windows of a group. */
 uint32_t pnr_fused_long_group(uint32_t bits, size_t batch);
 
@@ -102,6 +109,7 @@ typedef struct pnr_fused_long_set {
     pnr_fused_long_launch samples, rows, lags, search;
     uint32_t row_blocks; /* that the device runs at one time */
     uint32_t row_each;   /* rows a block takes at one time */
+    bool is_chained;     /* the device can: chain.h */
 } pnr_fused_long_set;
 
 /* Two streams: what the windows of one group compute covers what those of the other load. */

@@ -15,12 +15,14 @@
 template <int P> struct pnr_fused_columns {
     static constexpr uint32_t ROWS = 32 * P;
     static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* a tile */
-    /* The tile and twiddles: for samples 32 sets of P / 2, for lags 32. The list of cells above
-     * needs half a tile even where nothing is exchanged. */
+    static constexpr int BITS = pnr_fused_bits(P);
+    /* The tile and twiddles: for samples 32 sets of P / 2, for lags 32 powers of two. The list of
+     * cells above needs half a tile even where nothing is exchanged. */
     static constexpr size_t SAMPLES_SHARED =
         P == 1 ? 0 : (PNR_FUSED_LONG_TILE + 16 * P) * sizeof(float2);
-    static constexpr size_t LAGS_SHARED =
-        P == 1 ? PNR_FUSED_LONG_TILE * sizeof(float) : (PNR_FUSED_LONG_TILE + 32) * sizeof(float2);
+    static constexpr size_t LAGS_SHARED = P == 1
+                                              ? PNR_FUSED_LONG_TILE * sizeof(float)
+                                              : (PNR_FUSED_LONG_TILE + 32 * BITS) * sizeof(float2);
 };
 
 /* The thread's b, and its column in the tile. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused, long: columns back to lags, their powers' sums, and the few cells above. */
+#include "chain.h"
 #include "fused_long_lags.h"
 
 #include <cassert>
@@ -37,16 +38,20 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     const uint32_t window = first + blockIdx.y, tile = blockIdx.x;
     const size_t tile_at = (size_t)window * p.n_tiles + tile;
     const uint32_t n_dwells = p.job->n_dwells;
-    const float threshold = p.states[window].threshold;
     float power[32], sum = 0, top = 0;
     float2 v[32];
+
+    pnr_chain_next();
+    pnr_fused_prepare_lags<P>((float2 *)memory);
+    if (threadIdx.x == 0)
+        of_block = {};
+    pnr_chain_wait();
+
+    const float threshold = p.states[window].threshold;
 
     pnr_fused_load_lags<P>(p, p.rows + (size_t)window * p.n_points, tile, v);
     if (window >= n_dwells)
         return; /* the whole block */
-    if (threadIdx.x == 0)
-        of_block = {};
-    pnr_fused_prepare_lags<P>((float2 *)memory);
     pnr_fused_transform_lags<P>(p, tile, (float2 *)memory, v);
     if (p.profile != NULL || p.power != NULL)
         return_lags<P>(p, window, tile, v, threshold < INFINITY);

@@ -20,11 +20,15 @@ static __device__ __forceinline__ uint32_t pnr_fused_lag_of(const pnr_fused_long
     return (pnr_fused_row_of<P>(j) << p.row_bits) + pnr_fused_column<P>(tile);
 }
 
-/* W_32P^i, i < 32, where pnr_fused_transform_lags wants them; a barrier must follow. */
+/* W_32P^(ka 2^i), [log2 P][32], where pnr_fused_transform_lags wants them; a barrier must follow.
+ */
 template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(float2 *memory)
 {
-    if (P > 1 && threadIdx.x < 32)
-        memory[PNR_FUSED_LONG_TILE + threadIdx.x] = pnr_fused_twiddle(threadIdx.x, 1.0f / (16 * P));
+    if constexpr (P > 1) {
+        if (threadIdx.x < 32 * pnr_fused_columns<P>::BITS)
+            memory[PNR_FUSED_LONG_TILE + threadIdx.x] =
+                pnr_fused_twiddle(threadIdx.x % 32 << threadIdx.x / 32, 1.0f / (16 * P));
+    }
 }
 
 /* The thread's values of its column. rows: the window's. */
@@ -46,15 +50,27 @@ template <int P>
 static __device__ __forceinline__ void
 pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory, float2 (&v)[32])
 {
-    const uint32_t column = pnr_fused_column<P>(tile);
+    constexpr int BITS = pnr_fused_columns<P>::BITS;
+    const float2 *of_column = p.column_powers + pnr_fused_column<P>(tile);
+    float2 first[5];
 
-    pnr_fused_transform_at<32>(v, pnr_fused_twiddle(column, p.per_point * P));
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        first[i] = __ldg(of_column + ((size_t)(BITS + i) << p.row_bits));
+    pnr_fused_transform_with<32>(v, first);
     if constexpr (P > 1) {
-        const float2 second = pnr_fused_twiddle(column, p.per_point);
+        float2 second[BITS];
 
+#pragma unroll
+        for (int i = 0; i < BITS; i++)
+            second[i] = __ldg(of_column + ((size_t)i << p.row_bits));
         pnr_fused_exchange<P>(v, memory, [&](uint32_t ka, float2(&x)[P]) {
-            pnr_fused_transform_at<P>(x,
-                                      pnr_fused_product(second, memory[PNR_FUSED_LONG_TILE + ka]));
+            float2 powers[BITS];
+
+#pragma unroll
+            for (int i = 0; i < BITS; i++)
+                powers[i] = pnr_fused_product(second[i], memory[PNR_FUSED_LONG_TILE + 32 * i + ka]);
+            pnr_fused_transform_with<P>(x, powers);
         });
     }
     if (p.n_samples < p.n_points) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused, long: raw samples to transformed columns, and what is measured of them. */
+#include "chain.h"
 #include "fused_format.h"
 #include "fused_long_columns.h"
 #include "reduce.h"
@@ -91,6 +92,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
 
     const uint32_t n_dwells = p.job->n_dwells;
 
+    pnr_chain_next();
     if (p.n_samples == p.n_points) {
 #pragma unroll
         for (int a = 0; a < 32; a++)
@@ -100,13 +102,18 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
         n_own = place < p.n_samples ? (p.n_samples - 1 - place) / stride + 1 : 0;
     }
     /* Asked only now: the samples beyond are there, and all loads are under way together. */
-    if (window >= n_dwells)
+    if (window >= n_dwells) {
+        pnr_chain_wait();
         return; /* the whole block */
+    }
     if constexpr (P > 1) {
         if (threadIdx.x < 32) {
-            float2 set[P / 2];
+            float2 powers[pnr_fused_bits(P)], set[P / 2];
 
-            pnr_fused_derive<P>(pnr_fused_twiddle(threadIdx.x, 1.0f / (16 * P)), set);
+#pragma unroll
+            for (int i = 0; i < pnr_fused_bits(P); i++)
+                powers[i] = pnr_fused_twiddle(threadIdx.x << i, 1.0f / (16 * P));
+            pnr_fused_set_spans<P, P>(powers, set);
 #pragma unroll
             for (int i = 0; i < P / 2; i++)
                 table[threadIdx.x * (P / 2) + i] = set[i];
@@ -140,6 +147,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
         });
     else
         __syncthreads();
+
+    pnr_chain_wait();
 
     float2 *out = p.rows + (size_t)window * p.n_points + column;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused, long: local maxima among the listed cells, the next floor, neighbours, results. */
+#include "chain.h"
 #include "fused_long_lags.h"
 
 #include <cassert>
@@ -274,18 +275,20 @@ static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64
         ((uint32_t *)(p.dwells + window))[threadIdx.x] = ((const uint32_t *)&sums)[threadIdx.x];
 }
 
-/* One block a window. */
+/* One block a window, of every other group from the first: one stream's. */
 template <int P>
 __global__ void __launch_bounds__(THREADS, 2)
-    fused_search(pnr_fused_long p, uint32_t first, uint32_t)
+    fused_search(pnr_fused_long p, uint32_t first, uint32_t n_group)
 {
     extern __shared__ float4 memory[];
     __shared__ searcher s;
-    const uint32_t window = first + blockIdx.x;
+    const uint32_t window = first + blockIdx.x / n_group * 2 * n_group + blockIdx.x % n_group;
 
+    pnr_chain_next();
     if (threadIdx.x == 0)
         s.n_listed = s.n_above = s.n_keys = 0;
     __syncthreads();
+    pnr_chain_wait();
     for (int search = 0;; search++) {
         const uint32_t n_dwells = p.job->n_dwells;
         const bool is_many = collect(s, p, window, search);

@@ -12,7 +12,7 @@
 typedef struct shared {
     pnr_fused_long_set set;
     float2 *spectrum; /* [L], device */
-    float4 *twiddles; /* [N1][2], device */
+    float2 *powers;   /* of twiddles: of rows, threads and columns; device */
     double threshold;
 } shared;
 
@@ -38,6 +38,15 @@ static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLO
     list[4] = {(void **)&m->listed, n_tiles * PNR_FUSED_LONG_TILE * sizeof *m->listed, false};
     list[5] = {(void **)&m->above, batch * n * sizeof *m->above, false};
     list[6] = {(void **)&m->keys, batch * (n / 2 + 1) * sizeof *m->keys, false};
+}
+
+/* Values of the twiddles' table. */
+static size_t n_powers(uint32_t bits)
+{
+    const uint32_t row_bits = pnr_fused_long_row_bits(bits), column_bits = bits - row_bits;
+
+    return ((size_t)PNR_FUSED_LONG_POWERS << column_bits) + ((size_t)(2 * 5) << row_bits) / 32 +
+           ((size_t)column_bits << row_bits);
 }
 
 bool pnr_cuda_fused_is_long(size_t n_samples)
@@ -96,8 +105,7 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
              pnr_fused_long_group(bits, plan->batch));
     list_blocks(plan, &none, list);
     pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
-    *shared_bytes = choice->n_transform * sizeof(float2) +
-                    2 * sizeof(float4) * (choice->n_transform >> row_bits);
+    *shared_bytes = (choice->n_transform + n_powers(bits)) * sizeof(float2);
     return PNR_OK;
 }
 
@@ -144,35 +152,40 @@ static int create_spectrum(const pnr_plan *plan, float2 **out, pnr_error *error)
     return code;
 }
 
-/* W_L^index = exp(-2 pi i index / L) */
-static float2 twiddle(size_t index, size_t length)
+/* out[i] = W_n^(index 2^i), i < n_powers, stride apart. */
+static void fill_powers(float2 *out, size_t stride, uint32_t n_powers, size_t index, size_t n)
 {
-    const double angle = -2 * M_PI * (double)index / (double)length;
+    for (uint32_t i = 0; i < n_powers; i++) {
+        const double angle = -2 * M_PI * (double)((index << i) % n) / (double)n;
 
-    return make_float2((float)cos(angle), (float)sin(angle));
+        out[i * stride] = make_float2((float)cos(angle), (float)sin(angle));
+    }
 }
 
-/* The bases of the three passes of every row. */
-static int create_twiddles(uint32_t bits, float4 **out, pnr_error *error)
+/* The twiddles' powers, for rows, threads and columns, one after the other. */
+static int create_powers(uint32_t bits, float2 **out, pnr_error *error)
 {
-    const size_t length = (size_t)1 << bits,
-                 row_length = (size_t)1 << pnr_fused_long_row_bits(bits);
-    const size_t n_rows = length / row_length;
-    float4 *twiddles = (float4 *)calloc(2 * n_rows, sizeof *twiddles);
+    const uint32_t row_bits = pnr_fused_long_row_bits(bits), column_bits = bits - row_bits;
+    const size_t length = (size_t)1 << bits, row_length = (size_t)1 << row_bits;
+    const size_t n_rows = (size_t)1 << column_bits, n_threads = row_length / 32;
+    float2 *powers = (float2 *)calloc(n_powers(bits), sizeof *powers);
+    float2 *of_thread = powers + n_rows * PNR_FUSED_LONG_POWERS;
+    float2 *of_column = of_thread + 2 * 5 * n_threads;
     int code;
 
-    if (twiddles == NULL)
+    if (powers == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    for (size_t row = 0; row < n_rows; row++) {
-        const float2 first = twiddle(row * (row_length / 32), length);
-        const float2 middle = twiddle(row * 32, length), last = twiddle(row, length);
-
-        twiddles[2 * row] = make_float4(first.x, first.y, middle.x, middle.y);
-        twiddles[2 * row + 1] = make_float4(last.x, last.y, 0, 0);
+    for (size_t row = 0; row < n_rows; row++)
+        fill_powers(powers + row * PNR_FUSED_LONG_POWERS, 1, row_bits, row, length);
+    for (uint32_t u = 0; u < n_threads; u++) {
+        fill_powers(of_thread + u, n_threads, 5, pnr_fused_long_turn(row_bits, u), row_length);
+        fill_powers(of_thread + 5 * n_threads + u, n_threads, 5, u, row_length);
     }
-    code = upload(twiddles, 2 * n_rows * sizeof *twiddles, "the rows' twiddles on the GPU",
-                  (void **)out, error);
-    free(twiddles);
+    for (size_t column = 0; column < row_length; column++)
+        fill_powers(of_column + column, row_length, column_bits, column, length);
+    code = upload(powers, n_powers(bits) * sizeof *powers, "the twiddles on the GPU", (void **)out,
+                  error);
+    free(powers);
     return code;
 }
 
@@ -187,7 +200,7 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
     own->threshold = plan->threshold[0];
     if ((code = create_spectrum(plan, &own->spectrum, error)) != PNR_OK ||
-        (code = create_twiddles(bits, &own->twiddles, error)) != PNR_OK)
+        (code = create_powers(bits, &own->powers, error)) != PNR_OK)
         return code;
     return pnr_fused_long_open(bits, plan->format, &own->set, error);
 }
@@ -201,8 +214,8 @@ static void close_shared(pnr_cuda_common *common)
     /* On the way out a status changes nothing. */
     if (own->spectrum != NULL)
         (void)cudaFree(own->spectrum);
-    if (own->twiddles != NULL)
-        (void)cudaFree(own->twiddles);
+    if (own->powers != NULL)
+        (void)cudaFree(own->powers);
     free(own);
     common->shared = NULL;
 }
@@ -261,11 +274,15 @@ static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_
     const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
     pnr_fused_long p = ((const work *)slot->work)->memory;
 
+    p.n_points = 1u << bits;
+    p.row_bits = pnr_fused_long_row_bits(bits);
     p.raw = slot->raw;
     p.windows = slot->windows;
     p.job = slot->job;
     p.spectrum = (const float4 *)own->spectrum;
-    p.twiddles = own->twiddles;
+    p.row_powers = own->powers;
+    p.thread_powers = p.row_powers + (p.n_points >> p.row_bits) * PNR_FUSED_LONG_POWERS;
+    p.column_powers = p.thread_powers + 2 * 5 * ((size_t)1 << p.row_bits) / 32;
     p.dwells = slot->results.dwells;
     p.candidates = slot->results.candidates;
     p.nonfinite = slot->results.nonfinite;
@@ -275,12 +292,11 @@ static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_
         p.power = slot->results.profile;
     p.scale = pnr_format_get(plan->format)->scale;
     p.code_energy = common->code_energy;
+    p.floor_of_energy = common->code_energy / (double)plan->n_samples;
     p.threshold = own->threshold;
     p.conjugate = plan->conjugate ? -1.0f : 1.0f;
-    p.n_points = 1u << bits;
     p.per_point = 2.0f / (float)p.n_points;
     p.n_samples = (uint32_t)plan->n_samples;
-    p.row_bits = pnr_fused_long_row_bits(bits);
     p.n_tiles = p.n_points / PNR_FUSED_LONG_TILE;
     p.max_candidates = (uint32_t)plan->max_candidates;
     p.gate_first = (uint32_t)plan->gate_first;
