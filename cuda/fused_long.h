@@ -43,7 +43,7 @@ typedef struct pnr_fused_long_tile {
 
 /* What the kernels work on. A dwell is one window. All memory is the device's. */
 typedef struct pnr_fused_long {
-    const void *raw;                /* [n_windows][N], one channel, in the plan's format */
+    const void *raw;                /* [n_windows][n_input], one channel */
     const pnr_cuda_window *windows; /* [n_windows] */
     const pnr_cuda_job *job;        /* how many there really are: grids may be larger */
     const float4 *spectrum;         /* pnr_fused_long_place */
@@ -51,7 +51,7 @@ typedef struct pnr_fused_long {
     const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_windows][N1][N2] */
-    pnr_cuda_energy *parts;         /* [n_windows][tiles], raw units */
+    pnr_cuda_energy *parts;         /* [n_windows][tiles], raw units; NULL: measured before */
     pnr_cuda_dwell *states;         /* [n_windows] */
     pnr_fused_long_tile *tiles;     /* [n_windows][tiles] */
     uint64_t *listed;               /* [n_windows][tiles][TILE]: keys of the cells above */
@@ -65,10 +65,11 @@ typedef struct pnr_fused_long {
     double scale;                   /* full scale = raw * scale */
     double code_energy;             /* sum |a|^2 */
     double floor_of_energy;         /* code_energy / N */
-    double threshold;               /* times floor */
+    const double *threshold;        /* [n_periods] times floor */
     float conjugate;                /* -1 when x is conjugated, else 1 */
     float per_point;                /* 2 / L: half turns a point */
     uint32_t n_samples;             /* N */
+    uint32_t n_input;               /* N, or L when raw is extended already */
     uint32_t n_points;              /* L */
     uint32_t row_bits;              /* log2 of N2 */
     uint32_t n_tiles;               /* a window */

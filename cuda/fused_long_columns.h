@@ -41,30 +41,37 @@ template <int P> static __device__ __forceinline__ uint32_t pnr_fused_row_of(int
     return P == 1 ? (uint32_t)j : pnr_fused_part<P>() + j / P * P + j % P * 32;
 }
 
-/* The second pass, P > 1. second(q, ka, x): transforms x, points b = 0..P-1 of ka = b + P q. The
- * tile's memory must be free: a barrier before; ends after the last read, without one. */
-template <int P, class SECOND>
-static __device__ __forceinline__ void pnr_fused_exchange(float2 (&v)[32], float2 *tile,
-                                                          SECOND second)
+/* The second pass; take(j, c): of the thread's value j = 0 .. 31. second(ka, x): transforms x,
+ * points b = 0..P-1 of ka. The tile's memory must be free: a barrier before; ends after the last
+ * read, without one. P = 1: there is no second pass, nor a barrier. */
+template <int P, class SECOND, class TAKE>
+static __device__ __forceinline__ void pnr_fused_exchange(const float2 (&v)[32], float2 *tile,
+                                                          SECOND second, TAKE take)
 {
     constexpr uint32_t COLUMNS = pnr_fused_columns<P>::COLUMNS;
 
+    if constexpr (P == 1) {
 #pragma unroll
-    for (int k = 0; k < 32; k++)
-        tile[k * PNR_FUSED_LONG_THREADS + threadIdx.x] = v[k];
-    __syncthreads();
+        for (int j = 0; j < 32; j++)
+            take(j, v[j]);
+    } else {
 #pragma unroll
-    for (int q = 0; q < 32 / P; q++) {
-        const uint32_t ka = pnr_fused_part<P>() + q * P;
-        float2 x[P];
+        for (int k = 0; k < 32; k++)
+            tile[k * PNR_FUSED_LONG_THREADS + threadIdx.x] = v[k];
+        __syncthreads();
+#pragma unroll
+        for (int q = 0; q < 32 / P; q++) {
+            const uint32_t ka = pnr_fused_part<P>() + q * P;
+            float2 x[P];
 
 #pragma unroll
-        for (int i = 0; i < P; i++)
-            x[i] = tile[ka * PNR_FUSED_LONG_THREADS + i * COLUMNS + threadIdx.x % COLUMNS];
-        second(ka, x);
+            for (int i = 0; i < P; i++)
+                x[i] = tile[ka * PNR_FUSED_LONG_THREADS + i * COLUMNS + threadIdx.x % COLUMNS];
+            second(ka, x);
 #pragma unroll
-        for (int i = 0; i < P; i++)
-            v[q * P + i] = x[i];
+            for (int i = 0; i < P; i++)
+                take(q * P + i, x[i]);
+        }
     }
 }
 

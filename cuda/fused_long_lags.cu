@@ -5,25 +5,19 @@
 
 #include <cassert>
 
-/* The tile's lags to the profile; 0 of a window that is not used. */
-template <int P>
-static __device__ __forceinline__ void return_lags(const pnr_fused_long &p, uint32_t window,
-                                                   uint32_t tile, const float2 (&v)[32],
-                                                   bool is_used)
+/* A lag to the profile; 0 of a window that is not used. */
+static __device__ __forceinline__ void return_lag(const pnr_fused_long &p, uint32_t window,
+                                                  uint32_t lag, float2 swapped, bool is_used)
 {
-#pragma unroll
-    for (int j = 0; j < 32; j++) {
-        const uint32_t lag = pnr_fused_lag_of<P>(p, tile, j);
-        const size_t at = (size_t)window * p.n_samples + lag;
-        const float2 c = is_used ? make_float2(v[j].y, v[j].x) : make_float2(0.0f, 0.0f);
+    const size_t at = (size_t)window * p.n_samples + lag;
+    const float2 c = is_used ? make_float2(swapped.y, swapped.x) : make_float2(0.0f, 0.0f);
 
-        if (lag >= p.n_samples)
-            continue;
-        if (p.profile != NULL)
-            p.profile[at] = c;
-        else
-            p.power[at] = pnr_fused_long_power(v[j]) * (is_used ? 1.0f : 0.0f);
-    }
+    if (lag >= p.n_samples)
+        return;
+    if (p.profile != NULL)
+        p.profile[at] = c;
+    else
+        p.power[at] = pnr_fused_long_power(is_used ? swapped : c);
 }
 
 /* One block a tile; blockIdx.y: the window of the group. */
@@ -38,6 +32,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     const uint32_t window = first + blockIdx.y, tile = blockIdx.x;
     const size_t tile_at = (size_t)window * p.n_tiles + tile;
     const uint32_t n_dwells = p.job->n_dwells;
+    const bool is_returned = p.profile != NULL || p.power != NULL;
     float power[32], sum = 0, top = 0;
     float2 v[32];
 
@@ -52,17 +47,15 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     pnr_fused_load_lags<P>(p, p.rows + (size_t)window * p.n_points, tile, v);
     if (window >= n_dwells)
         return; /* the whole block */
-    pnr_fused_transform_lags<P>(p, tile, (float2 *)memory, v);
-    if (p.profile != NULL || p.power != NULL)
-        return_lags<P>(p, window, tile, v, threshold < INFINITY);
-        /* The greatest power is added last and in double: it may be a strong echo's, beside which a
-         * float sum cannot hold the others. */
-#pragma unroll
-    for (int j = 0; j < 32; j++) {
-        power[j] = pnr_fused_long_power(v[j]);
+    /* The greatest power is added last and in double: it may be a strong echo's, beside which a
+     * float sum cannot hold the others. */
+    pnr_fused_transform_lags<P>(p, tile, (float2 *)memory, v, [&](int j, float2 c) {
+        if (is_returned)
+            return_lag(p, window, pnr_fused_lag_of<P>(p, tile, j), c, threshold < INFINITY);
+        power[j] = pnr_fused_long_power(c);
         sum += fminf(power[j], top);
         top = fmaxf(power[j], top);
-    }
+    });
 
     const double noise = pnr_cuda_warp_sum((double)sum + (double)top);
     const bool has_any = top > threshold;

@@ -37,48 +37,47 @@ static __device__ __forceinline__ void
 pnr_fused_load_lags(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 (&v)[32])
 {
     const float2 *in =
-        rows + ((size_t)pnr_fused_part<P>() << p.row_bits) + pnr_fused_column<P>(tile);
+        rows + (pnr_fused_part<P>() << p.row_bits) + pnr_fused_column<P>(tile);
 
 #pragma unroll
     for (int a = 0; a < 32; a++)
-        v[a] = in[(size_t)(a * P) << p.row_bits];
+        v[a] = in[(uint32_t)(a * P) << p.row_bits];
 }
 
-/* v[j] = c at lag j of the tile, parts swapped, 0 beyond N. memory: the tile (free: a barrier
- * before) and what pnr_fused_prepare_lags left behind it. */
-template <int P>
-static __device__ __forceinline__ void
-pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory, float2 (&v)[32])
+/* take(j, c): c at lag j of the tile, parts swapped, 0 beyond N, of v as loaded. memory: the tile
+ * (free: a barrier before) and what pnr_fused_prepare_lags left behind it. */
+template <int P, class TAKE>
+static __device__ __forceinline__ void pnr_fused_transform_lags(const pnr_fused_long &p,
+                                                                uint32_t tile, float2 *memory,
+                                                                float2 (&v)[32], TAKE take)
 {
     constexpr int BITS = pnr_fused_columns<P>::BITS;
     const float2 *of_column = p.column_powers + pnr_fused_column<P>(tile);
+    const bool is_extended = p.n_samples < p.n_points;
     float2 first[5];
 
 #pragma unroll
     for (int i = 0; i < 5; i++)
-        first[i] = __ldg(of_column + ((size_t)(BITS + i) << p.row_bits));
+        first[i] = __ldg(of_column + ((uint32_t)(BITS + i) << p.row_bits));
     pnr_fused_transform_with<32>(v, first);
-    if constexpr (P > 1) {
-        float2 second[BITS];
+    pnr_fused_exchange<P>(
+        v, memory,
+        [&](uint32_t ka, float2(&x)[P]) {
+            if constexpr (P > 1) {
+                float2 powers[BITS];
 
 #pragma unroll
-        for (int i = 0; i < BITS; i++)
-            second[i] = __ldg(of_column + ((size_t)i << p.row_bits));
-        pnr_fused_exchange<P>(v, memory, [&](uint32_t ka, float2(&x)[P]) {
-            float2 powers[BITS];
-
-#pragma unroll
-            for (int i = 0; i < BITS; i++)
-                powers[i] = pnr_fused_product(second[i], memory[PNR_FUSED_LONG_TILE + 32 * i + ka]);
-            pnr_fused_transform_with<P>(x, powers);
+                for (int i = 0; i < BITS; i++)
+                    powers[i] = pnr_fused_product(__ldg(of_column + ((uint32_t)i << p.row_bits)),
+                                                  memory[PNR_FUSED_LONG_TILE + 32 * i + ka]);
+                pnr_fused_transform_with<P>(x, powers);
+            }
+        },
+        [&](int j, float2 c) {
+            if (is_extended && pnr_fused_lag_of<P>(p, tile, j) >= p.n_samples)
+                c = make_float2(0.0f, 0.0f);
+            take(j, c);
         });
-    }
-    if (p.n_samples < p.n_points) {
-#pragma unroll
-        for (int j = 0; j < 32; j++)
-            if (pnr_fused_lag_of<P>(p, tile, j) >= p.n_samples)
-                v[j] = make_float2(0.0f, 0.0f);
-    }
 }
 
 static __device__ __forceinline__ bool pnr_fused_is_in_gate(const pnr_fused_long &p, uint32_t lag)

@@ -71,7 +71,7 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
     }
     state.sums.n_clipped = n_clipped;
     state.sums.n_nonfinite = n_nonfinite;
-    state.threshold = is_used ? (float)(p.threshold * state.sums.floor) : INFINITY;
+    state.threshold = is_used ? (float)(p.threshold[0] * state.sums.floor) : INFINITY;
     p.states[window] = state;
     p.nonfinite[window] = n_nonfinite;
 }
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
         const uint32_t i = blockIdx.x * size::WARPS + threadIdx.x / PNR_CUDA_WARP;
 
         pnr_chain_wait();
-        if (i < count && first + i < p.job->n_dwells)
+        if (p.parts != NULL && i < count && first + i < p.job->n_dwells)
             begin_window(p, first + i);
         return; /* the whole block */
     }

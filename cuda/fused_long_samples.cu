@@ -73,7 +73,7 @@ measure(float2 (&v)[32], const typename FORMAT::word (&raw)[32], const typename 
 
 /* One block a tile of columns; blockIdx.y: the window of the group. */
 template <int P, class FORMAT>
-__global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
+__global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 3)
     fused_samples(pnr_fused_long p, uint32_t first, uint32_t)
 {
     typedef typename FORMAT::word word;
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     const uint32_t column = pnr_fused_column<P>(blockIdx.x);
     const uint32_t stride = (uint32_t)P << p.row_bits;
     const uint32_t place = (pnr_fused_part<P>() << p.row_bits) + column;
-    const word *in = (const word *)p.raw + (size_t)window * p.n_samples + place;
+    const word *in = (const word *)p.raw + (size_t)window * p.n_input + place;
     uint32_t odd, n_own = 32;
     word raw[32];
     float2 v[32];
@@ -93,13 +93,15 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     const uint32_t n_dwells = p.job->n_dwells;
 
     pnr_chain_next();
-    if (p.n_samples == p.n_points) {
+    if (p.parts == NULL)
+        pnr_chain_wait(); /* the samples are an earlier kernel's */
+    if (p.n_input == p.n_points) {
 #pragma unroll
         for (int a = 0; a < 32; a++)
-            raw[a] = __ldcs(in + (size_t)a * stride);
+            raw[a] = __ldcs(in + a * stride);
     } else {
-        load_extended<FORMAT>(raw, in - place, place, stride, p.n_samples);
-        n_own = place < p.n_samples ? (p.n_samples - 1 - place) / stride + 1 : 0;
+        load_extended<FORMAT>(raw, in - place, place, stride, p.n_input);
+        n_own = place < p.n_input ? (p.n_input - 1 - place) / stride + 1 : 0;
     }
     /* Asked only now: the samples beyond are there, and all loads are under way together. */
     if (window >= n_dwells) {
@@ -136,26 +138,26 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     for (int a = 0; a < 32; a++)
         v[a].y *= p.conjugate;
     pnr_fused_transform<32>(v);
-    if constexpr (P > 1)
-        pnr_fused_exchange<P>(v, tile, [&](uint32_t ka, float2(&x)[P]) {
-            float2 set[P / 2];
-
-#pragma unroll
-            for (int i = 0; i < P / 2; i++)
-                set[i] = table[ka * (P / 2) + i];
-            pnr_fused_transform_by<P>(x, set);
-        });
-    else
-        __syncthreads();
-
     pnr_chain_wait();
 
     float2 *out = p.rows + (size_t)window * p.n_points + column;
 
+    pnr_fused_exchange<P>(
+        v, tile,
+        [&](uint32_t ka, float2(&x)[P]) {
+            if constexpr (P > 1) {
+                float2 set[P / 2];
+
 #pragma unroll
-    for (int j = 0; j < 32; j++)
-        out[(size_t)pnr_fused_row_of<P>(j) << p.row_bits] = v[j];
-    if (threadIdx.x == 0) {
+                for (int i = 0; i < P / 2; i++)
+                    set[i] = table[ka * (P / 2) + i];
+                pnr_fused_transform_by<P>(x, set);
+            }
+        },
+        [&](int j, float2 c) { out[pnr_fused_row_of<P>(j) << p.row_bits] = c; });
+    if constexpr (P == 1)
+        __syncthreads();
+    if (p.parts != NULL && threadIdx.x == 0) {
         uint32_t n_clipped = 0, n_nonfinite = 0;
 
 #pragma unroll

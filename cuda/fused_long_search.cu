@@ -147,12 +147,10 @@ static __device__ __forceinline__ void list_tile_again(searcher &s, const pnr_fu
     if (threadIdx.x == 0)
         s.again.n_listed = s.again.n_above = 0;
     pnr_fused_load_lags<P>(p, p.rows + (size_t)window * p.n_points, tile, v);
-    pnr_fused_transform_lags<P>(p, tile, memory, v);
-#pragma unroll
-    for (int j = 0; j < 32; j++) {
-        power[j] = pnr_fused_long_power(v[j]);
+    pnr_fused_transform_lags<P>(p, tile, memory, v, [&](int j, float2 c) {
+        power[j] = pnr_fused_long_power(c);
         top = fmaxf(power[j], top);
-    }
+    });
     __syncthreads();
     pnr_fused_list_tile<P>(p, tile_at, tile, power, top > threshold, threshold, (float *)memory,
                            &s.again);
@@ -263,7 +261,8 @@ static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64
         sums.n_candidates = n_kept;
         if (!is_last)
             sums.floor = floor;
-        s.state.threshold = (float)(p.threshold * sums.floor);
+        if (!is_done)
+            s.state.threshold = (float)(p.threshold[sums.n_periods - 1] * floor);
         s.is_done = is_done;
         s.n_listed = s.n_keys = 0;
     }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused above 16384 points: three kernels and a search; to 2^22 points. */
+#include "convert.h"
+#include "energy.h"
 #include "fused_long.h"
 #include "memory.h"
 #include "method.h"
@@ -13,31 +15,51 @@ typedef struct shared {
     pnr_fused_long_set set;
     float2 *spectrum; /* [L], device */
     float2 *powers;   /* of twiddles: of rows, threads and columns; device */
-    double threshold;
 } shared;
 
 /* A slot's own, device; the shapes are those of pnr_fused_long. */
 typedef struct work {
     pnr_fused_long memory; /* its pointers to what the slot owns */
+    /* is_prepared: */
+    pnr_cuda_energy *segments; /* [n_windows][n_segments] */
+    pnr_cuda_energy *sums;     /* [n_windows] */
     pnr_fused_long_streams streams;
 } work;
 
-enum { N_BLOCKS = 7 };
+enum { N_BLOCKS = 9 };
+
+/* What the first kernel does not read itself: another step measures and converts it, sums its
+ * periods and extends it, at the price of a pass more over memory. */
+static bool is_prepared(const pnr_plan *plan)
+{
+    return plan->n_periods != 1 || plan->n_channels != 1 || plan->tune.num != 0 ||
+           (plan->format != PNR_FORMAT_CI8 && plan->format != PNR_FORMAT_CI16 &&
+            plan->format != PNR_FORMAT_CF32);
+}
+
+static pnr_format input_format(const pnr_plan *plan)
+{
+    return is_prepared(plan) ? PNR_FORMAT_CF32 : plan->format;
+}
 
 static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLOCKS])
 {
     pnr_fused_long *m = &w->memory;
-    const size_t n = plan->n_samples, batch = plan->batch;
+    const size_t n = plan->n_samples, batch = plan->batch, n_windows = batch * plan->n_periods;
+    const size_t n_segments = (n + PNR_CUDA_SEGMENT - 1) / PNR_CUDA_SEGMENT;
     const uint32_t bits = pnr_fused_long_bits(n);
     const size_t n_points = (size_t)1 << bits, n_tiles = batch * (n_points / PNR_FUSED_LONG_TILE);
 
     list[0] = {(void **)&m->rows, batch * n_points * sizeof *m->rows, false};
-    list[1] = {(void **)&m->parts, n_tiles * sizeof *m->parts, false};
+    list[1] = {(void **)&m->parts, is_prepared(plan) ? 0 : n_tiles * sizeof *m->parts, false};
     list[2] = {(void **)&m->states, batch * sizeof *m->states, false};
     list[3] = {(void **)&m->tiles, n_tiles * sizeof *m->tiles, false};
     list[4] = {(void **)&m->listed, n_tiles * PNR_FUSED_LONG_TILE * sizeof *m->listed, false};
     list[5] = {(void **)&m->above, batch * n * sizeof *m->above, false};
     list[6] = {(void **)&m->keys, batch * (n / 2 + 1) * sizeof *m->keys, false};
+    list[7] = {(void **)&w->segments,
+               is_prepared(plan) ? n_windows * n_segments * sizeof *w->segments : 0, false};
+    list[8] = {(void **)&w->sums, is_prepared(plan) ? n_windows * sizeof *w->sums : 0, false};
 }
 
 /* Values of the twiddles' table. */
@@ -57,17 +79,10 @@ bool pnr_cuda_fused_is_long(size_t n_samples)
 /* What the method lacks for a plan; NULL: nothing. */
 static const char *missing(const pnr_plan *plan)
 {
-    if (plan->n_channels != 1)
-        return "more channels than one in the samples";
-    if (plan->n_periods != 1 || plan->dwell == PNR_DWELL_INCOHERENT)
-        return "dwells of several periods above 16384 points";
+    if (plan->dwell == PNR_DWELL_INCOHERENT)
+        return "incoherent dwells above 16384 points";
     if (plan->oversample != 1)
         return "half lags above 16384 points";
-    if (plan->tune.num != 0)
-        return "a tune above 16384 points";
-    if (plan->format != PNR_FORMAT_CI8 && plan->format != PNR_FORMAT_CI16 &&
-        plan->format != PNR_FORMAT_CF32)
-        return "formats but ci8, ci16 and cf32 above 16384 points";
     if (pnr_fused_long_bits(plan->n_samples) > PNR_FUSED_LONG_LAST)
         return "transforms above 2^22 points, which would take a pass more: library does them";
     return NULL;
@@ -126,7 +141,8 @@ static int create_spectrum(const pnr_plan *plan, float2 **out, pnr_error *error)
 {
     const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
     const size_t length = (size_t)1 << bits;
-    const double scale = pnr_format_get(plan->format)->scale / (double)length;
+    const double scale =
+        (is_prepared(plan) ? 1 : pnr_format_get(plan->format)->scale) / (double)length;
     double(*spectrum)[2] = (double(*)[2])calloc(length, sizeof *spectrum);
     float2 *rounded = (float2 *)calloc(length, sizeof *rounded);
     int code = PNR_ENOMEMORY;
@@ -198,11 +214,10 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
     common->shared = own;
     if (own == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    own->threshold = plan->threshold[0];
     if ((code = create_spectrum(plan, &own->spectrum, error)) != PNR_OK ||
         (code = create_powers(bits, &own->powers, error)) != PNR_OK)
         return code;
-    return pnr_fused_long_open(bits, plan->format, &own->set, error);
+    return pnr_fused_long_open(bits, input_format(plan), &own->set, error);
 }
 
 static void close_shared(pnr_cuda_common *common)
@@ -276,7 +291,7 @@ static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_
 
     p.n_points = 1u << bits;
     p.row_bits = pnr_fused_long_row_bits(bits);
-    p.raw = slot->raw;
+    p.raw = is_prepared(plan) ? p.rows : slot->raw;
     p.windows = slot->windows;
     p.job = slot->job;
     p.spectrum = (const float4 *)own->spectrum;
@@ -293,10 +308,11 @@ static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_
     p.scale = pnr_format_get(plan->format)->scale;
     p.code_energy = common->code_energy;
     p.floor_of_energy = common->code_energy / (double)plan->n_samples;
-    p.threshold = own->threshold;
-    p.conjugate = plan->conjugate ? -1.0f : 1.0f;
+    p.threshold = common->threshold;
+    p.conjugate = plan->conjugate && !is_prepared(plan) ? -1.0f : 1.0f;
     p.per_point = 2.0f / (float)p.n_points;
     p.n_samples = (uint32_t)plan->n_samples;
+    p.n_input = is_prepared(plan) ? p.n_points : p.n_samples;
     p.n_tiles = p.n_points / PNR_FUSED_LONG_TILE;
     p.max_candidates = (uint32_t)plan->max_candidates;
     p.gate_first = (uint32_t)plan->gate_first;
@@ -304,17 +320,49 @@ static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_
     return p;
 }
 
-/* The kernels do all stages: the mark calls it the last of them. */
+/* The dwells' sums and states, and their samples, extended, where the rows will be. */
+static int prepare(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                   pnr_error *error)
+{
+    const work *w = (const work *)slot->work;
+    const pnr_cuda_samples samples = pnr_cuda_samples_of(common, slot);
+    pnr_cuda_shape shape = common->shape;
+    const pnr_cuda_measured measured = {
+        slot->windows,     w->segments,        w->sums, w->memory.states, slot->results.nonfinite,
+        common->threshold, common->code_energy};
+    const pnr_cuda_conversion conversion = {samples,
+                                            slot->windows,
+                                            w->sums,
+                                            common->tune_step,
+                                            common->plan.tune.num != 0,
+                                            common->plan.conjugate};
+    int code;
+
+    shape.n_transform = shape.row_stride = (size_t)1 << pnr_fused_long_bits(common->plan.n_samples);
+    shape.n_rows = shape.batch * shape.dwell_rows;
+    if ((code = pnr_cuda_measure(&shape, &samples, &measured, n_dwells, slot->stream, error)) !=
+            PNR_OK ||
+        (code = pnr_cuda_convert(&shape, &conversion, 0, n_dwells, w->memory.rows, slot->stream,
+                                 error)) != PNR_OK)
+        return code;
+    return pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error);
+}
+
+/* The kernels do all other stages: the mark calls it the last of them. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
     const pnr_fused_long p = argument_of(common, slot);
     const uint32_t bits = pnr_fused_long_bits(common->plan.n_samples);
-    const int code =
-        pnr_fused_long_enqueue(&p, &own->set, pnr_fused_long_group(bits, common->plan.batch),
-                               (uint32_t)n_dwells, &((const work *)slot->work)->streams, error);
+    int code = PNR_OK;
 
+    if (is_prepared(&common->plan))
+        code = prepare(common, slot, n_dwells, error);
+    if (code == PNR_OK)
+        code =
+            pnr_fused_long_enqueue(&p, &own->set, pnr_fused_long_group(bits, common->plan.batch),
+                                   (uint32_t)n_dwells, &((const work *)slot->work)->streams, error);
     return code == PNR_OK ? pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error) : code;
 }
 

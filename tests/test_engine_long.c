@@ -128,6 +128,38 @@ static void test_reference(void **unused)
     }
 }
 
+/* What another step prepares: several periods, tunes, channels, all formats. */
+static void test_prepared(void **unused)
+{
+    static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF64,
+                                         PNR_FORMAT_CF32};
+    const pnr_engine_ops *ops = cuda();
+
+    (void)unused;
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        scenario s = scenario_of("long, coherent", f == 3 ? 32768 : 8500);
+
+        s.format = formats[f];
+        s.dwell = PNR_DWELL_COHERENT;
+        s.n_periods = 1 + f;
+        s.tune = (pnr_rational){f < 2 ? -1234567 : 0, 4000000};
+        s.conjugate = f % 2 == 1;
+        s.has_lost = f > 0;
+        s.n_dwells = 2;
+        agree_long(ops, &s, true);
+    }
+    for (size_t f = 0; f < 2; f++) {
+        scenario s = scenario_of("long, channels", 9000);
+
+        s.format = f == 0 ? PNR_FORMAT_CI16 : PNR_FORMAT_I16;
+        s.n_channels = 3;
+        s.channel = 1 + f;
+        s.tune = (pnr_rational){(int64_t)f, 5};
+        s.echo = 0.2;
+        agree_long(ops, &s, true);
+    }
+}
+
 /* Echoes all over the period; a strong one that hides the others from the first search; clipped
  * samples. */
 static void add_echoes(world *w, size_t n_echoes, double amplitude)
@@ -319,9 +351,9 @@ static void test_words(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),   cmocka_unit_test(test_tie),
-        cmocka_unit_test(test_batches), cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_library),
+        cmocka_unit_test(test_words),    cmocka_unit_test(test_tie),
+        cmocka_unit_test(test_batches),  cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_prepared), cmocka_unit_test(test_library),
     };
     const char *seed = getenv("PNR_SEED");
 
