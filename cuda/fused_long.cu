@@ -8,7 +8,7 @@
 #include <cassert>
 
 /* Points of a group: two of them, and the code's spectrum, stay in the L2 cache. */
-enum { GROUP_POINTS = 1 << 21, MAX_GRID_WINDOWS = 65535, STATIC_BYTES = 16 << 10 };
+enum { GROUP_POINTS = 1 << 21, MAX_GRID = 65535, STATIC_BYTES = 24 << 10 };
 
 uint32_t pnr_fused_long_bits(size_t n_samples)
 {
@@ -45,25 +45,26 @@ static int allow(const pnr_fused_long_launch *launch, pnr_error *error)
                           "shared memory", error);
 }
 
-size_t pnr_fused_long_bytes(uint32_t bits)
+size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum)
 {
     const uint32_t row_bits = pnr_fused_long_row_bits(bits);
-    const pnr_fused_long_launch search = pnr_fused_long_search(bits - row_bits);
+    const pnr_fused_long_launch search = pnr_fused_long_search(bits - row_bits, is_sum);
     const pnr_fused_long_launch rows = pnr_fused_long_rows(row_bits);
     const size_t bytes = search.shared_bytes + STATIC_BYTES;
 
     return bytes > rows.shared_bytes ? bytes : rows.shared_bytes;
 }
 
-int pnr_fused_long_open(uint32_t bits, pnr_format format, pnr_fused_long_set *set, pnr_error *error)
+int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused_long_set *set,
+                        pnr_error *error)
 {
     const uint32_t row_bits = pnr_fused_long_row_bits(bits);
     int device = 0, n_processors = 0, n_blocks = 0, capability = 0, code;
 
     set->samples = pnr_fused_long_samples(format, bits - row_bits);
     set->rows = pnr_fused_long_rows(row_bits);
-    set->lags = pnr_fused_long_lags(bits - row_bits);
-    set->search = pnr_fused_long_search(bits - row_bits);
+    set->lags = pnr_fused_long_lags(bits - row_bits, is_sum);
+    set->search = pnr_fused_long_search(bits - row_bits, is_sum);
     if ((code = allow(&set->samples, error)) != PNR_OK ||
         (code = allow(&set->rows, error)) != PNR_OK ||
         (code = allow(&set->lags, error)) != PNR_OK ||
@@ -90,9 +91,10 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, pnr_fused_long_set *se
                                         1u << bits);
 }
 
-uint32_t pnr_fused_long_group(uint32_t bits, size_t batch)
+uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch)
 {
-    const size_t n = bits < 20 ? GROUP_POINTS >> bits : 2;
+    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2;
+    const size_t n = n_sums < n_transforms ? n_transforms / n_sums : 1;
 
     return (uint32_t)(n < batch ? n : batch);
 }
@@ -128,33 +130,35 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
                          uint32_t count, cudaStream_t stream, pnr_error *error)
 {
     const dim3 tiles(p->n_tiles, count);
-    const uint32_t n_rows = count * (p->n_points >> p->row_bits);
+    const uint32_t n_transforms = count * p->n_sums;
+    const uint32_t n_rows = n_transforms * (p->n_points >> p->row_bits);
     const uint32_t n_needed = (n_rows + set->row_each - 1) / set->row_each;
     const uint32_t n_blocks = n_needed < set->row_blocks ? n_needed : set->row_blocks;
     const uint32_t n_warps = set->rows.n_threads / 32;
     int code;
 
-    if ((code = launch(set, &set->samples, "fused_samples", tiles, p, first, count, stream,
-                       error)) != PNR_OK ||
+    assert(n_transforms <= MAX_GRID);
+    if ((code = launch(set, &set->samples, "fused_samples", dim3(p->n_tiles, n_transforms), p,
+                       first * p->n_sums, n_transforms, stream, error)) != PNR_OK ||
         /* and blocks in which the windows are begun */
-        (code =
-             launch(set, &set->rows, "fused_rows", dim3(n_blocks + (count + n_warps - 1) / n_warps),
-                    p, first, count, stream, error)) != PNR_OK)
+        (code = launch(set, &set->rows, "fused_rows",
+                       dim3(n_blocks + (n_transforms + n_warps - 1) / n_warps), p,
+                       first * p->n_sums, n_transforms, stream, error)) != PNR_OK)
         return code;
     return launch(set, &set->lags, "fused_lags", tiles, p, first, count, stream, error);
 }
 
 /* The groups by turns on both streams; then each stream searches its own windows. */
 static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
-                          uint32_t n_windows, const pnr_fused_long_streams *streams,
+                          uint32_t n_dwells, const pnr_fused_long_streams *streams,
                           pnr_error *error)
 {
     const cudaStream_t stream[2] = {streams->main, streams->side};
     uint32_t n_of[2] = {0, 0};
     int code = PNR_OK, i = 0;
 
-    for (uint32_t first = 0; code == PNR_OK && first < n_windows; first += n_group, i = 1 - i) {
-        const uint32_t left = n_windows - first, count = left < n_group ? left : n_group;
+    for (uint32_t first = 0; code == PNR_OK && first < n_dwells; first += n_group, i = 1 - i) {
+        const uint32_t left = n_dwells - first, count = left < n_group ? left : n_group;
 
         code = enqueue_group(p, set, first, count, stream[i], error);
         n_of[i] += count;
@@ -168,8 +172,7 @@ static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set
 
 /* The side stream begins after all that is in the main one, which then waits for it. */
 static int fork_and_join(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
-                         uint32_t n_windows, const pnr_fused_long_streams *streams,
-                         pnr_error *error)
+                         uint32_t n_dwells, const pnr_fused_long_streams *streams, pnr_error *error)
 {
     int code;
 
@@ -178,7 +181,7 @@ static int fork_and_join(const pnr_fused_long *p, const pnr_fused_long_set *set,
         (code = pnr_cuda_check(cudaStreamWaitEvent(streams->side, streams->fork, 0), "fork",
                                error)) != PNR_OK)
         return code;
-    if ((code = enqueue_groups(p, set, n_group, n_windows, streams, error)) != PNR_OK ||
+    if ((code = enqueue_groups(p, set, n_group, n_dwells, streams, error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaEventRecord(streams->join, streams->side), "join", error)) !=
             PNR_OK ||
         (code = pnr_cuda_check(cudaStreamWaitEvent(streams->main, streams->join, 0), "join",
@@ -188,10 +191,10 @@ static int fork_and_join(const pnr_fused_long *p, const pnr_fused_long_set *set,
 }
 
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
-                           uint32_t n_windows, const pnr_fused_long_streams *streams,
+                           uint32_t n_dwells, const pnr_fused_long_streams *streams,
                            pnr_error *error)
 {
-    assert(n_group >= 1 && n_group <= MAX_GRID_WINDOWS && n_windows >= 1);
-    return n_windows <= n_group ? enqueue_groups(p, set, n_group, n_windows, streams, error)
-                                : fork_and_join(p, set, n_group, n_windows, streams, error);
+    assert(n_group >= 1 && n_group <= MAX_GRID && n_dwells >= 1);
+    return n_dwells <= n_group ? enqueue_groups(p, set, n_group, n_dwells, streams, error)
+                               : fork_and_join(p, set, n_group, n_dwells, streams, error);
 }

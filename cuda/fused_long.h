@@ -50,7 +50,7 @@ typedef struct pnr_fused_long {
     const float2 *row_powers;       /* [N1][PNR_FUSED_LONG_POWERS]: W_L^(k1 2^i) */
     const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
-    float2 *rows;                   /* [n_windows][N1][N2] */
+    float2 *rows;                   /* [n_dwells][n_sums][N1][N2] */
     pnr_cuda_energy *parts;         /* [n_windows][tiles], raw units; NULL: measured before */
     pnr_cuda_dwell *states;         /* [n_windows] */
     pnr_fused_long_tile *tiles;     /* [n_windows][tiles] */
@@ -70,6 +70,7 @@ typedef struct pnr_fused_long {
     float per_point;                /* 2 / L: half turns a point */
     uint32_t n_samples;             /* N */
     uint32_t n_input;               /* N, or L when raw is extended already */
+    uint32_t n_sums;                /* transforms whose powers a dwell adds, else 1 */
     uint32_t n_points;              /* L */
     uint32_t row_bits;              /* log2 of N2 */
     uint32_t n_tiles;               /* a window */
@@ -77,8 +78,8 @@ typedef struct pnr_fused_long {
     uint32_t gate_first, gate_count;
 } pnr_fused_long;
 
-/* Windows [first, first + count) of the submit; the search: groups of count, every other one from
- * first. */
+/* Transforms, or lags of dwells, [first, first + count) of the submit; the search: groups of count
+ * dwells, every other one from first. */
 typedef void (*pnr_fused_long_kernel)(pnr_fused_long p, uint32_t first, uint32_t count);
 
 /* A kernel and its block. */
@@ -91,8 +92,8 @@ typedef struct pnr_fused_long_launch {
 /* The kernels by log2 of N1 (5..9) and of N2 (10..13). */
 pnr_fused_long_launch pnr_fused_long_samples(pnr_format format, uint32_t column_bits);
 pnr_fused_long_launch pnr_fused_long_rows(uint32_t row_bits);
-pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits);
-pnr_fused_long_launch pnr_fused_long_search(uint32_t column_bits);
+pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits, bool is_sum);
+pnr_fused_long_launch pnr_fused_long_search(uint32_t column_bits, bool is_sum);
 
 /* log2 of L for a period of N samples: N itself, or the power of two from 2N - 1 on. */
 uint32_t pnr_fused_long_bits(size_t n_samples);
@@ -102,8 +103,8 @@ uint32_t pnr_fused_long_row_bits(uint32_t bits);
 size_t pnr_fused_long_place(uint32_t bits, size_t k);
 /* The t of thread u of a row in the last pass forward, (backward: u itself). */
 uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u);
-/* Windows of a group. */
-uint32_t pnr_fused_long_group(uint32_t bits, size_t batch);
+/* Dwells of a group. */
+uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch);
 
 /* The kernels of one length and format on one device. */
 typedef struct pnr_fused_long_set {
@@ -121,13 +122,13 @@ typedef struct pnr_fused_long_streams {
 } pnr_fused_long_streams;
 
 /* Shared memory that a block takes at most. */
-size_t pnr_fused_long_bytes(uint32_t bits);
+size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum);
 /* Prepares the kernels for the current device. */
-int pnr_fused_long_open(uint32_t bits, pnr_format format, pnr_fused_long_set *set,
+int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused_long_set *set,
                         pnr_error *error);
-/* Enqueues n_windows windows, n_group at a time on each stream. */
+/* Enqueues n_dwells dwells, n_group at a time on each stream. */
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
-                           uint32_t n_windows, const pnr_fused_long_streams *streams,
+                           uint32_t n_dwells, const pnr_fused_long_streams *streams,
                            pnr_error *error);
 
 #endif

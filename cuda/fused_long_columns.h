@@ -23,6 +23,8 @@ template <int P> struct pnr_fused_columns {
     static constexpr size_t LAGS_SHARED = P == 1
                                               ? PNR_FUSED_LONG_TILE * sizeof(float)
                                               : (PNR_FUSED_LONG_TILE + 32 * BITS) * sizeof(float2);
+    /* and a tile of powers that are summed */
+    static constexpr size_t SUMS_SHARED = LAGS_SHARED + PNR_FUSED_LONG_TILE * sizeof(float);
 };
 
 /* The thread's b, and its column in the tile. */

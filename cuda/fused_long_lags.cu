@@ -5,34 +5,59 @@
 
 #include <cassert>
 
-/* A lag to the profile; 0 of a window that is not used. */
-static __device__ __forceinline__ void return_lag(const pnr_fused_long &p, uint32_t window,
-                                                  uint32_t lag, float2 swapped, bool is_used)
+/* Which of the dwell's transforms the complex profile is of: the last one used. */
+static __device__ __forceinline__ uint32_t returned_of(const pnr_fused_long &p, uint32_t dwell)
 {
-    const size_t at = (size_t)window * p.n_samples + lag;
-    const float2 c = is_used ? make_float2(swapped.y, swapped.x) : make_float2(0.0f, 0.0f);
-
-    if (lag >= p.n_samples)
-        return;
-    if (p.profile != NULL)
-        p.profile[at] = c;
-    else
-        p.power[at] = pnr_fused_long_power(is_used ? swapped : c);
+    return p.n_sums > 1 ? min(p.states[dwell].last_used, p.n_sums - 1) : 0;
 }
 
-/* One block a tile; blockIdx.y: the window of the group. */
+/* The tile's lags to the profile; 0 of a dwell without a window that is used. */
 template <int P>
-__global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
+static __device__ __forceinline__ void return_values(const pnr_fused_long &p, uint32_t dwell,
+                                                     uint32_t tile, const float2 (&swapped)[32])
+{
+    float2 *out = p.profile + (size_t)dwell * p.n_samples;
+    const bool is_used = p.states[dwell].sums.n_periods > 0;
+
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
+        const uint32_t lag = pnr_fused_lag_of<P>(p, tile, j);
+
+        if (lag < p.n_samples)
+            out[lag] = is_used ? make_float2(swapped[j].y, swapped[j].x) : make_float2(0.0f, 0.0f);
+    }
+}
+
+template <int P>
+static __device__ __forceinline__ void return_powers(const pnr_fused_long &p, uint32_t dwell,
+                                                     uint32_t tile, const float (&power)[32])
+{
+    float *out = p.power + (size_t)dwell * p.n_samples;
+    const bool is_used = p.states[dwell].sums.n_periods > 0;
+
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
+        const uint32_t lag = pnr_fused_lag_of<P>(p, tile, j);
+
+        if (lag < p.n_samples)
+            out[lag] = is_used ? power[j] : 0.0f;
+    }
+}
+
+/* One block a tile; blockIdx.y: the dwell of the group. */
+template <int P, bool IS_SUM>
+__global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
     fused_lags(pnr_fused_long p, uint32_t first, uint32_t)
 {
     extern __shared__ float4 memory[];
     __shared__ double noise_of_warp[PNR_FUSED_LONG_THREADS / 32];
     __shared__ float top_of_warp[PNR_FUSED_LONG_THREADS / 32];
     __shared__ pnr_fused_long_tile of_block;
-    const uint32_t window = first + blockIdx.y, tile = blockIdx.x;
-    const size_t tile_at = (size_t)window * p.n_tiles + tile;
+    const uint32_t dwell = first + blockIdx.y, tile = blockIdx.x;
+    const size_t tile_at = (size_t)dwell * p.n_tiles + tile;
+    const float2 *rows = p.rows + (size_t)dwell * p.n_sums * p.n_points;
+    const pnr_fused_lag_powers<P> of_column(p, tile);
     const uint32_t n_dwells = p.job->n_dwells;
-    const bool is_returned = p.profile != NULL || p.power != NULL;
     float power[32], sum = 0, top = 0;
     float2 v[32];
 
@@ -41,21 +66,27 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
     if (threadIdx.x == 0)
         of_block = {};
     pnr_chain_wait();
+    pnr_fused_load_lags<P>(p, rows, tile, v);
 
-    const float threshold = p.states[window].threshold;
+    const float threshold = p.states[dwell].threshold;
 
-    pnr_fused_load_lags<P>(p, p.rows + (size_t)window * p.n_points, tile, v);
-    if (window >= n_dwells)
+    /* Asked only now: all loads are under way together. */
+    if (dwell >= n_dwells)
         return; /* the whole block */
-    /* The greatest power is added last and in double: it may be a strong echo's, beside which a
-     * float sum cannot hold the others. */
-    pnr_fused_transform_lags<P>(p, tile, (float2 *)memory, v, [&](int j, float2 c) {
-        if (is_returned)
-            return_lag(p, window, pnr_fused_lag_of<P>(p, tile, j), c, threshold < INFINITY);
-        power[j] = pnr_fused_long_power(c);
+    pnr_fused_powers_of_tile<P, IS_SUM>(p, rows, tile, (float2 *)memory, of_column, v, power,
+                                        [&](uint32_t t, const float2(&c)[32]) {
+                                            if (p.profile != NULL && t == returned_of(p, dwell))
+                                                return_values<P>(p, dwell, tile, c);
+                                        });
+    if (p.power != NULL)
+        return_powers<P>(p, dwell, tile, power);
+        /* The greatest power is added last and in double: it may be a strong echo's, beside which a
+         * float sum cannot hold the others. */
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
         sum += fminf(power[j], top);
         top = fmaxf(power[j], top);
-    });
+    }
 
     const double noise = pnr_cuda_warp_sum((double)sum + (double)top);
     const bool has_any = top > threshold;
@@ -83,15 +114,18 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 2)
 
 /* --- the table --- */
 
-pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits)
+pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits, bool is_sum)
 {
 #define ROW(p)                                                                                     \
     {                                                                                              \
-        fused_lags<p>, PNR_FUSED_LONG_THREADS, pnr_fused_columns<p>::LAGS_SHARED                   \
+        {fused_lags<p, false>, PNR_FUSED_LONG_THREADS, pnr_fused_columns<p>::LAGS_SHARED},         \
+        {                                                                                          \
+            fused_lags<p, true>, PNR_FUSED_LONG_THREADS, pnr_fused_columns<p>::SUMS_SHARED         \
+        }                                                                                          \
     }
-    static const pnr_fused_long_launch table[] = {ROW(1), ROW(2), ROW(4), ROW(8), ROW(16)};
+    static const pnr_fused_long_launch table[][2] = {ROW(1), ROW(2), ROW(4), ROW(8), ROW(16)};
 #undef ROW
 
     assert(column_bits >= 5 && column_bits <= 9);
-    return table[column_bits - 5];
+    return table[column_bits - 5][is_sum];
 }

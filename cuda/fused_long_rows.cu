@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
          task += step) {
         const uint32_t row = task / count;
         const uint32_t window = first + task - row * count;
-        const uint32_t n_dwells = p.job->n_dwells;
+        const uint32_t n_windows = p.job->n_dwells * p.n_sums;
         float2 *const values =
             p.rows + (size_t)window * p.n_points + (size_t)row * size::POINTS + u;
         const float4 *const spectrum = p.spectrum + (size_t)row * (size::POINTS / 2) + u;
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
 #pragma unroll
         for (int j = 0; j < 32; j++)
             v[j] = values[T * j];
-        if (window >= n_dwells)
+        if (window >= n_windows)
             continue; /* all threads of the row */
 #pragma unroll
         for (int i = 0; i < 5; i++)

@@ -73,7 +73,7 @@ measure(float2 (&v)[32], const typename FORMAT::word (&raw)[32], const typename 
 
 /* One block a tile of columns; blockIdx.y: the window of the group. */
 template <int P, class FORMAT>
-__global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 3)
+__global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
     fused_samples(pnr_fused_long p, uint32_t first, uint32_t)
 {
     typedef typename FORMAT::word word;
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 3)
     word raw[32];
     float2 v[32];
 
-    const uint32_t n_dwells = p.job->n_dwells;
+    const uint32_t n_windows = p.job->n_dwells * p.n_sums;
 
     pnr_chain_next();
     if (p.parts == NULL)
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, 3)
         n_own = place < p.n_input ? (p.n_input - 1 - place) / stride + 1 : 0;
     }
     /* Asked only now: the samples beyond are there, and all loads are under way together. */
-    if (window >= n_dwells) {
+    if (window >= n_windows) {
         pnr_chain_wait();
         return; /* the whole block */
     }

@@ -37,6 +37,12 @@ static bool is_prepared(const pnr_plan *plan)
             plan->format != PNR_FORMAT_CF32);
 }
 
+/* Transforms whose powers a dwell adds. */
+static size_t sums_of(const pnr_plan *plan)
+{
+    return plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : 1;
+}
+
 static pnr_format input_format(const pnr_plan *plan)
 {
     return is_prepared(plan) ? PNR_FORMAT_CF32 : plan->format;
@@ -50,7 +56,7 @@ static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLO
     const uint32_t bits = pnr_fused_long_bits(n);
     const size_t n_points = (size_t)1 << bits, n_tiles = batch * (n_points / PNR_FUSED_LONG_TILE);
 
-    list[0] = {(void **)&m->rows, batch * n_points * sizeof *m->rows, false};
+    list[0] = {(void **)&m->rows, batch * sums_of(plan) * n_points * sizeof *m->rows, false};
     list[1] = {(void **)&m->parts, is_prepared(plan) ? 0 : n_tiles * sizeof *m->parts, false};
     list[2] = {(void **)&m->states, batch * sizeof *m->states, false};
     list[3] = {(void **)&m->tiles, n_tiles * sizeof *m->tiles, false};
@@ -79,8 +85,6 @@ bool pnr_cuda_fused_is_long(size_t n_samples)
 /* What the method lacks for a plan; NULL: nothing. */
 static const char *missing(const pnr_plan *plan)
 {
-    if (plan->dwell == PNR_DWELL_INCOHERENT)
-        return "incoherent dwells above 16384 points";
     if (plan->oversample != 1)
         return "half lags above 16384 points";
     if (pnr_fused_long_bits(plan->n_samples) > PNR_FUSED_LONG_LAST)
@@ -107,17 +111,18 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
     if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                (int)plan->device) != cudaSuccess)
         (void)cudaGetLastError();
-    else if ((size_t)bytes < pnr_fused_long_bytes(bits))
+    else if ((size_t)bytes < pnr_fused_long_bytes(bits, plan->dwell == PNR_DWELL_INCOHERENT))
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine cuda: method fused takes %zu bytes of shared memory a block "
                              "for %zu points, this GPU has %d",
-                             pnr_fused_long_bytes(bits), (size_t)1 << bits, bytes);
+                             pnr_fused_long_bytes(bits, plan->dwell == PNR_DWELL_INCOHERENT),
+                             (size_t)1 << bits, bytes);
     choice->n_transform = (size_t)1 << bits;
     snprintf(choice->why, sizeof choice->why,
              "three kernels, %u x %u points%s, and a search, %u windows at a time",
              1u << (bits - row_bits), 1u << row_bits,
              plan->n_samples < choice->n_transform ? " (extended periodically)" : "",
-             pnr_fused_long_group(bits, plan->batch));
+             pnr_fused_long_group(bits, sums_of(plan), plan->batch));
     list_blocks(plan, &none, list);
     pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
     *shared_bytes = (choice->n_transform + n_powers(bits)) * sizeof(float2);
@@ -217,7 +222,8 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
     if ((code = create_spectrum(plan, &own->spectrum, error)) != PNR_OK ||
         (code = create_powers(bits, &own->powers, error)) != PNR_OK)
         return code;
-    return pnr_fused_long_open(bits, input_format(plan), &own->set, error);
+    return pnr_fused_long_open(bits, input_format(plan), plan->dwell == PNR_DWELL_INCOHERENT,
+                               &own->set, error);
 }
 
 static void close_shared(pnr_cuda_common *common)
@@ -312,6 +318,7 @@ static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_
     p.conjugate = plan->conjugate && !is_prepared(plan) ? -1.0f : 1.0f;
     p.per_point = 2.0f / (float)p.n_points;
     p.n_samples = (uint32_t)plan->n_samples;
+    p.n_sums = (uint32_t)sums_of(plan);
     p.n_input = is_prepared(plan) ? p.n_points : p.n_samples;
     p.n_tiles = p.n_points / PNR_FUSED_LONG_TILE;
     p.max_candidates = (uint32_t)plan->max_candidates;
@@ -360,9 +367,9 @@ static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
     if (is_prepared(&common->plan))
         code = prepare(common, slot, n_dwells, error);
     if (code == PNR_OK)
-        code =
-            pnr_fused_long_enqueue(&p, &own->set, pnr_fused_long_group(bits, common->plan.batch),
-                                   (uint32_t)n_dwells, &((const work *)slot->work)->streams, error);
+        code = pnr_fused_long_enqueue(
+            &p, &own->set, pnr_fused_long_group(bits, p.n_sums, common->plan.batch),
+            (uint32_t)n_dwells, &((const work *)slot->work)->streams, error);
     return code == PNR_OK ? pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error) : code;
 }
 

@@ -160,6 +160,75 @@ static void test_prepared(void **unused)
     }
 }
 
+/* Sums of powers: the profile of powers, and the last window's. */
+static void agree_sum(const pnr_engine_ops *ops, const scenario *s)
+{
+    const pnr_engine_ops *reference;
+    answer want, got, again;
+    world w;
+
+    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
+    world_create(&w, s, ops);
+    ask(reference, &w, PNR_WANT_COMPLEX, &want);
+    ask_method(ops, &w, "fused", PNR_WANT_COMPLEX, &got);
+    compare_answers(&w, &got, &want);
+    answer_destroy(&want);
+    w.plan.method = "auto";
+    ask(reference, &w, PNR_WANT_POWER, &want);
+    ask_method(ops, &w, "fused", PNR_WANT_POWER, &again);
+    for (size_t d = 0; d < s->n_dwells; d++) {
+        const double allowed = tolerance(&w, &want.dwells[d]);
+
+        assert_memory_equal(&got.dwells[d], &again.dwells[d], sizeof got.dwells[d]);
+        assert_memory_equal(&got.candidates[d * got.max_candidates],
+                            &again.candidates[d * got.max_candidates],
+                            got.dwells[d].n_candidates * sizeof *got.candidates);
+        for (size_t i = d * s->n_samples; i < (d + 1) * s->n_samples; i++)
+            if (!(fabs((double)again.profile[i] - (double)want.profile[i]) <=
+                  2 * sqrt((double)want.profile[i]) * allowed + allowed * allowed))
+                fail_msg("%s: power %zu of dwell %zu is %g, not %g", s->name, i - d * s->n_samples,
+                         d, (double)again.profile[i], (double)want.profile[i]);
+    }
+    answer_destroy(&want);
+    answer_destroy(&got);
+    answer_destroy(&again);
+    world_destroy(&w, ops);
+}
+
+static void test_sums(void **unused)
+{
+    const pnr_engine_ops *ops = cuda();
+
+    (void)unused;
+    for (size_t k = 1; k <= 5; k += 2) {
+        scenario s = scenario_of("long, incoherent", k == 5 ? 8193 : 9000);
+
+        s.dwell = PNR_DWELL_INCOHERENT;
+        s.n_periods = k;
+        s.n_dwells = 3;
+        s.threshold = 20;
+        s.max_candidates = k == 3 ? 3 : 20;
+        s.format = k == 3 ? PNR_FORMAT_CF32 : PNR_FORMAT_CI16;
+        s.has_nonfinite = k == 3;
+        agree_sum(ops, &s);
+        s.name = "long, incoherent, lost, a strong echo";
+        s.has_lost = true;
+        s.echo = 0.5;
+        agree_sum(ops, &s);
+        s.name = "long, incoherent, many above";
+        s.threshold = (double)k;
+        s.max_candidates = 64;
+        s.n_dwells = 1;
+        agree_sum(ops, &s);
+    }
+    scenario s = scenario_of("long, incoherent", 40000);
+
+    s.dwell = PNR_DWELL_INCOHERENT;
+    s.n_periods = 2;
+    s.n_dwells = 1;
+    agree_sum(ops, &s);
+}
+
 /* Echoes all over the period; a strong one that hides the others from the first search; clipped
  * samples. */
 static void add_echoes(world *w, size_t n_echoes, double amplitude)
@@ -353,7 +422,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),    cmocka_unit_test(test_tie),
         cmocka_unit_test(test_batches),  cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_prepared), cmocka_unit_test(test_library),
+        cmocka_unit_test(test_prepared), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_library),
     };
     const char *seed = getenv("PNR_SEED");
 
