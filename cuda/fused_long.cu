@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: the kernels of a length, and windows in groups on two streams. */
+/* Method fused, long: the kernels of a length, and dwells in groups on two streams. */
 #include "fused_long.h"
 
 #include "check.h"
@@ -8,7 +8,7 @@
 #include <cassert>
 
 /* Points of a group: two of them, and the code's spectrum, stay in the L2 cache. */
-enum { GROUP_POINTS = 1 << 21, MAX_GRID = 65535, STATIC_BYTES = 24 << 10 };
+enum { GROUP_POINTS = 1 << 21, STATIC_BYTES = 24 << 10 };
 
 uint32_t pnr_fused_long_bits(size_t n_samples)
 {
@@ -93,7 +93,7 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused
 
 uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch)
 {
-    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2;
+    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2; /* 1 was slower */
     const size_t n = n_sums < n_transforms ? n_transforms / n_sums : 1;
 
     return (uint32_t)(n < batch ? n : batch);
@@ -137,7 +137,7 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
     const uint32_t n_warps = set->rows.n_threads / 32;
     int code;
 
-    assert(n_transforms <= MAX_GRID);
+    assert(n_transforms <= PNR_FUSED_LONG_SUMS);
     if ((code = launch(set, &set->samples, "fused_samples", dim3(p->n_tiles, n_transforms), p,
                        first * p->n_sums, n_transforms, stream, error)) != PNR_OK ||
         /* and blocks in which the windows are begun */
@@ -194,7 +194,7 @@ int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *se
                            uint32_t n_dwells, const pnr_fused_long_streams *streams,
                            pnr_error *error)
 {
-    assert(n_group >= 1 && n_group <= MAX_GRID && n_dwells >= 1);
+    assert(n_group >= 1 && n_dwells >= 1);
     return n_dwells <= n_group ? enqueue_groups(p, set, n_group, n_dwells, streams, error)
                                : fork_and_join(p, set, n_group, n_dwells, streams, error);
 }

@@ -29,7 +29,8 @@ enum {
     PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels takes: all N1 of some
                                    columns, 32 points a thread */
     PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32,
-    PNR_FUSED_LONG_POWERS = 16 /* 5 + log2(N2 / 1024) + 5 of them are used */
+    PNR_FUSED_LONG_POWERS = 16, /* a row has; log2 N2 of them are used */
+    PNR_FUSED_LONG_SUMS = 65535 /* transforms a dwell, at most */
 };
 
 /* What the search knows of a tile of lags. */
@@ -41,27 +42,28 @@ typedef struct pnr_fused_long_tile {
     uint32_t reserved;
 } pnr_fused_long_tile;
 
-/* What the kernels work on. A dwell is one window. All memory is the device's. */
+/* What the kernels work on. A dwell is one transform, or n_sums of them whose powers are added. All
+ * memory is the device's. */
 typedef struct pnr_fused_long {
-    const void *raw;                /* [n_windows][n_input], one channel */
-    const pnr_cuda_window *windows; /* [n_windows] */
+    const void *raw;                /* [n_transforms][n_input], one channel */
+    const pnr_cuda_window *windows; /* [n_dwells] */
     const pnr_cuda_job *job;        /* how many there really are: grids may be larger */
     const float4 *spectrum;         /* pnr_fused_long_place */
     const float2 *row_powers;       /* [N1][PNR_FUSED_LONG_POWERS]: W_L^(k1 2^i) */
     const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_dwells][n_sums][N1][N2] */
-    pnr_cuda_energy *parts;         /* [n_windows][tiles], raw units; NULL: measured before */
-    pnr_cuda_dwell *states;         /* [n_windows] */
-    pnr_fused_long_tile *tiles;     /* [n_windows][tiles] */
-    uint64_t *listed;               /* [n_windows][tiles][TILE]: keys of the cells above */
-    float *above;                   /* [n_windows][N]: 0 but while many are searched */
-    uint64_t *keys;                 /* [n_windows][N / 2 + 1]: many local maxima */
-    pnr_dwell *dwells;              /* [n_windows] */
-    pnr_candidate *candidates;      /* [n_windows][max_candidates] */
-    uint32_t *nonfinite;            /* [n_windows] */
-    float *power;                   /* [n_windows][N], or NULL */
-    float2 *profile;                /* [n_windows][N], or NULL */
+    pnr_cuda_energy *parts;         /* [n_dwells][tiles], raw units; NULL: measured before */
+    pnr_cuda_dwell *states;         /* [n_dwells] */
+    pnr_fused_long_tile *tiles;     /* [n_dwells][tiles] */
+    uint64_t *listed;               /* [n_dwells][tiles][TILE]: keys of the cells above */
+    float *above;                   /* [n_dwells][N]: 0 but while many are searched */
+    uint64_t *keys;                 /* [n_dwells][N / 2 + 1]: many local maxima */
+    pnr_dwell *dwells;              /* [n_dwells] */
+    pnr_candidate *candidates;      /* [n_dwells][max_candidates] */
+    uint32_t *nonfinite;            /* [n_dwells] */
+    float *power;                   /* [n_dwells][N], or NULL */
+    float2 *profile;                /* [n_dwells][N], or NULL */
     double scale;                   /* full scale = raw * scale */
     double code_energy;             /* sum |a|^2 */
     double floor_of_energy;         /* code_energy / N */
@@ -73,7 +75,7 @@ typedef struct pnr_fused_long {
     uint32_t n_sums;                /* transforms whose powers a dwell adds, else 1 */
     uint32_t n_points;              /* L */
     uint32_t row_bits;              /* log2 of N2 */
-    uint32_t n_tiles;               /* a window */
+    uint32_t n_tiles;               /* a transform */
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
 } pnr_fused_long;
@@ -101,7 +103,7 @@ uint32_t pnr_fused_long_bits(size_t n_samples);
 uint32_t pnr_fused_long_row_bits(uint32_t bits);
 /* Where bin k lies in the spectrum, in float2. */
 size_t pnr_fused_long_place(uint32_t bits, size_t k);
-/* The t of thread u of a row in the last pass forward, (backward: u itself). */
+/* The t of thread u of a row: in the last pass forward; backward it is u itself. */
 uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u);
 /* Dwells of a group. */
 uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch);
@@ -114,7 +116,7 @@ typedef struct pnr_fused_long_set {
     bool is_chained;     /* the device can: chain.h */
 } pnr_fused_long_set;
 
-/* Two streams: what the windows of one group compute covers what those of the other load. */
+/* Two streams: what one group computes covers what the other loads. */
 typedef struct pnr_fused_long_streams {
     cudaStream_t main;
     cudaStream_t side; /* idle before and after, in main's order */

@@ -208,7 +208,7 @@ static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, u
     return sum;
 }
 
-/* The warps' parts of `n` sums from `first` together: value e of them. */
+/* The warps' parts of a sum together. */
 static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
 {
     float2 sum = {0, 0};
@@ -255,8 +255,8 @@ static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_
     const float2 *rows = p.rows + (size_t)dwell * p.n_sums * p.n_points;
 
     for (uint32_t i = 0; i < s.n_kept; i++) {
-        const uint32_t lag =
-            pnr_candidate_neighbour(p.n_samples, pnr_candidate_lag(kept[i]), min(lane, 16u));
+        const uint32_t lag = pnr_candidate_neighbour(p.n_samples, pnr_candidate_lag(kept[i]),
+                                                     min(lane, PNR_NEIGHBOURS - 1u));
         double re = 0, im = 0, power = 0, centre = 0;
 
         for (uint32_t first = 0; first < p.n_sums; first += FEW_SUMS) {
@@ -291,7 +291,7 @@ static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_
 /* --- the search --- */
 
 /* The first warp, when the kept keys and their neighbours are known: a lower threshold for another
- * search, or the window is done. */
+ * search, or the dwell is done. */
 static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64_t *kept,
                               uint32_t dwell, int search)
 {

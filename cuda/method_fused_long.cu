@@ -89,6 +89,11 @@ static const char *missing(const pnr_plan *plan)
         return "half lags above 16384 points";
     if (pnr_fused_long_bits(plan->n_samples) > PNR_FUSED_LONG_LAST)
         return "transforms above 2^22 points, which would take a pass more: library does them";
+    if (sums_of(plan) > PNR_FUSED_LONG_SUMS)
+        return "dwells of more than 65535 incoherent periods";
+    if ((plan->n_samples - 1) / PNR_CUDA_SEGMENT + 1 >
+        (size_t)INT32_MAX / (plan->batch * plan->n_periods))
+        return "submits of so many windows";
     return NULL;
 }
 
@@ -119,7 +124,7 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
                              (size_t)1 << bits, bytes);
     choice->n_transform = (size_t)1 << bits;
     snprintf(choice->why, sizeof choice->why,
-             "three kernels, %u x %u points%s, and a search, %u windows at a time",
+             "three kernels, %u x %u points%s, and a search, %u dwells at a time",
              1u << (bits - row_bits), 1u << row_bits,
              plan->n_samples < choice->n_transform ? " (extended periodically)" : "",
              pnr_fused_long_group(bits, sums_of(plan), plan->batch));
