@@ -99,10 +99,10 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
 }
 
 /* The floor without the echoes kept: the mean P of the lags that none of them reaches; -INFINITY
- * when fewer than half the lags are left. value(i, j): neighbour j of kept i. One warp. */
-template <typename VALUE>
+ * when fewer than half the lags are left. power(i, j): P of neighbour j of kept i. One warp. */
+template <typename POWER>
 static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_kept, uint32_t n,
-                                             double noise_sum, VALUE value)
+                                             double noise_sum, POWER power)
 {
     double taken = 0;
     uint32_t n_taken = 0;
@@ -120,11 +120,9 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
             is_counted = apart <= PNR_CANDIDATE_REACH || n - apart <= PNR_CANDIDATE_REACH;
         }
         if (!is_counted) {
-            const float2 c = value(i, j);
-
             /* the echo itself to the bit as it was summed */
-            taken += (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(kept[i])
-                                                       : fmaf(c.x, c.x, c.y * c.y));
+            taken +=
+                (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(kept[i]) : power(i, j));
             n_taken++;
         }
     }

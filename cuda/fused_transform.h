@@ -212,6 +212,47 @@ static __device__ __forceinline__ void pnr_fused_transform_at(float2 (&v)[R], fl
     pnr_fused_transform_by<R>(v, set);
 }
 
+/* --- any w, more accurate: its powers w^(2^i) are known, which squaring would blur by 2^i --- */
+
+__host__ __device__ constexpr int pnr_fused_bits(int n)
+{
+    int bits = 0;
+
+    while (1 << bits < n)
+        bits++;
+    return bits;
+}
+
+template <int R, int SPAN>
+static __device__ __forceinline__ void
+pnr_fused_set_spans(const float2 (&powers)[pnr_fused_bits(R)], float2 (&set)[R / 2])
+{
+    if constexpr (SPAN >= 2) {
+        constexpr int first = SPAN == 2 ? 0 : SPAN / 4;
+        const float2 w = powers[pnr_fused_bits(R / SPAN)];
+
+        set[first] = w;
+#pragma unroll
+        for (int j = 1; j < SPAN / 4; j++) {
+            const int q = j * (32 / SPAN);
+
+            set[first + j] = pnr_fused_product(w, make_float2(pnr_fused_cos(q), -pnr_fused_sin(q)));
+        }
+        pnr_fused_set_spans<R, SPAN / 2>(powers, set);
+    }
+}
+
+/* v[j] = sum_k v[k] w^k W_R^(jk), powers[i] = w^(2^i) */
+template <int R>
+static __device__ __forceinline__ void
+pnr_fused_transform_with(float2 (&v)[R], const float2 (&powers)[pnr_fused_bits(R)])
+{
+    float2 set[R / 2];
+
+    pnr_fused_set_spans<R, R>(powers, set);
+    pnr_fused_transform_by<R>(v, set);
+}
+
 /* --- a pass in shared memory --- */
 
 /* The middle pass of a direction, M points at 32 / M places a thread, two of them side by side, in

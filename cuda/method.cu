@@ -13,6 +13,14 @@ static const pnr_cuda_method *const methods[] = {
 };
 static const size_t N_METHODS = sizeof methods / sizeof *methods;
 
+/* Of the two forms of fused, the one for the plan's length. */
+static const pnr_cuda_method *form_of(const pnr_cuda_method *method, const pnr_plan *plan)
+{
+    return method == &pnr_cuda_method_fused && pnr_cuda_fused_is_long(plan->n_samples)
+               ? &pnr_cuda_method_fused_long
+               : method;
+}
+
 static int ask(const pnr_cuda_method *method, const pnr_plan *plan, pnr_engine_choice *choice,
                pnr_error *error)
 {
@@ -57,8 +65,8 @@ int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
         if (!is_auto && strcmp(plan->method, methods[i]->name) != 0)
             continue;
         /* Of auto only the last method's refusal is the engine's. */
-        code = ask(methods[i], plan, choice, is_auto && i + 1 < N_METHODS ? NULL : error);
-        *method = methods[i];
+        *method = form_of(methods[i], plan);
+        code = ask(*method, plan, choice, is_auto && i + 1 < N_METHODS ? NULL : error);
         if (!is_auto)
             return code;
     }

@@ -45,8 +45,12 @@ int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
 /* Where the slot's raw samples lie and how they are read. */
 pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot);
 
-extern const pnr_cuda_method pnr_cuda_method_fused;   /* powers of two: own kernels */
-extern const pnr_cuda_method pnr_cuda_method_walsh;   /* m-sequences: additions only */
-extern const pnr_cuda_method pnr_cuda_method_library; /* any length: cuFFT, cuBLAS */
+/* true: method fused takes a period of N samples in three kernels, false: in one. */
+bool pnr_cuda_fused_is_long(size_t n_samples);
+
+extern const pnr_cuda_method pnr_cuda_method_fused;      /* own kernels: one, to 16384 points */
+extern const pnr_cuda_method pnr_cuda_method_fused_long; /* three, beyond; the same name */
+extern const pnr_cuda_method pnr_cuda_method_walsh;      /* m-sequences: additions only */
+extern const pnr_cuda_method pnr_cuda_method_library;    /* any length: cuFFT, cuBLAS */
 
 #endif
