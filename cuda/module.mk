@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The cuda engine: one module of kernels and host code, for every GPU architecture named here.
 
-# Newest last: it is also stored as PTX, for GPUs newer than all. `make CUDA_ARCHS=90` builds for
-# one only.
-CUDA_ARCHS ?= 75 80 86 89 90 100
+# Newest last: it is also stored as PTX, for GPUs newer than all. Code for 80 runs on 86 and 89 too.
+# `make CUDA_ARCHS=90` builds for one only.
+CUDA_ARCHS ?= 75 80 90 100
 CUDA_NEWEST := $(lastword $(CUDA_ARCHS))
 CUDA_CODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
              -gencode arch=compute_$(CUDA_NEWEST),code=compute_$(CUDA_NEWEST)
