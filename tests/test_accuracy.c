@@ -332,7 +332,7 @@ static bool is_true_window(const char *const *settings, const char *name, double
     const accuracy a = trials(&c, snr_db, n_trials, holes);
     const double bound = 1 / sqrt(2 * snr * pnr_waveform_bandwidth(c.setup->waveform));
     const double cost_db = -10 * log10(a.snr / snr), n = (double)a.n;
-    const double chance = fmax(allowed, 5 * sqrt(2 / n));
+    const double chance = allowed + (SHARE == 1 ? 0 : 5 * sqrt(2 / n));
 
     print_message("%s, %s, %g dB: costs %.3f dB, amplitude %.4f, noise %.3f, bias %+.3f sigma, rms "
                   "%.3f of the bound of all samples, normalised variance %.3f\n",
@@ -345,12 +345,13 @@ static bool is_true_window(const char *const *settings, const char *name, double
 
 static void test_lost_samples(void **unused)
 {
-    static const char *const m_sequence[] = {"code.degree=10", "engine.batch=100",
+    /* A submit has one delay: small ones, since the lost sidelobes depend on it. */
+    static const char *const m_sequence[] = {"code.degree=10", "engine.batch=20",
                                              "detector.oversample=2", NULL};
-    static const char *const chu[] = {"code.type=zadoff-chu", "code.length=1009",
-                                      "engine.batch=100", "detector.oversample=2", NULL};
+    static const char *const chu[] = {"code.type=zadoff-chu", "code.length=1009", "engine.batch=20",
+                                      "detector.oversample=2", NULL};
     static const char *const random_phase[] = {"code.type=random", "code.length=1000",
-                                               "engine.batch=100", "detector.oversample=2", NULL};
+                                               "engine.batch=20", "detector.oversample=2", NULL};
 
     (void)unused;
     assert_true(is_true_window(m_sequence, "one run lost", 25, one_hole, 0.1));
