@@ -7,65 +7,86 @@
 #include <cstdio>
 #include <cstdlib>
 
-/* Values that the kernels of the long sizes take at one time, and of all windows of a round. */
-static const size_t group_points = (size_t)1 << 23, round_points = (size_t)1 << 24;
+/* Values of a group: windows that the long kernels take at one time. */
+static const size_t group_points = (size_t)1 << 23;
 
 /* What all slots share. */
 typedef struct shared {
     const pnr_cuda_walsh_short *size; /* NULL: above degree 13 */
-    void *place, *lag_of, *cell_of;   /* device */
-    double threshold;
+    pnr_cuda_walsh_tables tables;
     unsigned n_blocks; /* that the device runs at one time */
 } shared;
 
-/* A slot's own, device; above degree 13 only. See walsh.h. */
-typedef struct work {
+/* Scratch of a group, device; see walsh.h. */
+typedef struct scratch {
+    void *sorted;
+    pnr_cuda_energy *parts, *sums;
+    float *limit;
     float2 *rows;
-    pnr_cuda_energy *parts;
     double *noise;
-    float *top;
-    float *above;
-    uint32_t *listed;
+    float *top, *above;
+    uint32_t *n_listed, *listed;
     uint64_t *keys;
     float2 *cells;
-    pnr_cuda_walsh_streams streams;
-} work;
+} scratch;
 
-enum { N_BLOCKS = 8 };
+enum { N_SIDES = 2, N_BLOCKS = 12 };
+
+/* A slot's own, above degree 13: two streams take the groups by turns, so that the rows of one run
+ * beside the columns of another, and what a group leaves for its next kernel is still in the L2
+ * cache. */
+typedef struct work {
+    scratch sides[N_SIDES];
+    cudaStream_t side; /* the second stream: idle before and after, in the slot's order */
+    cudaEvent_t fork, join;
+} work;
 
 static bool is_long(const pnr_plan *plan)
 {
     return plan->m_degree > PNR_WALSH_SHORT_DEGREE;
 }
 
-static size_t entry_bytes(const pnr_plan *plan)
+static size_t group_windows(const pnr_plan *plan)
 {
-    return is_long(plan) ? sizeof(uint32_t) : sizeof(uint16_t);
+    const size_t fitting = group_points >> plan->m_degree;
+
+    return fitting < 1 ? 1 : plan->batch < fitting ? plan->batch : fitting;
 }
 
-/* Windows that are on the device at one time. */
-static size_t round_windows(const pnr_plan *plan)
+/* Groups of a full submit take both sides, if there are two. */
+static int count_sides(const pnr_plan *plan)
 {
-    const size_t fitting = round_points >> plan->m_degree;
-
-    return plan->batch < fitting ? plan->batch : fitting;
+    return plan->batch > group_windows(plan) ? 2 : 1;
 }
 
-static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLOCKS])
+static void list_blocks(const pnr_plan *plan, scratch *s, pnr_cuda_block list[N_BLOCKS])
 {
-    const size_t n = is_long(plan) ? round_windows(plan) : 0, cells = n << plan->m_degree;
-    const size_t rows = n << (plan->m_degree - pnr_cuda_walsh_row_bits(plan->m_degree));
-    const size_t tiles = n * pnr_cuda_walsh_tiles(plan->m_degree);
+    const size_t n = group_windows(plan), cells = n << plan->m_degree;
+    const size_t rows = n * pnr_cuda_walsh_rows(plan->m_degree);
+    const size_t chunks = n * pnr_cuda_walsh_chunks(plan->m_degree);
+    const size_t sorted = n * pnr_cuda_walsh_max_quads(plan->m_degree) * PNR_WALSH_QUAD;
     const bool has_profile = plan->want_profile != PNR_WANT_NONE;
 
-    list[0] = {(void **)&w->rows, cells * sizeof *w->rows, false};
-    list[1] = {(void **)&w->parts, rows * sizeof *w->parts, false};
-    list[2] = {(void **)&w->noise, tiles * sizeof *w->noise, false};
-    list[3] = {(void **)&w->top, tiles * sizeof *w->top, false};
-    list[4] = {(void **)&w->above, cells * sizeof *w->above, false};
-    list[5] = {(void **)&w->listed, cells * sizeof *w->listed, false};
-    list[6] = {(void **)&w->keys, cells / 2 * sizeof *w->keys, false};
-    list[7] = {(void **)&w->cells, has_profile ? cells * sizeof *w->cells : 0, false};
+    list[0] = {&s->sorted, sorted * pnr_plan_sample_bytes(plan), false};
+    list[1] = {(void **)&s->parts, chunks * sizeof *s->parts, false};
+    list[2] = {(void **)&s->sums, n * sizeof *s->sums, false};
+    list[3] = {(void **)&s->limit, n * sizeof *s->limit, false};
+    list[4] = {(void **)&s->rows, cells * sizeof *s->rows, false};
+    list[5] = {(void **)&s->noise, rows * sizeof *s->noise, false};
+    list[6] = {(void **)&s->top, rows * sizeof *s->top, false};
+    list[7] = {(void **)&s->above, cells * sizeof *s->above, false};
+    list[8] = {(void **)&s->n_listed, n * sizeof *s->n_listed, false};
+    list[9] = {(void **)&s->listed, cells * sizeof *s->listed, false};
+    list[10] = {(void **)&s->keys, cells / 2 * sizeof *s->keys, false};
+    list[11] = {(void **)&s->cells, has_profile ? cells * sizeof *s->cells : 0, false};
+}
+
+/* NULL: none. An incoherent dwell of one period has other neighbours than a single one. */
+static const pnr_cuda_walsh_short *find_size(const pnr_plan *plan)
+{
+    return plan->n_periods == 1 && plan->dwell != PNR_DWELL_INCOHERENT
+               ? pnr_cuda_walsh_find(plan->format, plan->m_degree)
+               : pnr_cuda_walsh_find_dwell(plan->dwell, plan->format, plan->m_degree);
 }
 
 /* What the method lacks for a plan; NULL: nothing. */
@@ -93,16 +114,15 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
                  pnr_error *error)
 {
     const char *lack = missing(plan);
-    pnr_cuda_block list[N_BLOCKS];
-    work none = {};
     int bytes;
 
     if (lack != NULL)
         return pnr_error_set(error, PNR_EUNSUPPORTED, "engine cuda: method walsh knows no %s",
                              lack);
 
-    const pnr_cuda_walsh_short *size = pnr_cuda_walsh_find(plan->format, plan->m_degree);
-    const size_t needed = size != NULL ? size->shared_bytes : pnr_cuda_walsh_long_bytes();
+    const pnr_cuda_walsh_short *size = find_size(plan);
+    const size_t needed =
+        size != NULL ? size->shared_bytes : pnr_cuda_walsh_long_bytes(plan->format);
 
     /* Without a device the answer is about any that is large enough. */
     if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
@@ -115,93 +135,18 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
                              needed, plan->m_degree, bytes);
     snprintf(choice->why, sizeof choice->why,
              "a Walsh-Hadamard transform of 2^%u values, additions only, %s", plan->m_degree,
-             size != NULL ? "one kernel a submit" : "rows, columns and search");
+             size != NULL ? "one kernel a submit" : "sorted, rows, columns and search");
     choice->n_transform = plan->n_samples + 1;
-    list_blocks(plan, &none, list);
-    pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
-    *shared_bytes = 3 * (plan->n_samples + 1) * entry_bytes(plan);
+    if (is_long(plan)) {
+        pnr_cuda_block list[N_BLOCKS];
+        scratch none = {};
+
+        list_blocks(plan, &none, list);
+        for (int side = 0; side < count_sides(plan); side++)
+            pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
+    }
+    *shared_bytes = pnr_cuda_walsh_tables_bytes(plan->m_degree);
     return PNR_OK;
-}
-
-/* --- tables --- */
-
-uint32_t pnr_cuda_walsh_row_bits(uint32_t degree)
-{
-    return degree <= PNR_WALSH_SHORT_DEGREE ? degree : degree == PNR_WALSH_MAX_DEGREE ? 12 : 11;
-}
-
-uint32_t pnr_cuda_walsh_tiles(uint32_t degree)
-{
-    return degree <= PNR_WALSH_SHORT_DEGREE ? 1 : 1u << (degree - PNR_WALSH_TILE_BITS);
-}
-
-size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t row_bits, uint32_t m)
-{
-    const uint32_t piece = degree <= PNR_WALSH_SHORT_DEGREE ? 8 : 4; /* entries in 16 bytes */
-    const uint32_t team = (1u << row_bits) / PNR_WALSH_EACH;
-    const uint32_t in_row = m & ((1u << row_bits) - 1);
-    const uint32_t t = in_row / PNR_WALSH_EACH, r = in_row % PNR_WALSH_EACH;
-
-    return (m - in_row) + ((size_t)(r / piece) * team + t) * piece + r % piece;
-}
-
-/* As walsh.h says; each [N + 1]. */
-static void fill_tables(const pnr_plan *plan, uint32_t *place, uint32_t *lag_of, uint32_t *cell_of)
-{
-    const size_t n = plan->n_samples;
-    const unsigned degree = plan->m_degree;
-    const uint32_t row_bits = pnr_cuda_walsh_row_bits(degree);
-    size_t at[PNR_WALSH_MAX_DEGREE];
-    uint32_t state = 0;
-
-    for (unsigned j = 0; j < degree; j++)
-        state |= (uint32_t)(plan->references[j][0] < 0) << j;
-    for (size_t i = 0; i < n; i++) {
-        place[pnr_cuda_walsh_place(degree, row_bits, state)] = (uint32_t)i;
-        if ((state & (state - 1)) == 0)
-            at[__builtin_ctz(state)] = i;
-        state = state >> 1 | (uint32_t)(plan->references[(i + degree) % n][0] < 0) << (degree - 1);
-    }
-    for (size_t k = 0; k < n; k++) {
-        uint32_t u = 0;
-
-        for (unsigned j = 0; j < degree; j++) {
-            u |= (uint32_t)(plan->references[at[j]][0] < 0) << j;
-            at[j] = at[j] == 0 ? n - 1 : at[j] - 1;
-        }
-        cell_of[k] = u;
-        lag_of[u] = (uint32_t)k;
-    }
-}
-
-static int upload_table(const pnr_plan *plan, uint32_t *table, void **out, pnr_error *error)
-{
-    const size_t n = plan->n_samples + 1, bytes = n * entry_bytes(plan);
-    int code = pnr_cuda_check(cudaMalloc(out, bytes), "GPU memory for a table", error);
-
-    if (code != PNR_OK)
-        return code;
-    if (!is_long(plan)) /* in place: entry i is read before it is written */
-        for (size_t i = 0; i < n; i++)
-            ((uint16_t *)table)[i] = (uint16_t)table[i];
-    return pnr_cuda_check(cudaMemcpy(*out, table, bytes, cudaMemcpyHostToDevice),
-                          "upload of a table", error);
-}
-
-static int create_tables(const pnr_plan *plan, shared *own, pnr_error *error)
-{
-    const size_t n = plan->n_samples + 1;
-    uint32_t *tables = (uint32_t *)calloc(3 * n, sizeof *tables);
-    int code;
-
-    if (tables == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: no memory for tables of %zu", n);
-    fill_tables(plan, tables, tables + n, tables + 2 * n);
-    if ((code = upload_table(plan, tables, &own->place, error)) == PNR_OK &&
-        (code = upload_table(plan, tables + n, &own->lag_of, error)) == PNR_OK)
-        code = upload_table(plan, tables + 2 * n, &own->cell_of, error);
-    free(tables);
-    return code;
 }
 
 /* --- life --- */
@@ -239,11 +184,13 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
     common->shared = own;
     if (own == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    own->size = pnr_cuda_walsh_find(plan->format, plan->m_degree);
-    own->threshold = plan->threshold[0];
-    if ((code = create_tables(plan, own, error)) != PNR_OK)
+    own->size = find_size(plan);
+    if ((code = pnr_cuda_walsh_tables_open(plan, &own->tables, error)) != PNR_OK)
         return code;
-    return own->size != NULL ? fit_blocks(plan, own, error) : pnr_cuda_walsh_long_open(error);
+    if (own->size != NULL)
+        return fit_blocks(plan, own, error);
+    code = pnr_cuda_walsh_rows_open(plan->format, error);
+    return code == PNR_OK ? pnr_cuda_walsh_columns_open(plan->m_degree, error) : code;
 }
 
 static void close_shared(pnr_cuda_common *common)
@@ -252,149 +199,178 @@ static void close_shared(pnr_cuda_common *common)
 
     if (own == NULL)
         return;
-    /* On the way out a status changes nothing. */
-    if (own->place != NULL)
-        (void)cudaFree(own->place);
-    if (own->lag_of != NULL)
-        (void)cudaFree(own->lag_of);
-    if (own->cell_of != NULL)
-        (void)cudaFree(own->cell_of);
+    pnr_cuda_walsh_tables_close(&own->tables);
     free(own);
     common->shared = NULL;
 }
 
-static int create_streams(work *w, pnr_error *error)
-{
-    pnr_cuda_walsh_streams *s = &w->streams;
-    int code;
-
-    if ((code = pnr_cuda_check(cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking),
-                               "creating a stream", error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaEventCreateWithFlags(&s->fork, cudaEventDisableTiming),
-                               "creating an event", error)) != PNR_OK)
-        return code;
-    return pnr_cuda_check(cudaEventCreateWithFlags(&s->join, cudaEventDisableTiming),
-                          "creating an event", error);
-}
-
 static int create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
-    work *w = (work *)calloc(1, sizeof *w);
+    const pnr_plan *plan = &common->plan;
     pnr_cuda_block list[N_BLOCKS];
+    int code = PNR_OK;
+
+    if (!is_long(plan))
+        return PNR_OK;
+
+    work *w = (work *)calloc(1, sizeof *w);
 
     slot->work = w;
     if (w == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    list_blocks(&common->plan, w, list);
-    w->streams.main = slot->stream;
-
-    const int code = pnr_cuda_blocks_allocate(list, N_BLOCKS, slot->stream, error);
-
-    return code == PNR_OK && is_long(&common->plan) ? create_streams(w, error) : code;
+    for (int side = 0; code == PNR_OK && side < count_sides(plan); side++) {
+        list_blocks(plan, &w->sides[side], list);
+        code = pnr_cuda_blocks_allocate(list, N_BLOCKS, slot->stream, error);
+    }
+    if (code != PNR_OK || count_sides(plan) == 1 ||
+        (code = pnr_cuda_check(cudaStreamCreateWithFlags(&w->side, cudaStreamNonBlocking),
+                               "creating a stream", error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaEventCreateWithFlags(&w->fork, cudaEventDisableTiming),
+                               "creating an event", error)) != PNR_OK)
+        return code;
+    return pnr_cuda_check(cudaEventCreateWithFlags(&w->join, cudaEventDisableTiming),
+                          "creating an event", error);
 }
 
 static void destroy(pnr_cuda_slot *slot)
 {
-    const pnr_plan plan = {};
+    pnr_plan plan = {};
     work *w = (work *)slot->work;
     pnr_cuda_block list[N_BLOCKS];
 
     if (w == NULL)
         return;
     /* On the way out a status changes nothing. */
-    if (w->streams.side != NULL)
-        (void)cudaStreamDestroy(w->streams.side);
-    if (w->streams.fork != NULL)
-        (void)cudaEventDestroy(w->streams.fork);
-    if (w->streams.join != NULL)
-        (void)cudaEventDestroy(w->streams.join);
-    list_blocks(&plan, w, list);
-    pnr_cuda_blocks_free(list, N_BLOCKS);
+    if (w->side != NULL)
+        (void)cudaStreamDestroy(w->side);
+    if (w->fork != NULL)
+        (void)cudaEventDestroy(w->fork);
+    if (w->join != NULL)
+        (void)cudaEventDestroy(w->join);
+    plan.m_degree = PNR_WALSH_MAX_DEGREE; /* any: only the places count */
+    for (int side = 0; side < N_SIDES; side++) {
+        list_blocks(&plan, &w->sides[side], list);
+        pnr_cuda_blocks_free(list, N_BLOCKS);
+    }
     free(w);
     slot->work = NULL;
 }
 
 /* --- one job --- */
 
-/* Dwells [first, first + count). */
-static pnr_cuda_walsh round_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
-                               size_t first, size_t count)
+/* Dwells [first, first + count); s: NULL up to degree 13. */
+static pnr_cuda_walsh part_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
+                              size_t first, size_t count, const scratch *s)
 {
     const pnr_plan *plan = &common->plan;
     const shared *own = (const shared *)common->shared;
-    const work *w = (const work *)slot->work;
     const size_t n = plan->n_samples;
     pnr_cuda_walsh p = {};
 
-    p.raw = (const char *)slot->raw + first * n * common->shape.sample_bytes;
+    p.raw = slot->raw;
     p.job = slot->job;
-    p.windows = slot->windows + first;
-    p.place = own->place;
-    p.lag_of = own->lag_of;
-    p.cell_of = own->cell_of;
+    p.windows = slot->windows + first * plan->n_periods;
+    p.place = own->tables.place;
+    p.lag_of = own->tables.lag_of;
+    p.cell_of = own->tables.cell_of;
     p.dwells = slot->results.dwells + first;
     p.candidates = slot->results.candidates + first * plan->max_candidates;
-    p.nonfinite = slot->results.nonfinite + first;
+    p.nonfinite = slot->results.nonfinite + first * plan->n_periods;
     if (plan->want_profile == PNR_WANT_COMPLEX)
         p.profile = (float2 *)slot->results.profile + first * n;
     else if (plan->want_profile == PNR_WANT_POWER)
         p.power = slot->results.profile + first * n;
-    p.threshold = own->threshold;
+    p.thresholds = common->threshold;
     p.scale = (float)pnr_format_get(plan->format)->scale;
     p.conjugate = plan->conjugate ? -1.0f : 1.0f;
     p.first_window = (uint32_t)first;
     p.n_windows = (uint32_t)count;
+    p.n_periods = (uint32_t)plan->n_periods;
     p.degree = plan->m_degree;
     p.max_candidates = (uint32_t)plan->max_candidates;
     p.gate_first = (uint32_t)plan->gate_first;
     p.gate_count = (uint32_t)plan->gate_count;
-    p.row_bits = pnr_cuda_walsh_row_bits(plan->m_degree);
-    p.rows = w->rows;
-    p.parts = w->parts;
-    p.noise = w->noise;
-    p.top = w->top;
-    p.above = w->above;
-    p.listed = w->listed;
-    p.keys = w->keys;
-    p.cells = w->cells;
+    p.source = own->tables.source;
+    p.target = own->tables.target;
+    p.first_quad = own->tables.first_quad;
+    p.n_quads = own->tables.n_quads;
+    if (s == NULL)
+        return p;
+    p.sorted = s->sorted;
+    p.parts = s->parts;
+    p.sums = s->sums;
+    p.limit = s->limit;
+    p.rows = s->rows;
+    p.noise = s->noise;
+    p.top = s->top;
+    p.above = s->above;
+    p.n_listed = s->n_listed;
+    p.listed = s->listed;
+    p.keys = s->keys;
+    p.cells = s->cells;
     return p;
 }
 
-static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
-                  pnr_error *error)
+static int launch_short(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                        pnr_error *error)
 {
-    const pnr_plan *plan = &common->plan;
     const shared *own = (const shared *)common->shared;
+    const pnr_cuda_walsh p = part_of(common, slot, 0, n_dwells, NULL);
+    const size_t n_needed = (n_dwells + own->size->n_dwells - 1) / own->size->n_dwells;
+    const unsigned n_blocks = n_needed < own->n_blocks ? (unsigned)n_needed : own->n_blocks;
+
+    own->size->kernel<<<n_blocks, own->size->n_threads, own->size->shared_bytes, slot->stream>>>(p);
+    return pnr_cuda_check_launch("walsh_windows", error);
+}
+
+static int launch_groups(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                         pnr_error *error)
+{
     const work *w = (const work *)slot->work;
-    int code = PNR_OK;
+    const size_t group = group_windows(&common->plan);
+    int side = 0, code = PNR_OK;
 
-    if (own->size != NULL) {
-        const pnr_cuda_walsh p = round_of(common, slot, 0, n_dwells);
-        const size_t n_needed = (n_dwells + own->size->n_windows - 1) / own->size->n_windows;
-        const unsigned n_blocks = n_needed < own->n_blocks ? (unsigned)n_needed : own->n_blocks;
+    for (size_t first = 0; code == PNR_OK && first < n_dwells; first += group) {
+        const size_t count = n_dwells - first < group ? n_dwells - first : group;
+        const pnr_cuda_walsh p = part_of(common, slot, first, count, &w->sides[side]);
+        const cudaStream_t stream = side == 0 ? slot->stream : w->side;
 
-        own->size
-            ->kernel<<<n_blocks, own->size->n_threads, own->size->shared_bytes, slot->stream>>>(p);
-        return pnr_cuda_check_launch("walsh_windows", error);
-    }
-
-    const size_t fitting = group_points >> plan->m_degree, round = round_windows(plan);
-
-    for (size_t first = 0; code == PNR_OK && first < n_dwells; first += round) {
-        const size_t left = n_dwells - first;
-        const pnr_cuda_walsh p = round_of(common, slot, first, left < round ? left : round);
-
-        code = pnr_cuda_walsh_long(&p, plan->format, fitting > 0 ? (uint32_t)fitting : 1,
-                                   &w->streams, error);
+        if ((code = pnr_cuda_walsh_launch_rows(&p, common->plan.format, stream, error)) == PNR_OK)
+            code = pnr_cuda_walsh_launch_columns(&p, stream, error);
+        side = 1 - side;
     }
     return code;
+}
+
+/* The side stream begins after all that is in the slot's, which then waits for it. */
+static int launch_long(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                       pnr_error *error)
+{
+    const work *w = (const work *)slot->work;
+    int code;
+
+    if (n_dwells <= group_windows(&common->plan))
+        return launch_groups(common, slot, n_dwells, error);
+    if ((code = pnr_cuda_check(cudaEventRecord(w->fork, slot->stream), "fork", error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaStreamWaitEvent(w->side, w->fork, 0), "fork", error)) != PNR_OK)
+        return code;
+    code = launch_groups(common, slot, n_dwells, error);
+
+    /* In any case: nothing may outlive this call. */
+    pnr_error *const own_error = code == PNR_OK ? error : NULL;
+    int join;
+
+    if ((join = pnr_cuda_check(cudaEventRecord(w->join, w->side), "join", own_error)) == PNR_OK)
+        join = pnr_cuda_check(cudaStreamWaitEvent(slot->stream, w->join, 0), "join", own_error);
+    return code != PNR_OK ? code : join;
 }
 
 /* The kernels do all stages: the mark calls it the last of them. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {
-    const int code = launch(common, slot, n_dwells, error);
+    const int code = is_long(&common->plan) ? launch_long(common, slot, n_dwells, error)
+                                            : launch_short(common, slot, n_dwells, error);
 
     return code == PNR_OK ? pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error) : code;
 }

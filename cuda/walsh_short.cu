@@ -1,159 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* Method walsh to degree 13: one kernel, a window stays in a block from samples to results. */
-#include "walsh.h"
-#include "walsh_search.h"
-#include "walsh_transform.h"
+#include "walsh_window.h"
 
-/* A block's work: one window of degree 10 and more, else as many as a warp's 1024 values hold. */
-template <typename T, int DEGREE> struct short_size {
-    static constexpr uint32_t N = (1u << DEGREE) - 1;
-    static constexpr uint32_t TEAM = (1u << DEGREE) / PNR_WALSH_EACH; /* threads a window */
-    static constexpr uint32_t THREADS = TEAM < 32 ? 32 : TEAM;
-    static constexpr uint32_t WINDOWS = THREADS / TEAM;
-    static constexpr uint32_t POINTS = THREADS * PNR_WALSH_EACH;
-    /* Blocks that share a multiprocessor, at least: 16 warps, 8 where samples take as much as
-     * values. */
-    static constexpr int BLOCKS = (sizeof(T) == 4 ? 256 : 512) / THREADS;
-    static constexpr size_t VALUES = (POINTS + POINTS / 32) * sizeof(float2);
-    /* The samples and then, in the same place, at most half as many maxima. */
-    static constexpr size_t SAMPLES = POINTS * sizeof(pnr_cuda_pair<T>) + 32;
-    static constexpr size_t KEYS = POINTS / 2 * sizeof(uint64_t);
-    static constexpr size_t BYTES = VALUES + (SAMPLES > KEYS ? SAMPLES : KEYS);
+/* What the warps of a block tell the one that searches. */
+template <uint32_t WARPS> struct reports {
+    double energy[WARPS];
+    uint32_t odd[WARPS];
+    float top[WARPS], tops[WARPS * 32];
+    uint64_t keys[PNR_WALSH_LISTED];
 };
 
-/* Copies `bytes` bytes, both ends at multiples of 16. */
-template <uint32_t THREADS>
-static __device__ __forceinline__ void copy_samples(char *to, const char *from, uint32_t bytes)
-{
-#pragma unroll 8
-    for (uint32_t i = threadIdx.x * 16; i < bytes; i += THREADS * 16)
-        *(uint4 *)(to + i) = __ldg((const uint4 *)(from + i));
-}
-
-/* Asks for what the block copies next. */
-template <uint32_t THREADS>
-static __device__ __forceinline__ void prefetch_samples(const char *from, uint32_t bytes)
-{
-    for (uint32_t i = threadIdx.x * 128; i < bytes; i += THREADS * 128)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i));
-}
-
-/* The thread's 32 samples, those of states 32 t .. 32 t + 31, as they lie in shared memory. */
-template <typename T, uint32_t TEAM, typename TAKE>
-static __device__ __forceinline__ void gather(const pnr_cuda_pair<T> *x, const void *place,
-                                              uint32_t t, TAKE take)
-{
-    const uint4 *table = (const uint4 *)place + t;
-
-#pragma unroll
-    for (uint32_t q = 0; q < PNR_WALSH_EACH / 8; q++) {
-        const uint4 eight = __ldg(table + q * TEAM);
-        const uint32_t two[4] = {eight.x, eight.y, eight.z, eight.w};
-
-#pragma unroll
-        for (uint32_t i = 0; i < 4; i++) {
-            take(8 * q + 2 * i, x[two[i] & 0xffff]);
-            take(8 * q + 2 * i + 1, x[two[i] >> 16]);
-        }
-    }
-}
-
-/* Clipped and non-finite among them; seldom asked, so that it may be slow and small. */
-template <typename T, uint32_t TEAM>
-static __device__ uint32_t count_odd(const pnr_cuda_pair<T> *x, const void *place, uint32_t t)
-{
-    const uint16_t *table = (const uint16_t *)place + 8 * t;
-    uint32_t odd = 0;
-
-#pragma unroll 1
-    for (uint32_t r = t == 0 ? 1 : 0; r < PNR_WALSH_EACH; r++)
-        odd += pnr_walsh_measure<T>::odd(x[table[r / 8 * 8 * TEAM + r % 8]]);
-    return odd;
-}
-
-/* The whole block: the maxima of every window not done, one hot thread's 32 cells at a time. */
+/* The profile in lag order. */
 template <typename T, int DEGREE>
-static __device__ void scan_windows(pnr_walsh_window *windows, const pnr_cuda_walsh &p,
-                                    const float2 *values, uint64_t *keys, float top)
+static __device__ void write_profiles(const pnr_cuda_walsh &p, const float2 *values, uint32_t first,
+                                      uint32_t count)
 {
-    typedef short_size<T, DEGREE> size;
-    const uint32_t lane = threadIdx.x % 32, own = threadIdx.x / size::TEAM;
-    uint32_t hot =
-        __ballot_sync(0xffffffffu, !windows[own].is_done && top > windows[own].threshold);
-
-    for (; hot != 0; hot &= hot - 1) {
-        const uint32_t thread = threadIdx.x - lane + (uint32_t)__ffs((int)hot) - 1;
-        const uint32_t g = thread / size::TEAM, u = lane * size::TEAM + thread % size::TEAM;
-        const float2 *w = values + pnr_walsh_at(g << DEGREE);
-        const float here = pnr_walsh_power(w[pnr_walsh_at(u)]);
-
-        if (u == 0 || !(here > windows[g].threshold))
-            continue;
-
-        const uint16_t *cell_of = (const uint16_t *)p.cell_of;
-        const uint32_t lag = __ldg((const uint16_t *)p.lag_of + u);
-
-        if (!pnr_walsh_is_in_gate(p, size::N, lag))
-            continue;
-        atomicAdd(&windows[g].n_above, 1u);
-        if (here > pnr_walsh_power(
-                       w[pnr_walsh_at(__ldg(cell_of + (lag == 0 ? size::N - 1 : lag - 1)))]) &&
-            here >= pnr_walsh_power(
-                        w[pnr_walsh_at(__ldg(cell_of + (lag + 1 == size::N ? 0 : lag + 1)))]))
-            keys[(g << (DEGREE - 1)) + atomicAdd(&windows[g].n_keys, 1u)] =
-                pnr_walsh_key(here, lag);
-    }
-}
-
-/* Searches until every window is done. All threads call. */
-template <typename T, int DEGREE>
-static __device__ void search_windows(pnr_walsh_window *windows, const pnr_cuda_walsh &p,
-                                      const float2 *values, uint64_t *keys, float top,
-                                      uint32_t first, uint32_t count)
-{
-    typedef short_size<T, DEGREE> size;
-
-    for (int search = 0; search < PNR_MAX_SEARCHES; search++) {
-        scan_windows<T, DEGREE>(windows, p, values, keys, top);
-        __syncthreads();
-        for (uint32_t g = 0; threadIdx.x < 32 && g < count; g++) {
-            pnr_walsh_window &w = windows[g];
-            uint64_t *list = keys + (g << (DEGREE - 1));
-            const float2 *profile = values + pnr_walsh_at(g << DEGREE);
-
-            if (w.is_done)
-                continue;
-
-            const uint32_t n_kept = pnr_walsh_select(list, w.n_keys, p.max_candidates);
-
-            if (threadIdx.x == 0)
-                w.n_kept = n_kept;
-            __syncwarp();
-            pnr_walsh_decide(w, p, size::N, list, first + g, search, [&](uint32_t i, uint32_t j) {
-                const uint32_t lag = pnr_walsh_neighbour(size::N, pnr_walsh_lag(list[i]), j);
-
-                return profile[pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + lag))];
-            });
-        }
-        __syncthreads(); /* is_done is the first warp's until here */
-        if (!__syncthreads_or(!windows[threadIdx.x / size::TEAM].is_done))
-            return;
-    }
-}
-
-/* The profile in lag order, device memory. */
-template <typename T, int DEGREE>
-static __device__ void write_profiles(const pnr_walsh_window *windows, const pnr_cuda_walsh &p,
-                                      const float2 *values, uint32_t first, uint32_t count)
-{
-    typedef short_size<T, DEGREE> size;
+    typedef pnr_walsh_size<T, DEGREE> size;
 
     for (uint32_t g = 0; g < count; g++) {
+        const bool is_used = p.dwells[first + g].n_periods > 0;
+
         for (uint32_t k = threadIdx.x; k < size::N; k += size::THREADS) {
             const size_t at = (size_t)(first + g) * size::N + k;
             float2 c = {0, 0};
 
-            if (windows[g].sums.n_periods > 0)
+            if (is_used)
                 c = values[pnr_walsh_at(g << DEGREE) +
                            pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + k))];
             if (p.profile != NULL)
@@ -164,87 +35,128 @@ static __device__ void write_profiles(const pnr_walsh_window *windows, const pnr
     }
 }
 
-/* Blocks stay and take windows in turn; the next samples come while this transform runs. */
+/* One warp: from window `window` in the profile w to its results. energy, odd: of the window. */
 template <typename T, int DEGREE>
-__global__ void __launch_bounds__(short_size<T, DEGREE>::THREADS, short_size<T, DEGREE>::BLOCKS)
+static __device__ __forceinline__ void
+finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const float2 *w,
+              double energy, uint32_t odd, float greatest, float top, const float *tops,
+              uint32_t own, uint64_t *keys)
+{
+    typedef pnr_walsh_size<T, DEGREE> size;
+    const uint32_t n_nonfinite = odd >> 16;
+    const bool is_used = pnr_walsh_is_used(size::N, n_lost, n_nonfinite);
+    const double sum = (double)w[0].x * w[0].x + (double)w[0].y * w[0].y;
+    /* sum of |W[u]|^2 = 2^n sum |x|^2; W[0] is no lag */
+    const double noise = fmax(energy * (size::N + 1) - sum, 0.0);
+    pnr_walsh_list list = {keys, 0, 0};
+    pnr_walsh_dwell d =
+        pnr_walsh_begin(p, size::N, is_used, is_used ? energy : 0, is_used ? noise : 0,
+                        is_used ? size::N - n_lost - n_nonfinite : 0, odd & 0xffff, n_nonfinite);
+
+    if (greatest > d.threshold) {
+        pnr_walsh_search<T, DEGREE>(list, d, p, top, tops, own, [&](uint32_t u) {
+            return pnr_walsh_power(w[pnr_walsh_at(u)]);
+        });
+        pnr_walsh_write_candidates(p, window, list, [&](uint32_t i, uint32_t j) {
+            const uint32_t lag = pnr_walsh_neighbour(size::N, pnr_walsh_lag(list.keys[i]), j);
+
+            return w[pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + lag))];
+        });
+        __syncwarp(); /* the list is free again */
+    }
+    if (threadIdx.x % 32 == 0) {
+        pnr_walsh_write_dwell(p, window, d);
+        p.nonfinite[window] = n_nonfinite;
+    }
+}
+
+/* Blocks stay and take windows in turn. The next samples come while this transform runs, and while
+ * the first warp searches, the others begin with the next window. */
+template <typename T, int DEGREE>
+__global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
+                                  (sizeof(T) == 4 ? 256 : 512) / pnr_walsh_size<T, DEGREE>::THREADS)
     walsh_windows(pnr_cuda_walsh p)
 {
-    typedef short_size<T, DEGREE> size;
+    typedef pnr_walsh_size<T, DEGREE> size;
     extern __shared__ uint4 shared[];
-    __shared__ pnr_walsh_window windows[size::WINDOWS];
-    __shared__ double energy_of_warp[size::THREADS / 32], noise_of_warp[size::THREADS / 32];
-    __shared__ uint32_t odd_of_warp[size::THREADS / 32];
+    __shared__ reports<size::WARPS> report;
     float2 *values = (float2 *)shared;
-    char *stage = (char *)shared + size::VALUES;
-    uint64_t *keys = (uint64_t *)stage;
+    pnr_walsh_stage<T, DEGREE> stage = {(char *)shared + size::VALUES};
     const uint32_t own = threadIdx.x / size::TEAM, t = threadIdx.x % size::TEAM;
     const uint32_t stride = gridDim.x * size::WINDOWS;
     const uint32_t n_windows = pnr_cuda_dwells_of(p.job, p.first_window, p.n_windows);
+    uint32_t first = blockIdx.x * size::WINDOWS;
 
-    for (uint32_t first = blockIdx.x * size::WINDOWS; first < n_windows; first += stride) {
+    if (first >= n_windows)
+        return; /* the whole block */
+    stage.fetch(p, first, min(size::WINDOWS, n_windows - first));
+    __pipeline_wait_prior(0);
+    pnr_walsh_barrier<DEGREE>();
+    for (; first < n_windows; first += stride) {
         const uint32_t count = min(size::WINDOWS, n_windows - first);
-        const size_t begin = (size_t)first * size::N * sizeof(pnr_cuda_pair<T>);
-        const uint32_t before = (uint32_t)(begin % 16);
-        const uint32_t bytes = before + count * size::N * (uint32_t)sizeof(pnr_cuda_pair<T>);
-        const pnr_cuda_pair<T> *x = (const pnr_cuda_pair<T> *)(stage + before) + own * size::N;
+        const bool is_there = own < count;
+        const uint32_t n_lost = is_there ? p.windows[first + own].n_lost : 0;
+        const pnr_cuda_pair<T> *x = stage.at(first, own);
         pnr_walsh_measure<T> measure;
         uint32_t odd = 0;
         float2 v[PNR_WALSH_EACH];
 
-        copy_samples<size::THREADS>(stage, (const char *)p.raw + begin - before, bytes);
-        if (first + stride + size::WINDOWS <= n_windows)
-            prefetch_samples<size::THREADS>(
-                (const char *)p.raw + begin + (size_t)stride * size::N * sizeof(pnr_cuda_pair<T>),
-                size::WINDOWS * size::N * (uint32_t)sizeof(pnr_cuda_pair<T>));
-        __syncthreads();
-
-        const bool is_there = own < count;
-
-        gather<T, size::TEAM>(x, p.place, t, [&](uint32_t r, pnr_cuda_pair<T> sample) {
-            if (!is_there || (r == 0 && t == 0))
-                sample = {}; /* state 0 has none */
-            v[r] = measure.take(sample);
-        });
+        pnr_walsh_take<T, size::TEAM>(x, p.place, t, measure, v);
         if (measure.is_odd())
-            odd = count_odd<T, size::TEAM>(x, p.place, t);
-        pnr_walsh_transform<DEGREE>(values, v);
+            odd = pnr_walsh_count_odd<T, size::TEAM>(x, p.place, t);
+        pnr_walsh_transform<DEGREE>(values, v, [&] {
+            if (first + stride < n_windows)
+                stage.fetch(p, first + stride, min(size::WINDOWS, n_windows - first - stride));
+        });
         pnr_walsh_store<DEGREE - 5>(values, v);
 
-        /* The greatest power is added last and in double: it may be a strong echo's. */
-        float top = 0, sum = 0;
+        float top = 0;
 
 #pragma unroll
-        for (uint32_t r = 0; r < PNR_WALSH_EACH; r++) {
-            const float power = r == 0 && t == 0 ? 0.0f : pnr_walsh_power(v[r]);
+        for (uint32_t r = 0; r < PNR_WALSH_EACH; r++)
+            top = fmaxf(top, r == 0 && t == 0 ? 0.0f : pnr_walsh_power(v[r]));
 
-            sum += fminf(power, top);
-            top = fmaxf(power, top);
+        double energy = pnr_walsh_warp_sum<size::TEAM>((double)measure.energy());
+        float greatest = top;
+
+        odd = pnr_walsh_warp_sum<size::TEAM>(odd);
+        for (int other = 16; other > 0; other /= 2)
+            greatest = fmaxf(greatest, __shfl_xor_sync(0xffffffffu, greatest, other));
+        if (size::WARPS > 1) {
+            report.tops[threadIdx.x] = top;
+            if (threadIdx.x % 32 == 0) {
+                report.energy[threadIdx.x / 32] = energy;
+                report.odd[threadIdx.x / 32] = odd;
+                report.top[threadIdx.x / 32] = greatest;
+            }
         }
+        __pipeline_wait_prior(0);
+        pnr_walsh_barrier<DEGREE>(); /* the values are in their places, so are the next samples */
+        if (threadIdx.x < 32) {
+            if (size::WARPS > 1) {
+                energy = 0;
+                odd = 0;
+#pragma unroll
+                for (uint32_t warp = 0; warp < size::WARPS; warp++) {
+                    energy += report.energy[warp];
+                    odd += report.odd[warp];
+                    greatest = fmaxf(greatest, report.top[warp]);
+                }
+            }
+            for (uint32_t g = 0; g < count; g++) {
+                const uint32_t lane = g * size::TEAM % 32;
 
-        const double energy = pnr_walsh_sum<size::TEAM>((double)measure.energy, energy_of_warp);
-        const double noise = pnr_walsh_sum<size::TEAM>((double)sum + (double)top, noise_of_warp);
-
-        odd = pnr_walsh_sum<size::TEAM>(odd, odd_of_warp);
-        if (t == 0) {
-            pnr_walsh_begin(windows[own], p, size::N,
-                            is_there ? p.windows[first + own].n_lost : size::N, energy, noise,
-                            odd & 0xffff, odd >> 16);
-            if (is_there)
-                p.nonfinite[first + own] = odd >> 16;
+                finish_window<T, DEGREE>(p, first + g, __shfl_sync(0xffffffffu, n_lost, lane),
+                                         values + pnr_walsh_at(g << DEGREE),
+                                         __shfl_sync(0xffffffffu, energy, lane),
+                                         __shfl_sync(0xffffffffu, odd, lane), greatest, top,
+                                         report.tops, g, report.keys);
+            }
         }
-        __syncthreads(); /* the values too are in their places */
-        if (__syncthreads_or(top > windows[own].threshold))
-            search_windows<T, DEGREE>(windows, p, values, keys, top, first, count);
-        if (p.profile != NULL || p.power != NULL)
-            write_profiles<T, DEGREE>(windows, p, values, first, count);
-        if (t == 0)
-            pnr_walsh_scale(windows[own], p);
-        __syncthreads();
-        for (uint32_t i = threadIdx.x; i < count * PNR_WALSH_DWELL_WORDS; i += size::THREADS)
-            ((uint32_t *)(p.dwells + first))[i] =
-                ((const uint32_t *)&windows[i / PNR_WALSH_DWELL_WORDS]
-                     .sums)[i % PNR_WALSH_DWELL_WORDS];
-        __syncthreads();
+        if (p.profile != NULL || p.power != NULL) {
+            pnr_walsh_barrier<DEGREE>();
+            write_profiles<T, DEGREE>(p, values, first, count);
+        }
     }
 }
 
@@ -254,9 +166,9 @@ __global__ void __launch_bounds__(short_size<T, DEGREE>::THREADS, short_size<T, 
     {format,                                                                                       \
      degree,                                                                                       \
      walsh_windows<type, degree>,                                                                  \
-     short_size<type, degree>::THREADS,                                                            \
-     short_size<type, degree>::WINDOWS,                                                            \
-     short_size<type, degree>::BYTES},
+     pnr_walsh_size<type, degree>::THREADS,                                                        \
+     pnr_walsh_size<type, degree>::WINDOWS,                                                        \
+     pnr_walsh_size<type, degree>::BYTES},
 #define ROWS(format, type)                                                                         \
     ROW(format, type, 5)                                                                           \
     ROW(format, type, 6)                                                                           \

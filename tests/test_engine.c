@@ -97,6 +97,9 @@ static void check_degree(const pnr_engine_ops *ops, unsigned degree)
     s.max_candidates = 64;
     s.conjugate = true;
     agree(ops, &s);
+    s.name = "walsh, the strongest alone";
+    s.max_candidates = 1;
+    agree(ops, &s);
     s.name = "walsh, more maxima than places";
     s.gate_first = 0;
     s.gate_count = n;
@@ -116,6 +119,46 @@ static void check_degree(const pnr_engine_ops *ops, unsigned degree)
     agree(ops, &s);
 }
 
+/* Dwells of several periods: all formats, lost and non-finite samples, part of a batch of windows.
+ */
+static void check_dwells(const pnr_engine_ops *ops, unsigned degree)
+{
+    static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};
+    const size_t n = ((size_t)1 << degree) - 1;
+
+    for (size_t f = 0; f < 3; f++) {
+        scenario s = {.name = "walsh, dwells",
+                      .n_samples = n,
+                      .code = M_SEQUENCE,
+                      .format = formats[f],
+                      .n_dwells = degree < 11 ? 7 : 2,
+                      .oversample = 1,
+                      .n_channels = 1,
+                      .tune = {0, 1},
+                      .echo = f == 1 ? 1.1 : 0.2,
+                      .threshold = 12,
+                      .max_candidates = f == 0 ? 1 : 8,
+                      .gate_first = f == 0 ? 0 : n / 2,
+                      .gate_count = n,
+                      .conjugate = f == 2,
+                      .has_lost = f != 1,
+                      .has_nonfinite = f == 2 && degree > 9,
+                      .delay = uniform()};
+
+        s.dwell = PNR_DWELL_COHERENT;
+        s.n_periods = 3;
+        agree(ops, &s);
+        s.dwell = PNR_DWELL_INCOHERENT;
+        s.n_periods = f == 0 ? 16 : f == 1 ? 1 : 5;
+        s.threshold = degree < 8 ? 3 : 6;
+        agree(ops, &s);
+        s.max_candidates = 40;
+        s.threshold = 1.5;
+        s.echo = 0.05;
+        agree(ops, &s);
+    }
+}
+
 static void test_walsh(void **unused)
 {
     static const char *const names[] = {"cpu", "cuda"};
@@ -126,6 +169,8 @@ static void test_walsh(void **unused)
 
         for (unsigned degree = 5; ops != NULL && degree <= 16; degree++)
             check_degree(ops, degree);
+        for (unsigned degree = 5; ops != NULL && degree <= 13; degree++)
+            check_dwells(ops, degree);
         if (ops != NULL)
             print_message("%s: walsh agrees with the reference, degrees 5 to 16\n", names[e]);
     }
@@ -245,6 +290,49 @@ static void test_walsh_batches(void **unused)
             answer_destroy(&all);
             world_destroy(&w, ops);
         }
+    }
+}
+
+/* Long windows are worked on in groups, each with scratch memory of its own: the last of three is
+ * like `library` says too. */
+static void test_walsh_groups(void **unused)
+{
+    static const unsigned degrees[] = {22, 21};
+    const pnr_engine_ops *ops = find_method("cuda", "walsh");
+
+    (void)unused;
+    for (size_t l = 0; ops != NULL && l < 2; l++) {
+        const scenario s = {.name = "walsh, groups of windows",
+                            .n_samples = ((size_t)1 << degrees[l]) - 1,
+                            .code = M_SEQUENCE,
+                            .format = l == 0 ? PNR_FORMAT_CI16 : PNR_FORMAT_CI8,
+                            .dwell = PNR_DWELL_SINGLE,
+                            .n_periods = 1,
+                            .n_dwells = l == 0 ? 3 : 5,
+                            .oversample = 1,
+                            .n_channels = 1,
+                            .tune = {0, 1},
+                            .echo = 0.03,
+                            .threshold = 25,
+                            .delay = uniform()};
+        answer want, got;
+        world w;
+
+        world_create(&w, &s, ops);
+        w.plan.method = "library";
+        ask(ops, &w, PNR_WANT_NONE, &want);
+        w.plan.method = "walsh";
+        ask(ops, &w, PNR_WANT_NONE, &got);
+        for (size_t d = 0; d < s.n_dwells; d++) {
+            assert_int_equal(got.dwells[d].n_candidates, 1);
+            assert_int_equal(got.candidates[d * got.max_candidates].cell,
+                             want.candidates[d * want.max_candidates].cell);
+            compare_dwell(&w, &got.dwells[d], &got.candidates[d * got.max_candidates],
+                          &want.dwells[d], &want.candidates[d * want.max_candidates]);
+        }
+        answer_destroy(&want);
+        answer_destroy(&got);
+        world_destroy(&w, ops);
     }
 }
 
@@ -585,6 +673,7 @@ int main(void)
         cmocka_unit_test(test_walsh),
         cmocka_unit_test(test_walsh_ties),
         cmocka_unit_test(test_walsh_batches),
+        cmocka_unit_test(test_walsh_groups),
         cmocka_unit_test(test_long_m_sequence),
         cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_tie),
