@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-/* Values of a group: windows that the long kernels take at one time. */
-static const size_t group_points = (size_t)1 << 23;
+/* Values and windows of a group, at least: what the long kernels take at one time. */
+static const size_t group_points = (size_t)1 << 23, group_least = 4;
 
 /* What all slots share. */
 typedef struct shared {
@@ -49,8 +49,9 @@ static bool is_long(const pnr_plan *plan)
 static size_t group_windows(const pnr_plan *plan)
 {
     const size_t fitting = group_points >> plan->m_degree;
+    const size_t group = fitting < group_least ? group_least : fitting;
 
-    return fitting < 1 ? 1 : plan->batch < fitting ? plan->batch : fitting;
+    return plan->batch < group ? plan->batch : group;
 }
 
 /* Groups of a full submit take both sides, if there are two. */
@@ -98,8 +99,10 @@ static const char *missing(const pnr_plan *plan)
         return "degrees but 5 to 22";
     if (plan->n_channels != 1)
         return "more channels than one in the samples";
-    if (plan->n_periods != 1 || plan->dwell == PNR_DWELL_INCOHERENT)
-        return "dwells of several periods";
+    if (is_long(plan) && (plan->n_periods != 1 || plan->dwell == PNR_DWELL_INCOHERENT))
+        return "dwells of several periods above degree 13";
+    if (plan->dwell == PNR_DWELL_INCOHERENT && plan->want_profile == PNR_WANT_COMPLEX)
+        return "complex profiles of incoherent dwells";
     if (plan->oversample != 1)
         return "half lags";
     if (plan->tune.num != 0)

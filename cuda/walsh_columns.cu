@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-enum { THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH };
+enum { THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH, FEW = 64 };
 static const size_t TILE_BYTES = (PNR_WALSH_TILE + PNR_WALSH_TILE / 32) * sizeof(float2);
 
 /* Kernels are launched for as many windows as a submit may have. */
@@ -159,8 +159,9 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) walsh_profiles(pnr_cuda_wals
 /* A block's shared memory beside the tile. */
 struct searcher {
     double noise[THREADS / 32];
-    uint64_t keys[PNR_WALSH_LISTED];
-    float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];                  /* of the kept keys */
+    uint64_t keys[PNR_WALSH_LISTED], few[FEW];
+    uint32_t cells[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* of the kept keys' neighbours */
+    float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];  /* W there */
     uint32_t hot[1 << (PNR_WALSH_MAX_DEGREE - PNR_WALSH_TILE_BITS - 5)]; /* bits: tiles above */
     uint32_t n_above, n_maxima, n_kept;
     float threshold;
@@ -216,6 +217,13 @@ static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t w
     __syncthreads();
 }
 
+/* Where maximum i is listed: the first ones, seldom not all, in shared memory. */
+static __device__ __forceinline__ uint64_t *key_at(searcher &s, const pnr_cuda_walsh &p,
+                                                   size_t window, uint32_t i)
+{
+    return i < FEW ? &s.few[i] : p.keys + (window << p.degree) / 2 + i;
+}
+
 /* The keys of local maxima among the listed: a lag that is not above is less than one that is. All
  * threads; ends with all of p.above 0 again. */
 static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t window)
@@ -232,7 +240,7 @@ static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t 
             continue;
         atomicAdd(&s.n_above, 1u);
         if (here > above[lag == 0 ? n - 1 : lag - 1] && here >= above[lag + 1 == n ? 0 : lag + 1])
-            p.keys[base / 2 + atomicAdd(&s.n_maxima, 1u)] = pnr_walsh_key(here, lag);
+            *key_at(s, p, window, atomicAdd(&s.n_maxima, 1u)) = pnr_walsh_key(here, lag);
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < n_listed; i += THREADS)
@@ -244,45 +252,67 @@ static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t 
 /* What is kept of the keys, in lag order. The first warp. */
 static __device__ pnr_walsh_list select_keys(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
-    const uint64_t *keys = p.keys + (window << p.degree) / 2;
     pnr_walsh_list list = {s.keys, 0, 0};
 
     for (uint32_t first = 0; first < s.n_maxima; first += PNR_CUDA_WARP) {
         const uint32_t i = first + threadIdx.x;
         const bool has_key = i < s.n_maxima;
 
-        pnr_walsh_add(list, has_key, has_key ? keys[i] : 0, p.max_candidates);
+        pnr_walsh_add(list, has_key, has_key ? *key_at(s, p, window, i) : 0, p.max_candidates);
     }
     pnr_walsh_keep(list, p.max_candidates);
     return list;
 }
 
-/* W at the kept lags' neighbours: a signed sum over the column each, one warp each. */
+/* The cells of the kept lags' neighbours. All threads. */
+static __device__ void look_up_neighbours(searcher &s, const pnr_cuda_walsh &p)
+{
+    const uint32_t n = (1u << p.degree) - 1;
+
+    for (uint32_t e = threadIdx.x; e < s.n_kept * PNR_NEIGHBOURS; e += THREADS) {
+        const uint64_t key = s.keys[e / PNR_NEIGHBOURS];
+
+        s.cells[e] =
+            ((const uint32_t *)
+                 p.cell_of)[pnr_walsh_neighbour(n, pnr_walsh_lag(key), e % PNR_NEIGHBOURS)];
+    }
+}
+
+/* W there: a signed sum over the column each; a warp works on three, so that one candidate's are
+ * all under way at the same time. */
 template <int ROWS>
 static __device__ void sum_neighbours(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
-    const uint32_t n = (1u << p.degree) - 1, lane = threadIdx.x % 32;
+    constexpr uint32_t WARPS = THREADS / 32, EACH = (PNR_NEIGHBOURS + WARPS - 1) / WARPS;
+    const uint32_t lane = threadIdx.x % 32, n = s.n_kept * PNR_NEIGHBOURS;
     const float2 *rows = p.rows + (window << p.degree);
 
-    for (uint32_t e = threadIdx.x / 32; e < s.n_kept * PNR_NEIGHBOURS; e += THREADS / 32) {
-        const uint32_t lag =
-            pnr_walsh_neighbour(n, pnr_walsh_lag(s.keys[e / PNR_NEIGHBOURS]), e % PNR_NEIGHBOURS);
-        const uint32_t u = ((const uint32_t *)p.cell_of)[lag];
-        const uint32_t u_row = u >> PNR_WALSH_TILE_BITS, column = u & (PNR_WALSH_TILE - 1);
-        float2 sum = {0, 0};
+    for (uint32_t first = threadIdx.x / 32; first < n; first += EACH * WARPS) {
+        uint32_t u[EACH];
+        float2 sum[EACH] = {};
 
 #pragma unroll
+        for (uint32_t i = 0; i < EACH; i++)
+            u[i] = s.cells[min(first + i * WARPS, n - 1)];
+#pragma unroll 8
         for (uint32_t row = lane; row < 1u << ROWS; row += 32) {
-            const float2 x = rows[((size_t)row << PNR_WALSH_TILE_BITS) + column];
-            const float sign = __popc(row & u_row) & 1 ? -1.0f : 1.0f;
+#pragma unroll
+            for (uint32_t i = 0; i < EACH; i++) {
+                const float2 x = rows[((size_t)row << PNR_WALSH_TILE_BITS) + u[i] % PNR_WALSH_TILE];
+                const uint32_t common = row & (u[i] >> PNR_WALSH_TILE_BITS);
+                const float sign = __popc(common) & 1 ? -1.0f : 1.0f;
 
-            sum.x = fmaf(sign, x.x, sum.x);
-            sum.y = fmaf(sign, x.y, sum.y);
+                sum[i].x = fmaf(sign, x.x, sum[i].x);
+                sum[i].y = fmaf(sign, x.y, sum[i].y);
+            }
         }
-        sum.x = pnr_cuda_warp_sum(sum.x);
-        sum.y = pnr_cuda_warp_sum(sum.y);
-        if (lane == 0)
-            s.values[e] = sum;
+#pragma unroll
+        for (uint32_t i = 0; i < EACH; i++) {
+            sum[i].x = pnr_cuda_warp_sum(sum[i].x);
+            sum[i].y = pnr_cuda_warp_sum(sum[i].y);
+            if (lane == 0 && first + i * WARPS < n)
+                s.values[first + i * WARPS] = sum[i];
+        }
     }
 }
 
@@ -314,6 +344,8 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
             if (threadIdx.x == 0)
                 s.n_kept = list.n;
         }
+        __syncthreads();
+        look_up_neighbours(s, p);
         __syncthreads();
         sum_neighbours<ROWS>(s, p, window);
         __syncthreads();

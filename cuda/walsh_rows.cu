@@ -172,9 +172,11 @@ __global__ void __launch_bounds__(ROW_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_row
             sum_parts(p, window);
         __pipeline_wait_prior(0);
         __syncthreads();
-        pnr_walsh_gather<T>(x, place, [&](uint32_t r, pnr_cuda_pair<T> sample) {
-            v[r] = make_float2((float)sample.i, (float)sample.q);
-        });
+        pnr_walsh_gather<T>(
+            x, [&](uint32_t q) { return place[q]; },
+            [&](uint32_t r, pnr_cuda_pair<T> sample) {
+                v[r] = make_float2((float)sample.i, (float)sample.q);
+            });
         pnr_walsh_transform<PNR_WALSH_TILE_BITS>(values, v, [&] {
             if (window + gridDim.y < n_windows)
                 fetch(window + gridDim.y);
@@ -243,7 +245,7 @@ int pnr_cuda_walsh_rows_open(pnr_format format, pnr_error *error)
  * there shall be blocks for the whole device. */
 static dim3 blocks_for(uint32_t n_pieces, uint32_t n_windows)
 {
-    const uint32_t enough = 512;
+    const uint32_t enough = 256;
     const uint32_t n_sets = (enough + n_pieces - 1) / n_pieces;
 
     return dim3(n_pieces, n_sets < n_windows ? n_sets : n_windows);

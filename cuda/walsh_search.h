@@ -166,9 +166,13 @@ static __device__ double pnr_walsh_rest(const pnr_walsh_list &list, uint32_t n, 
     double taken = 0;
     uint32_t n_taken = 0;
 
-    for (uint32_t e = threadIdx.x % PNR_CUDA_WARP; e < list.n * PNR_NEIGHBOURS;
-         e += PNR_CUDA_WARP) {
+    for (uint32_t first = 0; first < list.n * PNR_NEIGHBOURS; first += PNR_CUDA_WARP) {
+        const uint32_t e = first + threadIdx.x % PNR_CUDA_WARP;
         const uint32_t i = e / PNR_NEIGHBOURS, j = e % PNR_NEIGHBOURS;
+
+        if (i >= list.n)
+            continue;
+
         const uint32_t lag = pnr_walsh_neighbour(n, pnr_walsh_lag(list.keys[i]), j);
         bool is_counted = false;
 
@@ -206,7 +210,8 @@ pnr_walsh_is_again(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
     const double rest = pnr_walsh_rest(list, n, d.sums.noise_sum, power);
     const double floor = fmax(rest, d.rounding);
 
-    if (isinf(rest) || !(floor < 0.95 * d.sums.floor))
+    /* the same in all lanes */
+    if (!__any_sync(0xffffffffu, !isinf(rest) && floor < 0.95 * d.sums.floor))
         return false;
     d.sums.floor = floor;
     d.threshold = (float)(__ldg(p.thresholds + d.sums.n_periods - 1) * floor);
@@ -222,10 +227,12 @@ pnr_walsh_write_candidates(const pnr_cuda_walsh &p, size_t dwell, const pnr_wals
 {
     pnr_candidate *out = p.candidates + dwell * p.max_candidates;
 
-    for (uint32_t e = threadIdx.x % PNR_CUDA_WARP; e < list.n * PNR_WALSH_WRITES;
-         e += PNR_CUDA_WARP) {
+    for (uint32_t first = 0; first < list.n * PNR_WALSH_WRITES; first += PNR_CUDA_WARP) {
+        const uint32_t e = first + threadIdx.x % PNR_CUDA_WARP;
         const uint32_t i = e / PNR_WALSH_WRITES, j = e % PNR_WALSH_WRITES;
 
+        if (i >= list.n)
+            continue;
         if (j == PNR_NEIGHBOURS) {
             const uint64_t key = list.keys[i];
             const float power = pnr_walsh_strength(key) * p.scale * p.scale;

@@ -5,7 +5,7 @@
 /* What the warps of a block tell the one that searches. */
 template <uint32_t WARPS> struct reports {
     double energy[WARPS];
-    uint32_t odd[WARPS];
+    uint32_t odd[WARPS], n_lost;
     float top[WARPS], tops[WARPS * 32];
     uint64_t keys[PNR_WALSH_LISTED];
 };
@@ -53,7 +53,7 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
         pnr_walsh_begin(p, size::N, is_used, is_used ? energy : 0, is_used ? noise : 0,
                         is_used ? size::N - n_lost - n_nonfinite : 0, odd & 0xffff, n_nonfinite);
 
-    if (greatest > d.threshold) {
+    if (__any_sync(0xffffffffu, greatest > d.threshold)) { /* the same in all lanes */
         pnr_walsh_search<T, DEGREE>(list, d, p, top, tops, own, [&](uint32_t u) {
             return pnr_walsh_power(w[pnr_walsh_at(u)]);
         });
@@ -62,8 +62,8 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
 
             return w[pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + lag))];
         });
-        __syncwarp(); /* the list is free again */
     }
+    __syncwarp(); /* the list and the report are free again */
     if (threadIdx.x % 32 == 0) {
         pnr_walsh_write_dwell(p, window, d);
         p.nonfinite[window] = n_nonfinite;
@@ -95,12 +95,17 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
     for (; first < n_windows; first += stride) {
         const uint32_t count = min(size::WINDOWS, n_windows - first);
         const bool is_there = own < count;
-        const uint32_t n_lost = is_there ? p.windows[first + own].n_lost : 0;
+        uint32_t n_lost = 0;
         const pnr_cuda_pair<T> *x = stage.at(first, own);
         pnr_walsh_measure<T> measure;
         uint32_t odd = 0;
         float2 v[PNR_WALSH_EACH];
 
+        /* asked for early; of a block of several warps the first keeps it for itself */
+        if (size::WARPS == 1)
+            n_lost = is_there ? p.windows[first + own].n_lost : 0;
+        else if (threadIdx.x == 0)
+            report.n_lost = p.windows[first].n_lost;
         pnr_walsh_take<T, size::TEAM>(x, p.place, t, measure, v);
         if (measure.is_odd())
             odd = pnr_walsh_count_odd<T, size::TEAM>(x, p.place, t);
@@ -136,6 +141,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
             if (size::WARPS > 1) {
                 energy = 0;
                 odd = 0;
+                n_lost = report.n_lost;
 #pragma unroll
                 for (uint32_t warp = 0; warp < size::WARPS; warp++) {
                     energy += report.energy[warp];

@@ -207,14 +207,16 @@ static __device__ __forceinline__ void pnr_walsh_fetch(void *to, const void *fro
     __pipeline_commit();
 }
 
-/* The thread's 32 samples, those of states 32 t .. 32 t + 31, as they lie in shared memory. */
-template <typename T, typename TAKE>
-static __device__ __forceinline__ void
-pnr_walsh_gather(const pnr_cuda_pair<T> *x, const uint4 (&place)[PNR_WALSH_EACH / 8], TAKE take)
+/* The thread's 32 samples, those of states 32 t .. 32 t + 31, as they lie in shared memory.
+ * places(q): the q-th eight of their places. */
+template <typename T, typename PLACES, typename TAKE>
+static __device__ __forceinline__ void pnr_walsh_gather(const pnr_cuda_pair<T> *x, PLACES places,
+                                                        TAKE take)
 {
 #pragma unroll
     for (uint32_t q = 0; q < PNR_WALSH_EACH / 8; q++) {
-        const uint32_t two[4] = {place[q].x, place[q].y, place[q].z, place[q].w};
+        const uint4 eight = places(q);
+        const uint32_t two[4] = {eight.x, eight.y, eight.z, eight.w};
 
 #pragma unroll
         for (uint32_t i = 0; i < 4; i++) {

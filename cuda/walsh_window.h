@@ -53,12 +53,9 @@ static __device__ __forceinline__ void
 pnr_walsh_take(const pnr_cuda_pair<T> *x, const uint16_t *table, uint32_t t,
                pnr_walsh_measure<T> &measure, float2 (&v)[PNR_WALSH_EACH])
 {
-    uint4 place[PNR_WALSH_EACH / 8];
+    const auto places = [&](uint32_t q) { return __ldg((const uint4 *)table + q * TEAM + t); };
 
-#pragma unroll
-    for (uint32_t q = 0; q < PNR_WALSH_EACH / 8; q++)
-        place[q] = __ldg((const uint4 *)table + q * TEAM + t);
-    pnr_walsh_gather<T>(x, place, [&](uint32_t r, pnr_cuda_pair<T> sample) {
+    pnr_walsh_gather<T>(x, places, [&](uint32_t r, pnr_cuda_pair<T> sample) {
         if (r == 0 && t == 0)
             sample = {}; /* state 0 has none */
         sample = measure.take(sample);
