@@ -286,8 +286,8 @@ static pnr_cuda_walsh part_of(const pnr_cuda_common *common, const pnr_cuda_slot
     p.thresholds = common->threshold;
     p.scale = (float)pnr_format_get(plan->format)->scale;
     p.conjugate = plan->conjugate ? -1.0f : 1.0f;
-    p.first_window = (uint32_t)first;
-    p.n_windows = (uint32_t)count;
+    p.first_dwell = (uint32_t)first;
+    p.n_dwells = (uint32_t)count;
     p.n_periods = (uint32_t)plan->n_periods;
     p.degree = plan->m_degree;
     p.max_candidates = (uint32_t)plan->max_candidates;

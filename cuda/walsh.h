@@ -34,27 +34,27 @@ enum {
  */
 typedef struct pnr_cuda_walsh {
     /* Of the submit, [its windows][N], one channel; the memory may be read to the next multiple of
-     * 16 bytes. All else below begins with window first_window. */
+     * 16 bytes. All else below begins with dwell first_dwell. */
     const void *raw;
     const pnr_cuda_job *job;        /* how many there really are in the submit */
-    const pnr_cuda_window *windows; /* [n_windows] */
+    const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
     /* Tables of 2^n entries each. place: of state m where its sample is, in the order of the
      * threads (pnr_cuda_walsh_place), uint16_t: the index i, above degree 13 its place in the row.
      * lag_of: k of u_k; [0] is of no matter; cell_of: u_k of k; uint16_t, above degree 13 uint32_t.
      */
     const uint16_t *place;
     const void *lag_of, *cell_of;
-    pnr_dwell *dwells;         /* [n_windows] */
-    pnr_candidate *candidates; /* [n_windows][max_candidates] */
-    uint32_t *nonfinite;       /* [n_windows] */
-    float *power;              /* [n_windows][N], or NULL */
-    float2 *profile;           /* [n_windows][N], or NULL */
+    pnr_dwell *dwells;         /* [n_dwells] */
+    pnr_candidate *candidates; /* [n_dwells][max_candidates] */
+    uint32_t *nonfinite;       /* [n_dwells][n_periods] */
+    float *power;              /* [n_dwells][N], or NULL */
+    float2 *profile;           /* [n_dwells][N], or NULL */
     const double *thresholds;  /* [n_periods]: times floor */
     float scale;               /* full scale = raw * scale, a power of two */
     float conjugate;           /* -1 when x is conjugated, else 1 */
-    uint32_t first_window;     /* of the submit's */
-    uint32_t n_windows;        /* at most; dwells when n_periods > 1 */
-    uint32_t n_periods;        /* 1 above degree 13 */
+    uint32_t first_dwell;      /* of the submit's */
+    uint32_t n_dwells;         /* at most */
+    uint32_t n_periods;        /* windows a dwell; 1 above degree 13, and called windows there */
     uint32_t degree;
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
@@ -65,18 +65,18 @@ typedef struct pnr_cuda_walsh {
     const uint32_t *first_quad; /* [rows + 1]: of the row's samples; of the end */
     uint32_t n_quads;           /* of a window: the last of first_quad */
     /* Scratch of a group of windows: */
-    void *sorted;           /* [n_windows][n_quads] quads: the samples, row by row */
-    pnr_cuda_energy *parts; /* [n_windows][chunks] */
-    pnr_cuda_energy *sums;  /* [n_windows] */
-    float *limit;           /* [n_windows]: the first threshold */
-    float2 *rows;           /* [n_windows][2^n]: transformed along each row */
-    double *noise;          /* [n_windows][tiles] */
-    float *top;             /* [n_windows][tiles]: the greatest power */
-    float *above;           /* [n_windows][2^n]: power of lags above, else 0 */
-    uint32_t *n_listed;     /* [n_windows]; 0 before and after */
-    uint32_t *listed;       /* [n_windows][2^n]: those lags */
-    uint64_t *keys;         /* [n_windows][2^n / 2]: local maxima */
-    float2 *cells;          /* [n_windows][2^n]: W, when a profile is wanted, else NULL */
+    void *sorted;           /* [n_dwells][n_quads] quads: the samples, row by row */
+    pnr_cuda_energy *parts; /* [n_dwells][chunks] */
+    pnr_cuda_energy *sums;  /* [n_dwells] */
+    float *limit;           /* [n_dwells]: the first threshold */
+    float2 *rows;           /* [n_dwells][2^n]: transformed along each row */
+    double *noise;          /* [n_dwells][tiles] */
+    float *top;             /* [n_dwells][tiles]: the greatest power */
+    float *above;           /* [n_dwells][2^n]: power of lags above, else 0 */
+    uint32_t *n_listed;     /* [n_dwells]; 0 before and after */
+    uint32_t *listed;       /* [n_dwells][2^n]: those lags */
+    uint64_t *keys;         /* [n_dwells][2^n / 2]: local maxima */
+    float2 *cells;          /* [n_dwells][2^n]: W, when a profile is wanted, else NULL */
 } pnr_cuda_walsh;
 
 typedef void (*pnr_cuda_walsh_kernel)(pnr_cuda_walsh);

@@ -13,7 +13,7 @@ static const size_t TILE_BYTES = (PNR_WALSH_TILE + PNR_WALSH_TILE / 32) * sizeof
 /* Kernels are launched for as many windows as a submit may have. */
 static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t window)
 {
-    return p.first_window + window < p.job->n_dwells;
+    return p.first_dwell + window < p.job->n_dwells;
 }
 
 /* --- columns --- */
@@ -414,13 +414,13 @@ int pnr_cuda_walsh_launch_columns(const pnr_cuda_walsh *walsh, cudaStream_t stre
                                   pnr_error *error)
 {
     const size_t i = find(walsh->degree);
-    const dim3 tiles(pnr_cuda_walsh_rows(walsh->degree), walsh->n_windows);
+    const dim3 tiles(pnr_cuda_walsh_rows(walsh->degree), walsh->n_dwells);
     int code;
 
     kernels[i].columns<<<tiles, THREADS, TILE_BYTES, stream>>>(*walsh);
     if ((code = pnr_cuda_check_launch("walsh_columns", error)) != PNR_OK)
         return code;
-    kernels[i].search<<<walsh->n_windows, THREADS, TILE_BYTES, stream>>>(*walsh);
+    kernels[i].search<<<walsh->n_dwells, THREADS, TILE_BYTES, stream>>>(*walsh);
     if ((code = pnr_cuda_check_launch("walsh_search", error)) != PNR_OK || walsh->cells == NULL)
         return code;
     walsh_profiles<<<tiles, PNR_CUDA_THREADS, 0, stream>>>(*walsh);

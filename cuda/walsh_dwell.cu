@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
     float2 *values = (float2 *)shared;
     pnr_walsh_stage<T, DEGREE> stage = {(char *)shared + size::VALUES};
     const uint32_t t = threadIdx.x % size::TEAM;
-    const uint32_t n_dwells = pnr_cuda_dwells_of(p.job, p.first_window, p.n_windows);
+    const uint32_t n_dwells = pnr_cuda_dwells_of(p.job, p.first_dwell, p.n_dwells);
 
     for (uint32_t dwell = blockIdx.x; dwell < n_dwells; dwell += gridDim.x) {
         counts sums;
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
     float *powers = (float *)shared; /* when the transforms are done */
     pnr_walsh_stage<T, DEGREE> stage = {(char *)shared + size::VALUES};
     const uint32_t t = threadIdx.x % size::TEAM;
-    const uint32_t n_dwells = pnr_cuda_dwells_of(p.job, p.first_window, p.n_windows);
+    const uint32_t n_dwells = pnr_cuda_dwells_of(p.job, p.first_dwell, p.n_dwells);
 
     for (uint32_t dwell = blockIdx.x; dwell < n_dwells; dwell += gridDim.x) {
         counts sums;

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_so
     __shared__ uint32_t odd_of_warp[SORT_THREADS / 32];
     char *stage = (char *)shared;
     const uint32_t t = threadIdx.x, n = (1u << p.degree) - 1;
-    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, p.first_window, p.n_windows);
+    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, p.first_dwell, p.n_dwells);
     const uint32_t start = blockIdx.x * PNR_WALSH_CHUNK;
     const uint32_t count = min((uint32_t)PNR_WALSH_CHUNK, n - start);
     uint2 source[SORT_EACH];
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_so
 
     for (uint32_t window = blockIdx.y; window < n_windows; window += gridDim.y) {
         const size_t begin =
-            ((size_t)(p.first_window + window) * n + start) * sizeof(pnr_cuda_pair<T>);
+            ((size_t)(p.first_dwell + window) * n + start) * sizeof(pnr_cuda_pair<T>);
         const uint32_t before = (uint32_t)(begin % 16);
         const uint32_t bytes = before + count * (uint32_t)sizeof(pnr_cuda_pair<T>);
         const pnr_cuda_pair<T> *x = (const pnr_cuda_pair<T> *)(stage + before);
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(ROW_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_row
     float2 *values = (float2 *)shared;
     quad<T> *stage = (quad<T> *)((char *)shared + row_size<T>::VALUES);
     const uint32_t t = threadIdx.x;
-    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, p.first_window, p.n_windows);
+    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, p.first_dwell, p.n_dwells);
     const uint32_t first = p.first_quad[blockIdx.x], count = p.first_quad[blockIdx.x + 1] - first;
     const uint4 *table = (const uint4 *)p.place + (blockIdx.x << (PNR_WALSH_TILE_BITS - 3)) + t;
     uint4 place[PNR_WALSH_EACH / 8];
@@ -255,8 +255,8 @@ int pnr_cuda_walsh_launch_rows(const pnr_cuda_walsh *walsh, pnr_format format, c
                                pnr_error *error)
 {
     const size_t i = find(format);
-    const dim3 chunks = blocks_for(pnr_cuda_walsh_chunks(walsh->degree), walsh->n_windows);
-    const dim3 rows = blocks_for(pnr_cuda_walsh_rows(walsh->degree), walsh->n_windows);
+    const dim3 chunks = blocks_for(pnr_cuda_walsh_chunks(walsh->degree), walsh->n_dwells);
+    const dim3 rows = blocks_for(pnr_cuda_walsh_rows(walsh->degree), walsh->n_dwells);
     int code;
 
     kernels[i].sort<<<chunks, SORT_THREADS, kernels[i].sort_bytes, stream>>>(*walsh);

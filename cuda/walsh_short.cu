@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
     pnr_walsh_stage<T, DEGREE> stage = {(char *)shared + size::VALUES};
     const uint32_t own = threadIdx.x / size::TEAM, t = threadIdx.x % size::TEAM;
     const uint32_t stride = gridDim.x * size::WINDOWS;
-    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, p.first_window, p.n_windows);
+    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, p.first_dwell, p.n_dwells);
     uint32_t first = blockIdx.x * size::WINDOWS;
 
     if (first >= n_windows)

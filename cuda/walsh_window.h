@@ -98,6 +98,7 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
     for (int search = 0;; search++) {
         uint32_t n_above = 0, n_maxima = 0;
 
+        __syncwarp(); /* the last search's list has been read */
         list.n = 0;
         list.weakest = 0;
         for (uint32_t warp = 0; warp < (size::TEAM + 31) / 32; warp++) {
