@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* Method walsh of every engine by name, whatever else auto would take: every degree, format and
+ * kind of dwell, ties, parts of a batch, groups of long windows. */
+#include "engine_fixture.h"
+
+static const scenario plain = {.name = "walsh",
+                               .n_samples = 1023,
+                               .code = M_SEQUENCE,
+                               .format = PNR_FORMAT_CI16,
+                               .dwell = PNR_DWELL_SINGLE,
+                               .n_periods = 1,
+                               .n_dwells = 5,
+                               .oversample = 1,
+                               .n_channels = 1,
+                               .tune = {0, 1},
+                               .echo = 0.2,
+                               .threshold = 12,
+                               .delay = 0.31};
+
+/* NULL: no such engine here, or it has no such method. */
+static const pnr_engine_ops *find_method(const char *name, const char *method)
+{
+    const pnr_engine_ops *ops = find_engine(name);
+    pnr_engine_choice choice;
+    pnr_error error = {0};
+    world w;
+
+    if (ops == NULL)
+        return NULL;
+    world_create(&w, &plain, ops);
+    w.plan.method = method;
+
+    const int code = ops->describe(&w.plan, &choice, &error);
+
+    world_destroy(&w, ops);
+    if (code == PNR_ECONFIG)
+        return NULL;
+    if (code != PNR_OK)
+        fail_msg("%s", error.text);
+    assert_string_equal(choice.method, method);
+    return ops;
+}
+
+static void check_degree(const pnr_engine_ops *ops, unsigned degree)
+{
+    const size_t n = ((size_t)1 << degree) - 1;
+    const double low = degree < 8 ? 4 : 12;
+    scenario s = {.name = "walsh",
+                  .n_samples = n,
+                  .code = M_SEQUENCE,
+                  .format = PNR_FORMAT_CI16,
+                  .dwell = PNR_DWELL_SINGLE,
+                  .n_periods = 1,
+                  .n_dwells = degree < 12 ? 37 : 2,
+                  .oversample = 1,
+                  .n_channels = 1,
+                  .tune = {0, 1},
+                  .echo = 0.25,
+                  .threshold = low,
+                  .delay = uniform()};
+
+    if (degree > 14)
+        s.n_dwells = 1;
+    agree(ops, &s);
+    if (degree > 15)
+        return;
+    s.name = "walsh, ci8, a strong echo, clipped";
+    s.format = PNR_FORMAT_CI8;
+    s.echo = 1.1;
+    agree(ops, &s);
+    if (degree > 14)
+        return;
+    s.name = "walsh, a gate that wraps, low threshold";
+    s.format = PNR_FORMAT_CI16;
+    s.echo = 0.1;
+    s.gate_first = n - n / 10;
+    s.gate_count = n / 3;
+    s.threshold = 3;
+    s.max_candidates = 64;
+    s.conjugate = true;
+    agree(ops, &s);
+    s.name = "walsh, the strongest alone";
+    s.max_candidates = 1;
+    agree(ops, &s);
+    s.name = "walsh, more maxima than places";
+    s.gate_first = 0;
+    s.gate_count = n;
+    s.echo = 0;
+    s.threshold = 2;
+    s.max_candidates = 5;
+    agree(ops, &s);
+    s.name = "walsh, lost and not finite";
+    s.format = PNR_FORMAT_CF32;
+    s.conjugate = false;
+    s.n_dwells = degree < 12 ? 37 : 5;
+    s.max_candidates = 0;
+    s.echo = 0.2;
+    s.threshold = low;
+    s.has_lost = true;
+    s.has_nonfinite = degree > 9;
+    agree(ops, &s);
+}
+
+/* Dwells of several periods: all formats, lost and non-finite samples, part of a batch of windows.
+ */
+static void check_dwells(const pnr_engine_ops *ops, unsigned degree)
+{
+    static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};
+    const size_t n = ((size_t)1 << degree) - 1;
+
+    for (size_t f = 0; f < 3; f++) {
+        scenario s = {.name = "walsh, dwells",
+                      .n_samples = n,
+                      .code = M_SEQUENCE,
+                      .format = formats[f],
+                      .n_dwells = degree < 11 ? 7 : 2,
+                      .oversample = 1,
+                      .n_channels = 1,
+                      .tune = {0, 1},
+                      .echo = f == 1 ? 1.1 : 0.2,
+                      .threshold = 12,
+                      .max_candidates = f == 0 ? 1 : 8,
+                      .gate_first = f == 0 ? 0 : n / 2,
+                      .gate_count = n,
+                      .conjugate = f == 2,
+                      .has_lost = f != 1,
+                      .has_nonfinite = f == 2 && degree > 9,
+                      .delay = uniform()};
+
+        s.dwell = PNR_DWELL_COHERENT;
+        s.n_periods = 3;
+        agree(ops, &s);
+        s.dwell = PNR_DWELL_INCOHERENT;
+        s.n_periods = f == 0 ? 16 : f == 1 ? 1 : 5;
+        s.threshold = degree < 8 ? 3 : 6;
+        agree(ops, &s);
+        s.max_candidates = 40;
+        s.threshold = 1.5;
+        s.echo = 0.05;
+        agree(ops, &s);
+    }
+}
+
+static void test_walsh(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_method(names[e], "walsh");
+
+        for (unsigned degree = 5; ops != NULL && degree <= 16; degree++)
+            check_degree(ops, degree);
+        for (unsigned degree = 5; ops != NULL && degree <= 13; degree++)
+            check_dwells(ops, degree);
+        if (ops != NULL)
+            print_message("%s: walsh agrees with the reference, degrees 5 to 16\n", names[e]);
+    }
+}
+
+/* Two equal echoes of integers, `apart` lags from each other, c exactly equal there. */
+static void check_walsh_tie(const pnr_engine_ops *ops, unsigned degree, size_t delay, size_t apart)
+{
+    const size_t n = ((size_t)1 << degree) - 1;
+    const scenario s = {.name = "walsh, a tie",
+                        .n_samples = n,
+                        .code = M_SEQUENCE,
+                        .format = PNR_FORMAT_CI16,
+                        .dwell = PNR_DWELL_SINGLE,
+                        .n_periods = 1,
+                        .n_dwells = 1,
+                        .oversample = 1,
+                        .n_channels = 1,
+                        .tune = {0, 1},
+                        .threshold = 4,
+                        .max_candidates = 1};
+    const size_t second = (delay + apart) % n;
+    answer got;
+    world w;
+
+    world_create(&w, &s, ops);
+    w.plan.method = "walsh";
+    for (size_t i = 0; i < n; i++) {
+        int16_t *x = (int16_t *)(void *)w.samples + 2 * i;
+
+        x[0] = (int16_t)(100 * (w.references[(i + n - delay) % n][0] +
+                                w.references[(i + n - second) % n][0]));
+        x[1] = 0;
+    }
+    ask(ops, &w, PNR_WANT_NONE, &got);
+    assert_int_equal(got.dwells[0].n_candidates, 1);
+    assert_int_equal(got.candidates[0].cell, apart == 1 || delay < second ? delay : second);
+    assert_true(got.candidates[0].value[8][0] == got.candidates[0].value[8 + (apart < 9)][0] ||
+                apart > 1);
+    answer_destroy(&got);
+    memset(w.samples, 0, 4 * n); /* silence has no echo */
+    ask(ops, &w, PNR_WANT_NONE, &got);
+    assert_int_equal(got.dwells[0].n_above, 0);
+    assert_int_equal(got.dwells[0].n_candidates, 0);
+    answer_destroy(&got);
+    world_destroy(&w, ops);
+}
+
+static void test_walsh_ties(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_method(names[e], "walsh");
+
+        for (unsigned degree = 7; ops != NULL && degree <= 17; degree++) {
+            const size_t n = ((size_t)1 << degree) - 1;
+
+            check_walsh_tie(ops, degree, n - 1, 1);
+            check_walsh_tie(ops, degree, 5, 1);
+            check_walsh_tie(ops, degree, 5, n / 2);
+            check_walsh_tie(ops, degree, n - 20, n / 2);
+        }
+    }
+}
+
+/* The bits of a dwell do not depend on which others are submitted with it. */
+static void test_walsh_batches(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+    static const unsigned degrees[] = {6, 10, 11, 13, 14, 17};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_method(names[e], "walsh");
+
+        for (size_t l = 0; ops != NULL && l < 6; l++) {
+            scenario s = plain;
+            pnr_error error = {0};
+            pnr_engine *engine;
+            answer all;
+            world w;
+
+            s.n_samples = ((size_t)1 << degrees[l]) - 1;
+            s.n_dwells = 7;
+            s.threshold = 4;
+            world_create(&w, &s, ops);
+            w.plan.method = "walsh";
+            w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * 7};
+            w.windows.spans[1] = (pnr_span){w.samples, 0};
+            ask(ops, &w, PNR_WANT_NONE, &all);
+
+            pnr_plan plan = w.plan;
+
+            plan.batch = 2;
+            if (ops->create(&plan, &engine, &error) != PNR_OK)
+                fail_msg("%s", error.text);
+            for (size_t d = 0; d < 7;) {
+                const size_t count = d % 3 == 0 || d == 6 ? 1 : 2;
+                pnr_windows v = w.windows;
+                pnr_result result;
+
+                v.first_sample += d * s.n_samples;
+                v.n_dwells = count;
+                v.spans[0] = (pnr_span){w.samples + 4 * d * s.n_samples, count * s.n_samples};
+                assert_int_equal(ops->submit(engine, &(pnr_job){&v, d}), PNR_OK);
+                assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
+                for (size_t i = 0; i < count; i++, d++) {
+                    assert_memory_equal(&result.dwells[i], &all.dwells[d], sizeof *all.dwells);
+                    assert_memory_equal(&result.candidates[i * plan.max_candidates],
+                                        &all.candidates[d * plan.max_candidates],
+                                        all.dwells[d].n_candidates * sizeof *all.candidates);
+                }
+            }
+            ops->destroy(engine);
+            answer_destroy(&all);
+            world_destroy(&w, ops);
+        }
+    }
+}
+
+/* Long windows are worked on in groups, each with scratch memory of its own: the last of three is
+ * like `library` says too. */
+static void test_walsh_groups(void **unused)
+{
+    static const unsigned degrees[] = {22, 21};
+    const pnr_engine_ops *ops = find_method("cuda", "walsh");
+
+    (void)unused;
+    for (size_t l = 0; ops != NULL && l < 2; l++) {
+        const scenario s = {.name = "walsh, groups of windows",
+                            .n_samples = ((size_t)1 << degrees[l]) - 1,
+                            .code = M_SEQUENCE,
+                            .format = l == 0 ? PNR_FORMAT_CI16 : PNR_FORMAT_CI8,
+                            .dwell = PNR_DWELL_SINGLE,
+                            .n_periods = 1,
+                            .n_dwells = l == 0 ? 3 : 5,
+                            .oversample = 1,
+                            .n_channels = 1,
+                            .tune = {0, 1},
+                            .echo = 0.03,
+                            .threshold = 25,
+                            .delay = uniform()};
+        answer want, got;
+        world w;
+
+        world_create(&w, &s, ops);
+        w.plan.method = "library";
+        ask(ops, &w, PNR_WANT_NONE, &want);
+        w.plan.method = "walsh";
+        ask(ops, &w, PNR_WANT_NONE, &got);
+        for (size_t d = 0; d < s.n_dwells; d++) {
+            assert_int_equal(got.dwells[d].n_candidates, 1);
+            assert_int_equal(got.candidates[d * got.max_candidates].cell,
+                             want.candidates[d * want.max_candidates].cell);
+            compare_dwell(&w, &got.dwells[d], &got.candidates[d * got.max_candidates],
+                          &want.dwells[d], &want.candidates[d * want.max_candidates]);
+        }
+        answer_destroy(&want);
+        answer_destroy(&got);
+        world_destroy(&w, ops);
+    }
+}
+
+int main(void)
+{
+    const char *seed = getenv("PNR_SEED");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_walsh),
+        cmocka_unit_test(test_walsh_ties),
+        cmocka_unit_test(test_walsh_batches),
+        cmocka_unit_test(test_walsh_groups),
+    };
+
+    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
+    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
