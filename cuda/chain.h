@@ -9,8 +9,8 @@
 /*
  * Programmatic dependent launch, compute capability 9.0 and later; elsewhere nothing. Every kernel
  * of a chain calls pnr_chain_next() early and pnr_chain_wait() in every thread before it touches
- * what an earlier kernel writes, or returns: so a kernel that is complete says that all before it
- * are.
+ * what an earlier kernel of the chain writes, or returns: so a kernel that is complete says that
+ * all before it are. The chain's first kernel is launched as any other and need not wait.
  */
 static __device__ __forceinline__ void pnr_chain_next()
 {

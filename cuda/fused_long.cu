@@ -108,9 +108,9 @@ uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u)
 
 /* --- one job --- */
 
-static int launch(const pnr_fused_long_set *set, const pnr_fused_long_launch *l, const char *name,
-                  dim3 grid, const pnr_fused_long *p, uint32_t first, uint32_t count,
-                  cudaStream_t stream, pnr_error *error)
+static int launch(const pnr_fused_long_launch *l, const char *name, dim3 grid, bool is_chained,
+                  const pnr_fused_long *p, uint32_t first, uint32_t count, cudaStream_t stream,
+                  pnr_error *error)
 {
     cudaLaunchAttribute chained = {};
     cudaLaunchConfig_t config = {};
@@ -122,30 +122,34 @@ static int launch(const pnr_fused_long_set *set, const pnr_fused_long_launch *l,
     config.dynamicSmemBytes = l->shared_bytes;
     config.stream = stream;
     config.attrs = &chained;
-    config.numAttrs = set->is_chained ? 1 : 0;
+    config.numAttrs = is_chained ? 1 : 0;
     return pnr_cuda_check(cudaLaunchKernelEx(&config, l->kernel, *p, first, count), name, error);
 }
 
-static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t first,
-                         uint32_t count, cudaStream_t stream, pnr_error *error)
+/* The first kernel of a stream is not chained: what is there before the chain (the job, raw
+ * samples) is read without waiting. */
+static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set, bool is_first,
+                         uint32_t first, uint32_t count, cudaStream_t stream, pnr_error *error)
 {
-    const dim3 tiles(p->n_tiles, count);
-    const uint32_t n_transforms = count * p->n_sums;
+    const bool is_chained = set->is_chained;
+    const uint32_t n_transforms = count * p->n_sums, first_transform = first * p->n_sums;
     const uint32_t n_rows = n_transforms * (p->n_points >> p->row_bits);
     const uint32_t n_needed = (n_rows + set->row_each - 1) / set->row_each;
     const uint32_t n_blocks = n_needed < set->row_blocks ? n_needed : set->row_blocks;
     const uint32_t n_warps = set->rows.n_threads / 32;
+    /* blocks for rows, and those in which the windows are begun */
+    const dim3 rows(n_blocks + (n_transforms + n_warps - 1) / n_warps);
     int code;
 
     assert(n_transforms <= PNR_FUSED_LONG_SUMS);
-    if ((code = launch(set, &set->samples, "fused_samples", dim3(p->n_tiles, n_transforms), p,
-                       first * p->n_sums, n_transforms, stream, error)) != PNR_OK ||
-        /* and blocks in which the windows are begun */
-        (code = launch(set, &set->rows, "fused_rows",
-                       dim3(n_blocks + (n_transforms + n_warps - 1) / n_warps), p,
-                       first * p->n_sums, n_transforms, stream, error)) != PNR_OK)
+    if ((code = launch(&set->samples, "fused_samples", dim3(p->n_tiles, n_transforms),
+                       is_chained && !is_first, p, first_transform, n_transforms, stream, error)) !=
+            PNR_OK ||
+        (code = launch(&set->rows, "fused_rows", rows, is_chained, p, first_transform, n_transforms,
+                       stream, error)) != PNR_OK)
         return code;
-    return launch(set, &set->lags, "fused_lags", tiles, p, first, count, stream, error);
+    return launch(&set->lags, "fused_lags", dim3(p->n_tiles, count), is_chained, p, first, count,
+                  stream, error);
 }
 
 /* The groups by turns on both streams; then each stream searches its own windows. */
@@ -160,12 +164,12 @@ static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set
     for (uint32_t first = 0; code == PNR_OK && first < n_dwells; first += n_group, i = 1 - i) {
         const uint32_t left = n_dwells - first, count = left < n_group ? left : n_group;
 
-        code = enqueue_group(p, set, first, count, stream[i], error);
+        code = enqueue_group(p, set, n_of[i] == 0, first, count, stream[i], error);
         n_of[i] += count;
     }
     for (i = 0; code == PNR_OK && i < 2; i++)
         if (n_of[i] > 0)
-            code = launch(set, &set->search, "fused_search", dim3(n_of[i]), p,
+            code = launch(&set->search, "fused_search", dim3(n_of[i]), set->is_chained, p,
                           (uint32_t)i * n_group, n_group, stream[i], error);
     return code;
 }

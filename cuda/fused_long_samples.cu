@@ -71,7 +71,8 @@ measure(float2 (&v)[32], const typename FORMAT::word (&raw)[32], const typename 
     return energy;
 }
 
-/* One block a tile of columns; blockIdx.y: the window of the group. */
+/* One block a tile of columns; blockIdx.y: the transform of the group. Three blocks a
+ * multiprocessor gain 3 % on short columns and lose 12 % on long ones. */
 template <int P, class FORMAT>
 __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
     fused_samples(pnr_fused_long p, uint32_t first, uint32_t)

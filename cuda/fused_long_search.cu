@@ -11,7 +11,8 @@ enum {
     FEW = 512,        /* cells listed: held in shared memory */
     FEW_OF_TILE = 32, /* of one tile, which one thread copies */
     FEW_SUMS = 16, /* candidates, or transforms of one, whose neighbours are summed at one time */
-    ROWS_AT_ONCE = 8, /* of a neighbour's sum: one exact twiddle, the others by steps */
+    ROWS_AT_ONCE = 32, /* of a neighbour's sum: their loads wait together */
+    STEPS = 8,         /* from one exact twiddle */
     STATE_WORDS = sizeof(pnr_cuda_dwell) / sizeof(uint32_t)
 };
 static_assert((int)THREADS == (int)PNR_CUDA_THREADS, "pnr_cuda_block_sum takes that many");
@@ -186,23 +187,31 @@ static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, u
 {
     const uint32_t n_rows = p.n_points >> p.row_bits, mask = p.n_points - 1;
     const float2 *column = rows + (lag & ((1u << p.row_bits) - 1));
-    const float2 step = pnr_fused_twiddle(lag * WARPS & mask, p.per_point);
+    const float2 turn = pnr_fused_twiddle(lag * WARPS & mask, p.per_point);
     float2 sum = {0, 0};
 
-    for (uint32_t row = threadIdx.x / PNR_CUDA_WARP; row < n_rows; row += WARPS * ROWS_AT_ONCE) {
-        float2 w = pnr_fused_twiddle(row * lag & mask, p.per_point), v[ROWS_AT_ONCE];
+    for (uint32_t first = threadIdx.x / PNR_CUDA_WARP; first < n_rows;
+         first += WARPS * ROWS_AT_ONCE) {
+        float2 v[ROWS_AT_ONCE];
 
-#pragma unroll
-        for (uint32_t i = 0; i < ROWS_AT_ONCE; i++)
-            v[i] = row + i * WARPS < n_rows ? column[(size_t)(row + i * WARPS) << p.row_bits]
-                                            : make_float2(0.0f, 0.0f);
 #pragma unroll
         for (uint32_t i = 0; i < ROWS_AT_ONCE; i++) {
-            const float2 x = pnr_fused_product(v[i], w);
+            const uint32_t row = first + i * WARPS;
 
-            sum.x += x.x;
-            sum.y += x.y;
-            w = pnr_fused_product(w, step);
+            v[i] = row < n_rows ? column[(size_t)row << p.row_bits] : make_float2(0.0f, 0.0f);
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < ROWS_AT_ONCE && first + i * WARPS < n_rows; i += STEPS) {
+            float2 w = pnr_fused_twiddle((first + i * WARPS) * lag & mask, p.per_point);
+
+#pragma unroll
+            for (uint32_t step = 0; step < STEPS; step++) {
+                const float2 x = pnr_fused_product(v[i + step], w);
+
+                sum.x += x.x;
+                sum.y += x.y;
+                w = pnr_fused_product(w, turn);
+            }
         }
     }
     return sum;
