@@ -136,11 +136,16 @@ static int run(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwel
                           error);
 }
 
-/* A full submit of zeros: everything is loaded, and the clocks have begun to rise. */
+/* Submits of zeros, of each size that is recorded: nothing is left to be loaded on demand, and the
+ * clocks have begun to rise. */
 static int warm_up(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
-    int code = run(common, slot, common->shape.batch, error);
+    int code = PNR_OK;
 
+    for (size_t i = 0; code == PNR_OK && i < slot->n_graphs; i++)
+        code = run(common, slot, slot->graph_dwells[i], error);
+    if (code == PNR_OK && slot->n_graphs == 0)
+        code = run(common, slot, common->shape.batch, error);
     return code == PNR_OK ? pnr_cuda_check(cudaStreamSynchronize(slot->stream), "first run", error)
                           : code;
 }
