@@ -101,12 +101,12 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     const pnr_fused_view<M, true> view = {buffer};
     const int u = thread.u;
     const uint32_t together = M > 1 ? 1 : blockDim.x / T, step = gridDim.x * together;
-    uint32_t window = blockIdx.x * together + of_block, n_lost = 0;
+    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* all blocks have as many */
     word raw[32];
 
     /* A warp that has a window of its own searches it while the samples of the next one are on
      * their way, when these are few enough to be held. */
-    constexpr bool IS_EARLY = M < 16 && sizeof(word) <= sizeof(int);
+    constexpr bool IS_EARLY = M == 1 && sizeof(word) <= sizeof(int);
     const auto load = [&](uint32_t w) {
         const word *in = (const word *)p.conversion.samples.raw + (size_t)w * L + u;
 
@@ -155,13 +155,10 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             pnr_dwell dwell = {};
 
             pnr_fused_count(s, p, &dwell, window, L, n_lost, scale * scale, u % 32);
-            pnr_fused_begin(s, p, dwell, L, u % 32);
+            pnr_fused_begin(s, p, dwell, L, p.first_threshold, u % 32);
         }
         thread.finish_forward(v);
-        if constexpr (M == 1)
-            thread.multiply(v, [&](int i) { return spectrum[i]; });
-        else
-            thread.multiply(v, [&](int i) { return __ldg(p.spectrum + i); });
+        thread.multiply(v, M == 1 ? spectrum : p.spectrum);
         thread.inverse(v);
 
         const float threshold = s.threshold;
@@ -176,20 +173,16 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             best = fmaxf(best, fmaxf(fmaxf(a, b), fmaxf(c, d)));
         }
         s.found[u] = make_float2(best, best > threshold ? 0.0f : sum);
-
-        const bool is_loud = pnr_fused_any<M>(best > threshold);
-
-        if (is_loud || p.profile != NULL || p.power != NULL) {
+        /* The search reads the values, if anything is above: of a block that is not worth a vote.
+         */
+        if (M > 1 || __any_sync(0xffffffffu, best > threshold) || p.profile != NULL ||
+            p.power != NULL)
             thread.put_column(v);
-            if (p.profile != NULL || p.power != NULL)
-                return_profile<M>(p, thread.column, window, u, threshold < INFINITY);
-        }
-        if (M > 1 && is_loud)
-            __syncthreads();
+        if (p.profile != NULL || p.power != NULL)
+            return_profile<M>(p, thread.column, window, u, threshold < INFINITY);
+        pnr_fused_sync<M>();
         if (IS_EARLY && s.n_windows - window > step)
             load(window + step);
-        if (M == 1)
-            __syncwarp();
         if (pnr_fused_is_first<M>())
             pnr_fused_look(s, view, p, window, u % 32);
     }

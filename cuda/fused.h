@@ -17,6 +17,7 @@ typedef struct pnr_cuda_fused {
      * threads, see pnr_cuda_fused_place; times the samples' scale for the plain kernel */
     const float4 *spectrum;
     const double *threshold;   /* [n_periods] times floor */
+    double first_threshold;    /* threshold[0], at hand */
     pnr_dwell *dwells;         /* [n_dwells] */
     pnr_candidate *candidates; /* [n_dwells][max_candidates] */
     uint32_t *nonfinite;       /* [n_dwells][n_periods] */

@@ -297,8 +297,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
                     thread.put_column(v);
                     pnr_fused_sync<M>();
                     thread.finish_forward(v);
-                    thread.multiply(
-                        v, [&](int i) { return __ldg(p.spectrum + half * (size::L / 2) + i); });
+                    thread.multiply(v, p.spectrum + half * (size::L / 2));
                     thread.inverse(v);
                     if (!has_kept)
                         add_powers<M>(p, v, cells, dwell, half, u);
@@ -317,7 +316,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
                 break;
             }
             if (pnr_fused_is_first<M>())
-                pnr_fused_begin(s, p, s.dwell, n_samples, u % 32);
+                pnr_fused_begin(s, p, s.dwell, n_samples,
+                                p.threshold[max(s.dwell.n_periods, 1u) - 1], u % 32);
             pnr_fused_sync<M>();
             sum_up<M>(s, p, cells, dwell, u);
             pnr_fused_sync<M>();

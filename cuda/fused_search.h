@@ -123,19 +123,18 @@ pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwel
     }
 }
 
-/* Lane 0: the floor and the threshold of the first search. */
+/* Lane 0: the floor and the threshold of the first search, ratio times it. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
                                                        const pnr_cuda_fused &p, pnr_dwell dwell,
-                                                       uint32_t n, uint32_t lane)
+                                                       uint32_t n, double ratio, uint32_t lane)
 {
     if (lane != 0)
         return;
     /* The mean of P were all of x noise: sum|x|^2 E_a / N. */
     dwell.floor = dwell.energy * p.code_energy / n;
     s.dwell = dwell;
-    s.threshold =
-        dwell.n_periods > 0 ? (float)(p.threshold[dwell.n_periods - 1] * dwell.floor) : INFINITY;
+    s.threshold = dwell.n_periods > 0 ? (float)(ratio * dwell.floor) : INFINITY;
 }
 
 /* What one search has found. */
@@ -238,15 +237,13 @@ static __device__ __forceinline__ uint32_t pnr_fused_take(const pnr_fused_search
     static_assert(sizeof(pnr_candidate) == (2 + PNR_NEIGHBOURS) * sizeof(uint2) &&
                       offsetof(pnr_candidate, power) == 12 && offsetof(pnr_candidate, value) == 16,
                   "cell, code and channel; Doppler, power; values");
-    uint2 *pairs = (uint2 *)(out + i);
+    const bool is_value = lane < PNR_NEIGHBOURS;
+    const uint32_t pair = is_value ? 2 + lane : lane - PNR_NEIGHBOURS;
+    const uint2 head = pair == 0 ? make_uint2(cell, 0) : make_uint2(0, (uint32_t)(key >> 32));
 
-    if (lane < PNR_NEIGHBOURS) {
-        if (IS_PLAIN || view.has_values)
-            pairs[2 + lane] = make_uint2(__float_as_uint(c.y), __float_as_uint(c.x));
-    } else if (lane < PNR_NEIGHBOURS + 2) {
-        pairs[lane - PNR_NEIGHBOURS] =
-            lane == PNR_NEIGHBOURS ? make_uint2(cell, 0) : make_uint2(0, (uint32_t)(key >> 32));
-    }
+    if (pair < 2 || (is_value && (IS_PLAIN || view.has_values)))
+        ((uint2 *)(out + i))[pair] =
+            is_value ? make_uint2(__float_as_uint(c.y), __float_as_uint(c.x)) : head;
     return (uint32_t)__popc(__ballot_sync(0xffffffffu, is_new));
 }
 
@@ -273,7 +270,7 @@ static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_sea
     uint32_t warps = 0;
 
     *columns = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (uint32_t warp = 0; warp < M; warp++) {
         const float2 found = s.found[warp * PNR_CUDA_WARP + lane];
         const uint32_t above = __ballot_sync(0xffffffffu, found.x > threshold);
@@ -335,8 +332,8 @@ pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
                   2 * (n - n_taken) < n;
         if (!is_done) {
             const double rest = pnr_fused_over(noise_sum - taken, n - n_taken);
-            const double lower =
-                fmax(rest, 1e-12 * s.dwell.energy * p.code_energy * s.dwell.n_periods);
+            const double rounding = 1e-12 * s.dwell.floor * n;
+            const double lower = fmax(rest, IS_PLAIN ? rounding : rounding * s.dwell.n_periods);
 
             is_done = !(lower < 0.95 * floor);
             if (!is_done)
@@ -350,6 +347,7 @@ pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
         n_before = n_kept;
         __syncwarp();
     }
+    __syncwarp();
     if (lane == 0) {
         s.dwell.noise_sum = s.dwell.n_periods > 0 ? noise_sum : 0;
         s.dwell.floor = floor;

@@ -41,12 +41,6 @@ template <int M> static __device__ __forceinline__ void pnr_fused_sync()
         __syncthreads();
 }
 
-/* Does any thread of the window say so? A barrier. */
-template <int M> static __device__ __forceinline__ bool pnr_fused_any(bool is_so)
-{
-    return M == 1 ? __any_sync(0xffffffffu, is_so) : __syncthreads_or(is_so);
-}
-
 /* What is the same in all lanes of a warp, by a vote, for the compiler to see it too: else every
  * shuffle in a branch on it would become a call. */
 static __device__ __forceinline__ bool pnr_fused_agreed(bool is_so)
@@ -158,13 +152,14 @@ template <int M> struct pnr_fused_thread {
         last_pass(v, k1 + 32 * k2);
     }
 
-    /* X conj(A), parts swapped for the way back. */
-    template <class BINS>
-    __device__ __forceinline__ void multiply(float2 (&v)[32], BINS two_bins) const
+    /* X conj(A), parts swapped for the way back. One address, all else are offsets. */
+    __device__ __forceinline__ void multiply(float2 (&v)[32], const float4 *spectrum) const
     {
+        const float4 *const own = spectrum + u;
+
 #pragma unroll
         for (int j = 0; j < 16; j++) {
-            const float4 h = two_bins(j * size::THREADS + u);
+            const float4 h = own[j * size::THREADS];
             const float2 a = pnr_fused_product(v[2 * j], make_float2(h.x, h.y));
             const float2 b = pnr_fused_product(v[2 * j + 1], make_float2(h.z, h.w));
 

@@ -17,7 +17,8 @@ enum {
 /* What all slots share. */
 typedef struct shared {
     const pnr_cuda_fused_size *size;
-    float2 *spectrum;      /* [oversample][L], device */
+    float2 *spectrum; /* [oversample][L], device */
+    double first_threshold;
     uint32_t window_bytes; /* of shared memory for each window */
     unsigned n_together;   /* windows that a block works on at one time */
     unsigned n_blocks;     /* that the device runs at one time */
@@ -163,6 +164,7 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
     common->shared = own;
     if (own == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
+    own->first_threshold = plan->threshold[0];
     if ((code = choose_size(plan, block_bytes_of(plan), own, error)) != PNR_OK ||
         (code = create_spectra(plan, own, error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaFuncSetAttribute((const void *)own->size->kernel,
@@ -217,6 +219,7 @@ static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
     p.job = slot->job;
     p.spectrum = (const float4 *)own->spectrum;
     p.threshold = common->threshold;
+    p.first_threshold = own->first_threshold;
     p.dwells = slot->results.dwells;
     p.candidates = slot->results.candidates;
     p.nonfinite = slot->results.nonfinite;
