@@ -60,6 +60,7 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused
 {
     const uint32_t row_bits = pnr_fused_long_row_bits(bits);
     int device = 0, n_processors = 0, n_blocks = 0, capability = 0, code;
+    cudaFuncAttributes attributes = {};
 
     set->samples = pnr_fused_long_samples(format, bits - row_bits);
     set->rows = pnr_fused_long_rows(row_bits);
@@ -76,13 +77,16 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused
         (code = pnr_cuda_check(
              cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, device),
              "the GPU's compute capability", error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaFuncGetAttributes(&attributes, (const void *)set->rows.kernel),
+                               "a kernel's attributes", error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                                    &n_blocks, (const void *)set->rows.kernel,
                                    (int)set->rows.n_threads, set->rows.shared_bytes),
                                "blocks a multiprocessor", error)) != PNR_OK)
         return code;
     set->row_blocks = (uint32_t)(n_blocks * n_processors);
-    set->is_chained = capability >= 9;
+    /* Code that was compiled for an older device waits for nothing. */
+    set->is_chained = capability >= 9 && attributes.ptxVersion >= 90;
     set->row_each = set->rows.n_threads * 32 >> row_bits;
     return n_blocks > 0 ? PNR_OK
                         : pnr_error_set(error, PNR_EUNSUPPORTED,

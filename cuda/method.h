@@ -34,7 +34,8 @@ typedef struct pnr_cuda_method {
 } pnr_cuda_method;
 
 /*
- * plan->method by name, or of "auto" the first of the table that suits: a rule that goes by the
+ * plan->method by name, or of "auto" the first of the table that suits (but sums of powers without
+ * an extension go to library): a rule that goes by the
  * plan alone and never by a measurement, so that a configuration means the same bits on every run.
  * A named method is never replaced. PNR_OK, choice filled for the whole engine; PNR_ECONFIG: no
  * such method; PNR_EUNSUPPORTED: it does not suit.

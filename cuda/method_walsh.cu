@@ -30,7 +30,7 @@ typedef struct scratch {
     float2 *cells;
 } scratch;
 
-enum { N_SIDES = 2, N_BLOCKS = 12 };
+enum { N_SIDES = 2, N_BLOCKS = 12, STATIC_BYTES = 4096 /* of a short kernel, at most */ };
 
 /* A slot's own, above degree 13: two streams take the groups by turns, so that the rows of one run
  * beside the columns of another, and what a group leaves for its next kernel is still in the L2
@@ -125,7 +125,7 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
 
     const pnr_cuda_walsh_short *size = find_size(plan);
     const size_t needed =
-        size != NULL ? size->shared_bytes : pnr_cuda_walsh_long_bytes(plan->format);
+        size != NULL ? size->shared_bytes + STATIC_BYTES : pnr_cuda_walsh_long_bytes(plan->format);
 
     /* Without a device the answer is about any that is large enough. */
     if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,

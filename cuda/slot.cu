@@ -5,6 +5,7 @@
 #include "job.h"
 #include "memory.h"
 #include "method.h"
+#include "pause.h"
 
 #include <cassert>
 #include <cstdlib>
@@ -136,18 +137,29 @@ static int run(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwel
                           error);
 }
 
-/* Submits of zeros, of each size that is recorded: nothing is left to be loaded on demand, and the
- * clocks have begun to rise. */
+/* A submit of zeros, of n_dwells. */
+static int run_once(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                    pnr_error *error)
+{
+    int code;
+
+    slot->host_job->n_dwells = (uint32_t)n_dwells;
+    code = run(common, slot, n_dwells, error);
+    return code == PNR_OK ? pnr_cuda_check(cudaStreamSynchronize(slot->stream), "first run", error)
+                          : code;
+}
+
+/* Each size that is recorded: nothing is left to be loaded on demand, and the clocks have begun to
+ * rise. */
 static int warm_up(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     int code = PNR_OK;
 
     for (size_t i = 0; code == PNR_OK && i < slot->n_graphs; i++)
-        code = run(common, slot, slot->graph_dwells[i], error);
+        code = run_once(common, slot, slot->graph_dwells[i], error);
     if (code == PNR_OK && slot->n_graphs == 0)
-        code = run(common, slot, common->shape.batch, error);
-    return code == PNR_OK ? pnr_cuda_check(cudaStreamSynchronize(slot->stream), "first run", error)
-                          : code;
+        code = run_once(common, slot, common->shape.batch, error);
+    return code;
 }
 
 int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
@@ -324,6 +336,7 @@ int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool
                                   error);
         if (!wait)
             return is_complete(slot) ? PNR_OK : PNR_EAGAIN;
+        pnr_pause();
     }
     return PNR_OK;
 }

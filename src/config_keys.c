@@ -178,7 +178,7 @@ const pnr_key pnr_config_keys[] = {
          "them.")},
     {KEY(engine, method, TEXT, "auto", "How the engine does it; auto goes by length and code.")},
     {KEY(engine, device, SIZE, "0", "Which GPU, counted from 0."), RANGE(0, 255)},
-    {KEY(engine, depth, SIZE, "3", "Submits in flight at one time."), RANGE(1, 4)},
+    {KEY(engine, depth, SIZE, "4", "Submits in flight at one time."), RANGE(1, 4)},
     {KEY(engine, batch, SIZE, "0", "Results a submit, at most; 0 lets the program choose."),
      RANGE(0, 1048576)},
     {KEY(engine, threads, SIZE, "0", "Threads of the cpu engine; 0 is one for each core."),

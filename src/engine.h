@@ -43,8 +43,9 @@ enum {
  * What an engine is created for. All pointers are read during create only.
  *
  * Correlation of one window x (N samples, converted to full scale = 1, tuned, conjugated when
- * `conjugate`; lost and non-finite samples are 0) with code a: c[k] = sum_n x[(n + k) mod N]
- * conj(a[n]),   k = 0..N-1 With oversample 2 also at k + 1/2: the same sum with a[n - 1/2]
+ * `conjugate`; lost and non-finite samples are 0) with code a:
+ *     c[k] = sum_n x[(n + k) mod N] conj(a[n]),   k = 0..N-1.
+ * With oversample 2 also at k + 1/2: the same sum with a[n - 1/2]
  * (references[1]). A cell g of the search grid is lag g / oversample.
  *
  * A window takes part in its dwell when lost + non-finite <= N/2; else it has weight 0.
@@ -54,7 +55,7 @@ enum {
  * Noise: floor = sum|x|^2 * E_a / N over the windows used, E_a = sum|a|^2: the mean of P were all
  * of x noise. A cell is above when P > threshold[windows used - 1] * floor, and P > 0. A candidate
  * is a local maximum above, in lag order, inside the gate: P[g] > P[g-1] and P[g] >= P[g+1]
- * (cyclic; the lowest lag of a tie) Of more than max_candidates the strongest are kept (ties:
+ * (cyclic; the lowest lag of a tie). Of more than max_candidates the strongest are kept (ties:
  * lowest lag), still in lag order. Search again: the echoes found are taken out of the floor: rest
  * = (noise_sum - sum of P over integer lags within +-8 of a kept candidate) / (lags left), each lag
  * taken out once; when none is kept, or fewer than N/2 lags are left, there is no second search.
@@ -187,9 +188,10 @@ typedef struct pnr_engine_ops {
      * flight; PNR_EENGINE: that job failed (it is no longer in flight; tag is set); PNR_ELOST. */
     int (*collect)(pnr_engine *engine, bool wait, pnr_result *result);
     /* NULL where an engine has no use for it. The samples that the next submit will begin with, as
-     * far as they have come (n_dwells counts for nothing); they are not changed any more, and stay
-     * untouched until that submit is collected. The engine may upload them now. Never waits.
-     * PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_ELOST. */
+     * far as they have come (n_dwells counts for nothing). They stay untouched until that submit is
+     * collected, unless the next submit begins elsewhere: then what came ahead is void, and its
+     * memory may change at any time. The engine may upload them now. Never waits. PNR_OK;
+     * PNR_EAGAIN: depth submits are in flight; PNR_ELOST. */
     int (*advance)(pnr_engine *engine, const pnr_windows *windows);
 } pnr_engine_ops;
 

@@ -84,7 +84,9 @@ size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
 /*
  * Packed results: header JSON (dtype, counts, first seq, run, stream, ...) and one array of these
  * records, one per echo. X(C type, numpy type, name), the widest first, so that the struct has no
- * padding; FIRST is X for the first. time_ns   INT64_MIN: unknown flags     PNR_FLAG_... bits
+ * padding; FIRST is X for the first.
+ *   time_ns   INT64_MIN: unknown
+ *   flags     PNR_FLAG_... bits
  *   n_echoes  of the dwell; its records follow each other, echo = 0 .. n_echoes - 1; 0: one record,
  * echo values NaN
  */

@@ -61,7 +61,7 @@ static void sleeper_clear(pnr_ring_sleeper *sleeper)
 
 static bool has_mark_space(const pnr_ring *ring)
 {
-    return atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) < PNR_RING_MARKS;
+    return atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) < ring->n_marks;
 }
 
 static void tell(pnr_ring *ring, uint64_t n_samples, int lost)
@@ -69,7 +69,7 @@ static void tell(pnr_ring *ring, uint64_t n_samples, int lost)
     const uint64_t m = atomic_load_explicit(&ring->mark_head, memory_order_relaxed);
     const uint64_t end = atomic_load_explicit(&ring->head, memory_order_relaxed) + n_samples;
 
-    ring->marks[m % PNR_RING_MARKS] = (pnr_ring_mark){end, pnr_clock_ns(), lost};
+    ring->marks[m % ring->n_marks] = (pnr_ring_mark){end, pnr_clock_ns(), lost};
     atomic_store(&ring->mark_head, m + 1);
     atomic_store(&ring->head, end);
     if (pnr_ring_has_work(ring))
@@ -163,7 +163,10 @@ int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *erro
     ring->next = shape->first_window;
     sleeper_init(&ring->reader);
     sleeper_init(&ring->writer);
-    ring->marks = calloc(PNR_RING_MARKS, sizeof *ring->marks);
+    ring->n_marks = 4 * (shape->capacity / dwell);
+    if (ring->n_marks < PNR_RING_MIN_MARKS)
+        ring->n_marks = PNR_RING_MIN_MARKS;
+    ring->marks = calloc(ring->n_marks, sizeof *ring->marks);
     ring->views = calloc(shape->depth, sizeof *ring->views);
     ring->lost = calloc(shape->n_periods, sizeof *ring->lost);
     if (ring->marks == NULL || ring->views == NULL || ring->lost == NULL)
@@ -177,7 +180,7 @@ int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *erro
             goto fail;
     }
     /* Its pages are there before the first sample comes. */
-    memset(ring->marks, 0xff, PNR_RING_MARKS * sizeof *ring->marks);
+    memset(ring->marks, 0xff, ring->n_marks * sizeof *ring->marks);
     *out = ring;
     return PNR_OK;
 fail:

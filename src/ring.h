@@ -33,8 +33,9 @@ void pnr_ring_destroy(pnr_ring *ring);
 /* --- the acquisition thread ---
  * reserve: where the next samples go, *n_samples <= max contiguous ones. PNR_EAGAIN: the ring is
  * full. commit: n of them are there (n <= reserved). skip: n positions are lost for `reason`; never
- * fails. wait_space: until reserve may succeed, patience at most; PNR_OK or PNR_EAGAIN. end:
- * nothing follows. */
+ * fails. A ring remembers 2^14 commits and losses at one time, or 4 a dwell where that is more, and
+ * counts as full beyond. wait_space: until reserve may succeed, patience at most; PNR_OK or
+ * PNR_EAGAIN. end: nothing follows. */
 int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_samples);
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples);
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason);
@@ -52,7 +53,7 @@ void pnr_ring_release(pnr_ring *ring);
 int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns);
 
 /* What has come of the next dwell, from its first sample (which is that of the next view) to the
- * last one that is there; out->n_dwells is 1 when it is whole, else 0. Nothing is lent or counted.
+ * last one that is there; out->n_dwells is 1 when it is whole, else 0. Nothing is lent.
  * PNR_EAGAIN: at_least samples (0 is 1) more than peek showed of it before are not there; PNR_EEND:
  * no view will come. What is shown is final: lost samples are zeroed already, and nothing is
  * changed until the view that begins with it is released. But a dwell may lose so much later that

@@ -16,7 +16,7 @@ typedef struct pnr_ring_mark {
     int lost;         /* a pnr_lost_reason, or PNR_RING_HELD */
 } pnr_ring_mark;
 
-enum { PNR_RING_HELD = -1, PNR_RING_MARKS = 1 << 14, PNR_RING_CACHE_LINE = 64 };
+enum { PNR_RING_HELD = -1, PNR_RING_MIN_MARKS = 1 << 14, PNR_RING_CACHE_LINE = 64 };
 
 /* Lost positions, by reason. */
 typedef struct pnr_ring_losses {
@@ -46,7 +46,8 @@ typedef struct pnr_ring_sleeper {
 struct pnr_ring {
     pnr_ring_shape shape;
     uint64_t dwell;       /* samples a dwell */
-    pnr_ring_mark *marks; /* [PNR_RING_MARKS], single writer, single reader */
+    pnr_ring_mark *marks; /* [n_marks], single writer, single reader */
+    size_t n_marks;
     pnr_ring_sleeper reader, writer;
 
     /* the writer's */

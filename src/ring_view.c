@@ -34,7 +34,7 @@ static uint64_t walk(pnr_ring *ring, uint64_t end, bool is_view)
 
     while (ring->passed < end) {
         const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
-        const pnr_ring_mark *at = &ring->marks[m % PNR_RING_MARKS];
+        const pnr_ring_mark *at = &ring->marks[m % ring->n_marks];
         const uint64_t to = at->end < end ? at->end : end;
 
         if (at->lost != PNR_RING_HELD) {
@@ -59,9 +59,9 @@ static uint64_t end_of_loss(const pnr_ring *ring)
 {
     const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
 
-    if (m == atomic_load(&ring->mark_head) || ring->marks[m % PNR_RING_MARKS].lost == PNR_RING_HELD)
+    if (m == atomic_load(&ring->mark_head) || ring->marks[m % ring->n_marks].lost == PNR_RING_HELD)
         return ring->passed;
-    return ring->marks[m % PNR_RING_MARKS].end;
+    return ring->marks[m % ring->n_marks].end;
 }
 
 /* The losses go to the account, together with what they are part of. */
@@ -349,7 +349,7 @@ static uint64_t next_work(const pnr_ring *ring, size_t at_least)
 bool pnr_ring_has_work(const pnr_ring *ring)
 {
     return atomic_load(&ring->ended) || atomic_load(&ring->head) >= atomic_load(&ring->wanted) ||
-           atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) > PNR_RING_MARKS / 2;
+           atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) > ring->n_marks / 2;
 }
 
 int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns)

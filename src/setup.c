@@ -10,7 +10,6 @@
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096 };
 static const size_t samples_a_submit = (size_t)1 << 23; /* its upload hides its launches */
-static const size_t short_dwell = (size_t)1 << 14;
 
 /* The engine's threshold for `used` of the dwell's windows, and the cell's false-alarm probability.
  */
@@ -80,12 +79,9 @@ static int fill_references(pnr_setup *setup, const pnr_config *config, pnr_error
     return PNR_OK;
 }
 
-/* Of short dwells twice as much: the thread that reports the many results of a submit wakes up
- * late for them, and the next submits must last as long. (One H200, N = 8192: 95 % of the link's
- * rate with 2^23 samples a submit, 99 % with 2^24.) */
 static size_t batch_of(const pnr_config *config, size_t dwell)
 {
-    const size_t fitting = (dwell <= short_dwell ? 2 : 1) * samples_a_submit / dwell;
+    const size_t fitting = samples_a_submit / dwell;
 
     if (config->engine.batch > 0)
         return config->engine.batch;

@@ -25,8 +25,8 @@ typedef struct pnr_setup {
 } pnr_setup;
 
 /* format, n_channels: how samples lie in memory, from the source's info. The plan's batch and depth
- * come from engine.batch (0: as many dwells as make about 2^23 samples, or 2^24 when they are
- * short, 1 to 4096) and engine.depth. */
+ * come from engine.batch (0: as many dwells as make about 2^23 samples, 1 to 4096)
+ * and engine.depth. */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);

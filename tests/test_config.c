@@ -35,7 +35,7 @@ static void defaults_are_the_documented_ones(void **state)
     assert_int_equal(c.detector.oversample, 1);
     assert_string_equal(c.engine.name, "auto");
     assert_string_equal(c.engine.method, "auto");
-    assert_int_equal(c.engine.depth, 3);
+    assert_int_equal(c.engine.depth, 4);
     assert_int_equal(c.engine.batch, 0);
     assert_string_equal(c.publisher.endpoint, "tcp://127.0.0.1:5555");
     assert_false(c.publisher.expose);

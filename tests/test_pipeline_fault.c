@@ -148,7 +148,8 @@ static void test_collect_out_of_step(void **state)
         assert_int_equal(o.code, PNR_ELOST);
         assert_int_equal(heard.end.exit_status, 75);
         assert_true(o.account.positions == DWELLS * N);
-        assert_true(o.account.dropped_engine_error >= 1 && o.account.dropped_engine_error <= 3);
+        assert_true(o.account.dropped_engine_error >= 1 &&
+                    o.account.dropped_engine_error <= PNR_MAX_DEPTH);
         assert_true(o.n < DWELLS);
         for (size_t r = 0; r < o.n; r++)
             assert_true(is_same_report(&o.reports[r], &clean.reports[r]));

@@ -279,7 +279,8 @@ static void spin(const char *engine)
     assert_same_account(&awake.account, &asleep.account);
     assert_int_equal(awake.n, DWELLS);
     if (strstr(engine, "reference") != NULL) /* the cpu engine's team may make its caller wait */
-        assert_in_range(n_naps, 0, n_sleeps / 10);
+        /* a lock that another thread holds, now and then, on a machine that is busy elsewhere */
+        assert_in_range(n_naps, 0, 10 + n_sleeps / 10);
     forget(&asleep);
     forget(&awake);
     close_stage(&s);

@@ -66,10 +66,11 @@ static void feed(void *context, pnr_ring *ring, const pnr_plan *plan, void *memo
 static void tap(void *context, const pnr_report *report)
 {
     pacer *p = context;
-    latency_moment *m = p->run->moments + report->seq;
+    latency_moment *m;
 
     if (report->seq >= p->run->n_moments)
         return;
+    m = p->run->moments + report->seq;
     m->ready_ns = report->ready_ns;
     m->submitted_ns = report->submitted_ns;
     m->collected_ns = report->collected_ns;
