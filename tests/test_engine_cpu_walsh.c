@@ -467,7 +467,7 @@ static void test_words(void **unused)
     w.plan.oversample = 1;
     w.plan.m_degree = 0;
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
-    assert_non_null(strstr(error.text, "no m-sequence of rectangular chips"));
+    assert_non_null(strstr(error.text, "no m-sequence of whole samples a chip"));
     free(halves);
     world_destroy(&w, ops);
 
