@@ -35,7 +35,7 @@ typedef float vector __attribute__((vector_size(64), may_alias));
 const char *pnr_cpu_walsh_refusal(const pnr_plan *plan)
 {
     if (plan->m_degree == 0)
-        return "the code is no m-sequence of rectangular chips, each of whole samples";
+        return "the code is no m-sequence of whole samples a chip";
     if (plan->m_degree < 3)
         return "an m-sequence of 3 chips is too short for it";
     if (plan->m_samples > MAX_PARTS)
@@ -308,7 +308,7 @@ PNR_WIDE void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task, float 
     const size_t rows = walsh->rows, row = walsh->row;
     vector tile[MAX_ROWS * STRIP];
 
-    for (size_t c = task * TASK; rows > 1 && c < (task + 1) * TASK; c += STRIP * LANES) {
+    for (size_t c = task * TASK; c < (task + 1) * TASK; c += STRIP * LANES) {
         for (size_t r = 0; r < rows; r++)
             memcpy(tile + r * STRIP, X + r * row + c, STRIP * sizeof *tile);
         stages(tile, STRIP, rows * STRIP);

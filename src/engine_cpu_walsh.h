@@ -71,7 +71,7 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
 
 /* --- several samples a chip --- */
 
-/* After all rows of a part, column task `task`: X = W there. */
+/* Where there are several rows, after all of a part, column task `task`: X = W there. */
 void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task, float (*X)[2]);
 size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh);
 /* After all columns, sum task `task`: its lags of c in their order, and power = |c|^2, or +=. W:
