@@ -8,7 +8,7 @@
 /*
  * Best first: auto takes the first that suits. The last one suits every plan that fits.
  * By the bytes that a sample of 16 bits moves: walsh 4, above 2^13 values 20; fused 4, above 16384
- * points 36; walsh at several samples a chip about 64, above 2^13 values 130, for its profiles go
+ * points 36; walsh at several samples a chip about 64, above 2^13 values 120, for its profiles go
  * through memory; library more than that wherever fused does not suit.
  */
 static const pnr_cuda_method *const methods[] = {

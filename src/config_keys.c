@@ -177,8 +177,7 @@ const pnr_key pnr_config_keys[] = {
          "Auto takes the best that works here, and never reference; pnradar --list-engines names "
          "them.")},
     {KEY(engine, method, TEXT, "auto",
-         "How the engine does it: walsh (m-sequences of 1 to 16 whole samples a chip, without half "
-         "lags), fused (GPU) or library; auto goes by length and code.")},
+         "How the engine does it: walsh, fused (GPU) or library; auto goes by length and code.")},
     {KEY(engine, device, SIZE, "0", "Which GPU, counted from 0."), RANGE(0, 255)},
     {KEY(engine, depth, SIZE, "3", "Submits in flight at one time."), RANGE(1, 4)},
     {KEY(engine, batch, SIZE, "0", "Results a submit, at most; 0 lets the program choose."),

@@ -351,8 +351,7 @@ static void test_pack_refused(void **state)
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.account.results, FEW);
     /* The pack that holds 41 waits for memory, and so what follows it finds no place. It is 41..48,
-     * or began sooner where the program had nothing else to do and sent a pack that was not full.
-     */
+     * or began sooner where the program had nothing else to do and sent a pack that was not full. */
     assert_in_range(o.account.sent, 34, 40);
     assert_int_equal(o.account.sent + o.account.unsent_publish_refused, FEW);
     forget(&o);
