@@ -25,4 +25,16 @@ int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *con
                      size_t first_dwell, size_t n_dwells, float2 *rows, cudaStream_t stream,
                      pnr_error *error);
 
+/* The same samples in polyphase parts, [rows][n_parts][N / n_parts]: sample n of a row at place
+ * floor(n / n_parts) of part n mod n_parts, at most 16. */
+int pnr_cuda_convert_parts(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
+                           size_t n_parts, size_t first_dwell, size_t n_dwells, float2 *parts,
+                           cudaStream_t stream, pnr_error *error);
+
+/* From chip to chip in shared memory, values: odd, so that threads side by side meet all banks. */
+static inline __host__ __device__ size_t pnr_cuda_parts_stride(size_t n_parts)
+{
+    return n_parts | 1;
+}
+
 #endif

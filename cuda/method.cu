@@ -5,20 +5,29 @@
 #include <cstdio>
 #include <cstring>
 
-/* Best first: auto takes the first that suits. The last one suits every plan that fits. */
+/*
+ * Best first: auto takes the first that suits. The last one suits every plan that fits.
+ * By the bytes that a sample of 16 bits moves: walsh 4, above 2^13 values 20; fused 4, above 16384
+ * points 36; walsh at several samples a chip about 64, above 2^13 values 120, for its profiles go
+ * through memory; library more than that wherever fused does not suit.
+ */
 static const pnr_cuda_method *const methods[] = {
-    &pnr_cuda_method_walsh,
-    &pnr_cuda_method_fused,
-    &pnr_cuda_method_library,
+    &pnr_cuda_method_walsh,       &pnr_cuda_method_fused,   &pnr_cuda_method_fused_long,
+    &pnr_cuda_method_walsh_parts, &pnr_cuda_method_library,
 };
 static const size_t N_METHODS = sizeof methods / sizeof *methods;
 
-/* Of the two forms of fused, the one for the plan's length. */
-static const pnr_cuda_method *form_of(const pnr_cuda_method *method, const pnr_plan *plan)
+/* Of two forms of the same name, is this the plan's? */
+static bool is_form(const pnr_cuda_method *method, const pnr_plan *plan)
 {
-    return method == &pnr_cuda_method_fused && pnr_cuda_fused_is_long(plan->n_samples)
-               ? &pnr_cuda_method_fused_long
-               : method;
+    const bool is_long = pnr_cuda_fused_is_long(plan->n_samples);
+    const bool has_parts = plan->m_degree != 0 && plan->m_samples > 1;
+
+    return method == &pnr_cuda_method_fused         ? !is_long
+           : method == &pnr_cuda_method_fused_long  ? is_long
+           : method == &pnr_cuda_method_walsh       ? !has_parts
+           : method == &pnr_cuda_method_walsh_parts ? has_parts
+                                                    : true;
 }
 
 static int ask(const pnr_cuda_method *method, const pnr_plan *plan, pnr_engine_choice *choice,
@@ -49,6 +58,8 @@ static int say_unknown(const pnr_plan *plan, pnr_error *error)
     for (size_t i = 0; i < N_METHODS; i++) {
         const size_t length = strlen(names);
 
+        if (strstr(names, methods[i]->name) != NULL)
+            continue; /* its other form */
         snprintf(names + length, sizeof names - length, ", %s", methods[i]->name);
     }
     return pnr_error_set(error, PNR_ECONFIG, "engine.method = %s: the cuda engine has only %s",
@@ -58,11 +69,13 @@ static int say_unknown(const pnr_plan *plan, pnr_error *error)
 /* What auto leaves to the next method though it would do. Dwells that add powers: of those with an
  * echo fused transforms the windows again for its neighbours, where library has kept them: measured
  * 0.74 ms against 0.43 for 2^24 samples at N = 1024. Where library must extend a period it is the
- * slower one. */
+ * slower one. Parts of a chip keep them too, but are not measured. */
 static bool is_passed_over(const pnr_cuda_method *method, const pnr_plan *plan)
 {
-    return method == &pnr_cuda_method_fused && plan->dwell == PNR_DWELL_INCOHERENT &&
-           plan->n_periods > 1 && pnr_plan_is_direct(plan->n_samples);
+    const bool is_it = method == &pnr_cuda_method_fused || method == &pnr_cuda_method_walsh_parts;
+
+    return is_it && plan->dwell == PNR_DWELL_INCOHERENT && plan->n_periods > 1 &&
+           pnr_plan_is_direct(plan->n_samples);
 }
 
 int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
@@ -72,10 +85,10 @@ int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
     int code = PNR_ECONFIG;
 
     for (size_t i = 0; i < N_METHODS && code != PNR_OK; i++) {
-        if (!is_auto && strcmp(plan->method, methods[i]->name) != 0)
+        if ((!is_auto && strcmp(plan->method, methods[i]->name) != 0) || !is_form(methods[i], plan))
             continue;
         /* Of auto only the last method's refusal is the engine's. */
-        *method = form_of(methods[i], plan);
+        *method = methods[i];
         if (is_auto && is_passed_over(*method, plan))
             continue;
         code = ask(*method, plan, choice, is_auto && i + 1 < N_METHODS ? NULL : error);

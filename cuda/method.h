@@ -49,9 +49,10 @@ pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cu
 /* true: method fused takes a period of N samples in three kernels, false: in one. */
 bool pnr_cuda_fused_is_long(size_t n_samples);
 
-extern const pnr_cuda_method pnr_cuda_method_fused;      /* own kernels: one, to 16384 points */
-extern const pnr_cuda_method pnr_cuda_method_fused_long; /* three, beyond; the same name */
-extern const pnr_cuda_method pnr_cuda_method_walsh;      /* m-sequences: additions only */
-extern const pnr_cuda_method pnr_cuda_method_library;    /* any length: cuFFT, cuBLAS */
+extern const pnr_cuda_method pnr_cuda_method_fused;       /* own kernels: one, to 16384 points */
+extern const pnr_cuda_method pnr_cuda_method_fused_long;  /* three, beyond; the same name */
+extern const pnr_cuda_method pnr_cuda_method_walsh;       /* m-sequences: additions only */
+extern const pnr_cuda_method pnr_cuda_method_walsh_parts; /* at several samples a chip */
+extern const pnr_cuda_method pnr_cuda_method_library;     /* any length: cuFFT, cuBLAS */
 
 #endif

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Method library: cuFFT forward, cuBLAS product, cuFFT inverse, peak search: simple, any length,
  * the plain twin of the others. */
-#include "convert.h"
-#include "energy.h"
-#include "memory.h"
-#include "method.h"
-#include "peak.h"
+#include "profiles.h"
 
-#include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-enum { BLAS_WORK = 4 << 20, MAX_BLOCKS = 16 };
+enum { BLAS_WORK = 4 << 20, N_BLOCKS = PNR_CUDA_PROFILES_BLOCKS + 1 };
 
 /* What all slots share. */
 typedef struct shared {
@@ -25,44 +20,19 @@ typedef struct work {
     bool has_fft;
     cublasHandle_t blas;
 
-    /* device */
-    pnr_cuda_energy *parts; /* [n_windows][n_segments] */
-    pnr_cuda_energy *sums;  /* [n_windows] */
-    pnr_cuda_dwell *dwells; /* [batch] */
-    float2
-        *rows[2]; /* [oversample] of [n_rows][row_stride]; the last one holds the samples first */
-    float *power; /* [round_dwells][n_cells] */
-    double *noise_parts;  /* [round_dwells][n_tiles] */
-    pnr_cuda_tile *tiles; /* [round_dwells][n_tiles] */
-    uint64_t *keys;       /* [round_dwells][n_tiles][max_candidates] */
-    float2 *packed;       /* want complex: [round_dwells][n_cells] */
+    /* device; the last of the rows holds the samples first */
+    pnr_cuda_profiles profiles;
     void *fft_work;
     void *blas_work;
 } work;
 
-/* All memory of a slot but the transforms' work area. Returns the number of blocks. */
-static size_t list_blocks(const pnr_plan *plan, const pnr_cuda_shape *s, work *w,
-                          pnr_cuda_block list[MAX_BLOCKS])
+/* All memory of a slot but the transforms' work area. */
+static void list_blocks(const pnr_plan *plan, const pnr_cuda_shape *s, work *w,
+                        pnr_cuda_block list[N_BLOCKS])
 {
-    const size_t row_bytes = s->n_rows * s->row_stride * sizeof(float2);
-    const size_t n_tiles = s->round_dwells * s->n_tiles;
-    const size_t n_cells = s->round_dwells * s->n_cells;
-    const bool is_complex = plan->want_profile == PNR_WANT_COMPLEX;
-    size_t n = 0;
+    const size_t n = pnr_cuda_profiles_list(plan, s, &w->profiles, list);
 
-    list[n++] = {(void **)&w->parts, s->n_windows * s->n_segments * sizeof *w->parts, false};
-    list[n++] = {(void **)&w->sums, s->n_windows * sizeof *w->sums, false};
-    list[n++] = {(void **)&w->dwells, s->batch * sizeof *w->dwells, false};
-    list[n++] = {(void **)&w->rows[0], row_bytes, false};
-    list[n++] = {(void **)&w->rows[1], s->oversample > 1 ? row_bytes : 0, false};
-    list[n++] = {(void **)&w->power, n_cells * sizeof *w->power, false};
-    list[n++] = {(void **)&w->noise_parts, n_tiles * sizeof *w->noise_parts, false};
-    list[n++] = {(void **)&w->tiles, n_tiles * sizeof *w->tiles, false};
-    list[n++] = {(void **)&w->keys, n_tiles * plan->max_candidates * sizeof *w->keys, false};
-    list[n++] = {(void **)&w->packed, is_complex ? n_cells * sizeof *w->packed : 0, false};
-    list[n++] = {&w->blas_work, BLAS_WORK, false};
-    assert(n <= MAX_BLOCKS);
-    return n;
+    list[n] = {&w->blas_work, BLAS_WORK, false};
 }
 
 /* The work area of the transforms is estimated as one group. */
@@ -70,13 +40,12 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
                  pnr_error *error)
 {
     const pnr_cuda_shape shape = pnr_cuda_shape_of(plan);
-    pnr_cuda_block list[MAX_BLOCKS];
+    pnr_cuda_block list[N_BLOCKS];
     work none = {};
+    const int code = pnr_cuda_profiles_suit(plan, &shape, error);
 
-    if (shape.n_segments > (size_t)INT32_MAX / shape.n_windows)
-        return pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "engine cuda: %zu dwells of %zu periods of %zu samples at once",
-                             plan->batch, plan->n_periods, plan->n_samples);
+    if (code != PNR_OK)
+        return code;
     if (shape.n_transform == shape.n_samples)
         snprintf(choice->why, sizeof choice->why, "cuFFT at %zu samples, %zu transforms a call",
                  shape.n_samples, shape.group);
@@ -86,8 +55,8 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
                  shape.n_transform, shape.n_samples, shape.group);
     choice->n_transform = shape.n_transform;
     choice->device_bytes = shape.group * shape.row_stride * sizeof(float2);
-    pnr_cuda_blocks_count(list, list_blocks(plan, &shape, &none, list), &choice->device_bytes,
-                          &choice->host_bytes);
+    list_blocks(plan, &shape, &none, list);
+    pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
     *shared_bytes = shape.oversample * shape.n_transform * sizeof(float2);
     return PNR_OK;
 }
@@ -197,14 +166,14 @@ static int create_product(work *w, cudaStream_t stream, pnr_error *error)
 static int create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     work *w = (work *)calloc(1, sizeof *w);
-    pnr_cuda_block list[MAX_BLOCKS];
+    pnr_cuda_block list[N_BLOCKS];
     int code;
 
     slot->work = w;
     if (w == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    if ((code = pnr_cuda_blocks_allocate(list, list_blocks(&common->plan, &common->shape, w, list),
-                                         slot->stream, error)) != PNR_OK ||
+    list_blocks(&common->plan, &common->shape, w, list);
+    if ((code = pnr_cuda_blocks_allocate(list, N_BLOCKS, slot->stream, error)) != PNR_OK ||
         (code = create_transform(&common->shape, w, slot->stream, error)) != PNR_OK)
         return code;
     return create_product(w, slot->stream, error);
@@ -215,7 +184,7 @@ static void destroy(pnr_cuda_slot *slot)
     const pnr_plan plan = {};
     const pnr_cuda_shape shape = {};
     work *w = (work *)slot->work;
-    pnr_cuda_block list[MAX_BLOCKS];
+    pnr_cuda_block list[N_BLOCKS];
 
     if (w == NULL)
         return;
@@ -224,7 +193,8 @@ static void destroy(pnr_cuda_slot *slot)
         (void)cufftDestroy(w->fft);
     if (w->blas != NULL)
         (void)cublasDestroy(w->blas);
-    pnr_cuda_blocks_free(list, list_blocks(&plan, &shape, w, list));
+    list_blocks(&plan, &shape, w, list);
+    pnr_cuda_blocks_free(list, N_BLOCKS);
     if (w->fft_work != NULL)
         (void)cudaFree(w->fft_work);
     free(w);
@@ -267,46 +237,16 @@ static int product(const pnr_cuda_shape *s, work *w, const float2 *in, const flo
     return code;
 }
 
-static pnr_cuda_peak peak_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot)
-{
-    const pnr_cuda_shape *s = &common->shape;
-    const work *w = (const work *)slot->work;
-    pnr_cuda_peak peak = {};
-
-    peak.rows[0] = w->rows[0];
-    peak.rows[1] = w->rows[1];
-    peak.power = w->power;
-    peak.noise_parts = w->noise_parts;
-    peak.tiles = w->tiles;
-    peak.keys = w->keys;
-    peak.packed = w->packed;
-    peak.dwells = w->dwells;
-    peak.threshold = common->threshold;
-    peak.out_dwells = slot->results.dwells;
-    peak.out_candidates = slot->results.candidates;
-    peak.n_samples = (uint32_t)s->n_samples;
-    peak.row_stride = (uint32_t)s->row_stride;
-    peak.oversample = (uint32_t)s->oversample;
-    peak.n_cells = (uint32_t)s->n_cells;
-    peak.n_tiles = (uint32_t)s->n_tiles;
-    peak.dwell_rows = (uint32_t)s->dwell_rows;
-    peak.is_incoherent = common->plan.dwell == PNR_DWELL_INCOHERENT;
-    peak.max_candidates = (uint32_t)common->plan.max_candidates;
-    peak.gate_first = (uint32_t)common->plan.gate_first;
-    peak.gate_count = (uint32_t)common->plan.gate_count;
-    return peak;
-}
-
 /* Dwells [first, first + n_dwells) of the submit, from raw samples to results. */
 static int compute_round(const pnr_cuda_common *common, pnr_cuda_slot *slot,
-                         const pnr_cuda_conversion *conversion, const pnr_cuda_peak *peak,
-                         size_t first, size_t n_dwells, pnr_error *error)
+                         const pnr_cuda_conversion *conversion, size_t first, size_t n_dwells,
+                         pnr_error *error)
 {
     const pnr_cuda_shape *s = &common->shape;
     const shared *own = (const shared *)common->shared;
     work *w = (work *)slot->work;
     const size_t n_groups = (n_dwells * s->dwell_rows + s->group - 1) / s->group;
-    float2 *samples = w->rows[s->oversample - 1];
+    float2 *samples = w->profiles.rows[s->oversample - 1];
     int code;
 
     if ((code = pnr_cuda_convert(s, conversion, first, n_dwells, samples, slot->stream, error)) !=
@@ -317,28 +257,18 @@ static int compute_round(const pnr_cuda_common *common, pnr_cuda_slot *slot,
         return code;
     /* The last product replaces the samples' spectrum. */
     for (size_t half = 0; half < s->oversample; half++)
-        if ((code = product(s, w, samples, own->spectra[half], w->rows[half], n_groups, error)) !=
-            PNR_OK)
+        if ((code = product(s, w, samples, own->spectra[half], w->profiles.rows[half], n_groups,
+                            error)) != PNR_OK)
             return code;
     if ((code = pnr_cuda_mark(common, slot, PNR_STAGE_PRODUCT, error)) != PNR_OK)
         return code;
     for (size_t half = 0; half < s->oversample; half++)
-        if ((code = transform(s, w, w->rows[half], n_groups, CUFFT_INVERSE, error)) != PNR_OK)
+        if ((code = transform(s, w, w->profiles.rows[half], n_groups, CUFFT_INVERSE, error)) !=
+            PNR_OK)
             return code;
-    if ((code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK ||
-        (code = pnr_cuda_find_peaks(s, peak, first, n_dwells, slot->stream, error)) != PNR_OK ||
-        (code = pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error)) != PNR_OK)
+    if ((code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK)
         return code;
-    if (s->profile_values == 0)
-        return PNR_OK;
-    if ((code = pnr_cuda_check(
-             cudaMemcpyAsync(slot->results.profile + first * s->profile_values,
-                             w->packed != NULL ? (const void *)w->packed : w->power,
-                             n_dwells * s->profile_values * sizeof *slot->results.profile,
-                             cudaMemcpyDeviceToDevice, slot->stream),
-             "copy of the profiles", error)) != PNR_OK)
-        return code;
-    return pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error);
+    return pnr_cuda_profiles_search(common, s, slot, &w->profiles, first, n_dwells, error);
 }
 
 /* Everything after the upload. */
@@ -347,25 +277,13 @@ static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
 {
     const pnr_cuda_shape *s = &common->shape;
     const work *w = (const work *)slot->work;
-    const pnr_cuda_samples samples = pnr_cuda_samples_of(common, slot);
-    const pnr_cuda_peak peak = peak_of(common, slot);
-    const pnr_cuda_measured measured = {
-        slot->windows,     w->parts,           w->sums, w->dwells, slot->results.nonfinite,
-        common->threshold, common->code_energy};
-    pnr_cuda_conversion conversion = {};
-    int code;
+    const pnr_cuda_conversion conversion = pnr_cuda_profiles_conversion(common, slot, &w->profiles);
+    int code = pnr_cuda_profiles_measure(common, s, slot, &w->profiles, n_dwells, error);
 
-    conversion.samples = samples;
-    conversion.windows = slot->windows;
-    conversion.sums = w->sums;
-    conversion.step = common->tune_step;
-    conversion.is_tuned = common->plan.tune.num != 0;
-    conversion.is_conjugated = common->plan.conjugate;
-    code = pnr_cuda_measure(s, &samples, &measured, n_dwells, slot->stream, error);
     for (size_t first = 0; code == PNR_OK && first < n_dwells; first += s->round_dwells) {
         const size_t left = n_dwells - first;
 
-        code = compute_round(common, slot, &conversion, &peak, first,
+        code = compute_round(common, slot, &conversion, first,
                              left < s->round_dwells ? left : s->round_dwells, error);
     }
     return code;

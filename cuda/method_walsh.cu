@@ -94,7 +94,7 @@ static const pnr_cuda_walsh_short *find_size(const pnr_plan *plan)
 static const char *missing(const pnr_plan *plan)
 {
     if (plan->m_degree == 0)
-        return "code but an m-sequence at one sample a chip";
+        return "code but an m-sequence of whole samples a chip";
     if (plan->m_degree < PNR_WALSH_MIN_DEGREE || plan->m_degree > PNR_WALSH_MAX_DEGREE)
         return "degrees but 5 to 22";
     if (plan->n_channels != 1)

@@ -13,12 +13,12 @@ static size_t clamp(size_t n, size_t low, size_t high)
     return n < low ? low : n > high ? high : n;
 }
 
-pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan)
+pnr_cuda_shape pnr_cuda_shape_for(const pnr_plan *plan, size_t n_transform)
 {
     pnr_cuda_shape s = {};
 
     s.n_samples = plan->n_samples;
-    s.n_transform = clamp(pnr_plan_transform_length(plan->n_samples), 2, SIZE_MAX);
+    s.n_transform = n_transform;
     s.row_stride = divide_up(s.n_transform, 32) * 32;
     s.oversample = plan->oversample;
     s.n_periods = plan->n_periods;
@@ -38,4 +38,9 @@ pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan)
                        : plan->want_profile == PNR_WANT_COMPLEX ? 2 * s.n_cells
                                                                 : s.n_cells;
     return s;
+}
+
+pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan)
+{
+    return pnr_cuda_shape_for(plan, clamp(pnr_plan_transform_length(plan->n_samples), 2, SIZE_MAX));
 }

@@ -46,5 +46,7 @@ typedef struct pnr_cuda_shape {
 
 /* The plan must have passed pnr_plan_check. */
 pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan);
+/* The same with rows of n_transform values, at least N. */
+pnr_cuda_shape pnr_cuda_shape_for(const pnr_plan *plan, size_t n_transform);
 
 #endif

@@ -176,7 +176,8 @@ const pnr_key pnr_config_keys[] = {
     {KEY(engine, name, TEXT, "auto",
          "Auto takes the best that works here, and never reference; pnradar --list-engines names "
          "them.")},
-    {KEY(engine, method, TEXT, "auto", "How the engine does it; auto goes by length and code.")},
+    {KEY(engine, method, TEXT, "auto",
+         "How the engine does it: walsh, fused (GPU) or library; auto goes by length and code.")},
     {KEY(engine, device, SIZE, "0", "Which GPU, counted from 0."), RANGE(0, 255)},
     {KEY(engine, depth, SIZE, "4", "Submits in flight at one time."), RANGE(1, 4)},
     {KEY(engine, batch, SIZE, "0", "Results a submit, at most; 0 lets the program choose."),

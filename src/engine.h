@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Both sides of a loaded module must have been built for the same number. */
-enum { PNR_ENGINE_ABI = 3 };
+enum { PNR_ENGINE_ABI = 4 };
 
 enum {
     PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
@@ -86,11 +86,13 @@ typedef struct pnr_plan {
     size_t oversample; /* 1 or 2 */
     /* [n_codes][oversample][n_samples][2]: a[n], and a[n - 1/2] */
     const double (*references)[2];
-    /* When references[0] is an m-sequence at one sample per chip, its degree, N = 2^degree - 1;
-     * else 0. a[n] = 1 - 2 bit[n], bit[n + degree] is the xor of bit[n + degree - t] over the taps
-     * t (indices mod N). An engine refuses a plan whose reference is not that sequence. */
+    /* When references[0] is an m-sequence, constant over the q samples of a chip, its degree, N =
+     * q (2^degree - 1); else 0. a[n] = 1 - 2 bit[floor(n / q)], bit[i + degree] is the xor of bit[i
+     * + degree - t] over the taps t (i mod 2^degree - 1). An engine refuses a plan whose reference
+     * is not that sequence. */
     unsigned m_degree;
-    uint64_t m_taps; /* bit t-1 set for tap t; the largest is the degree */
+    uint64_t m_taps;  /* bit t-1 set for tap t; the largest is the degree */
+    size_t m_samples; /* q, samples a chip: at least 1 where m_degree is not 0 */
 
     pnr_rational tune; /* cycles a sample, mixed down: x[n] exp(-2 pi i frac(tune n)), n the
                           absolute sample index; {0,0}: none */

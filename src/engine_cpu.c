@@ -64,10 +64,10 @@ static size_t threads_of(const pnr_plan *plan)
 
 /* Dwells worked on at once. Those that no core's own cache holds are finished one after the other
  * by all threads; a second one fills the steps that one thread does alone. */
-enum { LARGE = 1 << 18 };
+enum { LARGE = 1 << 18, TEAM_WALSH = 1 << 15 };
 static bool is_large(const pnr_cpu *cpu)
 {
-    return cpu->by_team && cpu->n_transform >= LARGE;
+    return cpu->by_team && (cpu->n_transform >= LARGE || cpu->plan->n_samples >= LARGE);
 }
 
 static size_t leaders_of(const pnr_cpu *cpu)
@@ -100,10 +100,11 @@ static void shape(pnr_cpu *cpu, pnr_plan *plan)
     cpu->n_rows = plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : 1;
     cpu->is_walsh = !is_named(plan, "library") && pnr_cpu_walsh_refusal(plan) == NULL;
     if (cpu->is_walsh) {
-        pnr_cpu_walsh_shape(plan->m_degree, &cpu->walsh);
-        cpu->n_transform = plan->n_samples + 1;
-        cpu->by_team = cpu->walsh.rows > 1;
-        cpu->profile_values = pnr_cpu_walsh_values(&cpu->walsh);
+        pnr_cpu_walsh_shape(plan, &cpu->walsh);
+        cpu->n_transform = (size_t)1 << plan->m_degree;
+        cpu->by_team = plan->n_samples >= TEAM_WALSH;
+        cpu->profile_values =
+            plan->m_samples > 1 ? (plan->n_samples + 7) / 8 * 8 : pnr_cpu_walsh_values(&cpu->walsh);
         return;
     }
     cpu->n_transform = length;
@@ -155,7 +156,12 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
     snprintf(choice->method, sizeof choice->method, cpu.is_walsh ? "walsh" : "library");
     if (cpu.is_split)
         snprintf(how, sizeof how, "FFTW, %zu x %zu in three passes,", cpu.split.n1, cpu.split.n2);
-    if (cpu.is_walsh)
+    if (cpu.is_walsh && plan->m_samples > 1)
+        snprintf(choice->why, sizeof choice->why,
+                 "an m-sequence at %zu samples a chip: %zu polyphase parts, each a Walsh-Hadamard "
+                 "transform of %zu, N = %zu exactly",
+                 plan->m_samples, plan->m_samples, cpu.n_transform, plan->n_samples);
+    else if (cpu.is_walsh)
         snprintf(choice->why, sizeof choice->why,
                  "an m-sequence at one sample a chip: Walsh-Hadamard transform of %zu, N = %zu "
                  "exactly",

@@ -48,17 +48,35 @@ static bool is_shared(const pnr_cpu *cpu)
     return cpu->is_split && cpu->n_rows * cpu->plan->oversample == 1;
 }
 
+/* Method walsh at one sample a chip: c and its powers stay where W lies. */
+static bool is_placed(const pnr_cpu *cpu)
+{
+    return cpu->is_walsh && cpu->walsh.n_parts == 1;
+}
+
+static size_t parts_values(const pnr_cpu *cpu)
+{
+    return cpu->is_walsh && !is_placed(cpu) ? cpu->walsh.n_parts * pnr_cpu_walsh_values(&cpu->walsh)
+                                            : 0;
+}
+
+static size_t in_values(const pnr_cpu *cpu)
+{
+    return cpu->is_split || cpu->is_walsh ? cpu->plan->n_samples : cpu->n_transform;
+}
+
 size_t pnr_cpu_memory_bytes(const pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
     const size_t n = plan->n_samples;
-    const size_t in = is_shared(cpu) ? 0 : cpu->is_split ? n : cpu->n_transform;
+    const size_t in = is_shared(cpu) ? 0 : in_values(cpu);
     const size_t spectra = (cpu->is_split ? plan->oversample : 1) * cpu->spectrum_values;
-    const size_t walsh = cpu->is_walsh ? pnr_cpu_walsh_values(&cpu->walsh) : 0;
     const size_t profiles = cpu->n_rows * plan->oversample * cpu->profile_values;
 
-    return sizeof(value) * (in + spectra + (is_coherent(plan) ? n : 0) + profiles) +
-           sizeof(float) * (cpu->is_walsh ? walsh : n * plan->oversample) +
+    return sizeof(value) *
+               (in + spectra + (is_coherent(plan) ? n : 0) + profiles + parts_values(cpu)) +
+           sizeof(float) *
+               (is_placed(cpu) ? pnr_cpu_walsh_values(&cpu->walsh) : n * plan->oversample) +
            sizeof(pnr_converted) * blocks_of(plan);
 }
 
@@ -70,21 +88,22 @@ int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
 
     memory->profile =
         pnr_cpu_zeroed(cpu->n_rows * plan->oversample * cpu->profile_values * sizeof(value));
-    memory->in = is_shared(cpu)
-                     ? memory->profile
-                     : pnr_cpu_zeroed((cpu->is_split ? n : cpu->n_transform) * sizeof(value));
+    memory->in = is_shared(cpu) ? memory->profile : pnr_cpu_zeroed(in_values(cpu) * sizeof(value));
     memory->converted = pnr_cpu_zeroed(blocks_of(plan) * sizeof *memory->converted);
     is_complete = memory->in != NULL && memory->profile != NULL && memory->converted != NULL;
     if (is_coherent(plan))
         is_complete &= (memory->window = pnr_cpu_zeroed(n * sizeof(value))) != NULL;
     for (size_t h = 0; h < plan->oversample; h++) {
-        if (!cpu->is_walsh)
+        if (!is_placed(cpu))
             is_complete &= (memory->power[h] = pnr_cpu_zeroed(n * sizeof **memory->power)) != NULL;
         if (!cpu->is_walsh && (h == 0 || cpu->is_split))
             is_complete &= (memory->spectrum[h] =
                                 pnr_cpu_zeroed(cpu->spectrum_values * sizeof(value))) != NULL;
     }
-    if (cpu->is_walsh)
+    if (parts_values(cpu) > 0)
+        is_complete &=
+            (memory->walsh_parts = pnr_cpu_zeroed(parts_values(cpu) * sizeof(value))) != NULL;
+    if (is_placed(cpu))
         is_complete &= (memory->walsh_power = pnr_cpu_zeroed(pnr_cpu_walsh_values(&cpu->walsh) *
                                                              sizeof(float))) != NULL;
     return is_complete ? PNR_OK : PNR_ENOMEMORY;
@@ -98,6 +117,7 @@ void pnr_cpu_memory_destroy(pnr_cpu_memory *memory)
     free(memory->profile);
     free(memory->converted);
     free(memory->walsh_power);
+    free(memory->walsh_parts);
     for (int h = 0; h < 2; h++) {
         free(memory->spectrum[h]);
         free(memory->power[h]);
@@ -265,6 +285,53 @@ static void walsh_columns(void *context, size_t task, size_t worker)
                           s->my->walsh_power);
 }
 
+/* Part r of the samples begins at sample r. */
+static void part_row(void *context, size_t task, size_t worker)
+{
+    const step *s = context;
+    const pnr_cpu_walsh *walsh = &s->cpu->walsh;
+    const size_t part = task / walsh->rows;
+    pnr_cpu_walsh_input input = s->input;
+
+    (void)worker;
+    input.data = (const char *)input.data + part * input.stride;
+    input.stride *= walsh->n_parts;
+    pnr_cpu_walsh_row(walsh, task % walsh->rows, &input,
+                      s->my->walsh_parts + part * pnr_cpu_walsh_values(walsh));
+}
+
+static void part_columns(void *context, size_t task, size_t worker)
+{
+    const step *s = context;
+    const pnr_cpu_walsh *walsh = &s->cpu->walsh;
+    const size_t part = task / walsh->n_column_tasks;
+
+    (void)worker;
+    pnr_cpu_walsh_part(walsh, task % walsh->n_column_tasks,
+                       s->my->walsh_parts + part * pnr_cpu_walsh_values(walsh));
+}
+
+static void part_sums(void *context, size_t task, size_t worker)
+{
+    const step *s = context;
+
+    (void)worker;
+    pnr_cpu_walsh_sum(&s->cpu->walsh, task, (const value *)s->my->walsh_parts, s->row > 0,
+                      profile_of(s, s->row, 0), s->my->power[0]);
+}
+
+static void correlate_parts(step *s)
+{
+    const pnr_cpu_walsh *walsh = &s->cpu->walsh;
+
+    do_all(s, part_row, walsh->n_parts * walsh->rows);
+    lap(s, PNR_STAGE_FORWARD);
+    if (walsh->rows > 1)
+        do_all(s, part_columns, walsh->n_parts * walsh->n_column_tasks);
+    do_all(s, part_sums, pnr_cpu_walsh_n_sums(walsh));
+    lap(s, PNR_STAGE_INVERSE);
+}
+
 static void correlate_walsh(step *s)
 {
     do_all(s, walsh_row, s->cpu->walsh.rows);
@@ -275,8 +342,10 @@ static void correlate_walsh(step *s)
 
 static void correlate(step *s)
 {
-    if (s->cpu->is_walsh)
+    if (is_placed(s->cpu))
         correlate_walsh(s);
+    else if (s->cpu->is_walsh)
+        correlate_parts(s);
     else if (s->cpu->is_split)
         correlate_split(s);
     else
@@ -287,7 +356,7 @@ static void correlate(step *s)
 /* c at an integer lag of a profile. */
 static void value_at(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
 {
-    if (cpu->is_walsh)
+    if (is_placed(cpu))
         pnr_cpu_walsh_value(&cpu->walsh, profile, lag, c);
     else
         memcpy(c, profile[cpu->is_split ? pnr_cpu_split_place(&cpu->split, lag) : lag],
@@ -345,7 +414,7 @@ static void return_profile(const step *s)
         for (size_t k = 0; k < n; k++) {
             const size_t cell = k * oversample + h;
 
-            if (is_power && s->cpu->is_walsh)
+            if (is_power && is_placed(s->cpu))
                 out[cell] = s->my->walsh_power[s->cpu->walsh.place[k]];
             else if (is_power)
                 out[cell] = s->my->power[h][k];
@@ -430,7 +499,7 @@ void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr
                        .n_samples = plan->n_samples,
                        .oversample = plan->oversample};
 
-    if (cpu->is_walsh) {
+    if (is_placed(cpu)) {
         /* Searched where it lies: putting every lag into order takes as long as the columns do. */
         power.lag[0] = memory->walsh_power;
         power.place = cpu->walsh.place;

@@ -18,6 +18,9 @@ enum {
     STRIP = 2,            /* vectors of a row that a tile of columns takes: lines come in pairs */
     TASK = 1024,          /* columns of a task */
     WORDS = 512,          /* samples fetched before they are converted */
+    MAX_PARTS = 16,
+    CHIPS = 64,             /* whose lags are summed at one time */
+    SUM_CHIPS = 64 * CHIPS, /* of a task */
     MAX_ROWS = 1 << (24 - ROW_BITS)
 };
 
@@ -32,20 +35,23 @@ typedef float vector __attribute__((vector_size(64), may_alias));
 const char *pnr_cpu_walsh_refusal(const pnr_plan *plan)
 {
     if (plan->m_degree == 0)
-        return "the code is no m-sequence at one sample a chip";
+        return "the code is no m-sequence of whole samples a chip";
     if (plan->m_degree < 3)
         return "an m-sequence of 3 chips is too short for it";
+    if (plan->m_samples > MAX_PARTS)
+        return "more than 16 samples a chip";
     if (plan->oversample != 1)
-        return "it has no half lags (detector.oversample = 2)";
+        return "at half lags (detector.oversample = 2) the code is no sequence of +1 and -1";
     return NULL;
 }
 
-void pnr_cpu_walsh_shape(unsigned degree, pnr_cpu_walsh *walsh)
+void pnr_cpu_walsh_shape(const pnr_plan *plan, pnr_cpu_walsh *walsh)
 {
-    const unsigned bits = degree < ROW_BITS ? degree : ROW_BITS;
+    const unsigned degree = plan->m_degree, bits = degree < ROW_BITS ? degree : ROW_BITS;
 
     memset(walsh, 0, sizeof *walsh);
     walsh->degree = degree;
+    walsh->n_parts = plan->m_samples;
     walsh->columns = (size_t)1 << bits;
     walsh->rows = (size_t)1 << (degree - bits);
     walsh->row = walsh->columns + (walsh->rows > 1 ? STRIP * LANES : 0);
@@ -65,7 +71,7 @@ size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh)
 int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan)
 {
     const unsigned degree = walsh->degree;
-    const size_t n = plan->n_samples;
+    const size_t n = ((size_t)1 << degree) - 1, q = walsh->n_parts;
     uint32_t state = 0;
 
     walsh->sample = pnr_cpu_zeroed((n + 1) * sizeof *walsh->sample);
@@ -74,16 +80,17 @@ int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan)
     if (walsh->sample == NULL || walsh->place == NULL || walsh->lag_at == NULL)
         return PNR_ENOMEMORY;
     for (unsigned j = 0; j < degree; j++)
-        state |= (uint32_t)(plan->references[j][0] < 0) << j;
+        state |= (uint32_t)(plan->references[j * q][0] < 0) << j;
     for (size_t i = 0; i < n; i++) {
         walsh->sample[state] = (uint32_t)i;
-        state = state >> 1 | (uint32_t)(plan->references[(i + degree) % n][0] < 0) << (degree - 1);
+        state = state >> 1 | (uint32_t)(plan->references[(i + degree) % n * q][0] < 0)
+                                 << (degree - 1);
     }
     for (unsigned j = 0; j < degree; j++) {
         size_t i = walsh->sample[(size_t)1 << j]; /* t_j - k */
 
         for (size_t k = 0; k < n; k++, i = i == 0 ? n - 1 : i - 1)
-            walsh->place[k] |= (uint32_t)(plan->references[i][0] < 0) << j;
+            walsh->place[k] |= (uint32_t)(plan->references[i * q][0] < 0) << j;
     }
     for (size_t k = 0; k < n; k++) {
         const size_t u = walsh->place[k];
@@ -180,10 +187,11 @@ INLINE void stages(vector *x, size_t h, size_t n)
 INLINE void gather(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,
                    float (*to)[2])
 {
-    const float(*x)[2] = input->data;
+    const char *data = input->data;
+    const size_t stride = input->stride;
 
     for (size_t i = 0; i < n; i++)
-        memcpy(to[i], x[sample[i]], sizeof *to);
+        memcpy(to[i], data + sample[i] * stride, sizeof *to);
 }
 
 #define DEFINE_GATHER(name, type, scale)                                                           \
@@ -291,4 +299,67 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
                                              : w[2 * r][q] - w[2 * r + 1][q];
     }
     memcpy(c, w[0], sizeof *w);
+}
+
+/* --- several samples a chip --- */
+
+PNR_WIDE void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task, float (*X)[2])
+{
+    const size_t rows = walsh->rows, row = walsh->row;
+    vector tile[MAX_ROWS * STRIP];
+
+    for (size_t c = task * TASK; c < (task + 1) * TASK; c += STRIP * LANES) {
+        for (size_t r = 0; r < rows; r++)
+            memcpy(tile + r * STRIP, X + r * row + c, STRIP * sizeof *tile);
+        stages(tile, STRIP, rows * STRIP);
+        for (size_t r = 0; r < rows; r++)
+            memcpy(X + r * row + c, tile + r * STRIP, STRIP * sizeof *tile);
+    }
+}
+
+size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh)
+{
+    return (((size_t)1 << walsh->degree) + SUM_CHIPS - 1) / SUM_CHIPS;
+}
+
+/* Lags q first .. q (first + count) - 1. The sums of each chip are its own, so that rounding does
+ * not grow along the profile. */
+INLINE void sum_chips(const pnr_cpu_walsh *walsh, size_t first, size_t count, const float (*W)[2],
+                      float (*c)[2])
+{
+    const size_t n = ((size_t)1 << walsh->degree) - 1, q = walsh->n_parts;
+    const size_t values = pnr_cpu_walsh_values(walsh);
+    float part[MAX_PARTS][CHIPS + 1][2], earlier[CHIPS][2] = {0}, later[CHIPS][2] = {0};
+    uint32_t place[CHIPS + 1];
+
+    memcpy(place, walsh->place + first, count * sizeof *place);
+    place[count] = walsh->place[first + count == n ? 0 : first + count];
+    for (size_t r = 0; r < q; r++)
+        for (size_t k = 0; k <= count; k++)
+            memcpy(part[r][k], W[r * values + place[k]], sizeof part[r][k]);
+    for (size_t s = q; s-- > 0;)
+        for (size_t k = 0; k < count; k++)
+            for (int i = 0; i < 2; i++)
+                c[q * k + s][i] = later[k][i] += part[s][k][i];
+    for (size_t s = 0; s < q; s++)
+        for (size_t k = 0; k < count; k++)
+            for (int i = 0; i < 2; i++) {
+                c[q * k + s][i] += earlier[k][i];
+                earlier[k][i] += part[s][k + 1][i];
+            }
+}
+
+PNR_WIDE void pnr_cpu_walsh_sum(const pnr_cpu_walsh *walsh, size_t task, const float (*W)[2],
+                                bool add, float (*c)[2], float *power)
+{
+    const size_t n = ((size_t)1 << walsh->degree) - 1, q = walsh->n_parts;
+    const size_t left = n - task * SUM_CHIPS;
+    const size_t end = task * SUM_CHIPS + (left < SUM_CHIPS ? left : SUM_CHIPS);
+
+    for (size_t first = task * SUM_CHIPS; first < end; first += CHIPS) {
+        const size_t count = end - first < CHIPS ? end - first : CHIPS;
+
+        sum_chips(walsh, first, count, W, c + q * first);
+        pnr_cpu_power(q * count, (const float(*)[2])c + q * first, add, power + q * first);
+    }
 }

@@ -19,31 +19,36 @@
  * X lies in rows of 2^m values: a row is gathered and transformed over its m bits where it fits a
  * core's own cache, then the columns over the n - m others. Rows are two cache lines more than
  * 2^m apart, so that a column spreads over all sets of a cache.
+ *
+ * At q samples a chip, a[j] = chip[floor(j / q)], N = q (2^n - 1): with W_r[k] the correlation, as
+ * above, of part r of the samples, x[q i + r],
+ *     c[q k + s] = sum_(r = s .. q-1) W_r[k] + sum_(r = 0 .. s-1) W_r[k + 1]   (k mod 2^n - 1).
  */
 typedef struct pnr_cpu_walsh {
     unsigned degree;       /* n */
+    size_t n_parts;        /* q */
     size_t rows, columns;  /* 2^(n - m), 2^m */
     size_t row;            /* values from row to row */
     size_t n_column_tasks; /* of pnr_cpu_walsh_columns */
     uint32_t *sample;      /* [2^n]: i of X[s]; s = 0 has none */
-    uint32_t *place;       /* [N]: where u_k is in X and W */
+    uint32_t *place;       /* [2^n - 1]: where u_k is in X and W */
     uint32_t *lag_at;      /* [rows * row]: the lag there */
 } pnr_cpu_walsh;
 
 /* NULL: this method suits the plan; else why not, a phrase. */
 const char *pnr_cpu_walsh_refusal(const pnr_plan *plan);
 
-/* The sizes. Of the degree alone. */
-void pnr_cpu_walsh_shape(unsigned degree, pnr_cpu_walsh *walsh);
+/* The sizes. Of m_degree and m_samples alone. */
+void pnr_cpu_walsh_shape(const pnr_plan *plan, pnr_cpu_walsh *walsh);
 size_t pnr_cpu_walsh_table_bytes(const pnr_cpu_walsh *walsh);
-size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of X, and of its power */
+size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of one part's X, and of its power */
 
 /* After shape; the plan has passed pnr_plan_check. PNR_OK, PNR_ENOMEMORY; destroy in either case.
  */
 int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan);
 void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 
-/* The samples of one window, and how they are read. */
+/* The samples of one window or one part of it, and how they are read. */
 typedef struct pnr_cpu_walsh_input {
     const void *data;  /* sample i begins at byte i * stride */
     size_t stride;     /* bytes */
@@ -63,5 +68,15 @@ void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float 
                            float *power);
 /* c[k] from the X that columns has read: the same bits as in its power. */
 void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t k, float c[2]);
+
+/* --- several samples a chip --- */
+
+/* Where there are several rows, after all of a part, column task `task`: X = W there. */
+void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task, float (*X)[2]);
+size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh);
+/* After all columns, sum task `task`: its lags of c in their order, and power = |c|^2, or +=. W:
+ * [n_parts][pnr_cpu_walsh_values]. */
+void pnr_cpu_walsh_sum(const pnr_cpu_walsh *walsh, size_t task, const float (*W)[2], bool add,
+                       float (*c)[2], float *power);
 
 #endif

@@ -29,20 +29,39 @@ struct pnr_measure {
     uint64_t tag;
 };
 
+/* Samples of a chip as the rates say, where they are whole; else 1. */
+static size_t chip_samples_of(const pnr_config *config)
+{
+    pnr_rational q;
+
+    return config->code.chip_rate_hz.num > 0 && config->source.rate_hz.num > 0 &&
+                   pnr_rational_div(config->source.rate_hz, config->code.chip_rate_hz, &q) ==
+                       PNR_OK &&
+                   q.num > 0 && q.den == 1
+               ? (size_t)q.num
+               : 1;
+}
+
 void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config *out)
 {
+    const size_t q = chip_samples_of(base);
+
     *out = *base;
     out->code.type = PNR_CODE_RANDOM;
     out->code.length = n_samples;
+    out->code.chip_rate_hz = (pnr_rational){0, 0};
     for (size_t k = 2; k <= 24; k++) {
-        if (n_samples == ((size_t)1 << k) - 1) {
+        const size_t n_chips = ((size_t)1 << k) - 1;
+
+        if (n_samples == n_chips || n_samples == q * n_chips) {
             out->code.type = PNR_CODE_M_SEQUENCE;
             out->code.degree = k;
+            if (n_samples != n_chips)
+                out->code.chip_rate_hz = base->code.chip_rate_hz;
         }
     }
     out->code.taps[0] = '\0';
     out->code.pulse = PNR_PULSE_BAND_LIMITED;
-    out->code.chip_rate_hz = (pnr_rational){0, 0};
     out->code.epoch = (pnr_epoch){.is_utc = false};
     if (out->source.format == PNR_FORMAT_NONE)
         out->source.format = PNR_FORMAT_CI16;

@@ -31,9 +31,10 @@ typedef struct pnr_timing {
 enum { PNR_MEASURE_MIN_RUNS = 10 };
 
 /*
- * A configuration for N = n_samples at one sample a chip: base with an m-sequence when N = 2^k - 1
- * (k = 2..24), else a random-phase code; whole gate, no tune, ci16 when base names no format, 1 MHz
- * when base names no rate. *out borrows base's arrays: do not clear it.
+ * A configuration for N = n_samples: base with an m-sequence when N = 2^k - 1 (k = 2..24), or N = q
+ * (2^k - 1) where base's rates make q whole samples a chip, else a random-phase code; whole gate,
+ * no tune, ci16 when base names no format, 1 MHz when base names no rate. *out borrows base's
+ * arrays: do not clear it.
  */
 void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config *out);
 

@@ -7,30 +7,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is references[0] the sequence that m_degree and m_taps say? The register's step can be undone
- * (the largest tap is the degree), so that its states are a cycle; when the first one comes back
- * after N steps and not before, all of them are different. */
+/* Is references[0] the sequence that m_degree, m_taps and m_samples say? The register's step can be
+ * undone (the largest tap is the degree), so that its states are a cycle; when the first one comes
+ * back after all the chips and not before, all of them are different. */
 static bool is_m_sequence(const pnr_plan *plan)
 {
-    const size_t n = plan->n_samples;
     const unsigned degree = plan->m_degree;
+    const size_t q = plan->m_samples;
 
-    if (degree < 2 || degree > 24 || n != ((size_t)1 << degree) - 1 ||
-        plan->m_taps >> (degree - 1) != 1)
+    if (degree < 2 || degree > 24 || plan->m_taps >> (degree - 1) != 1)
+        return false;
+
+    const size_t n = ((size_t)1 << degree) - 1;
+
+    if (plan->n_samples % n != 0 || plan->n_samples / n != q)
         return false;
 
     const uint64_t mask = n;
     uint64_t state = 0, first; /* bit t-1: the bit t steps ago */
 
     for (size_t i = 0; i < degree; i++)
-        state = state << 1 | (plan->references[i][0] < 0);
+        state = state << 1 | (plan->references[i * q][0] < 0);
     first = state;
     for (size_t i = 0; i < n; i++) {
-        const double *a = plan->references[(i + degree) % n];
+        const double(*a)[2] = plan->references + (i + degree) % n * q;
         const uint64_t bit = (uint64_t)__builtin_parityll(state & plan->m_taps);
 
-        if (a[0] != (bit ? -1.0 : 1.0) || a[1] != 0)
-            return false;
+        for (size_t r = 0; r < q; r++)
+            if (a[r][0] != (bit ? -1.0 : 1.0) || a[r][1] != 0)
+                return false;
         state = (state << 1 | bit) & mask;
         if ((state == first) != (i + 1 == n))
             return false;
@@ -71,8 +76,9 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
     if (plan->m_degree != 0 && !is_m_sequence(plan))
         return pnr_error_set(error, PNR_EINTERNAL,
                              "engine %s: the reference is not the m-sequence of degree %u, taps "
-                             "0x%llx, that the plan says",
-                             engine, plan->m_degree, (unsigned long long)plan->m_taps);
+                             "0x%llx, %zu samples a chip, that the plan says",
+                             engine, plan->m_degree, (unsigned long long)plan->m_taps,
+                             plan->m_samples);
     return PNR_OK;
 }
 

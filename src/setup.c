@@ -123,9 +123,9 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         goto fail;
     }
 
-    /* One sample per chip, the chip itself. */
+    /* Held for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
     const bool is_m_sequence = setup->code->is_m_sequence &&
-                               setup->radar.n_samples == setup->code->n_chips &&
+                               setup->radar.n_samples % setup->code->n_chips == 0 &&
                                config->code.pulse != PNR_PULSE_FILE;
 
     setup->plan = (pnr_plan){
@@ -143,6 +143,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         .references = (const double(*)[2])setup->references,
         .m_degree = is_m_sequence ? setup->code->degree : 0,
         .m_taps = is_m_sequence ? setup->code->taps : 0,
+        .m_samples = is_m_sequence ? setup->radar.n_samples / setup->code->n_chips : 0,
         .tune = tune,
         .conjugate = config->source.spectrum == PNR_SPECTRUM_INVERTED,
         .gate_first = setup->radar.gate_first,

@@ -102,6 +102,16 @@ static void make_gps(size_t n, double (*a)[2])
     pnr_config_clear(&config);
 }
 
+/* Samples of a chip, where n are an m-sequence's: as few as can be. */
+static size_t chip_samples_of(size_t n)
+{
+    size_t q = 1;
+
+    while (n % q != 0 || (n / q & (n / q + 1)) != 0)
+        q++;
+    return q;
+}
+
 static void make_code(code_kind kind, size_t n, double (*a)[2])
 {
     if (kind == GPS) {
@@ -118,16 +128,19 @@ static void make_code(code_kind kind, size_t n, double (*a)[2])
         a[i][1] = sin(phase);
     }
     if (kind == M_SEQUENCE) {
-        const unsigned degree = degree_of(n);
+        const size_t chip_samples = chip_samples_of(n);
+        const unsigned degree = degree_of(n / chip_samples);
         const uint64_t taps = taps_of(degree);
         uint64_t steps = 0; /* bit t-1: the bit t steps ago */
 
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n / chip_samples; i++) {
             const unsigned bit = i < degree ? 1 : (unsigned)__builtin_parityll(steps & taps);
 
             steps = steps << 1 | bit;
-            a[i][0] = bit ? -1 : 1;
-            a[i][1] = 0;
+            for (size_t r = 0; r < chip_samples; r++) {
+                a[chip_samples * i + r][0] = bit ? -1 : 1;
+                a[chip_samples * i + r][1] = 0;
+            }
         }
     }
 }
@@ -224,6 +237,7 @@ static void world_create(world *w, const scenario *s, const pnr_engine_ops *ops)
     const size_t n = s->n_samples, windows = s->n_periods * s->n_dwells;
     const size_t sample = s->n_channels * pnr_format_get(s->format)->bytes;
     const size_t split = (size_t)(uniform() * (double)(n * windows)); /* where the view wraps */
+    const size_t chip_samples = s->code == M_SEQUENCE ? chip_samples_of(n) : 0;
 
     memset(w, 0, sizeof *w);
     w->s = *s;
@@ -258,8 +272,9 @@ static void world_create(world *w, const scenario *s, const pnr_engine_ops *ops)
         .dwell = s->dwell,
         .oversample = s->oversample,
         .references = (const double(*)[2])w->references,
-        .m_degree = s->code == M_SEQUENCE ? degree_of(n) : 0,
-        .m_taps = s->code == M_SEQUENCE ? taps_of(degree_of(n)) : 0,
+        .m_degree = s->code == M_SEQUENCE ? degree_of(n / chip_samples) : 0,
+        .m_taps = s->code == M_SEQUENCE ? taps_of(degree_of(n / chip_samples)) : 0,
+        .m_samples = chip_samples,
         .tune = s->tune,
         .conjugate = s->conjugate,
         .gate_first = s->gate_first,

@@ -321,15 +321,38 @@ static void test_m_sequence_plan(void **unused)
     w.plan.m_degree = 25;
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
     world_destroy(&w, ops);
+
+    scenario several = scenarios[0];
+
+    several.n_samples = 3 * 1023;
+    world_create(&w, &several, ops);
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+    w.references[700][0] = -w.references[700][0]; /* the second sample of its chip */
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    w.references[700][0] = -w.references[700][0];
+    w.plan.m_samples = 1;
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    assert_non_null(strstr(error.text, "1 samples a chip"));
+    w.plan.m_samples = 0;
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    world_destroy(&w, ops);
 }
 
-/* The setup names an m-sequence at one sample a chip, and no other. */
+/* The setup names an m-sequence of whole samples a chip, and no other. */
 static void test_m_sequence_setup(void **unused)
 {
-    static const char *const rates[] = {"source.rate_hz=1e6", "source.rate_hz=2e6"};
+    static const struct {
+        const char *rate, *degree;
+        size_t n_samples, m_degree, m_samples;
+    } cases[] = {
+        {"source.rate_hz=1e6", "code.degree=7", 127, 7, 1},
+        {"source.rate_hz=2e6", "code.degree=7", 254, 7, 2},
+        {"source.rate_hz=10e6", "code.degree=7", 1270, 7, 10},
+        {"source.rate_hz=1.2e6", "code.degree=8", 306, 0, 0},
+    };
 
     (void)unused;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const pnr_engine_ops *ops = find_engine("reference");
         pnr_engine_choice choice;
         pnr_config config;
@@ -337,14 +360,15 @@ static void test_m_sequence_setup(void **unused)
         pnr_error error = {0};
 
         pnr_config_init(&config);
-        assert_int_equal(pnr_config_set(&config, rates[i], &error), PNR_OK);
+        assert_int_equal(pnr_config_set(&config, cases[i].rate, &error), PNR_OK);
         assert_int_equal(pnr_config_set(&config, "code.type=m-sequence", &error), PNR_OK);
-        assert_int_equal(pnr_config_set(&config, "code.degree=7", &error), PNR_OK);
+        assert_int_equal(pnr_config_set(&config, cases[i].degree, &error), PNR_OK);
         assert_int_equal(pnr_config_set(&config, "code.chip_rate_hz=1e6", &error), PNR_OK);
         if (pnr_setup_create(&config, PNR_FORMAT_CI16, 1, &setup, &error) != PNR_OK)
             fail_msg("%s", error.text);
-        assert_int_equal(setup->plan.n_samples, i == 0 ? 127 : 254);
-        assert_int_equal(setup->plan.m_degree, i == 0 ? 7 : 0);
+        assert_int_equal(setup->plan.n_samples, cases[i].n_samples);
+        assert_int_equal(setup->plan.m_degree, cases[i].m_degree);
+        assert_int_equal(setup->plan.m_samples, cases[i].m_samples);
         assert_int_equal(ops->describe(&setup->plan, &choice, &error), PNR_OK);
         pnr_setup_destroy(setup);
         pnr_config_clear(&config);

@@ -208,6 +208,7 @@ static void world_create(world *w, const pnr_engine_ops *ops, unsigned degree, c
         .references = (const double(*)[2])w->code->chips,
         .m_degree = w->code->degree,
         .m_taps = w->code->taps,
+        .m_samples = 1,
         .tune = v->tune,
         .conjugate = v->conjugate,
         .gate_first = v->gate_wraps ? n - n / 4 : 0,
@@ -466,7 +467,7 @@ static void test_words(void **unused)
     w.plan.oversample = 1;
     w.plan.m_degree = 0;
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
-    assert_non_null(strstr(error.text, "no m-sequence at one sample a chip"));
+    assert_non_null(strstr(error.text, "no m-sequence of whole samples a chip"));
     free(halves);
     world_destroy(&w, ops);
 

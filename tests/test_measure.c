@@ -43,6 +43,18 @@ static void test_configure(void **state)
         }
     }
     assert_true(sized.radar.min_range_m == 0);
+    base.code.chip_rate_hz = (pnr_rational){250000, 1};
+    base.source.rate_hz = (pnr_rational){1000000, 1};
+    pnr_measure_configure(&base, 4 * 127, &sized);
+    assert_int_equal(sized.code.type, PNR_CODE_M_SEQUENCE);
+    assert_int_equal(sized.code.degree, 7);
+    assert_int_equal(sized.code.chip_rate_hz.num, 250000);
+    pnr_measure_configure(&base, 127, &sized);
+    assert_int_equal(sized.code.type, PNR_CODE_M_SEQUENCE);
+    assert_int_equal(sized.code.chip_rate_hz.num, 0);
+    pnr_measure_configure(&base, 3 * 127, &sized);
+    assert_int_equal(sized.code.type, PNR_CODE_RANDOM);
+    assert_int_equal(sized.code.chip_rate_hz.num, 0);
     assert_int_equal(sized.source.tune_hz.num, 0);
     assert_int_equal(sized.source.rate_hz.num, 1000000);
     assert_int_equal(sized.source.format, PNR_FORMAT_CI16);
