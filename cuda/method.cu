@@ -95,8 +95,8 @@ int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
         if (!is_auto)
             return code;
     }
-    if (code == PNR_OK && is_auto && is_passed_over(form_of(&pnr_cuda_method_fused, plan), plan) &&
-        *method == &pnr_cuda_method_library)
+    if (code == PNR_OK && is_auto && *method == &pnr_cuda_method_library &&
+        !pnr_cuda_fused_is_long(plan->n_samples) && is_passed_over(&pnr_cuda_method_fused, plan))
         snprintf(choice->why, sizeof choice->why,
                  "powers are summed: nothing is transformed twice");
     return code == PNR_ECONFIG ? say_unknown(plan, error) : code;
