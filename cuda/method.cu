@@ -69,13 +69,12 @@ static int say_unknown(const pnr_plan *plan, pnr_error *error)
 /* What auto leaves to the next method though it would do. Dwells that add powers: of those with an
  * echo fused transforms the windows again for its neighbours, where library has kept them: measured
  * 0.74 ms against 0.43 for 2^24 samples at N = 1024. Where library must extend a period it is the
- * slower one. Parts of a chip keep them too, but are not measured. */
+ * slower one. Parts of a chip: until they have been measured on a device, by name alone. */
 static bool is_passed_over(const pnr_cuda_method *method, const pnr_plan *plan)
 {
-    const bool is_it = method == &pnr_cuda_method_fused || method == &pnr_cuda_method_walsh_parts;
-
-    return is_it && plan->dwell == PNR_DWELL_INCOHERENT && plan->n_periods > 1 &&
-           pnr_plan_is_direct(plan->n_samples);
+    return method == &pnr_cuda_method_walsh_parts ||
+           (method == &pnr_cuda_method_fused && plan->dwell == PNR_DWELL_INCOHERENT &&
+            plan->n_periods > 1 && pnr_plan_is_direct(plan->n_samples));
 }
 
 int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,

@@ -113,7 +113,8 @@ int latency_measure(const pnr_config *config, const pnr_setup *setup, uint64_t e
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", out->n_moments);
     memset(out->moments, 0, out->n_moments * sizeof *out->moments); /* in memory, not on demand */
     fed.ring.seconds = 0;
-    fed.ring.bytes = stream_ring_bytes(config, &setup->plan, true);
+    fed.ring.bytes =
+        stream_ring_bytes(config, &setup->plan, (double)n_dwell * 1e9 / (double)every_ns);
     fed.source.pace = PNR_PACE_REAL_TIME; /* live: samples go ahead of their window */
     if (fed.engine.deadline == 0)
         fed.engine.deadline = (double)every_ns * 1e-9;

@@ -57,7 +57,7 @@ int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds,
 /* For feeds that commit what the ring's memory holds already. */
 /* Whole dwells, so that what is committed again goes on without a seam: as ring.bytes says, else
  * with room for all in flight and more to come; live, for many submits more, since it drops. */
-size_t stream_ring_bytes(const pnr_config *config, const pnr_plan *plan, bool is_live);
+size_t stream_ring_bytes(const pnr_config *config, const pnr_plan *plan, double rate_hz);
 /* A live receiver: n samples are due now, and a full ring drops them. */
 void stream_commit_live(pnr_ring *ring, size_t n);
 
