@@ -94,11 +94,6 @@ int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *w
     return code;
 }
 
-size_t pnr_correlator_in_flight(const pnr_correlator *correlator)
-{
-    return correlator->n_in_flight;
-}
-
 const char *pnr_correlator_name(const pnr_correlator *correlator)
 {
     return correlator->name;

@@ -23,7 +23,6 @@ int pnr_correlator_advance(pnr_correlator *correlator, const pnr_windows *window
  * PNR_ELOST). */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);
-size_t pnr_correlator_in_flight(const pnr_correlator *correlator);
 /* "cuda/library", for messages. */
 const char *pnr_correlator_name(const pnr_correlator *correlator);
 
