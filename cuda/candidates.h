@@ -36,29 +36,34 @@ static inline __device__ uint32_t pnr_candidate_neighbour(uint32_t n, uint32_t k
     return lag >= 2 * n ? lag - 2 * n : lag >= n ? lag - n : lag;
 }
 
-/* keys[0 .. n): the first n_best of the order by `is_before`, in that order, in place. n <= 128.
- * One warp. */
-template <typename ORDER>
+static inline __device__ bool pnr_candidate_is_lower(uint64_t a, uint64_t b)
+{
+    return pnr_candidate_lag(a) < pnr_candidate_lag(b);
+}
+
+/* keys[0 .. n): the first n_best of the order by `is_before`, in that order, in place. n <= 32
+ * HELD. One warp. */
+template <uint32_t HELD, typename ORDER>
 static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t n_best,
                                             ORDER is_before)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
-    uint64_t mine[PNR_CANDIDATE_HELD];
-    uint32_t rank[PNR_CANDIDATE_HELD] = {};
+    uint64_t mine[HELD];
+    uint32_t rank[HELD] = {};
 
 #pragma unroll
-    for (uint32_t h = 0; h < PNR_CANDIDATE_HELD; h++)
+    for (uint32_t h = 0; h < HELD; h++)
         mine[h] = h * PNR_CUDA_WARP + lane < n ? keys[h * PNR_CUDA_WARP + lane] : 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t other = keys[i];
 
 #pragma unroll
-        for (uint32_t h = 0; h < PNR_CANDIDATE_HELD; h++)
+        for (uint32_t h = 0; h < HELD; h++)
             rank[h] += is_before(other, mine[h]);
     }
     __syncwarp();
 #pragma unroll
-    for (uint32_t h = 0; h < PNR_CANDIDATE_HELD; h++)
+    for (uint32_t h = 0; h < HELD; h++)
         if (h * PNR_CUDA_WARP + lane < n && rank[h] < n_best)
             keys[rank[h]] = mine[h];
     __syncwarp();
@@ -83,7 +88,7 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
             n_held += (uint32_t)__popc(chosen);
             __syncwarp();
             if (n_held > n_best + PNR_CANDIDATE_CHUNK || first + PNR_CANDIDATE_CHUNK >= n) {
-                pnr_candidates_order(keys, n_held, n_best, is_stronger);
+                pnr_candidates_order<PNR_CANDIDATE_HELD>(keys, n_held, n_best, is_stronger);
                 n_held = min(n_held, n_best);
                 if (n_held == n_best)
                     weakest = keys[n_best - 1];
@@ -92,9 +97,7 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
         n = n_held;
     }
     if (n > 1)
-        pnr_candidates_order(keys, n, n, [](uint64_t a, uint64_t b) {
-            return pnr_candidate_lag(a) < pnr_candidate_lag(b);
-        });
+        pnr_candidates_order<PNR_CANDIDATE_HELD>(keys, n, n, pnr_candidate_is_lower);
     return n;
 }
 

@@ -240,7 +240,7 @@ static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t 
             continue;
         atomicAdd(&s.n_above, 1u);
         if (here > above[lag == 0 ? n - 1 : lag - 1] && here >= above[lag + 1 == n ? 0 : lag + 1])
-            *key_at(s, p, window, atomicAdd(&s.n_maxima, 1u)) = pnr_walsh_key(here, lag);
+            *key_at(s, p, window, atomicAdd(&s.n_maxima, 1u)) = pnr_candidate_key(here, lag);
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < n_listed; i += THREADS)
@@ -274,7 +274,7 @@ static __device__ void look_up_neighbours(searcher &s, const pnr_cuda_walsh &p)
 
         s.cells[e] =
             ((const uint32_t *)
-                 p.cell_of)[pnr_walsh_neighbour(n, pnr_walsh_lag(key), e % PNR_NEIGHBOURS)];
+                 p.cell_of)[pnr_candidate_neighbour(n, pnr_candidate_lag(key), e % PNR_NEIGHBOURS)];
     }
 }
 

@@ -162,7 +162,8 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
                 return pnr_walsh_power(values[pnr_walsh_at(u)]);
             });
             pnr_walsh_write_candidates(p, dwell, list, [&](uint32_t i, uint32_t j) {
-                const uint32_t lag = pnr_walsh_neighbour(size::N, pnr_walsh_lag(list.keys[i]), j);
+                const uint32_t lag =
+                    pnr_candidate_neighbour(size::N, pnr_candidate_lag(list.keys[i]), j);
 
                 return values[pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + lag))];
             });
@@ -211,10 +212,10 @@ static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
         pnr_walsh_barrier<DEGREE>();
         for (uint32_t e = threadIdx.x; e < scratch.n_kept * PNR_NEIGHBOURS; e += size::THREADS) {
             const uint32_t i = e / PNR_NEIGHBOURS, j = e % PNR_NEIGHBOURS;
-            const uint32_t lag = pnr_walsh_lag(scratch.keys[i]);
+            const uint32_t lag = pnr_candidate_lag(scratch.keys[i]);
             const uint32_t centre = pnr_walsh_at(__ldg(cell_of + lag));
             const uint32_t other =
-                pnr_walsh_at(__ldg(cell_of + pnr_walsh_neighbour(size::N, lag, j)));
+                pnr_walsh_at(__ldg(cell_of + pnr_candidate_neighbour(size::N, lag, j)));
             float2 *place = (float2 *)out[i].value + j;
             float2 sum = k == 0 ? make_float2(0.0f, 0.0f) : *place;
 
@@ -312,7 +313,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         if (threadIdx.x < 32)
             pnr_walsh_write_candidates(p, dwell, list, [&](uint32_t i, uint32_t j) {
                 const float *sum = p.candidates[dwell * p.max_candidates + i].value[j];
-                const float by = rsqrtf(pnr_walsh_strength(list.keys[i]));
+                const float by = rsqrtf(pnr_candidate_power(list.keys[i]));
 
                 return make_float2(sum[0] * by, sum[1] * by);
             });

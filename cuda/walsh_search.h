@@ -3,17 +3,14 @@
 #ifndef PNR_CUDA_WALSH_SEARCH_H
 #define PNR_CUDA_WALSH_SEARCH_H
 
-#include "reduce.h"
+#include "candidates.h"
 #include "walsh.h"
 
 enum {
-    PNR_WALSH_REACH = PNR_NEIGHBOURS / 2,
     PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* keys of a list at one time */
     PNR_WALSH_HELD = PNR_WALSH_LISTED / PNR_CUDA_WARP,     /* of them a lane orders */
     PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1                  /* a candidate's: values, and a head */
 };
-static_assert(sizeof(pnr_candidate) == 16 + PNR_NEIGHBOURS * sizeof(float2),
-              "a candidate is a head of four words and its values");
 
 /* One dwell's search, the same in every lane. All in raw units until the end. */
 typedef struct pnr_walsh_dwell {
@@ -28,28 +25,6 @@ typedef struct pnr_walsh_list {
     uint64_t weakest; /* a key not above it cannot be kept any more */
     uint32_t n;
 } pnr_walsh_list;
-
-/* The stronger first, then the lower lag. Positive floats sort as their bits do. */
-static __device__ __forceinline__ uint64_t pnr_walsh_key(float power, uint32_t lag)
-{
-    return (uint64_t)__float_as_uint(power) << 32 | (UINT32_MAX - lag);
-}
-static __device__ __forceinline__ uint32_t pnr_walsh_lag(uint64_t key)
-{
-    return UINT32_MAX - (uint32_t)key;
-}
-static __device__ __forceinline__ float pnr_walsh_strength(uint64_t key)
-{
-    return __uint_as_float((uint32_t)(key >> 32));
-}
-
-/* Lag k + j - 8 mod N. */
-static __device__ __forceinline__ uint32_t pnr_walsh_neighbour(uint32_t n, uint32_t k, uint32_t j)
-{
-    const uint32_t lag = k + n - PNR_WALSH_REACH + j; /* below 2 N + 9; N > 17 */
-
-    return lag >= 2 * n ? lag - 2 * n : lag >= n ? lag - n : lag;
-}
 
 static __device__ __forceinline__ bool pnr_walsh_is_in_gate(const pnr_cuda_walsh &p, uint32_t n,
                                                             uint32_t lag)
@@ -91,38 +66,12 @@ pnr_walsh_begin(const pnr_cuda_walsh &p, uint32_t n, uint32_t n_used, double ene
 
 /* --- lists --- */
 
-/* keys[0 .. n): the first n_best of the order by `is_before`, in that order, in place. n <=
- * PNR_WALSH_LISTED. */
-template <typename ORDER>
-static __device__ void pnr_walsh_order(uint64_t *keys, uint32_t n, uint32_t n_best, ORDER is_before)
-{
-    const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
-    uint64_t mine[PNR_WALSH_HELD];
-    uint32_t rank[PNR_WALSH_HELD] = {};
-
-    __syncwarp();
-#pragma unroll
-    for (uint32_t h = 0; h < PNR_WALSH_HELD; h++)
-        mine[h] = h * PNR_CUDA_WARP + lane < n ? keys[h * PNR_CUDA_WARP + lane] : 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint64_t other = keys[i];
-
-#pragma unroll
-        for (uint32_t h = 0; h < PNR_WALSH_HELD; h++)
-            rank[h] += is_before(other, mine[h]);
-    }
-    __syncwarp();
-#pragma unroll
-    for (uint32_t h = 0; h < PNR_WALSH_HELD; h++)
-        if (h * PNR_CUDA_WARP + lane < n && rank[h] < n_best)
-            keys[rank[h]] = mine[h];
-    __syncwarp();
-}
-
 /* The strongest n_best, strongest first. */
 static __device__ void pnr_walsh_cut(pnr_walsh_list &list, uint32_t n_best)
 {
-    pnr_walsh_order(list.keys, list.n, n_best, [](uint64_t a, uint64_t b) { return a > b; });
+    __syncwarp();
+    pnr_candidates_order<PNR_WALSH_HELD>(list.keys, list.n, n_best,
+                                         [](uint64_t a, uint64_t b) { return a > b; });
     if (list.n >= n_best) {
         list.n = n_best;
         list.weakest = list.keys[n_best - 1];
@@ -149,9 +98,10 @@ static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint
 {
     if (list.n > n_best)
         pnr_walsh_cut(list, n_best);
-    if (list.n > 1)
-        pnr_walsh_order(list.keys, list.n, list.n,
-                        [](uint64_t a, uint64_t b) { return pnr_walsh_lag(a) < pnr_walsh_lag(b); });
+    if (list.n > 1) {
+        __syncwarp();
+        pnr_candidates_order<PNR_WALSH_HELD>(list.keys, list.n, list.n, pnr_candidate_is_lower);
+    }
     __syncwarp();
 }
 
@@ -173,19 +123,19 @@ static __device__ double pnr_walsh_rest(const pnr_walsh_list &list, uint32_t n, 
         if (i >= list.n)
             continue;
 
-        const uint32_t lag = pnr_walsh_neighbour(n, pnr_walsh_lag(list.keys[i]), j);
+        const uint32_t lag = pnr_candidate_neighbour(n, pnr_candidate_lag(list.keys[i]), j);
         bool is_counted = false;
 
         for (uint32_t o = 0; o < i && !is_counted; o++) {
-            const uint32_t centre = pnr_walsh_lag(list.keys[o]);
+            const uint32_t centre = pnr_candidate_lag(list.keys[o]);
             const uint32_t apart = lag > centre ? lag - centre : centre - lag;
 
-            is_counted = apart <= PNR_WALSH_REACH || n - apart <= PNR_WALSH_REACH;
+            is_counted = apart <= PNR_CANDIDATE_REACH || n - apart <= PNR_CANDIDATE_REACH;
         }
         if (!is_counted) {
             /* the echo itself to the bit as it was searched */
-            taken +=
-                (double)(j == PNR_WALSH_REACH ? pnr_walsh_strength(list.keys[i]) : power(i, j));
+            taken += (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(list.keys[i])
+                                                       : power(i, j));
             n_taken++;
         }
     }
@@ -235,10 +185,10 @@ pnr_walsh_write_candidates(const pnr_cuda_walsh &p, size_t dwell, const pnr_wals
             continue;
         if (j == PNR_NEIGHBOURS) {
             const uint64_t key = list.keys[i];
-            const float power = pnr_walsh_strength(key) * p.scale * p.scale;
+            const float power = pnr_candidate_power(key) * p.scale * p.scale;
 
             /* code, channel and Doppler are 0 */
-            ((uint2 *)(out + i))[0] = make_uint2(pnr_walsh_lag(key), 0);
+            ((uint2 *)(out + i))[0] = make_uint2(pnr_candidate_lag(key), 0);
             ((uint2 *)(out + i))[1] = make_uint2(0, __float_as_uint(power));
         } else {
             const float2 c = value(i, j);

@@ -58,7 +58,8 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
             return pnr_walsh_power(w[pnr_walsh_at(u)]);
         });
         pnr_walsh_write_candidates(p, window, list, [&](uint32_t i, uint32_t j) {
-            const uint32_t lag = pnr_walsh_neighbour(size::N, pnr_walsh_lag(list.keys[i]), j);
+            const uint32_t lag =
+                pnr_candidate_neighbour(size::N, pnr_candidate_lag(list.keys[i]), j);
 
             return w[pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + lag))];
         });

@@ -126,7 +126,7 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
                 }
                 n_above += (uint32_t)__popc(__ballot_sync(0xffffffffu, is_above));
                 n_maxima += (uint32_t)__popc(__ballot_sync(0xffffffffu, is_maximum));
-                pnr_walsh_add(list, is_maximum, pnr_walsh_key(here, lag), p.max_candidates);
+                pnr_walsh_add(list, is_maximum, pnr_candidate_key(here, lag), p.max_candidates);
             }
         }
         pnr_walsh_keep(list, p.max_candidates);
@@ -134,8 +134,8 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
             d.sums.n_above = n_above;
         d.sums.n_maxima = n_maxima;
         if (!pnr_walsh_is_again(d, p, size::N, list, search, [&](uint32_t i, uint32_t j) {
-                return power(
-                    __ldg(cell_of + pnr_walsh_neighbour(size::N, pnr_walsh_lag(list.keys[i]), j)));
+                return power(__ldg(cell_of + pnr_candidate_neighbour(
+                                                 size::N, pnr_candidate_lag(list.keys[i]), j)));
             }))
             return;
     }
