@@ -27,6 +27,14 @@
 
 static uint64_t state;
 
+static void seed_random(void)
+{
+    const char *seed = getenv("PNR_SEED");
+
+    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
+    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+}
+
 static double uniform(void) /* splitmix64 */
 {
     uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
@@ -429,6 +437,41 @@ static void compare_dwell(const world *w, const pnr_dwell *got, const pnr_candid
                  got->n_candidates, want->n_candidates);
 }
 
+/* The world's dwells, whose samples lie in one piece, in submits of 1 .. batch by turns: the bits
+ * of `all`, those of one submit. */
+static inline void check_submits(const pnr_engine_ops *ops, const world *w, const answer *all,
+                                 size_t batch)
+{
+    const size_t dwell = w->s.n_samples * w->s.n_periods;
+    const size_t bytes = dwell * pnr_plan_sample_bytes(&w->plan);
+    pnr_plan plan = w->plan;
+    pnr_engine *engine;
+    pnr_error error = {0};
+
+    plan.batch = batch;
+    if (ops->create(&plan, &engine, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    for (size_t d = 0, i = 0; d < w->s.n_dwells; i++) {
+        const size_t left = w->s.n_dwells - d;
+        const size_t count = i % batch + 1 < left ? i % batch + 1 : left;
+        pnr_windows v = w->windows;
+        pnr_result result;
+
+        v.first_sample += d * dwell;
+        v.n_dwells = count;
+        v.spans[0] = (pnr_span){w->samples + d * bytes, count * dwell};
+        assert_int_equal(ops->submit(engine, &(pnr_job){&v, d}), PNR_OK);
+        assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
+        for (size_t k = 0; k < count; k++, d++) {
+            assert_memory_equal(&result.dwells[k], &all->dwells[d], sizeof *all->dwells);
+            assert_memory_equal(&result.candidates[k * plan.max_candidates],
+                                &all->candidates[d * plan.max_candidates],
+                                all->dwells[d].n_candidates * sizeof *all->candidates);
+        }
+    }
+    ops->destroy(engine);
+}
+
 static const pnr_engine_ops *find_engine(const char *name)
 {
     const pnr_engine_ops *ops;
@@ -438,6 +481,16 @@ static const pnr_engine_ops *find_engine(const char *name)
         return ops;
     print_message("skipped: %s\n", error.text);
     return NULL;
+}
+
+/* The cuda engine when it works here; else the test is skipped. */
+static inline const pnr_engine_ops *cuda(void)
+{
+    const pnr_engine_ops *ops = find_engine("cuda");
+
+    if (ops == NULL)
+        skip();
+    return ops;
 }
 
 /* One method against the reference's answer to the same world. */

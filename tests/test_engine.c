@@ -387,7 +387,6 @@ static void test_lengths(void **unused)
 
 int main(void)
 {
-    const char *seed = getenv("PNR_SEED");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agreement),
         cmocka_unit_test(test_powers_of_two),
@@ -401,7 +400,6 @@ int main(void)
         cmocka_unit_test(test_m_sequence_setup),
     };
 
-    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    seed_random();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,15 +5,6 @@
 
 enum { MAX_POINTS = 16384 };
 
-static const pnr_engine_ops *cuda(void)
-{
-    const pnr_engine_ops *ops = find_engine("cuda");
-
-    if (ops == NULL)
-        skip();
-    return ops;
-}
-
 static scenario scenario_of(const char *name, size_t n_samples)
 {
     return (scenario){.name = name,
@@ -379,7 +370,6 @@ static void test_many(void **unused)
 
 int main(void)
 {
-    const char *seed = getenv("PNR_SEED");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths), cmocka_unit_test(test_formats),
         cmocka_unit_test(test_losses),  cmocka_unit_test(test_searches),
@@ -387,7 +377,6 @@ int main(void)
         cmocka_unit_test(test_many),
     };
 
-    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    seed_random();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,6 @@
 
 enum { FIRST_BITS = 15, LAST_BITS = 22 };
 
-/* The cuda engine when it works here; else the test is skipped. */
-static const pnr_engine_ops *cuda(void)
-{
-    const pnr_engine_ops *ops = find_engine("cuda");
-
-    if (ops == NULL)
-        skip();
-    return ops;
-}
-
 static scenario scenario_of(const char *name, size_t n_samples)
 {
     return (scenario){.name = name,
@@ -311,8 +301,6 @@ static void test_batches(void **unused)
     (void)unused;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         scenario s = scenario_of("long, batches", lengths[l]);
-        pnr_error error = {0};
-        pnr_engine *engine;
         answer all;
         world w;
 
@@ -323,30 +311,7 @@ static void test_batches(void **unused)
         w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * 7};
         w.windows.spans[1] = (pnr_span){w.samples, 0};
         ask_method(ops, &w, "fused", PNR_WANT_NONE, &all);
-
-        pnr_plan plan = w.plan;
-
-        plan.batch = 3;
-        if (ops->create(&plan, &engine, &error) != PNR_OK)
-            fail_msg("%s", error.text);
-        for (size_t d = 0, i = 0; d < 7; i++) {
-            const size_t count = i % 3 + 1 < 7 - d ? i % 3 + 1 : 7 - d;
-            pnr_windows v = w.windows;
-            pnr_result result;
-
-            v.first_sample += d * s.n_samples;
-            v.n_dwells = count;
-            v.spans[0] = (pnr_span){w.samples + 4 * d * s.n_samples, count * s.n_samples};
-            assert_int_equal(ops->submit(engine, &(pnr_job){&v, d}), PNR_OK);
-            assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
-            for (size_t k = 0; k < count; k++, d++) {
-                assert_memory_equal(&result.dwells[k], &all.dwells[d], sizeof *all.dwells);
-                assert_memory_equal(&result.candidates[k * plan.max_candidates],
-                                    &all.candidates[d * plan.max_candidates],
-                                    all.dwells[d].n_candidates * sizeof *all.candidates);
-            }
-        }
-        ops->destroy(engine);
+        check_submits(ops, &w, &all, 3);
         answer_destroy(&all);
         world_destroy(&w, ops);
     }
@@ -425,9 +390,7 @@ int main(void)
         cmocka_unit_test(test_prepared), cmocka_unit_test(test_sums),
         cmocka_unit_test(test_library),
     };
-    const char *seed = getenv("PNR_SEED");
 
-    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    print_message("PNR_SEED=%llu\n", (unsigned long long)state);
+    seed_random();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,9 +182,7 @@ static void test_stream(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_stream)};
-    const char *seed = getenv("PNR_SEED");
 
-    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    seed_random();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

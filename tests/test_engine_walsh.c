@@ -361,8 +361,6 @@ static void test_walsh_batches(void **unused)
 
         for (size_t l = 0; ops != NULL && l < 8; l++) {
             scenario s = plain;
-            pnr_error error = {0};
-            pnr_engine *engine;
             answer all;
             world w;
 
@@ -374,30 +372,7 @@ static void test_walsh_batches(void **unused)
             w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * 7};
             w.windows.spans[1] = (pnr_span){w.samples, 0};
             ask(ops, &w, PNR_WANT_NONE, &all);
-
-            pnr_plan plan = w.plan;
-
-            plan.batch = 2;
-            if (ops->create(&plan, &engine, &error) != PNR_OK)
-                fail_msg("%s", error.text);
-            for (size_t d = 0; d < 7;) {
-                const size_t count = d % 3 == 0 || d == 6 ? 1 : 2;
-                pnr_windows v = w.windows;
-                pnr_result result;
-
-                v.first_sample += d * s.n_samples;
-                v.n_dwells = count;
-                v.spans[0] = (pnr_span){w.samples + 4 * d * s.n_samples, count * s.n_samples};
-                assert_int_equal(ops->submit(engine, &(pnr_job){&v, d}), PNR_OK);
-                assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
-                for (size_t i = 0; i < count; i++, d++) {
-                    assert_memory_equal(&result.dwells[i], &all.dwells[d], sizeof *all.dwells);
-                    assert_memory_equal(&result.candidates[i * plan.max_candidates],
-                                        &all.candidates[d * plan.max_candidates],
-                                        all.dwells[d].n_candidates * sizeof *all.candidates);
-                }
-            }
-            ops->destroy(engine);
+            check_submits(ops, &w, &all, 2);
             answer_destroy(&all);
             world_destroy(&w, ops);
         }
@@ -483,7 +458,6 @@ static void test_walsh_long_parts(void **unused)
 
 int main(void)
 {
-    const char *seed = getenv("PNR_SEED");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_walsh),
         cmocka_unit_test(test_walsh_parts),
@@ -494,7 +468,6 @@ int main(void)
         cmocka_unit_test(test_walsh_long_parts),
     };
 
-    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    seed_random();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
