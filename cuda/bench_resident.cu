@@ -194,7 +194,7 @@ static int create(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_e
     r->plan = alone;
     r->plan.references = NULL;
     r->plan.threshold = NULL;
-    r->plan.doppler_hz = NULL;
+    r->plan.hypotheses = NULL;
     r->plan.method = NULL;
     if ((code = create_host(r, error)) != PNR_OK ||
         (code = create_device(&alone, n_sets, r, error)) != PNR_OK) {

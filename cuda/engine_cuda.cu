@@ -91,6 +91,10 @@ static int choose(const pnr_plan *plan, const pnr_cuda_method **method, pnr_engi
 
     if (code != PNR_OK)
         return code;
+    if (pnr_plan_is_map(plan))
+        return pnr_error_set(
+            error, PNR_EUNSUPPORTED,
+            "engine cuda: maps of codes, Doppler, looks, gates or CFAR are not there yet");
     if (plan->n_periods > UINT32_MAX / plan->batch)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine cuda: %zu dwells of %zu periods at once", plan->batch,
@@ -112,7 +116,7 @@ static int create_common(const pnr_plan *plan, pnr_cuda_common *common, pnr_erro
     common->plan = *plan;
     common->plan.references = NULL;
     common->plan.threshold = NULL;
-    common->plan.doppler_hz = NULL;
+    common->plan.hypotheses = NULL;
     common->plan.method = NULL;
     common->shape = pnr_cuda_shape_of(plan);
     common->code_energy = pnr_plan_code_energy(plan);

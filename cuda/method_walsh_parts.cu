@@ -47,7 +47,9 @@ static pnr_plan inner_plan(const pnr_plan *plan, const pnr_cuda_shape *shape)
 
     inner.n_samples = plan->n_samples / plan->m_samples;
     inner.format = PNR_FORMAT_CF32;
-    inner.n_channels = inner.n_used_channels = inner.n_codes = inner.n_dopplers = 1;
+    inner.n_channels = inner.n_used_channels = inner.n_codes = inner.n_hypotheses = 1;
+    inner.n_looks = inner.exclusion_cells = inner.exclusion_rows = 1;
+    inner.n_lags = inner.n_samples;
     inner.n_periods = inner.oversample = inner.m_samples = 1;
     inner.dwell = PNR_DWELL_SINGLE;
     inner.m_degree = plan->m_degree;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Both sides of a loaded module must have been built for the same number. */
-enum { PNR_ENGINE_ABI = 4 };
+enum { PNR_ENGINE_ABI = 5 };
 
 enum {
     PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
@@ -24,7 +24,14 @@ enum {
 };
 
 typedef enum { PNR_REFERENCE_STORED, PNR_REFERENCE_CHANNEL } pnr_reference;
-typedef enum { PNR_DWELL_SINGLE, PNR_DWELL_COHERENT, PNR_DWELL_INCOHERENT } pnr_dwell_kind;
+typedef enum {
+    PNR_DWELL_SINGLE,
+    PNR_DWELL_COHERENT,
+    PNR_DWELL_INCOHERENT,
+    PNR_DWELL_DOPPLER
+} pnr_dwell_kind;
+typedef enum { PNR_CFAR_OFF, PNR_CFAR_CA, PNR_CFAR_GO, PNR_CFAR_SO, PNR_CFAR_OS } pnr_cfar_kind;
+typedef enum { PNR_CFAR_ALONG_LAGS, PNR_CFAR_ALONG_ROWS } pnr_cfar_axis;
 typedef enum { PNR_WANT_NONE, PNR_WANT_POWER, PNR_WANT_COMPLEX } pnr_want;
 
 /* The stages that bench `chain` names, in order. */
@@ -38,6 +45,36 @@ enum {
     PNR_STAGE_RETURN,
     PNR_STAGE_COUNT
 };
+
+/*
+ * Neighbouring Doppler rows of a map that share one rotation of the samples (and, before that, one
+ * change of their time scale). Frequencies are in bins of 1/Tr, Tr = N samples.
+ */
+typedef struct pnr_hypothesis {
+    int32_t quarters;  /* the rotation: f = quarters / 4 bins */
+    int32_t first_bin; /* slow-time bins s = first_bin .. + n_rows - 1: the row of s is at */
+    uint32_t n_rows;   /* F = f + s / K bins; one row, s = 0, where the dwell is not Doppler */
+    double stretch;    /* b: the look is read at the time m + (n - m) (1 + b), m = (K N - 1) / 2 its
+                          middle, see pnr_stretch_at; an echo of Doppler F and carrier c wants b = -F /
+                          (Tr c). 0: as it is */
+} pnr_hypothesis;
+
+/*
+ * Constant false alarm rate: a cell is above when P > factor Z and P > 0. Z comes from training
+ * cells on both sides of the cell, along the lags of its row (cyclic when the correlation is) or
+ * along the rows at its lag (not cyclic): at the distances guard + 1 + i stride, i = 0 .. training
+ * - 1, in lags (so a half lag trains on half lags) or rows; those beyond an end do not exist. CA:
+ * the mean of all. GO, SO: the greater and the lesser of both sides' means; a side without cells
+ * does not count. OS: the ceil(3 m / 4)-th smallest of the m that exist. Without any cell nothing
+ * is above.
+ */
+typedef struct pnr_cfar {
+    pnr_cfar_kind kind;
+    pnr_cfar_axis axis;
+    size_t guard, training, stride; /* stride: cells whose noise is not correlated */
+    /* [n_looks][training + 1][training + 1]: factor[looks used - 1][cells before][cells after] */
+    const double *factor;
+} pnr_cfar;
 
 /*
  * What an engine is created for. All pointers are read during create only.
@@ -68,6 +105,36 @@ enum {
  * The centre lag of a candidate at cell g is floor(g / oversample). Its neighbours are at integer
  * lags centre-8..centre+8 (mod N): single, coherent: c itself; incoherent: sum over windows c[k +
  * j] conj(c[k]) / sqrt(P[k]), k the centre.
+ *
+ * That is a plain dwell. A dwell is a map (pnr_plan_is_map) when it has more than one code, row or
+ * look, or is Doppler, linear, filtered, under CFAR, without its mean, or has an exclusion above 1;
+ * it is SINGLE, COHERENT or DOPPLER then (incoherent: looks of one period). It has n_looks looks of
+ * K = n_periods windows. Of a map:
+ * - Linear: window p is the N + n_lags - 1 samples from its first one on, and the next begins N
+ *   later; c[k] = sum_n x[n + k] conj(a[n]), k = 0 .. n_lags - 1. Lags are not cyclic. The gate
+ *   lies 8 lags within both ends. Circular: n_lags = N.
+ * - remove_mean: from each sample of a window the mean of the samples at its place in the look's
+ *   used windows is taken, lost and non-finite ones left out of the mean and left 0; used for U = 2
+ *   windows and more (U = 1 leaves nothing).
+ * - The row at F = f + s/K of hypothesis h is, for each code a and look,
+ *       c[k] = sum_p w_p exp(-2 pi i F p) sum_n x_p[i] exp(-2 pi i f i / N) conj(a[n]),
+ *   i = (n + k) mod N, linear: n + k; w_p the taper, p = 0..K-1 over the look's used windows; x_p
+ *   from the stretched look where h has a stretch. Rows are numbered through all hypotheses in
+ *   order, at ascending F.
+ * - filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; the rest is 0.
+ * - P = sum over looks |c|^2; a look without a used window is not there.
+ * - floor = sum over looks and used windows w_p^2 E_p E_a / N, E_p = sum |x_p|^2 over the window's
+ *   own N samples (after the mean is removed, times U / (U - 1)); dwell.energy = sum E_p.
+ * - Above: P > threshold floor, or as cfar says. A candidate is above, inside the gate, and P[g] >
+ *   every cell before it, P[g] >= every cell behind it within +-exclusion_cells cells of the lag
+ *   grid and +-exclusion_rows rows; before is a lower row, or the same row and a lower lag (by
+ *   distance: across the cyclic end too). Candidates are in the order of code, row, cell; ties go
+ *   to the first.
+ * - noise_sum is over all codes, rows and integer lags. For the rest each (code, lag) column is
+ *   taken out with all its rows; it is the mean of the cells left, when half of the columns are.
+ *   With a filter only the gate's lags count. With CFAR there is one search; floor is that rest.
+ * - The neighbours are c itself when there is one look, else sum over looks c[j] conj(c[0]) /
+ *   sqrt(P[0]), 0 the centre's. With more than one row the rows around come too: patches.
  */
 typedef struct pnr_plan {
     size_t n_samples;  /* N, 1 .. 2^24 */
@@ -76,12 +143,20 @@ typedef struct pnr_plan {
 
     /* The axes. An engine that lacks one says so in words when it is created. */
     size_t first_channel, n_used_channels; /* correlated channels */
-    size_t n_codes;
-    size_t n_dopplers;
-    const double *doppler_hz; /* [n_dopplers]; NULL: 0 only */
-    size_t n_periods;         /* K */
+    size_t n_codes;                        /* 1 .. 65535, all of the energy of the first */
+    size_t n_hypotheses;
+    const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one, at 0, with one row */
+    size_t n_periods;                 /* K */
+    size_t n_looks;                   /* windows a dwell: n_looks K */
     pnr_dwell_kind dwell;
     pnr_reference reference;
+    bool linear;
+    size_t n_lags; /* N, or of a linear correlation */
+    bool remove_mean;
+    const double *taper;       /* [n_periods]; NULL: 1 */
+    const double (*filter)[2]; /* [gate_count][gate_count]; NULL: none */
+    pnr_cfar cfar;
+    size_t exclusion_cells, exclusion_rows; /* 1 and more */
 
     size_t oversample; /* 1 or 2 */
     /* [n_codes][oversample][n_samples][2]: a[n], and a[n - 1/2] */
@@ -100,7 +175,7 @@ typedef struct pnr_plan {
 
     size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);
                                       with oversample 2 the half lags above each of them too */
-    const double *threshold;       /* [n_periods]: times floor, for 1..K windows used */
+    const double *threshold;       /* [n_looks n_periods]: times floor, by windows used - 1 */
     size_t max_candidates;         /* 1..PNR_MAX_CANDIDATES */
 
     size_t batch;          /* dwells a submit, at most */
@@ -118,7 +193,7 @@ typedef struct pnr_candidate {
     uint32_t cell; /* g: lag = g / oversample */
     uint16_t code;
     uint16_t channel;
-    int32_t doppler;                /* index into doppler_hz */
+    uint32_t row;                   /* of Doppler, through all hypotheses */
     float power;                    /* P[cell] */
     float value[PNR_NEIGHBOURS][2]; /* at lag centre-8 .. centre+8 */
 } pnr_candidate;
@@ -126,7 +201,7 @@ typedef struct pnr_candidate {
 /* One dwell's sums. */
 typedef struct pnr_dwell {
     double energy;         /* sum |x|^2 of the windows used, full scale = 1 */
-    double noise_sum;      /* sum of P over the N integer lags (first code, channel and Doppler) */
+    double noise_sum;      /* sum of P over the integer lags (of a map: its codes and rows too) */
     double floor;          /* of the last search */
     uint64_t n_valid;      /* samples neither lost nor non-finite in the windows used */
     uint64_t n_clipped;    /* in all windows of the dwell */
@@ -144,9 +219,13 @@ typedef struct pnr_result {
     const pnr_dwell *dwells; /* [n_dwells] */
     const pnr_candidate
         *candidates;           /* [n_dwells][max_candidates], the first n_candidates of each set */
-    const uint32_t *nonfinite; /* [n_dwells][n_periods] */
-    const float *profile;      /* want_profile: [n_dwells][n_codes][N * oversample] power, or
-                                  [..][2] complex (of an incoherent dwell: its last window); else NULL */
+    const uint32_t *nonfinite; /* [n_dwells][n_looks n_periods] */
+    const float *profile;      /* want_profile: [n_dwells][n_codes][n_rows][n_lags * oversample]
+                                  power, or [..][2] complex (of several looks: the last one; of an
+                                  incoherent dwell: its last window); else NULL */
+    /* With more than one row: [n_dwells][max_candidates][PNR_NEIGHBOURS rows][PNR_NEIGHBOURS
+     * lags][2], rows -8 .. +8 around the candidate's, zeros where there is none; else NULL */
+    const float *patches;
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* plan.measure: of the whole submit */
 } pnr_result;
 
@@ -155,6 +234,15 @@ typedef struct pnr_job {
     const pnr_windows *windows; /* copied where needed during submit; n_dwells <= batch */
     uint64_t tag;
 } pnr_job;
+
+/* An echo to take out: from sample n of each look, counted from its first one, after conversion,
+ * conjugation and tune, and where it is neither lost nor not finite:
+ *     peak replica[n mod N] exp(2 pi i F n / N). */
+typedef struct pnr_removal {
+    const float (*replica)[2]; /* [n_samples] */
+    double peak[2];
+    double bins; /* F */
+} pnr_removal;
 
 /* What an engine would do with a plan. */
 typedef struct pnr_engine_choice {
@@ -195,6 +283,13 @@ typedef struct pnr_engine_ops {
      * memory may change at any time. The engine may upload them now. Never waits. PNR_OK;
      * PNR_EAGAIN: depth submits are in flight; PNR_ELOST. */
     int (*advance)(pnr_engine *engine, const pnr_windows *windows);
+    /* One dwell of the result that was collected last, once more, its echoes taken out of the
+     * samples (of one look only): the same plan, the same search. windows: as submitted, still
+     * untouched. Waits, and keeps what is in flight; *result (of one dwell) is valid until the next
+     * submit, collect or again, and leaves the collected one as it is. PNR_OK, PNR_EENGINE,
+     * PNR_ELOST. */
+    int (*again)(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
+                 const pnr_removal *removals, size_t n_removals, pnr_result *result);
 } pnr_engine_ops;
 
 /* A module (cpu.so, cuda.so) exports this function by this name. */

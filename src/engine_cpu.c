@@ -144,6 +144,10 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
 
     if (code != PNR_OK)
         return code;
+    if (pnr_plan_is_map(plan))
+        return pnr_error_set(
+            error, PNR_EUNSUPPORTED,
+            "engine cpu: maps of codes, Doppler, looks, gates or CFAR are not there yet");
     if (!is_named(plan, "auto") && !is_named(plan, "library") && !is_named(plan, "walsh"))
         return pnr_error_set(error, PNR_ECONFIG,
                              "engine.method = %s: the cpu engine has walsh and library",

@@ -60,6 +60,10 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
 
     if (code != PNR_OK)
         return code;
+    if (pnr_plan_is_map(plan))
+        return pnr_error_set(
+            error, PNR_EUNSUPPORTED,
+            "engine reference: maps of codes, Doppler, looks, gates or CFAR are not there yet");
     if (strcmp(plan->method, "auto") != 0 && strcmp(plan->method, "sum") != 0)
         return pnr_error_set(error, PNR_ECONFIG,
                              "engine.method = %s: the reference engine has only sum", plan->method);

@@ -4,6 +4,7 @@
 
 #include "transform.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,83 @@ static bool is_m_sequence(const pnr_plan *plan)
     return true;
 }
 
+bool pnr_plan_is_map(const pnr_plan *plan)
+{
+    return plan->n_codes > 1 || pnr_plan_rows(plan) > 1 || plan->n_looks > 1 ||
+           plan->dwell == PNR_DWELL_DOPPLER || plan->linear || plan->filter != NULL ||
+           plan->cfar.kind != PNR_CFAR_OFF || plan->remove_mean || plan->exclusion_cells > 1 ||
+           plan->exclusion_rows > 1 || pnr_plan_hypothesis(plan, 0).quarters != 0 ||
+           pnr_plan_hypothesis(plan, 0).stretch != 0;
+}
+
+size_t pnr_plan_rows(const pnr_plan *plan)
+{
+    size_t n = 0;
+
+    for (size_t h = 0; h < plan->n_hypotheses; h++)
+        n += pnr_plan_hypothesis(plan, h).n_rows;
+    return n;
+}
+
+pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h)
+{
+    return plan->hypotheses != NULL ? plan->hypotheses[h] : (pnr_hypothesis){.n_rows = 1};
+}
+
+size_t pnr_plan_windows(const pnr_plan *plan)
+{
+    return plan->n_looks * plan->n_periods;
+}
+
+size_t pnr_plan_window_samples(const pnr_plan *plan)
+{
+    return plan->linear ? plan->n_samples + plan->n_lags - 1 : plan->n_samples;
+}
+
+size_t pnr_plan_cells(const pnr_plan *plan)
+{
+    return plan->n_codes * pnr_plan_rows(plan) * plan->n_lags * plan->oversample;
+}
+
+/* The axes that only a map has. */
+static bool is_complete(const pnr_plan *plan)
+{
+    const pnr_cfar *cfar = &plan->cfar;
+
+    return plan->n_codes >= 1 && plan->n_codes <= UINT16_MAX && plan->n_looks >= 1 &&
+           plan->n_hypotheses >= 1 && (plan->hypotheses != NULL || plan->n_hypotheses == 1) &&
+           plan->exclusion_cells >= 1 && plan->exclusion_rows >= 1 &&
+           (plan->linear
+                ? plan->n_lags >= PNR_NEIGHBOURS && plan->gate_first >= PNR_NEIGHBOURS / 2 &&
+                      plan->gate_first + plan->gate_count + PNR_NEIGHBOURS / 2 <= plan->n_lags
+                : plan->n_lags == plan->n_samples) &&
+           (plan->taper == NULL || plan->dwell == PNR_DWELL_DOPPLER) &&
+           (plan->filter == NULL || plan->oversample == 1) &&
+           (cfar->kind == PNR_CFAR_OFF ||
+            (cfar->factor != NULL && cfar->training >= 1 && cfar->stride >= 1)) &&
+           (plan->dwell != PNR_DWELL_INCOHERENT || !pnr_plan_is_map(plan));
+}
+
+/* Rows ascend, and only a Doppler dwell has more than one of a hypothesis. */
+static bool are_rows(const pnr_plan *plan)
+{
+    double last = -INFINITY;
+
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        const pnr_hypothesis hypothesis = pnr_plan_hypothesis(plan, h);
+        const double first =
+            hypothesis.quarters / 4.0 + (double)hypothesis.first_bin / (double)plan->n_periods;
+
+        if (hypothesis.n_rows < 1 || hypothesis.n_rows > plan->n_periods || !(first > last) ||
+            !(fabs(hypothesis.stretch) < 0.1) ||
+            (plan->dwell != PNR_DWELL_DOPPLER &&
+             (hypothesis.n_rows != 1 || hypothesis.first_bin != 0)))
+            return false;
+        last = first + (double)(hypothesis.n_rows - 1) / (double)plan->n_periods;
+    }
+    return true;
+}
+
 int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
 {
     if (plan->n_samples < 1 || plan->n_samples > (size_t)1 << 24)
@@ -53,22 +131,17 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine %s: a reference taken from a channel is not there yet",
                              engine);
-    if (plan->n_codes != 1)
-        return pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "engine %s: %zu codes at once are not there yet; use one", engine,
-                             plan->n_codes);
-    if (plan->n_dopplers != 1 || (plan->doppler_hz != NULL && plan->doppler_hz[0] != 0))
-        return pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "engine %s: a search over %zu Doppler hypotheses is not there yet",
-                             engine, plan->n_dopplers);
     if (plan->n_used_channels != 1)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine %s: %zu channels at once are not there yet; use one", engine,
                              plan->n_used_channels);
+    if (!is_complete(plan) || !are_rows(plan))
+        return pnr_error_set(error, PNR_EINTERNAL, "engine %s: the plan's axes do not fit together",
+                             engine);
     if (plan->first_channel >= plan->n_channels || pnr_format_get(plan->format)->bytes == 0 ||
         plan->n_periods < 1 || (plan->dwell == PNR_DWELL_SINGLE && plan->n_periods != 1) ||
         plan->oversample < 1 || plan->oversample > 2 || plan->gate_count < 1 ||
-        plan->gate_count > plan->n_samples || plan->gate_first >= plan->n_samples ||
+        plan->gate_count > plan->n_lags || plan->gate_first >= plan->n_lags ||
         plan->max_candidates < 1 || plan->max_candidates > PNR_MAX_CANDIDATES || plan->batch < 1 ||
         plan->depth < 1 || plan->depth > PNR_MAX_DEPTH || plan->references == NULL ||
         plan->threshold == NULL || plan->method == NULL)
@@ -82,25 +155,50 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
     return PNR_OK;
 }
 
+/* Takes the next `bytes` of memory for a copy of what is there, when there is any; first NULL: only
+ * counts. */
+static const void *place(char *first, size_t *used, const void *from, size_t bytes)
+{
+    const size_t at = (*used + 15) / 16 * 16;
+
+    if (from == NULL)
+        return NULL;
+    *used = at + bytes;
+    return first != NULL ? memcpy(first + at, from, bytes) : NULL;
+}
+
+/* Lays out all that a plan points to behind it; returns the bytes. */
+static size_t lay_out(const pnr_plan *plan, char *memory)
+{
+    pnr_plan copy = *plan;
+    size_t used = sizeof *plan;
+    const size_t side = plan->cfar.training + 1;
+
+    copy.hypotheses =
+        place(memory, &used, plan->hypotheses, plan->n_hypotheses * sizeof *plan->hypotheses);
+    copy.references =
+        place(memory, &used, plan->references,
+              plan->n_codes * plan->oversample * plan->n_samples * sizeof *plan->references);
+    copy.threshold =
+        place(memory, &used, plan->threshold, pnr_plan_windows(plan) * sizeof *plan->threshold);
+    copy.taper = place(memory, &used, plan->taper, plan->n_periods * sizeof *plan->taper);
+    copy.filter = place(memory, &used, plan->filter,
+                        plan->gate_count * plan->gate_count * sizeof *plan->filter);
+    copy.cfar.factor = place(memory, &used, plan->cfar.factor,
+                             plan->n_looks * side * side * sizeof *plan->cfar.factor);
+    copy.method = place(memory, &used, plan->method, strlen(plan->method) + 1);
+    if (memory != NULL)
+        memcpy(memory, &copy, sizeof copy);
+    return used;
+}
+
 pnr_plan *pnr_plan_copy(const pnr_plan *plan)
 {
-    const size_t references = plan->oversample * plan->n_samples * sizeof *plan->references;
-    const size_t threshold = plan->n_periods * sizeof *plan->threshold;
-    const size_t method = strlen(plan->method) + 1;
-    char *memory = malloc(sizeof *plan + references + threshold + method);
+    char *memory = malloc(lay_out(plan, NULL));
 
-    if (memory == NULL)
-        return NULL;
-
-    pnr_plan *copy = (pnr_plan *)memory;
-    char *next = memory + sizeof *plan;
-
-    *copy = *plan;
-    copy->doppler_hz = NULL;
-    copy->references = memcpy(next, plan->references, references);
-    copy->threshold = memcpy(next + references, plan->threshold, threshold);
-    copy->method = memcpy(next + references + threshold, plan->method, method);
-    return copy;
+    if (memory != NULL)
+        lay_out(plan, memory);
+    return (pnr_plan *)memory;
 }
 
 size_t pnr_plan_sample_bytes(const pnr_plan *plan)

@@ -16,9 +16,22 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
  * memory. references are copied too. */
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
+/* Is a dwell a map, see engine.h? */
+bool pnr_plan_is_map(const pnr_plan *plan);
+/* Doppler rows, of all hypotheses. */
+size_t pnr_plan_rows(const pnr_plan *plan);
+/* Hypothesis h; where the plan has no list the one that it stands for. */
+pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
+/* Windows of a dwell: looks times periods. */
+size_t pnr_plan_windows(const pnr_plan *plan);
+/* Samples of one window: N, or with those behind it that a linear correlation reads too. */
+size_t pnr_plan_window_samples(const pnr_plan *plan);
+/* Values of one dwell's profile or map: codes, rows, lags times oversample. */
+size_t pnr_plan_cells(const pnr_plan *plan);
+
 /* Bytes of one sample of all channels. */
 size_t pnr_plan_sample_bytes(const pnr_plan *plan);
-/* sum |a|^2 of references[0]. */
+/* sum |a|^2 of references[0]; all codes have it. */
 double pnr_plan_code_energy(const pnr_plan *plan);
 
 /* Where samples [first, first + *count) of a view begin; *count is shortened to what lies in one

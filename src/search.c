@@ -98,7 +98,7 @@ static void keep(found *f, size_t max_candidates, uint32_t cell, float value)
     f->kept[at].power = value;
     f->kept[at].code = 0;
     f->kept[at].channel = 0;
-    f->kept[at].doppler = 0;
+    f->kept[at].row = 0;
     f->n_kept++;
 }
 
