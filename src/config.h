@@ -34,8 +34,23 @@ typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
 typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
 typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
-typedef enum { PNR_CORRELATION_CIRCULAR } pnr_correlation_kind;
-typedef enum { PNR_COMBINE_NONE, PNR_COMBINE_COHERENT, PNR_COMBINE_INCOHERENT } pnr_combine;
+typedef enum { PNR_CORRELATION_CIRCULAR, PNR_CORRELATION_LINEAR } pnr_correlation_kind;
+typedef enum { PNR_FILTER_MATCHED, PNR_FILTER_LEAST_SQUARES } pnr_filter;
+typedef enum {
+    PNR_COMBINE_NONE,
+    PNR_COMBINE_COHERENT,
+    PNR_COMBINE_INCOHERENT,
+    PNR_COMBINE_DOPPLER
+} pnr_combine;
+typedef enum {
+    PNR_TAPER_RECTANGULAR,
+    PNR_TAPER_HANN,
+    PNR_TAPER_BLACKMAN_HARRIS,
+    PNR_TAPER_DOLPH_CHEBYSHEV
+} pnr_taper;
+typedef enum { PNR_CLUTTER_KEEP, PNR_CLUTTER_REMOVE } pnr_clutter;
+typedef enum { PNR_STEP_WHOLE, PNR_STEP_HALF, PNR_STEP_QUARTER } pnr_step;
+typedef enum { PNR_ZERO_FIXED, PNR_ZERO_DIRECT_PATH } pnr_zero_kind;
 typedef enum { PNR_WAIT_SLEEP, PNR_WAIT_SPIN } pnr_wait;
 typedef enum { PNR_PROFILE_OFF, PNR_PROFILE_POWER, PNR_PROFILE_COMPLEX } pnr_profile;
 
@@ -100,23 +115,41 @@ typedef struct pnr_config {
     } code;
     struct {
         int correlation; /* pnr_correlation_kind */
+        int filter;      /* pnr_filter */
     } window;
     struct {
         double speed_mps;
         int path; /* pnr_path */
         double carrier_hz;
         double zero_delay_s;
+        int zero;                           /* pnr_zero_kind */
+        double zero_search_m;               /* +- this around zero_delay_s */
+        double zero_alarm_m;                /* drift that is an alarm; 0: none is */
+        char zero_state_path[PNR_PATH_LEN]; /* "": not kept */
         double min_range_m;
         double max_range_m; /* 0: the unambiguous range above min_range_m */
     } radar;
     struct {
         size_t periods;
         int combine; /* pnr_combine */
+        size_t looks;
+        int taper;                /* pnr_taper, in slow time */
+        double taper_sidelobe_db; /* of dolph-chebyshev */
+        int clutter;              /* pnr_clutter */
     } dwell;
+    struct {
+        double min_hz, max_hz; /* both 0: no search; of a Doppler dwell +-1 / (2 Tr) */
+        int step;              /* pnr_step: of the rotations of the samples, in bins of 1/Tr */
+    } doppler;
     struct {
         double pfa; /* false alarms a search */
         size_t max_echoes;
         size_t oversample;
+        int cfar;                               /* pnr_cfar_kind of engine.h */
+        int cfar_axis;                          /* pnr_cfar_axis of engine.h */
+        size_t cfar_guard, cfar_training;       /* cells on either side */
+        size_t exclusion_cells, exclusion_rows; /* nothing weaker is an echo within +- these */
+        size_t subtract;                        /* searches more, without what was found */
     } detector;
     struct {
         char name[PNR_TEXT_LEN];

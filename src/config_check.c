@@ -110,7 +110,7 @@ static int check_dwell(const pnr_config *config, pnr_error *error)
 {
     if (config->dwell.periods > 1 && config->dwell.combine == PNR_COMBINE_NONE)
         return pnr_error_set(error, PNR_ECONFIG,
-                             "dwell.periods = %zu needs dwell.combine = coherent or incoherent",
+                             "dwell.periods = %zu needs dwell.combine = coherent, incoherent or doppler",
                              config->dwell.periods);
     if (config->ring.seconds > 0 && config->ring.bytes > 0)
         return pnr_error_set(error, PNR_ECONFIG,

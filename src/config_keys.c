@@ -2,6 +2,8 @@
 /* The one table of configuration keys: what is not here is not a key. */
 #include "config_keys.h"
 
+#include "engine.h"
+
 #include <math.h>
 
 /* Each list in the order of its enum in config.h. */
@@ -33,11 +35,34 @@ static const char *const paces[] = {
     [PNR_PACE_FAST] = "fast", [PNR_PACE_REAL_TIME] = "real-time", NULL};
 static const char *const paths[] = {
     [PNR_PATH_TWO_WAY] = "two-way", [PNR_PATH_ONE_WAY] = "one-way", NULL};
-static const char *const correlations[] = {[PNR_CORRELATION_CIRCULAR] = "circular", NULL};
+static const char *const correlations[] = {
+    [PNR_CORRELATION_CIRCULAR] = "circular", [PNR_CORRELATION_LINEAR] = "linear", NULL};
+static const char *const filters[] = {
+    [PNR_FILTER_MATCHED] = "matched", [PNR_FILTER_LEAST_SQUARES] = "least-squares", NULL};
+static const char *const tapers[] = {
+    [PNR_TAPER_RECTANGULAR] = "rectangular",
+    [PNR_TAPER_HANN] = "hann",
+    [PNR_TAPER_BLACKMAN_HARRIS] = "blackman-harris",
+    [PNR_TAPER_DOLPH_CHEBYSHEV] = "dolph-chebyshev",
+    NULL,
+};
+static const char *const clutters[] = {
+    [PNR_CLUTTER_KEEP] = "keep", [PNR_CLUTTER_REMOVE] = "remove", NULL};
+static const char *const steps[] = {
+    [PNR_STEP_WHOLE] = "whole", [PNR_STEP_HALF] = "half", [PNR_STEP_QUARTER] = "quarter", NULL};
+static const char *const zeros[] = {
+    [PNR_ZERO_FIXED] = "fixed", [PNR_ZERO_DIRECT_PATH] = "direct-path", NULL};
+static const char *const cfars[] = {
+    [PNR_CFAR_OFF] = "off", [PNR_CFAR_CA] = "ca", [PNR_CFAR_GO] = "go",
+    [PNR_CFAR_SO] = "so",   [PNR_CFAR_OS] = "os", NULL,
+};
+static const char *const cfar_axes[] = {
+    [PNR_CFAR_ALONG_LAGS] = "range", [PNR_CFAR_ALONG_ROWS] = "doppler", NULL};
 static const char *const combines[] = {
     [PNR_COMBINE_NONE] = "none",
     [PNR_COMBINE_COHERENT] = "coherent",
     [PNR_COMBINE_INCOHERENT] = "incoherent",
+    [PNR_COMBINE_DOPPLER] = "doppler",
     NULL,
 };
 static const char *const waits[] = {[PNR_WAIT_SLEEP] = "sleep", [PNR_WAIT_SPIN] = "spin", NULL};
@@ -55,6 +80,7 @@ const pnr_section pnr_config_sections[] = {
     {"window", "How one period is correlated with the code."},
     {"radar", "From delay to range."},
     {"dwell", "How many periods make one result."},
+    {"doppler", "Which Doppler shifts are searched, before the tuned frequency's."},
     {"detector", "What counts as an echo."},
     {"engine", "What computes the correlation."},
     {"ring", "The memory between the source and the engine; give seconds or bytes, not both."},
@@ -139,8 +165,13 @@ const pnr_key pnr_config_keys[] = {
      .unit = "samples"},
 
     {KEY(window, correlation, CHOICE, "circular",
-         "Circular is right for a code that repeats without pause."),
+         "Circular is right for a code that repeats without pause; linear for pulses, for codes "
+         "that "
+         "do not repeat, and for a few range gates."),
      .choices = correlations},
+    {KEY(window, filter, CHOICE, "matched",
+         "Least-squares solves for the echoes of the range gates, free of the code's sidelobes."),
+     .choices = filters},
 
     {KEY(radar, speed_mps, DOUBLE, "299792458", "Speed of the wave: of light, or of sound."),
      .unit = "m/s", .min = 0, .max = 1e9, .open = PNR_OPEN_MIN},
@@ -152,6 +183,18 @@ const pnr_key pnr_config_keys[] = {
      .unit = "Hz", FROM(0)},
     {KEY(radar, zero_delay_s, DOUBLE, "0", "Delay of an echo at range 0: cables and filters."),
      .unit = "s", RANGE(-1e6, 1e6)},
+    {KEY(radar, zero, CHOICE, "fixed",
+         "Direct-path measures zero_delay_s anew in every result, on the path from the transmitter "
+         "straight to here."),
+     .choices = zeros},
+    {KEY(radar, zero_search_m, DOUBLE, "0",
+         "How far from zero_delay_s the direct path may be, as a range; 0 is ten samples."),
+     .unit = "m", FROM(0)},
+    {KEY(radar, zero_alarm_m, DOUBLE, "0",
+         "A drift of the direct path that raises an alarm, as a range; 0 is never."),
+     .unit = "m", FROM(0)},
+    {KEY(radar, zero_state_path, PATH, "",
+         "File that keeps the last zero delay for the next start; empty keeps none.")},
     {KEY(radar, min_range_m, DOUBLE, "0", "The nearest range that is searched."), .unit = "m",
      RANGE(-1e15, 1e15)},
     {KEY(radar, max_range_m, DOUBLE, "0",
@@ -161,8 +204,33 @@ const pnr_key pnr_config_keys[] = {
     {KEY(dwell, periods, SIZE, "1", "Periods of the code that are combined into one result."),
      .unit = "periods", RANGE(1, 65535)},
     {KEY(dwell, combine, CHOICE, "none",
-         "Coherent adds amplitudes before the correlation, incoherent adds powers after it."),
+         "Coherent adds amplitudes before the correlation, incoherent adds powers after it, "
+         "doppler "
+         "tells the periods' phases apart: a map of range and velocity."),
      .choices = combines},
+    {KEY(dwell, looks, SIZE, "1", "Dwells whose powers are added into one result."),
+     RANGE(1, 65535)},
+    {KEY(dwell, taper, CHOICE, "rectangular",
+         "Of doppler: the weights of the periods; less leaks from strong echoes, for some loss."),
+     .choices = tapers},
+    {KEY(dwell, taper_sidelobe_db, DOUBLE, "60",
+         "Of dolph-chebyshev: how far its sidelobes lie below the main lobe."),
+     .unit = "dB", RANGE(20, 120)},
+    {KEY(dwell, clutter, CHOICE, "keep",
+         "Remove takes out what stands still: the mean of the dwell's periods."),
+     .choices = clutters},
+
+    {KEY(doppler, min_hz, DOUBLE, "0",
+         "Lowest Doppler shift searched; both 0: none, or of doppler dwells all within half a "
+         "repetition rate."),
+     .unit = "Hz", RANGE(-1e12, 1e12)},
+    {KEY(doppler, max_hz, DOUBLE, "0", "Highest Doppler shift searched."), .unit = "Hz",
+     RANGE(-1e12, 1e12)},
+    {KEY(doppler, step, CHOICE, "quarter",
+         "Distance of the rotations tried, in repetition rates: an echo half-way loses 3.9, 0.91 "
+         "or "
+         "0.22 dB."),
+     .choices = steps},
 
     {KEY(detector, pfa, DOUBLE, "0.0001",
          "False alarms a search, over all lags of one result together."),
@@ -172,6 +240,25 @@ const pnr_key pnr_config_keys[] = {
     {KEY(detector, oversample, SIZE, "1",
          "Cells a lag: 2 loses less of an echo that lies between two lags."),
      RANGE(1, 2)},
+    {KEY(detector, cfar, CHOICE, "off",
+         "Threshold from the cells around: their mean (ca), the greater or lesser side's (go, so), "
+         "or a ranked one (os); off takes the noise of the whole result."),
+     .choices = cfars},
+    {KEY(detector, cfar_axis, CHOICE, "range", "Where the cells around lie."),
+     .choices = cfar_axes},
+    {KEY(detector, cfar_guard, SIZE, "2", "Cells left out on either side of the cell tested."),
+     .unit = "cells", RANGE(0, 1024)},
+    {KEY(detector, cfar_training, SIZE, "16", "Cells on either side that the noise is taken from."),
+     .unit = "cells", RANGE(1, 256)},
+    {KEY(detector, exclusion_cells, SIZE, "1",
+         "Nothing weaker counts as an echo within so many cells of range."),
+     .unit = "cells", RANGE(1, 1024)},
+    {KEY(detector, exclusion_rows, SIZE, "1",
+         "Nothing weaker counts as an echo within so many rows of Doppler."),
+     .unit = "rows", RANGE(1, 1024)},
+    {KEY(detector, subtract, SIZE, "0",
+         "Searches after the first, each without the echoes that were found before; 0 is none."),
+     RANGE(0, 16)},
 
     {KEY(engine, name, TEXT, "auto",
          "Auto takes the best that works here, and never reference; pnradar --list-engines names "

@@ -93,7 +93,8 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
 {
     static const pnr_dwell_kind dwell_of[] = {[PNR_COMBINE_NONE] = PNR_DWELL_SINGLE,
                                               [PNR_COMBINE_COHERENT] = PNR_DWELL_COHERENT,
-                                              [PNR_COMBINE_INCOHERENT] = PNR_DWELL_INCOHERENT};
+                                              [PNR_COMBINE_INCOHERENT] = PNR_DWELL_INCOHERENT,
+                                              [PNR_COMBINE_DOPPLER] = PNR_DWELL_DOPPLER};
     static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
                                        [PNR_PROFILE_POWER] = PNR_WANT_POWER,
                                        [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};

@@ -273,10 +273,6 @@ static void test_words(void **unused)
         world_create(&w, &scenarios[3], ops);
         assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
         assert_true(choice.n_transform >= 255 && choice.method[0] != '\0');
-        w.plan.n_codes = 3;
-        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
-        assert_non_null(strstr(error.text, "3 codes"));
-        w.plan.n_codes = 1;
         w.plan.reference = PNR_REFERENCE_CHANNEL;
         assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
         w.plan.reference = PNR_REFERENCE_STORED;
