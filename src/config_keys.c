@@ -165,9 +165,8 @@ const pnr_key pnr_config_keys[] = {
      .unit = "samples"},
 
     {KEY(window, correlation, CHOICE, "circular",
-         "Circular is right for a code that repeats without pause; linear for pulses, for codes "
-         "that "
-         "do not repeat, and for a few range gates."),
+         "Circular for a code that repeats without pause; linear for pulses and for few range "
+         "gates."),
      .choices = correlations},
     {KEY(window, filter, CHOICE, "matched",
          "Least-squares solves for the echoes of the range gates, free of the code's sidelobes."),
@@ -184,8 +183,8 @@ const pnr_key pnr_config_keys[] = {
     {KEY(radar, zero_delay_s, DOUBLE, "0", "Delay of an echo at range 0: cables and filters."),
      .unit = "s", RANGE(-1e6, 1e6)},
     {KEY(radar, zero, CHOICE, "fixed",
-         "Direct-path measures zero_delay_s anew in every result, on the path from the transmitter "
-         "straight to here."),
+         "Direct-path measures the zero delay anew in every result, from the path straight to "
+         "here."),
      .choices = zeros},
     {KEY(radar, zero_search_m, DOUBLE, "0",
          "How far from zero_delay_s the direct path may be, as a range; 0 is ten samples."),
@@ -204,32 +203,27 @@ const pnr_key pnr_config_keys[] = {
     {KEY(dwell, periods, SIZE, "1", "Periods of the code that are combined into one result."),
      .unit = "periods", RANGE(1, 65535)},
     {KEY(dwell, combine, CHOICE, "none",
-         "Coherent adds amplitudes before the correlation, incoherent adds powers after it, "
-         "doppler "
-         "tells the periods' phases apart: a map of range and velocity."),
+         "Add amplitudes (coherent), add powers (incoherent), or tell velocities apart (doppler)."),
      .choices = combines},
     {KEY(dwell, looks, SIZE, "1", "Dwells whose powers are added into one result."),
      RANGE(1, 65535)},
     {KEY(dwell, taper, CHOICE, "rectangular",
-         "Of doppler: the weights of the periods; less leaks from strong echoes, for some loss."),
+         "Of doppler: weights of the periods; less leaks from strong echoes, for some loss."),
      .choices = tapers},
     {KEY(dwell, taper_sidelobe_db, DOUBLE, "60",
          "Of dolph-chebyshev: how far its sidelobes lie below the main lobe."),
-     .unit = "dB", RANGE(20, 120)},
+     .unit = "dB", ABOVE(0)},
     {KEY(dwell, clutter, CHOICE, "keep",
          "Remove takes out what stands still: the mean of the dwell's periods."),
      .choices = clutters},
 
     {KEY(doppler, min_hz, DOUBLE, "0",
-         "Lowest Doppler shift searched; both 0: none, or of doppler dwells all within half a "
-         "repetition rate."),
+         "Lowest Doppler shift; both 0 is no search, or in doppler dwells +-1 / (2 Tr)."),
      .unit = "Hz", RANGE(-1e12, 1e12)},
     {KEY(doppler, max_hz, DOUBLE, "0", "Highest Doppler shift searched."), .unit = "Hz",
      RANGE(-1e12, 1e12)},
     {KEY(doppler, step, CHOICE, "quarter",
-         "Distance of the rotations tried, in repetition rates: an echo half-way loses 3.9, 0.91 "
-         "or "
-         "0.22 dB."),
+         "Between rotations, in repetition rates: half-way an echo loses 3.9, 0.91 or 0.22 dB."),
      .choices = steps},
 
     {KEY(detector, pfa, DOUBLE, "0.0001",
@@ -241,8 +235,8 @@ const pnr_key pnr_config_keys[] = {
          "Cells a lag: 2 loses less of an echo that lies between two lags."),
      RANGE(1, 2)},
     {KEY(detector, cfar, CHOICE, "off",
-         "Threshold from the cells around: their mean (ca), the greater or lesser side's (go, so), "
-         "or a ranked one (os); off takes the noise of the whole result."),
+         "Threshold by the mean around (ca), its greater or lesser side (go, so), or by rank "
+         "(os)."),
      .choices = cfars},
     {KEY(detector, cfar_axis, CHOICE, "range", "Where the cells around lie."),
      .choices = cfar_axes},
