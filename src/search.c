@@ -50,7 +50,7 @@ PNR_WIDE static double sum_of(const float *x, size_t n)
     return total;
 }
 
-PNR_WIDE static float greatest_of(const float *x, size_t n)
+PNR_WIDE float pnr_search_greatest(const float *x, size_t n)
 {
     float lane[LANES] = {0};
     size_t i = 0;
@@ -128,7 +128,7 @@ static void look_through(const pnr_plan *plan, const pnr_power *power, float thr
         int above = 0;
 
         for (size_t h = 0; h < power->oversample; h++)
-            above |= greatest_of(power->lag[h] + lag, count) > threshold;
+            above |= pnr_search_greatest(power->lag[h] + lag, count) > threshold;
         if (!above)
             continue;
         for (size_t cell = lag * power->oversample; cell < (lag + count) * power->oversample;
@@ -147,7 +147,7 @@ static void look_through_places(const pnr_plan *plan, const pnr_power *power, fl
         const size_t left = power->n_places - first, count = left < BLOCK ? left : BLOCK;
         const float *here = power->lag[0] + first;
 
-        if (!(greatest_of(here, count) > threshold))
+        if (!(pnr_search_greatest(here, count) > threshold))
             continue;
         for (size_t i = 0; i < count; i++)
             if (here[i] > threshold) {

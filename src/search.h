@@ -28,4 +28,7 @@ void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const pnr_pow
 /* The integer lag at the centre of a candidate's neighbours plus offset j = -8..8, mod N. */
 size_t pnr_search_lag(const pnr_plan *plan, uint32_t cell, int j);
 
+/* The greatest of n powers, 0 at least. */
+float pnr_search_greatest(const float *x, size_t n);
+
 #endif

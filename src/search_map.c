@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/* Threshold or CFAR, maxima within their boxes in order of code, row and cell, and the second look
+ * with a floor that is free of echoes. */
+#include "search_map.h"
+
+#include "plan.h"
+#include "search.h"
+#include "wide.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 512, LANES = 16, REACH = PNR_NEIGHBOURS / 2 };
+
+/* One search of a map: what it goes by, and what it has found so far. */
+typedef struct search {
+    const pnr_plan *plan;
+    const float *power;
+    size_t n_rows, n_cells; /* n_cells of a row */
+    float threshold;
+    const double *factor; /* CFAR: [training + 1][training + 1]; else NULL */
+    pnr_candidate *kept;
+    size_t n_kept;
+    uint32_t n_above, n_maxima;
+} search;
+
+/* The training cells of a cell, or of a block of them that have equally many. */
+typedef struct training {
+    ptrdiff_t first, step; /* distances in values of the map */
+    size_t n_before, n_after;
+} training;
+
+/* Every step-th of n values; in a fixed order, so that all vector widths give the same bits. */
+PNR_WIDE static double sum_of(const float *x, size_t n, size_t step)
+{
+    double lane[LANES] = {0};
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+        for (size_t l = 0; l < LANES; l++)
+            lane[l] += (double)x[(i + l) * step];
+    for (; i < n; i++)
+        lane[i % LANES] += (double)x[i * step];
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t l = 0; l < half; l++)
+            lane[l] += lane[l + half];
+    return lane[0];
+}
+
+static const float *row_of(const search *s, size_t code, size_t row)
+{
+    return s->power + (code * s->n_rows + row) * s->n_cells;
+}
+
+/* Candidates come in order, so that of equals the last one goes. */
+static void keep(search *s, const pnr_candidate *candidate)
+{
+    if (s->n_kept == s->plan->max_candidates) {
+        size_t weakest = 0;
+
+        for (size_t i = 1; i < s->n_kept; i++)
+            if (s->kept[i].power <= s->kept[weakest].power)
+                weakest = i;
+        if (candidate->power <= s->kept[weakest].power)
+            return;
+        memmove(&s->kept[weakest], &s->kept[weakest + 1],
+                (s->n_kept - weakest - 1) * sizeof *s->kept);
+        s->n_kept--;
+    }
+    s->kept[s->n_kept++] = *candidate;
+}
+
+/* P > all cells before it and >= all behind it within its box. */
+static bool is_greatest(const search *s, size_t code, size_t row, size_t cell)
+{
+    const pnr_plan *plan = s->plan;
+    const float here = row_of(s, code, row)[cell];
+    const size_t first = row - (row < plan->exclusion_rows ? row : plan->exclusion_rows);
+    const size_t below = s->n_rows - 1 - row;
+    const size_t last = row + (below < plan->exclusion_rows ? below : plan->exclusion_rows);
+    const size_t reach = plan->exclusion_cells < s->n_cells ? plan->exclusion_cells : s->n_cells;
+
+    for (size_t r = first; r <= last; r++) {
+        const float *line = row_of(s, code, r);
+
+        for (size_t i = 0; i <= 2 * reach; i++) {
+            const size_t at = cell + s->n_cells + i - reach; /* + n_cells: never negative */
+
+            if ((r == row && i == reach) ||
+                (plan->linear && (at < s->n_cells || at >= 2 * s->n_cells)))
+                continue;
+
+            const float other = line[at % s->n_cells];
+            const bool is_before = r < row || (r == row && i < reach);
+
+            if (is_before ? !(here > other) : !(here >= other))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void look_at(search *s, size_t code, size_t row, size_t cell)
+{
+    s->n_above++;
+    if (is_greatest(s, code, row, cell)) {
+        s->n_maxima++;
+        keep(s, &(pnr_candidate){.cell = (uint32_t)cell,
+                                 .code = (uint16_t)code,
+                                 .row = (uint32_t)row,
+                                 .power = row_of(s, code, row)[cell]});
+    }
+}
+
+/* --- CFAR ---
+ * Both sides are added up anew for each cell, vectors of cells at a time: sums that slide would
+ * carry the rounding of a strong echo into the noise behind it; these are off by their own
+ * `training` roundings in double. OS needs no order: P > factor z(r), z(r) the r-th smallest, when
+ * r values or more have P > factor z. */
+
+static size_t rank_of(size_t n)
+{
+    return (3 * n + 3) / 4; /* ceil(3 n / 4) */
+}
+
+/* The level of CA, GO and SO from the sums of both sides. */
+static double level_of(pnr_cfar_kind kind, const training *t, double before, double after)
+{
+    if (kind == PNR_CFAR_CA || t->n_before == 0 || t->n_after == 0)
+        return (before + after) / (double)(t->n_before + t->n_after);
+    before /= (double)t->n_before;
+    after /= (double)t->n_after;
+    if (kind == PNR_CFAR_GO)
+        return before > after ? before : after;
+    return before < after ? before : after;
+}
+
+static double factor_of(const search *s, const training *t)
+{
+    return s->factor[t->n_before * (s->plan->cfar.training + 1) + t->n_after];
+}
+
+PNR_WIDE static void add_cells(double *sum, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sum[i] += (double)x[i];
+}
+
+PNR_WIDE static void count_cells(int *n_below, const float *here, double factor, const float *x,
+                                 size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        n_below[i] += (double)here[i] > factor * (double)x[i];
+}
+
+/* Up to BLOCK cells from `here` on, all with the same training cells around them. */
+static void test_block(const search *s, const training *t, const float *here, size_t n,
+                       bool *is_above)
+{
+    const pnr_cfar_kind kind = s->plan->cfar.kind;
+    const double factor = factor_of(s, t);
+
+    if (kind == PNR_CFAR_OS) {
+        int n_below[BLOCK] = {0};
+
+        for (size_t i = 0; i < t->n_before; i++)
+            count_cells(n_below, here, factor, here - t->first - (ptrdiff_t)i * t->step, n);
+        for (size_t i = 0; i < t->n_after; i++)
+            count_cells(n_below, here, factor, here + t->first + (ptrdiff_t)i * t->step, n);
+        for (size_t c = 0; c < n; c++)
+            is_above[c] = here[c] > 0 && n_below[c] >= (int)rank_of(t->n_before + t->n_after);
+    } else {
+        double before[BLOCK] = {0}, after[BLOCK] = {0};
+
+        for (size_t i = 0; i < t->n_before; i++)
+            add_cells(before, here - t->first - (ptrdiff_t)i * t->step, n);
+        for (size_t i = 0; i < t->n_after; i++)
+            add_cells(after, here + t->first + (ptrdiff_t)i * t->step, n);
+        for (size_t c = 0; c < n; c++)
+            is_above[c] =
+                here[c] > 0 && (double)here[c] > factor * level_of(kind, t, before[c], after[c]);
+    }
+}
+
+static bool is_in_gate(const pnr_plan *plan, size_t lag)
+{
+    return (lag + plan->n_lags - plan->gate_first) % plan->n_lags < plan->gate_count;
+}
+
+/* The training cell `distance` lags before (or after) a cell, along the lags; NULL: there is none.
+ */
+static const float *neighbour(const search *s, const float *line, size_t cell, size_t distance,
+                              bool is_after)
+{
+    const pnr_plan *plan = s->plan;
+    const size_t n = plan->n_lags, lag = cell / plan->oversample;
+    size_t other;
+
+    if (plan->linear) {
+        if (is_after ? lag + distance >= n : lag < distance)
+            return NULL;
+        other = is_after ? lag + distance : lag - distance;
+    } else {
+        other = is_after ? (lag + distance) % n : (lag + n - distance % n) % n;
+    }
+    if (plan->filter != NULL && !is_in_gate(plan, other))
+        return NULL;
+    return line + other * plan->oversample + cell % plan->oversample;
+}
+
+/* One cell near an end of its row. */
+static bool is_above_at_end(const search *s, const float *line, size_t cell)
+{
+    const pnr_cfar *cfar = &s->plan->cfar;
+    training t = {0};
+    double sum[2] = {0};
+    size_t n_below = 0;
+
+    for (size_t i = 0; i < 2 * cfar->training; i++)
+        if (neighbour(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2) != NULL)
+            i % 2 ? t.n_after++ : t.n_before++;
+    if (t.n_before + t.n_after == 0 || !(line[cell] > 0))
+        return false;
+
+    const double factor = factor_of(s, &t), here = (double)line[cell];
+
+    for (size_t i = 0; i < 2 * cfar->training; i++) {
+        const float *z = neighbour(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2);
+
+        if (z == NULL)
+            continue;
+        sum[i % 2] += (double)*z;
+        n_below += here > factor * (double)*z;
+    }
+    if (cfar->kind == PNR_CFAR_OS)
+        return n_below >= rank_of(t.n_before + t.n_after);
+    return here > factor * level_of(cfar->kind, &t, sum[0], sum[1]);
+}
+
+/* Cells of a row's part [first, end), of which [at, at + n) are asked for. */
+static void test_along_lags(const search *s, const float *line, size_t first, size_t end, size_t at,
+                            size_t n, bool *is_above)
+{
+    const pnr_plan *plan = s->plan;
+    const pnr_cfar *cfar = &plan->cfar;
+    const size_t reach = (cfar->guard + 1 + (cfar->training - 1) * cfar->stride) * plan->oversample;
+    const size_t low = plan->filter != NULL ? first : 0;
+    const size_t high = plan->filter != NULL ? end : s->n_cells;
+    const training t = {.first = (ptrdiff_t)((cfar->guard + 1) * plan->oversample),
+                        .step = (ptrdiff_t)(cfar->stride * plan->oversample),
+                        .n_before = cfar->training,
+                        .n_after = cfar->training};
+    /* [from, to): all of whose training cells lie in the row as it is in memory */
+    size_t from = low + reach > at ? low + reach : at;
+    size_t to = high < reach ? 0 : high - reach;
+
+    if (to > at + n)
+        to = at + n;
+    if (from >= to)
+        from = to = at + n;
+    for (size_t cell = at; cell < from; cell++)
+        is_above[cell - at] = is_above_at_end(s, line, cell);
+    if (from < to)
+        test_block(s, &t, line + from, to - from, is_above + (from - at));
+    for (size_t cell = to; cell < at + n; cell++)
+        is_above[cell - at] = is_above_at_end(s, line, cell);
+}
+
+/* Of `room` rows on one side those that train. */
+static size_t rows_of(const pnr_cfar *cfar, size_t room)
+{
+    const size_t n = room <= cfar->guard ? 0 : (room - cfar->guard - 1) / cfar->stride + 1;
+
+    return n < cfar->training ? n : cfar->training;
+}
+
+static void test_along_rows(const search *s, const float *line, size_t row, size_t at, size_t n,
+                            bool *is_above)
+{
+    const pnr_cfar *cfar = &s->plan->cfar;
+    const training t = {.first = (ptrdiff_t)((cfar->guard + 1) * s->n_cells),
+                        .step = (ptrdiff_t)(cfar->stride * s->n_cells),
+                        .n_before = rows_of(cfar, row),
+                        .n_after = rows_of(cfar, s->n_rows - 1 - row)};
+
+    if (t.n_before + t.n_after == 0)
+        memset(is_above, 0, n * sizeof *is_above);
+    else
+        test_block(s, &t, line + at, n, is_above);
+}
+
+/* --- the map --- */
+
+/* Cells [first, end) of a row. Whole blocks below a threshold, nearly all of them, cost one
+ * maximum. */
+static void look_through(search *s, size_t code, size_t row, size_t first, size_t end)
+{
+    const float *line = row_of(s, code, row);
+
+    for (size_t at = first; at < end; at += BLOCK) {
+        const size_t n = end - at < BLOCK ? end - at : BLOCK;
+        bool is_above[BLOCK];
+
+        if (s->factor == NULL) {
+            if (!(pnr_search_greatest(line + at, n) > s->threshold))
+                continue;
+            for (size_t i = 0; i < n; i++)
+                is_above[i] = line[at + i] > s->threshold;
+        } else if (s->plan->cfar.axis == PNR_CFAR_ALONG_LAGS) {
+            test_along_lags(s, line, first, end, at, n, is_above);
+        } else {
+            test_along_rows(s, line, row, at, n, is_above);
+        }
+        for (size_t i = 0; i < n; i++)
+            if (is_above[i])
+                look_at(s, code, row, at + i);
+    }
+}
+
+/* The gate of every row. */
+static void look(search *s)
+{
+    const pnr_plan *plan = s->plan;
+    const size_t n = plan->n_lags, end = plan->gate_first + plan->gate_count;
+
+    for (size_t line = 0; line < plan->n_codes * s->n_rows; line++) {
+        const size_t code = line / s->n_rows, row = line % s->n_rows;
+
+        if (end > n) /* it wraps: its upper part holds the lowest lags */
+            look_through(s, code, row, 0, (end - n) * plan->oversample);
+        look_through(s, code, row, plan->gate_first * plan->oversample,
+                     (end < n ? end : n) * plan->oversample);
+    }
+}
+
+static size_t centre_of(const search *s, size_t i)
+{
+    return s->kept[i].cell / s->plan->oversample;
+}
+
+/* Is the column of candidate i's code at this lag taken out for a candidate before it? */
+static bool is_taken(const search *s, size_t i, size_t lag)
+{
+    for (size_t e = 0; e < i; e++) {
+        const size_t centre = centre_of(s, e);
+        const size_t apart = lag > centre ? lag - centre : centre - lag;
+
+        if (s->kept[e].code == s->kept[i].code &&
+            (apart <= REACH || (!s->plan->linear && s->plan->n_lags - apart <= REACH)))
+            return true;
+    }
+    return false;
+}
+
+/* The mean power of the columns that no kept candidate reaches, or -INFINITY when there is none or
+ * fewer than half of the columns are left. */
+static double rest_of(const search *s, double noise_sum)
+{
+    const pnr_plan *plan = s->plan;
+    const size_t n = plan->n_lags;
+    const size_t n_columns = plan->n_codes * (plan->filter != NULL ? plan->gate_count : n);
+    double taken = 0;
+    size_t n_taken = 0;
+
+    if (s->n_kept == 0)
+        return -INFINITY;
+    for (size_t i = 0; i < s->n_kept; i++) {
+        const float *column = row_of(s, s->kept[i].code, 0);
+
+        /* each lag once, also of a code that is shorter than the neighbourhood */
+        for (size_t j = 0; j < PNR_NEIGHBOURS && j < n; j++) {
+            const size_t at = centre_of(s, i) + n * PNR_NEIGHBOURS + j - REACH, lag = at % n;
+
+            if ((plan->linear && at / n != PNR_NEIGHBOURS) ||
+                (plan->filter != NULL && !is_in_gate(plan, lag)) || is_taken(s, i, lag))
+                continue;
+            taken += sum_of(column + lag * plan->oversample, s->n_rows, s->n_cells);
+            n_taken++;
+        }
+    }
+    if (n_columns - n_taken < (n_columns + 1) / 2)
+        return -INFINITY;
+    return (noise_sum - taken) / (double)((n_columns - n_taken) * s->n_rows);
+}
+
+void pnr_search_map(const pnr_plan *plan, double energy_of_code, const float *power,
+                    size_t looks_used, pnr_dwell *dwell, pnr_candidate *out)
+{
+    const bool is_cfar = plan->cfar.kind != PNR_CFAR_OFF;
+    const size_t side = plan->cfar.training + 1;
+    search s = {.plan = plan,
+                .power = power,
+                .n_rows = pnr_plan_rows(plan),
+                .n_cells = plan->n_lags * plan->oversample,
+                .kept = out};
+
+    dwell->noise_sum = 0;
+    dwell->n_above = 0;
+    if (dwell->n_periods > 0 && looks_used > 0) {
+        if (is_cfar)
+            s.factor = plan->cfar.factor + (looks_used - 1) * side * side;
+        for (size_t line = 0; line < plan->n_codes * s.n_rows; line++)
+            dwell->noise_sum += sum_of(power + line * s.n_cells, plan->n_lags, plan->oversample);
+        for (int i = 0; i < (is_cfar ? 1 : PNR_MAX_SEARCHES); i++) {
+            s.threshold = (float)(plan->threshold[dwell->n_periods - 1] * dwell->floor);
+            s.n_kept = 0;
+            s.n_above = s.n_maxima = 0;
+            look(&s);
+            if (i == 0)
+                dwell->n_above = s.n_above;
+
+            const double rest = rest_of(&s, dwell->noise_sum);
+            const double rounding = 1e-12 * dwell->energy * energy_of_code * dwell->n_periods;
+            const double floor = rest > rounding ? rest : rounding;
+
+            if (isinf(rest) ||
+                (!is_cfar && (i + 1 == PNR_MAX_SEARCHES || !(floor < 0.95 * dwell->floor))))
+                break;
+            dwell->floor = floor;
+            if (s.n_kept == plan->max_candidates)
+                break; /* what a lower threshold adds is weaker than these */
+        }
+    } else {
+        dwell->floor = 0;
+    }
+    dwell->n_maxima = s.n_maxima;
+    dwell->n_candidates = (uint32_t)s.n_kept;
+}

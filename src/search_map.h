@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The candidate search of a map on the host, and the plain twin of the GPU's: rules in engine.h. */
+#ifndef PNR_SEARCH_MAP_H
+#define PNR_SEARCH_MAP_H
+
+#include "engine.h"
+
+/*
+ * Searches one dwell's map as engine.h says. power: [n_codes][n_rows][n_lags * oversample]. Reads
+ * dwell->energy, n_periods and floor (all of x noise); sets noise_sum, floor (the rest), n_above,
+ * n_maxima and n_candidates; fills cell, code, row, channel and power of out[0 .. n_candidates - 1]
+ * (value is the engine's to gather). energy_of_code: E_a. looks_used: looks with a used window.
+ * Without a used window all counts and sums are 0. Never fails, never allocates.
+ *
+ * Where engine.h leaves room: the box of the exclusion is over all cells of the lag grid, also
+ * those outside the gate. With a filter a training cell at a lag outside the gate does not exist.
+ * With CFAR the rest is the floor also where it is more than 0.95 of what it was; when no candidate
+ * is kept, or fewer than half of the columns are left, the floor stays as it came.
+ */
+void pnr_search_map(const pnr_plan *plan, double energy_of_code, const float *power,
+                    size_t looks_used, pnr_dwell *dwell, pnr_candidate *out);
+
+#endif
