@@ -113,14 +113,17 @@ typedef struct pnr_cfar {
  * - Linear: window p is the N + n_lags - 1 samples from its first one on, and the next begins N
  *   later; c[k] = sum_n x[n + k] conj(a[n]), k = 0 .. n_lags - 1. Lags are not cyclic. The gate
  *   lies 8 lags within both ends. Circular: n_lags = N.
- * - remove_mean: from each sample of a window the mean of the samples at its place in the look's
- *   used windows is taken, lost and non-finite ones left out of the mean and left 0; used for U = 2
- *   windows and more (U = 1 leaves nothing).
+ * - remove_mean: from each sample of a window the mean of the samples at its place (0 .. N - 1,
+ *   linear: N + n_lags - 2) in the look's used windows is taken, lost and non-finite ones left out
+ * of the mean and left 0. A look of U = 1 used windows has nothing left: the window counts as
+ * unused.
  * - The row at F = f + s/K of hypothesis h is, for each code a and look,
  *       c[k] = sum_p w_p exp(-2 pi i F p) sum_n x_p[i] exp(-2 pi i f i / N) conj(a[n]),
  *   i = (n + k) mod N, linear: n + k; w_p the taper, p = 0..K-1 over the look's used windows; x_p
- *   from the stretched look where h has a stretch. Rows are numbered through all hypotheses in
- *   order, at ascending F.
+ *   from the stretched look where h has a stretch: it is made of the samples of all windows, the
+ *   unused ones' too (each with the mean of its place in the window whose own N it belongs to; of
+ *   what is behind them all, in the last), and 0 beyond. Rows are numbered through all hypotheses
+ *   in order, at ascending F.
  * - filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; the rest is 0.
  * - P = sum over looks |c|^2; a look without a used window is not there.
  * - floor = sum over looks and used windows w_p^2 E_p E_a / N, E_p = sum |x_p|^2 over the window's

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The interpolation that reads a look at another time scale: one table, the same numbers in every
+ * engine. */
+#ifndef PNR_STRETCH_H
+#define PNR_STRETCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PNR_STRETCH_TAPS = 32, PNR_STRETCH_STEPS = 512 };
+
+/* Where one sample of a stretched look is read: with x the look's samples, 0 where it has none, and
+ * T the table,
+ *     y[n] = sum_i x[first + i] (T[row][i] + part (T[row + 1][i] - T[row][i])), i = 0 .. 31. */
+typedef struct pnr_stretch_place {
+    int64_t first; /* of 32 samples, counted from the look's first; may lie outside of it */
+    uint32_t row;  /* 0 .. PNR_STRETCH_STEPS - 1 */
+    float part;    /* 0 .. 1 */
+} pnr_stretch_place;
+
+/* Sample n of a look of n_look = K N samples, read at m + (n - m) (1 + stretch), m = (n_look - 1) /
+ * 2. n may be n_look and more (the end of a linear window). */
+pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n);
+
+/* table[j][i]: the weight of sample i - 15 at the time j / PNR_STRETCH_STEPS, in bands up to 0.44
+ * of the sample rate (0.88 of all that complex samples can carry) right to 1e-3; between two rows
+ * linearly, 5e-6 off at most. A sinc within a Kaiser window of 32 samples; the weights of a row add
+ * up to 1. */
+void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS]); /* [PNR_STRETCH_STEPS + 1] */
+
+#endif
