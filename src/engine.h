@@ -114,9 +114,8 @@ typedef struct pnr_cfar {
  *   later; c[k] = sum_n x[n + k] conj(a[n]), k = 0 .. n_lags - 1. Lags are not cyclic. The gate
  *   lies 8 lags within both ends. Circular: n_lags = N.
  * - remove_mean: from each sample of a window the mean of the samples at its place (0 .. N - 1,
- *   linear: N + n_lags - 2) in the look's used windows is taken, lost and non-finite ones left out
- * of the mean and left 0. A look of U = 1 used windows has nothing left: the window counts as
- * unused.
+ *   linear: N + n_lags - 2) in the look's used windows is taken, lost and non-finite ones left
+ *   out of the mean and left 0. A look of U = 1 used windows has nothing left: it counts as unused.
  * - The row at F = f + s/K of hypothesis h is, for each code a and look,
  *       c[k] = sum_p w_p exp(-2 pi i F p) sum_n x_p[i] exp(-2 pi i f i / N) conj(a[n]),
  *   i = (n + k) mod N, linear: n + k; w_p the taper, p = 0..K-1 over the look's used windows; x_p
