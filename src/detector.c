@@ -445,17 +445,17 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
         return pnr_error_set(error, PNR_ENOMEMORY, "detector: out of memory");
     detector->config = config;
     detector->radar = &setup->radar;
-    detector->autocorrelation = setup->autocorrelation;
+    detector->autocorrelation = setup->codes[0].autocorrelation;
     detector->threshold = setup->threshold;
     detector->is_sum = config->dwell.combine == PNR_COMBINE_INCOHERENT;
     detector->amplitude_scale =
         !pnr_format_get(setup->plan.format)->is_complex && setup->plan.tune.num != 0 ? 2 : 1;
-    detector->energy_of_code = pnr_waveform_energy(setup->waveform);
-    detector->nyquist = pnr_waveform_nyquist(setup->waveform);
-    detector->curvature_noise = (pnr_waveform_kurtosis(setup->waveform) - 1) / 2;
+    detector->energy_of_code = pnr_waveform_energy(setup->codes[0].waveform);
+    detector->nyquist = pnr_waveform_nyquist(setup->codes[0].waveform);
+    detector->curvature_noise = (pnr_waveform_kurtosis(setup->codes[0].waveform) - 1) / 2;
     for (int u = -J; u < J; u++)
         rho_at(detector, u, detector->rho[J + u]);
-    if (pnr_fit_create(setup->autocorrelation, &detector->fit) != PNR_OK) {
+    if (pnr_fit_create(setup->codes[0].autocorrelation, &detector->fit) != PNR_OK) {
         pnr_detector_destroy(detector);
         *out = NULL;
         return pnr_error_set(error, PNR_ENOMEMORY, "detector: out of memory");

@@ -166,7 +166,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     p->ahead = worth_ahead(p);
     p->deadline = pnr_deadline_of(config->engine.deadline, p->setup->radar.period_s, p->is_live);
     pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
-            p->setup->code->name, p->setup->plan.n_samples, p->setup->radar.period_s * 1e3,
+            p->setup->codes[0].code->name, p->setup->plan.n_samples, p->setup->radar.period_s * 1e3,
             p->capacity);
     return PNR_OK;
 }

@@ -23,7 +23,7 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
     const double step = 1.0 / (double)plan->oversample;
     double rho[2];
 
-    pnr_waveform_at(setup->autocorrelation, step, rho);
+    pnr_waveform_at(setup->codes[0].autocorrelation, step, rho);
 
     const double rho2 = rho[0] * rho[0] + rho[1] * rho[1];
     const double n_cells = (double)(plan->gate_count * plan->oversample);
@@ -60,21 +60,22 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
     setup->pfa_cell = pfa_cell;
 }
 
-/* references[0] is the code, references[1] (oversample 2) the code half a sample later. */
+/* One code's references: itself and, with oversample 2, half a sample later. */
 static int fill_references(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     const size_t n = setup->radar.n_samples, oversample = config->detector.oversample;
+    pnr_setup_code *first = &setup->codes[0];
     int code;
 
     setup->references = calloc(oversample * n, sizeof *setup->references);
     if (setup->references == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", n);
-    if ((code = pnr_code_sample(setup->code, config, n, setup->references, error)) != PNR_OK)
+    if ((code = pnr_code_sample(first->code, config, n, setup->references, error)) != PNR_OK)
         return code;
-    if (pnr_waveform_create((const double(*)[2])setup->references, n, &setup->waveform) != PNR_OK ||
+    if (pnr_waveform_create((const double(*)[2])setup->references, n, &first->waveform) != PNR_OK ||
         (oversample == 2 &&
-         pnr_waveform_shift(setup->waveform, 0.5, setup->references + n) != PNR_OK) ||
-        pnr_waveform_autocorrelation(setup->waveform, &setup->autocorrelation) != PNR_OK)
+         pnr_waveform_shift(first->waveform, 0.5, setup->references + n) != PNR_OK) ||
+        pnr_waveform_autocorrelation(first->waveform, &first->autocorrelation) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples", n);
     return PNR_OK;
 }
@@ -106,8 +107,14 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
     *out = NULL;
     if (setup == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
-    if ((code = pnr_code_create(config, &setup->code, error)) != PNR_OK ||
-        (code = pnr_radar_derive(config, setup->code->n_chips, &setup->radar, error)) != PNR_OK ||
+    setup->n_codes = 1;
+    if ((setup->codes = calloc(setup->n_codes, sizeof *setup->codes)) == NULL) {
+        code = pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
+        goto fail;
+    }
+    if ((code = pnr_code_create(config, &setup->codes[0].code, error)) != PNR_OK ||
+        (code = pnr_radar_derive(config, setup->codes[0].code->n_chips, &setup->radar, error)) !=
+            PNR_OK ||
         (code = fill_references(setup, config, error)) != PNR_OK)
         goto fail;
     code = PNR_ENOMEMORY;
@@ -125,8 +132,9 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
     }
 
     /* Held for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
-    const bool is_m_sequence = setup->code->is_m_sequence &&
-                               setup->radar.n_samples % setup->code->n_chips == 0 &&
+    const pnr_code *first = setup->codes[0].code;
+    const bool is_m_sequence = first->is_m_sequence &&
+                               setup->radar.n_samples % first->n_chips == 0 &&
                                config->code.pulse != PNR_PULSE_FILE;
 
     setup->plan = (pnr_plan){
@@ -135,7 +143,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         .n_channels = n_channels,
         .first_channel = config->source.channel,
         .n_used_channels = 1,
-        .n_codes = 1,
+        .n_codes = setup->n_codes,
         .n_hypotheses = 1,
         .n_looks = 1,
         .n_lags = setup->radar.n_samples,
@@ -146,9 +154,9 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         .reference = PNR_REFERENCE_STORED,
         .oversample = config->detector.oversample,
         .references = (const double(*)[2])setup->references,
-        .m_degree = is_m_sequence ? setup->code->degree : 0,
-        .m_taps = is_m_sequence ? setup->code->taps : 0,
-        .m_samples = is_m_sequence ? setup->radar.n_samples / setup->code->n_chips : 0,
+        .m_degree = is_m_sequence ? first->degree : 0,
+        .m_taps = is_m_sequence ? first->taps : 0,
+        .m_samples = is_m_sequence ? setup->radar.n_samples / first->n_chips : 0,
         .tune = tune,
         .conjugate = config->source.spectrum == PNR_SPECTRUM_INVERTED,
         .gate_first = setup->radar.gate_first,
@@ -175,9 +183,12 @@ void pnr_setup_destroy(pnr_setup *setup)
 {
     if (setup == NULL)
         return;
-    pnr_code_destroy(setup->code);
-    pnr_waveform_destroy(setup->waveform);
-    pnr_waveform_destroy(setup->autocorrelation);
+    for (size_t c = 0; setup->codes != NULL && c < setup->n_codes; c++) {
+        pnr_code_destroy(setup->codes[c].code);
+        pnr_waveform_destroy(setup->codes[c].waveform);
+        pnr_waveform_destroy(setup->codes[c].autocorrelation);
+    }
+    free(setup->codes);
     free(setup->references);
     free(setup->threshold);
     free(setup);

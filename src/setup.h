@@ -11,16 +11,22 @@
 #include "radar.h"
 #include "waveform.h"
 
+/* One code: the first is the radar's where several are searched. */
+typedef struct pnr_setup_code {
+    pnr_code *code;
+    pnr_waveform *waveform;
+    pnr_waveform *autocorrelation; /* R(u)/R(0) of the waveform */
+} pnr_setup_code;
+
 /* Owner of all that it points to, but plan.method, which is the configuration's. plan is ready for
  * an engine's describe and create. */
 typedef struct pnr_setup {
     pnr_radar radar;
-    pnr_code *code;
-    pnr_waveform *waveform;
-    pnr_waveform *autocorrelation; /* R(u)/R(0) of the waveform */
-    double (*references)[2];       /* [oversample][N][2] */
-    double *threshold;             /* [n_periods] */
-    double pfa_cell;               /* of a whole dwell */
+    size_t n_codes;
+    pnr_setup_code *codes;   /* [n_codes] */
+    double (*references)[2]; /* [n_codes][oversample][N][2] */
+    double *threshold;       /* [n_periods] */
+    double pfa_cell;         /* of a whole dwell */
     pnr_plan plan;
 } pnr_setup;
 

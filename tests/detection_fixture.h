@@ -130,7 +130,7 @@ static inline double (*delayed(const chain *c, double delay))[2]
     double(*a)[2] = malloc(c->setup->plan.n_samples * sizeof *a);
 
     assert_non_null(a);
-    assert_int_equal(pnr_waveform_shift(c->setup->waveform, delay, a), PNR_OK);
+    assert_int_equal(pnr_waveform_shift(c->setup->codes[0].waveform, delay, a), PNR_OK);
     return a;
 }
 

@@ -43,7 +43,7 @@ static void note(accuracy *a, const chain *c, const pnr_echo *echo, double lag, 
 static accuracy trials(chain *c, double snr_db, size_t n_trials, hole_maker holes)
 {
     const size_t n = c->setup->plan.n_samples, periods = c->setup->plan.n_periods;
-    const double energy = pnr_waveform_energy(c->setup->waveform) * (double)periods;
+    const double energy = pnr_waveform_energy(c->setup->codes[0].waveform) * (double)periods;
     const double amplitude = 0.1, power = energy * amplitude * amplitude / pow(10, snr_db / 10);
     accuracy a = {0};
     double phases[1024];
@@ -108,7 +108,7 @@ static double misses(const chain *c, double snr)
     for (int i = 0; i < n; i++) {
         double rho[2];
 
-        pnr_waveform_at(c->setup->autocorrelation, reach * (i + 0.5) / n, rho);
+        pnr_waveform_at(c->setup->codes[0].autocorrelation, reach * (i + 0.5) / n, rho);
         /* The floor has the echo in it when all is said in one search. */
         sum += rice_below(snr * (rho[0] * rho[0] + rho[1] * rho[1]),
                           t * (1 + snr / (double)dwell_samples(c)));
@@ -126,7 +126,7 @@ static void check_accuracy(const char *const *settings, double snr_db)
     if (!open_chain(&c, settings))
         return;
     const accuracy a = trials(&c, snr_db, n_trials, NULL);
-    const double bound = 1 / sqrt(2 * snr * pnr_waveform_bandwidth(c.setup->waveform));
+    const double bound = 1 / sqrt(2 * snr * pnr_waveform_bandwidth(c.setup->codes[0].waveform));
     const double n = (double)(a.n + a.n_outliers), expected = misses(&c, snr);
     const double outliers = (double)a.n_outliers / n, rms = sqrt(a.square) / bound;
     const double chance = 5 * sqrt(2 / n); /* of a variance from n trials: five sigma */
@@ -136,7 +136,7 @@ static void check_accuracy(const char *const *settings, double snr_db)
         "%s x %zu, oversample %zu, %g dB: outliers %.2f %% (at most %.2f %%), rms %.3f of "
         "the bound, bias %+.3f sigma, normalised variances: delay %.3f, amplitude %.3f, "
         "phase %.3f; SNR %+.3f dB, noise %.4f\n",
-        c.setup->code->name, c.setup->plan.n_periods, c.setup->plan.oversample, snr_db,
+        c.setup->codes[0].code->name, c.setup->plan.n_periods, c.setup->plan.oversample, snr_db,
         100 * outliers, 100 * expected, rms, a.bias / bound, a.delay, a.amplitude, a.phase,
         10 * log10(a.snr / snr), a.relative_noise);
     close_chain(&c);
@@ -230,7 +230,7 @@ static void test_snr(void **unused)
     if (!open_chain(&c, settings))
         return;
     const size_t n = c.setup->plan.n_samples;
-    const double energy = pnr_waveform_energy(c.setup->waveform);
+    const double energy = pnr_waveform_energy(c.setup->codes[0].waveform);
 
     for (double snr_db = 0; snr_db <= 60; snr_db += 10) {
         const size_t n_trials = 10000 / SHARE;
@@ -330,13 +330,13 @@ static bool is_true_window(const char *const *settings, const char *name, double
     if (!open_chain(&c, settings))
         skip();
     const accuracy a = trials(&c, snr_db, n_trials, holes);
-    const double bound = 1 / sqrt(2 * snr * pnr_waveform_bandwidth(c.setup->waveform));
+    const double bound = 1 / sqrt(2 * snr * pnr_waveform_bandwidth(c.setup->codes[0].waveform));
     const double cost_db = -10 * log10(a.snr / snr), n = (double)a.n;
     const double chance = allowed + (SHARE == 1 ? 0 : 5 * sqrt(2 / n));
 
     print_message("%s, %s, %g dB: costs %.3f dB, amplitude %.4f, noise %.3f, bias %+.3f sigma, rms "
                   "%.3f of the bound of all samples, normalised variance %.3f\n",
-                  c.setup->code->name, name, snr_db, cost_db, a.strength, a.relative_noise,
+                  c.setup->codes[0].code->name, name, snr_db, cost_db, a.strength, a.relative_noise,
                   a.bias / bound, sqrt(a.square) / bound, a.delay);
     close_chain(&c);
     return fabs(cost_db - 0.4576) <= 0.1 && fabs(a.strength - 1) < 0.01 &&
@@ -381,7 +381,7 @@ static void strong_echoes(const char *const *settings, double snr_db)
     if (!open_chain(&c, settings))
         return;
     const size_t n = c.setup->plan.n_samples, batch = c.setup->plan.batch;
-    const double power = pnr_waveform_energy(c.setup->waveform) * 0.01 / snr;
+    const double power = pnr_waveform_energy(c.setup->codes[0].waveform) * 0.01 / snr;
 
     while (n_done < 1000 / SHARE) {
         clear(&c);
@@ -407,7 +407,7 @@ static void strong_echoes(const char *const *settings, double snr_db)
     const double chance = sqrt((square / (double)n_done - mean * mean) / (double)n_done);
 
     print_message("%s, three echoes of %g dB: noise %+.3f dB (%.3f is one sigma of the mean)\n",
-                  c.setup->code->name, snr_db, 10 * log10(mean), 10 / log(10) * chance);
+                  c.setup->codes[0].code->name, snr_db, 10 * log10(mean), 10 / log(10) * chance);
     close_chain(&c);
     assert_true(fabs(10 * log10(mean)) <= 0.1 + 4 * 10 / log(10) * chance);
 }

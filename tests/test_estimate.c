@@ -54,8 +54,8 @@ static void open_bench(bench *b, const char *const *settings)
     if (pnr_setup_create(&b->config, PNR_FORMAT_CF32, 1, &b->setup, &error) != PNR_OK ||
         pnr_detector_create(&b->config, b->setup, &b->detector, &error) != PNR_OK)
         fail_msg("%s", error.text);
-    b->bandwidth = pnr_waveform_bandwidth(b->setup->waveform);
-    pnr_waveform_at(b->setup->autocorrelation, 1e-4, rho);
+    b->bandwidth = pnr_waveform_bandwidth(b->setup->codes[0].waveform);
+    pnr_waveform_at(b->setup->codes[0].autocorrelation, 1e-4, rho);
     b->mean_frequency = rho[1] / 1e-4; /* R'(0) = i mean(w) R(0) */
 
     for (int j = 0; j < N_POINTS;
@@ -63,7 +63,7 @@ static void open_bench(bench *b, const char *const *settings)
         for (int i = j; i < N_POINTS; i++) {
             value sum;
 
-            pnr_waveform_at(b->setup->autocorrelation, lag_of(i) - lag_of(j), sum);
+            pnr_waveform_at(b->setup->codes[0].autocorrelation, lag_of(i) - lag_of(j), sum);
             for (int k = 0; k < j; k++) { /* - L_ik conj(L_jk) */
                 const double *x = b->l[i][k], *y = b->l[j][k];
 
@@ -111,13 +111,14 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
                        pnr_dwell *dwell, pnr_candidate *candidate)
 {
     const size_t n = b->setup->plan.n_samples, oversample = b->setup->plan.oversample;
-    const double energy_of_code = pnr_waveform_energy(b->setup->waveform);
+    const double energy_of_code = pnr_waveform_energy(b->setup->codes[0].waveform);
     const double re = sqrt(snr) * cos(phase), im = sqrt(snr) * sin(phase);
     value w[N_POINTS], y[N_POINTS], c[N_POINTS], out, gamma;
     double inside = 0, energy = 0;
 
     for (int i = 0; i < N_POINTS; i++) { /* L y = r(d): the echo in the white coordinates */
-        pnr_waveform_at(b->setup->autocorrelation, lag_of(i) - d - (is_half ? 0.5 : 0), y[i]);
+        pnr_waveform_at(b->setup->codes[0].autocorrelation, lag_of(i) - d - (is_half ? 0.5 : 0),
+                        y[i]);
         c[i][0] = re * y[i][0] - im * y[i][1];
         c[i][1] = re * y[i][1] + im * y[i][0];
         for (int k = 0; k < i; k++) {
@@ -207,9 +208,9 @@ static void one_waveform(const char *const *settings, double snr_db)
     /* A spectrum that is far from flat (several samples a chip) bends the peak more than the bound
      * counts with; at 15 dB even the mean over the posterior density, the best of all estimators,
      * has 1.06 (4 samples a chip) to 1.09 (10) of the bound. */
-    const double kurtosis = pnr_waveform_kurtosis(b.setup->waveform);
+    const double kurtosis = pnr_waveform_kurtosis(b.setup->codes[0].waveform);
     const double more = kurtosis < 2 ? 1 : sqrt(1 + (kurtosis + 1) / (2 * snr));
-    const double truth = sqrt(snr) / pnr_waveform_energy(b.setup->waveform);
+    const double truth = sqrt(snr) / pnr_waveform_energy(b.setup->codes[0].waveform);
     const double rate = pnr_rational_double(b.setup->radar.rate_hz);
     const size_t oversample = b.setup->plan.oversample;
 
@@ -246,7 +247,7 @@ static void one_waveform(const char *const *settings, double snr_db)
         worst = fmax(worst, fabs(bias[f] / count[f]) / bound);
     print_message("%s, N = %zu, oversample %zu, %g dB: bias of delay at most %.3f sigma, SNR %+.3f "
                   "dB, %zu outliers\n",
-                  b.setup->code->name, b.setup->plan.n_samples, oversample, snr_db, worst,
+                  b.setup->codes[0].code->name, b.setup->plan.n_samples, oversample, snr_db, worst,
                   10 * log10(mean_snr / n / snr), n_outliers);
     good &= is_good("delay", &delay, n, bound, more);
     good &= is_good("amplitude", &amplitude, n, 1 / sqrt(2 * snr), 1);
@@ -296,7 +297,7 @@ static void one_snr(const char *const *settings, double snr_db)
 
     open_bench(&b, settings);
 
-    const double scale = pnr_waveform_energy(b.setup->waveform); /* noise of a cell is 1 */
+    const double scale = pnr_waveform_energy(b.setup->codes[0].waveform); /* noise of a cell is 1 */
 
     for (double i = 0; i < n; i++) {
         pnr_candidate candidate;
@@ -309,8 +310,8 @@ static void one_snr(const char *const *settings, double snr_db)
         noise += found.noise_power * scale / n;
     }
     print_message("%s, N = %zu: S %.0f dB measured %+.3f dB, noise %+.3f dB, %.0f trials\n",
-                  b.setup->code->name, b.setup->plan.n_samples, snr_db, 10 * log10(mean / snr),
-                  10 * log10(noise), n);
+                  b.setup->codes[0].code->name, b.setup->plan.n_samples, snr_db,
+                  10 * log10(mean / snr), 10 * log10(noise), n);
     close_bench(&b);
 
     const double allowed = SHARE == 1 ? 0.1 : 0.1 + 0.08 * sqrt(SHARE);

@@ -139,7 +139,7 @@ static int fill_scene(const chain *c, double power, scene *s)
     const float scale = (float)sqrt(power);
 
     s->lag = uniform(s) * (double)n;
-    if (pnr_waveform_shift(c->setup->waveform, s->lag, s->echo) != PNR_OK)
+    if (pnr_waveform_shift(c->setup->codes[0].waveform, s->lag, s->echo) != PNR_OK)
         return PNR_ENOMEMORY;
     for (size_t w = 0; w < plan->batch * plan->n_periods; w++) {
         const size_t d = w / plan->n_periods;
@@ -212,12 +212,12 @@ static int detect_all(const chain *c, const scene *s, size_t n_dwells, tally *t,
 static void add_row(bench_table *table, const chain *c, double snr_db, const tally *t)
 {
     const double snr = pow(10, snr_db / 10);
-    const double bandwidth = pnr_waveform_bandwidth(c->setup->waveform);
+    const double bandwidth = pnr_waveform_bandwidth(c->setup->codes[0].waveform);
     const double bound = 1 / sqrt(2 * snr * bandwidth);
     const double n = t->n > 0 ? t->n : (double)NAN, rms = sqrt(t->square / n);
     double near[2];
 
-    pnr_waveform_at(c->setup->autocorrelation, 1e-3, near);
+    pnr_waveform_at(c->setup->codes[0].autocorrelation, 1e-3, near);
 
     const double turn = near[1] / 1e-3; /* R'(0) = i mean(w) R(0) */
 
@@ -240,7 +240,8 @@ static int measure_snr(const chain *chains, scene *s, double snr_db, size_t n_dw
                        bench_table *table, pnr_error *error)
 {
     const pnr_plan *plan = &chains[0].setup->plan;
-    const double energy = pnr_waveform_energy(chains[0].setup->waveform) * (double)plan->n_periods;
+    const double energy =
+        pnr_waveform_energy(chains[0].setup->codes[0].waveform) * (double)plan->n_periods;
     const double power = energy * amplitude * amplitude / pow(10, snr_db / 10);
     tally tallies[N_OVERSAMPLES] = {{0}};
     int rc = PNR_OK;
@@ -279,7 +280,7 @@ int bench_accuracy(const bench *b, pnr_error *error)
         rc = open_scene(&chains[0], &s, error);
     if (rc == PNR_OK) {
         snprintf(title, sizeof title, "accuracy: %s, N = %zu, %zu dwells a row",
-                 chains[0].setup->code->name, n_samples, n_dwells);
+                 chains[0].setup->codes[0].code->name, n_samples, n_dwells);
         rc = bench_table_create(title, columns, N_COLUMNS, &table, error);
     }
     for (size_t i = 0; i < sizeof snrs_db / sizeof snrs_db[0] && rc == PNR_OK; i++)

@@ -51,7 +51,7 @@ static void code_section(plan_sheet *sheet, const pnr_setup *setup)
     const double n = (double)radar->n_samples;
 
     plan_sheet_section(sheet, "code", "code");
-    plan_sheet_text(sheet, "name", "code", setup->code->name);
+    plan_sheet_text(sheet, "name", "code", setup->codes[0].code->name);
     plan_sheet_count(sheet, "n_chips", "chips a period", radar->n_chips);
     plan_sheet_count(sheet, "n_samples", "samples a period N", radar->n_samples);
     plan_sheet_number(sheet, "rate_hz", "sample rate", pnr_rational_double(radar->rate_hz), "Hz");
@@ -70,7 +70,7 @@ static void range_section(plan_sheet *sheet, const pnr_config *config, const pnr
     const pnr_radar *radar = &setup->radar;
     const double rate_hz = pnr_rational_double(radar->rate_hz);
     const double metres_per_sample = radar->metres_per_second / rate_hz;
-    const double bandwidth = pnr_waveform_bandwidth(setup->waveform);
+    const double bandwidth = pnr_waveform_bandwidth(setup->codes[0].waveform);
 
     plan_sheet_section(sheet, "range", "range");
     plan_sheet_text(sheet, "path", "path",
