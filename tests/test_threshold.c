@@ -66,6 +66,11 @@ static void test_ratio(void **unused)
     assert_true(pnr_threshold_ratio(1e-3, 1, 1) ==
                 1); /* a single cell never stands out: P = floor */
     assert_true(pnr_threshold_ratio(1e-6, 16, 1000) < pnr_threshold_ratio(1e-6, 4, 1000));
+    /* The mean of n others: P(x > t s / n) = (1 + t / n)^-n. */
+    for (double n = 13; n < 1e6; n *= 3)
+        for (double p = 1e-9; p < 0.2; p *= 10)
+            near(pnr_threshold_ratio_apart(p, 1, n), n * expm1(-log(p) / n), 1e-9);
+    assert_true(pnr_threshold_ratio_apart(1e-6, 4, 100) > pnr_threshold_ratio(1e-6, 4, 100));
 }
 
 /* xorshift and Box-Muller: complex noise of unit power. */
