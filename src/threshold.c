@@ -8,17 +8,30 @@
 
 enum { MAX_TERMS = 100000 };
 
-/* P(a, x) by its series (Abramowitz and Stegun 6.5.29), best for x < a + 1. */
+/* log(x^a exp(-x) / Gamma(a)); for large a by Stirling's series (6.1.41), whose terms do not cancel
+ * as those of lgamma do. */
+static double log_gamma_front(double a, double x)
+{
+    const double a2 = a * a, from_mean = (x - a) / a;
+
+    if (a < 16)
+        return a * log(x) - x - lgamma(a);
+    return a * ((x < a / 2 ? log(x / a) : log1p(from_mean)) - from_mean) + log(a / (2 * M_PI)) / 2 -
+           (1 - (1 - (2 - 1.5 / a2) / (7 * a2)) / (30 * a2)) / (12 * a);
+}
+
+/* P(a, x) over its front, by the series (6.5.29), best for x < a + 1. */
 static double gamma_series(double a, double x)
 {
     double term = 1 / a, sum = term;
 
     for (int i = 1; i < MAX_TERMS && term > sum * DBL_EPSILON / 8; i++)
         sum += term *= x / (a + i);
-    return sum * exp(a * log(x) - x - lgamma(a));
+    return sum;
 }
 
-/* Q(a, x) by its continued fraction (6.5.31), Lentz's method, best for x >= a + 1. */
+/* Q(a, x) over its front, by the continued fraction (6.5.31), Lentz's method, best for x >= a + 1.
+ */
 static double gamma_fraction(double a, double x)
 {
     double b = x + 1 - a, c = 1 / DBL_MIN, d = 1 / b, h = d;
@@ -33,14 +46,29 @@ static double gamma_fraction(double a, double x)
         if (fabs(d * c - 1) < DBL_EPSILON)
             break;
     }
-    return h * exp(a * log(x) - x - lgamma(a));
+    return h;
+}
+
+pnr_gamma_logs pnr_gamma_log(double a, double x)
+{
+    pnr_gamma_logs log_of = {.density = log_gamma_front(a, x)};
+
+    if (x < a + 1) {
+        log_of.p = log_of.density + log(gamma_series(a, x));
+        log_of.q = log1p(-exp(log_of.p));
+    } else {
+        log_of.q = log_of.density + log(gamma_fraction(a, x));
+        log_of.p = log1p(-exp(log_of.q));
+    }
+    return log_of;
 }
 
 double pnr_gamma_q(double a, double x)
 {
     if (x <= 0)
         return 1;
-    return x < a + 1 ? 1 - gamma_series(a, x) : gamma_fraction(a, x);
+    return x < a + 1 ? 1 - exp(log_gamma_front(a, x)) * gamma_series(a, x)
+                     : exp(log_gamma_front(a, x)) * gamma_fraction(a, x);
 }
 
 /* The continued fraction of I_x(a, b) (26.5.8), Lentz's method, for x < (a + 1)/(a + b + 2). */

@@ -25,4 +25,11 @@ double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples);
 double pnr_gamma_q(double a, double x);
 double pnr_beta_i(double a, double b, double x);
 
+/* Logarithms of P(a, x), Q(a, x) and x^a exp(-x) / Gamma(a), the density of log x; x > 0. They keep
+ * their digits where the values underflow. */
+typedef struct pnr_gamma_logs {
+    double p, q, density;
+} pnr_gamma_logs;
+pnr_gamma_logs pnr_gamma_log(double a, double x);
+
 #endif
