@@ -9,7 +9,10 @@
 
 typedef __int128 i128;
 
-enum { MAX_SAMPLES = 1 << 24 }; /* of a period: what the engines take */
+enum {
+    MAX_SAMPLES = 1 << 24, /* of a period: what the engines take */
+    BESIDE = 8             /* lags on either side of a linear gate: a candidate's neighbours */
+};
 
 /* Nearer to a whole sample than this is that sample: rounding must not move an edge by one. */
 static const double edge_samples = 1e-6;
@@ -128,7 +131,6 @@ static int derive_epoch(const pnr_config *config, pnr_radar *out, pnr_error *err
         if (out->epoch_fraction >= 1)
             out->epoch_fraction = nextafter(1, 0);
     }
-    out->first_window = wrap_index(out->epoch_sample, out->n_samples);
     return PNR_OK;
 }
 
@@ -145,7 +147,8 @@ static int derive_scales(const pnr_config *config, pnr_radar *out, pnr_error *er
         return pnr_error_set(error, PNR_ECONFIG, "dwell.periods: 0; at least 1 is needed");
 
     out->gain_db = 10 * log10((double)out->n_samples);
-    if (config->dwell.combine == PNR_COMBINE_COHERENT)
+    if (config->dwell.combine == PNR_COMBINE_COHERENT ||
+        config->dwell.combine == PNR_COMBINE_DOPPLER)
         out->gain_db += 10 * log10((double)periods);
     out->metres_per_second = config->radar.path == PNR_PATH_ONE_WAY ? speed : speed / 2;
     out->resolution_m = out->metres_per_second / pnr_rational_double(out->chip_rate_hz);
@@ -170,6 +173,25 @@ static double lag_of_delay(const pnr_radar *radar, const pnr_config *config, dou
            radar->epoch_fraction;
 }
 
+/* Where the windows begin, and where in them the gate lies: `count` lags from `low` on, counted
+ * from the code's start. */
+static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
+{
+    const size_t n = out->n_samples;
+
+    out->gate_count = is_whole ? n : count;
+    if (out->is_linear) {
+        out->first_lag = low - BESIDE;
+        out->gate_first = BESIDE;
+        out->n_lags = count + 2 * (size_t)BESIDE;
+    } else {
+        out->gate_first = out->gate_count == n ? 0 : wrap_index(low, n);
+        out->n_lags = n;
+    }
+    /* A start before sample 0 moves on by periods: the code repeats. */
+    out->first_window = (wrap_index(out->epoch_sample, n) + wrap_index(out->first_lag, n)) % n;
+}
+
 /* The whole lags on either side of every delay in [min, max]. */
 static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *error)
 {
@@ -183,6 +205,11 @@ static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *erro
             error, PNR_ECONFIG,
             "radar: min_range_m %g, max_range_m %g and zero_delay_s %g must be finite", min_m,
             max_m, config->radar.zero_delay_s);
+    out->is_linear = config->window.correlation == PNR_CORRELATION_LINEAR;
+    if (out->is_linear && is_whole)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "window.correlation = linear needs radar.max_range_m: the gates make "
+                             "the windows' length");
     if (max_m < min_m)
         return pnr_error_set(error, PNR_ECONFIG,
                              "radar.max_range_m %.10g is below radar.min_range_m %.10g", max_m,
@@ -202,13 +229,9 @@ static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *erro
             error, PNR_ECONFIG,
             "radar: zero_delay_s %g or min_range_m %g is too large to count samples",
             config->radar.zero_delay_s, min_m);
-    if (is_whole || high - low + 1 >= (double)out->n_samples) {
-        out->gate_first = 0;
-        out->gate_count = out->n_samples;
-    } else {
-        out->gate_first = wrap_index((int64_t)low, out->n_samples);
-        out->gate_count = (size_t)(high - low) + 1;
-    }
+    place_gate(out, (int64_t)low,
+               high - low + 1 < (double)out->n_samples ? (size_t)(high - low) + 1 : out->n_samples,
+               is_whole);
     return PNR_OK;
 }
 
@@ -228,8 +251,11 @@ double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, doubl
 {
     const double rate_hz = pnr_rational_double(radar->rate_hz), n = (double)radar->n_samples;
     const double low = radar->min_delay_s * rate_hz; /* samples; the wrap by N is exact there */
-    double delay = lag - radar->epoch_fraction - config->radar.zero_delay_s * rate_hz;
+    double delay = lag + (double)radar->first_lag - radar->epoch_fraction -
+                   config->radar.zero_delay_s * rate_hz;
 
+    if (radar->is_linear)
+        return delay / rate_hz;
     delay -= n * floor((delay - low) / n);
     /* An echo at the least delay, but for rounding, is not one at the greatest. */
     if (delay < low || delay > low + n - edge_samples)
@@ -245,13 +271,13 @@ double pnr_radar_range_m(const pnr_radar *radar, double delay_s)
 double pnr_radar_cells(const pnr_radar *radar, const pnr_config *config, size_t oversample,
                        size_t *first_cell, size_t *n_gate)
 {
-    const size_t n_cells = radar->n_samples * oversample;
-    const double scale = (double)oversample;
+    const size_t n_cells = radar->n_lags * oversample;
+    const double scale = (double)oversample, first_lag = (double)radar->first_lag;
     const double low = ceil(snap(lag_of_delay(radar, config, radar->min_delay_s) * scale));
     const double high = floor(snap(lag_of_delay(radar, config, radar->max_delay_s) * scale));
     const double n = fmax(high - low + 1, 1); /* a gate between two cells shows one */
 
-    *first_cell = wrap_index((int64_t)low, n_cells);
+    *first_cell = wrap_index((int64_t)(low - first_lag * scale), n_cells);
     *n_gate = n < (double)n_cells ? (size_t)n : n_cells;
-    return pnr_radar_delay_s(radar, config, low / scale);
+    return pnr_radar_delay_s(radar, config, low / scale - first_lag);
 }

@@ -2,14 +2,28 @@
 /* From a configuration to the plan: code, waveform, thresholds, batch. */
 #include "setup.h"
 
+#include "cfar.h"
+#include "hypothesis.h"
+#include "plan.h"
+#include "taper.h"
 #include "threshold.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXACT_LOOKS = 16, MAX_BATCH = 4096 };
+enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
 static const size_t samples_a_submit = (size_t)1 << 23; /* its upload hides its launches */
+static const size_t maps_a_submit = (size_t)1 << 28;    /* bytes of maps */
+
+/* Powers that are summed in `used` windows, for the threshold: of several looks the whole ones that
+ * they would make, since those in part make the sum steadier than without them. */
+static size_t looks_in(const pnr_plan *plan, size_t used)
+{
+    if (plan->dwell == PNR_DWELL_INCOHERENT)
+        return used;
+    return used > plan->n_periods ? used / plan->n_periods : 1;
+}
 
 /* The engine's threshold for `used` of the dwell's windows, and the cell's false-alarm probability.
  */
@@ -17,35 +31,38 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
                             double *pfa_cell)
 {
     const pnr_plan *plan = &setup->plan;
-    const bool is_sum = plan->dwell == PNR_DWELL_INCOHERENT;
-    const size_t n_looks = is_sum ? used : 1;
-    const double n_samples = (double)plan->n_samples * (double)(is_sum ? 1 : used);
+    const size_t n_looks = looks_in(plan, used);
+    const double n_samples = (double)plan->n_samples * (double)used / (double)n_looks;
     const double step = 1.0 / (double)plan->oversample;
     double rho[2];
 
     pnr_waveform_at(setup->codes[0].autocorrelation, step, rho);
 
     const double rho2 = rho[0] * rho[0] + rho[1] * rho[1];
-    const double n_cells = (double)(plan->gate_count * plan->oversample);
+    const double n_cells = (double)(plan->gate_count * plan->oversample) *
+                           (double)(pnr_plan_rows(plan) * plan->n_codes);
 
     *pfa_cell = pnr_threshold_cell_pfa(config->detector.pfa, n_cells, rho2, n_looks);
-    return pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
+    return plan->linear ? pnr_threshold_ratio_apart(*pfa_cell, n_looks, n_samples)
+                        : pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
 }
 
-/* Exact for 1..16 windows, for every power of two and for the whole dwell; between those linear in
- * 1/sqrt(windows), right within 1 %: they serve only dwells that lost windows. */
+/* By whole looks of `stride` windows: exact for 1..16, for every power of two and for the whole
+ * dwell; between those linear in 1/sqrt(looks), right within 1 %: they serve only dwells that lost
+ * windows. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
-    const size_t n_periods = setup->plan.n_periods;
+    const size_t stride = setup->plan.n_looks > 1 ? setup->plan.n_periods : 1;
+    const size_t n_windows = pnr_plan_windows(&setup->plan), n = n_windows / stride;
     size_t below = 1;
     double pfa_cell = 0;
 
-    for (size_t used = 1; used <= n_periods; used++) {
+    for (size_t used = 1; used <= n; used++) {
         const bool is_power = (used & (used - 1)) == 0;
 
-        if (used > EXACT_LOOKS && !is_power && used != n_periods)
+        if (used > EXACT_LOOKS && !is_power && used != n)
             continue;
-        setup->threshold[used - 1] = threshold_for(config, setup, used, &pfa_cell);
+        setup->threshold[used - 1] = threshold_for(config, setup, used * stride, &pfa_cell);
 
         const double from = 1 / sqrt((double)below), to = 1 / sqrt((double)used);
 
@@ -58,6 +75,8 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         below = used;
     }
     setup->pfa_cell = pfa_cell;
+    for (size_t used = n_windows; stride > 1 && used > 0; used--)
+        setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
 /* One code's references: itself and, with oversample 2, half a sample later. */
@@ -80,56 +99,115 @@ static int fill_references(pnr_setup *setup, const pnr_config *config, pnr_error
     return PNR_OK;
 }
 
-static size_t batch_of(const pnr_config *config, size_t dwell)
+static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
 {
-    const size_t fitting = samples_a_submit / dwell;
+    const size_t dwell = plan->n_samples * pnr_plan_windows(plan);
+    const size_t map_bytes = pnr_plan_is_map(plan) ? pnr_plan_cells(plan) * sizeof(float) : 0;
+    size_t fitting = samples_a_submit / dwell;
 
     if (config->engine.batch > 0)
         return config->engine.batch;
+    if (map_bytes > 0 && fitting > maps_a_submit / map_bytes)
+        fitting = maps_a_submit / map_bytes;
     return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
 }
 
-int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
-                     pnr_setup **out, pnr_error *error)
+/* Looks, periods, Doppler rows and tapers: what makes a dwell of its windows. */
+static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     static const pnr_dwell_kind dwell_of[] = {[PNR_COMBINE_NONE] = PNR_DWELL_SINGLE,
                                               [PNR_COMBINE_COHERENT] = PNR_DWELL_COHERENT,
                                               [PNR_COMBINE_INCOHERENT] = PNR_DWELL_INCOHERENT,
                                               [PNR_COMBINE_DOPPLER] = PNR_DWELL_DOPPLER};
+    pnr_plan *plan = &setup->plan;
+    int code = pnr_hypotheses_create(config, &setup->radar, &setup->hypotheses, &plan->n_hypotheses,
+                                     error);
+
+    if (code != PNR_OK)
+        return code;
+    plan->hypotheses = setup->hypotheses;
+    plan->dwell = dwell_of[config->dwell.combine];
+    plan->n_periods = config->dwell.periods;
+    plan->n_looks = config->dwell.looks;
+    plan->remove_mean = config->dwell.clutter == PNR_CLUTTER_REMOVE;
+    plan->cfar.kind = (pnr_cfar_kind)config->detector.cfar;
+    plan->exclusion_cells = config->detector.exclusion_cells;
+    plan->exclusion_rows = config->detector.exclusion_rows;
+    if (plan->n_looks > MAX_WINDOWS / plan->n_periods)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one "
+            "result",
+            plan->n_looks, plan->n_periods, MAX_WINDOWS);
+    /* Of a map the powers of windows are those of looks of one window. */
+    if (plan->dwell == PNR_DWELL_INCOHERENT && pnr_plan_is_map(plan)) {
+        plan->dwell = PNR_DWELL_SINGLE;
+        plan->n_looks *= plan->n_periods;
+        plan->n_periods = 1;
+    }
+    if (plan->dwell == PNR_DWELL_DOPPLER && config->dwell.taper != PNR_TAPER_RECTANGULAR) {
+        setup->taper = calloc(plan->n_periods, sizeof *setup->taper);
+        if (setup->taper == NULL ||
+            pnr_taper_fill((pnr_taper)config->dwell.taper, config->dwell.taper_sidelobe_db,
+                           plan->n_periods, setup->taper) != PNR_OK)
+            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu periods a dwell",
+                                 plan->n_periods);
+        plan->taper = setup->taper;
+    }
+    return PNR_OK;
+}
+
+/* Guard and training cells, and the factors that hold the cell's false-alarm probability: in range
+ * the training cells lie a chip apart, in Doppler a main lobe of the taper. */
+static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    pnr_plan *plan = &setup->plan;
+    pnr_cfar *cfar = &plan->cfar;
+    const bool is_range = config->detector.cfar_axis == PNR_CFAR_ALONG_LAGS;
+    const size_t n_cells = is_range ? plan->n_lags : pnr_plan_rows(plan);
+    const size_t side = config->detector.cfar_training + 1;
+
+    if (cfar->kind == PNR_CFAR_OFF)
+        return PNR_OK;
+    cfar->axis = (pnr_cfar_axis)config->detector.cfar_axis;
+    cfar->guard = config->detector.cfar_guard;
+    cfar->training = config->detector.cfar_training;
+    cfar->stride = is_range ? (plan->n_samples + setup->radar.n_chips - 1) / setup->radar.n_chips
+                            : pnr_taper_stride(plan->taper, plan->n_periods);
+    setup->cfar_factor = calloc(plan->n_looks * side * side, sizeof *setup->cfar_factor);
+    if (cfar->stride == 0 || setup->cfar_factor == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for CFAR of %zu cells",
+                             cfar->training);
+
+    const size_t reach = cfar->guard + 1 + (cfar->training - 1) * cfar->stride;
+
+    if (is_range && !plan->linear ? 2 * reach >= n_cells : reach >= n_cells)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "detector.cfar_training = %zu, a cell in %zu behind detector.cfar_guard "
+            "= %zu, reaches %zu cells to either side; there are %zu %s",
+            cfar->training, cfar->stride, cfar->guard, reach, n_cells,
+            is_range ? "lags" : "Doppler rows");
+    pnr_cfar_factors(cfar, setup->pfa_cell, plan->n_looks, is_range && !plan->linear ? 0 : n_cells,
+                     setup->cfar_factor);
+    cfar->factor = setup->cfar_factor;
+    return PNR_OK;
+}
+
+/* The samples, the codes, and what is asked of the engine: all that is known before the dwell. */
+static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format format,
+                        size_t n_channels, pnr_error *error)
+{
     static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
                                        [PNR_PROFILE_POWER] = PNR_WANT_POWER,
                                        [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};
     const size_t candidates = 2 * config->detector.max_echoes + 8; /* sidelobes take places too */
-    pnr_setup *setup = calloc(1, sizeof *setup);
     pnr_rational tune = {0, 1};
-    int code;
 
-    *out = NULL;
-    if (setup == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
-    setup->n_codes = 1;
-    if ((setup->codes = calloc(setup->n_codes, sizeof *setup->codes)) == NULL) {
-        code = pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
-        goto fail;
-    }
-    if ((code = pnr_code_create(config, &setup->codes[0].code, error)) != PNR_OK ||
-        (code = pnr_radar_derive(config, setup->codes[0].code->n_chips, &setup->radar, error)) !=
-            PNR_OK ||
-        (code = fill_references(setup, config, error)) != PNR_OK)
-        goto fail;
-    code = PNR_ENOMEMORY;
-    if ((setup->threshold = calloc(config->dwell.periods, sizeof *setup->threshold)) == NULL) {
-        pnr_error_set(error, code, "no memory for %zu periods a dwell", config->dwell.periods);
-        goto fail;
-    }
     if (config->source.tune_hz.num != 0 &&
-        (code = pnr_rational_div(config->source.tune_hz, setup->radar.rate_hz, &tune)) != PNR_OK) {
-        pnr_error_set(error, PNR_ECONFIG,
-                      "source.tune_hz: its ratio to source.rate_hz does not fit "
-                      "64 bits");
-        code = PNR_ECONFIG;
-        goto fail;
-    }
+        pnr_rational_div(config->source.tune_hz, setup->radar.rate_hz, &tune) != PNR_OK)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
 
     /* Held for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
     const pnr_code *first = setup->codes[0].code;
@@ -144,14 +222,9 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         .first_channel = config->source.channel,
         .n_used_channels = 1,
         .n_codes = setup->n_codes,
-        .n_hypotheses = 1,
-        .n_looks = 1,
-        .n_lags = setup->radar.n_samples,
-        .exclusion_cells = 1,
-        .exclusion_rows = 1,
-        .n_periods = config->dwell.periods,
-        .dwell = dwell_of[config->dwell.combine],
         .reference = PNR_REFERENCE_STORED,
+        .linear = setup->radar.is_linear,
+        .n_lags = setup->radar.n_lags,
         .oversample = config->detector.oversample,
         .references = (const double(*)[2])setup->references,
         .m_degree = is_m_sequence ? first->degree : 0,
@@ -161,9 +234,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         .conjugate = config->source.spectrum == PNR_SPECTRUM_INVERTED,
         .gate_first = setup->radar.gate_first,
         .gate_count = setup->radar.gate_count,
-        .threshold = setup->threshold,
         .max_candidates = candidates < PNR_MAX_CANDIDATES ? candidates : PNR_MAX_CANDIDATES,
-        .batch = batch_of(config, setup->radar.n_samples * config->dwell.periods),
         .depth = config->engine.depth,
         .want_profile = want_of[config->publisher.profile],
         .spin = config->engine.wait == PNR_WAIT_SPIN,
@@ -171,7 +242,45 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         .threads = config->engine.threads,
         .method = config->engine.method,
     };
+    return PNR_OK;
+}
+
+static int plan_thresholds(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    const size_t n_windows = pnr_plan_windows(&setup->plan);
+
+    setup->threshold = calloc(n_windows, sizeof *setup->threshold);
+    if (setup->threshold == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu periods a dwell", n_windows);
+    setup->plan.threshold = setup->threshold;
     fill_thresholds(config, setup);
+    return PNR_OK;
+}
+
+int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
+                     pnr_setup **out, pnr_error *error)
+{
+    pnr_setup *setup = calloc(1, sizeof *setup);
+    int code;
+
+    *out = NULL;
+    if (setup == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
+    setup->n_codes = 1;
+    if ((setup->codes = calloc(setup->n_codes, sizeof *setup->codes)) == NULL) {
+        code = pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
+        goto fail;
+    }
+    if ((code = pnr_code_create(config, &setup->codes[0].code, error)) != PNR_OK ||
+        (code = pnr_radar_derive(config, setup->codes[0].code->n_chips, &setup->radar, error)) !=
+            PNR_OK ||
+        (code = fill_references(setup, config, error)) != PNR_OK ||
+        (code = plan_samples(setup, config, format, n_channels, error)) != PNR_OK ||
+        (code = plan_dwell(setup, config, error)) != PNR_OK ||
+        (code = plan_thresholds(setup, config, error)) != PNR_OK ||
+        (code = plan_cfar(setup, config, error)) != PNR_OK)
+        goto fail;
+    setup->plan.batch = batch_of(config, &setup->plan);
     *out = setup;
     return PNR_OK;
 fail:
@@ -191,5 +300,8 @@ void pnr_setup_destroy(pnr_setup *setup)
     free(setup->codes);
     free(setup->references);
     free(setup->threshold);
+    free(setup->hypotheses);
+    free(setup->taper);
+    free(setup->cfar_factor);
     free(setup);
 }

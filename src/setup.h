@@ -23,16 +23,26 @@ typedef struct pnr_setup_code {
 typedef struct pnr_setup {
     pnr_radar radar;
     size_t n_codes;
-    pnr_setup_code *codes;   /* [n_codes] */
-    double (*references)[2]; /* [n_codes][oversample][N][2] */
-    double *threshold;       /* [n_periods] */
-    double pfa_cell;         /* of a whole dwell */
+    pnr_setup_code *codes;      /* [n_codes] */
+    double (*references)[2];    /* [n_codes][oversample][N][2] */
+    double *threshold;          /* [windows a dwell] */
+    double pfa_cell;            /* of a whole dwell */
+    pnr_hypothesis *hypotheses; /* [plan.n_hypotheses] */
+    double *taper;              /* [plan.n_periods]; NULL: none */
     pnr_plan plan;
 } pnr_setup;
 
-/* format, n_channels: how samples lie in memory, from the source's info. The plan's batch and depth
- * come from engine.batch (0: as many dwells as make about 2^23 samples, 1 to 4096)
- * and engine.depth. */
+/*
+ * format, n_channels: how samples lie in memory, from the source's info. The plan's batch and depth
+ * come from engine.batch (0: as many dwells as make about 2^23 samples, 1 to 4096, of maps no more
+ * than fill 256 MiB) and engine.depth.
+ *
+ * The threshold holds detector.pfa for one search: over all lags, Doppler rows and codes of a
+ * dwell. Neighbouring lags are taken as correlated as the code makes them, rows and codes as
+ * independent: rows closer than 1 / (K Tr), or under a taper, are not, and then there are fewer
+ * false alarms. A dwell of several looks that lost windows is judged as if those left made whole
+ * looks.
+ */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);

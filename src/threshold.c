@@ -177,20 +177,34 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     return pnr_gamma_q(k, (low + high) / 2);
 }
 
-double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples)
+/* x: P(Beta(a, b) > x) = p */
+static double beta_quantile(double a, double b, double p)
 {
-    const double k = (double)n_looks;
     double low = 0, high = 1;
 
-    if (n_samples <= 1)
-        return 1; /* one cell holds all the energy: nothing can stand out */
     for (int i = 0; i < 200 && high - low > 1e-15 * high; i++) {
         const double middle = (low + high) / 2;
 
-        if (beta_upper(k, k * (n_samples - 1), middle) > pfa_cell)
+        if (beta_upper(a, b, middle) > p)
             low = middle;
         else
             high = middle;
     }
-    return n_samples * (low + high) / 2;
+    return (low + high) / 2;
+}
+
+double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples)
+{
+    const double k = (double)n_looks;
+
+    if (n_samples <= 1)
+        return 1; /* one cell holds all the energy: nothing can stand out */
+    return n_samples * beta_quantile(k, k * (n_samples - 1), pfa_cell);
+}
+
+double pnr_threshold_ratio_apart(double pfa_cell, size_t n_looks, double n_samples)
+{
+    const double share = beta_quantile((double)n_looks, (double)n_looks * n_samples, pfa_cell);
+
+    return n_samples * share / (1 - share);
 }

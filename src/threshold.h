@@ -20,6 +20,10 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
  * summed, scaled so that the mean of P / floor is 1.
  */
 double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples);
+/* The same when the mean is taken from other noise, K n complex dimensions of it: n B / (1 - B), B
+ * the quantile of Beta(K, K n). A linear correlation reaches beyond the samples that its floor is
+ * taken from: this is right for lags of N and more, and for nearer ones it is on the safe side. */
+double pnr_threshold_ratio_apart(double pfa_cell, size_t n_looks, double n_samples);
 
 /* Regularised incomplete gamma Q(a, x) and beta I_x(a, b); relative error below 1e-12. */
 double pnr_gamma_q(double a, double x);
