@@ -29,6 +29,7 @@ typedef struct pnr_setup {
     double pfa_cell;            /* of a whole dwell */
     pnr_hypothesis *hypotheses; /* [plan.n_hypotheses] */
     double *taper;              /* [plan.n_periods]; NULL: none */
+    double *cfar_factor;        /* [n_looks][training + 1][training + 1]; NULL: none */
     pnr_plan plan;
 } pnr_setup;
 
