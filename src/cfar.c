@@ -3,6 +3,7 @@
  */
 #include "cfar.h"
 
+#include "plan.h"
 #include "threshold.h"
 
 #include <math.h>
@@ -189,9 +190,20 @@ static size_t next_exact(size_t n_looks, size_t last)
     return next < last ? next : last;
 }
 
-void pnr_cfar_factors(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
-                      double *factor)
+/* Places of a line with ends: lags or rows; 0: it is cyclic. */
+static size_t line_of(const pnr_plan *plan)
 {
+    if (plan->cfar.axis == PNR_CFAR_ALONG_ROWS)
+        return pnr_plan_rows(plan);
+    if (plan->filter != NULL && plan->gate_count < plan->n_lags)
+        return plan->gate_count;
+    return plan->linear ? plan->n_lags : 0;
+}
+
+void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor)
+{
+    const pnr_cfar *const cfar = &plan->cfar;
+    const size_t n_looks = plan->n_looks, n_cells = line_of(plan);
     const size_t size = (cfar->training + 1) * (cfar->training + 1);
 
     fill(cfar, pfa_cell, 1, n_cells, factor);

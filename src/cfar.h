@@ -21,15 +21,14 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
                        size_t after);
 
 /*
- * Fills a plan's table, factor[n_looks][training + 1][training + 1], from all else that is in cfar.
- * n_cells: of a line (a row's cells along the lags, or the rows) with ends; 0: it is cyclic, and
- * every cell has all of its training cells. Pairs that no cell of such a line has are +INFINITY.
- * Exact for the first 32 looks and the last; between those, every eighth part further, with the
- * ones within by interpolation in 1 / sqrt(looks), right to 2e-4: they serve only dwells that lost
- * looks.
+ * Fills plan->cfar.factor, [n_looks][training + 1][training + 1], from all else that is in the plan
+ * (its filter counts as one when it is not NULL). Pairs of training cells that no cell of the plan
+ * has are +INFINITY: along cyclic lags every cell has all; a line with ends is the rows, or the
+ * lags of a linear correlation, or those of the gate under a filter. Exact for the first 32 looks
+ * and the last; between those, every eighth part further, with the ones within by interpolation in
+ * 1 / sqrt(looks), right to 2e-4: they serve only dwells that lost looks.
  */
-void pnr_cfar_factors(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
-                      double *factor);
+void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor);
 
 /*
  * What the unknown noise costs: the SNR in dB that an echo needs more than under known noise to be

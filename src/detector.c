@@ -398,6 +398,7 @@ static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const
         .doppler_hz = NAN,
         .doppler_sigma_hz = NAN,
         .velocity_mps = NAN,
+        .velocity_sigma_mps = NAN,
     };
     echo->amplitude_sigma = echo->amplitude * sqrt(v.amplitude);
     echo->delay_s = pnr_radar_delay_s(radar, detector->config, echo->lag);

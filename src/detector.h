@@ -21,7 +21,8 @@ typedef struct pnr_echo {
     double snr_db; /* of S, at least -30 */
     double amplitude, amplitude_sigma; /* of the echo, full scale = 1 */
     double phase_rad, phase_sigma_rad; /* -pi..pi, at the dwell's centre; NAN: incoherent dwell */
-    double doppler_hz, doppler_sigma_hz, velocity_mps; /* NAN: not estimated */
+    double doppler_hz, doppler_sigma_hz;     /* NAN: not estimated */
+    double velocity_mps, velocity_sigma_mps; /* towards the radar; NAN: not estimated */
 } pnr_echo;
 
 typedef struct pnr_detection {

@@ -4,6 +4,7 @@
 #include "fit.h"
 
 #include "error.h"
+#include "matrix.h"
 #include "wide.h"
 
 #include <math.h>
@@ -69,51 +70,6 @@ static void lay_out(const value *x, planar *out)
     }
 }
 
-/* In place: the inverse of a Hermitian positive definite matrix, by Gauss and Jordan without pivots
- * (the diagonal dominates after loading). */
-static void invert(value (*m)[J])
-{
-    for (int k = 0; k < J; k++) {
-        const double pivot = 1 / m[k][k][0]; /* real: every Schur complement stays Hermitian */
-
-        for (int j = 0; j < J; j++)
-            if (j != k) {
-                m[k][j][0] *= pivot;
-                m[k][j][1] *= pivot;
-            }
-        for (int i = 0; i < J; i++) {
-            if (i == k)
-                continue;
-            const double re = m[i][k][0], im = m[i][k][1];
-
-            for (int j = 0; j < J; j++)
-                if (j != k) {
-                    m[i][j][0] -= re * m[k][j][0] - im * m[k][j][1];
-                    m[i][j][1] -= re * m[k][j][1] + im * m[k][j][0];
-                }
-            m[i][k][0] = -re * pivot;
-            m[i][k][1] = -im * pivot;
-        }
-        m[k][k][0] = pivot;
-        m[k][k][1] = 0;
-    }
-}
-
-/* out = m x */
-static void apply(const value (*m)[J], const value *x, value *out)
-{
-    for (int i = 0; i < J; i++) {
-        double re = 0, im = 0;
-
-        for (int j = 0; j < J; j++) {
-            re += m[i][j][0] * x[j][0] - m[i][j][1] * x[j][1];
-            im += m[i][j][0] * x[j][1] + m[i][j][1] * x[j][0];
-        }
-        out[i][0] = re;
-        out[i][1] = im;
-    }
-}
-
 /* out = a^H b; returns |out|^2. */
 static double product(const value *a, const value *b, value out)
 {
@@ -133,7 +89,7 @@ static double noise_through(const workshop *shop, const value *a)
 {
     value pa[J], out;
 
-    apply((const value(*)[J])shop->p, a, pa);
+    pnr_matrix_apply((const value(*)[J])shop->p, a, pa);
     product(a, (const value *)pa, out);
     return out[0];
 }
@@ -183,7 +139,7 @@ static void fill_variances(const workshop *shop, const value *r, const value *sl
 {
     value delay[J], re[J], im[J], coupling, curvature; /* h of each */
 
-    apply((const value(*)[J])shop->w, slope, delay);
+    pnr_matrix_apply((const value(*)[J])shop->w, slope, delay);
     product(r, (const value *)delay, coupling);      /* r^H W r' */
     product(slope, (const value *)delay, curvature); /* r'^H W r' */
 
@@ -218,7 +174,7 @@ static void fill_basis(workshop *shop, pnr_fit *fit)
             product((const value *)shop->basis[k], (const value *)e[n], along);
             take_out(e[n], along[0], along[1], (const value *)e[k]);
         }
-        apply((const value(*)[J])shop->w, (const value *)e[n], we);
+        pnr_matrix_apply((const value(*)[J])shop->w, (const value *)e[n], we);
         product((const value *)e[n], (const value *)we, along);
         if (along[0] < 0.01)
             continue;
@@ -236,7 +192,7 @@ static void fill_step(const workshop *shop, const pnr_fit *fit, double d, step *
     double reach = 0;
 
     echo_at(shop, d, r, slope);
-    apply((const value(*)[J])shop->w, (const value *)r, v);
+    pnr_matrix_apply((const value(*)[J])shop->w, (const value *)r, v);
     product((const value *)r, (const value *)v, along);
     s->quality = along[0];
     fill_variances(shop, (const value *)r, (const value *)slope, (const value *)v, s);
@@ -261,7 +217,7 @@ int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
     memcpy(shop.w, shop.p, sizeof shop.w);
     for (int i = 0; i < J; i++) /* a code narrower than the sampling has nearly dependent lags */
         shop.w[i][i][0] += 1e-4;
-    invert(shop.w);
+    pnr_matrix_invert(shop.w);
     memcpy(fit->w, shop.w, sizeof fit->w);
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
@@ -405,7 +361,7 @@ double pnr_fit_noise(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2],
 {
     value wc[J], energy;
 
-    apply(fit->w, c, wc);
+    pnr_matrix_apply(fit->w, c, wc);
     product(c, (const value *)wc, energy);
     *cells =
         fmax(fit->all_cells - 1.5, 0.5); /* delay and complex amplitude are three of 2 x cells */

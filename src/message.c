@@ -158,6 +158,7 @@ static void echo(pnr_text *t, const pnr_echo *e)
     key_double(t, "doppler_hz", e->doppler_hz);
     key_double(t, "doppler_sigma_hz", e->doppler_sigma_hz);
     key_double(t, "velocity_mps", e->velocity_mps);
+    key_double(t, "velocity_sigma_mps", e->velocity_sigma_mps);
     pnr_text_add(t, "}");
 }
 
@@ -226,7 +227,8 @@ void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record 
                                   .phase_sigma_rad = NAN,
                                   .doppler_hz = NAN,
                                   .doppler_sigma_hz = NAN,
-                                  .velocity_mps = NAN};
+                                  .velocity_mps = NAN,
+                                  .velocity_sigma_mps = NAN};
     const pnr_detection *d = &report->detection;
     const pnr_echo *e = index < d->n_echoes ? &d->echoes[index] : &none;
 
@@ -249,6 +251,7 @@ void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record 
         .doppler_hz = (float)e->doppler_hz,
         .doppler_sigma_hz = (float)e->doppler_sigma_hz,
         .velocity_mps = (float)e->velocity_mps,
+        .velocity_sigma_mps = (float)e->velocity_sigma_mps,
         .noise_db = (float)decibels(d->noise_power),
         .latency_us = (float)report->latency_us,
         .periods = report->periods,
@@ -256,8 +259,8 @@ void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record 
         .flags = report->flags,
         .code = e->code,
         .channel = e->channel,
-        .n_echoes = (uint16_t)d->n_echoes,
-        .echo = (uint16_t)index,
+        .n_echoes = (uint32_t)d->n_echoes,
+        .echo = (uint32_t)index,
     };
 }
 

@@ -109,6 +109,7 @@ size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
     X(float, "<f4", doppler_hz)                                                                    \
     X(float, "<f4", doppler_sigma_hz)                                                              \
     X(float, "<f4", velocity_mps)                                                                  \
+    X(float, "<f4", velocity_sigma_mps)                                                            \
     X(float, "<f4", noise_db)                                                                      \
     X(float, "<f4", latency_us)                                                                    \
     X(uint32_t, "<u4", periods)                                                                    \
@@ -116,8 +117,8 @@ size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
     X(uint32_t, "<u4", flags)                                                                      \
     X(uint32_t, "<u4", code)                                                                       \
     X(uint32_t, "<u4", channel)                                                                    \
-    X(uint16_t, "<u2", n_echoes)                                                                   \
-    X(uint16_t, "<u2", echo)
+    X(uint32_t, "<u4", n_echoes)                                                                   \
+    X(uint32_t, "<u4", echo)
 typedef struct pnr_record {
 #define PNR_RECORD_MEMBER(type, numpy, name) type name;
     PNR_RECORD_FIELDS(PNR_RECORD_MEMBER, PNR_RECORD_MEMBER)

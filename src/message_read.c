@@ -206,6 +206,7 @@ static void read_echo(reader *r, const json_t *object, pnr_echo *out)
         .doppler_hz = get_double(r, object, "doppler_hz"),
         .doppler_sigma_hz = get_double(r, object, "doppler_sigma_hz"),
         .velocity_mps = get_double(r, object, "velocity_mps"),
+        .velocity_sigma_mps = get_double(r, object, "velocity_sigma_mps"),
     };
 }
 
@@ -447,6 +448,7 @@ static void read_record(const pnr_record *record, pnr_echo *out)
         .doppler_hz = finite_or_nan((double)record->doppler_hz),
         .doppler_sigma_hz = finite_or_nan((double)record->doppler_sigma_hz),
         .velocity_mps = finite_or_nan((double)record->velocity_mps),
+        .velocity_sigma_mps = finite_or_nan((double)record->velocity_sigma_mps),
     };
 }
 

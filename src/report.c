@@ -114,7 +114,7 @@ static void csv_header(pnr_printer *p)
     fputs("seq,sample,time,periods,lost,lost_before,flags,noise_db,pfa_cell,cells_above,latency_us,"
           "echo,code,channel,delay_s,delay_samples,delay_sigma_s,range_m,range_sigma_m,snr_db,"
           "amplitude,amplitude_sigma,phase_rad,phase_sigma_rad,doppler_hz,doppler_sigma_hz,"
-          "velocity_mps",
+          "velocity_mps,velocity_sigma_mps",
           p->stream);
     fputs(p->with_truth ? ",target,true_range_m,error_m\n" : "\n", p->stream);
 }
@@ -179,8 +179,9 @@ static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_t
         field(&t, e->doppler_hz);
         field(&t, e->doppler_sigma_hz);
         field(&t, e->velocity_mps);
+        field(&t, e->velocity_sigma_mps);
     } else {
-        pnr_text_add(&t, ",,,,,,,,,,,,,,,,");
+        pnr_text_add(&t, ",,,,,,,,,,,,,,,,,");
     }
     if (p->with_truth && i < report->detection.n_echoes && truth != NULL &&
         isfinite(truth[i].range_m)) {

@@ -188,8 +188,7 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
             "= %zu, reaches %zu cells to either side; there are %zu %s",
             cfar->training, cfar->stride, cfar->guard, reach, n_cells,
             is_range ? "lags" : "Doppler rows");
-    pnr_cfar_factors(cfar, setup->pfa_cell, plan->n_looks, is_range && !plan->linear ? 0 : n_cells,
-                     setup->cfar_factor);
+    pnr_cfar_factors(plan, setup->pfa_cell, setup->cfar_factor);
     cfar->factor = setup->cfar_factor;
     return PNR_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "transform.h"
+#include "wide.h"
 
 #include <assert.h>
 #include <math.h>
@@ -17,6 +18,8 @@ enum {
     GUARD_BELOW = HALF - 1, /* table entries before the one at or below t */
     GUARD_ABOVE = HALF + 1  /* after the last, one more for a t that rounds up to N */
 };
+
+typedef double pairs __attribute__((vector_size(4 * sizeof(double))));
 
 struct pnr_waveform {
     size_t n;
@@ -41,25 +44,32 @@ static const double pair_scale[HALF] = {
     8.22063524662433e-18,
 };
 
-static void interpolate(const double (*f)[2], double x, double value[2])
+/* f(x) = sum_j weight[j] f[j] */
+static inline void weigh(double x, double weight[2 * HALF])
 {
     const double u = x - 0.5;
-    double below[HALF]; /* prod_{j < k} (u^2 - h_j^2) */
-    double above = 1;   /* prod_{j > k} */
-    double re = 0, im = 0;
+    double below[HALF], above = 1;
 
     below[0] = 1;
     for (int k = 1; k < HALF; k++)
         below[k] = below[k - 1] * (u - (k - 0.5)) * (u + (k - 0.5));
     for (int k = HALF - 1; k >= 0; k--) {
-        const double h = k + 0.5;
-        const double scale = pair_scale[k] * (below[k] * above);
-        const double right = scale * (u + h);
-        const double left = scale * (u - h);
+        const double h = k + 0.5, scale = pair_scale[k] * (below[k] * above);
 
-        re += right * f[HALF + k][0] - left * f[HALF - 1 - k][0];
-        im += right * f[HALF + k][1] - left * f[HALF - 1 - k][1];
+        weight[HALF + k] = scale * (u + h);
+        weight[HALF - 1 - k] = -scale * (u - h);
         above *= (u - h) * (u + h);
+    }
+}
+
+static void interpolate(const double (*f)[2], double x, double value[2])
+{
+    double weight[2 * HALF], re = 0, im = 0;
+
+    weigh(x, weight);
+    for (int j = 0; j < 2 * HALF; j++) {
+        re += weight[j] * f[j][0];
+        im += weight[j] * f[j][1];
     }
     value[0] = re;
     value[1] = im;
@@ -257,6 +267,51 @@ void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2])
     position = OVERSAMPLE * t; /* exact; at most 4 N, where the guards go on */
     below = floor(position);
     interpolate((const double(*)[2])waveform->table + (size_t)below, position - below, value);
+}
+
+/* out[n] = sum_j weight[j] table[(first + OVERSAMPLE n) mod OVERSAMPLE N + j] */
+PNR_WIDE static void interpolate_all(const pnr_waveform *waveform, size_t first,
+                                     const double weight[2 * HALF], double (*out)[2])
+{
+    const size_t n_table = OVERSAMPLE * waveform->n;
+
+    for (size_t n = 0; n < waveform->n; n++) {
+        const double *f = waveform->table[first];
+        pairs sum = {0}; /* of two nodes each: re, im, re, im */
+
+        for (int j = 0; j < HALF; j++) {
+            const double even = weight[2 * j], odd = weight[2 * j + 1];
+            pairs node;
+
+            memcpy(&node, f + 4 * j, sizeof node);
+            sum += (pairs){even, even, odd, odd} * node;
+        }
+        out[n][0] = sum[0] + sum[2];
+        out[n][1] = sum[1] + sum[3];
+        first += OVERSAMPLE;
+        first -= first >= n_table ? n_table : 0;
+    }
+}
+
+void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double (*value)[2],
+                        double (*slope)[2])
+{
+    const double n = (double)waveform->n, h = 1e-4;
+    const double t = -delay - n * floor(-delay / n);
+    const double position = OVERSAMPLE * t, below = floor(position), x = position - below;
+    const size_t first = (size_t)below % (OVERSAMPLE * waveform->n);
+    double weight[2 * HALF], after[2 * HALF];
+
+    assert(waveform->table);
+    weigh(x, weight);
+    interpolate_all(waveform, first, (const double *)weight, value);
+    if (slope == NULL)
+        return;
+    weigh(x - h, weight);
+    weigh(x + h, after);
+    for (int j = 0; j < 2 * HALF; j++)
+        weight[j] = (after[j] - weight[j]) * (OVERSAMPLE / (2 * h));
+    interpolate_all(waveform, first, (const double *)weight, slope);
 }
 
 int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out)

@@ -45,6 +45,7 @@ static inline void report_fixture(pnr_report *report, size_t n_echoes)
             .doppler_hz = NAN,
             .doppler_sigma_hz = NAN,
             .velocity_mps = NAN,
+            .velocity_sigma_mps = NAN,
         };
 }
 

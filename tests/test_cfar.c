@@ -139,20 +139,33 @@ static void test_table(void **unused)
 
     (void)unused;
     for (size_t n_cells = 0; n_cells < 40; n_cells++) {
-        const pnr_cfar cfar = {.kind = PNR_CFAR_GO,
-                               .guard = n_cells % 3,
-                               .training = TRAINING,
-                               .stride = 1 + n_cells % 2};
+        const pnr_hypothesis rows = {.n_rows = (uint32_t)n_cells};
+        const bool is_gate = n_cells % 5 == 1, is_linear = n_cells % 5 == 2;
+        const pnr_plan plan = {
+            .n_looks = LOOKS,
+            .n_lags = is_linear ? n_cells : 100,
+            .gate_count = is_gate ? n_cells : 100,
+            .linear = is_linear,
+            .filter = is_gate ? &(const double[2]){0} : NULL,
+            .n_hypotheses = 1,
+            .hypotheses = &rows,
+            .cfar = {.kind = PNR_CFAR_GO,
+                     .axis = n_cells == 0 || is_gate || is_linear ? PNR_CFAR_ALONG_LAGS
+                                                                  : PNR_CFAR_ALONG_ROWS,
+                     .guard = n_cells % 3,
+                     .training = TRAINING,
+                     .stride = 1 + n_cells % 2},
+        };
         double factor[LOOKS][SIDE][SIDE];
         bool is_there[SIDE][SIDE] = {{false}};
 
-        pnr_cfar_factors(&cfar, 1e-4, LOOKS, n_cells, &factor[0][0][0]);
+        pnr_cfar_factors(&plan, 1e-4, &factor[0][0][0]);
         is_there[TRAINING][TRAINING] = n_cells == 0;
         for (size_t p = 0; p < n_cells; p++) {
             size_t before = 0, after = 0;
 
             for (size_t i = 0; i < TRAINING; i++) {
-                const size_t away = cfar.guard + 1 + i * cfar.stride;
+                const size_t away = plan.cfar.guard + 1 + i * plan.cfar.stride;
 
                 before += away <= p;
                 after += p + away < n_cells;
@@ -174,12 +187,17 @@ static void test_table(void **unused)
 static void test_many_looks(void **unused)
 {
     enum { TRAINING = 8, SIDE = TRAINING + 1, LOOKS = 2000 };
-    const pnr_cfar cfar = {.kind = PNR_CFAR_OS, .guard = 1, .training = TRAINING, .stride = 1};
+    const pnr_plan plan = {
+        .n_looks = LOOKS,
+        .n_lags = 100,
+        .gate_count = 100,
+        .cfar = {.kind = PNR_CFAR_OS, .guard = 1, .training = TRAINING, .stride = 1},
+    };
     double(*factor)[SIDE][SIDE] = malloc(LOOKS * sizeof *factor);
 
     (void)unused;
     assert_non_null(factor);
-    pnr_cfar_factors(&cfar, 1e-6, LOOKS, 0, &factor[0][0][0]);
+    pnr_cfar_factors(&plan, 1e-6, &factor[0][0][0]);
     for (size_t looks = 1; looks <= LOOKS; looks += 1 + looks / 20)
         near(factor[looks - 1][TRAINING][TRAINING],
              pnr_cfar_factor(PNR_CFAR_OS, 1e-6, looks, TRAINING, TRAINING),

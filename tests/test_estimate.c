@@ -154,7 +154,7 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
     energy += others + sqrt(2 * others) * gamma[0]; /* normal for so many */
     candidate->cell = (uint32_t)(CENTRE * oversample + is_half);
     candidate->code = candidate->channel = 0;
-    candidate->doppler = 0;
+    candidate->row = 0;
     candidate->power = (float)squared(c[is_half ? ABOVE : MIDDLE]);
     *dwell = (pnr_dwell){.energy = energy / energy_of_code,
                          .floor = energy / (double)n,

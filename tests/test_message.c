@@ -72,6 +72,7 @@ static void assert_same_echo(const pnr_echo *a, const pnr_echo *b, compare same)
     same(a->doppler_hz, b->doppler_hz);
     same(a->doppler_sigma_hz, b->doppler_sigma_hz);
     same(a->velocity_mps, b->velocity_mps);
+    same(a->velocity_sigma_mps, b->velocity_sigma_mps);
 }
 
 static size_t write_range(const pnr_report *report, char *text)
@@ -104,7 +105,8 @@ static void test_range_text(void **state)
         "\"delay_samples\":2500.125,\"delay_sigma_s\":1.5e-8,\"range_m\":374740.625,"
         "\"range_sigma_m\":2.25,\"snr_db\":27.5,\"amplitude\":0.015625,"
         "\"amplitude_sigma\":0.0009765625,\"phase_rad\":-1.25,\"phase_sigma_rad\":0.0625,"
-        "\"doppler_hz\":null,\"doppler_sigma_hz\":null,\"velocity_mps\":null}]}");
+        "\"doppler_hz\":null,\"doppler_sigma_hz\":null,\"velocity_mps\":null,"
+        "\"velocity_sigma_mps\":null}]}");
 
     report_fixture(&report, 0);
     report.has_time = false;
@@ -166,7 +168,7 @@ static void test_range_capacity(void **state)
         double *number = &report.detection.echoes[i].delay_s;
 
         report.detection.echoes[i].code = report.detection.echoes[i].channel = UINT32_MAX;
-        for (; number <= &report.detection.echoes[i].velocity_mps; number++)
+        for (; number <= &report.detection.echoes[i].velocity_sigma_mps; number++)
             *number = -1.23456789012e-300;
     }
     length = write_range(&report, text);
@@ -242,8 +244,8 @@ static void test_range_refused(void **state)
         {"\"echoes\":[{", "\"echoes\":{\"a\":{", "JSON"},
         {"\"range_m\":374740.625,", "", "range_m"},
         {"\"velocity_mps\":null", "\"velocity_mps\":false", "velocity_mps"},
-        {"\"velocity_mps\":null}]}", "\"velocity_mps\":null}]} {}", "JSON"},
-        {"\"velocity_mps\":null}]}", "\"velocity_mps\":null}]", "JSON"},
+        {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]} {}", "JSON"},
+        {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]", "JSON"},
     };
     static char many[PNR_MESSAGE_MAX];
     size_t i;

@@ -165,11 +165,11 @@ static void test_truth(void **state)
     print(&p, 2, truth);
     print(&p, 0, NULL);
     finish(&p);
-    assert_string_equal(field(&p, 0, 28), "true_range_m");
-    assert_string_equal(field(&p, 1, 27), "2");
-    assert_string_equal(field(&p, 1, 28), "374740");
-    assert_string_equal(field(&p, 1, 29), "0.625");
-    assert_string_equal(field(&p, 2, 28), "");
+    assert_string_equal(field(&p, 0, 29), "true_range_m");
+    assert_string_equal(field(&p, 1, 28), "2");
+    assert_string_equal(field(&p, 1, 29), "374740");
+    assert_string_equal(field(&p, 1, 30), "0.625");
+    assert_string_equal(field(&p, 2, 29), "");
     assert_int_equal(count(line(&p, 3), ','), count(line(&p, 0), ','));
     close_paper(&p);
 }
@@ -204,6 +204,7 @@ static void test_csv(void **state)
     assert_string_equal(field(&p, 0, 23), "phase_sigma_rad");
     assert_string_equal(field(&p, 1, 23), "0.0625");
     assert_string_equal(field(&p, 0, 26), "velocity_mps");
+    assert_string_equal(field(&p, 0, 27), "velocity_sigma_mps");
     assert_string_equal(field(&p, 1, 26), ""); /* NAN */
     assert_string_equal(field(&p, 3, 26), "");
     close_paper(&p);

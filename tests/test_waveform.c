@@ -207,6 +207,39 @@ static void a_shift_is_the_waveform_later(void **unused)
     }
 }
 
+static void a_delay_is_the_shift_from_the_table_and_its_slope(void **unused)
+{
+    static const double delays[] = {0, 0.3, -0.5, 7.25, -100.9, 1234.56, 1e-12, -1e-17};
+
+    (void)unused;
+    for (size_t l = 0; l < N_LENGTHS; l++) {
+        const size_t n = lengths[l];
+        sample samples[256], want[256], value[256], slope[256];
+        pnr_waveform *waveform;
+
+        fill_random(samples, n);
+        waveform = create((const sample *)samples, n);
+        for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+            const double d = delays[i], h = 1e-3;
+
+            assert_int_equal(pnr_waveform_shift(waveform, d, want), PNR_OK);
+            pnr_waveform_delay(waveform, d, value, NULL);
+            for (size_t k = 0; k < n; k++)
+                assert_true(hypot(value[k][0] - want[k][0], value[k][1] - want[k][1]) < 1e-7);
+            pnr_waveform_delay(waveform, d, value, slope);
+            for (size_t k = 0; k < n; k++) {
+                sample before, after;
+
+                pnr_waveform_at(waveform, (double)k - d - h, before);
+                pnr_waveform_at(waveform, (double)k - d + h, after);
+                for (int c = 0; c < 2; c++)
+                    assert_true(fabs(slope[k][c] - (after[c] - before[c]) / (2 * h)) < 1e-4);
+            }
+        }
+        pnr_waveform_destroy(waveform);
+    }
+}
+
 static void a_shift_by_whole_samples_is_a_rotation_to_the_bit(void **unused)
 {
     sample samples[256], shifted[256];
@@ -412,6 +445,7 @@ int main(void)
         cmocka_unit_test(times_at_the_seam_and_beyond_reason_are_safe),
         cmocka_unit_test(the_nyquist_bin_is_a_cosine),
         cmocka_unit_test(a_shift_is_the_waveform_later),
+        cmocka_unit_test(a_delay_is_the_shift_from_the_table_and_its_slope),
         cmocka_unit_test(a_shift_by_whole_samples_is_a_rotation_to_the_bit),
         cmocka_unit_test(a_tone_of_either_sign_turns_the_right_way),
         cmocka_unit_test(autocorrelation_is_its_definition),
