@@ -34,7 +34,8 @@ typedef struct pnr_windows {
     size_t n_periods;     /* windows a dwell, of all its looks */
     const uint32_t *lost; /* [n_dwells * n_periods] samples lost inside each window's own N */
     const pnr_lost_run *lost_runs; /* [n_lost_runs] where they are, and those behind the last
-                                      window's own; ascending, none touches another */
+                                      window's own; ascending, none touches another. Of more than
+                                      1024 in a dwell the last one goes on to the last one's end */
     size_t n_lost_runs;
     uint64_t lost_before; /* samples lost or refused between the last view and this one */
     const uint64_t

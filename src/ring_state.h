@@ -16,7 +16,13 @@ typedef struct pnr_ring_mark {
     int lost;         /* a pnr_lost_reason, or PNR_RING_HELD */
 } pnr_ring_mark;
 
-enum { PNR_RING_HELD = -1, PNR_RING_MIN_MARKS = 1 << 14, PNR_RING_CACHE_LINE = 64 };
+enum {
+    PNR_RING_HELD = -1,
+    PNR_RING_MIN_MARKS = 1 << 14,
+    PNR_RING_CACHE_LINE = 64,
+    PNR_RING_RUNS = 1024, /* lost runs that are told apart, of a dwell and behind it */
+    PNR_RING_VIEW_RUNS = 4 * PNR_RING_RUNS /* of a view */
+};
 
 /* Lost positions, by reason. */
 typedef struct pnr_ring_losses {
@@ -24,9 +30,11 @@ typedef struct pnr_ring_losses {
 } pnr_ring_losses;
 
 typedef struct pnr_ring_view {
-    uint64_t first;         /* position of its first sample */
-    uint32_t *lost;         /* [max_dwells * n_periods] */
-    uint64_t *ready_ns;     /* [max_dwells] */
+    uint64_t first;     /* position of its first sample */
+    uint32_t *lost;     /* [max_dwells * n_periods] */
+    uint64_t *ready_ns; /* [max_dwells] */
+    pnr_lost_run *runs; /* [PNR_RING_VIEW_RUNS] from its first sample on */
+    size_t n_runs;
     pnr_ring_losses losses; /* inside it: they go to the account when it comes back */
 } pnr_ring_view;
 
@@ -46,6 +54,8 @@ typedef struct pnr_ring_sleeper {
 struct pnr_ring {
     pnr_ring_shape shape;
     uint64_t dwell;       /* samples a dwell */
+    uint64_t reach;       /* samples that must be there for a dwell: and n_behind */
+    size_t n_windows;     /* that reach begins in: n_periods, and those behind */
     pnr_ring_mark *marks; /* [n_marks], single writer, single reader */
     size_t n_marks;
     pnr_ring_sleeper reader, writer;
@@ -61,12 +71,13 @@ struct pnr_ring {
     _Atomic uint64_t tail;   /* memory before this position is free */
     _Atomic uint64_t wanted; /* while the reader sleeps: where head wakes it */
     uint64_t next;           /* where the next dwell starts */
-    uint64_t
-        passed;     /* positions whose marks are behind us; inside the next dwell or at its start */
-    uint64_t shown; /* peek has shown what lies before */
-    uint32_t *lost; /* [n_periods] of the next dwell, as far as passed */
-    pnr_ring_losses losses; /* passed, and not yet in the account or in a view */
-    uint64_t ready_ns;      /* when the position before `passed` was told */
+    uint64_t passed;         /* positions whose marks are behind us; next .. next + reach */
+    uint64_t shown;          /* peek has shown what lies before */
+    uint32_t *lost;          /* [n_windows] from the next dwell's first on, as far as passed */
+    pnr_ring_losses *losses; /* [n_windows] the same, by reason: not yet in the account or a view */
+    pnr_lost_run *runs;      /* [PNR_RING_RUNS] the same, counted from next */
+    size_t n_runs;
+    uint64_t ready_ns; /* when the position before `passed` was told */
     uint64_t lost_before;
     pnr_ring_view *views; /* [depth], a queue */
     size_t first_view, n_views;

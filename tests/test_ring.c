@@ -48,14 +48,15 @@ typedef struct bench {
     /* the reader's view of the account: of what it has given back, and of what it still holds */
     pnr_account account;
     pnr_account held[4]; /* a queue */
+    pnr_windows lent[4]; /* the same */
     size_t first_held, n_held;
     uint64_t next; /* position from which the next view is expected, refused dwells aside */
     uint64_t n_views;
     uint64_t shown, n_shown; /* first sample that peek showed last, and how many */
 } bench;
 
-static void open_bench(bench *b, size_t n, size_t periods, size_t max_dwells, size_t capacity,
-                       uint64_t first_window, size_t depth, uint64_t length)
+static void open_linear(bench *b, size_t n, size_t periods, size_t max_dwells, size_t capacity,
+                        uint64_t first_window, size_t depth, uint64_t length, size_t n_behind)
 {
     pnr_error error = {0};
 
@@ -67,6 +68,7 @@ static void open_bench(bench *b, size_t n, size_t periods, size_t max_dwells, si
                                 .capacity = capacity,
                                 .sample_bytes = sizeof *b->memory,
                                 .n_samples = n,
+                                .n_behind = n_behind,
                                 .n_periods = periods,
                                 .max_dwells = max_dwells,
                                 .first_window = first_window,
@@ -74,6 +76,12 @@ static void open_bench(bench *b, size_t n, size_t periods, size_t max_dwells, si
     if (pnr_ring_create(&b->shape, &b->ring, &error) != PNR_OK)
         fail_msg("%s", error.text);
     b->next = first_window;
+}
+
+static void open_bench(bench *b, size_t n, size_t periods, size_t max_dwells, size_t capacity,
+                       uint64_t first_window, size_t depth, uint64_t length)
+{
+    open_linear(b, n, periods, max_dwells, capacity, first_window, depth, length, 0);
 }
 
 static void close_bench(bench *b)
@@ -123,9 +131,41 @@ static bool is_refused(const bench *b, uint64_t first)
     return true;
 }
 
+/* Every run of lost samples in the view, each from end to end; of too many the last holds the rest.
+ */
+static void check_runs(const bench *b, const pnr_windows *v, uint64_t n)
+{
+    size_t found = 0;
+    uint64_t end = 0;
+
+    for (uint64_t i = 0, count; i < n; i += count) {
+        const uint64_t first = v->first_sample + i;
+
+        count = 1;
+        if (b->m.kind[first] == 0)
+            continue;
+        while (i + count < n && b->m.kind[first + count] != 0)
+            count++;
+        if (found < v->n_lost_runs) {
+            assert_int_equal(v->lost_runs[found].first, i);
+            assert_true(v->lost_runs[found].count >= count);
+            if (found + 1 < v->n_lost_runs)
+                assert_int_equal(v->lost_runs[found].count, count);
+        }
+        found++;
+        end = i + count;
+    }
+    assert_true(found == v->n_lost_runs || (found > v->n_lost_runs && v->n_lost_runs >= 1024));
+    if (found > 0)
+        assert_int_equal(
+            v->lost_runs[v->n_lost_runs - 1].first + v->lost_runs[v->n_lost_runs - 1].count, end);
+}
+
 static void check_samples(const bench *b, const pnr_windows *v)
 {
-    for (size_t i = 0; i < v->spans[0].n_samples + v->spans[1].n_samples; i++) {
+    const uint64_t n = v->spans[0].n_samples + v->spans[1].n_samples;
+
+    for (size_t i = 0; i < n; i++) {
         const uint64_t position = v->first_sample + i;
         const uint32_t got = i < v->spans[0].n_samples
                                  ? ((const uint32_t *)v->spans[0].data)[i]
@@ -134,6 +174,7 @@ static void check_samples(const bench *b, const pnr_windows *v)
         if (got != (b->m.kind[position] == 0 ? value_at(position) : 0))
             fail_msg("position %llu holds %u", (unsigned long long)position, got);
     }
+    check_runs(b, v, n);
 }
 
 /* What peek shows is what will come: the beginning of the next dwell that is not refused, and more
@@ -151,8 +192,8 @@ static void check_peek(bench *b, size_t at_least)
 
     const uint64_t n = v.spans[0].n_samples + v.spans[1].n_samples;
 
-    assert_in_range(n, at_least > 0 ? at_least : 1, dwell);
-    assert_int_equal(v.n_dwells, n == dwell);
+    assert_in_range(n, at_least > 0 ? at_least : 1, dwell + b->shape.n_behind);
+    assert_int_equal(v.n_dwells, n == dwell + b->shape.n_behind);
     assert_true(v.first_sample >= b->next && (v.first_sample - b->next) % dwell == 0);
     for (uint64_t at = b->next; at < v.first_sample; at += dwell)
         assert_true(is_refused(b, at));
@@ -178,14 +219,17 @@ static void check_view(bench *b, const pnr_windows *v)
     assert_int_equal(v->first_sample, b->next);
     assert_int_equal(v->lost_before, lost_before);
     assert_in_range(v->n_dwells, 1, b->shape.max_dwells);
-    assert_int_equal(v->spans[0].n_samples + v->spans[1].n_samples, v->n_dwells * dwell);
+    assert_int_equal(v->spans[0].n_samples + v->spans[1].n_samples,
+                     v->n_dwells * dwell + b->shape.n_behind);
     check_samples(b, v);
     if (b->n_shown > 0 && !is_refused(b, b->shown))
         assert_int_equal(v->first_sample, b->shown);
     b->n_shown = 0;
 
-    pnr_account *held = &b->held[(b->first_held + b->n_held++) % 4];
+    const size_t place = (b->first_held + b->n_held++) % 4;
+    pnr_account *held = &b->held[place];
 
+    b->lent[place] = *v;
     *held = (pnr_account){0};
     for (size_t w = 0; w < v->n_dwells * b->shape.n_periods; w++) {
         const uint64_t lost = lost_in(b, v->first_sample + w * n, n);
@@ -217,6 +261,7 @@ static void release(bench *b)
     const pnr_account *held = &b->held[b->first_held];
 
     assert_true(b->n_held > 0);
+    check_samples(b, &b->lent[b->first_held]); /* still as it was lent */
     b->account.positions += held->positions;
     b->account.windows += held->windows;
     b->account.processed += held->processed;
@@ -244,7 +289,7 @@ static void check_end(bench *b)
     assert_int_equal(account.lost_source, lost[1]);
     assert_int_equal(account.lost_ring_full, lost[2]);
     /* nothing that could have been a view was left out */
-    while (b->next + b->shape.n_samples * b->shape.n_periods <= b->m.length) {
+    while (b->next + b->shape.n_samples * b->shape.n_periods + b->shape.n_behind <= b->m.length) {
         assert_true(is_refused(b, b->next));
         b->next += b->shape.n_samples * b->shape.n_periods;
     }
@@ -269,14 +314,15 @@ static void test_interleaved(void **unused)
     for (int round = 0; round < 400; round++) {
         const size_t n = 1 + below(40), periods = 1 + below(4), max_dwells = 1 + below(4);
         const size_t dwell = n * periods, depth = 1 + below(4);
-        const size_t capacity = dwell * (max_dwells + 1) + below(4 * dwell);
+        const size_t n_behind = below(2) == 0 ? below(3 * n) : 0;
+        const size_t capacity = dwell * (max_dwells + 1) + n_behind + below(4 * dwell);
         uint64_t at = 0;
         bool ended = false;
         pnr_account account;
         bench b;
 
-        open_bench(&b, n, periods, max_dwells, capacity, below(3 * dwell), depth,
-                   below(60 * dwell));
+        open_linear(&b, n, periods, max_dwells, capacity, below(3 * dwell), depth,
+                    below(60 * dwell), n_behind);
         random_losses(&b);
         while (true) {
             pnr_windows v;
@@ -289,7 +335,7 @@ static void test_interleaved(void **unused)
             } else if (b.n_held > 0 && below(2) == 0) {
                 release(&b);
             } else if (below(3) == 0) {
-                check_peek(&b, below(dwell));
+                check_peek(&b, below(dwell + n_behind));
             } else {
                 const int code = pnr_ring_acquire(b.ring, 1 + below(max_dwells), &v);
 
@@ -335,7 +381,7 @@ static void test_threads(void **unused)
         pnr_windows v;
         int code;
 
-        open_bench(&b, 64, 2, 3, 128 * 5, 77, 2, 200000);
+        open_linear(&b, 64, 2, 3, 128 * 5, 77, 2, 200000, round < 3 ? 0 : 100);
         random_losses(&b);
         assert_int_equal(pthread_create(&thread, NULL, writer, &b), 0);
         while ((code = pnr_ring_acquire(b.ring, 3, &v)) != PNR_EEND) {
@@ -392,7 +438,7 @@ static void test_many_runs(void **unused)
 }
 
 /* A source that was away for weeks. */
-static void test_long_loss(void **unused)
+static void be_away(size_t n_behind)
 {
     const uint64_t away = UINT64_C(1) << 50;
     bench b;
@@ -401,8 +447,7 @@ static void test_long_loss(void **unused)
     void *data;
     size_t room;
 
-    (void)unused;
-    open_bench(&b, 100, 2, 2, 1000, 0, 2, 1);
+    open_linear(&b, 100, 2, 2, 1000, 0, 2, 1, n_behind);
     assert_int_equal(pnr_ring_reserve(b.ring, 250, &data, &room), PNR_OK);
     assert_int_equal(room, 250);
     pnr_ring_commit(b.ring, 250);
@@ -414,8 +459,8 @@ static void test_long_loss(void **unused)
     assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_EAGAIN);
     pnr_ring_release(b.ring);
     assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_EAGAIN);
-    assert_int_equal(pnr_ring_reserve(b.ring, 1000, &data, &room), PNR_OK);
-    pnr_ring_commit(b.ring, room);
+    while (pnr_ring_reserve(b.ring, 1000, &data, &room) == PNR_OK)
+        pnr_ring_commit(b.ring, room);
     pnr_ring_end(b.ring);
     assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_OK);
     assert_int_equal(v.first_sample % 200, 0);
@@ -426,6 +471,13 @@ static void test_long_loss(void **unused)
     pnr_ring_account(b.ring, &account);
     assert_int_equal(account.lost_ring_full, away);
     close_bench(&b);
+}
+
+static void test_long_loss(void **unused)
+{
+    (void)unused;
+    be_away(0);
+    be_away(150);
 }
 
 static void test_too_small(void **unused)
@@ -484,6 +536,58 @@ static void test_peek(void **unused)
     pnr_ring_end(b.ring);
     assert_int_equal(pnr_ring_peek(b.ring, 1, &v), PNR_EEND);
     b.m.length = 237;
+    check_end(&b);
+    close_bench(&b);
+}
+
+/* Windows of 10 + 6 samples: what is lost behind a dwell is shown with it, and counted with the
+ * next. The last dwell without all that is behind it is the tail. */
+static void test_behind(void **unused)
+{
+    bench b;
+    pnr_windows v;
+    pnr_account account;
+
+    (void)unused;
+    open_linear(&b, 10, 2, 4, 200, 0, 2, 66, 6);
+    memset(b.m.kind + 22, 1, 3);
+    memset(b.m.kind + 44, 2, 16); /* lost across the end of a dwell */
+    for (uint64_t at = 0; at < 25;)
+        at += write_run(&b, at, 1);
+    assert_int_equal(pnr_ring_acquire(b.ring, 4, &v), PNR_EAGAIN); /* 26 are needed */
+    check_peek(&b, 25);
+    for (uint64_t at = 25; at < 66;)
+        at += write_run(&b, at, 1);
+    assert_int_equal(pnr_ring_acquire(b.ring, 1, &v), PNR_OK);
+    assert_int_equal(v.n_dwells, 1);
+    assert_int_equal(v.n_lost_runs, 1);
+    assert_int_equal(v.lost_runs[0].first, 22);
+    assert_int_equal(v.lost_runs[0].count, 3);
+    assert_int_equal(v.lost[0] + v.lost[1], 0);
+    check_view(&b, &v);
+    assert_int_equal(pnr_ring_acquire(b.ring, 4, &v), PNR_OK);
+    assert_int_equal(v.n_dwells, 1); /* the third has no window of use */
+    assert_int_equal(v.lost[0], 3);
+    assert_int_equal(v.n_lost_runs, 2);
+    assert_int_equal(v.lost_runs[1].first, 24);
+    assert_int_equal(v.lost_runs[1].count, 2);
+    check_view(&b, &v);
+    release(&b);
+    release(&b);
+    close_bench(&b);
+
+    /* 26 + 20 + 19: two dwells and a tail. */
+    open_linear(&b, 10, 2, 4, 200, 0, 2, 65, 6);
+    for (uint64_t at = 0; at < 65;)
+        at += write_run(&b, at, 65);
+    pnr_ring_end(b.ring);
+    assert_int_equal(pnr_ring_acquire(b.ring, 4, &v), PNR_OK);
+    assert_int_equal(v.n_dwells, 2);
+    check_view(&b, &v);
+    assert_int_equal(pnr_ring_acquire(b.ring, 4, &v), PNR_EEND);
+    release(&b);
+    check_account(&b, &account);
+    assert_int_equal(account.skipped_tail, 25);
     check_end(&b);
     close_bench(&b);
 }
@@ -552,6 +656,7 @@ int main(void)
         cmocka_unit_test(test_many_runs),   cmocka_unit_test(test_long_loss),
         cmocka_unit_test(test_too_small),   cmocka_unit_test(test_patience),
         cmocka_unit_test(test_peek),        cmocka_unit_test(test_wakes_are_few),
+        cmocka_unit_test(test_behind),
     };
 
     state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) | 1;
