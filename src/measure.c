@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "format.h"
+#include "plan.h"
 #include "rational.h"
 #include "stats.h"
 
@@ -22,9 +23,9 @@ struct pnr_measure {
     const pnr_setup *setup;
     pnr_engine *engine;
     void *memory;
-    size_t n_samples; /* batch * n_periods * N */
+    size_t n_samples; /* of the batch, and behind it */
     size_t bytes;
-    uint32_t *lost;     /* [batch * n_periods] */
+    uint32_t *lost;     /* [batch * windows] */
     uint64_t *ready_ns; /* [batch] */
     uint64_t tag;
 };
@@ -154,7 +155,7 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples)
 
 void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory)
 {
-    const size_t n = plan->n_samples, n_windows = plan->batch * plan->n_periods;
+    const size_t n = plan->n_samples, n_windows = plan->batch * pnr_plan_windows(plan);
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
     const bool is_complex = pnr_format_get(plan->format)->is_complex;
     const double noise = noise_rms * 0.70710678118654752; /* of I and of Q */
@@ -162,7 +163,7 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
     uint64_t state = seed;
 
     for (size_t w = 0; w < n_windows; w++) {
-        const size_t lag = lags[w / plan->n_periods];
+        const size_t lag = lags[w / pnr_plan_windows(plan)];
         const double turns = 0x1p-64 * (double)next_random(&state);
         /* Where only I is kept the echo is, or its negative: no phase hides it. */
         const double phase = 2.0 * M_PI * (is_complex ? turns : floor(2.0 * turns) / 2.0);
@@ -191,9 +192,9 @@ int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_me
         return pnr_error_set(error, rc, "no memory for a measurement");
     m->ops = ops;
     m->setup = setup;
-    m->n_samples = plan->batch * plan->n_periods * plan->n_samples;
+    m->n_samples = pnr_plan_view_samples(plan, plan->batch);
     m->bytes = m->n_samples * pnr_format_get(plan->format)->bytes * plan->n_channels;
-    m->lost = calloc(plan->batch * plan->n_periods, sizeof *m->lost);
+    m->lost = calloc(plan->batch * pnr_plan_windows(plan), sizeof *m->lost);
     m->ready_ns = calloc(plan->batch, sizeof *m->ready_ns);
     m->memory = ops->alloc(m->bytes);
     if (m->lost == NULL || m->ready_ns == NULL || m->memory == NULL) {
@@ -265,7 +266,7 @@ int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pn
     const pnr_windows windows = {
         .spans = {{measure->memory, measure->n_samples}},
         .n_dwells = plan->batch,
-        .n_periods = plan->n_periods,
+        .n_periods = pnr_plan_windows(plan),
         .lost = measure->lost,
         .ready_ns = measure->ready_ns,
     };

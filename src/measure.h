@@ -48,7 +48,7 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
 size_t pnr_measure_lag(const pnr_setup *setup);
 
 /*
- * Fills memory, [batch * n_periods * N][n_channels] in the plan's format: noise of 0.2 of full
+ * Fills memory, [batch][windows * N][n_channels] in the plan's format: noise of 0.2 of full
  * scale (rms) and in every window of dwell d the code, 0.2 of full scale, at lags[d] and a random
  * phase (in a real format a random sign). The channels are alike; no tune. Same samples for the
  * same plan, seed and lags.
@@ -63,7 +63,7 @@ void pnr_measure_destroy(pnr_measure *measure);
 /* One submit and its collect. lags: [batch] lag of each dwell's strongest candidate; may be NULL.
  * PNR_EENGINE when a dwell's echo is not found where it is: wrong answers are not timed. */
 int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error);
-/* The samples of the batch, [batch * n_periods * N][n_channels]; the measure's. */
+/* The samples of the batch, [pnr_plan_view_samples][n_channels]; the measure's. */
 const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);
 
 /* Create, discard one, time n_runs >= PNR_MEASURE_MIN_RUNS, destroy. */

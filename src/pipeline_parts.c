@@ -3,6 +3,7 @@
 #include "pipeline_state.h"
 
 #include "log.h"
+#include "plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     const pnr_config *config = p->config;
     const pnr_plan *plan = &p->setup->plan;
     const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
-    const size_t dwell = plan->n_samples * plan->n_periods;
+    const size_t dwell = pnr_plan_dwell_samples(plan);
+    const size_t behind = pnr_plan_view_samples(plan, 0);
     const double rate = pnr_rational_double(p->setup->radar.rate_hz);
     const size_t views = plan->depth + 1; /* one more for the source to write into */
 
@@ -24,17 +26,20 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     else if (config->ring.seconds > 0)
         p->capacity = (size_t)(config->ring.seconds * rate);
     else
-        p->capacity = views * plan->batch * dwell;
+        p->capacity = views * plan->batch * dwell + behind;
     if (config->ring.bytes == 0 && config->ring.seconds == 0)
         return PNR_OK;
-    if (p->capacity / dwell < 2)
+
+    const size_t whole = p->capacity > behind ? (p->capacity - behind) / dwell : 0;
+
+    if (whole < 2)
         return pnr_error_set(
             error, PNR_ECONFIG,
             "ring of %zu samples (%zu bytes): a dwell has %zu samples, so at least "
             "ring.bytes = %zu is needed",
-            p->capacity, p->capacity * sample_bytes, dwell, 2 * dwell * sample_bytes);
-    if (p->max_dwells > p->capacity / dwell / views)
-        p->max_dwells = p->capacity / dwell / views;
+            p->capacity, p->capacity * sample_bytes, dwell, (2 * dwell + behind) * sample_bytes);
+    if (p->max_dwells > whole / views)
+        p->max_dwells = whole / views;
     if (p->max_dwells < 1)
         p->max_dwells = 1;
     p->setup->plan.batch = p->max_dwells;
@@ -49,7 +54,8 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
         .capacity = p->capacity,
         .sample_bytes = sample_bytes,
         .n_samples = plan->n_samples,
-        .n_periods = plan->n_periods,
+        .n_behind = pnr_plan_view_samples(plan, 0),
+        .n_periods = pnr_plan_windows(plan),
         .max_dwells = p->max_dwells,
         .first_window = p->setup->radar.first_window,
         .zero_byte = plan->format == PNR_FORMAT_CU8 || plan->format == PNR_FORMAT_U8 ? 0x80 : 0,
@@ -69,7 +75,7 @@ static size_t worth_ahead(const pnr_pipeline *p)
 {
     enum { WORTH_BYTES = 1 << 16, PARTS = 16 };
     const pnr_plan *plan = &p->setup->plan;
-    const size_t dwell = plan->n_samples * plan->n_periods;
+    const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t least = WORTH_BYTES / (plan->n_channels * pnr_format_get(plan->format)->bytes);
     const size_t ahead = dwell / PARTS > least ? dwell / PARTS : least;
 
@@ -92,11 +98,11 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     const pnr_config *config = p->config;
     const pnr_plan *plan = &p->setup->plan;
     const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
-    const size_t dwell = plan->n_samples * plan->n_periods;
+    const size_t dwell = pnr_plan_dwell_samples(plan);
     size_t chunk = (size_t)(1 << 20) / sample_bytes;
 
     a->ring = p->ring;
-    a->first_window = p->setup->radar.first_window;
+    a->first_window = p->setup->radar.first_window + pnr_plan_view_samples(plan, 0);
     a->dwell = dwell;
     a->rate_hz = p->setup->radar.rate_hz;
     a->stop = p->options->stop;
@@ -129,7 +135,7 @@ static void fill_constants(pnr_pipeline *p)
         .oversample = plan->oversample,
         .step_s = 1 / (pnr_rational_double(radar->rate_hz) * (double)plan->oversample),
         .metres_per_second = radar->metres_per_second,
-        .dwell_samples = plan->n_samples * plan->n_periods,
+        .dwell_samples = pnr_plan_dwell_samples(plan),
     };
     p->profile.delay_s = pnr_radar_cells(radar, p->config, plan->oversample, &p->profile.first_cell,
                                          &p->profile.n_gate);

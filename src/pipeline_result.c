@@ -3,6 +3,7 @@
 #include "pipeline_state.h"
 
 #include "clock.h"
+#include "plan.h"
 
 #include <math.h>
 
@@ -54,7 +55,7 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
     return (lost > dwell->n_nonfinite ? PNR_FLAG_LOST : 0) |
            (dwell->n_nonfinite > 0 ? PNR_FLAG_NONFINITE : 0) |
            (dwell->n_clipped > 0 ? PNR_FLAG_CLIPPED : 0) |
-           (dwell->n_periods < p->setup->plan.n_periods ? PNR_FLAG_PARTIAL : 0) |
+           (dwell->n_periods < pnr_plan_windows(&p->setup->plan) ? PNR_FLAG_PARTIAL : 0) |
            (dwell->n_maxima > dwell->n_candidates ? PNR_FLAG_MORE_ECHOES : 0);
 }
 
@@ -91,7 +92,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
                          size_t d)
 {
     const pnr_plan *plan = &p->setup->plan;
-    const size_t n_dwell = plan->n_samples * plan->n_periods;
+    const size_t n_dwell = pnr_plan_dwell_samples(plan);
     const pnr_dwell *dwell = &result->dwells[d];
     pnr_report *report = &p->report;
     const uint64_t lost = account_for(p, windows, result, d);

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "plan.h"
 
 #include <string.h>
 
@@ -65,6 +66,6 @@ int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_
     pnr_log(PNR_LOG_INFO, "%s: %s", status.reason, pnr_account_format(account, text, sizeof text));
     if (code == PNR_OK && account->windows == 0)
         pnr_log(PNR_LOG_WARN, "nothing to correlate: a result takes %zu samples",
-                p->setup->plan.n_samples * p->setup->plan.n_periods);
+                pnr_plan_view_samples(&p->setup->plan, 1));
     return code;
 }

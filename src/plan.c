@@ -77,6 +77,17 @@ size_t pnr_plan_window_samples(const pnr_plan *plan)
     return plan->linear ? plan->n_samples + plan->n_lags - 1 : plan->n_samples;
 }
 
+size_t pnr_plan_dwell_samples(const pnr_plan *plan)
+{
+    return pnr_plan_windows(plan) * plan->n_samples;
+}
+
+size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells)
+{
+    return n_dwells * pnr_plan_dwell_samples(plan) + pnr_plan_window_samples(plan) -
+           plan->n_samples;
+}
+
 size_t pnr_plan_cells(const pnr_plan *plan)
 {
     return plan->n_codes * pnr_plan_rows(plan) * plan->n_lags * plan->oversample;

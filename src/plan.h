@@ -26,6 +26,9 @@ pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
 size_t pnr_plan_windows(const pnr_plan *plan);
 /* Samples of one window: N, or with those behind it that a linear correlation reads too. */
 size_t pnr_plan_window_samples(const pnr_plan *plan);
+/* Samples from dwell to dwell; and of a view of n_dwells, with those behind the last one. */
+size_t pnr_plan_dwell_samples(const pnr_plan *plan);
+size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
 /* Values of one dwell's profile or map: codes, rows, lags times oversample. */
 size_t pnr_plan_cells(const pnr_plan *plan);
 

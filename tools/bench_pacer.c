@@ -8,6 +8,7 @@
 #include "measure.h"
 #include "pause.h"
 #include "pipeline.h"
+#include "plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void feed(void *context, pnr_ring *ring, const pnr_plan *plan, void *memo
                  const volatile int *stop)
 {
     pacer *p = context;
-    const size_t n = plan->n_samples * plan->n_periods, n_chunks = p->n_chunks;
+    const size_t n = pnr_plan_dwell_samples(plan), n_chunks = p->n_chunks;
 
     pnr_measure_fill(p->setup, memory, capacity);
 
@@ -90,7 +91,7 @@ static void seen(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns)
 int latency_measure(const pnr_config *config, const pnr_setup *setup, uint64_t every_ns,
                     double seconds, uint64_t late_ns, latency_run *out, pnr_error *error)
 {
-    const size_t n_dwell = setup->plan.n_samples * setup->plan.n_periods;
+    const size_t n_dwell = pnr_plan_dwell_samples(&setup->plan);
     const size_t chunk = config->source.chunk;
     pacer p = {.setup = setup, .run = out, .every_ns = every_ns, .late_ns = late_ns};
     const pnr_pipeline_options options = {

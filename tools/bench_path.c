@@ -8,6 +8,7 @@
 #include "format.h"
 #include "measure.h"
 #include "pipeline.h"
+#include "plan.h"
 #include "ring.h"
 #include "stats.h"
 
@@ -89,7 +90,7 @@ static void feed(void *context, pnr_ring *ring, const pnr_plan *plan, void *memo
 {
     path *p = context;
     /* Half of a submit or less, so that the engine can begin with the first of it. */
-    const size_t dwell = plan->n_samples * plan->n_periods;
+    const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t chunk = plan->batch > 1 ? (plan->batch / 2) * dwell : dwell;
 
     pnr_measure_fill(p->setup, memory, capacity);
@@ -131,7 +132,7 @@ static void tap(void *context, const pnr_report *report)
 
 size_t stream_ring_bytes(const pnr_config *config, const pnr_plan *plan, double rate_hz)
 {
-    const size_t dwell = plan->n_samples * plan->n_periods;
+    const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t dwell_bytes = dwell * pnr_format_get(plan->format)->bytes * plan->n_channels;
     const size_t in_hiccup = (size_t)(hiccup_s * rate_hz / (double)dwell);
     size_t n_dwells = (rate_hz > 0 ? LIVE_SUBMITS : plan->depth + 2) * plan->batch;
@@ -166,7 +167,7 @@ int stream_run(const pnr_config *config, const pnr_setup *setup, double seconds,
     p->also_context = also_context;
     p->seconds = seconds;
     p->rate_hz = rate_hz;
-    p->stride = setup->plan.batch * setup->plan.n_periods * setup->plan.n_samples;
+    p->stride = setup->plan.batch * pnr_plan_dwell_samples(&setup->plan);
     fed.ring.seconds = 0;
     fed.ring.bytes = stream_ring_bytes(config, &setup->plan, rate_hz);
     if (rate_hz > 0) {

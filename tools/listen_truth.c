@@ -150,7 +150,7 @@ int listen_truth_read(const char *path, const pnr_config *config, listen_truth *
     fclose(file);
     if (code != PNR_OK)
         goto fail;
-    t->n_periods = config->dwell.combine == PNR_COMBINE_NONE ? 1 : config->dwell.periods;
+    t->n_periods = config->dwell.looks * config->dwell.periods;
     t->gate_m = INFINITY;
     if (rate_hz > 0) {
         t->unambiguous_m = metres_per_second * (double)t->period / rate_hz;

@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "measure.h"
+#include "plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -133,7 +134,7 @@ static void conclude(plan_sheet *sheet, const series *s)
 /* The configured dwell, as it is; of short codes the echo may drown, which is no reason to fail. */
 static void time_configured(plan_sheet *sheet, pnr_setup *setup, const pnr_engine_ops *ops)
 {
-    const double dwell_s = setup->radar.period_s * (double)setup->plan.n_periods;
+    const double dwell_s = setup->radar.period_s * (double)pnr_plan_windows(&setup->plan);
     const size_t batch = setup->plan.batch;
     pnr_error reason = {0};
     pnr_timing timing;

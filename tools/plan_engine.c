@@ -3,6 +3,7 @@
 #include "plan_sheet.h"
 
 #include "format.h"
+#include "plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +83,9 @@ size_t plan_ring_bytes(const pnr_config *config, const pnr_setup *setup)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz)) *
                sample_bytes;
     /* A submit for each that is in flight, and one that the source writes. */
-    return (plan->depth + 1) * plan->batch * plan->n_periods * plan->n_samples * sample_bytes;
+    return ((plan->depth + 1) * plan->batch * pnr_plan_dwell_samples(plan) +
+            pnr_plan_view_samples(plan, 0)) *
+           sample_bytes;
 }
 
 void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
@@ -101,7 +104,7 @@ void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *set
     plan_sheet_number(sheet, "link_bytes_per_s", "on the link", rate_hz * (double)sample_bytes,
                       "B/s");
     plan_sheet_number(sheet, "dwells_per_s", "results a second",
-                      1.0 / (setup->radar.period_s * (double)plan->n_periods), "");
+                      1.0 / (setup->radar.period_s * (double)pnr_plan_windows(plan)), "");
     plan_sheet_number(sheet, "ring_bytes", "memory of the ring", ring, "B");
     plan_sheet_number(sheet, "ring_s", "samples in the ring last",
                       ring / (rate_hz * (double)sample_bytes), "s");
