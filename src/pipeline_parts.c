@@ -131,7 +131,7 @@ static void fill_constants(pnr_pipeline *p)
     p->report.pfa_cell = p->setup->pfa_cell;
     p->profile = (pnr_profile_info){
         .is_complex = plan->want_profile == PNR_WANT_COMPLEX,
-        .n_cells = plan->n_samples * plan->oversample,
+        .n_cells = plan->n_lags * plan->oversample,
         .oversample = plan->oversample,
         .step_s = 1 / (pnr_rational_double(radar->rate_hz) * (double)plan->oversample),
         .metres_per_second = radar->metres_per_second,

@@ -471,6 +471,8 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     /* The receiver's window starts at the code's: lag = n - window - u(n), mod N. */
     double lag = (double)wrap(-e->drift * centre - e->start - first, n);
 
+    if (scene->radar.is_linear && lag < (double)scene->radar.gate_first)
+        lag += (double)n; /* nothing is nearer than the gate: it is of a later repetition */
     out->delay_s = pnr_radar_delay_s(&scene->radar, config, lag);
     out->delay_samples = out->delay_s * scene->rate;
     out->range_m = (double)((t->range_m - velocity * time) * speed / (speed - velocity));

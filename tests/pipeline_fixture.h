@@ -251,9 +251,9 @@ static inline void assert_same_account(const pnr_account *is, const pnr_account 
 }
 
 /* The account by its definition, position by position, of a run that took everything: dwells of
- * n_periods windows from sample `first` on. */
-static inline pnr_account wanted_account(const stage *s, size_t n_positions, size_t first,
-                                         size_t n_periods)
+ * n_periods windows from sample `first` on, each seen when n_behind more samples are there. */
+static inline pnr_account wanted_linear_account(const stage *s, size_t n_positions, size_t first,
+                                                size_t n_periods, size_t n_behind)
 {
     const size_t dwell = N * n_periods;
     pnr_account a = {.positions = n_positions};
@@ -261,7 +261,7 @@ static inline pnr_account wanted_account(const stage *s, size_t n_positions, siz
 
     for (; at < first && at < n_positions; at++)
         *(s->kinds[at] == LOST ? &a.lost_source : &a.skipped_alignment) += 1;
-    for (; at + dwell <= n_positions && at >= first; at += dwell) {
+    for (; at + dwell + n_behind <= n_positions && at >= first; at += dwell) {
         bool is_seen = false, is_used = false; /* by the engine */
 
         for (size_t pass = 0; pass < 2; pass++)
@@ -290,6 +290,12 @@ static inline pnr_account wanted_account(const stage *s, size_t n_positions, siz
         *(s->kinds[at] == LOST ? &a.lost_source : &a.skipped_tail) += 1;
     a.sent = a.results;
     return a;
+}
+
+static inline pnr_account wanted_account(const stage *s, size_t n_positions, size_t first,
+                                         size_t n_periods)
+{
+    return wanted_linear_account(s, n_positions, first, n_periods, 0);
 }
 
 /* --- a subscriber of its own thread, until `end` comes --- */
