@@ -4,7 +4,7 @@
 #ifndef PNR_MAP_NAIVE_H
 #define PNR_MAP_NAIVE_H
 
-#include "map_fixture.h"
+#include "map_answer.h"
 #include "search_map.h"
 
 #include <complex.h>
