@@ -180,6 +180,7 @@ static void map_world_create(map_world *w, const map_scenario *s, const pnr_engi
     const size_t count = s->gate_count > 0 ? s->gate_count : s->n_lags > 0 ? lags - 16 : lags;
     const size_t windows = or_one(s->n_periods) * or_one(s->n_looks) * or_one(s->n_dwells);
     const size_t side = s->cfar.training + 1;
+    const size_t chip_samples = s->code == M_SEQUENCE ? chip_samples_of(n) : 0;
 
     memset(w, 0, sizeof *w);
     w->s = *s;
@@ -230,6 +231,9 @@ static void map_world_create(map_world *w, const map_scenario *s, const pnr_engi
         .exclusion_rows = or_one(s->exclusion_rows),
         .oversample = or_one(s->oversample),
         .references = (const double(*)[2])w->references,
+        .m_degree = chip_samples > 0 ? degree_of(n / chip_samples) : 0,
+        .m_taps = chip_samples > 0 ? taps_of(degree_of(n / chip_samples)) : 0,
+        .m_samples = chip_samples,
         .tune = s->tune.den != 0 ? s->tune : (pnr_rational){0, 1},
         .conjugate = s->conjugate,
         .gate_first = first,

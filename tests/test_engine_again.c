@@ -247,11 +247,6 @@ static void agree_again(const pnr_engine_ops *ops, const map_scenario *s)
     map_world w;
 
     map_world_create(&w, s, ops);
-    if (s->code == M_SEQUENCE) {
-        w.plan.m_degree = degree_of(s->n_samples);
-        w.plan.m_taps = taps_of(w.plan.m_degree);
-        w.plan.m_samples = 1;
-    }
     make_removals(&w, 0, replica, removals);
     ask_again(reference, &w, 0, removals, N_REMOVALS, &wanted);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {

@@ -61,19 +61,30 @@ static bool agree_on_map(const pnr_engine_ops *ops, const map_scenario *s)
     return is_there;
 }
 
-static void test_agreement(void **unused)
+static void agree_on_all(const map_scenario *list, size_t n, size_t first_engine)
 {
-    (void)unused;
-    for (size_t e = 0; e < 3; e++) {
+    for (size_t e = first_engine; e < 3; e++) {
         const pnr_engine_ops *ops = find_engine(engines[e]);
         size_t n_agreed = 0;
 
-        for (size_t i = 0; ops != NULL && i < n_scenarios; i++)
-            n_agreed += agree_on_map(ops, &map_scenarios[i]);
+        for (size_t i = 0; ops != NULL && i < n; i++)
+            n_agreed += agree_on_map(ops, &list[i]);
         if (ops != NULL)
             print_message("%s: %zu of %zu scenarios agree with the reference\n", engines[e],
-                          n_agreed, n_scenarios);
+                          n_agreed, n);
     }
+}
+
+static void test_agreement(void **unused)
+{
+    (void)unused;
+    agree_on_all(map_scenarios, n_scenarios, 0);
+}
+
+static void test_long(void **unused)
+{
+    (void)unused;
+    agree_on_all(long_map_scenarios, sizeof long_map_scenarios / sizeof *long_map_scenarios, 1);
 }
 
 int main(void)
@@ -81,6 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_long),
     };
 
     seed_random();
