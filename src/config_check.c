@@ -2,6 +2,7 @@
 /* The rules that need more than one key, or more than a range: asked once, when all has been read.
  */
 #include "config_keys.h"
+#include "engine.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -109,13 +110,102 @@ static int check_radar(const pnr_config *config, pnr_error *error)
 static int check_dwell(const pnr_config *config, pnr_error *error)
 {
     if (config->dwell.periods > 1 && config->dwell.combine == PNR_COMBINE_NONE)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "dwell.periods = %zu needs dwell.combine = coherent, incoherent or doppler",
-                             config->dwell.periods);
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "dwell.periods = %zu needs dwell.combine = coherent, incoherent or doppler",
+            config->dwell.periods);
     if (config->ring.seconds > 0 && config->ring.bytes > 0)
         return pnr_error_set(error, PNR_ECONFIG,
                              "ring.seconds = %.10g and ring.bytes = %zu: give one of them",
                              config->ring.seconds, config->ring.bytes);
+    return PNR_OK;
+}
+
+static bool has_doppler_range(const pnr_config *config)
+{
+    return config->doppler.min_hz != 0 || config->doppler.max_hz != 0;
+}
+
+static int check_doppler(const pnr_config *config, pnr_error *error)
+{
+    const double min_hz = config->doppler.min_hz, max_hz = config->doppler.max_hz;
+    const double half_hz = pnr_rational_double(config->source.rate_hz) / 2;
+    const bool is_coherent = config->dwell.combine == PNR_COMBINE_COHERENT;
+
+    if (min_hz > max_hz)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "doppler.min_hz = %.10g is above doppler.max_hz = %.10g", min_hz,
+                             max_hz);
+    if (fmax(-min_hz, max_hz) > half_hz)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "doppler.min_hz = %.10g to doppler.max_hz = %.10g goes beyond half of "
+                             "source.rate_hz, %.10g",
+                             min_hz, max_hz, half_hz);
+    if (is_coherent && config->dwell.periods > 1 && has_doppler_range(config))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "doppler.min_hz = %.10g to doppler.max_hz = %.10g: a sum over "
+                             "dwell.periods = %zu sees one Doppler shift in %zu between its "
+                             "rotations; dwell.combine = doppler sees all of them",
+                             min_hz, max_hz, config->dwell.periods, config->dwell.periods);
+    return PNR_OK;
+}
+
+/* What only a dwell that tells velocities apart can use. */
+static int check_slow_time(const pnr_config *config, pnr_error *error)
+{
+    const bool is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
+    const bool has_rows = is_doppler || has_doppler_range(config);
+
+    if (is_doppler && config->dwell.periods < 2)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "dwell.combine = doppler needs dwell.periods of 2 or more");
+    if (!is_doppler && config->dwell.taper != PNR_TAPER_RECTANGULAR)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "dwell.taper weights the periods of dwell.combine = doppler only");
+    if (!is_doppler && config->dwell.clutter == PNR_CLUTTER_REMOVE)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "dwell.clutter = remove needs dwell.combine = doppler: without the "
+                             "mean of its periods %s",
+                             config->dwell.combine == PNR_COMBINE_COHERENT
+                                 ? "a coherent sum is nothing"
+                                 : "a period alone is nothing");
+    if (!has_rows && config->detector.exclusion_rows > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "detector.exclusion_rows = %zu: there is one row; rows come with "
+                             "dwell.combine = doppler or doppler.min_hz and max_hz",
+                             config->detector.exclusion_rows);
+    if (!has_rows && config->detector.cfar != PNR_CFAR_OFF &&
+        config->detector.cfar_axis == PNR_CFAR_ALONG_ROWS)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "detector.cfar_axis = doppler: there is one row; rows come with "
+                             "dwell.combine = doppler or doppler.min_hz and max_hz");
+    return PNR_OK;
+}
+
+static int check_looks(const pnr_config *config, pnr_error *error)
+{
+    const bool is_none = config->dwell.combine == PNR_COMBINE_NONE;
+    const bool is_incoherent =
+        config->dwell.combine == PNR_COMBINE_INCOHERENT && config->dwell.periods > 1;
+
+    if (is_none && config->dwell.looks > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "dwell.looks = %zu are of dwells of several periods; the powers of "
+                             "single ones are added by dwell.combine = incoherent with "
+                             "dwell.periods = %zu",
+                             config->dwell.looks, config->dwell.looks);
+    if (config->detector.subtract > 0 && (is_incoherent || config->dwell.looks > 1))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "detector.subtract = %zu needs one coherent look: an echo's phase is "
+                             "another in each of %s",
+                             config->detector.subtract,
+                             is_incoherent ? "dwell.combine = incoherent's periods"
+                                           : "several dwell.looks");
+    if (config->window.filter == PNR_FILTER_LEAST_SQUARES && config->detector.oversample > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "window.filter = least-squares solves for whole lags: "
+                             "detector.oversample = %zu has no use",
+                             config->detector.oversample);
     return PNR_OK;
 }
 
@@ -190,8 +280,8 @@ static int check_targets(const pnr_config *config, pnr_error *error)
 int pnr_config_check(const pnr_config *config, pnr_error *error)
 {
     static int (*const checks[])(const pnr_config *config, pnr_error *error) = {
-        check_names, check_source,   check_code, check_radar,
-        check_dwell, check_realtime, check_echo, check_targets};
+        check_names,     check_source, check_code,     check_radar, check_dwell,  check_doppler,
+        check_slow_time, check_looks,  check_realtime, check_echo,  check_targets};
 
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         int rc = checks[i](config, error);
