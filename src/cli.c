@@ -257,8 +257,7 @@ static void print_section(const pnr_section *section)
     size_t length;
     FILE *list = open_memstream(&keys, &length);
 
-    snprintf(label, sizeof label, "  [%s%s]", section->name,
-             strcmp(section->name, PNR_SECTION_TARGET) == 0 ? ".N" : "");
+    snprintf(label, sizeof label, "  [%s]", section->name);
     printf("%-*s", (int)column, label);
     print_wrapped(section->help, column, column);
     if (!list)

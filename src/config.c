@@ -52,14 +52,15 @@ static const pnr_key *find_key(const char *section, const char *name)
     return NULL;
 }
 
-static int refuse_key(const place *at, const char *section, const char *name)
+/* In [title], of a section that the table calls `section`. */
+static int refuse_key(const place *at, const char *title, const char *section, const char *name)
 {
     const pnr_key *elsewhere = find_key(NULL, name), *best = NULL;
+    char there[PNR_SECTION_LEN];
 
     if (elsewhere)
-        return refuse(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s%s]", name,
-                      section, elsewhere->section,
-                      strcmp(elsewhere->section, PNR_SECTION_TARGET) == 0 ? ".1" : "");
+        return refuse(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s]", name,
+                      title, pnr_section_title(pnr_section_of(elsewhere), 1, there));
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
         const pnr_key *key = &pnr_config_keys[i];
 
@@ -68,118 +69,53 @@ static int refuse_key(const place *at, const char *section, const char *name)
             best = key;
     }
     return refuse(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; the nearest is \"%s\"", name,
-                  section, best ? best->name : "");
+                  title, best ? best->name : "");
 }
 
 static int refuse_section(const place *at, const char *name)
 {
-    const char *best = NULL;
+    char candidate[PNR_SECTION_LEN], best[PNR_SECTION_LEN] = "";
 
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
-        const char *candidate =
-            strcmp(s->name, PNR_SECTION_TARGET) == 0 ? PNR_SECTION_TARGET ".1" : s->name;
-
-        if (!best || pnr_name_distance(name, candidate) < pnr_name_distance(name, best))
-            best = candidate;
+        pnr_section_title(s, 1, candidate);
+        if (!*best || pnr_name_distance(name, candidate) < pnr_name_distance(name, best))
+            memcpy(best, candidate, sizeof best);
     }
     return refuse(at, PNR_ECONFIG, "unknown section [%.80s]; the nearest is [%s]", name, best);
 }
 
 /* --- sections --- */
 
-/* A section as it is named in a file: its table name, and which target. */
+/* A section as it is named in a file: its table name, and which of a numbered one. */
 typedef struct section {
-    const char *name; /* of pnr_config_sections */
-    size_t target;    /* n of [target.<n>]; 0: no target */
-    size_t line;      /* where it begins */
+    const pnr_section *table;
+    size_t number; /* n of [target.<n>]; 0: it is not numbered */
+    size_t line;   /* where it begins */
 } section;
-
-/* "target.12" -> 12; 0 when it is not that. */
-static size_t target_number(const char *name)
-{
-    static const char prefix[] = PNR_SECTION_TARGET ".";
-    size_t number = 0, digits = 0;
-
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
-        return 0;
-    name += sizeof prefix - 1;
-    if (*name == '0')
-        return 0;
-    for (; name[digits] >= '0' && name[digits] <= '9' && digits < 9; digits++)
-        number = number * 10 + (size_t)(name[digits] - '0');
-    return name[digits] == '\0' ? number : 0;
-}
 
 static int find_section(const place *at, const char *name, section *out)
 {
-    *out = (section){.target = target_number(name)};
-    for (const pnr_section *s = pnr_config_sections; s->name && !out->name; s++) {
-        bool is_target = strcmp(s->name, PNR_SECTION_TARGET) == 0;
-
-        if (is_target ? out->target > 0 : strcmp(s->name, name) == 0)
-            out->name = s->name;
-    }
-    return out->name ? PNR_OK : refuse_section(at, name);
-}
-
-static void set_defaults(const char *section_name, void *base)
-{
-    char why[PNR_WHY_LEN];
-
-    /* The table's own texts: a test shows that every one is read. */
-    for (size_t i = 0; i < pnr_config_n_keys; i++)
-        if ((strcmp(pnr_config_keys[i].section, PNR_SECTION_TARGET) == 0) ==
-            (strcmp(section_name, PNR_SECTION_TARGET) == 0))
-            pnr_value_parse(&pnr_config_keys[i], pnr_config_keys[i].initial, base, why);
-}
-
-/* The target of that number, made when it is new; NULL: no memory. */
-static pnr_target *get_target(pnr_config *config, size_t number)
-{
-    size_t low = 0, high = config->n_targets;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (config->targets[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < config->n_targets && config->targets[low].number == number)
-        return &config->targets[low];
-
-    size_t n = config->n_targets;
-    pnr_target *more = realloc(config->targets, (n + 1) * sizeof *more);
-    if (!more)
-        return NULL;
-    config->targets = more;
-    pnr_target *target = &config->targets[low];
-    memmove(target + 1, target, (n - low) * sizeof *target);
-    memset(target, 0, sizeof *target);
-    set_defaults(PNR_SECTION_TARGET, target);
-    target->number = number;
-    config->n_targets++;
-    return target;
+    out->table = pnr_section_find(name, &out->number);
+    out->line = 0;
+    return out->table ? PNR_OK : refuse_section(at, name);
 }
 
 /* value into the key; the value is quoted in the refusal. */
 static int assign(const place *at, pnr_config *config, const section *where, const pnr_key *key,
                   const char *value)
 {
-    char why[PNR_WHY_LEN], number[24] = "";
+    char why[PNR_WHY_LEN], title[PNR_SECTION_LEN];
     void *base = config;
     int rc;
 
-    if (where->target > 0) {
-        base = get_target(config, where->target);
-        snprintf(number, sizeof number, ".%zu", where->target);
-    }
+    pnr_section_title(where->table, where->number, title);
+    if (where->number > 0)
+        base = pnr_section_add(where->table, config, where->number);
     if (!base)
-        return refuse(at, PNR_ENOMEMORY, "no memory for [%s%s]", where->name, number);
+        return refuse(at, PNR_ENOMEMORY, "no memory for [%s]", title);
     rc = pnr_value_parse(key, value, base, why);
     if (rc != PNR_OK)
-        return refuse(at, rc, "%s%s.%s = \"%.60s%s\": %s", where->name, number, key->name, value,
+        return refuse(at, rc, "%s.%s = \"%.60s%s\": %s", title, key->name, value,
                       strlen(value) > 60 ? "..." : "", why);
     return PNR_OK;
 }
@@ -266,7 +202,7 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
 typedef struct reader {
     place at;
     pnr_config *config;
-    section section;  /* name NULL: none yet */
+    section section;  /* table NULL: none yet */
     size_t *key_line; /* [n keys] where this section gave the key; 0: it did not */
     section *seen;    /* [n_seen] */
     size_t n_seen;
@@ -280,14 +216,14 @@ static int enter_section(reader *r, const char *name)
     if (rc != PNR_OK)
         return rc;
     for (size_t i = 0; i < r->n_seen; i++)
-        if (r->seen[i].name == found.name && r->seen[i].target == found.target)
+        if (r->seen[i].table == found.table && r->seen[i].number == found.number)
             return refuse(&r->at, PNR_ECONFIG, "section [%s] again: it is on line %zu already",
                           name, r->seen[i].line);
 
     section *seen = realloc(r->seen, (r->n_seen + 1) * sizeof *seen);
     if (seen)
         r->seen = seen;
-    if (!seen || (found.target > 0 && !get_target(r->config, found.target)))
+    if (!seen || (found.number > 0 && !pnr_section_add(found.table, r->config, found.number)))
         return refuse(&r->at, PNR_ENOMEMORY, "no memory for section [%s]", name);
     found.line = r->at.line;
     r->seen[r->n_seen++] = found;
@@ -314,7 +250,7 @@ static int read_section(reader *r, char *line)
 
 static int read_assignment(reader *r, char *line)
 {
-    char *equals = strchr(line, '='), *value, *name;
+    char *equals = strchr(line, '='), *value, *name, title[PNR_SECTION_LEN];
     const pnr_key *key;
     int rc;
 
@@ -322,19 +258,21 @@ static int read_assignment(reader *r, char *line)
         return refuse(&r->at, PNR_ECONFIG, "no \"key = value\" and no section: \"%.60s\"", line);
     *equals = '\0';
     name = trim(line);
-    if (!r->section.name) {
+    if (!r->section.table) {
         key = find_key(NULL, name);
         return refuse(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
                       key ? ": it belongs to [" : "", key ? key->section : "", key ? "]" : "");
     }
-    key = find_key(r->section.name, name);
+    key = find_key(r->section.table->name, name);
     if (!key)
-        return refuse_key(&r->at, r->section.name, name);
+        return refuse_key(&r->at, pnr_section_title(r->section.table, r->section.number, title),
+                          r->section.table->name, name);
 
     size_t *line_before = &r->key_line[key - pnr_config_keys];
     if (*line_before > 0)
         return refuse(&r->at, PNR_ECONFIG, "key %s.%s again: it is on line %zu already",
-                      key->section, name, *line_before);
+                      pnr_section_title(r->section.table, r->section.number, title), name,
+                      *line_before);
     *line_before = r->at.line;
     rc = read_value(&r->at, equals + 1, true, &value);
     return rc == PNR_OK ? assign(&r->at, r->config, &r->section, key, value) : rc;
@@ -460,8 +398,8 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     }
     *dot = '\0';
     rc = find_section(&at, name, &where);
-    if (rc == PNR_OK && !(key = find_key(where.name, dot + 1)))
-        rc = refuse_key(&at, where.name, dot + 1);
+    if (rc == PNR_OK && !(key = find_key(where.table->name, dot + 1)))
+        rc = refuse_key(&at, name, where.table->name, dot + 1);
     /* The shell has its own comments and needs no quotes; a value that has them may keep them. */
     if (rc == PNR_OK)
         rc = read_value(&at, copy + (equals - assignment) + 1, false, &value);
@@ -475,12 +413,13 @@ done:
 void pnr_config_init(pnr_config *config)
 {
     memset(config, 0, sizeof *config);
-    set_defaults("", config);
+    pnr_section_reset(NULL, config);
 }
 
 void pnr_config_clear(pnr_config *config)
 {
     free(config->source.lost);
+    free(config->codes);
     free(config->targets);
     memset(config, 0, sizeof *config);
 }

@@ -74,11 +74,22 @@ typedef struct pnr_target {
     double amplitude;    /* of the echo, full scale = 1; 0: from snr_db */
     double snr_db;       /* per sample, against echo.noise_rms; used when amplitude is 0 */
     double phase_rad;    /* at sample 0 */
+    size_t code;         /* which it answers to: n of [code.<n>]; 1 also where there is none */
     bool has_snr;
     size_t number; /* n of its section; the array is sorted by it, and the check refuses gaps */
 } pnr_target;
 
-/* Zero is each key's "default" where the table says so. Owner of the two arrays: this struct. */
+/* One of several codes in the stream, section [code.<n>]: what is not given is as in [code]. */
+typedef struct pnr_code_section {
+    int type; /* pnr_code_type */
+    size_t degree, length, root, prn, index, seed;
+    char taps[PNR_TEXT_LEN], path[PNR_PATH_LEN];
+    bool has_type, has_degree, has_length, has_root, has_prn, has_index, has_seed, has_taps,
+        has_path;
+    size_t number; /* n of its section; the array is sorted by it, and the check refuses gaps */
+} pnr_code_section;
+
+/* Zero is each key's "default" where the table says so. Owner of the arrays: this struct. */
 typedef struct pnr_config {
     struct {
         char name[PNR_TEXT_LEN];
@@ -191,6 +202,8 @@ typedef struct pnr_config {
         double clock_ppm; /* receiver's sampling clock against the transmitter's */
         size_t bits;      /* ADC bits; 0: as the format */
     } echo;
+    pnr_code_section *codes; /* [n_codes]; without any the only code is [code] */
+    size_t n_codes;
     pnr_target *targets; /* [n_targets] */
     size_t n_targets;
 } pnr_config;
@@ -209,6 +222,11 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
                      pnr_error *error);
 /* One "section.key=value", as -s gives it; may repeat and overrides. */
 int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error);
+
+/* Codes in the stream: the [code.<n>], or one. */
+size_t pnr_config_codes(const pnr_config *config);
+/* *out: the same with code c, from 0, as the only one; it borrows all that config owns. */
+void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
 
 /* Checks that keys fit together (needs more than one key): called once by each program after all
  * reading. PNR_OK or PNR_ECONFIG. */

@@ -76,12 +76,32 @@ static int check_source(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
+/* Each code is checked as it will be made, with what it takes from [code]. */
+static int check_codes(const pnr_config *config, pnr_error *error)
+{
+    for (size_t c = 0; c < pnr_config_codes(config); c++) {
+        pnr_config one;
+        char name[24] = "code";
+
+        if (config->n_codes > 0) {
+            if (config->codes[c].number != c + 1)
+                return pnr_error_set(error, PNR_ECONFIG,
+                                     "[code.%zu] is missing and [code.%zu] is there: number them "
+                                     "from 1 without a gap",
+                                     c + 1, config->codes[c].number);
+            snprintf(name, sizeof name, "code.%zu", c + 1);
+        }
+        pnr_config_code(config, c, &one);
+        if (one.code.type == PNR_CODE_FILE && !*one.code.path)
+            return pnr_error_set(error, PNR_ECONFIG, "%s.type = file needs %s.path", name, name);
+    }
+    return PNR_OK;
+}
+
 static int check_code(const pnr_config *config, pnr_error *error)
 {
     char chips[48], rate[48];
 
-    if (config->code.type == PNR_CODE_FILE && !*config->code.path)
-        return pnr_error_set(error, PNR_ECONFIG, "code.type = file needs code.path");
     if (config->code.pulse == PNR_PULSE_FILE && !*config->code.pulse_path)
         return pnr_error_set(error, PNR_ECONFIG, "code.pulse = file needs code.pulse_path");
     if (config->code.chip_rate_hz.den != 0 &&
@@ -243,6 +263,10 @@ static int check_target(const pnr_config *config, const pnr_target *target, pnr_
 {
     size_t n = target->number;
 
+    if (target->code > pnr_config_codes(config))
+        return pnr_error_set(error, PNR_ECONFIG, "target.%zu.code = %zu: there %s %zu", n,
+                             target->code, config->n_codes > 1 ? "are" : "is only",
+                             pnr_config_codes(config));
     if (target->amplitude != 0 && target->has_snr)
         return pnr_error_set(
             error, PNR_ECONFIG,
@@ -280,8 +304,8 @@ static int check_targets(const pnr_config *config, pnr_error *error)
 int pnr_config_check(const pnr_config *config, pnr_error *error)
 {
     static int (*const checks[])(const pnr_config *config, pnr_error *error) = {
-        check_names,     check_source, check_code,     check_radar, check_dwell,  check_doppler,
-        check_slow_time, check_looks,  check_realtime, check_echo,  check_targets};
+        check_names,   check_source,    check_codes, check_code,     check_radar, check_dwell,
+        check_doppler, check_slow_time, check_looks, check_realtime, check_echo,  check_targets};
 
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         int rc = checks[i](config, error);

@@ -73,33 +73,44 @@ static const char *const profiles[] = {
     NULL,
 };
 
+#define NUMBERED(name_, item, array)                                                               \
+    .name = #name_ ".n", .item_bytes = sizeof(item), .items = offsetof(pnr_config, array),         \
+    .n_items = offsetof(pnr_config, n_##array), .number = offsetof(item, number), .help
 const pnr_section pnr_config_sections[] = {
-    {"stream", "What the results are called."},
-    {"source", "Where the samples come from, and what they are."},
-    {"code", "The pseudo-random code that the transmitter repeats; each type has its own keys."},
-    {"window", "How one period is correlated with the code."},
-    {"radar", "From delay to range."},
-    {"dwell", "How many periods make one result."},
-    {"doppler", "Which Doppler shifts are searched, before the tuned frequency's."},
-    {"detector", "What counts as an echo."},
-    {"engine", "What computes the correlation."},
-    {"ring", "The memory between the source and the engine; give seconds or bytes, not both."},
-    {"realtime",
-     "What the operating system is asked for; what it refuses is told in every status."},
-    {"publisher", "Results over ZeroMQ."},
-    {"echo", "The synthetic scene of pnradar-echo; pnradar itself ignores it."},
-    {"target", "The points of the synthetic scene: [target.1], [target.2], ... without a gap."},
-    {NULL, NULL},
+    {.name = "stream", .help = "What the results are called."},
+    {.name = "source", .help = "Where the samples come from, and what they are."},
+    {.name = "code",
+     .help = "The pseudo-random code that the transmitter repeats; each type has its own keys."},
+    {NUMBERED(code, pnr_code_section, codes) = "Several codes in one stream: [code.1], [code.2], "
+                                               "... without a gap; an empty key is as in [code]."},
+    {.name = "window", .help = "How one period is correlated with the code."},
+    {.name = "radar", .help = "From delay to range."},
+    {.name = "dwell", .help = "How many periods make one result."},
+    {.name = "doppler", .help = "Which Doppler shifts are searched, before the tuned frequency's."},
+    {.name = "detector", .help = "What counts as an echo."},
+    {.name = "engine", .help = "What computes the correlation."},
+    {.name = "ring",
+     .help = "The memory between the source and the engine; give seconds or bytes, not both."},
+    {.name = "realtime",
+     .help = "What the operating system is asked for; what it refuses is told in every status."},
+    {.name = "publisher", .help = "Results over ZeroMQ."},
+    {.name = "echo", .help = "The synthetic scene of pnradar-echo; pnradar itself ignores it."},
+    {NUMBERED(target, pnr_target, targets) =
+         "The points of the synthetic scene: [target.1], [target.2], ... without a gap."},
+    {0},
 };
 
 #define AT(section, member) .offset = offsetof(pnr_config, section.member)
-#define AT_TARGET(member) .offset = offsetof(pnr_target, member)
 #define KEY(section_, member, type_, initial_, help_)                                              \
     .section = #section_, .name = #member, .type = PNR_KEY_##type_, AT(section_, member),          \
     .initial = initial_, .help = help_
 #define TARGET(member, type_, initial_, help_)                                                     \
-    .section = PNR_SECTION_TARGET, .name = #member, .type = PNR_KEY_##type_, AT_TARGET(member),    \
-    .initial = initial_, .help = help_
+    .section = "target.n", .name = #member, .type = PNR_KEY_##type_,                               \
+    .offset = offsetof(pnr_target, member), .initial = initial_, .help = help_
+#define CODE(member, type_, help_)                                                                 \
+    .section = "code.n", .name = #member, .type = PNR_KEY_##type_,                                 \
+    .offset = offsetof(pnr_code_section, member),                                                  \
+    .given = offsetof(pnr_code_section, has_##member), .initial = "", .help = help_
 #define RANGE(from, to) .min = (from), .max = (to)
 #define ABOVE(from) .min = (from), .max = INFINITY, .open = PNR_OPEN_MIN
 #define FROM(from) .min = (from), .max = INFINITY
@@ -163,6 +174,16 @@ const pnr_key pnr_config_keys[] = {
     {KEY(code, epoch, EPOCH, "0",
          "Where the code starts: a sample index, or UTC (which needs source.start_time)."),
      .unit = "samples"},
+
+    {CODE(type, CHOICE, "Family of this code."), .choices = code_types},
+    {CODE(degree, SIZE, "Of m-sequence, gold and kasami: 2^degree - 1 chips."), RANGE(2, 24)},
+    {CODE(taps, TEXT, "Of m-sequence: its taps.")},
+    {CODE(length, SIZE, "How many chips, as of [code]."), .unit = "chips", RANGE(0, 16777216)},
+    {CODE(root, SIZE, "Of zadoff-chu: its root."), RANGE(1, 16777215)},
+    {CODE(prn, SIZE, "Of gps-l1ca: the satellite's number."), RANGE(1, 37)},
+    {CODE(index, SIZE, "Of gold and kasami: which code of the set."), RANGE(0, 16777216)},
+    {CODE(seed, SIZE, "Of random: the seed."), RANGE(0, 4294967295.0)},
+    {CODE(path, PATH, "Of file: the file with the chips.")},
 
     {KEY(window, correlation, CHOICE, "circular",
          "Circular for a code that repeats without pause; linear for pulses and for few range "
@@ -340,6 +361,7 @@ const pnr_key pnr_config_keys[] = {
          snr_db, OPTIONAL, "",
          "Power of the echo against echo.noise_rms, before correlation; instead of an amplitude."),
      .also = offsetof(pnr_target, has_snr), .unit = "dB", RANGE(-300, 300)},
+    {TARGET(code, SIZE, "1", "Which code it answers to: the n of [code.n]."), RANGE(1, 65535)},
     {TARGET(phase_rad, DOUBLE, "0", "Phase of the echo at sample 0."), .unit = "rad"},
 };
 

@@ -31,11 +31,12 @@ typedef enum {
 enum { PNR_OPEN_MIN = 1, PNR_OPEN_MAX = 2 };
 
 typedef struct pnr_key {
-    const char *section; /* "target" stands for every [target.<n>] */
+    const char *section; /* of pnr_config_sections */
     const char *name;
     pnr_key_type type;
-    size_t offset;              /* in pnr_config; of [target.<n>] in pnr_target */
+    size_t offset;              /* in pnr_config; of a numbered section in its item */
     size_t also;                /* offset of the second member that the type needs */
+    size_t given;               /* offset of a bool: given, and not empty; 0: always is */
     const char *unit;           /* NULL: none */
     const char *initial;        /* the default, as it would be written */
     double min, max;            /* both 0: any value; max INFINITY: no upper end */
@@ -47,14 +48,29 @@ typedef struct pnr_key {
 extern const pnr_key pnr_config_keys[];
 extern const size_t pnr_config_n_keys;
 
-/* The sections in the order of the table, each with one sentence; ends with a NULL name. */
+/* The sections in the order of the table, each with one sentence; ends with a NULL name. A numbered
+ * one, "target.n", stands for [target.1], [target.2] and so on. */
 typedef struct pnr_section {
     const char *name;
     const char *help;
+    size_t item_bytes;     /* of one of its items; 0: it is not numbered */
+    size_t items, n_items; /* offsets in pnr_config: the array, sorted by n, and how many */
+    size_t number;         /* offset in an item: its n */
 } pnr_section;
 extern const pnr_section pnr_config_sections[];
 
-#define PNR_SECTION_TARGET "target"
+enum { PNR_SECTION_LEN = 32 };
+/* "stream", "target.3"; of a numbered one with number 0 "target.n". Returns out. */
+char *pnr_section_title(const pnr_section *section, size_t number, char out[PNR_SECTION_LEN]);
+const pnr_section *pnr_section_of(const pnr_key *key);
+/* The section that a file calls by this name, and which of a numbered one; NULL: there is none. */
+const pnr_section *pnr_section_find(const char *name, size_t *number);
+/* Item `number` of a numbered section, made with its defaults when it is new; NULL: no memory. */
+void *pnr_section_add(const pnr_section *section, pnr_config *config, size_t number);
+/* The defaults of a numbered section into one item; NULL: of all others into a pnr_config. */
+void pnr_section_reset(const pnr_section *numbered, void *base);
+/* Item i of a numbered section, from 0, as it is stored. */
+const void *pnr_section_item(const pnr_section *section, const pnr_config *config, size_t i);
 
 enum {
     PNR_VALUE_MAX = 4000, /* bytes of a value: printed again it still fits a line */

@@ -215,6 +215,8 @@ static bool is_empty(const pnr_key *key, const void *base)
     const void *field = (const char *)base + key->offset;
     const void *also = (const char *)base + key->also;
 
+    if (key->given != 0 && !*(const bool *)((const char *)base + key->given))
+        return true;
     switch (key->type) {
     case PNR_KEY_TEXT:
     case PNR_KEY_PATH:
@@ -249,15 +251,23 @@ static void print_section(const char *section, const void *base, FILE *stream)
 
 void pnr_config_print(const pnr_config *config, FILE *stream)
 {
+    char title[PNR_SECTION_LEN];
+
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
-        if (strcmp(s->name, PNR_SECTION_TARGET) == 0)
-            continue;
-        fprintf(stream, "%s[%s]\n", s == pnr_config_sections ? "" : "\n", s->name);
-        print_section(s->name, config, stream);
-    }
-    for (size_t i = 0; i < config->n_targets; i++) {
-        fprintf(stream, "\n[%s.%zu]\n", PNR_SECTION_TARGET, config->targets[i].number);
-        print_section(PNR_SECTION_TARGET, &config->targets[i], stream);
+        const size_t n_items =
+            s->item_bytes > 0 ? *(const size_t *)((const char *)config + s->n_items) : 0;
+
+        if (s->item_bytes == 0) {
+            fprintf(stream, "%s[%s]\n", s == pnr_config_sections ? "" : "\n", s->name);
+            print_section(s->name, config, stream);
+        }
+        for (size_t i = 0; i < n_items; i++) {
+            const char *item = pnr_section_item(s, config, i);
+
+            fprintf(stream, "\n[%s]\n",
+                    pnr_section_title(s, *(const size_t *)(item + s->number), title));
+            print_section(s->name, item, stream);
+        }
     }
 }
 
@@ -274,7 +284,7 @@ static const char *describe(const pnr_key *key, char out[PNR_WHY_LEN])
 
 void pnr_config_print_reference(FILE *stream)
 {
-    char note[PNR_WHY_LEN];
+    char note[PNR_WHY_LEN], title[PNR_SECTION_LEN];
 
     fputs(
         "# Every key of pnradar with its default, unit, range and one sentence.\n"
@@ -283,12 +293,11 @@ void pnr_config_print_reference(FILE *stream)
         "# A value may be quoted: \"two words\".\n",
         stream);
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
-        /* A target is nothing without an amplitude, so its section stays a comment. */
-        bool is_target = strcmp(s->name, PNR_SECTION_TARGET) == 0;
-        const char *mark = is_target ? "; " : "";
+        /* A target is nothing without an amplitude, and codes are as many as there are sections:
+         * what is numbered stays a comment. */
+        const char *mark = s->item_bytes > 0 ? "; " : "";
 
-        fprintf(stream, "\n# --- %s ---\n%s[%s%s]\n", s->help, mark, s->name,
-                is_target ? ".1" : "");
+        fprintf(stream, "\n# --- %s ---\n%s[%s]\n", s->help, mark, pnr_section_title(s, 1, title));
         for (size_t i = 0; i < pnr_config_n_keys; i++) {
             const pnr_key *key = &pnr_config_keys[i];
 
@@ -321,8 +330,7 @@ void pnr_config_print_mdoc(FILE *stream)
     char note[PNR_WHY_LEN];
 
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
-        fprintf(stream, ".Ss %s%s\n%s\n.Bl -tag -width Ds\n", s->name,
-                strcmp(s->name, PNR_SECTION_TARGET) == 0 ? ".n" : "", s->help);
+        fprintf(stream, ".Ss %s\n%s\n.Bl -tag -width Ds\n", s->name, s->help);
         for (size_t i = 0; i < pnr_config_n_keys; i++) {
             const pnr_key *key = &pnr_config_keys[i];
 

@@ -422,5 +422,14 @@ int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[P
     why[0] = '\0';
     if (strlen(text) > PNR_VALUE_MAX)
         return refuse(why, "too long: at most %d bytes", PNR_VALUE_MAX);
-    return parsers[key->type](key, text, (char *)base + key->offset, base, why);
+    if (key->given == 0)
+        return parsers[key->type](key, text, (char *)base + key->offset, base, why);
+
+    const int rc = *text == '\0'
+                       ? PNR_OK
+                       : parsers[key->type](key, text, (char *)base + key->offset, base, why);
+
+    if (rc == PNR_OK)
+        *(bool *)((char *)base + key->given) = *text != '\0';
+    return rc;
 }

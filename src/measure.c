@@ -48,6 +48,8 @@ void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config 
     const size_t q = chip_samples_of(base);
 
     *out = *base;
+    out->codes = NULL;
+    out->n_codes = 0;
     out->code.type = PNR_CODE_RANDOM;
     out->code.length = n_samples;
     out->code.chip_rate_hz = (pnr_rational){0, 0};

@@ -29,21 +29,28 @@ typedef struct echo {
     long double drift; /* samples a sample: stretch and clock error */
     double amplitude;
     double value[2]; /* amplitude exp(i phase) */
+    size_t code;     /* from 0 */
     bool moves;      /* else it is part of the table of still echoes */
     rotation doppler;
 } echo;
 
+/* One transmitter's code. */
+typedef struct sender {
+    pnr_code *code;
+    pnr_waveform *waveform;
+    double chip_gain; /* chips to samples of mean power 1 */
+} sender;
+
 struct pnr_scene {
     const pnr_config *config;
     pnr_radar radar;
-    pnr_code *code;
-    pnr_waveform *waveform;
+    sender *codes; /* [n_codes] */
+    size_t n_codes;
     size_t n; /* N */
     double rate;
     long double clock; /* 1 + clock_ppm 1e-6 */
     bool rectangular;
-    double chip_gain; /* chips to samples of mean power 1 */
-    double peak;
+    double peak; /* of the first code */
     double noise_rms;
     echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
     size_t n_targets;
@@ -103,46 +110,80 @@ static long double wrap(long double x, long double n)
 }
 
 /* a(u), u >= 0 */
-static void code_at(const pnr_scene *scene, double u, double value[2])
+static void code_at(const pnr_scene *scene, const sender *of, double u, double value[2])
 {
     if (!scene->rectangular) {
-        pnr_waveform_at(scene->waveform, u, value);
+        pnr_waveform_at(of->waveform, u, value);
         return;
     }
     double n = (double)scene->n;
     u = fmod(u + edge, n);
     /* u L is exact for whole u, and its quotient by N never rounds up to an integer. */
-    size_t chip = (size_t)(u * (double)scene->code->n_chips / n);
-    if (chip >= scene->code->n_chips)
+    size_t chip = (size_t)(u * (double)of->code->n_chips / n);
+    if (chip >= of->code->n_chips)
         chip = 0;
-    value[0] = scene->chip_gain * scene->code->chips[chip][0];
-    value[1] = scene->chip_gain * scene->code->chips[chip][1];
+    value[0] = of->chip_gain * of->code->chips[chip][0];
+    value[1] = of->chip_gain * of->code->chips[chip][1];
 }
 
 /* --- construction --- */
 
-static int create_waveform(pnr_scene *scene, pnr_error *error)
+static int create_waveform(pnr_scene *scene, const pnr_config *config, sender *of, pnr_error *error)
 {
     double(*samples)[2] = malloc(scene->n * sizeof *samples);
-    double power = 0;
+    double power = 0, peak = 0;
     int rc;
 
     if (!samples)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", scene->n);
-    rc = pnr_code_sample(scene->code, scene->config, scene->n, samples, error);
+    rc = pnr_code_sample(of->code, config, scene->n, samples, error);
     if (rc == PNR_OK) {
         for (size_t i = 0; i < scene->n; i++) {
-            const double *chip = scene->code->chips[i * scene->code->n_chips / scene->n];
+            const double *chip = of->code->chips[i * of->code->n_chips / scene->n];
             power += chip[0] * chip[0] + chip[1] * chip[1];
-            scene->peak = fmax(scene->peak, hypot(samples[i][0], samples[i][1]));
+            peak = fmax(peak, hypot(samples[i][0], samples[i][1]));
         }
-        scene->chip_gain = power > 0 ? sqrt((double)scene->n / power) : 0;
-        rc = pnr_waveform_create((const double(*)[2])samples, scene->n, &scene->waveform);
+        if (of == scene->codes)
+            scene->peak = peak;
+        of->chip_gain = power > 0 ? sqrt((double)scene->n / power) : 0;
+        rc = pnr_waveform_create((const double(*)[2])samples, scene->n, &of->waveform);
         if (rc != PNR_OK)
             pnr_error_set(error, rc, "no memory for a waveform of %zu samples", scene->n);
     }
     free(samples);
     return rc;
+}
+
+/* The codes, and from the first the radar. */
+static int create_codes(pnr_scene *scene, pnr_error *error)
+{
+    scene->n_codes = pnr_config_codes(scene->config);
+    scene->codes = calloc(scene->n_codes, sizeof *scene->codes);
+    if (!scene->codes)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", scene->n_codes);
+    for (size_t c = 0; c < scene->n_codes; c++) {
+        sender *of = &scene->codes[c];
+        pnr_config one;
+        pnr_radar radar;
+        int rc;
+
+        pnr_config_code(scene->config, c, &one);
+        if ((rc = pnr_code_create(&one, &of->code, error)) != PNR_OK ||
+            (rc = pnr_radar_derive(&one, of->code->n_chips, &radar, error)) != PNR_OK)
+            return rc;
+        if (c == 0) {
+            scene->radar = radar;
+            scene->n = radar.n_samples;
+        }
+        if (radar.n_samples != scene->n)
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "code.%zu is %s, %zu samples a period, and code.1 %zu: all codes "
+                                 "must repeat together",
+                                 c + 1, of->code->name, radar.n_samples, scene->n);
+        if ((rc = create_waveform(scene, &one, of, error)) != PNR_OK)
+            return rc;
+    }
+    return PNR_OK;
 }
 
 /* The geometry of one target: code time, drift, Doppler. See scene.h. */
@@ -175,6 +216,7 @@ static int aim(pnr_scene *scene, const pnr_target *target, size_t number, echo *
         out->amplitude = scene->noise_rms * pow(10, target->snr_db / 20);
     out->value[0] = out->amplitude * cos(target->phase_rad);
     out->value[1] = out->amplitude * sin(target->phase_rad);
+    out->code = target->code > 0 ? target->code - 1 : 0;
     out->moves = out->drift != 0;
     if (gain == 0 || config->radar.carrier_hz == 0)
         return PNR_OK;
@@ -230,10 +272,10 @@ static int create_still(pnr_scene *scene, pnr_error *error)
         }
         if (scene->rectangular)
             for (size_t m = 0; m < scene->n; m++)
-                code_at(scene, (double)wrap((long double)m + e->start, (long double)scene->n),
-                        shifted[m]);
+                code_at(scene, &scene->codes[e->code],
+                        (double)wrap((long double)m + e->start, (long double)scene->n), shifted[m]);
         else
-            rc = pnr_waveform_shift(scene->waveform, -(double)e->start, shifted);
+            rc = pnr_waveform_shift(scene->codes[e->code].waveform, -(double)e->start, shifted);
         for (size_t m = 0; m < scene->n && rc == PNR_OK; m++) {
             double term[2];
 
@@ -266,12 +308,15 @@ static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *er
     return rc == PNR_OK ? rc : pnr_error_set(error, rc, "no memory for the scene");
 }
 
-static bool any_moves(const pnr_scene *scene)
+/* What moves is read between the samples. */
+static int prepare(pnr_scene *scene, pnr_error *error)
 {
     for (size_t i = 0; i < scene->n_echoes; i++)
-        if (scene->echoes[i].moves)
-            return true;
-    return false;
+        if (scene->echoes[i].moves &&
+            pnr_waveform_prepare(scene->codes[scene->echoes[i].code].waveform) != PNR_OK)
+            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples",
+                                 scene->n);
+    return PNR_OK;
 }
 
 int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **out,
@@ -289,17 +334,10 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
     scene->noise_rms = kind == PNR_SCENE_ECHOES ? config->echo.noise_rms : 0;
     scene->clock = 1 + (long double)config->echo.clock_ppm * 1e-6L;
 
-    rc = pnr_code_create(config, &scene->code, error);
+    rc = create_codes(scene, error);
     if (rc != PNR_OK)
         goto fail;
-    rc = pnr_radar_derive(config, scene->code->n_chips, &scene->radar, error);
-    if (rc != PNR_OK)
-        goto fail;
-    scene->n = scene->radar.n_samples;
     scene->rate = pnr_rational_double(scene->radar.rate_hz);
-    rc = create_waveform(scene, error);
-    if (rc != PNR_OK)
-        goto fail;
     rc = create_echoes(scene, kind, error);
     if (rc != PNR_OK)
         goto fail;
@@ -309,11 +347,9 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
     rc = create_rotations(scene, kind, error);
     if (rc != PNR_OK)
         goto fail;
-    if (any_moves(scene) && pnr_waveform_prepare(scene->waveform) != PNR_OK) {
-        rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples",
-                           scene->n);
+    rc = prepare(scene, error);
+    if (rc != PNR_OK)
         goto fail;
-    }
     *out = scene;
     return PNR_OK;
 
@@ -332,8 +368,11 @@ void pnr_scene_destroy(pnr_scene *scene)
     free(scene->still);
     free(scene->cw.steps);
     free(scene->tuning.steps);
-    pnr_waveform_destroy(scene->waveform);
-    pnr_code_destroy(scene->code);
+    for (size_t c = 0; scene->codes && c < scene->n_codes; c++) {
+        pnr_waveform_destroy(scene->codes[c].waveform);
+        pnr_code_destroy(scene->codes[c].code);
+    }
+    free(scene->codes);
     free(scene);
 }
 
@@ -375,7 +414,7 @@ static void add_moving(const pnr_scene *scene, const echo *e, uint64_t block, si
     for (size_t j = from; j < to; j++, out++) {
         double a[2];
 
-        code_at(scene, start + (double)j * step, a);
+        code_at(scene, &scene->codes[e->code], start + (double)j * step, a);
         multiply(a, value, a);
         if (e->doppler.steps)
             multiply(a, e->doppler.steps[j], a);

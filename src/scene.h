@@ -22,7 +22,8 @@
  * k velocity_mps carrier / (v - velocity_mps), come out by themselves. One-way leaves out the
  * emitter's time dilation, (velocity / speed of light)^2 / 2.
  *
- * a is the waveform of waveform.h; with pulse rectangular the chip floor(u L / N), an edge less
+ * a is the waveform of waveform.h, of the target's code (the leak's is the first, and so is the
+ * transmitter's); with pulse rectangular the chip floor(u L / N), an edge less
  * than 1e-9 samples ahead counting as reached.
  *
  * Leak: leak_amplitude at range 0, phase 0. CW: cw_amplitude exp(2 pi i cw_hz t). Both, and the

@@ -80,22 +80,57 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 }
 
 /* One code's references: itself and, with oversample 2, half a sample later. */
-static int fill_references(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+static int fill_references(const pnr_setup *setup, const pnr_config *config, pnr_setup_code *to,
+                           double (*references)[2], pnr_error *error)
 {
-    const size_t n = setup->radar.n_samples, oversample = config->detector.oversample;
-    pnr_setup_code *first = &setup->codes[0];
-    int code;
+    const size_t n = setup->radar.n_samples;
+    const int code = pnr_code_sample(to->code, config, n, references, error);
 
-    setup->references = calloc(oversample * n, sizeof *setup->references);
-    if (setup->references == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", n);
-    if ((code = pnr_code_sample(first->code, config, n, setup->references, error)) != PNR_OK)
+    if (code != PNR_OK)
         return code;
-    if (pnr_waveform_create((const double(*)[2])setup->references, n, &first->waveform) != PNR_OK ||
-        (oversample == 2 &&
-         pnr_waveform_shift(first->waveform, 0.5, setup->references + n) != PNR_OK) ||
-        pnr_waveform_autocorrelation(first->waveform, &first->autocorrelation) != PNR_OK)
+    if (pnr_waveform_create((const double(*)[2])references, n, &to->waveform) != PNR_OK ||
+        (config->detector.oversample == 2 &&
+         pnr_waveform_shift(to->waveform, 0.5, references + n) != PNR_OK) ||
+        pnr_waveform_autocorrelation(to->waveform, &to->autocorrelation) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples", n);
+    return PNR_OK;
+}
+
+/* All codes: their samples have mean power 1, so that all have the energy of the first. */
+static int make_codes(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    setup->n_codes = pnr_config_codes(config);
+    setup->codes = calloc(setup->n_codes, sizeof *setup->codes);
+    if (setup->codes == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", setup->n_codes);
+    for (size_t c = 0; c < setup->n_codes; c++) {
+        pnr_setup_code *to = &setup->codes[c];
+        pnr_config one;
+        pnr_radar radar;
+        int code;
+
+        pnr_config_code(config, c, &one);
+        if ((code = pnr_code_create(&one, &to->code, error)) != PNR_OK ||
+            (code = pnr_radar_derive(&one, to->code->n_chips, &radar, error)) != PNR_OK)
+            return code;
+        if (c == 0)
+            setup->radar = radar;
+        if (radar.n_samples != setup->radar.n_samples)
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "code.%zu is %s, %zu samples a period, and code.1 %zu: all codes "
+                                 "must repeat together",
+                                 c + 1, to->code->name, radar.n_samples, setup->radar.n_samples);
+
+        const size_t n_references = config->detector.oversample * radar.n_samples;
+
+        if (c == 0 && (setup->references = calloc(setup->n_codes * n_references,
+                                                  sizeof *setup->references)) == NULL)
+            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes of %zu samples",
+                                 setup->n_codes, radar.n_samples);
+        if ((code = fill_references(setup, &one, to, setup->references + c * n_references,
+                                    error)) != PNR_OK)
+            return code;
+    }
     return PNR_OK;
 }
 
@@ -265,15 +300,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
     *out = NULL;
     if (setup == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
-    setup->n_codes = 1;
-    if ((setup->codes = calloc(setup->n_codes, sizeof *setup->codes)) == NULL) {
-        code = pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
-        goto fail;
-    }
-    if ((code = pnr_code_create(config, &setup->codes[0].code, error)) != PNR_OK ||
-        (code = pnr_radar_derive(config, setup->codes[0].code->n_chips, &setup->radar, error)) !=
-            PNR_OK ||
-        (code = fill_references(setup, config, error)) != PNR_OK ||
+    if ((code = make_codes(setup, config, error)) != PNR_OK ||
         (code = plan_samples(setup, config, format, n_channels, error)) != PNR_OK ||
         (code = plan_dwell(setup, config, error)) != PNR_OK ||
         (code = plan_thresholds(setup, config, error)) != PNR_OK ||

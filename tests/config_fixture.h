@@ -93,4 +93,13 @@ static inline const pnr_key *key_of(const char *section, const char *name)
     return NULL;
 }
 
+/* The section of a key, and its title for -s: "target.1" where it is numbered. */
+static inline const pnr_section *section_of(const pnr_key *key, char title[PNR_SECTION_LEN])
+{
+    const pnr_section *s = pnr_section_of(key);
+
+    pnr_section_title(s, 1, title);
+    return s;
+}
+
 #endif

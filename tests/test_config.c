@@ -100,6 +100,9 @@ static void wrong_lines_are_refused_with_their_place(void **state)
         {"[Stream]\n", {"[Stream]", "nearest is [stream]"}},
         {"[target]\n", {"[target]", "nearest is [target.1]"}},
         {"[target.0]\n", {"[target.0]", "nearest"}},
+        {"[code.0]\n", {"[code.0]", "nearest"}},
+        {"[code.1]\nchip_rate_hz = 1\n", {"\"chip_rate_hz\" in [code.1]", "belongs to [code]"}},
+        {"[code.2]\nprn = 99\n", {"code.2.prn = \"99\""}},
         {"[target.01]\n", {"[target.01]", "nearest"}},
         {"[target.1x]\n", {"[target.1x]", "nearest"}},
         {"[target.1234567890]\n", {"[target.1234567890]", "nearest"}},
@@ -379,6 +382,53 @@ static void distances_count_steps(void **state)
     assert_int_equal(pnr_name_distance(a, b), 63);
 }
 
+/* What a code does not say is as in [code], whichever of both comes first. */
+static void codes_take_the_rest_from_code(void **state)
+{
+    pnr_config c, one;
+
+    (void)state;
+    accept_text(&c, "[code.2]\nprn = 5\n[code]\ntype = gps-l1ca\nprn = 7\nseed = 3\n[code.1]\n"
+                    "[code.3]\ntype = random\nlength = 1023\nseed =\npath = \"x y\"\n");
+    assert_int_equal(pnr_config_codes(&c), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(c.codes[i].number, i + 1);
+    pnr_config_code(&c, 0, &one);
+    assert_int_equal(one.code.type, PNR_CODE_GPS_L1CA);
+    assert_int_equal(one.code.prn, 7);
+    assert_int_equal(one.n_codes, 0);
+    pnr_config_code(&c, 1, &one);
+    assert_int_equal(one.code.type, PNR_CODE_GPS_L1CA);
+    assert_int_equal(one.code.prn, 5);
+    pnr_config_code(&c, 2, &one);
+    assert_int_equal(one.code.type, PNR_CODE_RANDOM);
+    assert_int_equal(one.code.length, 1023);
+    assert_int_equal(one.code.seed, 3);
+    assert_string_equal(one.code.path, "x y");
+
+    /* Printed and read again it is the same. */
+    char *text = printed(&c), *again;
+    pnr_config other;
+
+    assert_non_null(strstr(text, "[code.2]\ntype =\n"));
+    accept_text(&other, text);
+    again = printed(&other);
+    assert_string_equal(text, again);
+    free(text);
+    free(again);
+    pnr_config_clear(&other);
+    accept_set(&c, "code.2.prn=");
+    pnr_config_code(&c, 1, &one);
+    assert_int_equal(one.code.prn, 7);
+    pnr_config_clear(&c);
+
+    accept_text(&c, "[code]\nprn = 9\n");
+    assert_int_equal(pnr_config_codes(&c), 1);
+    pnr_config_code(&c, 0, &one);
+    assert_int_equal(one.code.prn, 9);
+    pnr_config_clear(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +439,7 @@ int main(void)
         cmocka_unit_test(lines_end_at_4096_bytes),
         cmocka_unit_test(later_texts_override_earlier_ones),
         cmocka_unit_test(targets_may_come_in_any_order),
+        cmocka_unit_test(codes_take_the_rest_from_code),
         cmocka_unit_test(assignments_are_read),
         cmocka_unit_test(wrong_assignments_are_refused),
         cmocka_unit_test(files_are_read),

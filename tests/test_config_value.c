@@ -10,7 +10,7 @@
 static char *read_and_print(const char *section, const char *name, const char *text)
 {
     const pnr_key *key = key_of(section, name);
-    bool is_target = strcmp(section, PNR_SECTION_TARGET) == 0;
+    bool is_target = strcmp(section, "target.n") == 0;
     pnr_config c;
     char why[PNR_WHY_LEN], *out = NULL;
     size_t size;
@@ -96,7 +96,7 @@ static void optional_doubles(void **state)
     pnr_config c;
 
     (void)state;
-#define V(text, print) {"target", "snr_db", text, print}
+#define V(text, print) {"target.n", "snr_db", text, print}
     CHECK(V("", ""), V("-12.5", "-12.5"), V("0", "0"), V("300", "300"), V("300.1", NULL),
           V("x", NULL));
 #undef V

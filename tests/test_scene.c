@@ -239,6 +239,7 @@ static void refuses_nonsense(void **state)
         {{"target.1.range_m=1", "target.1.amplitude=1", "target.1.velocity_mps=299792458"},
          "target.1.velocity_mps"},
         {{"target.1.range_m=1", "target.1.snr_db=3"}, "noise_rms"},
+        {{"code.1.degree=10", "code.2.degree=9"}, "code.2"},
     };
     (void)state;
 
@@ -253,6 +254,51 @@ static void refuses_nonsense(void **state)
     }
 }
 
+/* Targets of two codes are the sum of two scenes with one code each; one stands still, one moves.
+ */
+static void each_target_has_its_code(void **state)
+{
+    static const char *const both[] = {
+        "code.1.degree=10",         "code.2.type=random",    "code.2.length=1023",
+        "target.1.amplitude=0.5",   "target.1.range_m=3000", "target.2.amplitude=0.3",
+        "target.2.velocity_mps=70", "target.2.code=2",       "target.3.amplitude=0.1",
+        "target.3.range_m=900",     "target.3.code=2",       NULL};
+    static const char *const first[] = {"target.1.amplitude=0.5", "target.1.range_m=3000", NULL};
+    static const char *const second[] = {"code.type=random",
+                                         "code.length=1023",
+                                         "target.1.amplitude=0.3",
+                                         "target.1.velocity_mps=70",
+                                         "target.2.amplitude=0.1",
+                                         "target.2.range_m=900",
+                                         NULL};
+    static const char *const pulses[] = {"code.pulse=band-limited", "code.pulse=rectangular"};
+
+    (void)state;
+    for (size_t pulse = 0; pulse < 2; pulse++) {
+        const char *const *const settings[] = {both, first, second};
+        double(*x[3])[2];
+
+        for (size_t i = 0; i < 3; i++) {
+            stage s;
+            pnr_error error;
+
+            pnr_config_init(&s.config);
+            set_all(&s.config, base);
+            set_all(&s.config, settings[i]);
+            assert_int_equal(pnr_config_set(&s.config, pulses[pulse], &error), PNR_OK);
+            assert_int_equal(pnr_scene_create(&s.config, PNR_SCENE_ECHOES, &s.scene, &error),
+                             PNR_OK);
+            x[i] = make(&s, 0, 3000);
+            close_stage(&s);
+        }
+        for (size_t i = 0; i < 3000; i++)
+            for (size_t q = 0; q < 2; q++)
+                assert_true(fabs(x[0][i][q] - x[1][i][q] - x[2][i][q]) < 1e-12);
+        for (size_t i = 0; i < 3; i++)
+            free(x[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +309,7 @@ int main(void)
         cmocka_unit_test(is_the_same_in_any_blocks),
         cmocka_unit_test(has_square_chips),
         cmocka_unit_test(leaves_other_channels_to_noise),
+        cmocka_unit_test(each_target_has_its_code),
         cmocka_unit_test(refuses_nonsense),
     };
 

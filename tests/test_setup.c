@@ -199,6 +199,29 @@ static void maps_bound_the_batch(void **state)
     pnr_setup_destroy(setup);
 }
 
+/* Each code's own samples, one after the other, and all of one energy. */
+static void codes_stand_in_order(void **state)
+{
+    pnr_setup *setup = make("seed = 1\n[code.1]\n[code.2]\nseed = 2\n[code.3]\ntype = p4\n"
+                            "[detector]\noversample = 2\n");
+    pnr_setup *second = make("seed = 2\n[detector]\noversample = 2\n");
+    const double(*at)[2] = setup->plan.references + (size_t)2 * 1000;
+    double energy = 0;
+
+    (void)state;
+    assert_int_equal(setup->n_codes, 3);
+    assert_int_equal(setup->plan.n_codes, 3);
+    assert_true(pnr_plan_is_map(&setup->plan));
+    assert_memory_equal(at, second->plan.references, 2 * 1000 * sizeof *at);
+    for (size_t i = 0; i < 1000; i++)
+        energy += at[2000 + i][0] * at[2000 + i][0] + at[2000 + i][1] * at[2000 + i][1];
+    assert_true(fabs(energy / pnr_plan_code_energy(&setup->plan) - 1) < 1e-9);
+    assert_true(fabs(second->pfa_cell / setup->pfa_cell / 3 - 1) < 0.02);
+    pnr_setup_destroy(setup);
+    pnr_setup_destroy(second);
+    refused("[code.1]\n[code.2]\nlength = 500\n", "code.2");
+}
+
 static void more_periods_than_fit_are_refused(void **state)
 {
     (void)state;
@@ -216,6 +239,7 @@ int main(void)
         cmocka_unit_test(thresholds_hold_their_pfa),
         cmocka_unit_test(cfar_trains_on_cells_apart),
         cmocka_unit_test(maps_bound_the_batch),
+        cmocka_unit_test(codes_stand_in_order),
         cmocka_unit_test(more_periods_than_fit_are_refused),
     };
 

@@ -67,7 +67,16 @@ static int time_length(const pnr_config *config, const pnr_engine_ops *ops, size
 
     pnr_measure_configure(config, n, &sized);
     sized.dwell.periods = 1;
+    sized.dwell.looks = 1;
     sized.dwell.combine = PNR_COMBINE_NONE;
+    sized.dwell.taper = PNR_TAPER_RECTANGULAR;
+    sized.dwell.clutter = PNR_CLUTTER_KEEP;
+    sized.doppler.min_hz = sized.doppler.max_hz = 0;
+    sized.window.correlation = PNR_CORRELATION_CIRCULAR;
+    sized.window.filter = PNR_FILTER_MATCHED;
+    sized.detector.cfar = PNR_CFAR_OFF;
+    sized.detector.exclusion_cells = sized.detector.exclusion_rows = 1;
+    sized.detector.subtract = 0;
     sized.engine.batch = 1;
     rc = pnr_setup_create(&sized, sized.source.format, 1, &setup, error);
     if (rc == PNR_OK)
