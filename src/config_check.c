@@ -81,7 +81,7 @@ static int check_codes(const pnr_config *config, pnr_error *error)
 {
     for (size_t c = 0; c < pnr_config_codes(config); c++) {
         pnr_config one;
-        char name[24] = "code";
+        char name[32] = "code";
 
         if (config->n_codes > 0) {
             if (config->codes[c].number != c + 1)
