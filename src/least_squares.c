@@ -3,6 +3,8 @@
  * condition, and rows of equal noise. */
 #include "least_squares.h"
 
+#include "transform.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +129,7 @@ static double greatest_eigenvalue(const value *r, const value *b, size_t n, valu
 static void scale_rows(pnr_least_squares *ls)
 {
     const size_t n = ls->n_gates;
-    double sum = 0, worst = 0;
+    double sum = 0, worst = ls->filter[0][0];
 
     for (size_t k = 0; k < n; k++) {
         const double loss = ls->filter[k * n + k][0], scale = 1 / sqrt(loss);
@@ -144,63 +146,93 @@ static void scale_rows(pnr_least_squares *ls)
     ls->worst_loss_db = 10 * log10(worst);
 }
 
-int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates,
-                             pnr_least_squares **out, pnr_error *error)
+/* R(u)/R(0) of the code, behind which a linear one has nothing as far as the gates reach. */
+static int correlate(const value *code, size_t n_samples, size_t n_zeros, pnr_waveform **out)
 {
-    const size_t n = n_gates;
-    value *r = NULL;
-    pnr_least_squares *ls;
-    int code = PNR_OK;
+    const size_t n = n_zeros > 0 ? pnr_transform_fast_length(n_samples + n_zeros) : n_samples;
+    value *padded = calloc(n, sizeof *padded);
+    pnr_waveform *waveform = NULL;
+    int rc = PNR_ENOMEMORY;
 
     *out = NULL;
-    if (n < 1 || n > PNR_MAX_FILTER_GATES)
+    if (padded != NULL) {
+        memcpy(padded, code, n_samples * sizeof *padded);
+        rc = pnr_waveform_create((const value *)padded, n, &waveform);
+    }
+    if (rc == PNR_OK)
+        rc = pnr_waveform_autocorrelation(waveform, out);
+    pnr_waveform_destroy(waveform);
+    free(padded);
+    return rc;
+}
+
+/* T^-1 of R(0) = 1 and its condition; space: [4 n_gates]. false: T is singular, or nearly. */
+static bool solve(pnr_least_squares *ls, value *space)
+{
+    const size_t n = ls->n_gates;
+    value *r = space, *a = space + n, *x = space + 2 * n, *y = space + 3 * n;
+
+    for (size_t d = 0; d < n; d++)
+        pnr_waveform_at(ls->autocorrelation, (double)d, r[d]);
+
+    const double least = predict((const value *)r, n, a);
+
+    ls->condition = INFINITY;
+    if (!(least > 0))
+        return false;
+    invert((const value *)a, least, n, ls->filter);
+    ls->condition = greatest_eigenvalue((const value *)r, NULL, n, x, y) *
+                    greatest_eigenvalue((const value *)r, (const value *)ls->filter, n, x, y);
+    return ls->condition < worst_condition;
+}
+
+static int refuse(const pnr_least_squares *ls, pnr_error *error)
+{
+    char number[32] = "without bound";
+
+    if (isfinite(ls->condition))
+        snprintf(number, sizeof number, "%.2g", ls->condition);
+    return pnr_error_set(error, PNR_ECONFIG,
+                         "window.filter = least-squares: the code cannot tell echoes of the %zu "
+                         "range gates apart: condition number %s, at most %g is possible; it needs "
+                         "fewer gates, or power at all frequencies",
+                         ls->n_gates, number, worst_condition);
+}
+
+int pnr_least_squares_create(const double (*code)[2], size_t n_samples, bool is_linear,
+                             size_t n_gates, pnr_least_squares **out, pnr_error *error)
+{
+    pnr_least_squares *ls;
+    value *space = NULL;
+    int rc = PNR_ENOMEMORY;
+
+    *out = NULL;
+    if (n_gates < 1 || n_gates > PNR_MAX_FILTER_GATES)
         return pnr_error_set(error, PNR_ECONFIG,
                              "window.filter = least-squares: %zu range gates; at most %d are "
                              "possible: choose radar.min_range_m and radar.max_range_m",
-                             n, PNR_MAX_FILTER_GATES);
-    ls = calloc(1, sizeof *ls);
-    r = malloc(4 * n * sizeof *r);
-    if (ls != NULL) {
-        ls->n_gates = n;
-        ls->autocorrelation = autocorrelation;
-        ls->filter = malloc(n * n * sizeof *ls->filter);
-        ls->loss = malloc(n * sizeof *ls->loss);
+                             n_gates, PNR_MAX_FILTER_GATES);
+    if ((ls = calloc(1, sizeof *ls)) != NULL) {
+        ls->n_gates = n_gates;
+        ls->filter = malloc(n_gates * n_gates * sizeof *ls->filter);
+        ls->loss = malloc(n_gates * sizeof *ls->loss);
+        space = malloc(4 * n_gates * sizeof *space);
     }
-    if (ls == NULL || r == NULL || ls->filter == NULL || ls->loss == NULL) {
-        code = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a filter of %zu gates", n);
-        goto end;
+    if (space != NULL && ls->filter != NULL && ls->loss != NULL)
+        rc = correlate(code, n_samples, is_linear ? n_gates + PNR_NEIGHBOURS : 0,
+                       &ls->autocorrelation);
+    if (rc != PNR_OK) {
+        pnr_error_set(error, rc, "no memory for a filter of %zu range gates", n_gates);
+    } else if (!solve(ls, space)) {
+        rc = refuse(ls, error);
+    } else {
+        scale_rows(ls);
+        *out = ls;
+        ls = NULL;
     }
-    for (size_t d = 0; d < n; d++)
-        pnr_waveform_at(autocorrelation, (double)d, r[d]);
-
-    const double least = predict((const value *)r, n, r + n);
-
-    if (least > 0) {
-        invert((const value *)r + n, least, n, ls->filter);
-        ls->condition = greatest_eigenvalue((const value *)r, NULL, n, r + 2 * n, r + 3 * n) *
-                        greatest_eigenvalue((const value *)r, (const value *)ls->filter, n,
-                                            r + 2 * n, r + 3 * n);
-    }
-    if (!(least > 0 && ls->condition < worst_condition)) {
-        char number[32] = "without bound";
-
-        if (least > 0)
-            snprintf(number, sizeof number, "%.2g", ls->condition);
-        code =
-            pnr_error_set(error, PNR_ECONFIG,
-                          "window.filter = least-squares: the code cannot tell echoes of the %zu "
-                          "range gates apart: condition number %s, at most %g is possible; it "
-                          "needs fewer gates, or power at all frequencies",
-                          n, number, worst_condition);
-        goto end;
-    }
-    scale_rows(ls);
-    *out = ls;
-    ls = NULL;
-end:
     pnr_least_squares_destroy(ls);
-    free(r);
-    return code;
+    free(space);
+    return rc;
 }
 
 void pnr_least_squares_destroy(pnr_least_squares *least_squares)
@@ -209,6 +241,7 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares)
         return;
     free(least_squares->filter);
     free(least_squares->loss);
+    pnr_waveform_destroy(least_squares->autocorrelation);
     free(least_squares);
 }
 

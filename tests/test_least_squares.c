@@ -29,10 +29,9 @@ static double uniform(void)
     return ((double)(state >> 11) + 0.5) * 0x1p-53;
 }
 
-/* n chips of random phase, n_zeros behind them. */
-static value *random_phases(size_t n, size_t n_zeros)
+static value *random_phases(size_t n)
 {
-    value *code = calloc(n + n_zeros, sizeof *code);
+    value *code = calloc(n, sizeof *code);
 
     assert_non_null(code);
     for (size_t i = 0; i < n; i++) {
@@ -44,29 +43,12 @@ static value *random_phases(size_t n, size_t n_zeros)
     return code;
 }
 
-static pnr_waveform *waveform_of(const value *code, size_t n)
-{
-    pnr_waveform *waveform;
-
-    assert_int_equal(pnr_waveform_create(code, n, &waveform), PNR_OK);
-    return waveform;
-}
-
-static pnr_waveform *autocorrelation_of(const value *code, size_t n)
-{
-    pnr_waveform *waveform = waveform_of(code, n), *autocorrelation;
-
-    assert_int_equal(pnr_waveform_autocorrelation(waveform, &autocorrelation), PNR_OK);
-    pnr_waveform_destroy(waveform);
-    return autocorrelation;
-}
-
-static pnr_least_squares *solve(const pnr_waveform *autocorrelation, size_t n_gates)
+static pnr_least_squares *solve(const value *code, size_t n, bool is_linear, size_t n_gates)
 {
     pnr_least_squares *ls;
     pnr_error error = {0};
 
-    if (pnr_least_squares_create(autocorrelation, n_gates, &ls, &error) != PNR_OK)
+    if (pnr_least_squares_create(code, n, is_linear, n_gates, &ls, &error) != PNR_OK)
         fail_msg("%s", error.text);
     return ls;
 }
@@ -77,8 +59,8 @@ static void add_product(const value a, const value b, value out)
     out[1] += a[0] * b[1] + a[1] * b[0];
 }
 
-/* c[k] = sum_n x[n + k] conj(a[n]), cyclic, k = 0 .. n_gates - 1; over R(0) */
-static value *correlate(const value *x, const value *a, size_t n, size_t n_gates)
+/* c[k] = sum_n x[n + k] conj(a[n]), k = 0 .. n_gates - 1; over R(0); of n_x samples, cyclic */
+static value *correlate(const value *x, size_t n_x, const value *a, size_t n, size_t n_gates)
 {
     value *c = calloc(n_gates, sizeof *c);
     double energy = 0;
@@ -88,7 +70,7 @@ static value *correlate(const value *x, const value *a, size_t n, size_t n_gates
         energy += a[i][0] * a[i][0] + a[i][1] * a[i][1];
     for (size_t k = 0; k < n_gates; k++) {
         for (size_t i = 0; i < n; i++)
-            add_product(x[(i + k) % n], (const value){a[i][0], -a[i][1]}, c[k]);
+            add_product(x[(i + k) % n_x], (const value){a[i][0], -a[i][1]}, c[k]);
         c[k][0] /= energy;
         c[k][1] /= energy;
     }
@@ -106,29 +88,27 @@ static value *filtered(const pnr_least_squares *ls, const value *c)
     return out;
 }
 
-/* Echoes at whole delays come out as they are, 60 dB apart, and nothing beside them; so in cyclic
- * correlation and, with zeros behind the code, in linear. */
+/* Echoes at whole delays come out as they are, 60 dB apart, and nothing beside them. */
 static void test_echoes(void **unused)
 {
     enum { N = 700, GATES = 150 };
 
     (void)unused;
-    for (size_t n_zeros = 0; n_zeros <= GATES; n_zeros += GATES) {
-        value *code = random_phases(N, n_zeros);
-        const size_t n = N + n_zeros;
-        pnr_waveform *autocorrelation = autocorrelation_of((const value *)code, n);
-        pnr_least_squares *ls = solve(autocorrelation, GATES);
+    for (int is_linear = 0; is_linear <= 1; is_linear++) {
         static const struct {
             size_t gate;
             value amplitude;
         } echoes[] = {{0, {1000, 0}}, {3, {0, 1}}, {70, {-30, 40}}, {GATES - 1, {0.6, -0.8}}};
-        value *x = calloc(n, sizeof *x);
+        const size_t n_x = is_linear ? N + GATES - 1 : N;
+        value *code = random_phases(N), *x = calloc(n_x, sizeof *x);
+        pnr_least_squares *ls = solve((const value *)code, N, is_linear, GATES);
 
+        assert_non_null(x);
         for (size_t e = 0; e < 4; e++)
-            for (size_t i = 0; i < n; i++)
-                add_product(echoes[e].amplitude, code[i], x[(i + echoes[e].gate) % n]);
+            for (size_t i = 0; i < N; i++)
+                add_product(echoes[e].amplitude, code[i], x[(i + echoes[e].gate) % n_x]);
 
-        value *c = correlate((const value *)x, (const value *)code, n, GATES);
+        value *c = correlate((const value *)x, n_x, (const value *)code, N, GATES);
         value *h = filtered(ls, (const value *)c);
 
         for (size_t k = 0; k < GATES; k++) {
@@ -147,7 +127,6 @@ static void test_echoes(void **unused)
         free(x);
         free(code);
         pnr_least_squares_destroy(ls);
-        pnr_waveform_destroy(autocorrelation);
     }
 }
 
@@ -155,9 +134,8 @@ static void test_echoes(void **unused)
 static void test_noise(void **unused)
 {
     enum { N = 400, GATES = 60 };
-    value *code = random_phases(N, 0);
-    pnr_waveform *autocorrelation = autocorrelation_of((const value *)code, N);
-    pnr_least_squares *ls = solve(autocorrelation, GATES);
+    value *code = random_phases(N);
+    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
 
     (void)unused;
     for (size_t k = 0; k < GATES; k++) {
@@ -168,7 +146,7 @@ static void test_noise(void **unused)
                 const double *left = ls->filter[k * GATES + i], *right = ls->filter[k * GATES + j];
                 value rho, part = {0};
 
-                pnr_waveform_at(autocorrelation, (double)i - (double)j, rho);
+                pnr_waveform_at(ls->autocorrelation, (double)i - (double)j, rho);
                 add_product(left, rho, part);
                 add_product(part, (const value){right[0], -right[1]}, variance);
             }
@@ -177,7 +155,6 @@ static void test_noise(void **unused)
     }
     free(code);
     pnr_least_squares_destroy(ls);
-    pnr_waveform_destroy(autocorrelation);
 }
 
 /* 1000 of 10,000 gates with random phases cost 0.44 dB, where the circular spectral inverse, which
@@ -185,10 +162,9 @@ static void test_noise(void **unused)
 static void test_loss(void **unused)
 {
     enum { N = 10000, GATES = 1000 };
-    value *code = random_phases(N, 0);
-    pnr_waveform *autocorrelation = autocorrelation_of((const value *)code, N);
+    value *code = random_phases(N);
     const clock_t start = clock();
-    pnr_least_squares *ls = solve(autocorrelation, GATES);
+    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
     double inverse = 0;
 
     (void)unused;
@@ -204,7 +180,6 @@ static void test_loss(void **unused)
     assert_true(10 * log10(inverse) > 8);
     free(code);
     pnr_least_squares_destroy(ls);
-    pnr_waveform_destroy(autocorrelation);
 }
 
 /* Over all lags it is the spectral inverse: the loss is the mean of 1/|spectrum|^2, at every gate.
@@ -212,9 +187,8 @@ static void test_loss(void **unused)
 static void test_all_lags(void **unused)
 {
     enum { N = 257 };
-    value *code = random_phases(N, 0);
-    pnr_waveform *autocorrelation = autocorrelation_of((const value *)code, N);
-    pnr_least_squares *ls = solve(autocorrelation, N);
+    value *code = random_phases(N);
+    pnr_least_squares *ls = solve((const value *)code, N, false, N);
     double inverse = 0, least = INFINITY, most = 0;
 
     (void)unused;
@@ -231,7 +205,6 @@ static void test_all_lags(void **unused)
     assert_true(ls->condition < 1.0001 * most / least && ls->condition > 0.5 * most / least);
     free(code);
     pnr_least_squares_destroy(ls);
-    pnr_waveform_destroy(autocorrelation);
 }
 
 /* An m-sequence over all its lags: 2 N / (N + 1), 3 dB, condition N + 1. */
@@ -247,22 +220,20 @@ static void test_m_sequence(void **unused)
         bits = bits >> 1 | ((bits ^ bits >> 4) & 1) << (DEGREE - 1); /* x^9 + x^4 + 1 */
     }
 
-    pnr_waveform *autocorrelation = autocorrelation_of((const value *)code, N);
-    pnr_least_squares *ls = solve(autocorrelation, N);
+    pnr_least_squares *ls = solve((const value *)code, N, false, N);
 
     for (size_t k = 0; k < N; k++)
         assert_true(fabs(ls->loss[k] - 2.0 * N / (N + 1)) < 1e-9);
     assert_true(fabs(ls->condition / (N + 1) - 1) < 1e-6);
     pnr_least_squares_destroy(ls);
-    pnr_waveform_destroy(autocorrelation);
 }
 
-static void refuse(const pnr_waveform *autocorrelation, size_t n_gates, const char *word)
+static void refuse(const value *code, size_t n, size_t n_gates, const char *word)
 {
     pnr_least_squares *ls = (pnr_least_squares *)1;
     pnr_error error = {0};
 
-    assert_int_equal(pnr_least_squares_create(autocorrelation, n_gates, &ls, &error), PNR_ECONFIG);
+    assert_int_equal(pnr_least_squares_create(code, n, false, n_gates, &ls, &error), PNR_ECONFIG);
     assert_null(ls);
     if (strstr(error.text, word) == NULL)
         fail_msg("no '%s' in '%s'", word, error.text);
@@ -272,22 +243,17 @@ static void refuse(const pnr_waveform *autocorrelation, size_t n_gates, const ch
 static void test_refused(void **unused)
 {
     enum { N = 5000 };
-    value *held = random_phases(N, 0), *even = random_phases(N, 0);
-    pnr_waveform *autocorrelation;
+    value *held = random_phases(N), *even = random_phases(N);
 
     (void)unused;
     for (size_t i = 0; i < N; i++) /* chips of four samples have no power at rate / 4 */
         memcpy(held[i], held[i / 4 * 4], sizeof *held);
-    autocorrelation = autocorrelation_of((const value *)held, N);
-    refuse(autocorrelation, 2000, "condition number ");
-    refuse(autocorrelation, PNR_MAX_FILTER_GATES + 1, "4097 range gates; at most 4096");
-    pnr_waveform_destroy(autocorrelation);
+    refuse((const value *)held, N, 2000, "condition number ");
+    refuse((const value *)held, N, PNR_MAX_FILTER_GATES + 1, "4097 range gates; at most 4096");
 
     for (size_t i = N / 2; i < N; i++) /* twice in a period: two gates have the same code */
         memcpy(even[i], even[i - N / 2], sizeof *even);
-    autocorrelation = autocorrelation_of((const value *)even, N);
-    refuse(autocorrelation, N / 2 + 1, "condition number");
-    pnr_waveform_destroy(autocorrelation);
+    refuse((const value *)even, N, N / 2 + 1, "condition number");
     free(held);
     free(even);
 }
@@ -297,19 +263,19 @@ static void test_refused(void **unused)
 static void test_response(void **unused)
 {
     enum { N = 301, GATES = 90 };
-    value *code = random_phases(N, 0), *x = calloc(N, sizeof *x);
-    pnr_waveform *waveform = waveform_of((const value *)code, N);
-    pnr_waveform *autocorrelation = autocorrelation_of((const value *)code, N);
-    pnr_least_squares *ls = solve(autocorrelation, GATES);
+    value *code = random_phases(N), *x = calloc(N, sizeof *x);
+    pnr_waveform *waveform;
+    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
 
     (void)unused;
+    assert_int_equal(pnr_waveform_create((const value *)code, N, &waveform), PNR_OK);
     for (size_t gate = 0; gate < GATES; gate += 11)
         for (double delay = -1; delay <= 1; delay += 0.25) {
             value response[PNR_NEIGHBOURS];
 
             assert_int_equal(pnr_waveform_shift(waveform, (double)gate + delay, x), PNR_OK);
 
-            value *c = correlate((const value *)x, (const value *)code, N, GATES);
+            value *c = correlate((const value *)x, N, (const value *)code, N, GATES);
             value *h = filtered(ls, (const value *)c);
 
             pnr_least_squares_response(ls, gate, delay, response);
@@ -330,7 +296,6 @@ static void test_response(void **unused)
     free(x);
     pnr_waveform_destroy(waveform);
     pnr_least_squares_destroy(ls);
-    pnr_waveform_destroy(autocorrelation);
 }
 
 int main(void)
