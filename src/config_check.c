@@ -109,13 +109,24 @@ static int check_radar(const pnr_config *config, pnr_error *error)
 static int check_dwell(const pnr_config *config, pnr_error *error)
 {
     if (config->dwell.periods > 1 && config->dwell.combine == PNR_COMBINE_NONE)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "dwell.periods = %zu needs dwell.combine = coherent, incoherent or doppler",
-                             config->dwell.periods);
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "dwell.periods = %zu needs dwell.combine = coherent, incoherent or doppler",
+            config->dwell.periods);
     if (config->ring.seconds > 0 && config->ring.bytes > 0)
         return pnr_error_set(error, PNR_ECONFIG,
                              "ring.seconds = %.10g and ring.bytes = %zu: give one of them",
                              config->ring.seconds, config->ring.bytes);
+    return PNR_OK;
+}
+
+static int check_window(const pnr_config *config, pnr_error *error)
+{
+    if (config->window.filter == PNR_FILTER_LEAST_SQUARES && config->detector.oversample > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "window.filter = least-squares solves for whole lags: "
+                             "detector.oversample = %zu must be 1",
+                             config->detector.oversample);
     return PNR_OK;
 }
 
@@ -190,8 +201,8 @@ static int check_targets(const pnr_config *config, pnr_error *error)
 int pnr_config_check(const pnr_config *config, pnr_error *error)
 {
     static int (*const checks[])(const pnr_config *config, pnr_error *error) = {
-        check_names, check_source,   check_code, check_radar,
-        check_dwell, check_realtime, check_echo, check_targets};
+        check_names,  check_source,   check_code, check_radar,  check_dwell,
+        check_window, check_realtime, check_echo, check_targets};
 
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         int rc = checks[i](config, error);

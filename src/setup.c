@@ -244,6 +244,25 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     return PNR_OK;
 }
 
+/* The filter of the gates. */
+static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    pnr_plan *plan = &setup->plan;
+    int code;
+
+    if (config->window.filter == PNR_FILTER_MATCHED)
+        return PNR_OK;
+    if (plan->n_codes > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "window.filter = least-squares is for one code; there are %zu",
+                             plan->n_codes);
+    code = pnr_least_squares_create(plan->references, plan->n_samples, plan->linear,
+                                    plan->gate_count, &setup->least_squares, error);
+    if (code == PNR_OK)
+        plan->filter = (const double(*)[2])setup->least_squares->filter;
+    return code;
+}
+
 static int plan_thresholds(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     const size_t n_windows = pnr_plan_windows(&setup->plan);
@@ -275,6 +294,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
             PNR_OK ||
         (code = fill_references(setup, config, error)) != PNR_OK ||
         (code = plan_samples(setup, config, format, n_channels, error)) != PNR_OK ||
+        (code = plan_filter(setup, config, error)) != PNR_OK ||
         (code = plan_dwell(setup, config, error)) != PNR_OK ||
         (code = plan_thresholds(setup, config, error)) != PNR_OK ||
         (code = plan_cfar(setup, config, error)) != PNR_OK)
@@ -302,5 +322,6 @@ void pnr_setup_destroy(pnr_setup *setup)
     free(setup->hypotheses);
     free(setup->taper);
     free(setup->cfar_factor);
+    pnr_least_squares_destroy(setup->least_squares);
     free(setup);
 }
