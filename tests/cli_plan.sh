@@ -84,6 +84,8 @@ report $? "eight looks need less SNR each, and more than an eighth"
 status 0 "$plan" "$@" -s detector.cfar=ca -s detector.cfar_training=16 --json &&
     near cfar_loss_db "$work/out" 0.968 0.002 && near factor_db "$work/out" 12.375 0.002
 report $? "CFAR of 32 cells at Pfa 1e-6: 32 (1e6^(1/32) - 1), and 0.97 dB lost"
+status 0 "$plan" "$@" -s detector.cfar=go --json && near edge_ratio "$work/out" 17.5 0.1
+report $? "GO with 16 cells a side at Pfa 1e-6: 17.5 times as many false alarms at an edge"
 status 0 "$plan" "$@" -s window.filter=least-squares --json &&
     near filter_loss_db "$work/out" 3.006 0.002 && near condition "$work/out" 1024 1
 report $? "least squares over all lags of an m-sequence: 2 N / (N + 1), condition N + 1"

@@ -131,25 +131,35 @@ static void detection_section(plan_sheet *sheet, const pnr_config *config, const
                       most_db - setup->radar.gain_db, "dB");
 }
 
+/* In clutter that begins at the cell only one side counts for GO, and its factor is that for both:
+ * one side's Pfa at it, over the whole one. */
+static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, double looks)
+{
+    const double training = (double)cfar->training;
+
+    return pnr_beta_i(training * looks, looks, 1 / (1 + factor / training)) / pfa_cell;
+}
+
 /* What the threshold's own noise costs, and the filter. */
 static void loss_section(plan_sheet *sheet, const pnr_setup *setup)
 {
     const pnr_cfar *cfar = &setup->plan.cfar;
+    const size_t looks = setup->plan.n_looks;
     const pnr_least_squares *filter = setup->least_squares;
 
     if (cfar->kind != PNR_CFAR_OFF) {
+        const double factor =
+            pnr_cfar_factor(cfar->kind, setup->pfa_cell, looks, cfar->training, cfar->training);
+        const double loss_db = pnr_cfar_loss_db(cfar->kind, setup->pfa_cell, looks, cfar->training);
+
         plan_sheet_section(sheet, "cfar", "CFAR");
         plan_sheet_count(sheet, "training", "training cells, each side", cfar->training);
         plan_sheet_count(sheet, "stride", "their distance in cells", cfar->stride);
-        plan_sheet_number(
-            sheet, "factor_db", "threshold over them",
-            10.0 * log10(pnr_cfar_factor(cfar->kind, setup->pfa_cell, setup->plan.n_looks,
-                                         cfar->training, cfar->training)),
-            "dB");
-        plan_sheet_number(
-            sheet, "cfar_loss_db", "loss against known noise",
-            pnr_cfar_loss_db(cfar->kind, setup->pfa_cell, setup->plan.n_looks, cfar->training),
-            "dB");
+        plan_sheet_number(sheet, "factor_db", "threshold over them", 10.0 * log10(factor), "dB");
+        plan_sheet_number(sheet, "cfar_loss_db", "loss against known noise", loss_db, "dB");
+        if (cfar->kind == PNR_CFAR_GO)
+            plan_sheet_number(sheet, "edge_ratio", "false alarms at a clutter's edge, times",
+                              edge_ratio(cfar, factor, setup->pfa_cell, (double)looks), "");
     }
     if (filter != NULL) {
         plan_sheet_section(sheet, "least_squares", "least squares");
