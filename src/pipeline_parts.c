@@ -174,6 +174,13 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
             p->setup->codes[0].code->name, p->setup->plan.n_samples, p->setup->radar.period_s * 1e3,
             p->capacity);
+
+    const pnr_least_squares *filter = p->setup->least_squares;
+
+    if (filter != NULL)
+        pnr_log(PNR_LOG_INFO,
+                "least squares over %zu gates: SNR loss %.2f dB, at worst %.2f; condition %.3g",
+                filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
     return PNR_OK;
 }
 

@@ -130,6 +130,7 @@ static void rules_take_what_just_keeps_them(void **state)
         {"detector.cfar_axis=doppler"}, /* not asked for */
         {"detector.subtract=1", "dwell.combine=incoherent"},
         {"detector.subtract=1", "dwell.combine=doppler", "dwell.periods=2"},
+        {"window.filter=least-squares"},
         {"ring.seconds=1"},
         {"engine.wait=spin"},
         {"engine.wait=spin", "realtime.acquisition_cpu=2", "realtime.processing_cpu=3"},
