@@ -47,6 +47,7 @@ static void rules_refuse_what_breaks_them(void **state)
         {{"code.epoch=2026-11-21T00:00:00Z"}, {"code.epoch", "source.start_time"}},
         {{"radar.max_range_m=5", "radar.min_range_m=5"}, {"radar.max_range_m = 5", "min_range"}},
         {{"radar.max_range_m=-1"}, {"radar.max_range_m = -1"}},
+        {{"radar.zero=direct-path", "dwell.clutter=remove"}, {"direct-path", "dwell.clutter"}},
         {{"dwell.periods=2"}, {"dwell.periods = 2", "dwell.combine"}},
         {{"ring.seconds=1", "ring.bytes=1M"}, {"ring.seconds = 1", "ring.bytes = 1048576"}},
         {{"source.format=ci8", "echo.bits=9"}, {"echo.bits = 9", "8 bits", "ci8"}},
