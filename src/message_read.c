@@ -210,6 +210,28 @@ static void read_echo(reader *r, const json_t *object, pnr_echo *out)
     };
 }
 
+/* The zero delay: not there when it is fixed. */
+static void read_zero(reader *r, pnr_zero *out)
+{
+    const json_t *object = json_object_get(r->root, "zero");
+
+    if (object == NULL)
+        return;
+    if (!json_is_object(object)) {
+        wrong(r, "zero", "is no object");
+        return;
+    }
+    *out = (pnr_zero){
+        .is_tracked = true,
+        .delay_s = get_double(r, object, "delay_s"),
+        .sigma_s = get_double(r, object, "sigma_s"),
+        .snr_db = get_double(r, object, "snr_db"),
+        .drift_ppm = get_double(r, object, "drift_ppm"),
+        .held_s = get_double(r, object, "held_s"),
+        .moved_s = get_double(r, object, "moved_s"),
+    };
+}
+
 static double power_of(double db)
 {
     return isfinite(db) ? pow(10, db / 10) : 0;
@@ -235,6 +257,7 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
     out->detection.noise_power = power_of(get_double(&r, r.root, "noise_db"));
     out->pfa_cell = get_double(&r, r.root, "pfa_cell");
     out->cells_above = (uint32_t)get_u64(&r, r.root, "cells_above", UINT32_MAX);
+    read_zero(&r, &out->zero);
     echoes = get(&r, r.root, "echoes");
     if (!json_is_array(echoes) || json_array_size(echoes) > PNR_MAX_CANDIDATES)
         wrong(&r, "echoes", "is no list of at most 64");
@@ -492,6 +515,15 @@ int pnr_message_read_pack(const char *header, size_t length, const void *records
     out->flags = record.flags;
     out->latency_us = finite_or_nan((double)record.latency_us);
     out->cells_above = record.cells_above;
+    out->zero = (pnr_zero){
+        .is_tracked = isfinite(record.zero_delay_s),
+        .delay_s = finite_or_nan(record.zero_delay_s),
+        .sigma_s = finite_or_nan((double)record.zero_sigma_s),
+        .snr_db = finite_or_nan((double)record.zero_snr_db),
+        .drift_ppm = finite_or_nan((double)record.zero_drift_ppm),
+        .held_s = finite_or_nan((double)record.zero_held_s),
+        .moved_s = NAN,
+    };
     out->detection.noise_power = power_of((double)record.noise_db);
     out->detection.n_echoes = record.n_echoes;
     for (i = 0; i < record.n_echoes; i++) {

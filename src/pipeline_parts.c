@@ -3,6 +3,7 @@
 #include "pipeline_state.h"
 
 #include "log.h"
+#include "zero_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,23 @@ static void fill_constants(pnr_pipeline *p)
                                          &p->profile.n_gate);
 }
 
+/* Where the direct path is looked for first. */
+static int open_zero(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_config *config = p->config;
+    pnr_zero_memory memory;
+    int code;
+
+    p->is_zero_kept =
+        config->radar.zero == PNR_ZERO_DIRECT_PATH && config->radar.zero_state_path[0] != '\0';
+    if (p->is_zero_kept && (code = pnr_zero_state_check(config, error)) != PNR_OK)
+        return code;
+    pnr_zero_begin(&p->zero, config, &p->setup->radar,
+                   p->is_zero_kept && pnr_zero_state_read(config, p->info.format, &memory) ? &memory
+                                                                                           : NULL);
+    return PNR_OK;
+}
+
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
@@ -160,6 +178,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = pnr_correlator_create(p->ops, &p->setup->plan, &p->correlator, error)) != PNR_OK ||
         (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
+        (code = open_zero(p, error)) != PNR_OK ||
         (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
         return code;
     fill_constants(p);

@@ -112,6 +112,9 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     report->cells_above = dwell->n_above;
     pnr_detector_detect(p->detector, dwell, result->candidates + d * plan->max_candidates,
                         &report->detection);
+    pnr_zero_track(&p->zero, report->sample, &report->detection);
+    report->zero = p->zero.last;
+    report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;
 
     report->ready_ns = windows->ready_ns[d];
     report->submitted_ns = windows->submitted_ns;
