@@ -208,6 +208,20 @@ size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capa
     return pnr_text_end(&t);
 }
 
+/* What profiles and maps tell of their rows. */
+static void cells(pnr_text *t, const pnr_profile_info *info)
+{
+    key_u64(t, "oversample", info->oversample);
+    key_u64(t, "first_cell", info->first_cell);
+    key_u64(t, "n_gate", info->n_gate);
+    key_double(t, "delay_s", info->delay_s);
+    key_double(t, "step_s", info->step_s);
+    key_double(t, "metres_per_second", info->metres_per_second);
+    key_u64(t, "dwell_samples", info->dwell_samples);
+    key_double(t, "floor", info->floor);
+    key_double(t, "threshold", info->threshold);
+}
+
 size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
                                  const pnr_profile_info *info, char *text, size_t capacity)
 {
@@ -219,15 +233,63 @@ size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
     key_string(&t, "profile", info->is_complex ? "complex" : "power");
     key_string(&t, "dtype", info->is_complex ? "<c8" : "<f4");
     key_u64(&t, "n_cells", info->n_cells);
-    key_u64(&t, "oversample", info->oversample);
-    key_u64(&t, "first_cell", info->first_cell);
-    key_u64(&t, "n_gate", info->n_gate);
-    key_double(&t, "delay_s", info->delay_s);
-    key_double(&t, "step_s", info->step_s);
-    key_double(&t, "metres_per_second", info->metres_per_second);
-    key_u64(&t, "dwell_samples", info->dwell_samples);
-    key_double(&t, "floor", info->floor);
-    key_double(&t, "threshold", info->threshold);
+    cells(&t, info);
+    pnr_text_add(&t, "}");
+    return pnr_text_end(&t);
+}
+
+double pnr_map_doppler_hz(const pnr_map_info *info, size_t row)
+{
+    const pnr_doppler_run *run = info->runs;
+
+    for (; row >= run->n_rows; run++)
+        row -= run->n_rows;
+    return run->first_hz + (double)row * run->step_hz;
+}
+
+static void doppler(pnr_text *t, const pnr_map_info *info)
+{
+    size_t i;
+
+    key(t, "doppler");
+    pnr_text_add(t, "[");
+    for (i = 0; i < info->n_runs; i++) {
+        pnr_text_add(t, i > 0 ? ",{\"first_hz\":" : "{\"first_hz\":");
+        pnr_text_double(t, info->runs[i].first_hz, "null");
+        key_double(t, "step_hz", info->runs[i].step_hz);
+        key_u64(t, "n_rows", info->runs[i].n_rows);
+        pnr_text_add(t, "}");
+    }
+    pnr_text_add(t, "]");
+}
+
+size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
+                             char *text, size_t capacity)
+{
+    const size_t shape[] = {info->n_codes, info->n_rows, info->row.n_cells};
+    pnr_text t;
+    size_t i;
+
+    begin(&t, text, capacity, report->run, report->stream, seq);
+    moment(&t, report);
+    key_string(&t, "engine", report->engine);
+    key_string(&t, "map", info->row.is_complex ? "complex" : "power");
+    key_string(&t, "dtype", info->row.is_complex ? "<c8" : "<f4");
+    key(&t, "shape");
+    for (i = 0; i < 3; i++) {
+        pnr_text_add(&t, i > 0 ? "," : "[");
+        pnr_text_u64(&t, shape[i]);
+    }
+    pnr_text_add(&t, "]");
+    key(&t, "codes");
+    for (i = 0; i < info->n_codes; i++) {
+        pnr_text_add(&t, i > 0 ? "," : "[");
+        pnr_text_string(&t, info->code_names[i]);
+    }
+    pnr_text_add(&t, "]");
+    doppler(&t, info);
+    key_double(&t, "mps_per_hz", info->mps_per_hz);
+    cells(&t, &info->row);
     pnr_text_add(&t, "}");
     return pnr_text_end(&t);
 }

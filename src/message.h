@@ -86,6 +86,31 @@ typedef struct pnr_profile_info {
 size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
                                  const pnr_profile_info *info, char *text, size_t capacity);
 
+/* Rows of a map at even steps of Doppler. */
+typedef struct pnr_doppler_run {
+    double first_hz, step_hz; /* step: above 0 where there is more than one row */
+    size_t n_rows;
+} pnr_doppler_run;
+
+enum { PNR_MAX_DOPPLER_RUNS = 512 };
+
+/* The cells of a map, [n_codes][n_rows][row.n_cells]: each row is a profile, floor and threshold
+ * are those of all. Rows are at ascending Doppler. */
+typedef struct pnr_map_info {
+    pnr_profile_info row;
+    size_t n_codes, n_rows;
+    const char *const *code_names;              /* [n_codes]; the reader leaves it NULL */
+    double mps_per_hz;                          /* velocity per Doppler, NAN: no carrier */
+    size_t n_runs;                              /* 1 .. PNR_MAX_DOPPLER_RUNS */
+    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* of all rows, in order */
+} pnr_map_info;
+
+/* Doppler of a row below n_rows. */
+double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
+/* The header of a map, which its cells follow. seq is that of the topic map/<stream>. */
+size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
+                             char *text, size_t capacity);
+
 /*
  * Packed results: header JSON (dtype, counts, first seq, run, stream, ...) and one array of these
  * records, one per echo. X(C type, numpy type, name), the widest first, so that the struct has no
@@ -182,6 +207,8 @@ int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, 
  * rest is 0. */
 int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
                              pnr_profile_info *info, pnr_error *error);
+int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
+                         pnr_map_info *info, pnr_error *error);
 /* True when the text of a range message is the header of packed results. */
 bool pnr_message_is_pack(const char *text, size_t length);
 /* n_results dwells come out one by one: *offset (bytes) starts at 0 and advances; PNR_EEND after

@@ -39,10 +39,10 @@ void pnr_zero_begin(pnr_zero_tracker *z, const pnr_config *config, const pnr_rad
     }
 }
 
-/* Delays are known modulo Tr: the one within +-Tr/2 of 0. */
+/* Delays are known modulo Tr, unless the correlation is linear: the one within +-Tr/2 of 0. */
 static double wrap(const pnr_zero_tracker *z, double delay_s)
 {
-    return remainder(delay_s, z->radar->period_s);
+    return z->radar->is_linear ? delay_s : remainder(delay_s, z->radar->period_s);
 }
 
 /* Before the first sight it stays where it is: of that time nothing is known. */
@@ -116,8 +116,9 @@ static bool correct(const pnr_zero_tracker *z, pnr_echo *echo)
     const pnr_radar *radar = z->radar;
     double delay_s = echo->delay_s + z->config->radar.zero_delay_s - z->x;
 
-    delay_s -= radar->period_s * floor((delay_s - radar->min_delay_s) / radar->period_s);
-    if (delay_s > radar->max_delay_s)
+    if (!radar->is_linear)
+        delay_s -= radar->period_s * floor((delay_s - radar->min_delay_s) / radar->period_s);
+    if (delay_s < radar->min_delay_s || delay_s > radar->max_delay_s)
         return false;
     echo->delay_s = delay_s;
     echo->delay_samples = delay_s * z->rate_hz;
