@@ -116,8 +116,10 @@ static bool correct(const pnr_zero_tracker *z, pnr_echo *echo)
     const pnr_radar *radar = z->radar;
     double delay_s = echo->delay_s + z->config->radar.zero_delay_s - z->x;
 
-    if (!radar->is_linear)
+    if (!radar->is_linear) {
         delay_s -= radar->period_s * floor((delay_s - radar->min_delay_s) / radar->period_s);
+        delay_s = fmax(delay_s, radar->min_delay_s); /* but for rounding it is */
+    }
     if (delay_s < radar->min_delay_s || delay_s > radar->max_delay_s)
         return false;
     echo->delay_s = delay_s;

@@ -58,9 +58,10 @@ void listen_live_profile(listen_live *l, const listen_profile *profile)
     if (now_ns < l->next_profile_ns || columns < 1)
         return;
     l->next_profile_ns = now_ns + frame_ns / 2;
-    l->info = profile->info;
+    l->info = profile->map.row;
     l->n_bins = columns < MAX_BINS ? (size_t)columns : MAX_BINS;
-    listen_profile_reduce(profile, (double)l->info.n_gate / (double)l->n_bins, l->n_bins, l->bins);
+    listen_profile_reduce(profile, 0, profile->map.n_rows,
+                          (double)l->info.n_gate / (double)l->n_bins, l->n_bins, l->bins);
     l->is_changed = true;
 }
 
