@@ -210,9 +210,10 @@ void listen_map_draw(const listen_map *m, FILE *to)
             fmax(20, 5 * ceil(greatest_db / 5)));
     if (has_velocity(m))
         fprintf(to,
-                "set link x2 via x/%.12g inverse x*%.12g\nset x2label 'Doppler, Hz'\nset x2tics\n"
-                "set xtics nomirror\n",
-                m->info.mps_per_hz, m->info.mps_per_hz);
+                "set xtics nomirror\nset x2range [%.9g:%.9g]\nset x2tics\nset x2label 'Doppler, "
+                "Hz'\n",
+                x0 / m->info.mps_per_hz,
+                (x0 + (double)m->doppler.n_bins * dx) / m->info.mps_per_hz);
     fputs("set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 '#fde725')\n"
           "set cblabel 'power over the noise floor, dB'\n"
           "set object rectangle from graph 0,0 to graph 1,1 behind fillcolor rgb 'gray'\n",
