@@ -217,7 +217,10 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
                                        [PNR_PROFILE_POWER] = PNR_WANT_POWER,
                                        [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};
-    const size_t candidates = 2 * config->detector.max_echoes + 8; /* sidelobes take places too */
+    /* Sidelobes take places too, and so does what lies between the direct path and the ranges. */
+    const size_t candidates = config->radar.zero == PNR_ZERO_DIRECT_PATH
+                                  ? PNR_MAX_CANDIDATES
+                                  : 2 * config->detector.max_echoes + 8;
     pnr_rational tune = {0, 1};
 
     if (config->source.tune_hz.num != 0 &&

@@ -47,6 +47,7 @@ static void rules_refuse_what_breaks_them(void **state)
         {{"code.epoch=2026-11-21T00:00:00Z"}, {"code.epoch", "source.start_time"}},
         {{"radar.max_range_m=5", "radar.min_range_m=5"}, {"radar.max_range_m = 5", "min_range"}},
         {{"radar.max_range_m=-1"}, {"radar.max_range_m = -1"}},
+        {{"radar.zero=direct-path", "dwell.clutter=remove"}, {"direct-path", "dwell.clutter"}},
         {{"dwell.periods=2"}, {"dwell.periods = 2", "dwell.combine"}},
         {{"doppler.min_hz=10", "doppler.max_hz=5"}, {"doppler.min_hz = 10", "max_hz = 5"}},
         {{"doppler.max_hz=500001"}, {"doppler.max_hz = 500001", "500000"}},
