@@ -124,6 +124,10 @@ static int check_radar(const pnr_config *config, pnr_error *error)
         return pnr_error_set(error, PNR_ECONFIG,
                              "radar.max_range_m = %.10g is not beyond radar.min_range_m = %.10g",
                              config->radar.max_range_m, config->radar.min_range_m);
+    if (config->radar.zero == PNR_ZERO_DIRECT_PATH && config->dwell.clutter == PNR_CLUTTER_REMOVE)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "radar.zero = direct-path needs the direct path, which stands still: "
+                             "dwell.clutter = remove takes it out");
     return PNR_OK;
 }
 

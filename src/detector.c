@@ -25,6 +25,7 @@ struct pnr_detector {
     double curvature_noise; /* (kurtosis - 1) / 2 */
     double nyquist;         /* the Nyquist bin's share of the energy */
     bool is_sum;            /* incoherent dwells */
+    size_t max_echoes;      /* before those that are no targets are left out, see zero.h */
     double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
     const double *threshold; /* [n_periods] as the engine has it */
     value rho[2 * J];        /* R(u)/R(0) at u = -J .. J-1 */
@@ -190,7 +191,7 @@ static size_t sort_out(const pnr_detector *detector, const pnr_dwell *dwell,
     bool taken[PNR_MAX_CANDIDATES] = {false};
     size_t n = 0;
 
-    for (size_t k = 0; k < dwell->n_candidates && n < detector->config->detector.max_echoes; k++) {
+    for (size_t k = 0; k < dwell->n_candidates && n < detector->max_echoes; k++) {
         size_t best = 0;
         float power = -1;
 
@@ -449,6 +450,8 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->autocorrelation = setup->codes[0].autocorrelation;
     detector->threshold = setup->threshold;
     detector->is_sum = config->dwell.combine == PNR_COMBINE_INCOHERENT;
+    detector->max_echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH ? PNR_MAX_CANDIDATES
+                                                                      : config->detector.max_echoes;
     detector->amplitude_scale =
         !pnr_format_get(setup->plan.format)->is_complex && setup->plan.tune.num != 0 ? 2 : 1;
     detector->energy_of_code = pnr_waveform_energy(setup->codes[0].waveform);

@@ -46,9 +46,12 @@ static const char *const pulses[] = {[PNR_PULSE_BAND_LIMITED] = "band-limited",
                                      [PNR_PULSE_RECTANGULAR] = "rectangular",
                                      [PNR_PULSE_FILE] = "file"};
 static const char *const paths[] = {[PNR_PATH_TWO_WAY] = "two-way", [PNR_PATH_ONE_WAY] = "one-way"};
+static const char *const zeros[] = {
+    [PNR_ZERO_FIXED] = "fixed", [PNR_ZERO_DIRECT_PATH] = "direct-path"};
 static const char *const combines[] = {[PNR_COMBINE_NONE] = "none",
                                        [PNR_COMBINE_COHERENT] = "coherent",
-                                       [PNR_COMBINE_INCOHERENT] = "incoherent"};
+                                       [PNR_COMBINE_INCOHERENT] = "incoherent",
+                                       [PNR_COMBINE_DOPPLER] = "doppler"};
 #define WORD(list, i)                                                                              \
     ((size_t)(i) < sizeof(list) / sizeof((list)[0]) ? (list)[(size_t)(i)] : "unknown")
 
@@ -162,6 +165,18 @@ static void echo(pnr_text *t, const pnr_echo *e)
     pnr_text_add(t, "}");
 }
 
+static void zero(pnr_text *t, const pnr_zero *z)
+{
+    key(t, "zero");
+    pnr_text_add(t, "{\"delay_s\":");
+    pnr_text_double(t, z->delay_s, "null");
+    key_double(t, "sigma_s", z->sigma_s);
+    key_double(t, "snr_db", z->snr_db);
+    key_double(t, "drift_ppm", z->drift_ppm);
+    key_double(t, "held_s", z->held_s);
+    key_double(t, "moved_s", z->moved_s);
+}
+
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity)
 {
     pnr_text t;
@@ -178,6 +193,10 @@ size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capa
     key_double(&t, "noise_db", decibels(report->detection.noise_power));
     key_double(&t, "pfa_cell", report->pfa_cell);
     key_u64(&t, "cells_above", report->cells_above);
+    if (report->zero.is_tracked) {
+        zero(&t, &report->zero);
+        pnr_text_add(&t, "}");
+    }
     key(&t, "echoes");
     pnr_text_add(&t, "[");
     for (i = 0; i < report->detection.n_echoes; i++) {
@@ -187,6 +206,20 @@ size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capa
     }
     pnr_text_add(&t, "]}");
     return pnr_text_end(&t);
+}
+
+/* What profiles and maps tell of their rows. */
+static void cells(pnr_text *t, const pnr_profile_info *info)
+{
+    key_u64(t, "oversample", info->oversample);
+    key_u64(t, "first_cell", info->first_cell);
+    key_u64(t, "n_gate", info->n_gate);
+    key_double(t, "delay_s", info->delay_s);
+    key_double(t, "step_s", info->step_s);
+    key_double(t, "metres_per_second", info->metres_per_second);
+    key_u64(t, "dwell_samples", info->dwell_samples);
+    key_double(t, "floor", info->floor);
+    key_double(t, "threshold", info->threshold);
 }
 
 size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
@@ -200,15 +233,63 @@ size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
     key_string(&t, "profile", info->is_complex ? "complex" : "power");
     key_string(&t, "dtype", info->is_complex ? "<c8" : "<f4");
     key_u64(&t, "n_cells", info->n_cells);
-    key_u64(&t, "oversample", info->oversample);
-    key_u64(&t, "first_cell", info->first_cell);
-    key_u64(&t, "n_gate", info->n_gate);
-    key_double(&t, "delay_s", info->delay_s);
-    key_double(&t, "step_s", info->step_s);
-    key_double(&t, "metres_per_second", info->metres_per_second);
-    key_u64(&t, "dwell_samples", info->dwell_samples);
-    key_double(&t, "floor", info->floor);
-    key_double(&t, "threshold", info->threshold);
+    cells(&t, info);
+    pnr_text_add(&t, "}");
+    return pnr_text_end(&t);
+}
+
+double pnr_map_doppler_hz(const pnr_map_info *info, size_t row)
+{
+    const pnr_doppler_run *run = info->runs;
+
+    for (; row >= run->n_rows; run++)
+        row -= run->n_rows;
+    return run->first_hz + (double)row * run->step_hz;
+}
+
+static void doppler(pnr_text *t, const pnr_map_info *info)
+{
+    size_t i;
+
+    key(t, "doppler");
+    pnr_text_add(t, "[");
+    for (i = 0; i < info->n_runs; i++) {
+        pnr_text_add(t, i > 0 ? ",{\"first_hz\":" : "{\"first_hz\":");
+        pnr_text_double(t, info->runs[i].first_hz, "null");
+        key_double(t, "step_hz", info->runs[i].step_hz);
+        key_u64(t, "n_rows", info->runs[i].n_rows);
+        pnr_text_add(t, "}");
+    }
+    pnr_text_add(t, "]");
+}
+
+size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
+                             char *text, size_t capacity)
+{
+    const size_t shape[] = {info->n_codes, info->n_rows, info->row.n_cells};
+    pnr_text t;
+    size_t i;
+
+    begin(&t, text, capacity, report->run, report->stream, seq);
+    moment(&t, report);
+    key_string(&t, "engine", report->engine);
+    key_string(&t, "map", info->row.is_complex ? "complex" : "power");
+    key_string(&t, "dtype", info->row.is_complex ? "<c8" : "<f4");
+    key(&t, "shape");
+    for (i = 0; i < 3; i++) {
+        pnr_text_add(&t, i > 0 ? "," : "[");
+        pnr_text_u64(&t, shape[i]);
+    }
+    pnr_text_add(&t, "]");
+    key(&t, "codes");
+    for (i = 0; i < info->n_codes; i++) {
+        pnr_text_add(&t, i > 0 ? "," : "[");
+        pnr_text_string(&t, info->code_names[i]);
+    }
+    pnr_text_add(&t, "]");
+    doppler(&t, info);
+    key_double(&t, "mps_per_hz", info->mps_per_hz);
+    cells(&t, &info->row);
     pnr_text_add(&t, "}");
     return pnr_text_end(&t);
 }
@@ -252,6 +333,11 @@ void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record 
         .doppler_sigma_hz = (float)e->doppler_sigma_hz,
         .velocity_mps = (float)e->velocity_mps,
         .velocity_sigma_mps = (float)e->velocity_sigma_mps,
+        .zero_delay_s = report->zero.is_tracked ? report->zero.delay_s : NAN,
+        .zero_sigma_s = (float)report->zero.sigma_s,
+        .zero_snr_db = (float)report->zero.snr_db,
+        .zero_drift_ppm = (float)report->zero.drift_ppm,
+        .zero_held_s = (float)report->zero.held_s,
         .noise_db = (float)decibels(d->noise_power),
         .latency_us = (float)report->latency_us,
         .periods = report->periods,
@@ -331,6 +417,8 @@ static void radar(pnr_text *t, const pnr_radar *r, const pnr_config *c)
         key_double(t, "speed_mps", c->radar.speed_mps);
         key_string(t, "path", WORD(paths, c->radar.path));
         key_double(t, "zero_delay_s", c->radar.zero_delay_s);
+        key_string(t, "zero", WORD(zeros, c->radar.zero));
+        key_double(t, "zero_alarm_m", c->radar.zero_alarm_m);
         key_double(t, "min_range_m", c->radar.min_range_m);
         key_double(t, "max_range_m", c->radar.max_range_m);
         key_string(t, "code_type", WORD(code_types, c->code.type));
@@ -363,6 +451,12 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
     key_double(&t, "max", status->latency_max_us);
     pnr_text_add(&t, "}");
     key_double(&t, "deadline_s", status->deadline_s > 0 ? status->deadline_s : (double)NAN);
+    if (status->zero != NULL && status->zero->last.is_tracked) {
+        zero(&t, &status->zero->last);
+        key_u64(&t, "alarms", status->zero->n_alarms);
+        key(&t, "alarm");
+        pnr_text_add(&t, status->zero->is_alarm ? "true}" : "false}");
+    }
     if (status->realtime != NULL)
         realtime(&t, status->realtime);
     if (status->radar != NULL)

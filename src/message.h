@@ -12,6 +12,7 @@
 #include "radar.h"
 #include "realtime.h"
 #include "stats.h"
+#include "zero.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +22,9 @@
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
-    X(CLIPPED, "clipped") X(PARTIAL, "partial") X(MORE_ECHOES, "more-echoes") X(LATE, "late")
+    X(CLIPPED, "clipped")                                                                          \
+    X(PARTIAL, "partial")                                                                          \
+    X(MORE_ECHOES, "more-echoes") X(LATE, "late") X(ZERO_ALARM, "zero-alarm")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)
@@ -35,7 +38,8 @@ enum {
 #define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host")
 
 /* One dwell as published: the range message. PARTIAL: fewer periods than configured were used;
- * LATE: latency_us is beyond the deadline. */
+ * LATE: latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond
+ * radar.zero_alarm_m. */
 typedef struct pnr_report {
     char run[17]; /* 16 hex digits */
     char stream[PNR_TEXT_LEN];
@@ -51,6 +55,7 @@ typedef struct pnr_report {
     double latency_us; /* last sample in the ring -> message handed over */
     double pfa_cell;
     uint32_t cells_above; /* cells above the threshold, before max_echoes */
+    pnr_zero zero;        /* on the wire when it is tracked */
     /* CLOCK_MONOTONIC; not on the wire: the last sample in the ring, to the engine, back from it */
     uint64_t ready_ns, submitted_ns, collected_ns;
     pnr_detection detection;
@@ -81,12 +86,38 @@ typedef struct pnr_profile_info {
 size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
                                  const pnr_profile_info *info, char *text, size_t capacity);
 
+/* Rows of a map at even steps of Doppler. */
+typedef struct pnr_doppler_run {
+    double first_hz, step_hz; /* step: above 0 where there is more than one row */
+    size_t n_rows;
+} pnr_doppler_run;
+
+enum { PNR_MAX_DOPPLER_RUNS = 512 };
+
+/* The cells of a map, [n_codes][n_rows][row.n_cells]: each row is a profile, floor and threshold
+ * are those of all. Rows are at ascending Doppler. */
+typedef struct pnr_map_info {
+    pnr_profile_info row;
+    size_t n_codes, n_rows;
+    const char *const *code_names;              /* [n_codes]; the reader leaves it NULL */
+    double mps_per_hz;                          /* velocity per Doppler, NAN: no carrier */
+    size_t n_runs;                              /* 1 .. PNR_MAX_DOPPLER_RUNS */
+    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* of all rows, in order */
+} pnr_map_info;
+
+/* Doppler of a row below n_rows. */
+double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
+/* The header of a map, which its cells follow. seq is that of the topic map/<stream>. */
+size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
+                             char *text, size_t capacity);
+
 /*
  * Packed results: header JSON (dtype, counts, first seq, run, stream, ...) and one array of these
  * records, one per echo. X(C type, numpy type, name), the widest first, so that the struct has no
  * padding; FIRST is X for the first.
  *   time_ns   INT64_MIN: unknown
  *   flags     PNR_FLAG_... bits
+ *   zero_...  as in pnr_zero; zero_delay_s is NaN when it is not tracked
  *   n_echoes  of the dwell; its records follow each other, echo = 0 .. n_echoes - 1; 0: one record,
  * echo values NaN
  */
@@ -99,6 +130,7 @@ size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
     X(double, "<f8", delay_s)                                                                      \
     X(double, "<f8", delay_samples)                                                                \
     X(double, "<f8", range_m)                                                                      \
+    X(double, "<f8", zero_delay_s)                                                                 \
     X(float, "<f4", delay_sigma_s)                                                                 \
     X(float, "<f4", range_sigma_m)                                                                 \
     X(float, "<f4", snr_db)                                                                        \
@@ -110,6 +142,10 @@ size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
     X(float, "<f4", doppler_sigma_hz)                                                              \
     X(float, "<f4", velocity_mps)                                                                  \
     X(float, "<f4", velocity_sigma_mps)                                                            \
+    X(float, "<f4", zero_sigma_s)                                                                  \
+    X(float, "<f4", zero_snr_db)                                                                   \
+    X(float, "<f4", zero_drift_ppm)                                                                \
+    X(float, "<f4", zero_held_s)                                                                   \
     X(float, "<f4", noise_db)                                                                      \
     X(float, "<f4", latency_us)                                                                    \
     X(uint32_t, "<u4", periods)                                                                    \
@@ -146,6 +182,7 @@ typedef struct pnr_status {
     const pnr_radar *radar;
     const pnr_config *config; /* the radar's configuration */
     const pnr_realtime *realtime;
+    const pnr_zero_tracker *zero; /* NULL: not tracked */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 
@@ -160,7 +197,8 @@ typedef struct pnr_end_summary {
     double deadline_s; /* NAN: none */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
-/* detection.n_echoes <= PNR_MAX_CANDIDATES; what is not on the wire (lag, snr) is NAN. */
+/* detection.n_echoes <= PNR_MAX_CANDIDATES; what is not on the wire (lag, snr, and
+ * of a pack zero.moved_s) is NAN. */
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
                             pnr_error *error);
@@ -169,6 +207,8 @@ int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, 
  * rest is 0. */
 int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
                              pnr_profile_info *info, pnr_error *error);
+int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
+                         pnr_map_info *info, pnr_error *error);
 /* True when the text of a range message is the header of packed results. */
 bool pnr_message_is_pack(const char *text, size_t length);
 /* n_results dwells come out one by one: *offset (bytes) starts at 0 and advances; PNR_EEND after

@@ -4,7 +4,9 @@
 
 #include "log.h"
 #include "plan.h"
+#include "zero_state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,26 +121,98 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
+/* Rows at even steps are one run; Doppler counts in steps of 1 / (4 K Tr), in which it is whole. */
+static int fill_doppler(const pnr_pipeline *p, pnr_map_info *map, pnr_error *error)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const double unit_hz = 1 / (4 * (double)plan->n_periods * p->setup->radar.period_s);
+    int64_t first = 0, step = 0;
+    pnr_doppler_run *run = NULL;
+
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        const pnr_hypothesis hypothesis = pnr_plan_hypothesis(plan, h);
+
+        for (size_t i = 0; i < hypothesis.n_rows; i++) {
+            const int64_t bin = hypothesis.first_bin + (int64_t)i;
+            const int64_t at = hypothesis.quarters * (int64_t)plan->n_periods + 4 * bin;
+
+            if (run != NULL && run->n_rows == 1)
+                step = at - first;
+            if (run == NULL || at != first + step * (int64_t)run->n_rows) {
+                if (map->n_runs == PNR_MAX_DOPPLER_RUNS)
+                    return pnr_error_set(error, PNR_ECONFIG,
+                                         "publisher.profile: this map's Doppler rows lie at more "
+                                         "than %d uneven steps; doppler.step = whole makes them "
+                                         "even",
+                                         PNR_MAX_DOPPLER_RUNS);
+                run = &map->runs[map->n_runs++];
+                *run = (pnr_doppler_run){.first_hz = (double)at * unit_hz};
+                first = at;
+            } else {
+                run->step_hz = (double)step * unit_hz;
+            }
+            run->n_rows++;
+        }
+    }
+    return PNR_OK;
+}
+
+/* What profiles and maps tell of themselves. */
+static int fill_map(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_radar *radar = &p->setup->radar;
+    const pnr_plan *plan = &p->setup->plan;
+    const double ways = p->config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
+    pnr_map_info *map = &p->map;
+
+    *map = (pnr_map_info){
+        .row = {.is_complex = plan->want_profile == PNR_WANT_COMPLEX,
+                .n_cells = plan->n_lags * plan->oversample,
+                .oversample = plan->oversample,
+                .step_s = 1 / (pnr_rational_double(radar->rate_hz) * (double)plan->oversample),
+                .metres_per_second = radar->metres_per_second,
+                .dwell_samples = pnr_plan_dwell_samples(plan)},
+        .n_codes = plan->n_codes,
+        .n_rows = pnr_plan_rows(plan),
+        .mps_per_hz = radar->wavelength_m > 0 ? radar->wavelength_m / ways : (double)NAN,
+    };
+    map->row.delay_s =
+        pnr_radar_cells(radar, p->config, plan->oversample, &map->row.first_cell, &map->row.n_gate);
+    p->gate_delay_s = map->row.delay_s;
+    p->gate_first_cell = map->row.first_cell;
+    if ((p->code_names = calloc(plan->n_codes, sizeof *p->code_names)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", plan->n_codes);
+    for (size_t c = 0; c < plan->n_codes; c++)
+        p->code_names[c] = p->setup->codes[c].code->name;
+    map->code_names = p->code_names;
+    return plan->want_profile != PNR_WANT_NONE ? fill_doppler(p, map, error) : PNR_OK;
+}
+
 static void fill_constants(pnr_pipeline *p)
 {
     const char *engine = pnr_correlator_name(p->correlator);
-    const pnr_radar *radar = &p->setup->radar;
-    const pnr_plan *plan = &p->setup->plan;
 
     memcpy(p->report.run, pnr_publisher_run(p->publisher), sizeof p->report.run);
     memcpy(p->report.stream, p->config->stream.name, sizeof p->report.stream);
     strncpy(p->report.engine, engine, sizeof p->report.engine - 1);
     p->report.pfa_cell = p->setup->pfa_cell;
-    p->profile = (pnr_profile_info){
-        .is_complex = plan->want_profile == PNR_WANT_COMPLEX,
-        .n_cells = plan->n_lags * plan->oversample,
-        .oversample = plan->oversample,
-        .step_s = 1 / (pnr_rational_double(radar->rate_hz) * (double)plan->oversample),
-        .metres_per_second = radar->metres_per_second,
-        .dwell_samples = pnr_plan_dwell_samples(plan),
-    };
-    p->profile.delay_s = pnr_radar_cells(radar, p->config, plan->oversample, &p->profile.first_cell,
-                                         &p->profile.n_gate);
+}
+
+/* Where the direct path is looked for first. */
+static int open_zero(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_config *config = p->config;
+    pnr_zero_memory memory;
+    int code;
+
+    p->is_zero_kept =
+        config->radar.zero == PNR_ZERO_DIRECT_PATH && config->radar.zero_state_path[0] != '\0';
+    if (p->is_zero_kept && (code = pnr_zero_state_check(config, error)) != PNR_OK)
+        return code;
+    pnr_zero_begin(&p->zero, config, &p->setup->radar,
+                   p->is_zero_kept && pnr_zero_state_read(config, p->info.format, &memory) ? &memory
+                                                                                           : NULL);
+    return PNR_OK;
 }
 
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
@@ -166,6 +240,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = pnr_correlator_create(p->ops, &p->setup->plan, &p->correlator, error)) != PNR_OK ||
         (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
+        (code = open_zero(p, error)) != PNR_OK || (code = fill_map(p, error)) != PNR_OK ||
         (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
         return code;
     fill_constants(p);
@@ -174,6 +249,13 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
             p->setup->codes[0].code->name, p->setup->plan.n_samples, p->setup->radar.period_s * 1e3,
             p->capacity);
+
+    const pnr_least_squares *filter = p->setup->least_squares;
+
+    if (filter != NULL)
+        pnr_log(PNR_LOG_INFO,
+                "least squares over %zu gates: SNR loss %.2f dB, at worst %.2f; condition %.3g",
+                filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
     return PNR_OK;
 }
 
@@ -188,5 +270,6 @@ void pnr_pipeline_close(pnr_pipeline *p)
     pnr_setup_destroy(p->setup);
     pnr_source_close(p->acquisition.source);
     free(p->acquisition.spare);
+    free(p->code_names);
     free(p);
 }

@@ -59,22 +59,55 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
            (dwell->n_maxima > dwell->n_candidates ? PNR_FLAG_MORE_ECHOES : 0);
 }
 
-/* A complex profile of an incoherent dwell is that of its last window: a share of the noise, and no
- * threshold of its own. */
-static void publish_profile(pnr_pipeline *p, const pnr_result *result, size_t d)
+/* Complex values of several looks are the last one's: a share of the noise, and no threshold of
+ * their own. */
+static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
 {
     const pnr_plan *plan = &p->setup->plan;
-    const pnr_dwell *dwell = &result->dwells[d];
-    pnr_profile_info *info = &p->profile;
-    const bool is_last_window = info->is_complex && plan->dwell == PNR_DWELL_INCOHERENT;
+    const size_t a_look = plan->dwell == PNR_DWELL_INCOHERENT ? 1 : plan->n_periods;
+    const size_t n_looks = (dwell->n_periods + a_look - 1) / a_look;
 
-    info->floor = is_last_window ? dwell->floor / dwell->n_periods : dwell->floor;
-    info->threshold =
-        is_last_window ? (double)NAN : plan->threshold[dwell->n_periods - 1] * dwell->floor;
-    /* A profile is a picture beside the result: one that finds no place is not a loss. */
-    (void)pnr_publisher_send_profile(p->publisher, &p->report, info,
-                                     result->profile +
-                                         d * info->n_cells * (info->is_complex ? 2 : 1));
+    info->floor = dwell->floor;
+    info->threshold = plan->threshold[dwell->n_periods - 1] * dwell->floor;
+    if (plan->cfar.kind != PNR_CFAR_OFF)
+        info->threshold = NAN; /* each cell has its own */
+    if (info->is_complex && n_looks > 1) {
+        info->floor /= (double)n_looks;
+        info->threshold = NAN;
+    }
+}
+
+/* The gate moves with the direct path, cell by cell, as far as it is searched for. */
+static void place_gate(const pnr_pipeline *p, pnr_profile_info *info)
+{
+    const double moved_s = p->zero.last.delay_s - p->config->radar.zero_delay_s;
+    const double most = floor(p->setup->radar.zero_search_s / info->step_s);
+    double cells;
+
+    if (!p->zero.last.is_tracked)
+        return;
+    cells = round(moved_s / info->step_s);
+    if (info->n_gate < info->n_cells) /* all of the circle has no end */
+        cells = fmin(fmax(cells, -most), most);
+    info->first_cell = (size_t)fmod(
+        fmod((double)p->gate_first_cell + cells, (double)info->n_cells) + (double)info->n_cells,
+        (double)info->n_cells);
+    info->delay_s = p->gate_delay_s + cells * info->step_s - moved_s;
+}
+
+static void publish_cells(pnr_pipeline *p, const pnr_result *result, size_t d)
+{
+    pnr_map_info *map = &p->map;
+    const size_t each = map->row.is_complex ? 2 : 1;
+    const float *cells = result->profile + d * map->n_codes * map->n_rows * map->row.n_cells * each;
+
+    fill_levels(p, &result->dwells[d], &map->row);
+    place_gate(p, &map->row);
+    /* They are a picture beside the result: one that finds no place is not a loss. */
+    if (map->n_codes * map->n_rows > 1)
+        (void)pnr_publisher_send_map(p->publisher, &p->report, map, cells);
+    else
+        (void)pnr_publisher_send_profile(p->publisher, &p->report, &map->row, cells);
 }
 
 static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
@@ -85,7 +118,7 @@ static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
     else
         p->account.unsent_publish_refused++;
     if (p->setup->plan.want_profile != PNR_WANT_NONE)
-        publish_profile(p, result, d);
+        publish_cells(p, result, d);
 }
 
 static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
@@ -113,6 +146,9 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     report->cells_above = dwell->n_above;
     pnr_detector_detect(p->detector, dwell, result->candidates + d * plan->max_candidates,
                         &report->detection);
+    pnr_zero_track(&p->zero, report->sample, &report->detection);
+    report->zero = p->zero.last;
+    report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;
 
     report->ready_ns = windows->ready_ns[d];
     report->submitted_ns = windows->submitted_ns;

@@ -15,6 +15,7 @@
 #include "setup.h"
 #include "source.h"
 #include "stats.h"
+#include "zero.h"
 
 #include <pthread.h>
 
@@ -41,9 +42,14 @@ typedef struct pnr_pipeline {
     uint64_t n_fed, n_back; /* submits taken; and come back */
     bool is_out_of_step;    /* the engine keeps or mixes up its submits */
 
-    pnr_report report;        /* filled anew for each dwell */
-    pnr_profile_info profile; /* its floor and threshold too */
-    pnr_account account;      /* without the ring's part */
+    pnr_report report;       /* filled anew for each dwell */
+    pnr_map_info map;        /* its floor, threshold and zero too; of a profile only its row */
+    const char **code_names; /* [plan.n_codes]: the map's */
+    double gate_delay_s;     /* of the map's gate, and its first cell, from radar.zero_delay_s */
+    size_t gate_first_cell;
+    pnr_zero_tracker zero;
+    bool is_zero_kept, is_zero_refused; /* in radar.zero_state_path, for the next run; it failed */
+    pnr_account account;                /* without the ring's part */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
     uint64_t unreported;        /* positions of dwells without a result since the last one with */

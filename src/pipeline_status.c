@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "log.h"
 #include "plan.h"
+#include "zero_state.h"
 
 #include <string.h>
 
@@ -28,6 +29,22 @@ static void fill_status(pnr_pipeline *p, pnr_status *status)
     status->radar = &p->setup->radar;
     status->config = p->config;
     status->realtime = &p->realtime;
+    status->zero = &p->zero;
+}
+
+/* What the next run begins with. The first failure is told, and the last try counts. */
+static void keep_zero(pnr_pipeline *p, bool lasting)
+{
+    pnr_zero_memory memory;
+    pnr_error error;
+
+    if (!p->is_zero_kept || !pnr_zero_remember(&p->zero, &memory))
+        return;
+    if (pnr_zero_state_write(p->config, p->info.format, &memory, lasting, &error) != PNR_OK &&
+        !p->is_zero_refused) {
+        p->is_zero_refused = true;
+        pnr_log(PNR_LOG_WARN, "%s", error.text);
+    }
 }
 
 void pnr_pipeline_tell_status(pnr_pipeline *p)
@@ -43,6 +60,8 @@ void pnr_pipeline_tell_status(pnr_pipeline *p)
     fill_status(p, &status);
     (void)pnr_publisher_send_status(p->publisher, &status, false);
     pnr_deadline_tell(&p->deadline);
+    pnr_zero_tell(&p->zero);
+    keep_zero(p, false);
     p->told_ns = now;
 }
 
@@ -57,6 +76,8 @@ int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_
     if (!pnr_account_closes(account) || account->positions != pnr_ring_positions(p->ring))
         code = pnr_error_set(error, PNR_EINTERNAL, "the account does not close: %s",
                              pnr_account_format(account, text, sizeof text));
+    pnr_zero_tell(&p->zero);
+    keep_zero(p, true);
     fill_status(p, &status);
     status.reason = code != PNR_OK ? (error != NULL ? error->text : pnr_error_text(code))
                     : is_stopped   ? "stopped"

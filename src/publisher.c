@@ -21,8 +21,15 @@ enum {
     POLL_MS = 50
 };
 
-typedef enum { TOPIC_RANGE, TOPIC_PROFILE, TOPIC_STATUS, TOPIC_END, TOPIC_COUNT } topic_kind;
-static const char *const topic_names[] = {"range", "profile", "status", "end"};
+typedef enum {
+    TOPIC_RANGE,
+    TOPIC_PROFILE,
+    TOPIC_MAP,
+    TOPIC_STATUS,
+    TOPIC_END,
+    TOPIC_COUNT
+} topic_kind;
+static const char *const topic_names[] = {"range", "profile", "map", "status", "end"};
 
 typedef struct topic {
     char name[TOPIC_LEN]; /* "range/<stream>" */
@@ -164,6 +171,19 @@ int pnr_publisher_send_profile(pnr_publisher *p, const pnr_report *report,
     return send_text(p, TOPIC_PROFILE,
                      pnr_message_write_profile(report, seq, info, p->text, sizeof p->text), profile,
                      info->n_cells * sizeof *profile * (info->is_complex ? 2 : 1));
+}
+
+int pnr_publisher_send_map(pnr_publisher *p, const pnr_report *report, const pnr_map_info *info,
+                           const float *cells)
+{
+    const uint64_t seq = p->topics[TOPIC_MAP].seq++;
+    const size_t n_cells = info->n_codes * info->n_rows * info->row.n_cells;
+
+    if (p->socket == NULL)
+        return PNR_OK;
+    return send_text(p, TOPIC_MAP,
+                     pnr_message_write_map(report, seq, info, p->text, sizeof p->text), cells,
+                     n_cells * sizeof *cells * (info->row.is_complex ? 2 : 1));
 }
 
 int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)

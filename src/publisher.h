@@ -24,6 +24,9 @@ int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
 /* profile: info->n_cells powers, or (I, Q) pairs. */
 int pnr_publisher_send_profile(pnr_publisher *publisher, const pnr_report *report,
                                const pnr_profile_info *info, const float *profile);
+/* cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. */
+int pnr_publisher_send_map(pnr_publisher *publisher, const pnr_report *report,
+                           const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
 /* Packed results that wait for a full pack leave now. PNR_EAGAIN: refused, and
  * pnr_publisher_waiting() results that were counted as sent are still here: at the end the caller

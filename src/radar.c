@@ -16,6 +16,7 @@ enum {
 
 /* Nearer to a whole sample than this is that sample: rounding must not move an edge by one. */
 static const double edge_samples = 1e-6;
+static const double direct_path_samples = 10; /* looked for so far off, when nothing is said */
 
 static int64_t floor_div(i128 a, i128 b, i128 *rest)
 {
@@ -192,6 +193,22 @@ static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
     out->first_window = (wrap_index(out->epoch_sample, n) + wrap_index(out->first_lag, n)) % n;
 }
 
+/* The direct path must be in the gate, wherever the wanted ranges begin, and as far as it may move:
+ * they move along. */
+static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s, double *last_s)
+{
+    const double rate_hz = pnr_rational_double(out->rate_hz), asked_m = config->radar.zero_search_m;
+
+    *first_s = out->min_delay_s;
+    *last_s = out->max_delay_s;
+    if (config->radar.zero != PNR_ZERO_DIRECT_PATH)
+        return;
+    out->zero_search_s =
+        asked_m > 0 ? asked_m / out->metres_per_second : direct_path_samples / rate_hz;
+    *first_s = fmin(*first_s, 0) - out->zero_search_s;
+    *last_s = fmax(*last_s, 0) + out->zero_search_s;
+}
+
 /* The whole lags on either side of every delay in [min, max]. */
 static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *error)
 {
@@ -222,13 +239,22 @@ static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *erro
     out->min_delay_s = min_m / out->metres_per_second;
     out->max_delay_s = fmin(max_m / out->metres_per_second, out->min_delay_s + out->period_s);
 
-    double low = floor(snap(lag_of_delay(out, config, out->min_delay_s)));
-    double high = ceil(snap(lag_of_delay(out, config, out->max_delay_s)));
+    double first_s, last_s;
+
+    find_zero(config, out, &first_s, &last_s);
+
+    double low = floor(snap(lag_of_delay(out, config, first_s)));
+    double high = ceil(snap(lag_of_delay(out, config, last_s)));
     if (!(fabs(low) < 0x1p52 && fabs(high) < 0x1p52))
         return pnr_error_set(
             error, PNR_ECONFIG,
             "radar: zero_delay_s %g or min_range_m %g is too large to count samples",
             config->radar.zero_delay_s, min_m);
+    if (out->is_linear && out->zero_search_s > 0 && high - low > (double)out->n_samples)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "radar.zero = direct-path: from it to radar.max_range_m %.10g is more "
+                             "than the %zu lags of a linear correlation",
+                             max_m, out->n_samples);
     place_gate(out, (int64_t)low,
                high - low + 1 < (double)out->n_samples ? (size_t)(high - low) + 1 : out->n_samples,
                is_whole);

@@ -29,12 +29,13 @@ typedef struct pnr_radar {
     double epoch_fraction;     /* 0 <= f < 1 samples */
     int64_t start_utc_ns;      /* time of sample 0, when has_start */
     bool has_start;
-    bool is_linear;      /* window.correlation: lags are not cyclic, delays not wrapped */
-    int64_t first_lag;   /* lag 0 lies so many samples after the code's start; circular: 0 */
-    size_t n_lags;       /* of a window; circular: N, linear: the gate and 8 on either side */
-    size_t first_window; /* first window's sample index: (epoch_sample + first_lag) mod N */
-    size_t gate_first;   /* lags searched: gate_first .. + gate_count - 1, mod N; linear: 8 */
-    size_t gate_count;   /* 1..N */
+    bool is_linear;       /* window.correlation: lags are not cyclic, delays not wrapped */
+    int64_t first_lag;    /* lag 0 lies so many samples after the code's start; circular: 0 */
+    size_t n_lags;        /* of a window; circular: N, linear: the gate and 8 on either side */
+    size_t first_window;  /* first window's sample index: (epoch_sample + first_lag) mod N */
+    double zero_search_s; /* the direct path is looked for at +- this from its last delay; 0: not */
+    size_t gate_first;    /* lags searched: gate_first .. + gate_count - 1, mod N; linear: 8 */
+    size_t gate_count;    /* 1..N */
 } pnr_radar;
 
 /* n_chips comes from the code. PNR_ECONFIG: N is no integer (names the nearest good rates), rate

@@ -192,8 +192,23 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* Guard and training cells, and the factors that hold the cell's false-alarm probability: in range
- * the training cells lie a chip apart, in Doppler a main lobe of the taper. */
+/* Cells from one to the next whose noise is not correlated: a chip of range; of Doppler a main lobe
+ * of the taper, or of one period where each row is a rotation. 0: out of memory. */
+static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
+{
+    static const size_t rows_a_bin[] = {
+        [PNR_STEP_WHOLE] = 1, [PNR_STEP_HALF] = 2, [PNR_STEP_QUARTER] = 4};
+    const pnr_plan *plan = &setup->plan;
+
+    if (config->detector.cfar_axis == PNR_CFAR_ALONG_LAGS)
+        return (plan->n_samples + setup->radar.n_chips - 1) / setup->radar.n_chips;
+    return plan->dwell == PNR_DWELL_DOPPLER ? pnr_taper_stride(plan->taper, plan->n_periods)
+                                            : rows_a_bin[config->doppler.step];
+}
+
+/* Guard and training cells, and the factors that hold the cell's false-alarm probability. The cell
+ * tested is not correlated with the first one that trains: the guard is in chips of range, where it
+ * keeps an echo's main lobe out, or in rows, but never less than the taper's lobe. */
 static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -205,10 +220,12 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
     if (cfar->kind == PNR_CFAR_OFF)
         return PNR_OK;
     cfar->axis = (pnr_cfar_axis)config->detector.cfar_axis;
-    cfar->guard = config->detector.cfar_guard;
     cfar->training = config->detector.cfar_training;
-    cfar->stride = is_range ? (plan->n_samples + setup->radar.n_chips - 1) / setup->radar.n_chips
-                            : pnr_taper_stride(plan->taper, plan->n_periods);
+    cfar->stride = cfar_stride(setup, config);
+    cfar->guard = is_range ? (config->detector.cfar_guard + 1) * cfar->stride - 1
+                           : config->detector.cfar_guard;
+    if (cfar->guard + 1 < cfar->stride)
+        cfar->guard = cfar->stride - 1;
     setup->cfar_factor = calloc(plan->n_looks * side * side, sizeof *setup->cfar_factor);
     if (cfar->stride == 0 || setup->cfar_factor == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for CFAR of %zu cells",
@@ -220,9 +237,9 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
         return pnr_error_set(
             error, PNR_ECONFIG,
             "detector.cfar_training = %zu, a cell in %zu behind detector.cfar_guard "
-            "= %zu, reaches %zu cells to either side; there are %zu %s",
-            cfar->training, cfar->stride, cfar->guard, reach, n_cells,
-            is_range ? "lags" : "Doppler rows");
+            "= %zu, reaches %zu %s to either side; there are %zu",
+            cfar->training, cfar->stride, config->detector.cfar_guard, reach,
+            is_range ? "lags" : "Doppler rows", n_cells);
     pnr_cfar_factors(plan, setup->pfa_cell, setup->cfar_factor);
     cfar->factor = setup->cfar_factor;
     return PNR_OK;
@@ -235,7 +252,10 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
                                        [PNR_PROFILE_POWER] = PNR_WANT_POWER,
                                        [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};
-    const size_t candidates = 2 * config->detector.max_echoes + 8; /* sidelobes take places too */
+    /* Sidelobes take places too, and so does what lies between the direct path and the ranges. */
+    const size_t candidates = config->radar.zero == PNR_ZERO_DIRECT_PATH
+                                  ? PNR_MAX_CANDIDATES
+                                  : 2 * config->detector.max_echoes + 8;
     pnr_rational tune = {0, 1};
 
     if (config->source.tune_hz.num != 0 &&
@@ -279,6 +299,25 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     return PNR_OK;
 }
 
+/* The filter of the gates. */
+static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    pnr_plan *plan = &setup->plan;
+    int code;
+
+    if (config->window.filter == PNR_FILTER_MATCHED)
+        return PNR_OK;
+    if (plan->n_codes > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "window.filter = least-squares is for one code; there are %zu",
+                             plan->n_codes);
+    code = pnr_least_squares_create(plan->references, plan->n_samples, plan->linear,
+                                    plan->gate_count, &setup->least_squares, error);
+    if (code == PNR_OK)
+        plan->filter = (const double(*)[2])setup->least_squares->filter;
+    return code;
+}
+
 static int plan_thresholds(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     const size_t n_windows = pnr_plan_windows(&setup->plan);
@@ -302,6 +341,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         return pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
     if ((code = make_codes(setup, config, error)) != PNR_OK ||
         (code = plan_samples(setup, config, format, n_channels, error)) != PNR_OK ||
+        (code = plan_filter(setup, config, error)) != PNR_OK ||
         (code = plan_dwell(setup, config, error)) != PNR_OK ||
         (code = plan_thresholds(setup, config, error)) != PNR_OK ||
         (code = plan_cfar(setup, config, error)) != PNR_OK)
@@ -329,5 +369,6 @@ void pnr_setup_destroy(pnr_setup *setup)
     free(setup->hypotheses);
     free(setup->taper);
     free(setup->cfar_factor);
+    pnr_least_squares_destroy(setup->least_squares);
     free(setup);
 }

@@ -8,6 +8,7 @@
 #include "config.h"
 #include "engine.h"
 #include "error.h"
+#include "least_squares.h"
 #include "radar.h"
 #include "waveform.h"
 
@@ -23,13 +24,14 @@ typedef struct pnr_setup_code {
 typedef struct pnr_setup {
     pnr_radar radar;
     size_t n_codes;
-    pnr_setup_code *codes;      /* [n_codes] */
-    double (*references)[2];    /* [n_codes][oversample][N][2] */
-    double *threshold;          /* [windows a dwell] */
-    double pfa_cell;            /* of a whole dwell */
-    pnr_hypothesis *hypotheses; /* [plan.n_hypotheses] */
-    double *taper;              /* [plan.n_periods]; NULL: none */
-    double *cfar_factor;        /* [n_looks][training + 1][training + 1]; NULL: none */
+    pnr_setup_code *codes;            /* [n_codes] */
+    double (*references)[2];          /* [n_codes][oversample][N][2] */
+    double *threshold;                /* [windows a dwell] */
+    double pfa_cell;                  /* of a whole dwell */
+    pnr_hypothesis *hypotheses;       /* [plan.n_hypotheses] */
+    double *taper;                    /* [plan.n_periods]; NULL: none */
+    double *cfar_factor;              /* [n_looks][training + 1][training + 1]; NULL: none */
+    pnr_least_squares *least_squares; /* NULL: the filter is matched */
     pnr_plan plan;
 } pnr_setup;
 

@@ -81,6 +81,17 @@ status 0 "$plan" "$@" -s dwell.periods=8 -s dwell.combine=incoherent --json &&
     awk -v one="$(value snr_90_db "$work/json")" -v eight="$(value snr_90_db "$work/out")" \
         'BEGIN { exit !(one - eight > 5 && one - eight < 9.03) }'
 report $? "eight looks need less SNR each, and more than an eighth"
+status 0 "$plan" "$@" -s detector.cfar=ca -s detector.cfar_training=16 --json &&
+    near cfar_loss_db "$work/out" 0.968 0.002 && near factor_db "$work/out" 12.375 0.002
+report $? "CFAR of 32 cells at Pfa 1e-6: 32 (1e6^(1/32) - 1), and 0.97 dB lost"
+status 0 "$plan" "$@" -s detector.cfar=go --json && near edge_ratio "$work/out" 17.5 0.1
+report $? "GO with 16 cells a side at Pfa 1e-6: 17.5 times as many false alarms at an edge"
+status 0 "$plan" "$@" -s window.filter=least-squares --json &&
+    near filter_loss_db "$work/out" 3.006 0.002 && near condition "$work/out" 1024 1
+report $? "least squares over all lags of an m-sequence: 2 N / (N + 1), condition N + 1"
+status 78 "$plan" "$@" -s window.filter=least-squares -s source.rate_hz=4092000 \
+    -s code.chip_rate_hz=1023000 --json && grep -q 'condition number' "$work/err"
+report $? "band-limited chips of four samples leave nothing to solve with: refused in words"
 status 0 "$plan" "$@" -s ring.bytes=8388608 --json && near ring_bytes "$work/out" 8388608 0
 report $? "the ring's memory is the configured one"
 

@@ -6,6 +6,7 @@
 
 #include "correlator.h"
 #include "detector.h"
+#include "plan.h"
 #include "setup.h"
 
 #include <math.h>
@@ -61,12 +62,29 @@ typedef struct chain {
     const pnr_engine_ops *ops;
     pnr_correlator *correlator;
     pnr_detector *detector;
-    float (*x)[2]; /* [batch][n_periods][n_samples] */
+    float (*x)[2];    /* [batch][windows][n_samples], of a linear correlation and what is behind */
+    size_t n_windows; /* a dwell */
     uint32_t *lost;
     uint64_t *ready;
     pnr_windows windows;
     pnr_result result;
 } chain;
+
+/* The cpu engine, or the reference where it does not take the plan (yet). false: there is no cpu
+ * engine here. */
+static inline bool choose_engine(chain *c)
+{
+    pnr_error error = {0};
+    pnr_engine_choice choice;
+
+    if (pnr_engine_find("cpu", 0, &c->ops, &error) != PNR_OK) {
+        print_message("skipped: %s\n", error.text);
+        return false;
+    }
+    if (c->ops->describe(&c->setup->plan, &choice, NULL) == PNR_EUNSUPPORTED)
+        assert_int_equal(pnr_engine_find("reference", 0, &c->ops, &error), PNR_OK);
+    return true;
+}
 
 /* settings: NULL-terminated. false: no cpu engine here. */
 static inline bool open_chain(chain *c, const char *const *settings)
@@ -74,30 +92,34 @@ static inline bool open_chain(chain *c, const char *const *settings)
     pnr_error error = {0};
 
     memset(c, 0, sizeof *c);
-    if (pnr_engine_find("cpu", 0, &c->ops, &error) != PNR_OK) {
-        print_message("skipped: %s\n", error.text);
-        return false;
-    }
     pnr_config_init(&c->config);
     assert_int_equal(pnr_config_set(&c->config, "source.rate_hz=1e6", &error), PNR_OK);
     for (; *settings != NULL; settings++)
         if (pnr_config_set(&c->config, *settings, &error) != PNR_OK)
             fail_msg("%s", error.text);
-    if (pnr_setup_create(&c->config, PNR_FORMAT_CF32, 1, &c->setup, &error) != PNR_OK ||
-        pnr_correlator_create(c->ops, &c->setup->plan, &c->correlator, &error) != PNR_OK ||
+    if (pnr_setup_create(&c->config, PNR_FORMAT_CF32, 1, &c->setup, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    if (!choose_engine(c)) {
+        pnr_setup_destroy(c->setup);
+        pnr_config_clear(&c->config);
+        return false;
+    }
+    if (pnr_correlator_create(c->ops, &c->setup->plan, &c->correlator, &error) != PNR_OK ||
         pnr_detector_create(&c->config, c->setup, &c->detector, &error) != PNR_OK)
         fail_msg("%s", error.text);
 
     const pnr_plan *plan = &c->setup->plan;
-    const size_t windows = plan->batch * plan->n_periods;
+    const size_t windows = plan->batch * pnr_plan_windows(plan);
+    const size_t n_x = (windows - 1) * plan->n_samples + pnr_plan_window_samples(plan);
 
-    c->x = c->ops->alloc(windows * plan->n_samples * sizeof *c->x);
+    c->n_windows = pnr_plan_windows(plan);
+    c->x = c->ops->alloc(n_x * sizeof *c->x);
     c->lost = calloc(windows, sizeof *c->lost);
     c->ready = calloc(plan->batch, sizeof *c->ready);
     assert_true(c->x && c->lost && c->ready);
-    c->windows = (pnr_windows){.spans = {{c->x, windows * plan->n_samples}, {c->x, 0}},
+    c->windows = (pnr_windows){.spans = {{c->x, n_x}, {c->x, 0}},
                                .n_dwells = plan->batch,
-                               .n_periods = plan->n_periods,
+                               .n_periods = c->n_windows,
                                .lost = c->lost,
                                .ready_ns = c->ready};
     return true;
@@ -116,12 +138,12 @@ static inline void close_chain(chain *c)
 
 static inline size_t dwell_samples(const chain *c)
 {
-    return c->setup->plan.n_samples * c->setup->plan.n_periods;
+    return c->setup->plan.n_samples * c->n_windows;
 }
 
 static inline void clear(chain *c)
 {
-    memset(c->x, 0, c->setup->plan.batch * dwell_samples(c) * sizeof *c->x);
+    memset(c->x, 0, c->windows.spans[0].n_samples * sizeof *c->x);
 }
 
 /* a(n - delay), [n_samples]; the caller frees it. */
@@ -141,7 +163,7 @@ static inline void add_echo(chain *c, size_t d, const double (*a)[2], double amp
     const size_t n = c->setup->plan.n_samples;
     const double re = amplitude * cos(phase), im = amplitude * sin(phase);
 
-    for (size_t p = 0; p < c->setup->plan.n_periods; p++)
+    for (size_t p = 0; p < c->n_windows; p++)
         for (size_t i = 0; i < n; i++) {
             float *x = c->x[d * dwell_samples(c) + p * n + i];
 

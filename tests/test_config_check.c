@@ -52,6 +52,7 @@ static void rules_refuse_what_breaks_them(void **state)
         {{"code.epoch=2026-11-21T00:00:00Z"}, {"code.epoch", "source.start_time"}},
         {{"radar.max_range_m=5", "radar.min_range_m=5"}, {"radar.max_range_m = 5", "min_range"}},
         {{"radar.max_range_m=-1"}, {"radar.max_range_m = -1"}},
+        {{"radar.zero=direct-path", "dwell.clutter=remove"}, {"direct-path", "dwell.clutter"}},
         {{"dwell.periods=2"}, {"dwell.periods = 2", "dwell.combine"}},
         {{"doppler.min_hz=10", "doppler.max_hz=5"}, {"doppler.min_hz = 10", "max_hz = 5"}},
         {{"doppler.max_hz=500001"}, {"doppler.max_hz = 500001", "500000"}},
@@ -138,6 +139,7 @@ static void rules_take_what_just_keeps_them(void **state)
         {"detector.cfar_axis=doppler"}, /* not asked for */
         {"detector.subtract=1", "dwell.combine=incoherent"},
         {"detector.subtract=1", "dwell.combine=doppler", "dwell.periods=2"},
+        {"window.filter=least-squares"},
         {"ring.seconds=1"},
         {"engine.wait=spin"},
         {"engine.wait=spin", "realtime.acquisition_cpu=2", "realtime.processing_cpu=3"},

@@ -75,6 +75,20 @@ static void assert_same_echo(const pnr_echo *a, const pnr_echo *b, compare same)
     same(a->velocity_sigma_mps, b->velocity_sigma_mps);
 }
 
+static const pnr_zero tracked = {true, 3.25e-6, 1.5e-9, 33.5, -2.75, 0.125, -1e-7};
+
+static void assert_same_zero(const pnr_zero *a, const pnr_zero *b, compare same)
+{
+    assert_int_equal(a->is_tracked, b->is_tracked);
+    if (!a->is_tracked)
+        return;
+    assert_close(a->delay_s, b->delay_s);
+    same(a->sigma_s, b->sigma_s);
+    same(a->snr_db, b->snr_db);
+    same(a->drift_ppm, b->drift_ppm);
+    same(a->held_s, b->held_s);
+}
+
 static size_t write_range(const pnr_report *report, char *text)
 {
     const size_t length = pnr_message_write_range(report, text, PNR_MESSAGE_MAX);
@@ -113,10 +127,16 @@ static void test_range_text(void **state)
     report.time_source = PNR_TIME_NONE;
     report.detection.noise_power = 0;
     report.sample = UINT64_MAX;
+    report.zero = tracked;
+    report.zero.snr_db = NAN;
+    report.flags = PNR_FLAG_ZERO_ALARM;
     write_range(&report, text);
+    assert_non_null(strstr(text, "\"cells_above\":7,\"zero\":{\"delay_s\":3.25e-6,"
+                                 "\"sigma_s\":1.5e-9,\"snr_db\":null,\"drift_ppm\":-2.75,"
+                                 "\"held_s\":0.125,\"moved_s\":-1e-7},\"echoes\""));
     assert_non_null(strstr(text, "\"sample\":\"18446744073709551615\",\"time\":null,"
                                  "\"time_source\":\"none\""));
-    assert_non_null(strstr(text, "\"flags\":[],"));
+    assert_non_null(strstr(text, "\"flags\":[\"zero-alarm\"],"));
     assert_non_null(strstr(text, "\"noise_db\":null,"));
     assert_non_null(strstr(text, "\"echoes\":[]}"));
 }
@@ -131,7 +151,10 @@ static void test_range_round_trip(void **state)
     (void)state;
     for (n = 0; n <= PNR_MAX_CANDIDATES; n++) {
         report_fixture(&report, n);
-        report.flags = (unsigned)n & 63;
+        report.flags = (unsigned)n & 127;
+        report.zero = tracked;
+        report.zero.is_tracked = n % 2 != 0;
+        report.zero.held_s = n % 4 == 1 ? NAN : 0;
         report.time_source = (pnr_time_source)(n % 3);
         report.has_time = report.time_source != PNR_TIME_NONE;
         if (!report.has_time)
@@ -144,6 +167,8 @@ static void test_range_round_trip(void **state)
                          PNR_OK);
         assert_same_header(&report, &read);
         assert_close(report.latency_us, read.latency_us);
+        assert_same_zero(&report.zero, &read.zero, assert_close);
+        assert_true(!read.zero.is_tracked || read.zero.moved_s == tracked.moved_s);
         assert_close(report.detection.noise_power, read.detection.noise_power);
         for (i = 0; i < n; i++)
             assert_same_echo(&report.detection.echoes[i], &read.detection.echoes[i], assert_close);
@@ -163,7 +188,8 @@ static void test_range_capacity(void **state)
     memset(report.stream, 1, sizeof report.stream - 1); /* six bytes each */
     memset(report.engine, '"', sizeof report.engine - 1);
     report.seq = report.sample = report.lost = report.lost_before = UINT64_MAX;
-    report.flags = 63;
+    report.flags = 127;
+    report.zero = tracked;
     for (i = 0; i < PNR_MAX_CANDIDATES; i++) {
         double *number = &report.detection.echoes[i].delay_s;
 
@@ -299,7 +325,9 @@ static void fill_pack(packed *p)
         r->sample += i * 1023;
         r->has_time = i != 2;
         r->time_ns = r->has_time ? r->time_ns + (int64_t)i : 0;
-        r->flags = (unsigned)(i * 7 & 63);
+        r->flags = (unsigned)(i * 39 & 127);
+        r->zero = tracked;
+        r->zero.is_tracked = i != 1;
         r->lost = i == 3 ? UINT64_C(1) << 40 : i;
         r->lost_before = i * 10;
         for (k = 0; k < n_echoes[i] || k == 0; k++)
@@ -328,6 +356,7 @@ static void test_pack_round_trip(void **state)
                          PNR_OK);
         assert_same_header(&p.reports[i], &read);
         assert_near(p.reports[i].latency_us, read.latency_us);
+        assert_same_zero(&p.reports[i].zero, &read.zero, assert_near);
         assert_true(fabs(log(p.reports[i].detection.noise_power / read.detection.noise_power)) <
                     1e-6);
         for (k = 0; k < read.detection.n_echoes; k++)
@@ -485,6 +514,7 @@ static void test_status(void **state)
                                    .acquisition_cpu = "any",
                                    .processing_cpu = "3",
                                    .priority = "none"};
+    const pnr_zero_tracker zero = {.last = tracked, .n_alarms = 2, .is_alarm = true};
     pnr_config config = {.code.type = PNR_CODE_GPS_L1CA, .radar.carrier_hz = 1575420000};
     pnr_status status;
     pnr_end_summary end;
@@ -495,6 +525,7 @@ static void test_status(void **state)
     (void)state;
     fill_status(&status, &radar, &config);
     status.realtime = &realtime;
+    status.zero = &zero;
     length = pnr_message_write_status(&status, text, sizeof text);
     json = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(json);
@@ -513,6 +544,10 @@ static void test_status(void **state)
     assert_string_equal(json_string_value(json_object_get(part, "priority")), "none");
     part = json_object_get(json, "latency_us");
     assert_close(json_number_value(json_object_get(part, "max")), 40.5);
+    part = json_object_get(json, "zero");
+    assert_close(json_number_value(json_object_get(part, "drift_ppm")), -2.75);
+    assert_int_equal(json_integer_value(json_object_get(part, "alarms")), 2);
+    assert_true(json_is_true(json_object_get(part, "alarm")));
     part = json_object_get(json, "radar");
     assert_int_equal(json_integer_value(json_object_get(part, "n_samples")), 4000);
     assert_close(json_number_value(json_object_get(part, "rate_hz")), 4e6);

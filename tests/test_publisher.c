@@ -391,6 +391,44 @@ static void test_profile(void **state)
     pnr_publisher_destroy(publisher);
 }
 
+static void test_map(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    static const char *const names[] = {"a code"};
+    static const pnr_map_info map = {.row = {.n_cells = 3, .oversample = 1},
+                                     .n_codes = 1,
+                                     .n_rows = 2,
+                                     .code_names = names,
+                                     .n_runs = 1,
+                                     .runs = {{-1, 2, 2}}};
+    const float cells[] = {1, 2, 3, 4, 5, 6};
+    pnr_publisher *publisher;
+    pnr_report report;
+    pnr_config config;
+    subscriber s;
+
+    (void)state;
+    configure(&config, "tcp://127.0.0.1:*");
+    publisher = create(&config);
+    subscribe(&s, publisher, "", 1000);
+    report_fixture(&report, 0);
+    for (int seq = 0; seq < 2; seq++) {
+        char wanted[16];
+
+        snprintf(wanted, sizeof wanted, "\"seq\":%d,", seq);
+        assert_int_equal(pnr_publisher_send_map(publisher, &report, &map, cells), PNR_OK);
+        assert_true(part(&s, text, sizeof text) > 0);
+        assert_string_equal(text, "map/demo");
+        assert_true(part(&s, text, sizeof text) > 0);
+        assert_non_null(strstr(text, "\"shape\":[1,2,3]"));
+        assert_non_null(strstr(text, wanted));
+        assert_int_equal(part(&s, text, sizeof text), sizeof cells);
+        assert_memory_equal(text, cells, sizeof cells);
+    }
+    unsubscribe(&s);
+    pnr_publisher_destroy(publisher);
+}
+
 static void test_no_endpoint(void **state)
 {
     pnr_publisher *publisher;
@@ -541,6 +579,7 @@ int main(void)
         cmocka_unit_test(test_slow_subscriber),
         cmocka_unit_test(test_pack),
         cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_map),
         cmocka_unit_test(test_no_endpoint),
         cmocka_unit_test(test_create_fails_in_words),
         cmocka_unit_test(test_linger),

@@ -321,6 +321,45 @@ static void assert_cells(double min_m, double max_m, double zero_delay_s, size_t
     }
 }
 
+/* The direct path and how far it may move are in the gate, the wanted ranges and their cells stay
+ * as they are. */
+static void gate_with_direct_path(void **state)
+{
+    static const struct {
+        double min_m, max_m, search_m;
+        size_t first, count;
+    } cases[] = {
+        {20, 50, 0, 993, 72},   /* 3.3 - 10 .. 53.3 + 10 */
+        {20, 50, 4, 999, 60},   /* 3.3 - 4 .. 53.3 + 4 */
+        {-30, -20, 5, 968, 42}, /* -30 + 3.3 - 5 .. 3.3 + 5 */
+        {20, 1000, 0, 0, 1000}, {20, 0, 5, 0, 1000},
+    };
+    pnr_config config;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fill(&config);
+        config.radar.speed_mps = 2e6; /* a metre is a sample */
+        config.radar.min_range_m = cases[i].min_m;
+        config.radar.max_range_m = cases[i].max_m;
+        config.radar.zero_delay_s = 3.3e-6;
+
+        const pnr_radar fixed = derive(&config, 1000);
+
+        assert_true(fixed.zero_search_s == 0);
+        config.radar.zero = PNR_ZERO_DIRECT_PATH;
+        config.radar.zero_search_m = cases[i].search_m;
+
+        const pnr_radar r = derive(&config, 1000);
+
+        assert_int_equal(r.gate_first, cases[i].first);
+        assert_int_equal(r.gate_count, cases[i].count);
+        assert_true(r.min_delay_s == fixed.min_delay_s && r.max_delay_s == fixed.max_delay_s);
+        assert_true(fabs(r.zero_search_s - (i == 0 || i == 3 ? 10e-6 : cases[i].search_m * 1e-6)) <
+                    1e-15);
+    }
+}
+
 static void cells_of_the_gate(void **state)
 {
     (void)state;
@@ -605,6 +644,7 @@ int main(void)
         cmocka_unit_test(numbers_that_make_no_radar),
         cmocka_unit_test(gates),
         cmocka_unit_test(cells_of_the_gate),
+        cmocka_unit_test(gate_with_direct_path),
         cmocka_unit_test(edges_on_a_sample_stay_there),
         cmocka_unit_test(delays_of_the_gate),
         cmocka_unit_test(gates_that_are_refused),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile and its echoes on the terminal, redrawn in place. */
+/* The profile or map and its echoes on the terminal, redrawn in place. */
 #include "listen_live.h"
 
 #include "clock.h"
+#include "listen_heat.h"
 #include "listen_screen.h"
 
 #include <inttypes.h>
@@ -33,6 +34,7 @@ struct listen_live {
     pnr_profile_info info;
     size_t n_bins; /* 0: no profile came */
     float bins[MAX_BINS];
+    listen_heat heat;         /* of a map, instead of the bins */
     uint64_t next_profile_ns; /* those before are passed over */
     int top_db;               /* of the scale */
 
@@ -40,6 +42,30 @@ struct listen_live {
     double rate_hz;                  /* results a second; NAN: not known yet */
     char notice[256];
 };
+
+/* Where the profile stands on the screen. */
+typedef struct frame {
+    int columns, rows; /* of the profile */
+    int bottom;        /* its last row */
+    int listed;        /* echoes below it */
+} frame;
+
+static frame place_of(const listen_live *l)
+{
+    const int width = listen_screen_width(l->screen), height = listen_screen_height(l->screen);
+    const int listed = (height - HEAD - 4) / 3;
+    frame f = {.columns = width - MARGIN, .listed = listed < MAX_LISTED ? listed : MAX_LISTED};
+
+    f.rows = height - HEAD - f.listed - 4;
+    f.bottom = HEAD + f.rows - 1;
+    return f;
+}
+
+static listen_place heat_place(const frame *f)
+{
+    return (listen_place){
+        .left = MARGIN, .columns = f->columns, .bottom = f->bottom, .rows = f->rows};
+}
 
 /* --- what came --- */
 
@@ -53,15 +79,19 @@ void listen_live_result(listen_live *l, const pnr_report *report)
 void listen_live_profile(listen_live *l, const listen_profile *profile)
 {
     const uint64_t now_ns = pnr_clock_ns();
-    const int columns = listen_screen_width(l->screen) - MARGIN;
+    const frame f = place_of(l);
 
-    if (now_ns < l->next_profile_ns || columns < 1)
+    if (now_ns < l->next_profile_ns || f.columns < 1 || f.rows < 1)
         return;
     l->next_profile_ns = now_ns + frame_ns / 2;
-    l->info = profile->info;
-    l->n_bins = columns < MAX_BINS ? (size_t)columns : MAX_BINS;
-    listen_profile_reduce(profile, (double)l->info.n_gate / (double)l->n_bins, l->n_bins, l->bins);
+    l->info = profile->map.row;
     l->is_changed = true;
+    listen_heat_fill(&l->heat, profile, (size_t)f.columns, (size_t)f.rows);
+    l->n_bins = f.columns < MAX_BINS ? (size_t)f.columns : MAX_BINS;
+    if (l->heat.doppler.n_bins > 0)
+        return;
+    listen_profile_reduce(profile, 0, profile->map.n_rows,
+                          (double)l->info.n_gate / (double)l->n_bins, l->n_bins, l->bins);
 }
 
 void listen_live_notice(listen_live *l, const char *text)
@@ -90,6 +120,13 @@ static const char *number_text(double value, const char *format_of_unit, int dec
         return "-";
     snprintf(out, 32, "%.*f %s", decimals, value, format_of_unit);
     return out;
+}
+
+/* Where the radar has no carrier a Doppler is no velocity. */
+static const char *velocity_text(const pnr_echo *e, char out[32])
+{
+    return isfinite(e->velocity_mps) ? number_text(e->velocity_mps, "m/s", 2, out)
+                                     : number_text(e->doppler_hz, "Hz", 1, out);
 }
 
 /* "  lost late" */
@@ -150,20 +187,13 @@ static void draw_echoes(listen_live *l, int y, int rows)
         listen_screen_text(l->screen, 0, y + 1 + i, LISTEN_PLAIN, "%2c %16s %12s %10s %14s",
                            (size_t)i < sizeof marks - 1 ? marks[i] : ' ',
                            range_text(e->range_m, range), range_text(e->range_sigma_m, sigma),
-                           number_text(e->snr_db, "dB", 1, snr),
-                           number_text(e->velocity_mps, "m/s", 2, velocity));
+                           number_text(e->snr_db, "dB", 1, snr), velocity_text(e, velocity));
     }
     if (l->has_report && d->n_echoes == 0)
         listen_screen_text(l->screen, 3, y + 1, LISTEN_FAINT, "no echo");
 }
 
 /* --- the profile --- */
-
-/* Where it stands on the screen. */
-typedef struct frame {
-    int columns, rows; /* of the profile */
-    int bottom;        /* its last row */
-} frame;
 
 static double power_db(float power)
 {
@@ -197,7 +227,9 @@ static void choose_scale(listen_live *l)
     size_t i;
     int top;
 
-    for (i = 0; i < l->n_bins; i++)
+    if (l->heat.doppler.n_bins > 0)
+        greatest_db = power_db(listen_heat_greatest(&l->heat));
+    for (i = 0; i < l->n_bins && l->heat.doppler.n_bins == 0; i++)
         greatest_db = fmax(greatest_db, power_db(l->bins[i]));
     top = 10 * (int)ceil((greatest_db + 2) / 10);
     top = top > 20 ? top : 20;
@@ -285,6 +317,34 @@ static void draw_range_axis(listen_live *l, const frame *f)
     listen_screen_text(l->screen, 0, f->bottom + 2, LISTEN_PLAIN, "%s", is_km ? "km" : "m");
 }
 
+/* Each echo's mark where it is on the map. */
+static void draw_map_marks(listen_live *l, const frame *f)
+{
+    const listen_place at = heat_place(f);
+    const pnr_detection *d = &l->report.detection;
+    size_t i;
+
+    for (i = d->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
+        const pnr_echo *e = &d->echoes[i];
+        const char mark = i < sizeof marks - 1 ? marks[i] : 'v';
+
+        if (isfinite(e->range_m) && isfinite(e->doppler_hz) && column_of(l, f, e->range_m) >= 0)
+            listen_screen_put(l->screen, MARGIN + column_of(l, f, e->range_m),
+                              listen_heat_row(&l->heat, &at, e->doppler_hz), LISTEN_RED,
+                              (char[2]){mark, '\0'}, mark);
+    }
+}
+
+static void draw_map(listen_live *l, const frame *f)
+{
+    const listen_place at = heat_place(f);
+
+    choose_scale(l);
+    listen_heat_draw(&l->heat, l->screen, &at, l->top_db);
+    draw_range_axis(l, f);
+    draw_map_marks(l, f);
+}
+
 /* Each echo's mark above its peak. */
 static void draw_marks(listen_live *l, const frame *f)
 {
@@ -341,8 +401,7 @@ static void take_rate(listen_live *l, const listen_counts *counts, uint64_t now_
 static void draw_frame(listen_live *l, const listen_counts *counts)
 {
     const int width = listen_screen_width(l->screen), height = listen_screen_height(l->screen);
-    int listed = (height - HEAD - 4) / 3;
-    frame f;
+    const frame f = place_of(l);
 
     if (width < MIN_WIDTH || height < MIN_HEIGHT) {
         listen_screen_text(l->screen, 0, 0, LISTEN_PLAIN, "%d x %d is too small: want %d x %d",
@@ -350,12 +409,9 @@ static void draw_frame(listen_live *l, const listen_counts *counts)
         return;
     }
     draw_head(l, counts);
-    listed = listed < MAX_LISTED ? listed : MAX_LISTED;
-    f = (frame){.columns = width - MARGIN, .rows = height - HEAD - listed - 4};
-    f.bottom = HEAD + f.rows - 1;
     if (l->n_bins > 0) {
-        draw_profile(l, &f);
-        draw_echoes(l, height - listed - 2, listed + 1);
+        (l->heat.doppler.n_bins > 0 ? draw_map : draw_profile)(l, &f);
+        draw_echoes(l, height - f.listed - 2, f.listed + 1);
     } else {
         draw_echoes(l, HEAD + 1, height - HEAD - 2);
         if (l->has_report)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile and its echoes on the terminal, redrawn in place. */
+/* The profile or map and its echoes on the terminal, redrawn in place. */
 #ifndef LISTEN_LIVE_H
 #define LISTEN_LIVE_H
 

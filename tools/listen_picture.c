@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The range-time-intensity picture of a run: profiles and echoes, gathered in bounded memory. */
+/* The picture of a run: range over time, column by column, or over Doppler (listen_map.h). */
 #include "listen_picture.h"
 
 #include "clock.h"
@@ -33,6 +33,7 @@ typedef struct spot {
     uint64_t sample;
     double range_m;
     double snr_db;
+    double doppler_hz; /* NAN: not estimated */
 } spot;
 
 /* The echoes of one column, by range. */
@@ -49,6 +50,7 @@ struct listen_picture {
     uint64_t time_sample;
     double rate_hz; /* NAN: not known */
 
+    listen_map *maps; /* of Doppler: once one came, they are the picture */
     uint64_t n_profiles;
     pnr_profile_info info; /* of the first profile */
     size_t cells_per_row, n_rows;
@@ -148,15 +150,17 @@ static void fold_echoes(listen_picture *p)
 
 /* --- what came --- */
 
-int listen_picture_create(const char *path, listen_picture **out, pnr_error *error)
+int listen_picture_create(const char *path, listen_map_kind kind, listen_picture **out,
+                          pnr_error *error)
 {
     listen_picture *p = calloc(1, sizeof *p);
     const char *slash = strrchr(path, '/');
     char folder[4096] = ".";
 
     *out = NULL;
-    if (p == NULL || (p->columns = calloc(MAX_COLUMNS, sizeof *p->columns)) == NULL) {
-        free(p);
+    if (p == NULL || (p->columns = calloc(MAX_COLUMNS, sizeof *p->columns)) == NULL ||
+        listen_map_create(kind, &p->maps, error) != PNR_OK) {
+        listen_picture_destroy(p);
         return pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
     }
     /* Hours may pass before it is drawn: better now than then. */
@@ -176,6 +180,7 @@ void listen_picture_destroy(listen_picture *p)
 {
     if (p == NULL)
         return;
+    listen_map_destroy(p->maps);
     free(p->map);
     free(p->columns);
     free(p);
@@ -199,6 +204,7 @@ static bool is_current(listen_picture *p, const pnr_report *head)
     p->rate_hz = NAN;
     p->map_time = p->echo_time = (timeline){0};
     p->n_profiles = p->n_results = p->n_echoes = 0;
+    listen_map_clear(p->maps);
     for (c = 0; c < MAX_COLUMNS; c++)
         p->columns[c].n = 0;
     return true;
@@ -218,7 +224,7 @@ void listen_picture_result(listen_picture *p, const pnr_report *report)
     p->last_sample = report->sample;
     for (i = 0; i < report->detection.n_echoes; i++) {
         const pnr_echo *e = &report->detection.echoes[i];
-        const spot s = {report->sample, e->range_m, e->snr_db};
+        const spot s = {report->sample, e->range_m, e->snr_db, e->doppler_hz};
 
         if (!isfinite(e->range_m) || !isfinite(e->snr_db))
             continue;
@@ -231,7 +237,7 @@ void listen_picture_result(listen_picture *p, const pnr_report *report)
 
 static int begin_map(listen_picture *p, const listen_profile *profile, pnr_error *error)
 {
-    p->info = profile->info;
+    p->info = profile->map.row;
     p->cells_per_row = (p->info.n_gate + MAX_ROWS - 1) / MAX_ROWS;
     p->n_rows = (p->info.n_gate + p->cells_per_row - 1) / p->cells_per_row;
     p->map_time = (timeline){.first = profile->head.sample, .width = p->info.dwell_samples};
@@ -252,12 +258,15 @@ int listen_picture_profile(listen_picture *p, const listen_profile *profile, pnr
 
     if (!is_current(p, &profile->head))
         return PNR_OK;
+    if ((code = listen_map_add(p->maps, profile, error)) != PNR_OK || listen_map_count(p->maps) > 0)
+        return code;
     if (p->n_profiles == 0 && (code = begin_map(p, profile, error)) != PNR_OK)
         return code;
-    if (profile->head.sample < p->map_time.first || profile->info.n_gate != p->info.n_gate)
+    if (profile->head.sample < p->map_time.first || profile->map.row.n_gate != p->info.n_gate)
         return PNR_OK;
     p->n_profiles++;
-    listen_profile_reduce(profile, (double)p->cells_per_row, p->n_rows, rows);
+    listen_profile_reduce(profile, 0, profile->map.n_rows, (double)p->cells_per_row, p->n_rows,
+                          rows);
     to = map_column(p, find_column(p, &p->map_time, profile->head.sample, fold_map));
     for (r = 0; r < p->n_rows; r++)
         to[r] = fmaxf(to[r], rows[r]);
@@ -349,6 +358,27 @@ static size_t print_echoes(const listen_picture *p, FILE *to, axis x, axis y)
     return n;
 }
 
+/* $echoes: Doppler, range, SNR. Returns how many. */
+static size_t print_map_echoes(const listen_picture *p, FILE *to)
+{
+    size_t n = 0, c, i;
+
+    fputs("$echoes << end_of_block\n", to);
+    for (c = 0; c < p->echo_time.n; c++) {
+        for (i = 0; i < p->columns[c].n; i++) {
+            const spot *s = &p->columns[c].spots[i];
+
+            if (!isfinite(s->doppler_hz) || !listen_map_shows(p->maps, s->sample))
+                continue;
+            fprintf(to, "%.9g %.9g %.2f\n", listen_map_x(p->maps, s->doppler_hz),
+                    listen_map_y(p->maps, s->range_m), s->snr_db);
+            n++;
+        }
+    }
+    fputs("end_of_block\n", to);
+    return n;
+}
+
 /* $map: a line a row, its columns the dB over the floor. Returns the greatest. */
 static double print_map(const listen_picture *p, FILE *to)
 {
@@ -376,6 +406,15 @@ static double print_map(const listen_picture *p, FILE *to)
     return greatest_db;
 }
 
+/* Over the map: the plot command's last part. */
+static void draw_echoes(size_t n, FILE *to)
+{
+    if (n > 0)
+        fprintf(to, ", $echoes using 1:2 with points %s lc rgb 'red' notitle",
+                n > MANY_ECHOES ? "pt 7 ps 0.15" : "pt 6 ps 1");
+    fputc('\n', to);
+}
+
 static void draw_map(const listen_picture *p, FILE *to, axis x, axis y)
 {
     const timeline *t = &p->map_time;
@@ -394,10 +433,7 @@ static void draw_map(const listen_picture *p, FILE *to, axis x, axis y)
     fprintf(to, "plot $map matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):($3>%d?$3:NaN) with image ",
             0.5 * dx, dx, y0 + 0.5 * dy, dy, NOTHING);
     fputs("notitle", to);
-    if (n_echoes > 0)
-        fprintf(to, ", $echoes using 1:2 with points %s lc rgb 'red' notitle",
-                n_echoes > MANY_ECHOES ? "pt 7 ps 0.15" : "pt 6 ps 1");
-    fputc('\n', to);
+    draw_echoes(n_echoes, to);
 }
 
 static double greatest_range(const listen_picture *p)
@@ -415,9 +451,15 @@ static double greatest_range(const listen_picture *p)
 
 static void make_title(const listen_picture *p, char *out, size_t size)
 {
+    char maps[96];
     const uint64_t dwells = p->n_profiles > 0 ? p->map_time.width / p->info.dwell_samples : 1;
     int n;
 
+    if (listen_map_count(p->maps) > 0) {
+        listen_map_title(p->maps, maps, sizeof maps);
+        snprintf(out, size, "%s: %s, %" PRIu64 " echoes", p->stream, maps, p->n_echoes);
+        return;
+    }
     if (p->n_profiles == 0) {
         snprintf(out, size, "%s: %" PRIu64 " echoes of %" PRIu64 " dwells", p->stream, p->n_echoes,
                  p->n_results);
@@ -434,18 +476,25 @@ int listen_picture_draw(const listen_picture *p, pnr_error *error)
 {
     const axis x = time_axis(p), y = range_axis(greatest_range(p));
     char title[256];
+    const bool has_maps = listen_map_count(p->maps) > 0;
     FILE *to;
     int code;
 
-    if (p->n_profiles == 0 && p->n_echoes == 0)
+    if (p->n_profiles == 0 && p->n_echoes == 0 && !has_maps)
         return pnr_error_set(error, PNR_EDATA, "--plot %s: nothing came to draw", p->path);
     make_title(p, title, sizeof title);
     if ((code = pnr_gnuplot_open(p->path, title, WIDTH, HEIGHT, &to, error)) != PNR_OK)
         return code;
-    print_labels(p, to, x, y);
-    if (p->n_profiles > 0) {
+    if (has_maps) {
+        const size_t n = print_map_echoes(p, to);
+
+        listen_map_draw(p->maps, to);
+        draw_echoes(n, to);
+    } else if (p->n_profiles > 0) {
+        print_labels(p, to, x, y);
         draw_map(p, to, x, y);
     } else {
+        print_labels(p, to, x, y);
         print_echoes(p, to, x, y);
         fputs("set cblabel 'SNR, dB'\nplot $echoes using 1:2:3 with points pt 7 ps 0.8 palette "
               "notitle\n",
@@ -453,7 +502,7 @@ int listen_picture_draw(const listen_picture *p, pnr_error *error)
     }
     if ((code = pnr_gnuplot_close(to, p->path, error)) != PNR_OK)
         return code;
-    if (p->n_profiles > 0)
+    if (p->n_profiles > 0 || has_maps)
         pnr_log(PNR_LOG_INFO, "%s: %s", p->path, title);
     else
         pnr_log(

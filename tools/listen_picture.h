@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The range-time-intensity picture of a run: profiles and echoes, gathered in bounded memory. */
+/* The picture of a run, of range over time or over Doppler: profiles or maps, and echoes, gathered
+ * in bounded memory. */
 #ifndef LISTEN_PICTURE_H
 #define LISTEN_PICTURE_H
 
 #include "error.h"
+#include "listen_map.h"
 #include "listen_profiles.h"
 #include "message.h"
 
@@ -17,8 +19,10 @@ enum {
 
 typedef struct listen_picture listen_picture;
 
-/* path: of the PNG, stays the caller's. PNR_OK; PNR_EIO: there can be no file; PNR_ENOMEMORY. */
-int listen_picture_create(const char *path, listen_picture **out, pnr_error *error);
+/* path: of the PNG, stays the caller's. kind: what is drawn of maps. PNR_OK; PNR_EIO: there can be
+ * no file; PNR_ENOMEMORY. */
+int listen_picture_create(const char *path, listen_map_kind kind, listen_picture **out,
+                          pnr_error *error);
 void listen_picture_destroy(listen_picture *picture);
 
 /* What came, in the order of its samples. A new run begins a new picture. */

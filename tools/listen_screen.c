@@ -23,9 +23,22 @@ enum { MAX_WIDTH = 400, MAX_HEIGHT = 120, GLYPH_LEN = 5, ESCAPE_LEN = 16 };
 static const char enter[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char leave[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 static const char *const styles[] = {
-    [LISTEN_PLAIN] = "\033[0m",    [LISTEN_BOLD] = "\033[0;1m",    [LISTEN_FAINT] = "\033[0;2m",
-    [LISTEN_GREEN] = "\033[0;32m", [LISTEN_YELLOW] = "\033[0;33m", [LISTEN_CYAN] = "\033[0;36m",
+    [LISTEN_PLAIN] = "\033[0m",
+    [LISTEN_BOLD] = "\033[0;1m",
+    [LISTEN_FAINT] = "\033[0;2m",
+    [LISTEN_GREEN] = "\033[0;32m",
+    [LISTEN_YELLOW] = "\033[0;33m",
+    [LISTEN_CYAN] = "\033[0;36m",
     [LISTEN_RED] = "\033[0;1;31m",
+    /* Of 256 colours, as the pictures' palette: blue, green, yellow. */
+    [LISTEN_HEAT] = "\033[0m",
+    [LISTEN_HEAT + 1] = "\033[0;38;5;61m",
+    [LISTEN_HEAT + 2] = "\033[0;38;5;67m",
+    [LISTEN_HEAT + 3] = "\033[0;38;5;37m",
+    [LISTEN_HEAT + 4] = "\033[0;38;5;36m",
+    [LISTEN_HEAT + 5] = "\033[0;38;5;77m",
+    [LISTEN_HEAT + 6] = "\033[0;38;5;155m",
+    [LISTEN_HEAT + 7] = "\033[0;38;5;226m",
 };
 static const int stopping[] = {SIGINT, SIGTERM, SIGHUP};
 static const int fatal[] = {SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};

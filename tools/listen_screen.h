@@ -14,7 +14,9 @@ typedef enum {
     LISTEN_GREEN,
     LISTEN_YELLOW,
     LISTEN_CYAN,
-    LISTEN_RED
+    LISTEN_RED,
+    LISTEN_HEAT, /* and the LISTEN_HEAT_LEVELS - 1 behind it: from weak to strong */
+    LISTEN_HEAT_LEVELS = 8
 } listen_style;
 
 typedef struct listen_screen listen_screen;

@@ -38,8 +38,8 @@ int listen_view_check(const char *plot, bool is_live, pnr_error *error)
     return code == PNR_OK && is_live ? listen_screen_check(error) : code;
 }
 
-int listen_view_open(void *context, const listen_source *source, const char *plot, bool is_live,
-                     listen_view **out, pnr_error *error)
+int listen_view_open(void *context, const listen_source *source, const char *plot,
+                     listen_map_kind map, bool is_live, listen_view **out, pnr_error *error)
 {
     listen_view *v;
     int code = PNR_OK;
@@ -51,7 +51,7 @@ int listen_view_open(void *context, const listen_source *source, const char *plo
         return pnr_error_set(error, PNR_ENOMEMORY, "pictures: out of memory");
     v->source = source;
     v->is_live = is_live;
-    if ((plot != NULL && (code = listen_picture_create(plot, &v->picture, error)) != PNR_OK) ||
+    if ((plot != NULL && (code = listen_picture_create(plot, map, &v->picture, error)) != PNR_OK) ||
         (code = listen_profiles_open(context, source, &v->profiles, error)) != PNR_OK) {
         listen_view_close(v);
         return code;

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "listen_count.h"
+#include "listen_map.h"
 #include "listen_socket.h"
 #include "message.h"
 
@@ -18,10 +19,11 @@ typedef struct listen_view listen_view;
 /* plot: the PNG's path, NULL: none. Asked before anything else: PNR_OK, PNR_EUNAVAILABLE: no
  * gnuplot; PNR_EUSAGE: no terminal. */
 int listen_view_check(const char *plot, bool is_live, pnr_error *error);
-/* Subscribes to the profiles. source and plot stay the caller's. *out is NULL when nothing is to be
+/* Subscribes to the profiles and maps. source and plot stay the caller's. map: what is drawn of
+ * maps. *out is NULL when nothing is to be
  * shown. PNR_OK, or what listen_picture.h and listen_profiles.h say. */
-int listen_view_open(void *context, const listen_source *source, const char *plot, bool is_live,
-                     listen_view **out, pnr_error *error);
+int listen_view_open(void *context, const listen_source *source, const char *plot,
+                     listen_map_kind map, bool is_live, listen_view **out, pnr_error *error);
 /* Takes the terminal, if it is wanted: what is written to *log comes after listen_view_leave. */
 int listen_view_enter(listen_view *view, FILE **log, pnr_error *error);
 /* Gives it back; *log is standard error again. */

@@ -2,6 +2,8 @@
 /* The radar's part of pnradar-plan: code, range, Doppler, accuracy, detection. Arithmetic only. */
 #include "plan_sheet.h"
 
+#include "cfar.h"
+#include "least_squares.h"
 #include "threshold.h"
 #include "waveform.h"
 
@@ -129,10 +131,51 @@ static void detection_section(plan_sheet *sheet, const pnr_config *config, const
                       most_db - setup->radar.gain_db, "dB");
 }
 
+/* In clutter that begins at the cell only one side counts for GO, and its factor is that for both:
+ * one side's Pfa at it, over the whole one. */
+static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, double looks)
+{
+    const double training = (double)cfar->training;
+
+    return pnr_beta_i(training * looks, looks, 1 / (1 + factor / training)) / pfa_cell;
+}
+
+/* What the threshold's own noise costs, and the filter. */
+static void loss_section(plan_sheet *sheet, const pnr_setup *setup)
+{
+    const pnr_cfar *cfar = &setup->plan.cfar;
+    const size_t looks = setup->plan.n_looks;
+    const pnr_least_squares *filter = setup->least_squares;
+
+    if (cfar->kind != PNR_CFAR_OFF) {
+        const double factor =
+            pnr_cfar_factor(cfar->kind, setup->pfa_cell, looks, cfar->training, cfar->training);
+        const double loss_db = pnr_cfar_loss_db(cfar->kind, setup->pfa_cell, looks, cfar->training);
+
+        plan_sheet_section(sheet, "cfar", "CFAR");
+        plan_sheet_count(sheet, "training", "training cells, each side", cfar->training);
+        plan_sheet_count(sheet, "stride", "their distance in cells", cfar->stride);
+        plan_sheet_number(sheet, "factor_db", "threshold over them", 10.0 * log10(factor), "dB");
+        plan_sheet_number(sheet, "cfar_loss_db", "loss against known noise", loss_db, "dB");
+        if (cfar->kind == PNR_CFAR_GO)
+            plan_sheet_number(sheet, "edge_ratio", "false alarms at a clutter's edge, times",
+                              edge_ratio(cfar, factor, setup->pfa_cell, (double)looks), "");
+    }
+    if (filter != NULL) {
+        plan_sheet_section(sheet, "least_squares", "least squares");
+        plan_sheet_count(sheet, "n_gates", "range gates solved for", filter->n_gates);
+        plan_sheet_number(sheet, "filter_loss_db", "loss of SNR, mean", filter->mean_loss_db, "dB");
+        plan_sheet_number(sheet, "filter_worst_loss_db", "at the worst gate", filter->worst_loss_db,
+                          "dB");
+        plan_sheet_number(sheet, "condition", "condition number", filter->condition, "");
+    }
+}
+
 void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
 {
     code_section(sheet, setup);
     range_section(sheet, config, setup);
     doppler_section(sheet, config, setup);
     detection_section(sheet, config, setup);
+    loss_section(sheet, setup);
 }

@@ -299,13 +299,16 @@ static void close_all(listener *l)
 /* --- the command line --- */
 
 typedef struct arguments {
-    const char *format, *count, *timeout, *stream, *all, *follow, *curve_key, *truth, *plot, *live;
+    const char *format, *count, *timeout, *stream, *all, *follow, *curve_key, *truth, *plot, *map,
+        *live;
 } arguments;
 
 static int check_view(const arguments *a, pnr_error *error)
 {
     if ((a->plot != NULL || a->live != NULL) && a->all != NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--plot and --live show one stream: not --all");
+    if (a->map != NULL && a->plot == NULL)
+        return pnr_error_set(error, PNR_EUSAGE, "--map says what --plot draws: it needs --plot");
     if (a->live != NULL && a->format != NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--live prints no results: not --format");
     return listen_view_check(a->plot, a->live != NULL, error);
@@ -353,9 +356,11 @@ static int read_arguments(const arguments *a, listener *l, pnr_print *print, pnr
 
 static int open_socket(listener *l, const arguments *a, pnr_error *error)
 {
+    listen_map_kind map = LISTEN_MAP_MEAN;
     int code = pnr_endpoint_enough_files(error);
 
-    if (code != PNR_OK)
+    if (code != PNR_OK ||
+        (a->map != NULL && (code = listen_map_find(a->map, &map, error)) != PNR_OK))
         return code;
     if ((l->context = zmq_ctx_new()) == NULL)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ context: %s",
@@ -363,7 +368,7 @@ static int open_socket(listener *l, const arguments *a, pnr_error *error)
     if ((code = listen_socket_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
                                      error)) != PNR_OK)
         return code;
-    code = listen_view_open(l->context, &l->source, a->plot, a->live != NULL, &l->view, error);
+    code = listen_view_open(l->context, &l->source, a->plot, map, a->live != NULL, &l->view, error);
     return code == PNR_OK ? connect_when_reached(l, error) : code;
 }
 
@@ -397,10 +402,14 @@ int main(int argc, char **argv)
         {"curve-key", "KEY", "the publisher's CURVE public key", &a.curve_key},
         {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors", &a.truth},
         {"plot", "FILE.png",
-         "draw range over time at the end: the profiles' power where they are "
-         "published, and the echoes (gnuplot)",
+         "draw what came at the end (gnuplot): range over time, or over Doppler where maps are "
+         "published; power and echoes",
          &a.plot},
-        {"live", NULL, "show the profile and its echoes on the terminal; q leaves", &a.live},
+        {"map", "WHICH",
+         "draw the mean of all maps (default), the last one, or over time their greatest: mean, "
+         "last, time",
+         &a.map},
+        {"live", NULL, "show the profile or map and its echoes on the terminal; q leaves", &a.live},
         {NULL, NULL, NULL, NULL}};
     pnr_cli cli = {
         .program = "pnradar-listen",

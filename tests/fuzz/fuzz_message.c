@@ -3,6 +3,7 @@
  * it lets in. */
 #include "message.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,11 +34,22 @@ static void check_report(const pnr_report *report)
     require(again.detection.n_echoes == report->detection.n_echoes);
 }
 
+/* Every row has a Doppler of its own, and every cell a place in the bytes. */
+static void check_map(const pnr_map_info *map, size_t bytes)
+{
+    require(map->n_codes >= 1 && map->n_rows >= 1 && map->n_runs <= PNR_MAX_DOPPLER_RUNS);
+    require(map->n_codes * map->n_rows * map->row.n_cells * (map->row.is_complex ? 8 : 4) == bytes);
+    require(map->row.first_cell < map->row.n_cells && map->row.n_gate <= map->row.n_cells);
+    require(pnr_map_doppler_hz(map, 0) == map->runs[0].first_hz);
+    require(isfinite(pnr_map_doppler_hz(map, map->n_rows - 1)));
+}
+
 /* The first byte says how much of the rest is a pack's header; the text is also read as a range, a
  * status and an end message. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static pnr_report report;
+    static pnr_map_info map;
     pnr_end_summary end;
     pnr_profile_info info;
     pnr_error error;
@@ -57,6 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (pnr_message_read_profile(text, header, length - header, &report, &info, &error) == PNR_OK)
         require(info.n_cells * (info.is_complex ? 8 : 4) == length - header &&
                 info.first_cell < info.n_cells && info.n_gate <= info.n_cells);
+    if (pnr_message_read_map(text, header, length - header, &report, &map, &error) == PNR_OK)
+        check_map(&map, length - header);
     (void)pnr_message_is_pack(text, header);
     while (pnr_message_read_pack(text, header, text + header, length - header, &offset, &report,
                                  &error) == PNR_OK) {

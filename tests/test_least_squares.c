@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* The least-squares filter: what it solves, what it costs, what it refuses, and what an echo looks
+ * like behind it. */
+#include "least_squares.h"
+
+#include "transform.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+typedef double value[2];
+
+static uint64_t state;
+
+static double uniform(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return ((double)(state >> 11) + 0.5) * 0x1p-53;
+}
+
+static value *random_phases(size_t n)
+{
+    value *code = calloc(n, sizeof *code);
+
+    assert_non_null(code);
+    for (size_t i = 0; i < n; i++) {
+        const double phase = 2 * M_PI * uniform();
+
+        code[i][0] = cos(phase);
+        code[i][1] = sin(phase);
+    }
+    return code;
+}
+
+static pnr_least_squares *solve(const value *code, size_t n, bool is_linear, size_t n_gates)
+{
+    pnr_least_squares *ls;
+    pnr_error error = {0};
+
+    if (pnr_least_squares_create(code, n, is_linear, n_gates, &ls, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    return ls;
+}
+
+static void add_product(const value a, const value b, value out)
+{
+    out[0] += a[0] * b[0] - a[1] * b[1];
+    out[1] += a[0] * b[1] + a[1] * b[0];
+}
+
+/* c[k] = sum_n x[n + k] conj(a[n]), k = 0 .. n_gates - 1; over R(0); of n_x samples, cyclic */
+static value *correlate(const value *x, size_t n_x, const value *a, size_t n, size_t n_gates)
+{
+    value *c = calloc(n_gates, sizeof *c);
+    double energy = 0;
+
+    assert_non_null(c);
+    for (size_t i = 0; i < n; i++)
+        energy += a[i][0] * a[i][0] + a[i][1] * a[i][1];
+    for (size_t k = 0; k < n_gates; k++) {
+        for (size_t i = 0; i < n; i++)
+            add_product(x[(i + k) % n_x], (const value){a[i][0], -a[i][1]}, c[k]);
+        c[k][0] /= energy;
+        c[k][1] /= energy;
+    }
+    return c;
+}
+
+static value *filtered(const pnr_least_squares *ls, const value *c)
+{
+    value *out = calloc(ls->n_gates, sizeof *out);
+
+    assert_non_null(out);
+    for (size_t k = 0; k < ls->n_gates; k++)
+        for (size_t j = 0; j < ls->n_gates; j++)
+            add_product(ls->filter[k * ls->n_gates + j], c[j], out[k]);
+    return out;
+}
+
+/* Echoes at whole delays come out as they are, 60 dB apart, and nothing beside them. */
+static void test_echoes(void **unused)
+{
+    enum { N = 700, GATES = 150 };
+
+    (void)unused;
+    for (int is_linear = 0; is_linear <= 1; is_linear++) {
+        static const struct {
+            size_t gate;
+            value amplitude;
+        } echoes[] = {{0, {1000, 0}}, {3, {0, 1}}, {70, {-30, 40}}, {GATES - 1, {0.6, -0.8}}};
+        const size_t n_x = is_linear ? N + GATES - 1 : N;
+        value *code = random_phases(N), *x = calloc(n_x, sizeof *x);
+        pnr_least_squares *ls = solve((const value *)code, N, is_linear, GATES);
+
+        assert_non_null(x);
+        for (size_t e = 0; e < 4; e++)
+            for (size_t i = 0; i < N; i++)
+                add_product(echoes[e].amplitude, code[i], x[(i + echoes[e].gate) % n_x]);
+
+        value *c = correlate((const value *)x, n_x, (const value *)code, N, GATES);
+        value *h = filtered(ls, (const value *)c);
+
+        for (size_t k = 0; k < GATES; k++) {
+            value want = {0};
+
+            for (size_t e = 0; e < 4; e++)
+                if (echoes[e].gate == k)
+                    for (int i = 0; i < 2; i++)
+                        want[i] = echoes[e].amplitude[i] / sqrt(ls->loss[k]);
+            if (fabs(h[k][0] - want[0]) > 1e-10 || fabs(h[k][1] - want[1]) > 1e-10)
+                fail_msg("gate %zu: %g %g, not %g %g", k, h[k][0], h[k][1], want[0], want[1]);
+        }
+        assert_true(ls->condition > 1 && ls->condition < 30);
+        free(c);
+        free(h);
+        free(x);
+        free(code);
+        pnr_least_squares_destroy(ls);
+    }
+}
+
+/* White noise has R(k - j) as its covariance in the correlation, and F R F^H behind the filter. */
+static void test_noise(void **unused)
+{
+    enum { N = 400, GATES = 60 };
+    value *code = random_phases(N);
+    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+
+    (void)unused;
+    for (size_t k = 0; k < GATES; k++) {
+        value variance = {0};
+
+        for (size_t i = 0; i < GATES; i++)
+            for (size_t j = 0; j < GATES; j++) {
+                const double *left = ls->filter[k * GATES + i], *right = ls->filter[k * GATES + j];
+                value rho, part = {0};
+
+                pnr_waveform_at(ls->autocorrelation, (double)i - (double)j, rho);
+                add_product(left, rho, part);
+                add_product(part, (const value){right[0], -right[1]}, variance);
+            }
+        assert_true(fabs(variance[0] - 1) < 1e-12 && fabs(variance[1]) < 1e-12);
+        assert_true(ls->loss[k] >= 1);
+    }
+    free(code);
+    pnr_least_squares_destroy(ls);
+}
+
+/* 1000 of 10,000 gates with random phases cost 0.44 dB, where the circular spectral inverse, which
+ * solves for all of them, costs 9 to 12 dB and more. */
+static void test_loss(void **unused)
+{
+    enum { N = 10000, GATES = 1000 };
+    value *code = random_phases(N);
+    const clock_t start = clock();
+    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+    double inverse = 0;
+
+    (void)unused;
+    print_message("%d of %d gates: %.3f dB, at worst %.3f, condition %.3g, %.2f s\n", GATES, N,
+                  ls->mean_loss_db, ls->worst_loss_db, ls->condition,
+                  (double)(clock() - start) / CLOCKS_PER_SEC);
+    assert_true(fabs(ls->mean_loss_db - 0.45) < 0.12); /* 0.02 from code to code */
+
+    assert_int_equal(pnr_transform_forward(code, N), PNR_OK);
+    for (size_t m = 0; m < N; m++)
+        inverse += 1 / (code[m][0] * code[m][0] + code[m][1] * code[m][1]);
+    print_message("all of them by the spectral inverse: %.2f dB\n", 10 * log10(inverse));
+    assert_true(10 * log10(inverse) > 8);
+    free(code);
+    pnr_least_squares_destroy(ls);
+}
+
+/* Over all lags it is the spectral inverse: the loss is the mean of 1/|spectrum|^2, at every gate.
+ */
+static void test_all_lags(void **unused)
+{
+    enum { N = 257 };
+    value *code = random_phases(N);
+    pnr_least_squares *ls = solve((const value *)code, N, false, N);
+    double inverse = 0, least = INFINITY, most = 0;
+
+    (void)unused;
+    assert_int_equal(pnr_transform_forward(code, N), PNR_OK);
+    for (size_t m = 0; m < N; m++) {
+        const double power = code[m][0] * code[m][0] + code[m][1] * code[m][1];
+
+        inverse += 1 / power;
+        least = fmin(least, power);
+        most = fmax(most, power);
+    }
+    for (size_t k = 0; k < N; k++)
+        assert_true(fabs(ls->loss[k] / inverse - 1) < 1e-9);
+    assert_true(ls->condition < 1.0001 * most / least && ls->condition > 0.5 * most / least);
+    free(code);
+    pnr_least_squares_destroy(ls);
+}
+
+/* An m-sequence over all its lags: 2 N / (N + 1), 3 dB, condition N + 1. */
+static void test_m_sequence(void **unused)
+{
+    enum { DEGREE = 9, N = (1 << DEGREE) - 1 };
+    value code[N] = {{0}};
+    unsigned bits = 1;
+
+    (void)unused;
+    for (size_t i = 0; i < N; i++) {
+        code[i][0] = bits & 1 ? -1 : 1;
+        bits = bits >> 1 | ((bits ^ bits >> 4) & 1) << (DEGREE - 1); /* x^9 + x^4 + 1 */
+    }
+
+    pnr_least_squares *ls = solve((const value *)code, N, false, N);
+
+    for (size_t k = 0; k < N; k++)
+        assert_true(fabs(ls->loss[k] - 2.0 * N / (N + 1)) < 1e-9);
+    assert_true(fabs(ls->condition / (N + 1) - 1) < 1e-6);
+    pnr_least_squares_destroy(ls);
+}
+
+static void refuse(const value *code, size_t n, size_t n_gates, const char *word)
+{
+    pnr_least_squares *ls = (pnr_least_squares *)1;
+    pnr_error error = {0};
+
+    assert_int_equal(pnr_least_squares_create(code, n, false, n_gates, &ls, &error), PNR_ECONFIG);
+    assert_null(ls);
+    if (strstr(error.text, word) == NULL)
+        fail_msg("no '%s' in '%s'", word, error.text);
+    print_message("%s\n", error.text);
+}
+
+static void test_refused(void **unused)
+{
+    enum { N = 5000 };
+    value *held = random_phases(N), *even = random_phases(N);
+
+    (void)unused;
+    for (size_t i = 0; i < N; i++) /* chips of four samples have no power at rate / 4 */
+        memcpy(held[i], held[i / 4 * 4], sizeof *held);
+    refuse((const value *)held, N, 2000, "condition number ");
+    refuse((const value *)held, N, PNR_MAX_FILTER_GATES + 1, "4097 range gates; at most 4096");
+
+    for (size_t i = N / 2; i < N; i++) /* twice in a period: two gates have the same code */
+        memcpy(even[i], even[i - N / 2], sizeof *even);
+    refuse((const value *)even, N, N / 2 + 1, "condition number");
+    free(held);
+    free(even);
+}
+
+/* An echo at any delay, from its samples through the correlation and the filter, is what the
+ * response says. */
+static void test_response(void **unused)
+{
+    enum { N = 301, GATES = 90 };
+    value *code = random_phases(N), *x = calloc(N, sizeof *x);
+    pnr_waveform *waveform;
+    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+
+    (void)unused;
+    assert_int_equal(pnr_waveform_create((const value *)code, N, &waveform), PNR_OK);
+    for (size_t gate = 0; gate < GATES; gate += 11)
+        for (double delay = -1; delay <= 1; delay += 0.25) {
+            value response[PNR_NEIGHBOURS];
+
+            assert_int_equal(pnr_waveform_shift(waveform, (double)gate + delay, x), PNR_OK);
+
+            value *c = correlate((const value *)x, N, (const value *)code, N, GATES);
+            value *h = filtered(ls, (const value *)c);
+
+            pnr_least_squares_response(ls, gate, delay, response);
+            for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
+                const size_t k = gate + i - PNR_NEIGHBOURS / 2;
+                const double *want = k < GATES ? h[k] : (const value){0};
+
+                if (hypot(response[i][0] - want[0], response[i][1] - want[1]) > 1e-7)
+                    fail_msg("delay %g, gate %zu: %g %g, not %g %g", (double)gate + delay, k,
+                             response[i][0], response[i][1], want[0], want[1]);
+                if (delay == 0 && i != PNR_NEIGHBOURS / 2)
+                    assert_true(hypot(response[i][0], response[i][1]) < 1e-7);
+            }
+            free(c);
+            free(h);
+        }
+    free(code);
+    free(x);
+    pnr_waveform_destroy(waveform);
+    pnr_least_squares_destroy(ls);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_echoes),     cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_loss),       cmocka_unit_test(test_all_lags),
+        cmocka_unit_test(test_m_sequence), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_response),
+    };
+    const char *text = getenv("PNR_SEED");
+
+    state = text != NULL ? strtoull(text, NULL, 0) : (uint64_t)time(NULL) | 1;
+    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
