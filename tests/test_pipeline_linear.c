@@ -22,7 +22,7 @@ static void ranges_are_right(void **state)
     static const char *const also[][5] = {
         {"source.chunk=7", "engine.batch=1", NULL},
         {"source.chunk=1000", "ring.bytes=4K", NULL},
-        {"source.pace=real-time", "engine.deadline=60", NULL},
+        {"source.pace=real-time", "engine.deadline=60", "ring.bytes=1M", NULL},
     };
     stage s;
     outcome o = {0}, other = {0};
