@@ -92,6 +92,42 @@ report $? "least squares over all lags of an m-sequence: 2 N / (N + 1), conditio
 status 78 "$plan" "$@" -s window.filter=least-squares -s source.rate_hz=4092000 \
     -s code.chip_rate_hz=1023000 --json && grep -q 'condition number' "$work/err"
 report $? "band-limited chips of four samples leave nothing to solve with: refused in words"
+status 0 "$plan" "$@" -s dwell.combine=doppler -s dwell.periods=16 -s dwell.taper=hann \
+    -s dwell.clutter=remove -s doppler.min_hz=-4e3 -s doppler.max_hz=4e3 --json
+report $? "a Doppler search is planned"
+cp "$work/out" "$work/doppler"
+# 61.095 Hz a row: 65 of them fit into 4 kHz.
+near n_rows "$work/doppler" 131 0 && near last_row_hz "$work/doppler" 3971.163 1e-3 &&
+    near n_hypotheses "$work/doppler" 33 0 && near n_cells "$work/doppler" 134013 0 &&
+    near map_bytes "$work/doppler" 536052 0
+report $? "its rows are multiples of 1 / (K Tr), its rotations quarters of 1 / Tr"
+near rotation_loss_db "$work/doppler" 0.2244 1e-4 && near row_loss_db "$work/doppler" 1.4238 1e-2 &&
+    near taper_loss_db "$work/doppler" 1.7609 1e-4
+report $? "losses of quarter bins and of Hann's window"
+near blind_hz "$work/doppler" 977.517107 1e-5 && near blind_mps "$work/doppler" 4884.204 1e-2 &&
+    near last_row_mps "$work/doppler" 19842.08 0.01
+report $? "velocities are Doppler times half the wavelength"
+# 299792458 / (4 16 1023)
+near half_sample_mps "$work/doppler" 4578.9415 1e-3 && near walk_samples "$work/doppler" 2.16667 1e-4 &&
+    grep -q '"resampled": "yes"' "$work/doppler" && grep -q '"resampled": "no"' "$work/json"
+report $? "the speed that stretches the code by half a sample"
+awk -v got="$(value input_snr_90_db "$work/doppler")" -v snr="$(value snr_90_db "$work/doppler")" \
+    'BEGIN { off = got - (snr - 30.0988 - 12.0412 + 1.7609); exit !(off < 1e-3 && off > -1e-3) }'
+report $? "the taper costs its loss of the coherent gain"
+status 0 "$plan" "$@" -s radar.speed_mps=1500 -s radar.carrier_hz=10e3 -s dwell.combine=doppler \
+    -s dwell.periods=16 -s source.rate_hz=48e3 -s doppler.min_hz=-20 -s doppler.max_hz=20 --json &&
+    grep -q '"resampled": "yes"' "$work/out" && near walk_samples "$work/out" 28.8 1e-6 &&
+    near n_hypotheses "$work/out" "$(value n_rows "$work/out")" 0
+report $? "a sonar's codes are resampled, row by row"
+status 0 "$plan" "$@" -s dwell.combine=incoherent -s dwell.periods=4 -s doppler.min_hz=-14e3 \
+    -s doppler.max_hz=14e3 -s doppler.step=half -s code.1.degree=10 -s code.2.taps=10,9,8,5 --json &&
+    near n_rows "$work/out" 59 0 && near n_codes "$work/out" 2 0 &&
+    near looks "$work/out" 4 0 && near rotation_loss_db "$work/out" 0.9121 1e-3 &&
+    near dwell_s "$work/out" 4.092e-3 1e-9
+report $? "codes, rotations and looks make one search"
+status 78 "$plan" "$@" -s dwell.combine=doppler -s dwell.periods=10 &&
+    grep -q 'multiple of 4' "$work/err"
+report $? "rows that do not meet are refused in words"
 status 0 "$plan" "$@" -s ring.bytes=8388608 --json && near ring_bytes "$work/out" 8388608 0
 report $? "the ring's memory is the configured one"
 

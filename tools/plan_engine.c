@@ -108,6 +108,9 @@ void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *set
     plan_sheet_number(sheet, "ring_bytes", "memory of the ring", ring, "B");
     plan_sheet_number(sheet, "ring_s", "samples in the ring last",
                       ring / (rate_hz * (double)sample_bytes), "s");
+    if (pnr_plan_is_map(plan))
+        plan_sheet_number(sheet, "map_bytes", "memory of a result's map",
+                          (double)(pnr_plan_cells(plan) * sizeof(float)), "B");
     plan_sheet_number(sheet, "host_bytes", "memory of the engine on the host", host, "B");
     plan_sheet_number(sheet, "device_bytes", "memory of the engine on the device", device, "B");
     plan_sheet_number(sheet, "total_host_bytes", "ring and engine on the host", ring + host, "B");

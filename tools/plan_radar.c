@@ -4,6 +4,8 @@
 
 #include "cfar.h"
 #include "least_squares.h"
+#include "plan.h"
+#include "taper.h"
 #include "threshold.h"
 #include "waveform.h"
 
@@ -49,19 +51,25 @@ static double detection_snr_db(double pd, double ratio, double looks)
 static void code_section(plan_sheet *sheet, const pnr_setup *setup)
 {
     const pnr_radar *radar = &setup->radar;
-    const size_t n_periods = setup->plan.n_periods;
+    const pnr_plan *plan = &setup->plan;
+    const double dwell_s = radar->period_s * (double)pnr_plan_windows(plan);
     const double n = (double)radar->n_samples;
 
     plan_sheet_section(sheet, "code", "code");
     plan_sheet_text(sheet, "name", "code", setup->codes[0].code->name);
+    if (setup->n_codes > 1)
+        plan_sheet_count(sheet, "n_codes", "codes, that being the first", setup->n_codes);
     plan_sheet_count(sheet, "n_chips", "chips a period", radar->n_chips);
     plan_sheet_count(sheet, "n_samples", "samples a period N", radar->n_samples);
     plan_sheet_number(sheet, "rate_hz", "sample rate", pnr_rational_double(radar->rate_hz), "Hz");
     plan_sheet_number(sheet, "chip_rate_hz", "chip rate", pnr_rational_double(radar->chip_rate_hz),
                       "Hz");
     plan_sheet_number(sheet, "period_s", "repetition period Tr", radar->period_s, "s");
-    plan_sheet_count(sheet, "dwell_periods", "periods a dwell K", n_periods);
-    plan_sheet_number(sheet, "dwell_s", "dwell K Tr", radar->period_s * (double)n_periods, "s");
+    plan_sheet_count(sheet, "dwell_periods", "periods a dwell K", plan->n_periods);
+    if (plan->n_looks > 1)
+        plan_sheet_count(sheet, "dwell_looks", "looks added incoherently", plan->n_looks);
+    plan_sheet_number(sheet, "dwell_s", plan->n_looks > 1 ? "result, all looks" : "dwell K Tr",
+                      dwell_s, "s");
     plan_sheet_number(sheet, "period_gain_db", "processing gain of a period", 10.0 * log10(n),
                       "dB");
     plan_sheet_number(sheet, "gain_db", "coherent gain of a dwell", radar->gain_db, "dB");
@@ -91,35 +99,21 @@ static void range_section(plan_sheet *sheet, const pnr_config *config, const pnr
                       metres_per_sample / sqrt(2.0 * pow(10.0, 3.0) * bandwidth), "m");
 }
 
-static void doppler_section(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
-{
-    const pnr_radar *radar = &setup->radar;
-    /* Two-way, the path changes by twice the range. */
-    const double metres_per_cycle =
-        radar->wavelength_m / (config->radar.path == PNR_PATH_TWO_WAY ? 2.0 : 1.0);
-
-    plan_sheet_section(sheet, "doppler", "Doppler from period to period");
-    plan_sheet_number(sheet, "span_hz", "span, each side", radar->doppler_span_hz, "Hz");
-    plan_sheet_number(sheet, "resolution_hz", "resolution", radar->doppler_step_hz, "Hz");
-    if (radar->wavelength_m > 0) {
-        plan_sheet_number(sheet, "wavelength_m", "wavelength", radar->wavelength_m, "m");
-        plan_sheet_number(sheet, "span_mps", "radial velocity, each side",
-                          radar->doppler_span_hz * metres_per_cycle, "m/s");
-        plan_sheet_number(sheet, "resolution_mps", "resolution of velocity",
-                          radar->doppler_step_hz * metres_per_cycle, "m/s");
-    }
-}
-
 static void detection_section(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
 {
     const pnr_plan *plan = &setup->plan;
-    const double looks = plan->dwell == PNR_DWELL_INCOHERENT ? (double)plan->n_periods : 1.0;
-    const double ratio = setup->threshold[plan->n_periods - 1];
+    const double looks =
+        (double)(plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : plan->n_looks);
+    const double ratio = setup->threshold[pnr_plan_windows(plan) - 1];
+    const double gain_db =
+        setup->radar.gain_db -
+        (plan->taper != NULL ? pnr_taper_loss_db(plan->taper, plan->n_periods) : 0);
     const double half_db = detection_snr_db(0.5, ratio, looks);
     const double most_db = detection_snr_db(0.9, ratio, looks);
 
     plan_sheet_section(sheet, "detection", "detection");
-    plan_sheet_count(sheet, "n_cells", "cells searched", plan->gate_count * plan->oversample);
+    plan_sheet_count(sheet, "n_cells", "cells searched",
+                     plan->gate_count * plan->oversample * pnr_plan_rows(plan) * plan->n_codes);
     plan_sheet_number(sheet, "pfa_search", "false alarms a search", config->detector.pfa, "");
     plan_sheet_number(sheet, "pfa_cell", "false alarms a cell", setup->pfa_cell, "");
     plan_sheet_number(sheet, "threshold_db", "threshold over the noise floor", 10.0 * log10(ratio),
@@ -127,8 +121,8 @@ static void detection_section(plan_sheet *sheet, const pnr_config *config, const
     plan_sheet_count(sheet, "looks", "looks added incoherently", (uint64_t)looks);
     plan_sheet_number(sheet, "snr_50_db", "SNR of a look to find half", half_db, "dB");
     plan_sheet_number(sheet, "snr_90_db", "SNR of a look to find 9 of 10", most_db, "dB");
-    plan_sheet_number(sheet, "input_snr_90_db", "the same before correlation",
-                      most_db - setup->radar.gain_db, "dB");
+    plan_sheet_number(sheet, "input_snr_90_db", "the same before correlation", most_db - gain_db,
+                      "dB");
 }
 
 /* In clutter that begins at the cell only one side counts for GO, and its factor is that for both:
@@ -175,7 +169,7 @@ void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
 {
     code_section(sheet, setup);
     range_section(sheet, config, setup);
-    doppler_section(sheet, config, setup);
+    plan_doppler(sheet, config, setup);
     detection_section(sheet, config, setup);
     loss_section(sheet, setup);
 }

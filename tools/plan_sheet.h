@@ -40,6 +40,8 @@ int plan_sheet_finish(const plan_sheet *sheet, pnr_error *error);
 /* "62 ms": five significant digits and an SI prefix; returns out. */
 char *plan_format_si(double value, const char *unit, char out[48]);
 
+/* Doppler: its rows, losses, velocities, and where a code is stretched too much. */
+void plan_doppler(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup);
 /* Code, range, Doppler, accuracy, detection. */
 void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup);
 /* The link and the memory. choice: of the engine that would run; NULL: none. */
