@@ -21,7 +21,9 @@
  */
 typedef struct pnr_fit_map pnr_fit_map;
 
-typedef double pnr_patch[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* rows, lags */
+/* Rows of lags. */
+typedef double pnr_vector[PNR_NEIGHBOURS][2];
+typedef pnr_vector pnr_patch[PNR_NEIGHBOURS];
 
 /* Where a patch lies: its middle. */
 typedef struct pnr_patch_place {
@@ -58,13 +60,13 @@ double pnr_fit_map_noise_gain(const pnr_fit_map *map);
 /* Of a map with several rows: the values that the engine gave, turned to the look's middle;
  * is_sum: the noise's own part of several looks' sum is taken out, `floor` its mean power. */
 void pnr_fit_map_load(const pnr_fit_map *map, const pnr_patch_place *place, const float *values,
-                      double floor, pnr_patch out);
+                      double floor, pnr_vector *out);
 /* The likeliest echo near the middle; start: lags from it. cell: about the noise of one. */
-void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_patch patch,
+void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
                       double start, double cell, pnr_map_fitted *out);
 /* patch -= what the echo puts there. */
 void pnr_fit_map_subtract(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                          double cell, pnr_patch patch);
+                          double cell, pnr_vector *patch);
 /* |what the echo puts into the middle|^2 */
 double pnr_fit_map_power(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
                          double cell);
@@ -72,7 +74,7 @@ double pnr_fit_map_power(pnr_fit_map *map, const pnr_patch_place *place, const p
 void pnr_fit_map_overlap(const pnr_fit_map *map, const pnr_map_echo *x, const pnr_map_echo *y,
                          double out[2]);
 /* The noise of one cell that is left beside the echo found; *cells: how many it is the mean of. */
-double pnr_fit_map_noise(pnr_fit_map *map, const pnr_patch_place *place, const pnr_patch patch,
+double pnr_fit_map_noise(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
                          const pnr_map_fitted *fitted, double *cells);
 /* The row's own change of time scale. */
 double pnr_fit_map_stretch(const pnr_fit_map *map, size_t row);
