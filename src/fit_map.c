@@ -489,6 +489,16 @@ double pnr_fit_map_noise_gain(const pnr_fit_map *map)
     return pnr_slow_time_noise_gain(map->slow);
 }
 
+double pnr_fit_map_looks(const pnr_fit_map *map)
+{
+    return pnr_slow_time_looks(map->slow);
+}
+
+double pnr_fit_map_energy(const pnr_fit_map *map, double bins)
+{
+    return pnr_slow_time_energy(map->slow, bins);
+}
+
 int pnr_fit_map_create(const pnr_setup *setup, pnr_fit_map **out)
 {
     pnr_fit_map *map = calloc(1, sizeof *map);

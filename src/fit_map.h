@@ -56,6 +56,9 @@ void pnr_fit_map_begin(pnr_fit_map *map, const uint32_t *lost, const uint32_t *n
  * that of the noise's power, each window as far as it is there. */
 double pnr_fit_map_gain(const pnr_fit_map *map);
 double pnr_fit_map_noise_gain(const pnr_fit_map *map);
+double pnr_fit_map_looks(const pnr_fit_map *map); /* with a window at least */
+/* The share of an echo's energy that is in the dwell's: 1, but without the mean. */
+double pnr_fit_map_energy(const pnr_fit_map *map, double bins);
 
 /* Of a map with several rows: the values that the engine gave, turned to the look's middle;
  * is_sum: the noise's own part of several looks' sum is taken out, `floor` its mean power. */

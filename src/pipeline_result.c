@@ -87,6 +87,22 @@ static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
         publish_profile(p, result, d);
 }
 
+static pnr_observed observe(const pnr_plan *plan, const pnr_windows *windows,
+                            const pnr_result *result, size_t d)
+{
+    const size_t candidates = d * plan->max_candidates;
+
+    return (pnr_observed){
+        .dwell = &result->dwells[d],
+        .candidates = result->candidates + candidates,
+        .patches = result->patches != NULL
+                       ? result->patches + candidates * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
+                       : NULL,
+        .lost = windows->lost + d * windows->n_periods,
+        .nonfinite = result->nonfinite + d * windows->n_periods,
+    };
+}
+
 static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
                          size_t d)
 {
@@ -110,8 +126,10 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     p->unreported = 0;
     report->flags = flags_of(p, dwell, lost);
     report->cells_above = dwell->n_above;
-    pnr_detector_detect(p->detector, dwell, result->candidates + d * plan->max_candidates,
-                        &report->detection);
+
+    const pnr_observed observed = observe(plan, windows, result, d);
+
+    pnr_detector_detect(p->detector, &observed, &report->detection);
 
     report->ready_ns = windows->ready_ns[d];
     report->submitted_ns = windows->submitted_ns;

@@ -182,6 +182,19 @@ void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, doubl
     out[1] /= slow->sum_w;
 }
 
+double pnr_slow_time_energy(const pnr_slow_time *slow, double v)
+{
+    double mean[2];
+
+    if (!slow->is_without_mean || slow->sum_u <= 1)
+        return 1;
+    sum_at(slow, 0, v, mean);
+
+    const double still = (mean[0] * mean[0] + mean[1] * mean[1]) / (slow->sum_u * slow->sum_u);
+
+    return (1 - still) * slow->sum_u / (slow->sum_u - 1);
+}
+
 /* With n_p white, n = sum_p w_p u_p (n_p - mean) exp(-2 pi i F (p - middle)). */
 void pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other, double out[2])
 {

@@ -27,6 +27,9 @@ double pnr_slow_time_looks(const pnr_slow_time *slow);
 
 /* An echo in a row, 1 where v = F (and no mean is removed). */
 void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, double out[2]);
+/* The share of an echo's energy that is left without the mean, times U / (U - 1) of U windows, as
+ * the engines have it; 1 where no mean is removed. */
+double pnr_slow_time_energy(const pnr_slow_time *slow, double v);
 /* E n conj(n') of white noise in two rows, 1 where they are the same (and no mean is removed). */
 void pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other, double out[2]);
 
