@@ -1,271 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* Candidates to echoes: each is fitted with the others taken out; noise, SNR and sigmas follow. */
-#include "detector.h"
+/* Candidates to echoes: noise, SNR and sigmas of the tracks that were fitted. */
+#include "detector_state.h"
 
-#include "fit.h"
+#include "plan.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    J = PNR_NEIGHBOURS,
-    MIDDLE = PNR_NEIGHBOURS / 2,
-    MAX_PASSES = 4 /* of the fits of several echoes */
-};
+enum { J = PNR_NEIGHBOURS };
+
+/* Kurtosis of a flat spectrum, less 1, over 2: of the time that a Doppler is seen in. */
+static const double flat_curvature = 0.4;
 
 typedef double value[2]; /* re, im */
-
-struct pnr_detector {
-    const pnr_config *config;
-    const pnr_radar *radar;
-    const pnr_waveform *autocorrelation; /* R(u)/R(0) */
-    pnr_fit *fit;
-    double energy_of_code;  /* R(0) */
-    double curvature_noise; /* (kurtosis - 1) / 2 */
-    double nyquist;         /* the Nyquist bin's share of the energy */
-    bool is_sum;            /* incoherent dwells */
-    size_t max_echoes;      /* before those that are no targets are left out, see zero.h */
-    double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
-    const double *threshold; /* [n_periods] as the engine has it */
-    value rho[2 * J];        /* R(u)/R(0) at u = -J .. J-1 */
-};
-
-static void rho_at(const pnr_detector *detector, double u, value rho)
-{
-    pnr_waveform_at(detector->autocorrelation, u, rho);
-}
 
 static double squared(const value z)
 {
     return z[0] * z[0] + z[1] * z[1];
 }
 
-/* The vertex of the parabola through (-1, a), (0, b), (1, c), b the greatest: within -1/2..1/2. */
-static double vertex(double a, double b, double c)
-{
-    const double curvature = a - 2 * b + c;
-
-    return curvature < 0 ? 0.5 * (a - c) / curvature : 0;
-}
-
-/* Where the climb starts: the vertex of |c| over the three lags around the cell, on the grid of the
- * search. */
-static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
-                          const value *c)
-{
-    const size_t oversample = detector->config->detector.oversample;
-
-    if (candidate->cell % oversample != 0)
-        return 0.5;
-    double p[3];
-
-    for (int i = 0; i < 3; i++)
-        p[i] = sqrt(squared(c[MIDDLE - 1 + i]));
-    return p[1] >= p[0] && p[1] >= p[2] ? vertex(p[0], p[1], p[2]) : 0;
-}
-
-/* One candidate on its way to an echo. */
-typedef struct track {
-    const pnr_candidate *candidate;
-    size_t centre; /* lag */
-    value c[J];    /* as the engine gave it; of an incoherent dwell free of the noise's bias */
-    pnr_fitted fit;
-    double amplitude2; /* |A|^2 */
-} track;
-
-/* Distance from lag b to lag a on the circle, in (-N/2, N/2]. */
-static double apart(const pnr_detector *detector, double a, double b)
-{
-    const double n = (double)detector->radar->n_samples;
-    const double difference = a - b;
-
-    return difference - n * floor(difference / n + 0.5);
-}
-
-/* c less what the other echo puts there: A g R(0) rho(lag - its delay). */
-static void subtract(const pnr_detector *detector, const track *from, const track *other, value *c)
-{
-    const double distance =
-        apart(detector, (double)from->centre, (double)other->centre + other->fit.delay);
-
-    for (int j = 0; j < J; j++) {
-        value rho;
-
-        rho_at(detector, distance + j - MIDDLE, rho);
-        c[j][0] -= other->fit.peak[0] * rho[0] - other->fit.peak[1] * rho[1];
-        c[j][1] -= other->fit.peak[0] * rho[1] + other->fit.peak[1] * rho[0];
-    }
-}
-
-/* `out`: the values of one candidate with the other echoes taken out. */
-static void alone(const pnr_detector *detector, const track *t, const track *others,
-                  size_t n_others, value *out)
-{
-    memcpy(out, t->c, sizeof t->c);
-    for (size_t i = 0; i < n_others; i++)
-        if (&others[i] != t)
-            subtract(detector, t, &others[i], out);
-}
-
-/* Fits one candidate among the others; returns its gain. */
-static double fit_among(const pnr_detector *detector, track *t, const track *others,
-                        size_t n_others)
-{
-    const value *c = (const value *)t->c;
-    value rest[J];
-
-    if (n_others > 0) {
-        alone(detector, t, others, n_others, rest);
-        c = (const value *)rest;
-    }
-    pnr_fit_find(detector->fit, c, first_guess(detector, t->candidate, c), &t->fit);
-    return t->fit.gain;
-}
-
-/* Is this candidate of a dwell summed in power no more than what the stronger echoes' sidelobes put
- * there? Their phases are gone, so it must stand out by 6 dB. */
-static bool is_sidelobe(const pnr_detector *detector, const track *t, const track *others, size_t n)
-{
-    double power = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        value rho;
-
-        rho_at(detector,
-               apart(detector, (double)t->centre + t->fit.delay,
-                     (double)others[i].centre + others[i].fit.delay),
-               rho);
-        power += squared(rho) * squared(others[i].fit.peak);
-    }
-    return squared(t->fit.peak) < 4 * power;
-}
-
-/* Of an incoherent dwell c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P): the noise's own part of its
- * mean, floor rho(j) / sqrt(P), is taken out. */
-static void load(const pnr_detector *detector, const pnr_dwell *dwell,
-                 const pnr_candidate *candidate, track *t)
-{
-    t->candidate = candidate;
-    t->centre = candidate->cell / detector->config->detector.oversample;
-    for (int j = 0; j < J; j++) {
-        t->c[j][0] = (double)candidate->value[j][0];
-        t->c[j][1] = (double)candidate->value[j][1];
-    }
-    if (detector->is_sum && t->c[MIDDLE][0] > 0) {
-        const double share = dwell->floor / t->c[MIDDLE][0];
-
-        for (int j = 0; j < J; j++) {
-            t->c[j][0] -= share * detector->rho[J + j - MIDDLE][0];
-            t->c[j][1] -= share * detector->rho[J + j - MIDDLE][1];
-        }
-    }
-}
-
-/* Each once more, free of the weaker ones too, until no peak moves by more than rounding. */
-static void refine(const pnr_detector *detector, track *tracks, size_t n)
-{
-    bool moved = true;
-
-    for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
-        moved = false;
-        for (size_t i = 0; i < n; i++) {
-            double *peak = tracks[i].fit.peak;
-            const value before = {peak[0], peak[1]};
-
-            fit_among(detector, &tracks[i], tracks, n);
-
-            const value change = {peak[0] - before[0], peak[1] - before[1]};
-
-            moved = moved || squared(change) > 1e-14 * squared(peak);
-        }
-    }
-}
-
-/* The echoes among the candidates, strongest first. A candidate that the stronger ones explain is
- * none. */
-static size_t sort_out(const pnr_detector *detector, const pnr_dwell *dwell,
-                       const pnr_candidate *candidates, track *tracks)
-{
-    const double least = detector->threshold[dwell->n_periods - 1] * dwell->floor;
-    bool taken[PNR_MAX_CANDIDATES] = {false};
-    size_t n = 0;
-
-    for (size_t k = 0; k < dwell->n_candidates && n < detector->max_echoes; k++) {
-        size_t best = 0;
-        float power = -1;
-
-        for (size_t i = 0; i < dwell->n_candidates; i++)
-            if (!taken[i] && candidates[i].power > power)
-                power = candidates[best = i].power;
-        taken[best] = true;
-
-        track *t = &tracks[n];
-
-        load(detector, dwell, &candidates[best], t);
-        if (detector->is_sum) {
-            fit_among(detector, t, NULL, 0);
-            n += n == 0 || !is_sidelobe(detector, t, tracks, n);
-        } else {
-            n += fit_among(detector, t, tracks, n) > least || n == 0;
-        }
-    }
-    if (!detector->is_sum && n > 1)
-        refine(detector, tracks, n);
-    return n;
-}
-
-/* |A|^2 of a track, from the peak |a| = |A| g R(0); of an incoherent dwell a = |A|^2 (sum g_p^2)
- * R(0)^2 |rho(d)| / sqrt(P), with sum g_p^2 = g^2 / windows where the windows lost alike. */
-static double squared_amplitude(const pnr_detector *detector, const pnr_dwell *dwell,
-                                const track *t)
-{
-    const double g = (double)dwell->n_valid / (double)detector->radar->n_samples;
-    const double peak = sqrt(squared(t->fit.peak)) / detector->energy_of_code;
-    value rho;
-
-    if (!detector->is_sum)
-        return peak * peak / (g * g);
-    rho_at(detector, t->fit.delay, rho);
-    return peak * (double)t->candidate->value[MIDDLE][0] * dwell->n_periods /
-           (g * g * detector->energy_of_code * sqrt(squared(rho)));
-}
-
-/* sum_n a(n - x) conj(a(n - y)) / R(0), x and y lags of two echoes: R(y - x)/R(0), but a cosine at
- * the Nyquist frequency is cos(pi x) cos(pi y) there, not cos(pi (x - y)). */
-static void overlap(const pnr_detector *detector, const track *x, const track *y, value out)
-{
-    const double sines = sin(M_PI * x->fit.delay) * sin(M_PI * y->fit.delay);
-
-    rho_at(detector,
-           apart(detector, (double)y->centre + y->fit.delay, (double)x->centre + x->fit.delay),
-           out);
-    out[0] -= ((x->centre ^ y->centre) & 1 ? -1 : 1) * detector->nyquist * sines;
-}
-
 /* What the echoes add to sum |x|^2. */
-static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell, const track *tracks,
-                          size_t n)
+static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
+                          const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
 {
-    const double g = (double)dwell->n_valid / (double)detector->radar->n_samples;
-    const double energy_of_code = g * detector->energy_of_code;
+    const double windows = (double)dwell->n_valid / (double)detector->radar->n_samples;
+    const double of_peaks =
+        windows / (gains->amplitude * gains->amplitude * detector->energy_of_code);
     double energy = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const track *t = &tracks[i];
+        const pnr_track *t = &tracks[i];
+        double own = t->amplitude2 * windows * detector->energy_of_code;
         value rho;
 
-        energy += t->amplitude2 * energy_of_code;
-        if (detector->nyquist > 0)
-            energy -= t->amplitude2 * energy_of_code * detector->nyquist *
-                      pow(sin(M_PI * t->fit.delay), 2);
+        if (t->code->nyquist > 0)
+            own *= 1 - t->code->nyquist * pow(sin(M_PI * t->fit.delay), 2);
+        if (detector->has_rows)
+            own *= pnr_fit_map_energy(detector->map, t->bins);
+        energy += own;
         /* Of an incoherent dwell the phases are gone: the cross terms cancel on the average. */
         for (size_t k = 0; k < i && !detector->is_sum; k++) { /* 2 Re(A_i conj(A_k) overlap) */
             const double *a = t->fit.peak, *b = tracks[k].fit.peak;
             const double re = a[0] * b[0] + a[1] * b[1], im = a[1] * b[0] - a[0] * b[1];
 
-            overlap(detector, t, &tracks[k], rho);
-            energy += 2 * (re * rho[0] - im * rho[1]) / energy_of_code;
+            pnr_track_overlap(detector, t, &tracks[k], rho);
+            energy += 2 * (re * rho[0] - im * rho[1]) * of_peaks;
         }
     }
     return energy;
@@ -294,17 +74,19 @@ typedef struct noise_found {
  * settle that.
  */
 static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwell,
-                              const track *tracks, size_t n)
+                              const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
 {
-    const double g = (double)dwell->n_valid / (double)detector->radar->n_samples;
-    const double scale = g * detector->energy_of_code; /* of a sample's noise to a cell's */
-    /* Each fit's three real parameters take 3/2 of a complex sample's noise along. */
-    const double n_left = fmax((double)dwell->n_valid - 1.5 * (double)n, 1);
+    const double scale = gains->noise * detector->energy_of_code; /* of a sample's noise to a
+                                                                     cell's */
+    /* Each fit's three real parameters, four with Doppler, take half a complex sample's noise along
+     * each. */
+    const double taken = detector->has_rows ? 2 : 1.5;
+    const double n_left = fmax((double)dwell->n_valid - taken * (double)n, 1);
     const double least = scale * dwell->energy / (double)dwell->n_valid * 1e-12; /* rounding */
-    const double rest = scale * (dwell->energy - echo_energy(detector, dwell, tracks, n)) / n_left;
+    const double rest =
+        scale * (dwell->energy - echo_energy(detector, dwell, gains, tracks, n)) / n_left;
     const double holes = holes_of(detector, dwell);
     double leak = 0, uneven = 0, cells = 0;
-    value c[J];
 
     for (size_t i = 0; i < n; i++) {
         const double power = squared(tracks[i].fit.peak) / (n_left * n_left);
@@ -319,10 +101,7 @@ static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwe
 
     const double sidelobes = squared(tracks[0].fit.peak) * holes;
     double cell, variance = 0;
-
-    alone(detector, &tracks[0], tracks, n, c);
-
-    const double near = pnr_fit_noise(detector->fit, (const value *)c, &tracks[0].fit, &cells);
+    const double near = pnr_track_noise(detector, tracks, n, &cells);
 
     cell = fmax(near, least);
     for (int turn = 0; turn < 4; turn++) {
@@ -337,13 +116,13 @@ static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwe
     return (noise_found){cell, fmin(variance / (cell * cell), 0.5)};
 }
 
-/* Variances of delay (samples^2), relative amplitude and phase at the SNR s. */
+/* Variances of delay (samples^2), relative amplitude, phase and frequency (bins^2) at the SNR s. */
 typedef struct variances {
-    double delay, amplitude, phase;
+    double delay, amplitude, phase, bins;
 } variances;
 
 static variances find_variances(const pnr_detector *detector, const pnr_dwell *dwell,
-                                const track *t, double s)
+                                const pnr_dwell_gains *gains, const pnr_track *t, double s)
 {
     const pnr_fitted *fit = &t->fit;
     /* Amplitude and phase are free of the lost sidelobes: every sample has its share of them. */
@@ -353,39 +132,67 @@ static variances find_variances(const pnr_detector *detector, const pnr_dwell *d
      * is left.
      */
     variances v = {fit->delay_variance *
-                       ((1 + detector->curvature_noise / s) / s + holes_of(detector, dwell)),
-                   fit->amplitude_variance / s, fit->phase_variance / s};
+                       ((1 + t->code->curvature_noise / s) / s + holes_of(detector, dwell)),
+                   fit->amplitude_variance / s, fit->phase_variance / s,
+                   t->bins_variance * (1 + flat_curvature / s) / s};
 
     if (detector->is_sum) {
-        /* Each look is turned by its own value at the centre, |rho| of the peak: noise times noise
-         * counts 1/(S of a look |rho|^2) more. */
-        value rho;
-
-        rho_at(detector, fit->delay, rho);
-
-        const double product = 1 + dwell->n_periods / (s * squared(rho));
+        /* Each look is turned by its own value at the centre, a share of the peak: noise times
+         * noise counts 1/(S of a look share^2) more. */
+        const double product = 1 + gains->looks / (s * t->share * t->share);
 
         v.delay *= product;
         v.amplitude *= product;
         v.phase = NAN;
+        v.bins *= product;
     }
     return v;
 }
 
-static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const track *t,
-                     const noise_found *noise, pnr_echo *echo)
+/* What a least-squares filter makes of the noise of a track's lag. */
+static double loss_of(const pnr_detector *detector, const pnr_track *t)
+{
+    const pnr_plan *plan = detector->plan;
+    const size_t k = t->centre - plan->gate_first;
+
+    return plan->filter != NULL && k < plan->gate_count ? plan->filter[k * plan->gate_count + k][0]
+                                                        : 1;
+}
+
+/* Doppler and velocity; the look was read at another time scale, so its frequencies are. */
+static void describe_motion(const pnr_detector *detector, const pnr_track *t, double variance,
+                            pnr_echo *echo)
 {
     const pnr_radar *radar = detector->radar;
-    const double n = (double)radar->n_samples;
+    const double scale =
+        1 / ((1 + pnr_fit_map_stretch(detector->map, t->candidate->row)) * radar->period_s);
+    const double carrier_hz = detector->config->radar.carrier_hz;
+    const double ways = detector->config->radar.path == PNR_PATH_ONE_WAY ? 1 : 2;
+
+    echo->doppler_hz = t->bins * scale;
+    echo->doppler_sigma_hz = sqrt(variance) * scale;
+    if (!(radar->wavelength_m > 0))
+        return;
+    /* doppler = ways velocity carrier / (speed - velocity) */
+    echo->velocity_mps = echo->doppler_hz * radar->wavelength_m / ways /
+                         (1 + echo->doppler_hz / (ways * carrier_hz));
+    echo->velocity_sigma_mps = echo->doppler_sigma_hz * radar->wavelength_m / ways;
+}
+
+static void describe(const pnr_detector *detector, const pnr_dwell *dwell,
+                     const pnr_dwell_gains *gains, const pnr_track *t, const noise_found *noise,
+                     pnr_echo *echo)
+{
+    const pnr_radar *radar = detector->radar;
     const double rate = pnr_rational_double(radar->rate_hz);
-    const double g = (double)dwell->n_valid / n;
-    const double scale = g * detector->energy_of_code;
+    const double scale = gains->amplitude * detector->energy_of_code;
+    const double cell = noise->cell * loss_of(detector, t);
     /* The mean of 1/noise is 1/(1 - variance): noise is a gamma variable. */
     const double snr = detector->is_sum
-                           ? t->amplitude2 * scale * scale / noise->cell
-                           : t->fit.power / noise->cell * (1 - noise->variance) - t->fit.cells;
+                           ? t->amplitude2 * scale * scale / cell
+                           : t->fit.power / cell * (1 - noise->variance) - t->fit.cells;
     const double s = snr > 1e-3 ? snr : 1e-3;
-    const variances v = find_variances(detector, dwell, t, s);
+    const variances v = find_variances(detector, dwell, gains, t, s);
 
     *echo = (pnr_echo){
         .code = t->candidate->code,
@@ -407,26 +214,30 @@ static void describe(const pnr_detector *detector, const pnr_dwell *dwell, const
     echo->delay_sigma_s = sqrt(v.delay) / rate;
     echo->range_m = pnr_radar_range_m(radar, echo->delay_s);
     echo->range_sigma_m = radar->metres_per_second * echo->delay_sigma_s;
+    if (detector->has_rows)
+        describe_motion(detector, t, v.bins, echo);
 }
 
-void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,
-                         const pnr_candidate *candidates, pnr_detection *out)
+void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
+                         pnr_detection *out)
 {
-    track tracks[PNR_MAX_CANDIDATES];
-    const size_t n = dwell->n_periods > 0 ? sort_out(detector, dwell, candidates, tracks) : 0;
-    const double per_sample =
-        detector->energy_of_code * (double)dwell->n_valid / (double)detector->radar->n_samples;
+    const pnr_dwell *dwell = observed->dwell;
+    pnr_track tracks[PNR_MAX_CANDIDATES];
     noise_found noise = {0};
 
-    for (size_t i = 0; i < n; i++)
-        tracks[i].amplitude2 = squared_amplitude(detector, dwell, &tracks[i]);
+    out->noise_power = 0;
+    out->n_echoes = 0;
+    if (dwell->n_periods == 0 || dwell->n_valid == 0)
+        return;
 
-    if (dwell->n_valid > 0)
-        noise = find_noise(detector, dwell, tracks, n);
-    out->noise_power = dwell->n_valid > 0 ? noise.cell / per_sample : 0;
+    const size_t n = pnr_track_all(detector, observed, tracks);
+    const pnr_dwell_gains gains = pnr_detector_gains(detector, observed);
+
+    noise = find_noise(detector, dwell, &gains, tracks, n);
+    out->noise_power = noise.cell / (gains.noise * detector->energy_of_code);
     out->n_echoes = n;
     for (size_t i = 0; i < n; i++)
-        describe(detector, dwell, &tracks[i], &noise, &out->echoes[i]);
+        describe(detector, dwell, &gains, &tracks[i], &noise, &out->echoes[i]);
     for (size_t i = 1; i < n; i++) { /* refined fits may have changed places */
         const pnr_echo echo = out->echoes[i];
         size_t at = i;
@@ -437,40 +248,84 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,
     }
 }
 
+/* A least-squares filter leaves one sample of each echo, band-limited: a flat spectrum. */
+static int create_flat(pnr_detector *detector, size_t n)
+{
+    value *impulse = calloc(n, sizeof *impulse);
+    pnr_waveform *waveform = NULL;
+    int code = PNR_ENOMEMORY;
+
+    if (impulse == NULL)
+        return code;
+    impulse[0][0] = 1;
+    if ((code = pnr_waveform_create((const value *)impulse, n, &waveform)) == PNR_OK)
+        code = pnr_waveform_autocorrelation(waveform, &detector->flat);
+    pnr_waveform_destroy(waveform);
+    free(impulse);
+    return code;
+}
+
+static int fill_code(pnr_detector *detector, const pnr_setup_code *from, pnr_detector_code *code)
+{
+    code->autocorrelation = detector->flat != NULL ? detector->flat : from->autocorrelation;
+    code->nyquist = pnr_waveform_nyquist(from->waveform);
+    code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
+    for (int u = -J; u < J; u++)
+        pnr_waveform_at(code->autocorrelation, u, code->rho[J + u]);
+    return pnr_fit_create(code->autocorrelation, &code->fit);
+}
+
 int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
                         pnr_error *error)
 {
+    const pnr_plan *plan = &setup->plan;
     pnr_detector *detector = calloc(1, sizeof *detector);
+    int code = detector == NULL ? PNR_ENOMEMORY : PNR_OK;
 
-    *out = detector;
-    if (detector == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "detector: out of memory");
+    *out = NULL;
+    if (code != PNR_OK)
+        goto fail;
     detector->config = config;
     detector->radar = &setup->radar;
-    detector->autocorrelation = setup->codes[0].autocorrelation;
-    detector->threshold = setup->threshold;
-    detector->is_sum = config->dwell.combine == PNR_COMBINE_INCOHERENT;
+    detector->plan = plan;
+    detector->is_sum = plan->dwell == PNR_DWELL_INCOHERENT || plan->n_looks > 1;
     detector->max_echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH ? PNR_MAX_CANDIDATES
                                                                       : config->detector.max_echoes;
+    detector->has_rows = pnr_plan_rows(plan) > 1;
     detector->amplitude_scale =
-        !pnr_format_get(setup->plan.format)->is_complex && setup->plan.tune.num != 0 ? 2 : 1;
+        !pnr_format_get(plan->format)->is_complex && plan->tune.num != 0 ? 2 : 1;
     detector->energy_of_code = pnr_waveform_energy(setup->codes[0].waveform);
-    detector->nyquist = pnr_waveform_nyquist(setup->codes[0].waveform);
-    detector->curvature_noise = (pnr_waveform_kurtosis(setup->codes[0].waveform) - 1) / 2;
-    for (int u = -J; u < J; u++)
-        rho_at(detector, u, detector->rho[J + u]);
-    if (pnr_fit_create(setup->codes[0].autocorrelation, &detector->fit) != PNR_OK) {
-        pnr_detector_destroy(detector);
-        *out = NULL;
-        return pnr_error_set(error, PNR_ENOMEMORY, "detector: out of memory");
-    }
+    detector->n_codes = setup->n_codes;
+    detector->codes = calloc(setup->n_codes, sizeof *detector->codes);
+    if (detector->codes == NULL)
+        code = PNR_ENOMEMORY;
+    if (code == PNR_OK && plan->filter != NULL)
+        code = create_flat(detector, plan->n_samples);
+    for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
+        code = fill_code(detector, &setup->codes[c], &detector->codes[c]);
+    if (code == PNR_OK && pnr_plan_is_map(plan))
+        code = pnr_fit_map_create(setup, &detector->map);
+    if (code == PNR_OK && detector->has_rows &&
+        (detector->patches = calloc(PNR_MAX_CANDIDATES, sizeof *detector->patches)) == NULL)
+        code = PNR_ENOMEMORY;
+    if (code != PNR_OK)
+        goto fail;
+    *out = detector;
     return PNR_OK;
+fail:
+    pnr_detector_destroy(detector);
+    return pnr_error_set(error, code, "detector: out of memory");
 }
 
 void pnr_detector_destroy(pnr_detector *detector)
 {
     if (detector == NULL)
         return;
-    pnr_fit_destroy(detector->fit);
+    for (size_t c = 0; detector->codes != NULL && c < detector->n_codes; c++)
+        pnr_fit_destroy(detector->codes[c].fit);
+    pnr_fit_map_destroy(detector->map);
+    pnr_waveform_destroy(detector->flat);
+    free(detector->codes);
+    free(detector->patches);
     free(detector);
 }

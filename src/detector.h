@@ -19,9 +19,9 @@ typedef struct pnr_echo {
     double snr;    /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 less the noise's own share:
                       unbiased,    so noise makes it negative at times */
     double snr_db; /* of S, at least -30 */
-    double amplitude, amplitude_sigma; /* of the echo, full scale = 1 */
-    double phase_rad, phase_sigma_rad; /* -pi..pi, at the dwell's centre; NAN: incoherent dwell */
-    double doppler_hz, doppler_sigma_hz;     /* NAN: not estimated */
+    double amplitude, amplitude_sigma;   /* of the echo, full scale = 1 */
+    double phase_rad, phase_sigma_rad;   /* -pi..pi, at the dwell's centre; NAN: incoherent dwell */
+    double doppler_hz, doppler_sigma_hz; /* NAN: not estimated */
     double velocity_mps, velocity_sigma_mps; /* towards the radar; NAN: not estimated */
 } pnr_echo;
 
@@ -37,8 +37,17 @@ typedef struct pnr_detector pnr_detector;
 int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
                         pnr_error *error);
 void pnr_detector_destroy(pnr_detector *detector);
-/* n = dwell->n_candidates. Deterministic, no allocation. */
-void pnr_detector_detect(const pnr_detector *detector, const pnr_dwell *dwell,
-                         const pnr_candidate *candidates, pnr_detection *out);
+/* A dwell as an engine gave it. */
+typedef struct pnr_observed {
+    const pnr_dwell *dwell;
+    const pnr_candidate *candidates; /* [dwell->n_candidates] */
+    const float *patches;      /* [n_candidates][17][17][2] of several Doppler rows; else NULL */
+    const uint32_t *lost;      /* [windows of the dwell], and samples not finite; NULL: none. */
+    const uint32_t *nonfinite; /* They count in maps. */
+} pnr_observed;
+
+/* Deterministic, no allocation. One caller at a time. */
+void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
+                         pnr_detection *out);
 
 #endif

@@ -177,6 +177,8 @@ static bool solve(pnr_least_squares *ls, value *space)
 
     const double least = predict((const value *)r, n, a);
 
+    for (size_t d = 0; d < PNR_NEIGHBOURS; d++)
+        pnr_waveform_at(ls->autocorrelation, (double)d, ls->near[d]);
     ls->condition = INFINITY;
     if (!(least > 0))
         return false;
@@ -260,4 +262,34 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
         for (size_t k = first; k < end; k++)
             add_product(least_squares->filter[k * n + j], rho, out[k + REACH - gate]);
     }
+}
+
+void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
+                               const double filtered[PNR_NEIGHBOURS][2],
+                               double out[PNR_NEIGHBOURS][2])
+{
+    memset(out, 0, PNR_NEIGHBOURS * sizeof *out);
+    for (size_t j = 0; j < PNR_NEIGHBOURS; j++) {
+        if (gate + j < REACH || gate + j >= least_squares->n_gates + REACH)
+            continue;
+
+        const double scale = sqrt(least_squares->loss[gate + j - REACH]);
+        const value echo = {scale * filtered[j][0], scale * filtered[j][1]};
+
+        for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
+            const size_t apart = i > j ? i - j : j - i;
+            const double *rho = least_squares->near[apart];
+
+            add_product(echo, (const value){rho[0], i < j ? -rho[1] : rho[1]}, out[i]);
+        }
+    }
+}
+
+void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
+                            double out[PNR_NEIGHBOURS][2])
+{
+    value filtered[PNR_NEIGHBOURS];
+
+    pnr_least_squares_response(least_squares, gate, delay, filtered);
+    pnr_least_squares_restore(least_squares, gate, (const value *)filtered, out);
 }

@@ -27,7 +27,8 @@ typedef struct pnr_least_squares {
     double *loss;        /* [n_gates] power ratio */
     double condition;    /* of T: greatest over least eigenvalue, estimated from below */
     double mean_loss_db, worst_loss_db;
-    pnr_waveform *autocorrelation; /* R(u)/R(0), cyclic or, with zeros behind the code, not */
+    pnr_waveform *autocorrelation;  /* R(u)/R(0), cyclic or, with zeros behind the code, not */
+    double near[PNR_NEIGHBOURS][2]; /* at 0 .. 16 */
 } pnr_least_squares;
 
 /*
@@ -49,5 +50,23 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares);
  */
 void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t gate, double delay,
                                 double out[PNR_NEIGHBOURS][2]);
+
+/*
+ * The correlation that the echoes of the gates `gate` - 8 .. + 8 alone would have, from their
+ * filtered values:
+ *     out[i] = sum_j R(i - j)/R(0) sqrt(loss[j]) filtered[j],
+ * free of the sidelobes of all other gates; what is made for the correlation is right for it: an
+ * echo of delay d is A R(0) times R(i - d)/R(0), its noise loss[gate] times that of one cell. At
+ * fractions of a gate the response reaches beyond the 17: some 1/20 of it, times the code's
+ * sidelobes, is missing (a thousandth of a sample for 1000 chips).
+ */
+void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
+                               const double filtered[PNR_NEIGHBOURS][2],
+                               double out[PNR_NEIGHBOURS][2]);
+
+/* Both: what pnr_least_squares_restore makes of an echo with A R(0) = 1, see
+ * pnr_least_squares_response. R(i - d)/R(0) less this is what is missing. */
+void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
+                            double out[PNR_NEIGHBOURS][2]);
 
 #endif

@@ -121,6 +121,22 @@ static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
         publish_cells(p, result, d);
 }
 
+static pnr_observed observe(const pnr_plan *plan, const pnr_windows *windows,
+                            const pnr_result *result, size_t d)
+{
+    const size_t candidates = d * plan->max_candidates;
+
+    return (pnr_observed){
+        .dwell = &result->dwells[d],
+        .candidates = result->candidates + candidates,
+        .patches = result->patches != NULL
+                       ? result->patches + candidates * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
+                       : NULL,
+        .lost = windows->lost + d * windows->n_periods,
+        .nonfinite = result->nonfinite + d * windows->n_periods,
+    };
+}
+
 static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
                          size_t d)
 {
@@ -144,8 +160,10 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     p->unreported = 0;
     report->flags = flags_of(p, dwell, lost);
     report->cells_above = dwell->n_above;
-    pnr_detector_detect(p->detector, dwell, result->candidates + d * plan->max_candidates,
-                        &report->detection);
+
+    const pnr_observed observed = observe(plan, windows, result, d);
+
+    pnr_detector_detect(p->detector, &observed, &report->detection);
     pnr_zero_track(&p->zero, report->sample, &report->detection);
     report->zero = p->zero.last;
     report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;

@@ -182,8 +182,19 @@ static inline void correlate(chain *c)
 
 static inline void detect(const chain *c, size_t d, pnr_detection *out)
 {
-    pnr_detector_detect(c->detector, &c->result.dwells[d],
-                        &c->result.candidates[d * c->setup->plan.max_candidates], out);
+    const pnr_plan *plan = &c->setup->plan;
+    const size_t candidates = d * plan->max_candidates, windows = d * pnr_plan_windows(plan);
+    const pnr_observed observed = {
+        .dwell = &c->result.dwells[d],
+        .candidates = c->result.candidates + candidates,
+        .patches = c->result.patches != NULL
+                       ? c->result.patches + candidates * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
+                       : NULL,
+        .lost = c->lost + windows,
+        .nonfinite = c->result.nonfinite + windows,
+    };
+
+    pnr_detector_detect(c->detector, &observed, out);
 }
 
 /* A fresh seed, or that of PNR_SEED, told. */

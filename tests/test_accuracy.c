@@ -252,7 +252,8 @@ static void test_snr(void **unused)
                 pnr_detection found;
 
                 dwell.n_candidates = 1;
-                pnr_detector_detect(c.detector, &dwell, &candidate, &found);
+                pnr_detector_detect(
+                    c.detector, &(pnr_observed){.dwell = &dwell, .candidates = &candidate}, &found);
                 sum += found.echoes[0].snr;
                 squares += pow(found.echoes[0].snr, 2);
                 by_peak += peak_ratio(&c, d, lag);

@@ -224,7 +224,8 @@ static void one_waveform(const char *const *settings, double snr_db)
 
         if (!draw_dwell(&b, snr, d, is_half, angle, &dwell, &candidate))
             continue;
-        pnr_detector_detect(b.detector, &dwell, &candidate, &found);
+        pnr_detector_detect(b.detector, &(pnr_observed){.dwell = &dwell, .candidates = &candidate},
+                            &found);
 
         const pnr_echo *echo = &found.echoes[0];
         const double lag = CENTRE + d + 0.5 * is_half, error = echo->lag - lag;
@@ -305,7 +306,8 @@ static void one_snr(const char *const *settings, double snr_db)
         pnr_dwell dwell;
 
         draw_dwell(&b, snr, uniform() - 0.5, false, 7 * uniform(), &dwell, &candidate);
-        pnr_detector_detect(b.detector, &dwell, &candidate, &found);
+        pnr_detector_detect(b.detector, &(pnr_observed){.dwell = &dwell, .candidates = &candidate},
+                            &found);
         mean += found.echoes[0].snr / n;
         noise += found.noise_power * scale / n;
     }

@@ -3,6 +3,7 @@
  * like behind it. */
 #include "least_squares.h"
 
+#include "fit.h"
 #include "transform.h"
 
 #include <math.h>
@@ -298,13 +299,56 @@ static void test_response(void **unused)
     pnr_least_squares_destroy(ls);
 }
 
+/* Behind the filter the 17 values are those of the correlation again: the fit finds the echo to a
+ * few thousandths of a sample, and with what is missing put back to rounding; noise is that of the
+ * correlation, times the loss. */
+static void test_restored(void **unused)
+{
+    enum { N = 1023, GATES = 300 };
+    value *code = random_phases(N);
+    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+    pnr_fit *fit;
+
+    (void)unused;
+    assert_int_equal(pnr_fit_create(ls->autocorrelation, &fit), PNR_OK);
+    for (size_t gate = 40; gate < GATES - 40; gate += 37)
+        for (double delay = -0.5; delay <= 0.5; delay += 0.25) {
+            value seen[PNR_NEIGHBOURS], full[PNR_NEIGHBOURS];
+            pnr_fitted found;
+
+            pnr_least_squares_echo(ls, gate, delay, seen);
+            pnr_fit_find(fit, (const value *)seen, delay, &found);
+            assert_true(fabs(found.delay - delay) < (delay == 0 ? 1e-9 : 0.01));
+            assert_true(fabs(found.peak[0] - 1) < 0.01 && fabs(found.peak[1]) < 0.02);
+            for (int turn = 0; turn < 3; turn++) {
+                value echo[PNR_NEIGHBOURS];
+
+                pnr_least_squares_echo(ls, gate, found.delay, echo);
+                for (int j = 0; j < PNR_NEIGHBOURS; j++) {
+                    value rho;
+
+                    pnr_waveform_at(ls->autocorrelation, j - PNR_NEIGHBOURS / 2 - found.delay, rho);
+                    memcpy(full[j], seen[j], sizeof full[j]);
+                    add_product(found.peak, (const value){rho[0] - echo[j][0], rho[1] - echo[j][1]},
+                                full[j]);
+                }
+                pnr_fit_find(fit, (const value *)full, found.delay, &found);
+            }
+            assert_true(fabs(found.delay - delay) < 1e-6);
+            assert_true(fabs(found.peak[0] - 1) < 1e-6 && fabs(found.peak[1]) < 1e-6);
+        }
+    pnr_fit_destroy(fit);
+    pnr_least_squares_destroy(ls);
+    free(code);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_echoes),     cmocka_unit_test(test_noise),
         cmocka_unit_test(test_loss),       cmocka_unit_test(test_all_lags),
         cmocka_unit_test(test_m_sequence), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_response),
+        cmocka_unit_test(test_response),   cmocka_unit_test(test_restored),
     };
     const char *text = getenv("PNR_SEED");
 

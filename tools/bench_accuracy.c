@@ -202,8 +202,10 @@ static int detect_all(const chain *c, const scene *s, size_t n_dwells, tally *t,
     for (size_t d = 0; d < result.n_dwells; d++) {
         pnr_detection found;
 
-        pnr_detector_detect(c->detector, &result.dwells[d],
-                            result.candidates + d * plan->max_candidates, &found);
+        const pnr_observed observed = {.dwell = &result.dwells[d],
+                                       .candidates = result.candidates + d * plan->max_candidates};
+
+        pnr_detector_detect(c->detector, &observed, &found);
         count(c, s, d, &found, t);
     }
     return PNR_OK;

@@ -155,8 +155,10 @@ static void detect(work *w)
     w->report.sample = w->n * w->setup->plan.n_samples * w->setup->plan.n_periods;
     w->report.periods = w->dwells[d].n_periods;
     w->report.cells_above = w->dwells[d].n_above;
-    pnr_detector_detect(w->detector, &w->dwells[d], w->candidates + d * n_candidates,
-                        &w->report.detection);
+    const pnr_observed observed = {.dwell = &w->dwells[d],
+                                   .candidates = w->candidates + d * n_candidates};
+
+    pnr_detector_detect(w->detector, &observed, &w->report.detection);
 }
 
 /* ns a result of detecting, and of publishing to nobody: medians of blocks. */

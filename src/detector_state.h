@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* The detector's inside, which its files share: detector.c makes echoes of tracks, track.c fits
+ * each candidate among the others. */
+#ifndef PNR_DETECTOR_STATE_H
+#define PNR_DETECTOR_STATE_H
+
+#include "detector.h"
+#include "fit.h"
+#include "fit_map.h"
+
+/* One of the codes. */
+typedef struct pnr_detector_code {
+    const pnr_waveform *autocorrelation; /* R(u)/R(0) */
+    pnr_fit *fit;
+    double curvature_noise;            /* (kurtosis - 1) / 2 */
+    double nyquist;                    /* the Nyquist bin's share of the energy */
+    double rho[2 * PNR_NEIGHBOURS][2]; /* R(u)/R(0) at u = -PNR_NEIGHBOURS .. */
+} pnr_detector_code;
+
+struct pnr_detector {
+    const pnr_config *config;
+    const pnr_radar *radar;
+    const pnr_plan *plan;
+    size_t n_codes;
+    pnr_detector_code *codes;
+    pnr_fit_map *map;       /* of a map; else NULL */
+    bool has_rows;          /* several: candidates come with patches */
+    pnr_patch *patches;     /* [PNR_MAX_CANDIDATES] of the tracks, where there are rows */
+    pnr_waveform *flat;     /* what a least-squares filter leaves of the code; else NULL */
+    double energy_of_code;  /* R(0) */
+    bool is_sum;            /* of powers: incoherent dwells, several looks */
+    size_t max_echoes;      /* before those that are no targets are left out, see zero.h */
+    double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
+};
+
+/* What a dwell's windows make of an echo's amplitude and of noise. */
+typedef struct pnr_dwell_gains {
+    double amplitude; /* an echo's peak over A R(0), all looks' together */
+    double noise;     /* of a cell, over that of a sample times R(0) */
+    double looks;     /* sums of powers: how many */
+} pnr_dwell_gains;
+
+/* One candidate on its way to an echo. */
+typedef struct pnr_track {
+    const pnr_candidate *candidate;
+    const pnr_detector_code *code;
+    size_t centre;               /* lag */
+    double c[PNR_NEIGHBOURS][2]; /* as the engine gave it; of a sum free of the noise's bias */
+    pnr_vector *patch;           /* instead, where there are rows */
+    pnr_fitted fit;
+    double bins, bins_variance; /* where there are rows; the variance times S */
+    double share;               /* |what of the peak is in the centre| */
+    double amplitude2;          /* |A|^2 */
+} pnr_track;
+
+pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
+
+/* The echoes among the candidates, strongest first, each fitted with the others taken out; how
+ * many there are. tracks: [PNR_MAX_CANDIDATES]. */
+size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks);
+/* The noise of one cell that is left around the strongest, and of how many cells it is the mean. */
+double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                       double *cells);
+/* What of the energy of one echo is the other's: sum_n x conj(y), for peaks of 1. */
+void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const pnr_track *y,
+                       double out[2]);
+
+#endif

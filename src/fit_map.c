@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT */
+/* The fit in a map: Gauss and Newton on products of rows and lags. */
+#include "fit_map.h"
+
+#include "map_model.h"
+#include "matrix.h"
+#include "plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, MAX_STEPS = 20 };
+
+typedef double value[2]; /* re, im */
+
+struct pnr_fit_map {
+    const pnr_plan *plan;
+    pnr_map_model *model;
+    pnr_slow_time *slow; /* the model's */
+};
+
+/* --- products --- */
+
+static void product(const value *a, const value *b, value out) /* a^H b */
+{
+    double re = 0, im = 0;
+
+    for (int j = 0; j < J; j++) {
+        re += a[j][0] * b[j][0] + a[j][1] * b[j][1];
+        im += a[j][0] * b[j][1] - a[j][1] * b[j][0];
+    }
+    out[0] = re;
+    out[1] = im;
+}
+
+/* What is the same for all columns of a model. */
+typedef struct products {
+    value mx[2 * J][J], wy[3 * J][J];       /* weights times x, y */
+    value x[2 * J][2 * J], y[3 * J][3 * J]; /* x^H m x, y^H w y */
+} products;
+
+static void weigh(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
+                  const pnr_map_columns *m, products *out)
+{
+    for (int i = 0; i < m->n_x; i++)
+        if (rows->has_weights)
+            pnr_matrix_apply((const value(*)[J])rows->m, m->x[i], out->mx[i]);
+        else
+            memcpy(out->mx[i], m->x[i], sizeof m->x[i]);
+    for (int i = 0; i < m->n_y; i++)
+        pnr_matrix_apply((const value(*)[J])pnr_map_model_lags(map->model, code)->w, m->y[i],
+                         out->wy[i]);
+    for (int i = 0; i < m->n_x; i++)
+        for (int j = 0; j < m->n_x; j++)
+            product(m->x[i], out->mx[j], out->x[i][j]);
+    for (int i = 0; i < m->n_y; i++)
+        for (int j = 0; j < m->n_y; j++)
+            product(m->y[i], out->wy[j], out->y[i][j]);
+}
+
+/* In the place of x and y: what noise makes of the weighted ones, (m x)^H g (m x). */
+static void weigh_noise(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
+                        const pnr_map_columns *m, products *p)
+{
+    value z[3 * J][J];
+
+    for (int i = 0; i < m->n_x; i++)
+        if (rows->is_white)
+            memcpy(z[i], p->mx[i], sizeof z[i]);
+        else
+            pnr_matrix_apply((const value(*)[J])rows->g, (const value *)p->mx[i], z[i]);
+    for (int i = 0; i < m->n_x; i++)
+        for (int j = 0; j < m->n_x; j++)
+            product((const value *)p->mx[i], (const value *)z[j], p->x[i][j]);
+    for (int i = 0; i < m->n_y; i++)
+        pnr_matrix_apply((const value(*)[J])pnr_map_model_lags(map->model, code)->p,
+                         (const value *)p->wy[i], z[i]);
+    for (int i = 0; i < m->n_y; i++)
+        for (int j = 0; j < m->n_y; j++)
+            product((const value *)p->wy[i], (const value *)z[j], p->y[i][j]);
+}
+
+/* <a, b> */
+static void inner(const products *p, const pnr_map_column *a, const pnr_map_column *b, value out)
+{
+    out[0] = out[1] = 0;
+    for (int i = 0; i < a->n; i++)
+        for (int j = 0; j < b->n; j++) {
+            const double *x = p->x[a->x[i]][b->x[j]], *y = p->y[a->y[i]][b->y[j]];
+
+            out[0] += x[0] * y[0] - x[1] * y[1];
+            out[1] += x[0] * y[1] + x[1] * y[0];
+        }
+}
+
+/* <a, patch> */
+static void onto(const products *p, const pnr_map_column *a, const pnr_map_rows *rows,
+                 const double (*patch)[J][2], value out)
+{
+    out[0] = out[1] = 0;
+    for (int t = 0; t < a->n; t++)
+        for (int i = rows->first; i < rows->end; i++) {
+            const double *x = p->mx[a->x[t]][i];
+            value z;
+
+            product((const value *)p->wy[a->y[t]], patch[i], z);
+            out[0] += x[0] * z[0] + x[1] * z[1];
+            out[1] += x[0] * z[1] - x[1] * z[0];
+        }
+}
+
+/* --- one echo --- */
+
+/* A model where the climb stands, and what follows from it. Columns: echo, by delay, by bins. */
+typedef struct stand {
+    pnr_map_columns model;
+    products products;
+    value gram[3][3], on[3]; /* <c_i, c_j>, <c_i, patch> */
+    value alpha[3];          /* <echo, c_i> / <echo, echo>, i = 1, 2 */
+    double n[2][2];          /* the inverse of Re <q_i, q_j>, q_i = c_i - alpha_i echo */
+    double gain;             /* |<echo, patch>|^2 / <echo, echo> */
+} stand;
+
+static const pnr_map_column *column_of(const pnr_map_columns *m, int i)
+{
+    return i == 0 ? &m->echo : i == 1 ? &m->by_delay : &m->by_bins;
+}
+
+static void multiply(const value a, const value b, value out)
+{
+    const double re = a[0] * b[0] - a[1] * b[1];
+
+    out[1] = a[0] * b[1] + a[1] * b[0];
+    out[0] = re;
+}
+
+static void judge(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
+                  const double (*patch)[J][2], stand *s)
+{
+    double n[2][2];
+
+    weigh(map, rows, code, &s->model, &s->products);
+    for (int i = 0; i < 3; i++) {
+        onto(&s->products, column_of(&s->model, i), rows, patch, s->on[i]);
+        for (int j = 0; j < 3; j++)
+            inner(&s->products, column_of(&s->model, i), column_of(&s->model, j), s->gram[i][j]);
+    }
+    for (int i = 1; i < 3; i++)
+        for (int c = 0; c < 2; c++)
+            s->alpha[i][c] = s->gram[0][i][c] / s->gram[0][0][0];
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            const double *a = s->alpha[i + 1], *b = s->gram[0][j + 1];
+
+            n[i][j] = s->gram[i + 1][j + 1][0] - (a[0] * b[0] + a[1] * b[1]);
+        }
+
+    const double det = n[0][0] * n[1][1] - n[0][1] * n[1][0];
+
+    s->n[0][0] = n[1][1] / det;
+    s->n[1][1] = n[0][0] / det;
+    s->n[0][1] = s->n[1][0] = -n[0][1] / det;
+    s->gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / s->gram[0][0][0];
+}
+
+/* The step of Gauss and Newton: n Re conj(A) <q_i, patch> / |A|^2. */
+static void step_from(const stand *s, const value peak, double step[2])
+{
+    const double power = peak[0] * peak[0] + peak[1] * peak[1];
+    double along[2];
+
+    for (int i = 0; i < 2; i++) {
+        const double *a = s->alpha[i + 1];
+        const value q = {s->on[i + 1][0] - (a[0] * s->on[0][0] + a[1] * s->on[0][1]),
+                         s->on[i + 1][1] - (a[0] * s->on[0][1] - a[1] * s->on[0][0])};
+
+        along[i] = (peak[0] * q[0] + peak[1] * q[1]) / power;
+    }
+    for (int i = 0; i < 2; i++)
+        step[i] = s->n[i][0] * along[0] + s->n[i][1] * along[1];
+}
+
+/* Re h^H noise h / 2, h = sum_i weight_i c_i: the variance of Re <h, noise>. */
+static double variance_of(value (*noise)[3], const value *weight)
+{
+    double sum = 0;
+
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            value z;
+
+            multiply(weight[j], noise[i][j], z);
+            sum += weight[i][0] * z[0] + weight[i][1] * z[1];
+        }
+    return sum / 2;
+}
+
+/* Variances times S. The errors of delay and frequency are n Re <q, noise/A>; that of the peak is
+ * <echo, noise/A> / <echo, echo> - sum_i alpha_i times them. */
+static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code, stand *s,
+                           pnr_map_fitted *out)
+{
+    value noise[3][3], error[2][3] = {{{0}}}, re[3] = {{1 / s->gram[0][0][0], 0}};
+    value im[3] = {{0, 1 / s->gram[0][0][0]}};
+
+    weigh_noise(map, rows, code, &s->model, &s->products);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            inner(&s->products, column_of(&s->model, i), column_of(&s->model, j), noise[i][j]);
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            error[i][j + 1][0] = s->n[i][j];
+            error[i][0][0] -= s->n[i][j] * s->alpha[j + 1][0];
+            error[i][0][1] -= s->n[i][j] * s->alpha[j + 1][1];
+        }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 3; j++)
+            for (int c = 0; c < 2; c++) {
+                re[j][c] -= s->alpha[i + 1][0] * error[i][j][c];
+                im[j][c] -= s->alpha[i + 1][1] * error[i][j][c];
+            }
+    out->at.delay_variance = variance_of(noise, (const value *)error[0]);
+    out->bins_variance = variance_of(noise, (const value *)error[1]);
+    out->at.amplitude_variance = variance_of(noise, (const value *)re);
+    out->at.phase_variance = variance_of(noise, (const value *)im);
+    /* A peak that was sought has half a cell more for each of delay and frequency. */
+    out->at.cells = 2 * noise[0][0][0] / (s->gram[0][0][0] * s->gram[0][0][0]);
+}
+
+/* The vertex of the parabola through (-1, a), (0, b), (1, c), b the greatest: within -1/2..1/2. */
+static double vertex(double a, double b, double c)
+{
+    const double curvature = a - 2 * b + c;
+
+    return curvature < 0 && b >= a && b >= c ? 0.5 * (a - c) / curvature : 0;
+}
+
+/* Where the climb starts in frequency: the vertex over the middle row and those beside it. */
+static double first_bins(const pnr_map_rows *rows, const double (*patch)[J][2], int lag)
+{
+    double p[3] = {0};
+
+    if (rows->first > MIDDLE - 1 || rows->end < MIDDLE + 2)
+        return rows->row[MIDDLE].bins;
+    for (int i = 0; i < 3; i++)
+        p[i] = hypot(patch[MIDDLE - 1 + i][lag][0], patch[MIDDLE - 1 + i][lag][1]);
+
+    const double x = vertex(p[0], p[1], p[2]);
+
+    return rows->row[MIDDLE].bins + x * (x > 0
+                                             ? rows->row[MIDDLE + 1].bins - rows->row[MIDDLE].bins
+                                             : rows->row[MIDDLE].bins - rows->row[MIDDLE - 1].bins);
+}
+
+static double clamp(double x, double limit)
+{
+    return x < -limit ? -limit : x > limit ? limit : x;
+}
+
+/* Climbs from *echo; s: where it stopped. */
+static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_rows *rows,
+                  const double (*patch)[J][2], bool is_exact, double cell, pnr_map_echo *echo,
+                  stand *s)
+{
+    const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
+    double step[2] = {0}, best = -1;
+    pnr_map_echo at = *echo;
+
+    for (int i = 0; i < MAX_STEPS; i++) {
+        if (is_exact)
+            pnr_map_model_exact(map->model, rows, &at, place, true, &s->model);
+        else
+            pnr_map_model_smooth(map->model, rows, &at, place->lag, true, &s->model);
+        judge(map, rows, place->code, patch, s);
+        for (int c = 0; c < 2; c++)
+            at.peak[c] = s->on[0][c] / s->gram[0][0][0];
+        if (s->gain < best * (1 - 1e-12)) { /* too far */
+            step[0] /= 2;
+            step[1] /= 2;
+        } else {
+            best = s->gain;
+            *echo = at;
+            step_from(s, at.peak, step);
+            step[0] = clamp(step[0], 0.3);
+            step[1] = clamp(step[1], 0.3 * rows->spacing);
+            step[0] = clamp(at.lag + step[0] - lag, 1) + lag - at.lag;
+            step[1] = clamp(at.bins + step[1] - middle, rows->spacing) + middle - at.bins;
+        }
+
+        /* In units of both sigmas: what is left is a thousandth. */
+        const double power = at.peak[0] * at.peak[0] + at.peak[1] * at.peak[1];
+        const double size = step[0] * step[0] / s->n[0][0] + step[1] * step[1] / s->n[1][1];
+
+        if (size * power < 1e-6 * cell || (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9))
+            return;
+        at.lag = echo->lag + step[0];
+        at.bins = echo->bins + step[1];
+    }
+}
+
+void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
+                      double start, double cell, pnr_map_fitted *out)
+{
+    pnr_map_echo echo = {.code = place->code, .lag = (double)place->lag + start};
+    pnr_map_rows rows;
+    stand s;
+
+    pnr_map_model_rows(map->model, place->row, true, &rows);
+    echo.bins = first_bins(&rows, patch, MIDDLE + (start > 0.25));
+    climb(map, place, &rows, patch, false, cell, &echo, &s);
+    if (pnr_map_model_is_rough(map->model, &rows, &echo, place->code, cell))
+        climb(map, place, &rows, patch, true, cell, &echo, &s);
+
+    value centre = {0, 0};
+
+    for (int t = 0; t < s.model.echo.n; t++) {
+        value z;
+
+        multiply(s.model.x[s.model.echo.x[t]][MIDDLE], s.model.y[s.model.echo.y[t]][MIDDLE], z);
+        centre[0] += z[0];
+        centre[1] += z[1];
+    }
+    out->at.delay = echo.lag - (double)place->lag;
+    out->bins = echo.bins;
+    memcpy(out->at.peak, echo.peak, sizeof echo.peak);
+    out->at.gain = out->at.power = echo.peak[0] * echo.peak[0] + echo.peak[1] * echo.peak[1];
+    out->centre = hypot(centre[0], centre[1]);
+    find_variances(map, &rows, place->code, &s, out);
+}
+
+/* --- echoes among others --- */
+
+/* out += factor model */
+static void add_model(const pnr_map_columns *m, const pnr_map_rows *rows, const value factor,
+                      double (*patch)[J][2])
+{
+    for (int t = 0; t < m->echo.n; t++)
+        for (int i = rows->first; i < rows->end; i++) {
+            value x;
+
+            multiply(m->x[m->echo.x[t]][i], factor, x);
+            for (int j = 0; j < J; j++) {
+                const double *y = m->y[m->echo.y[t]][j];
+
+                patch[i][j][0] += x[0] * y[0] - x[1] * y[1];
+                patch[i][j][1] += x[0] * y[1] + x[1] * y[0];
+            }
+        }
+}
+
+void pnr_fit_map_subtract(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
+                          double cell, pnr_vector *patch)
+{
+    const value factor = {-echo->peak[0], -echo->peak[1]};
+    pnr_map_rows rows;
+    pnr_map_columns m;
+
+    pnr_map_model_rows(map->model, place->row, false, &rows);
+    if (pnr_map_model_is_rough(map->model, &rows, echo, place->code, cell))
+        pnr_map_model_exact(map->model, &rows, echo, place, false, &m);
+    else if (place->code == echo->code)
+        pnr_map_model_smooth(map->model, &rows, echo, place->lag, false, &m);
+    else
+        return;
+    add_model(&m, &rows, factor, patch);
+}
+
+double pnr_fit_map_power(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
+                         double cell)
+{
+    pnr_patch patch = {{{0}}};
+
+    pnr_fit_map_subtract(map, place, echo, cell, patch);
+    return patch[MIDDLE][MIDDLE][0] * patch[MIDDLE][MIDDLE][0] +
+           patch[MIDDLE][MIDDLE][1] * patch[MIDDLE][MIDDLE][1];
+}
+
+void pnr_fit_map_overlap(const pnr_fit_map *map, const pnr_map_echo *x, const pnr_map_echo *y,
+                         double out[2])
+{
+    /* sum_n a(n - x) conj(a(n - y)) exp(2 pi i (v_x - v_y) (n - m) / N) */
+    const double n = (double)map->plan->n_samples, k = (double)map->plan->n_periods;
+    const double e = x->bins - y->bins, below = k * sin(M_PI * e);
+    const double slow = fabs(below) > 1e-9 ? sin(M_PI * e * k) / below : 1;
+    const double share = slow * pnr_map_model_tone(map->model, e);
+    double apart = y->lag - x->lag;
+
+    out[0] = out[1] = 0;
+    if (x->code != y->code)
+        return;
+    apart -= n * floor(apart / n + 0.5);
+    pnr_waveform_at(pnr_map_model_lags(map->model, x->code)->autocorrelation, apart, out);
+    out[0] *= share;
+    out[1] *= share;
+}
+
+double pnr_fit_map_noise(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
+                         const pnr_map_fitted *fitted, double *cells)
+{
+    const pnr_map_echo echo = {place->code,
+                               (double)place->lag + fitted->at.delay,
+                               fitted->bins,
+                               {fitted->at.peak[0], fitted->at.peak[1]}};
+    const pnr_map_lags *code = pnr_map_model_lags(map->model, place->code);
+    pnr_patch rest;
+    pnr_map_rows rows;
+    double energy = 0;
+
+    memcpy(rest, patch, sizeof rest);
+    pnr_fit_map_subtract(map, place, &echo, 0, rest);
+    pnr_map_model_rows(map->model, place->row, false, &rows);
+    for (int i = rows.first; i < rows.end; i++) {
+        value weighted[J], z, g;
+
+        pnr_matrix_apply((const value(*)[J])code->w, (const value *)rest[i], weighted);
+        product((const value *)rest[i], (const value *)weighted, z);
+        pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins, g);
+        energy += z[0] / fmax(g[0], 1e-3);
+    }
+    /* Two complex numbers of them are the echo's: peak, delay and frequency. */
+    *cells = fmax(code->cells * (rows.end - rows.first) - 2, 0.5);
+    return energy / *cells;
+}
+
+void pnr_fit_map_load(const pnr_fit_map *map, const pnr_patch_place *place, const float *values,
+                      double floor, pnr_vector *out)
+{
+    const pnr_plan *plan = map->plan;
+    const double n = (double)plan->n_samples;
+    const double periods = ((double)plan->n_periods - 1) / 2, samples = (n - 1) / (2 * n);
+    const bool is_sum = plan->n_looks > 1;
+    pnr_map_rows rows;
+
+    pnr_map_model_rows(map->model, place->row, false, &rows);
+    memset(out, 0, sizeof(pnr_patch));
+
+    const pnr_map_row middle = rows.row[MIDDLE];
+    const float *centre = values + 2 * (MIDDLE * J + MIDDLE);
+    const double share = is_sum && centre[0] > 0 ? floor / (double)centre[0] : 0;
+
+    for (int i = rows.first; i < rows.end; i++) {
+        const pnr_map_row *row = &rows.row[i];
+        /* Of several looks the middle's own turn is gone. */
+        const double bins = row->bins - (is_sum ? middle.bins : 0);
+        const double rotation = row->rotation - (is_sum ? middle.rotation : 0);
+        const double angle =
+            2 * M_PI * (remainder(bins * periods, 1) + remainder(rotation * samples, 1));
+        const value turn = {cos(angle), sin(angle)};
+        value g = {0, 0};
+
+        if (is_sum)
+            pnr_slow_time_noise(map->slow, row->bins, middle.bins, g);
+        for (int j = 0; j < J; j++) {
+            const float *c = values + 2 * (i * J + j);
+            value noise, rho;
+
+            multiply((const value){(double)c[0], (double)c[1]}, turn, out[i][j]);
+            if (!is_sum)
+                continue;
+            pnr_waveform_at(pnr_map_model_lags(map->model, place->code)->autocorrelation,
+                            j - MIDDLE, rho);
+            multiply(g, rho, noise);
+            for (int a = 0; a < 2; a++)
+                out[i][j][a] -= share * pnr_map_model_tone(map->model, rotation) * noise[a];
+        }
+    }
+}
+
+/* --- the whole --- */
+
+double pnr_fit_map_stretch(const pnr_fit_map *map, size_t row)
+{
+    return pnr_plan_hypothesis(map->plan, pnr_map_model_row(map->model, row).hypothesis).stretch;
+}
+
+void pnr_fit_map_begin(pnr_fit_map *map, const uint32_t *lost, const uint32_t *nonfinite)
+{
+    pnr_slow_time_begin(map->slow, lost, nonfinite);
+}
+
+double pnr_fit_map_gain(const pnr_fit_map *map)
+{
+    return pnr_slow_time_gain(map->slow);
+}
+
+double pnr_fit_map_noise_gain(const pnr_fit_map *map)
+{
+    return pnr_slow_time_noise_gain(map->slow);
+}
+
+double pnr_fit_map_looks(const pnr_fit_map *map)
+{
+    return pnr_slow_time_looks(map->slow);
+}
+
+double pnr_fit_map_energy(const pnr_fit_map *map, double bins)
+{
+    return pnr_slow_time_energy(map->slow, bins);
+}
+
+int pnr_fit_map_create(const pnr_setup *setup, pnr_fit_map **out)
+{
+    pnr_fit_map *map = calloc(1, sizeof *map);
+
+    *out = NULL;
+    if (map == NULL)
+        return PNR_ENOMEMORY;
+    map->plan = &setup->plan;
+    if (pnr_map_model_create(setup, &map->model) != PNR_OK) {
+        pnr_fit_map_destroy(map);
+        return PNR_ENOMEMORY;
+    }
+    map->slow = pnr_map_model_slow(map->model);
+    *out = map;
+    return PNR_OK;
+}
+
+void pnr_fit_map_destroy(pnr_fit_map *map)
+{
+    if (map == NULL)
+        return;
+    pnr_map_model_destroy(map->model);
+    free(map);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* What an echo looks like in a map: rows, lags, and the columns made of them. */
+#include "map_model.h"
+
+#include "matrix.h"
+#include "plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+static const double loading = 1e-4; /* rows closer than 1/K depend on each other */
+
+typedef double value[2]; /* re, im */
+
+struct pnr_map_model {
+    const pnr_setup *setup;
+    size_t n_rows;
+    size_t *first_row; /* [n_hypotheses] */
+    pnr_slow_time *slow;
+    pnr_ambiguity *ambiguity;
+    pnr_map_lags *codes;
+};
+
+/* --- rows --- */
+
+pnr_map_row pnr_map_model_row(const pnr_map_model *model, size_t row)
+{
+    const pnr_plan *plan = &model->setup->plan;
+    size_t low = 0, high = plan->n_hypotheses;
+
+    while (high - low > 1) { /* first_row[low] <= row < first_row[high] */
+        const size_t middle = (low + high) / 2;
+
+        *(model->first_row[middle] <= row ? &low : &high) = middle;
+    }
+
+    const pnr_hypothesis h = pnr_plan_hypothesis(plan, low);
+    const double f = h.quarters / 4.0;
+    const double s = h.first_bin + (double)(row - model->first_row[low]);
+
+    return (pnr_map_row){f + s / (double)plan->n_periods, f, low};
+}
+
+/* sin(pi e) / (N sin(pi e / N)): a tone off by e bins, summed over a window. */
+double pnr_map_model_tone(const pnr_map_model *model, double e)
+{
+    const double n = (double)model->setup->plan.n_samples;
+    const double below = n * sin(M_PI * e / n);
+
+    return fabs(below) > 1e-9 ? sin(M_PI * e) / below : fabs(e) < 0.5 ? 1 : 0;
+}
+
+static void fill_noise(const pnr_map_model *model, pnr_map_rows *rows)
+{
+    for (int i = rows->first; i < rows->end; i++)
+        for (int j = rows->first; j <= i; j++) {
+            const double share =
+                pnr_map_model_tone(model, rows->row[i].rotation - rows->row[j].rotation);
+
+            pnr_slow_time_noise(model->slow, rows->row[i].bins, rows->row[j].bins, rows->g[i][j]);
+            rows->g[i][j][0] *= share;
+            rows->g[i][j][1] *= share;
+            rows->g[j][i][0] = rows->g[i][j][0];
+            rows->g[j][i][1] = -rows->g[i][j][1];
+        }
+}
+
+/* The noise of whole windows with equal weights does not reach from one multiple of 1/K to another.
+ */
+static bool is_white(const pnr_map_model *model, const pnr_map_rows *rows)
+{
+    const pnr_plan *plan = &model->setup->plan;
+
+    if (plan->taper != NULL || plan->remove_mean || !pnr_slow_time_is_whole(model->slow))
+        return false;
+    for (int i = rows->first + 1; i < rows->end; i++) {
+        const double bins = (rows->row[i].bins - rows->row[i - 1].bins) * (double)plan->n_periods;
+
+        if (fabs(bins - round(bins)) > 1e-6)
+            return false;
+    }
+    return true;
+}
+
+void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise, pnr_map_rows *out)
+{
+    out->first = row < MIDDLE ? MIDDLE - (int)row : 0;
+    out->end = row + MIDDLE < model->n_rows ? J : (int)(model->n_rows - row) + MIDDLE;
+    for (int i = out->first; i < out->end; i++)
+        out->row[i] = pnr_map_model_row(model, row + (size_t)i - MIDDLE);
+    out->spacing = 1 / (double)model->setup->plan.n_periods;
+    for (int i = out->first + 1; i < out->end; i++)
+        out->spacing = fmin(out->spacing, out->row[i].bins - out->row[i - 1].bins);
+    if (!with_noise)
+        return;
+    out->is_white = is_white(model, out);
+    out->has_weights = false;
+    if (out->is_white)
+        return;
+    memset(out->g, 0, sizeof out->g);
+    fill_noise(model, out);
+    out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    if (!out->has_weights)
+        return; /* with a taper least squares as they are: weights would undo it */
+    memcpy(out->m, out->g, sizeof out->m);
+    for (int i = 0; i < J; i++)
+        out->m[i][i][0] += i >= out->first && i < out->end ? loading : 1;
+    pnr_matrix_invert(out->m);
+}
+
+/* --- the model --- */
+
+static void add_term(pnr_map_column *c, int x, int y)
+{
+    c->x[c->n] = x;
+    c->y[c->n] = y;
+    c->n++;
+}
+
+/* g(v - F) of each row, and its derivative by v. */
+static void fill_rows(const pnr_map_model *model, const pnr_map_rows *rows, double bins,
+                      bool with_tone, value *x, value *slope)
+{
+    const double h = 1e-3 / (double)model->setup->plan.n_periods;
+
+    for (int i = rows->first; i < rows->end; i++) {
+        const pnr_map_row *row = &rows->row[i];
+
+        for (int side = -1; side <= 1; side++) {
+            const double v = bins + side * h;
+            const double share = with_tone ? pnr_map_model_tone(model, v - row->rotation) : 1;
+            value z;
+
+            if (slope == NULL && side != 0)
+                continue;
+            pnr_slow_time_echo(model->slow, v, row->bins, z);
+            for (int c = 0; c < 2; c++)
+                if (side == 0)
+                    x[i][c] = z[c] * share;
+                else
+                    slope[i][c] += side * z[c] * share / (2 * h);
+        }
+    }
+}
+
+/* R(k - d)/R(0) at the patch's lags, k - d = distance + j - MIDDLE, and its derivative by d. */
+static void fill_lags(const pnr_map_lags *code, double distance, value *y, value *slope)
+{
+    const double h = 1e-3;
+
+    for (int j = 0; j < J; j++) {
+        const double u = distance + j - MIDDLE;
+        value before, after;
+
+        pnr_waveform_at(code->autocorrelation, u, y[j]);
+        if (slope == NULL)
+            continue;
+        pnr_waveform_at(code->autocorrelation, u - h, before);
+        pnr_waveform_at(code->autocorrelation, u + h, after);
+        for (int c = 0; c < 2; c++)
+            slope[j][c] = -(after[c] - before[c]) / (2 * h);
+    }
+}
+
+/* One product: R and the tone take the place of chi. */
+void pnr_map_model_smooth(const pnr_map_model *model, const pnr_map_rows *rows,
+                          const pnr_map_echo *echo, long lag, bool with_slopes,
+                          pnr_map_columns *out)
+{
+    memset(out->x, 0, 2 * sizeof *out->x);
+    fill_rows(model, rows, echo->bins, true, out->x[0], with_slopes ? out->x[1] : NULL);
+    fill_lags(&model->codes[echo->code], (double)lag - echo->lag, out->y[0],
+              with_slopes ? out->y[1] : NULL);
+    out->n_x = out->n_y = with_slopes ? 2 : 1;
+    out->echo.n = out->by_delay.n = out->by_bins.n = 0;
+    add_term(&out->echo, 0, 0);
+    if (with_slopes) {
+        add_term(&out->by_delay, 0, 1);
+        add_term(&out->by_bins, 1, 0);
+    }
+}
+
+/* A product for each rotation among the rows, with its own chi. */
+void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
+                         const pnr_map_echo *echo, const pnr_patch_place *place, bool with_slopes,
+                         pnr_map_columns *out)
+{
+    value x[J] = {{0}}, slope[J] = {{0}};
+
+    pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
+    fill_rows(model, rows, echo->bins, false, x, with_slopes ? slope : NULL);
+    out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
+    for (int i = rows->first; i < rows->end;) {
+        const pnr_map_row *row = &rows->row[i];
+        value *here = out->x[out->n_x], *there = out->x[out->n_x + 1];
+        const int n_x = out->n_x, n_y = out->n_y;
+
+        memset(here, 0, 2 * sizeof out->x[0]);
+        for (; i < rows->end && rows->row[i].hypothesis == row->hypothesis; i++) {
+            memcpy(here[i], x[i], sizeof *here);
+            memcpy(there[i], slope[i], sizeof *there);
+        }
+        pnr_ambiguity_at(model->ambiguity, place->code, echo->bins - row->rotation,
+                         place->lag - MIDDLE, J, out->y[n_y], with_slopes ? out->y[n_y + 1] : NULL,
+                         with_slopes ? out->y[n_y + 2] : NULL);
+        add_term(&out->echo, n_x, n_y);
+        out->n_x += with_slopes ? 2 : 1;
+        out->n_y += with_slopes ? 3 : 1;
+        if (with_slopes) {
+            add_term(&out->by_delay, n_x, n_y + 1);
+            add_term(&out->by_bins, n_x + 1, n_y);
+            add_term(&out->by_bins, n_x, n_y + 2);
+        }
+    }
+}
+
+/* Does chi's own shape matter beside the noise of one cell, times `share`? Its self-noise grows
+ * with e up to about that of two unlike codes. */
+bool pnr_map_model_is_rough(const pnr_map_model *model, const pnr_map_rows *rows,
+                            const pnr_map_echo *echo, size_t code, double cell)
+{
+    const double power = echo->peak[0] * echo->peak[0] + echo->peak[1] * echo->peak[1];
+    const double rough = pow(model->codes[echo->code].roughness, 2);
+    const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
+
+    if (code != echo->code)
+        return power * unlike > 0.002 * cell;
+    for (int i = rows->first; i < rows->end; i++) {
+        const double e = echo->bins - rows->row[i].rotation;
+        value g;
+
+        pnr_slow_time_echo(model->slow, echo->bins, rows->row[i].bins, g);
+        if (power * fmin(rough * e * e, unlike) * (g[0] * g[0] + g[1] * g[1]) > 0.002 * cell)
+            return true;
+    }
+    return false;
+}
+
+/* --- the whole --- */
+
+/* How far chi is from the smooth product at an eighth of a bin, over lags and places of the seam,
+ * by the bin. */
+static double roughness_of(pnr_map_model *model, size_t code)
+{
+    enum { SEAMS = 4 };
+    const double e = 0.125;
+    const size_t n = model->setup->plan.n_samples;
+    double worst = 0;
+
+    for (size_t s = 0; s < SEAMS; s++) {
+        const long lag = (long)(s * n / SEAMS + n / 7);
+        value smooth[J], chi[J];
+
+        fill_lags(&model->codes[code], 0, smooth, NULL);
+        pnr_ambiguity_set(model->ambiguity, code, (double)lag);
+        pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
+        for (int j = 0; j < J; j++) {
+            const double t = pnr_map_model_tone(model, e);
+
+            worst = fmax(worst, hypot(chi[j][0] - t * smooth[j][0], chi[j][1] - t * smooth[j][1]));
+        }
+    }
+    return worst / e;
+}
+
+static void fill_code(pnr_map_model *model, size_t c)
+{
+    pnr_map_lags *code = &model->codes[c];
+
+    code->autocorrelation = model->setup->codes[c].autocorrelation;
+    for (int i = 0; i < J; i++)
+        for (int j = 0; j < J; j++)
+            pnr_waveform_at(code->autocorrelation, i - j, code->p[i][j]);
+    memcpy(code->w, code->p, sizeof code->w);
+    for (int i = 0; i < J; i++)
+        code->w[i][i][0] += loading;
+    pnr_matrix_invert(code->w);
+    for (int i = 0; i < J; i++)
+        for (int j = 0; j < J; j++)
+            code->cells +=
+                code->w[i][j][0] * code->p[j][i][0] - code->w[i][j][1] * code->p[j][i][1];
+    code->roughness = roughness_of(model, c);
+}
+
+int pnr_map_model_create(const pnr_setup *setup, pnr_map_model **out)
+{
+    const pnr_plan *plan = &setup->plan;
+    pnr_map_model *model = calloc(1, sizeof *model);
+
+    *out = NULL;
+    if (model == NULL)
+        return PNR_ENOMEMORY;
+    model->setup = setup;
+    model->first_row = calloc(plan->n_hypotheses, sizeof *model->first_row);
+    model->codes = calloc(setup->n_codes, sizeof *model->codes);
+    if (model->first_row == NULL || model->codes == NULL ||
+        pnr_slow_time_create(plan, &model->slow) != PNR_OK ||
+        pnr_ambiguity_create(setup, &model->ambiguity) != PNR_OK) {
+        pnr_map_model_destroy(model);
+        return PNR_ENOMEMORY;
+    }
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        model->first_row[h] = model->n_rows;
+        model->n_rows += pnr_plan_hypothesis(plan, h).n_rows;
+    }
+    for (size_t c = 0; c < setup->n_codes; c++)
+        fill_code(model, c);
+    *out = model;
+    return PNR_OK;
+}
+
+void pnr_map_model_destroy(pnr_map_model *model)
+{
+    if (model == NULL)
+        return;
+    pnr_slow_time_destroy(model->slow);
+    pnr_ambiguity_destroy(model->ambiguity);
+    free(model->first_row);
+    free(model->codes);
+    free(model);
+}
+
+pnr_slow_time *pnr_map_model_slow(const pnr_map_model *model)
+{
+    return model->slow;
+}
+
+const pnr_map_lags *pnr_map_model_lags(const pnr_map_model *model, size_t code)
+{
+    return &model->codes[code];
+}
