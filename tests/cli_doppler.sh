@@ -78,6 +78,51 @@ awk -v a="$(cat "$work/snr_40")" -v b="$(cat "$work/snr_0")" \
     'BEGIN { exit !(b > 38 && a - b < 0.5 && b - a < 0.5) }'
 report $? "at 40 m/s its SNR is that of the still one within 0.5 dB"
 
+# --- 512 short periods against one long one ---
+
+# gain SETTING...: SNR of a target 20 dB below the noise, dB
+gain() {
+    "$bin/pnradar-echo" -c "$work/set.conf" "$@" "$work/gain.cf32" 2>/dev/null
+    run "$@" "$work/gain.cf32" && column snr_db 1
+}
+
+cat >"$work/set.conf" <<END
+[source]
+rate_hz = 1.024e6
+format = cf32
+[code]
+type = random
+length = 1024
+[radar]
+carrier_hz = 10e9
+max_range_m = 100e3
+[dwell]
+periods = 512
+combine = doppler
+[doppler]
+min_hz = -4e3
+max_hz = 4e3
+[echo]
+periods = 512
+noise_rms = 0.1
+[target.1]
+range_m = 20000
+snr_db = -20
+END
+long_db=$(gain -s code.length=524288 -s dwell.periods=1 -s dwell.combine=none -s echo.periods=1 \
+    -s doppler.min_hz=0 -s doppler.max_hz=0)
+still_db=$(gain)
+# 3.35 kHz is 1714.9 rows, 0.1 of a bin from its rotation.
+moving_db=$(gain -s target.1.velocity_mps=50.2)
+# 57.2 dB of gain; noise moves each SNR by 0.12 dB.
+awk -v long="$long_db" -v still="$still_db" -v moving="$moving_db" 'function near(a, b, by) {
+        return a - b < by && b - a < by
+    }
+    BEGIN { exit !(near(long, 37.2, 0.5) && near(still, long, 0.3) && near(moving, long, 0.3)) }'
+status=$?
+echo "# one period $long_db dB, 512 periods $still_db dB, at 3.35 kHz $moving_db dB" >>"$work/out"
+report $status "512 periods of 1024 chips have the gain of one of 2^19, at 0 and at 3.35 kHz"
+
 # --- several codes ---
 
 cat >"$work/set.conf" <<END
@@ -118,27 +163,13 @@ report $? "two transmitters of three codes, each with its range, velocity and co
 
 # --- recordings ---
 
-cat >"$work/set.conf" <<END
-[source]
-rate_hz = 4e6
-format = cf32
-[code]
-type = gps-l1ca
-chip_rate_hz = 1.023e6
-[radar]
-path = one-way
-carrier_hz = 1575.42e6
-[dwell]
-periods = 4
-combine = doppler
-[doppler]
-min_hz = -14e3
-max_hz = 14e3
-step = half
-[detector]
-pfa = 1e-6
-max_echoes = 20
-END
+cp "$config/gnss.conf" "$work/set.conf"
+"$bin/pnradar-echo" -c "$work/set.conf" -s echo.periods=8 "$work/gps.cf32" 2>/dev/null
+run "$work/gps.cf32" && [ "$(near delay_samples 523.4 0.5 0)" -eq 2 ] &&
+    [ "$(near delay_samples 3705 0.5 1)" -eq 2 ] && [ "$(near doppler_hz 1680 125 0)" -eq 2 ] &&
+    [ "$(near doppler_hz 9750 125 1)" -eq 2 ] && [ "$(echoes)" -eq 4 ]
+report $? "two satellites, each with its code, delay and Doppler"
+
 capture=$data/gps_l1_ca_cttc_4Msps.cf32
 prn1=$data/gps_l1_ca_prn1_4Msps.cf32
 if [ ! -r "$capture" ] || [ ! -r "$prn1" ]; then
@@ -155,7 +186,7 @@ else
     [ "$(echoes)" -eq 4 ]
     report $? "Castelldefels: nothing of two satellites that are not in the sky"
 
-    run -s dwell.periods=2 "$prn1" && [ "$(near delay_samples 523.5 0.5)" -eq 1 ] &&
+    run -s code.2.prn=3 -s dwell.periods=2 -s dwell.combine=doppler "$prn1" && [ "$(near delay_samples 523.5 0.5)" -eq 1 ] &&
         [ "$(near doppler_hz 1680 20)" -eq 1 ] && [ "$(echoes)" -eq 1 ]
     report $? "PRN 1: 523 to 524 samples, 1680 Hz"
 fi
