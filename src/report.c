@@ -68,15 +68,59 @@ static const char *cell(double value, int decimals, char out[CELL_LEN])
     return out;
 }
 
+/* What a table has a column for once it was there. */
+enum { COLUMN_CODE = 1, COLUMN_DOPPLER = 2, COLUMN_VELOCITY = 4, COLUMN_ZERO = 8 };
+
+static unsigned columns_of(const pnr_report *report)
+{
+    unsigned columns = report->zero.is_tracked ? COLUMN_ZERO : 0;
+
+    for (size_t i = 0; i < report->detection.n_echoes; i++) {
+        const pnr_echo *e = &report->detection.echoes[i];
+
+        columns |= (e->code > 0 ? COLUMN_CODE : 0) |
+                   (isfinite(e->doppler_hz) ? COLUMN_DOPPLER : 0) |
+                   (isfinite(e->velocity_mps) ? COLUMN_VELOCITY : 0);
+    }
+    return columns;
+}
+
 static void table_header(pnr_printer *p, const pnr_report *report)
 {
     p->by_time = report->has_time;
     fprintf(p->stream, "%-*s %8s %4s %14s %10s %14s %7s %10s %7s", p->by_time ? 30 : 14,
             p->by_time ? "time" : "sample", "seq", "echo", "range m", "+- m", "delay us", "snr dB",
             "amplitude", "phase");
+    if (p->columns & COLUMN_DOPPLER)
+        fprintf(p->stream, " %12s", "doppler Hz");
+    if (p->columns & COLUMN_VELOCITY)
+        fprintf(p->stream, " %12s %8s", "velocity m/s", "+- m/s");
+    if (p->columns & COLUMN_CODE)
+        fprintf(p->stream, " %4s", "code");
+    if (p->columns & COLUMN_ZERO)
+        fprintf(p->stream, " %14s %8s", "zero us", "held s");
     if (p->with_truth)
         fprintf(p->stream, " %6s %14s %10s", "target", "true m", "error m");
     fprintf(p->stream, " %6s flags\n", "lost");
+}
+
+/* The columns of p->columns. */
+static void table_more(const pnr_printer *p, const pnr_report *report, const pnr_echo *e)
+{
+    const pnr_zero *zero = &report->zero;
+    char a[CELL_LEN], b[CELL_LEN];
+
+    if (p->columns & COLUMN_DOPPLER)
+        fprintf(p->stream, " %12s", cell(e != NULL ? e->doppler_hz : (double)NAN, 3, a));
+    if (p->columns & COLUMN_VELOCITY)
+        fprintf(p->stream, " %12s %8s", cell(e != NULL ? e->velocity_mps : (double)NAN, 3, a),
+                cell(e != NULL ? e->velocity_sigma_mps : (double)NAN, 3, b));
+    if (p->columns & COLUMN_CODE)
+        fprintf(p->stream, " %4s", cell(e != NULL ? e->code : (double)NAN, 0, a));
+    if (p->columns & COLUMN_ZERO)
+        fprintf(p->stream, " %14s %8s",
+                cell(zero->is_tracked ? zero->delay_s * 1e6 : (double)NAN, 4, a),
+                cell(zero->is_tracked ? zero->held_s : (double)NAN, 3, b));
 }
 
 static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
@@ -98,6 +142,7 @@ static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report
                 cell(e->amplitude, 6, f), cell(e->phase_rad, 3, g));
     else
         fprintf(p->stream, " %4s %14s %10s %14s %7s %10s %7s", "-", "-", "-", "-", "-", "-", "-");
+    table_more(p, report, is_echo ? e : NULL);
     if (p->with_truth && is_echo && truth != NULL && isfinite(truth[i].range_m))
         fprintf(p->stream, " %6u %14s %10s", truth[i].target, cell(truth[i].range_m, 3, a),
                 cell(truth[i].error_m, 3, b));
@@ -114,7 +159,8 @@ static void csv_header(pnr_printer *p)
     fputs("seq,sample,time,periods,lost,lost_before,flags,noise_db,pfa_cell,cells_above,latency_us,"
           "echo,code,channel,delay_s,delay_samples,delay_sigma_s,range_m,range_sigma_m,snr_db,"
           "amplitude,amplitude_sigma,phase_rad,phase_sigma_rad,doppler_hz,doppler_sigma_hz,"
-          "velocity_mps,velocity_sigma_mps",
+          "velocity_mps,velocity_sigma_mps,zero_delay_s,zero_sigma_s,zero_snr_db,zero_drift_ppm,"
+          "zero_held_s,zero_moved_s",
           p->stream);
     fputs(p->with_truth ? ",target,true_range_m,error_m\n" : "\n", p->stream);
 }
@@ -152,6 +198,20 @@ static void csv_dwell(pnr_text *t, const pnr_report *report)
     field(t, report->latency_us);
 }
 
+static void csv_zero(pnr_text *t, const pnr_zero *zero)
+{
+    if (!zero->is_tracked) {
+        pnr_text_add(t, ",,,,,,");
+        return;
+    }
+    field(t, zero->delay_s);
+    field(t, zero->sigma_s);
+    field(t, zero->snr_db);
+    field(t, zero->drift_ppm);
+    field(t, zero->held_s);
+    field(t, zero->moved_s);
+}
+
 static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                     size_t i)
 {
@@ -183,6 +243,7 @@ static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_t
     } else {
         pnr_text_add(&t, ",,,,,,,,,,,,,,,,,");
     }
+    csv_zero(&t, &report->zero);
     if (p->with_truth && i < report->detection.n_echoes && truth != NULL &&
         isfinite(truth[i].range_m)) {
         field_u64(&t, truth[i].target);
@@ -215,13 +276,13 @@ int pnr_printer_print(pnr_printer *p, const pnr_report *report, const pnr_report
 
     if (p->print == PNR_PRINT_JSON)
         return print_json(p, report);
-    if (!p->has_begun) {
-        p->has_begun = true;
-        if (p->print == PNR_PRINT_CSV)
-            csv_header(p);
-        else
-            table_header(p, report);
+    if (p->print == PNR_PRINT_CSV && !p->has_begun)
+        csv_header(p);
+    if (p->print == PNR_PRINT_TABLE && (!p->has_begun || (columns_of(report) & ~p->columns) != 0)) {
+        p->columns |= columns_of(report);
+        table_header(p, report);
     }
+    p->has_begun = true;
     for (i = 0; i < report->detection.n_echoes || i == 0; i++) {
         if (p->print == PNR_PRINT_CSV)
             csv_row(p, report, truth, i);

@@ -28,15 +28,18 @@ typedef struct pnr_printer {
     pnr_print print;
     bool with_truth;
     bool has_begun;
-    bool by_time; /* the table's first column: time, or the sample index */
+    bool by_time;     /* the table's first column: time, or the sample index */
+    unsigned columns; /* of the table, besides those that it always has */
 } pnr_printer;
 
 void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool with_truth);
 
 /*
- * table: one line an echo below a header line; csv: one row an echo, a dwell without one has a row
- * with empty fields; json: the range message itself, one a line, without truth. truth: [n_echoes],
- * or NULL. PNR_OK, or PNR_EIO: the stream takes no more. Needs no allocation of its own.
+ * table: one line an echo below a header line, which comes anew when an echo first has a Doppler, a
+ * velocity, another code, or a result a zero delay that is tracked: a column more; csv: one row an
+ * echo, a dwell without one has a row with empty fields; json: the range message itself, one a
+ * line, without truth. truth: [n_echoes], or NULL. PNR_OK, or PNR_EIO: the stream takes no more.
+ * Needs no allocation of its own.
  */
 int pnr_printer_print(pnr_printer *printer, const pnr_report *report,
                       const pnr_report_truth *truth);

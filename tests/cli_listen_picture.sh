@@ -222,6 +222,66 @@ plot 0 "$work/stub.png" -- -s code.degree=5 -s publisher.profile=power && says '
     awk '/^\$map/ { getline; exit NF != 1125 }' "$work/commands" && says '4500 profiles received, 0 missed' &&
     grep -q '^set xrange \[0:139.5\]' "$work/commands"
 report $? "a long run is decimated in time"
+
+# --- maps ---
+
+# 20 maps of 16 periods: a Doppler of 1 / (16 Tr) is a row of 18.3 m/s.
+cat >"$work/map.py" <<'END'
+import re, sys
+
+text, want_echoes = open(sys.argv[1]).read(), int(sys.argv[2])
+
+def block(name):
+    found = re.search(r"^\$%s << end_of_block\n(.*?)^end_of_block$" % name, text, re.M | re.S)
+    return [[float(f) for f in line.split()] for line in found.group(1).splitlines()]
+
+targets = ((20.0005, 60, 30), (40, -90, 20))
+assert "velocity towards the radar, m/s" in text and "set ylabel 'range, km'" in text
+grid = re.search(r"\((\S+)\+(\S+)\*\$1\):\((\S+)\+(\S+)\*\$2\)", text)
+x0, dx, y0, dy = (float(g) for g in grid.groups())
+low, high = (float(g) for g in re.search(r"^set xrange \[(\S+):(\S+)\]", text, re.M).groups())
+assert abs(low - (x0 - dx / 2)) < 1e-6 and abs(high - low - 16 * dx) < 1e-6, (low, high, x0, dx)
+assert abs(dx - 1 / (16 * 511e-6) * 0.149896229) < 1e-3, dx
+cells = block("map")
+assert len(cells[0]) == 16 and len(cells) == 400, (len(cells), len(cells[0]))
+for range_km, velocity, least_db in targets:
+    db, r, c = max((cells[r][c], r, c) for r in range(len(cells)) for c in range(16)
+                   if abs(y0 + r * dy - range_km) < 1)
+    assert db > least_db and abs(y0 + r * dy - range_km) < 0.16, (db, r, c)
+    assert abs(x0 + c * dx - velocity) < dx, (velocity, x0 + c * dx)
+echoes = block("echoes")
+for x, y, snr_db in echoes:
+    assert any(abs(y - range_km) < 0.2 and abs(x - velocity) < 5
+               for range_km, velocity, least_db in targets), (x, y)
+assert len(echoes) == want_echoes, len(echoes)
+END
+
+# map_is ECHOES
+map_is() {
+    "$python" "$work/map.py" "$work/commands" "$1" >"$work/checked" 2>&1 ||
+        { sed 's/^/# /' "$work/checked" "$work/err"; false; }
+}
+"$bin/pnradar-echo" -c "$work/radar.conf" -s radar.carrier_hz=1e9 -s target.1.velocity_mps=60 \
+    -s target.2.velocity_mps=-90 -s echo.periods=320 "$work/echo.ci16" 2>"$work/err"
+set -- -s engine.name=reference -s publisher.profile=power -s radar.carrier_hz=1e9 -s dwell.combine=doppler \
+    -s dwell.periods=16 -s dwell.taper=blackman-harris -s radar.max_range_m=60000
+plot 0 "$work/stub.png" -- "$@" && says '20 results received, 0 lost' && says '20 profiles received, 0 missed' &&
+    says 'mean of 20 maps, 40 echoes' && map_is 40
+report $? "the mean map's strongest cells and the echoes lie at the targets' ranges and velocities"
+plot 0 "$work/stub.png" --map last -- "$@" && says 'the last of 20 maps' && map_is 2
+report $? "the last map, and its own echoes"
+plot 0 "$work/stub.png" --map last -- "$@" -s publisher.profile=complex && map_is 2
+report $? "a complex map"
+plot 0 "$work/stub.png" --map time -- "$@" && says '20 profiles, 40 echoes' &&
+    grep -q "^set xlabel 'time" "$work/commands"
+report $? "maps over time, by the greatest of their rows"
+plot 0 "$work/stub.png" -- "$@" -s radar.carrier_hz=0 && grep -q "^set xlabel 'Doppler, Hz'" "$work/commands"
+report $? "without a carrier the axis is Doppler"
+status 64 --map mean && says plot
+report $? "--map needs a picture"
+status 64 --plot "$work/a.png" --map best && says 'mean, last or time'
+report $? "a map of another kind is refused"
+mv "$work/echo.ci16" "$work/map.ci16"
 mv "$work/short.ci16" "$work/echo.ci16"
 
 # --- PNGs ---
@@ -240,8 +300,12 @@ if command -v gnuplot >/dev/null 2>&1; then
     plot 0 "$work/c.png" --count 1 -- -s publisher.profile=power -s radar.min_range_m=20000 -s radar.max_range_m=20100 &&
         png "$work/c.png"
     report $? "one column of one cell is drawn"
+    cp "$work/map.ci16" "$work/echo.ci16"
+    plot 0 "$work/m.png" -- "$@" && png "$work/m.png" && ! says warning >/dev/null
+    report $? "a range-Doppler map is drawn"
 else
     skip "a map is drawn" "no gnuplot"
+    skip "a range-Doppler map is drawn" "no gnuplot"
     skip "echoes are drawn" "no gnuplot"
     skip "one column of one cell is drawn" "no gnuplot"
 fi
@@ -308,10 +372,10 @@ class Terminal:
         screen = re.sub(rb"\x1b\[[0-9;]*m|\x1b\[K", b"", b"\x1b[1;1H" + screen)
         return [r.decode("utf-8", "replace") for r in re.split(rb"\x1b\[\d+;1H", screen)[1:]]
 
-def publish(*arguments, pace="real-time"):
+def publish(*arguments, pace="real-time", recording="/echo.ci16"):
     return subprocess.Popen(
         [binaries + "/pnradar", "-c", conf, "-s", "publisher.wait_s=30", "-s", "source.pace=" + pace,
-         *arguments, work + "/echo.ci16"], stderr=subprocess.DEVNULL)
+         *arguments, work + recording], stderr=subprocess.DEVNULL)
 
 # A whole run.
 t, p = Terminal(), publish("-s", "publisher.profile=power")
@@ -396,6 +460,36 @@ os.write(t.master, b"q")
 status = t.finish()
 p.kill(); p.wait()
 tell(none and table and status == 0, "without profiles the echoes are a table, and it is said", t.rows())
+
+# A map.
+def show_map(locale, *arguments):
+    t = Terminal(locale=locale)
+    p = publish("-s", "engine.name=reference", "-s", "publisher.profile=power", "-s", "dwell.combine=doppler",
+                "-s", "dwell.periods=16", "-s", "dwell.taper=blackman-harris", "-s", "radar.max_range_m=60000",
+                *arguments, pace="fast", recording="/map.ci16")
+    status = t.finish()
+    p.wait()
+    return t, status, t.out.split(LEAVE)[1].decode().splitlines()
+
+t, status, last = show_map("C.UTF-8", "-s", "radar.carrier_hz=1e9")
+text = "\n".join(last)
+rows = [row for row in last[2:] if re.match(r"^ *(-?[\d.]+┤|      )", row)][:16]
+tell(status == 0 and t.restored() and "20 results received, 0 lost" in t.err and len(rows) == 16, "a map is shown",
+     (status, t.err, last))
+tell(re.search(r" 0  ·░░▒▒▓█ \d+ dB", text) and re.search(r"^m/s +[─┴]+$", text, re.M) and re.search(r"^km +10 +20 ", text, re.M)
+     and re.search(rb"\x1b\[0;38;5;(155|226)m", t.out), "its scale, its axes and its colours", last)
+columns = [7 + (r / 0.149896229 + 0.5) / 400 * 93 for r in (20.0005, 40)]
+places = [[(i, row.find(mark, 7)) for i, row in enumerate(rows) if row.find(mark, 7) > 0] for mark in "12"]
+# A row is 18.3 m/s, and 0 is the ninth from below: 60 m/s is the row 3 above, -90 the row 5 below.
+tell(all(len(found) == 1 and abs(found[0][1] - column) <= 1.5 and abs(found[0][0] - row) <= 1
+         for found, column, row in zip(places, columns, (7 - 3, 7 + 5))), "echoes are marked on it", (places, columns, last))
+listed = re.findall(r"^ ?([12]) +([\d.]+) km .* (-?[\d.]+) m/s$", text, re.M)
+tell(len(listed) == 2 and abs(float(listed[0][2]) - 60) < 3 and abs(float(listed[1][2]) + 90) < 3,
+     "and listed with their velocities", (listed, last))
+t, status, last = show_map("C", "-s", "radar.carrier_hz=0")
+text = "\n".join(last)
+tell(status == 0 and all(c < 128 for c in t.out) and "0  .:-=+%# " in text and re.search(r"^Hz +[-+]+$", text, re.M),
+     "a map in plain characters, by Doppler", last)
 
 t, p = Terminal(), publish("-s", "publisher.profile=power", "-s", "source.lost=600+20, 511000+1000")
 status = t.finish()

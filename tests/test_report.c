@@ -165,11 +165,11 @@ static void test_truth(void **state)
     print(&p, 2, truth);
     print(&p, 0, NULL);
     finish(&p);
-    assert_string_equal(field(&p, 0, 29), "true_range_m");
-    assert_string_equal(field(&p, 1, 28), "2");
-    assert_string_equal(field(&p, 1, 29), "374740");
-    assert_string_equal(field(&p, 1, 30), "0.625");
-    assert_string_equal(field(&p, 2, 29), "");
+    assert_string_equal(field(&p, 0, 35), "true_range_m");
+    assert_string_equal(field(&p, 1, 34), "2");
+    assert_string_equal(field(&p, 1, 35), "374740");
+    assert_string_equal(field(&p, 1, 36), "0.625");
+    assert_string_equal(field(&p, 2, 35), "");
     assert_int_equal(count(line(&p, 3), ','), count(line(&p, 0), ','));
     close_paper(&p);
 }
@@ -213,6 +213,57 @@ static void test_csv(void **state)
     finish(&p);
     assert_int_equal(count(p.text, '\n'), 1);
     assert_ptr_equal(strstr(p.text, "seq,sample,"), p.text);
+    close_paper(&p);
+}
+
+/* A column more from the first result on that has something for it, and none before. */
+static void test_columns(void **state)
+{
+    static const char *const names[] = {"doppler Hz", "velocity m/s", "code", "zero us"};
+    paper p;
+
+    (void)state;
+    open_paper(&p, PNR_PRINT_TABLE, false);
+    print(&p, 1, NULL); /* lines 0 and 1 */
+    for (size_t i = 0; i < 4; i++)
+        assert_null(strstr(line(&p, 0), names[i]));
+    report_fixture(&p.report, 2);
+    p.report.detection.echoes[0].doppler_hz = -345.5;
+    p.report.detection.echoes[1].velocity_mps = 12.25;
+    p.report.detection.echoes[1].velocity_sigma_mps = 0.125;
+    p.report.zero = (pnr_zero){.is_tracked = true, .delay_s = 3.25e-6, .held_s = 0.5};
+    assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK); /* 2, 3, 4 */
+    print(&p, 0, NULL);                                                       /* 5 */
+    finish(&p);
+    assert_int_equal(count(p.text, '\n'), 6);
+    for (size_t i = 0; i < 4; i++) {
+        const char *header = line(&p, 2), *at = strstr(header, names[i]);
+        const size_t end = at != NULL ? (size_t)(at - header) + strlen(names[i]) : 0;
+
+        assert_non_null(at);
+        for (size_t row = 3; row < 6; row++) {
+            static const char *const values[3][4] = {{" -345.500", " -", " 0", " 3.2500"},
+                                                     {" -", " 12.250", " 1", " 3.2500"},
+                                                     {" -", " -", " -", " -"}};
+            const size_t length = strlen(values[row - 3][i]);
+
+            assert_memory_equal(line(&p, row) + end - length, values[row - 3][i], length);
+        }
+    }
+    assert_non_null(strstr(line(&p, 3), " 0.500 "));
+    assert_non_null(strstr(line(&p, 4), " 0.125 "));
+    close_paper(&p);
+
+    open_paper(&p, PNR_PRINT_CSV, false);
+    report_fixture(&p.report, 1);
+    p.report.zero = (pnr_zero){true, 3.25e-6, 1.5e-9, NAN, -2.75, 0.125, -1e-7};
+    assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK);
+    finish(&p);
+    assert_string_equal(field(&p, 0, 28), "zero_delay_s");
+    assert_string_equal(field(&p, 1, 28), "3.25e-6");
+    assert_string_equal(field(&p, 1, 30), "");
+    assert_string_equal(field(&p, 0, 33), "zero_moved_s");
+    assert_string_equal(field(&p, 1, 33), "-1e-7");
     close_paper(&p);
 }
 
@@ -260,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_table_flags_and_sample),
         cmocka_unit_test(test_truth),
         cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_columns),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_full_disk),
     };
