@@ -3,6 +3,8 @@
 #include "engine.h"
 
 #include "engine_cpu_dwell.h"
+#include "engine_cpu_map.h"
+#include "engine_cpu_slot.h"
 #include "engine_cpu_team.h"
 #include "plan.h"
 #include "transform.h"
@@ -14,24 +16,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-typedef struct slot {
-    pnr_windows windows;
-    uint32_t *lost; /* [batch][n_periods] */
-    uint64_t tag;
-    size_t n_taken, n_done; /* dwells */
-    pnr_dwell *dwells;
-    pnr_candidate *candidates;
-    uint32_t *nonfinite;
-    float *profile;
-    uint64_t stage_ns[PNR_STAGE_COUNT];
-} slot;
-
 struct pnr_engine {
     pnr_cpu cpu;
     pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* of each leader */
-    pnr_cpu_team team;                          /* its lock guards what follows */
-    slot slots[PNR_MAX_DEPTH];
+    bool is_map;                                /* else these two are empty */
+    pnr_cpu_map map;
+    pnr_cpu_map_memory map_memory[PNR_CPU_MAX_THREADS];
+    pnr_cpu_team team; /* its lock guards what follows */
+    pnr_cpu_slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight;
+    pnr_cpu_slot again; /* goes before all others */
+    bool is_again;
 };
 
 static int probe(size_t device, char *text, size_t text_size)
@@ -77,13 +72,6 @@ static size_t leaders_of(const pnr_cpu *cpu)
     return is_large(cpu) && n_threads > 2 ? 2 : n_threads;
 }
 
-static size_t profile_values(const pnr_plan *plan)
-{
-    const size_t each = plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1;
-
-    return plan->want_profile == PNR_WANT_NONE ? 0 : each * plan->n_samples * plan->oversample;
-}
-
 static bool is_named(const pnr_plan *plan, const char *method)
 {
     return strcmp(plan->method, method) == 0;
@@ -123,9 +111,7 @@ static uint64_t host_bytes(const pnr_cpu *cpu)
     const pnr_plan *plan = cpu->plan;
     size_t bytes = leaders_of(cpu) * pnr_cpu_memory_bytes(cpu) +
                    sizeof(pnr_cpu_value) * plan->oversample * cpu->spectrum_values +
-                   plan->depth * plan->batch *
-                       (sizeof(pnr_dwell) + plan->max_candidates * sizeof(pnr_candidate) +
-                        plan->n_periods * 8 + profile_values(plan) * sizeof(float));
+                   (size_t)pnr_cpu_slots_bytes(plan);
 
     if (cpu->is_walsh)
         bytes += pnr_cpu_walsh_table_bytes(&cpu->walsh);
@@ -144,14 +130,16 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
 
     if (code != PNR_OK)
         return code;
-    if (pnr_plan_is_map(plan))
-        return pnr_error_set(
-            error, PNR_EUNSUPPORTED,
-            "engine cpu: maps of codes, Doppler, looks, gates or CFAR are not there yet");
     if (!is_named(plan, "auto") && !is_named(plan, "library") && !is_named(plan, "walsh"))
         return pnr_error_set(error, PNR_ECONFIG,
                              "engine.method = %s: the cpu engine has walsh and library",
                              plan->method);
+    if (pnr_plan_is_map(plan) && is_named(plan, "walsh"))
+        return pnr_error_set(error, PNR_EUNSUPPORTED,
+                             "engine.method = walsh: maps of codes, Doppler, looks, gates or CFAR "
+                             "are library's");
+    if (pnr_plan_is_map(plan))
+        return pnr_cpu_map_describe(plan, threads_of(plan), choice, error);
     if (is_named(plan, "walsh") && pnr_cpu_walsh_refusal(plan) != NULL)
         return pnr_error_set(error, PNR_EUNSUPPORTED, "engine.method = walsh: %s",
                              pnr_cpu_walsh_refusal(plan));
@@ -187,8 +175,13 @@ static bool take(void *owner, pnr_cpu_turn *turn)
 {
     pnr_engine *engine = owner;
 
+    if (engine->is_again && engine->again.n_taken == 0) {
+        engine->again.n_taken = 1;
+        *turn = (pnr_cpu_turn){&engine->again, 0};
+        return true;
+    }
     for (size_t i = 0; i < engine->in_flight; i++) {
-        slot *s = &engine->slots[(engine->first + i) % engine->cpu.plan->depth];
+        pnr_cpu_slot *s = &engine->slots[(engine->first + i) % engine->cpu.plan->depth];
 
         if (s->n_taken < s->windows.n_dwells) {
             *turn = (pnr_cpu_turn){s, s->n_taken++};
@@ -201,28 +194,23 @@ static bool take(void *owner, pnr_cpu_turn *turn)
 static void lead(void *owner, const pnr_cpu_turn *turn, size_t leader, size_t worker)
 {
     const pnr_engine *engine = owner;
-    const pnr_plan *plan = engine->cpu.plan;
-    slot *s = turn->slot;
-    const size_t d = turn->dwell;
-    const pnr_cpu_dwell dwell = {
-        .windows = &s->windows,
-        .number = d,
-        .sums = &s->dwells[d],
-        .candidates = &s->candidates[d * plan->max_candidates],
-        .nonfinite = &s->nonfinite[d * plan->n_periods],
-        .profile = s->profile != NULL ? s->profile + d * profile_values(plan) : NULL,
-        .stage_ns = plan->measure ? s->stage_ns : NULL,
-    };
+    pnr_cpu_slot *s = turn->slot;
+    const pnr_cpu_dwell dwell = pnr_cpu_slot_dwell(engine->cpu.plan, s, turn->dwell);
 
-    pnr_cpu_process(&engine->cpu, &engine->memory[leader], &dwell, worker);
+    if (engine->is_map)
+        pnr_cpu_map_process(&engine->map, &engine->map_memory[leader], &dwell,
+                            engine->team.help_first ? engine->cpu.team : NULL, worker);
+    else
+        pnr_cpu_process(&engine->cpu, &engine->memory[leader], &dwell, worker);
 }
 
 static bool finish(void *owner, const pnr_cpu_turn *turn)
 {
-    slot *s = turn->slot;
+    pnr_cpu_slot *s = turn->slot;
 
     (void)owner;
-    return ++s->n_done == s->windows.n_dwells;
+    s->n_done++;
+    return pnr_cpu_slot_is_done(s);
 }
 
 static int submit(pnr_engine *engine, const pnr_job *job)
@@ -234,14 +222,10 @@ static int submit(pnr_engine *engine, const pnr_job *job)
     const bool is_full = engine->in_flight == plan->depth;
 
     if (!is_full) {
-        slot *s = &engine->slots[(engine->first + engine->in_flight) % plan->depth];
+        pnr_cpu_slot *s = &engine->slots[(engine->first + engine->in_flight) % plan->depth];
 
-        s->windows = *job->windows;
-        s->windows.lost = memcpy(s->lost, job->windows->lost,
-                                 job->windows->n_dwells * plan->n_periods * sizeof *s->lost);
+        pnr_cpu_slot_fill(plan, job->windows, 0, job->windows->n_dwells, s);
         s->tag = job->tag;
-        s->n_taken = s->n_done = 0;
-        memset(s->stage_ns, 0, sizeof s->stage_ns);
         engine->in_flight++;
         pthread_cond_broadcast(&engine->team.changed);
     }
@@ -255,18 +239,12 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
 
     pthread_mutex_lock(&engine->team.lock);
     if (engine->in_flight > 0) {
-        slot *s = &engine->slots[engine->first];
+        pnr_cpu_slot *s = &engine->slots[engine->first];
 
-        while (wait && s->n_done < s->windows.n_dwells)
+        while (wait && !pnr_cpu_slot_is_done(s))
             pnr_cpu_team_wait(&engine->team);
-        if (s->n_done == s->windows.n_dwells) {
-            *result = (pnr_result){.tag = s->tag,
-                                   .n_dwells = s->windows.n_dwells,
-                                   .dwells = s->dwells,
-                                   .candidates = s->candidates,
-                                   .nonfinite = s->nonfinite,
-                                   .profile = s->profile};
-            memcpy(result->stage_ns, s->stage_ns, sizeof s->stage_ns);
+        if (pnr_cpu_slot_is_done(s)) {
+            *result = pnr_cpu_slot_result(s);
             engine->first = (engine->first + 1) % engine->cpu.plan->depth;
             engine->in_flight--;
             code = PNR_OK;
@@ -276,22 +254,27 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     return code;
 }
 
-/* --- life --- */
-
-static int slot_create(const pnr_plan *plan, slot *s)
+/* Before whatever else waits; those that lead already finish their dwells first. */
+static int again(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
+                 const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
-    s->lost = calloc(plan->batch * plan->n_periods, sizeof *s->lost);
-    s->dwells = calloc(plan->batch, sizeof *s->dwells);
-    s->candidates = calloc(plan->batch * plan->max_candidates, sizeof *s->candidates);
-    s->nonfinite = calloc(plan->batch * plan->n_periods, sizeof *s->nonfinite);
-    if (plan->want_profile != PNR_WANT_NONE &&
-        (s->profile = pnr_cpu_zeroed(plan->batch * profile_values(plan) * sizeof *s->profile)) ==
-            NULL)
-        return PNR_ENOMEMORY;
-    return s->lost != NULL && s->dwells != NULL && s->candidates != NULL && s->nonfinite != NULL
-               ? PNR_OK
-               : PNR_ENOMEMORY;
+    pnr_cpu_slot *s = &engine->again;
+
+    pthread_mutex_lock(&engine->team.lock);
+    pnr_cpu_slot_fill(engine->cpu.plan, windows, dwell, 1, s);
+    s->removals = removals;
+    s->n_removals = n_removals;
+    engine->is_again = true;
+    pthread_cond_broadcast(&engine->team.changed);
+    while (!pnr_cpu_slot_is_done(s))
+        pnr_cpu_team_wait(&engine->team);
+    engine->is_again = false;
+    *result = pnr_cpu_slot_result(s);
+    pthread_mutex_unlock(&engine->team.lock);
+    return PNR_OK;
 }
+
+/* --- life --- */
 
 /* conj(DFT of the code, zero beyond N) / length, in double, rounded once. */
 static int reference_create(pnr_cpu *cpu, size_t h)
@@ -349,25 +332,22 @@ static void destroy(pnr_engine *engine)
         fftwf_destroy_plan(engine->cpu.inverse);
     pnr_cpu_split_destroy(&engine->cpu.split);
     pnr_cpu_walsh_destroy(&engine->cpu.walsh);
+    pnr_cpu_map_destroy(&engine->map);
     for (size_t i = 0; i < PNR_CPU_MAX_THREADS; i++) {
         pnr_cpu_memory_destroy(&engine->memory[i]);
+        pnr_cpu_map_memory_destroy(&engine->map_memory[i]);
         free(engine->cpu.tile[i]);
     }
-    for (size_t i = 0; i < PNR_MAX_DEPTH; i++) {
-        free(engine->slots[i].lost);
-        free(engine->slots[i].dwells);
-        free(engine->slots[i].candidates);
-        free(engine->slots[i].nonfinite);
-        free(engine->slots[i].profile);
-    }
+    for (size_t i = 0; i < PNR_MAX_DEPTH; i++)
+        pnr_cpu_slot_destroy(&engine->slots[i]);
+    pnr_cpu_slot_destroy(&engine->again);
     free(engine->cpu.reference[0]);
     free(engine->cpu.reference[1]);
     free(engine->cpu.plan);
     free(engine);
 }
 
-/* Everything but the threads. */
-static int prepare(pnr_engine *engine)
+static int prepare_plain(pnr_engine *engine)
 {
     pnr_cpu *cpu = &engine->cpu;
     const pnr_plan *plan = cpu->plan;
@@ -379,11 +359,55 @@ static int prepare(pnr_engine *engine)
         cpu->tile[i] = pnr_cpu_zeroed(pnr_cpu_split_tile_values(&cpu->split) * sizeof **cpu->tile);
         code = cpu->tile[i] != NULL ? PNR_OK : PNR_ENOMEMORY;
     }
-    for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
-        code = slot_create(plan, &engine->slots[i]);
     for (size_t h = 0; code == PNR_OK && !cpu->is_walsh && h < plan->oversample; h++)
         code = reference_create(cpu, h);
     return code == PNR_OK ? plans_create(cpu, &engine->memory[0]) : code;
+}
+
+static int prepare_map(pnr_engine *engine)
+{
+    pnr_cpu_map *map = &engine->map;
+    int code = pnr_cpu_map_create(map, threads_of(map->plan));
+
+    for (size_t i = 0; code == PNR_OK && i < pnr_cpu_map_leaders(map, threads_of(map->plan)); i++)
+        code = pnr_cpu_map_memory_create(map, &engine->map_memory[i]);
+    return code;
+}
+
+/* Everything but the threads. */
+static int prepare(pnr_engine *engine)
+{
+    const pnr_plan *plan = engine->cpu.plan;
+    int code = pnr_cpu_slot_create(plan, 1, &engine->again);
+
+    for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
+        code = pnr_cpu_slot_create(plan, plan->batch, &engine->slots[i]);
+    if (code == PNR_OK)
+        code = engine->is_map ? prepare_map(engine) : prepare_plain(engine);
+    return code;
+}
+
+/* The sizes, and who works: that a plan leads to. */
+static int arrange(pnr_engine *engine, pnr_plan *plan)
+{
+    pnr_cpu *cpu = &engine->cpu;
+
+    cpu->plan = plan;
+    cpu->team = &engine->team;
+    if ((engine->is_map = pnr_plan_is_map(plan))) {
+        const int code = pnr_cpu_map_shape(plan, &engine->map);
+
+        engine->team.n_leaders =
+            code == PNR_OK ? pnr_cpu_map_leaders(&engine->map, threads_of(plan)) : 1;
+        engine->team.help_first = engine->team.n_leaders < threads_of(plan);
+        return code;
+    }
+    shape(cpu, plan);
+    cpu->energy_of_code = pnr_plan_code_energy(plan);
+    pnr_cpu_rotation_tables(&cpu->rotation);
+    engine->team.n_leaders = leaders_of(cpu);
+    engine->team.help_first = is_large(cpu);
+    return PNR_OK;
 }
 
 static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
@@ -404,13 +428,7 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
     code = PNR_ENOMEMORY;
     if ((copy = pnr_plan_copy(plan)) == NULL)
         goto fail;
-    shape(&engine->cpu, copy);
-    engine->cpu.team = &engine->team;
-    engine->cpu.energy_of_code = pnr_plan_code_energy(plan);
-    pnr_cpu_rotation_tables(&engine->cpu.rotation);
-    engine->team.n_leaders = leaders_of(&engine->cpu);
-    engine->team.help_first = is_large(&engine->cpu);
-    if ((code = prepare(engine)) != PNR_OK ||
+    if ((code = arrange(engine, copy)) != PNR_OK || (code = prepare(engine)) != PNR_OK ||
         (code = pnr_cpu_team_start(&engine->team, threads_of(plan))) != PNR_OK)
         goto fail;
     *out = engine;
@@ -438,6 +456,7 @@ const pnr_engine_ops *pnr_engine_module(void)
         .destroy = destroy,
         .submit = submit,
         .collect = collect,
+        .again = again,
     };
 
     return &ops;

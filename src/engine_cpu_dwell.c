@@ -3,6 +3,7 @@
 #include "engine_cpu_dwell.h"
 
 #include "clock.h"
+#include "engine_cpu_read.h"
 #include "plan.h"
 #include "search.h"
 
@@ -13,7 +14,7 @@
 
 /* Samples converted and summed at once: blocks begin at fixed places of a window, so that its
  * energy does not depend on where the view wraps, nor on who converts. */
-enum { BLOCK = 2048, HUGE_PAGE = 1 << 21 };
+enum { BLOCK = PNR_CPU_READ_MOST, HUGE_PAGE = 1 << 21 };
 
 typedef pnr_cpu_value value;
 
@@ -29,6 +30,11 @@ void *pnr_cpu_zeroed(size_t bytes)
     if (is_huge) /* fewer address translations; a hint */
         (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memset(memory, 0, bytes); /* so that no page fault waits in the first dwell */
+}
+
+size_t pnr_cpu_pitch(size_t n_values)
+{
+    return ((n_values + 7) / 8 | 1) * 8;
 }
 
 static size_t blocks_of(const pnr_plan *plan)
@@ -167,6 +173,23 @@ static value *profile_of(const step *s, size_t row, size_t h)
     return s->my->profile + (row * s->cpu->plan->oversample + h) * s->cpu->profile_values;
 }
 
+/* Once more, without the echoes found. */
+static void read_rest(const step *s, size_t first, size_t n, value *out, pnr_converted *converted)
+{
+    const pnr_plan *plan = s->cpu->plan;
+    const pnr_cpu_reading reading = {
+        .plan = plan,
+        .windows = s->dwell->windows,
+        .rotation = &s->cpu->rotation,
+        .removals = s->dwell->removals,
+        .n_removals = s->dwell->n_removals,
+        .look = s->dwell->number * plan->n_periods * plan->n_samples,
+    };
+
+    pnr_cpu_read(&reading, first, n, out, converted);
+    converted->energy = pnr_cpu_energy(n, (const value *)out);
+}
+
 static void read_block(void *context, size_t block, size_t worker)
 {
     const step *s = context;
@@ -181,6 +204,10 @@ static void read_block(void *context, size_t block, size_t worker)
 
     (void)worker;
     *converted = (pnr_converted){0};
+    if (s->dwell->n_removals > 0) {
+        read_rest(s, first, n, out, converted);
+        return;
+    }
     for (size_t done = 0; done < n;) {
         size_t count = n - done;
         const char *data = pnr_plan_locate(plan, s->dwell->windows, first + done, &count);
@@ -433,7 +460,7 @@ static void choose_input(step *s)
     const char *data = pnr_plan_locate(plan, s->dwell->windows, s->first, &count);
 
     s->input = (pnr_cpu_walsh_input){s->my->in, sizeof(value), PNR_FORMAT_CF32, false};
-    if (pnr_cpu_walsh_reads(plan) && count == plan->n_samples) {
+    if (pnr_cpu_walsh_reads(plan) && count == plan->n_samples && s->dwell->n_removals == 0) {
         data += plan->first_channel * pnr_format_get(plan->format)->bytes;
         s->input =
             (pnr_cpu_walsh_input){data, pnr_plan_sample_bytes(plan), plan->format, plan->conjugate};
@@ -461,10 +488,10 @@ static bool read_window(step *s, size_t period)
     }
     sums->n_nonfinite += n_nonfinite;
     s->dwell->nonfinite[period] = (uint32_t)n_nonfinite;
-    if (s->dwell->windows->lost[w] + n_nonfinite > n / 2)
+    if (s->dwell->lost[period] + n_nonfinite > n / 2)
         return false;
     sums->n_periods++;
-    sums->n_valid += n - s->dwell->windows->lost[w] - n_nonfinite;
+    sums->n_valid += n - s->dwell->lost[period] - n_nonfinite;
     sums->energy += energy;
     return true;
 }

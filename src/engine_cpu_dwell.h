@@ -44,12 +44,16 @@ typedef struct pnr_cpu_memory {
 /* Where a dwell's results go. */
 typedef struct pnr_cpu_dwell {
     const pnr_windows *windows;
-    size_t number; /* of the dwell in windows */
+    size_t number;        /* of the dwell in windows */
+    const uint32_t *lost; /* [n_looks][n_periods] */
     pnr_dwell *sums;
     pnr_candidate *candidates;
-    uint32_t *nonfinite; /* [n_periods] */
+    uint32_t *nonfinite; /* [n_looks][n_periods] */
     float *profile;      /* NULL: not wanted */
-    uint64_t *stage_ns;  /* NULL: not measured */
+    float *patches;      /* NULL: one row */
+    const pnr_removal *removals;
+    size_t n_removals;
+    uint64_t *stage_ns; /* NULL: not measured */
 } pnr_cpu_dwell;
 
 /* Bytes of one pnr_cpu_memory; needs plan, n_transform, is_split, the sizes and n_rows. */
@@ -59,6 +63,10 @@ int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory);
 void pnr_cpu_memory_destroy(pnr_cpu_memory *memory);
 /* Zeroed and touched, on cache lines, for free(); NULL: out of memory. */
 void *pnr_cpu_zeroed(size_t bytes);
+
+/* Values of whole cache lines, an odd number of them: places of one column in rows of this pitch
+ * spread over all sets of a cache. */
+size_t pnr_cpu_pitch(size_t n_values);
 
 /* By thread `worker`, with the help of others where the transform is split. The same bits whoever
  * helps. */

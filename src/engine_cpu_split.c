@@ -350,3 +350,46 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
                           power + n2 * m1 + first + j);
     lap(stage_ns, PNR_STAGE_PEAK, &since);
 }
+
+void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cpu_value *x)
+{
+    for (size_t k1 = 0; k1 < split->n1; k1++) {
+        const size_t at = k1 * split->row2;
+
+        if (!split->is_wide)
+            pnr_cpu_twiddle(split->n2, split->coarse + k1 * split->n_blocks,
+                            split->fine + k1 * COLUMNS, false, z + at);
+        fftwf_execute_dft(split->row[0], z + at, x + at);
+    }
+}
+
+/* Bin j + m of j = k1 + N1 k2, m = m1 + N1 m2: row k1 + m1 from m2 on, or, beyond N1, row k1 + m1 -
+ * N1 from m2 + 1 on. */
+void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
+                           const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z)
+{
+    for (size_t k1 = 0; k1 < split->n1; k1++) {
+        const size_t at = k1 * split->row2, to = k1 + shift % split->n1;
+        const size_t first = (shift / split->n1 + to / split->n1) % split->n2;
+        const size_t wrap = split->n2 - first;
+        const pnr_cpu_value *from = x + to % split->n1 * split->row2;
+
+        pnr_cpu_product(wrap, from + first, h + at, tile);
+        pnr_cpu_product(first, from, h + at + wrap, tile + wrap);
+        fftwf_execute_dft(split->row[1], tile, z + at);
+        if (!split->is_wide)
+            pnr_cpu_twiddle(split->n2, split->coarse + k1 * split->n_blocks,
+                            split->fine + k1 * COLUMNS, true, z + at);
+    }
+}
+
+void pnr_cpu_split_lags(const pnr_cpu_split *split, const pnr_cpu_value *c, pnr_cpu_value *natural)
+{
+    const size_t n2 = split->n2;
+
+    if (split->is_wide)
+        for (size_t m1 = 0; m1 < split->n1; m1++)
+            memcpy(natural + m1 * n2, c + m1 * split->row2, n2 * sizeof *c);
+    else
+        pnr_cpu_transpose(n2, split->n1, c, split->row1, natural, n2);
+}

@@ -83,4 +83,12 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
                            pnr_cpu_value *c, size_t n_samples, bool add, float *power,
                            pnr_cpu_value *tile, uint64_t *stage_ns);
 
+/* The same where a spectrum is kept, all rows by one thread: pass A's z, which is used up, to X;
+ * and from X, read from bin `shift` on, back to z for pass C. tile as above. */
+void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cpu_value *x);
+void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
+                           const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z);
+/* c in the order of lags: natural[L]. */
+void pnr_cpu_split_lags(const pnr_cpu_split *split, const pnr_cpu_value *c, pnr_cpu_value *natural);
+
 #endif

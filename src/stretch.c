@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A windowed sinc, tabulated, and where it is put. */
+/* A windowed sinc, tabulated. */
 #include "stretch.h"
 
 #include <math.h>
@@ -46,15 +46,4 @@ void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS])
         for (int i = 0; i < PNR_STRETCH_TAPS; i++)
             table[j][i] = (float)(weight[i] / sum);
     }
-}
-
-pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n)
-{
-    /* n itself stays out of the rounding */
-    const double moved = ((double)n - 0.5 * ((double)n_look - 1)) * stretch, whole = floor(moved);
-    const double step = (moved - whole) * PNR_STRETCH_STEPS;
-    const uint32_t row = step < PNR_STRETCH_STEPS ? (uint32_t)step : PNR_STRETCH_STEPS - 1;
-
-    return (pnr_stretch_place){
-        .first = (int64_t)n + (int64_t)whole - BEFORE, .row = row, .part = (float)(step - row)};
 }

@@ -4,6 +4,7 @@
 #ifndef PNR_STRETCH_H
 #define PNR_STRETCH_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,8 +20,20 @@ typedef struct pnr_stretch_place {
 } pnr_stretch_place;
 
 /* Sample n of a look of n_look = K N samples, read at m + (n - m) (1 + stretch), m = (n_look - 1) /
- * 2. n may be n_look and more (the end of a linear window). */
-pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n);
+ * 2. n may be n_look and more (the end of a linear window). Inline: it is asked for every sample.
+ */
+static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n)
+{
+    /* n itself stays out of the rounding */
+    const double moved = ((double)n - 0.5 * ((double)n_look - 1)) * stretch, whole = floor(moved);
+    const double step = (moved - whole) * PNR_STRETCH_STEPS;
+    pnr_stretch_place place;
+
+    place.first = (int64_t)n + (int64_t)whole - (PNR_STRETCH_TAPS / 2 - 1);
+    place.row = step < PNR_STRETCH_STEPS ? (uint32_t)step : PNR_STRETCH_STEPS - 1;
+    place.part = (float)(step - place.row);
+    return place;
+}
 
 /* table[j][i]: the weight of sample i - 15 at the time j / PNR_STRETCH_STEPS, in bands up to 0.44
  * of the sample rate (0.88 of all that complex samples can carry) right to 1e-3; between two rows
