@@ -299,6 +299,31 @@ static void test_response(void **unused)
     pnr_least_squares_destroy(ls);
 }
 
+/* Between two gates an echo is the band-limited pulse, whatever the code: sin(pi t) / (pi t), which
+ * falls with the distance; the sidelobes of what lies beyond the gates, some thousandths, remain.
+ */
+static void test_between(void **unused)
+{
+    enum { N = 2047, GATES = 400 };
+    value *code = random_phases(N);
+    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+
+    (void)unused;
+    for (size_t away = 0; away <= 100; away += 20) {
+        value response[PNR_NEIGHBOURS];
+
+        pnr_least_squares_response(ls, 200 + away, 0.3 - (double)away, response);
+        for (int i = 0; i < PNR_NEIGHBOURS; i++) {
+            const double t = M_PI * ((double)away + i - PNR_NEIGHBOURS / 2 - 0.3);
+
+            assert_true(fabs(response[i][0] * sqrt(ls->loss[200]) - sin(t) / t) < 0.02);
+            assert_true(fabs(response[i][1]) < 0.02);
+        }
+    }
+    pnr_least_squares_destroy(ls);
+    free(code);
+}
+
 /* Behind the filter the 17 values are those of the correlation again: the fit finds the echo to a
  * few thousandths of a sample, and with what is missing put back to rounding; noise is that of the
  * correlation, times the loss. */
@@ -348,7 +373,8 @@ int main(void)
         cmocka_unit_test(test_echoes),     cmocka_unit_test(test_noise),
         cmocka_unit_test(test_loss),       cmocka_unit_test(test_all_lags),
         cmocka_unit_test(test_m_sequence), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_response),   cmocka_unit_test(test_restored),
+        cmocka_unit_test(test_response),   cmocka_unit_test(test_between),
+        cmocka_unit_test(test_restored),
     };
     const char *text = getenv("PNR_SEED");
 

@@ -102,6 +102,40 @@ static void test_drift(void **state)
     close_stage(&s);
 }
 
+/* Maps, and delays that are not cyclic: the same drift, in dwells of 8 periods. */
+static void test_kinds(void **state)
+{
+    static const char *const kinds[][3] = {
+        {"dwell.periods=8", "dwell.combine=doppler", NULL},
+        {"dwell.periods=8", "dwell.combine=coherent", "window.correlation=linear"},
+        {"dwell.periods=8", "dwell.combine=coherent", NULL},
+    };
+    double mean, rms, worst;
+    stage s;
+
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        outcome o = {0};
+
+        open_stage(&s, (size_t)N * PERIODS, drifting);
+        for (size_t i = 0; i < 3 && kinds[k][i] != NULL; i++)
+            set(&s, kinds[k][i]);
+        save(&s, 0);
+        run(&s, &o);
+        if (o.code != PNR_OK)
+            fail_msg("%s", o.error.text);
+        assert_true(o.n >= PERIODS / 8 - 1);
+        errors_of(&o, 0, o.n, &mean, &rms, &worst);
+        print_message("# %s: mean error %.5f samples, rms %.5f, worst %.2f sigma\n", kinds[k][1],
+                      mean, rms, worst);
+        assert_true(fabs(mean) <= 0.01 && rms <= 0.01);
+        assert_true(o.reports[o.n - 1].zero.held_s == 0);
+        assert_true(fabs(o.reports[o.n - 1].zero.drift_ppm - 39.37) < 1);
+        forget(&o);
+        close_stage(&s);
+    }
+}
+
 static void test_fading(void **state)
 {
     enum { FROM = 300, TO = 450 };
@@ -214,10 +248,8 @@ static void test_restart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drift),
-        cmocka_unit_test(test_fading),
-        cmocka_unit_test(test_alarm),
-        cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_drift), cmocka_unit_test(test_kinds),   cmocka_unit_test(test_fading),
+        cmocka_unit_test(test_alarm), cmocka_unit_test(test_restart),
     };
 
     find_modules();

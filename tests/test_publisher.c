@@ -413,7 +413,7 @@ static void test_map(void **state)
     subscribe(&s, publisher, "", 1000);
     report_fixture(&report, 0);
     for (int seq = 0; seq < 2; seq++) {
-        char wanted[16];
+        char wanted[32];
 
         snprintf(wanted, sizeof wanted, "\"seq\":%d,", seq);
         assert_int_equal(pnr_publisher_send_map(publisher, &report, &map, cells), PNR_OK);
