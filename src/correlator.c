@@ -94,6 +94,14 @@ int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *w
     return code;
 }
 
+int pnr_correlator_again(pnr_correlator *correlator, const pnr_windows *windows, size_t dwell,
+                         const pnr_removal *removals, size_t n_removals, pnr_result *result)
+{
+    if (correlator->ops->again == NULL)
+        return PNR_EUNSUPPORTED;
+    return correlator->ops->again(correlator->engine, windows, dwell, removals, n_removals, result);
+}
+
 const char *pnr_correlator_name(const pnr_correlator *correlator)
 {
     return correlator->name;

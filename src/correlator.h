@@ -23,6 +23,10 @@ int pnr_correlator_advance(pnr_correlator *correlator, const pnr_windows *window
  * PNR_ELOST). */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);
+/* One dwell of the result collected last once more, without these echoes; see engine.h. Waits.
+ * PNR_EUNSUPPORTED: the engine cannot. */
+int pnr_correlator_again(pnr_correlator *correlator, const pnr_windows *windows, size_t dwell,
+                         const pnr_removal *removals, size_t n_removals, pnr_result *result);
 /* "cuda/library", for messages. */
 const char *pnr_correlator_name(const pnr_correlator *correlator);
 

@@ -179,7 +179,16 @@ static void describe_motion(const pnr_detector *detector, const pnr_track *t, do
     echo->velocity_sigma_mps = echo->doppler_sigma_hz * radar->wavelength_m / ways;
 }
 
-static void describe(const pnr_detector *detector, const pnr_dwell *dwell,
+/* What the one row's frequency turns from the look's first sample to its middle, rad. */
+static double middle_turn(const pnr_detector *detector)
+{
+    const double n = (double)detector->plan->n_samples;
+    const double middle = (n * (double)detector->plan->n_periods - 1) / (2 * n);
+
+    return 2 * M_PI * remainder(pnr_fit_map_bins(detector->map, 0) * middle, 1);
+}
+
+static void describe(const pnr_detector *detector, const pnr_observed *observed,
                      const pnr_dwell_gains *gains, const pnr_track *t, const noise_found *noise,
                      pnr_echo *echo)
 {
@@ -192,11 +201,13 @@ static void describe(const pnr_detector *detector, const pnr_dwell *dwell,
                            ? t->amplitude2 * scale * scale / cell
                            : t->fit.power / cell * (1 - noise->variance) - t->fit.cells;
     const double s = snr > 1e-3 ? snr : 1e-3;
-    const variances v = find_variances(detector, dwell, gains, t, s);
+    const variances v = find_variances(detector, observed->dwell, gains, t, s);
 
     *echo = (pnr_echo){
         .code = t->candidate->code,
         .channel = t->candidate->channel,
+        .candidate = (uint32_t)(t->candidate - observed->candidates),
+        .row = t->candidate->row,
         .lag = (double)t->centre + t->fit.delay,
         .snr = snr,
         .snr_db = 10 * log10(s),
@@ -216,6 +227,8 @@ static void describe(const pnr_detector *detector, const pnr_dwell *dwell,
     echo->range_sigma_m = radar->metres_per_second * echo->delay_sigma_s;
     if (detector->has_rows)
         describe_motion(detector, t, v.bins, echo);
+    else if (detector->map != NULL) /* one row: the echo is taken to be on its frequency */
+        echo->phase_rad = remainder(echo->phase_rad + middle_turn(detector), 2 * M_PI);
 }
 
 void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
@@ -237,7 +250,7 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     out->noise_power = noise.cell / (gains.noise * detector->energy_of_code);
     out->n_echoes = n;
     for (size_t i = 0; i < n; i++)
-        describe(detector, dwell, &gains, &tracks[i], &noise, &out->echoes[i]);
+        describe(detector, observed, &gains, &tracks[i], &noise, &out->echoes[i]);
     for (size_t i = 1; i < n; i++) { /* refined fits may have changed places */
         const pnr_echo echo = out->echoes[i];
         size_t at = i;
@@ -288,6 +301,7 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->config = config;
     detector->radar = &setup->radar;
     detector->plan = plan;
+    detector->waveforms = setup->codes;
     detector->is_sum = plan->dwell == PNR_DWELL_INCOHERENT || plan->n_looks > 1;
     detector->max_echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH ? PNR_MAX_CANDIDATES
                                                                       : config->detector.max_echoes;

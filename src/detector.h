@@ -11,6 +11,7 @@
 
 typedef struct pnr_echo {
     uint32_t code, channel;
+    uint32_t candidate, row; /* it was found at: index among those observed, and Doppler row */
     double delay_s, delay_samples; /* wrapped delay; samples = delay_s * rate */
     double delay_sigma_s; /* each sigma is the least that the 17 values allow, each with the others
                              unknown: at most 1.04 times the Cramer-Rao bound of all samples */
@@ -45,6 +46,14 @@ typedef struct pnr_observed {
     const uint32_t *lost;      /* [windows of the dwell], and samples not finite; NULL: none. */
     const uint32_t *nonfinite; /* They count in maps. */
 } pnr_observed;
+
+/* What takes an echo out of the samples. replica: [N], filled and kept in the removal; work: [N].
+ * The waveforms must be prepared. */
+void pnr_detector_removal(const pnr_detector *detector, const pnr_echo *echo, float (*replica)[2],
+                          double (*work)[2], pnr_removal *out);
+/* A candidate found without these echoes: values and patch (NULL: none) become those with them. */
+void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *observed,
+                          const pnr_detection *removed, pnr_candidate *candidate, float *patch);
 
 /* Deterministic, no allocation. One caller at a time. */
 void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,

@@ -21,6 +21,7 @@ struct pnr_detector {
     const pnr_config *config;
     const pnr_radar *radar;
     const pnr_plan *plan;
+    const pnr_setup_code *waveforms; /* [n_codes] the setup's */
     size_t n_codes;
     pnr_detector_code *codes;
     pnr_fit_map *map;       /* of a map; else NULL */

@@ -433,43 +433,50 @@ double pnr_fit_map_noise(pnr_fit_map *map, const pnr_patch_place *place, const p
     return energy / *cells;
 }
 
+/* exp(2 pi i (F (K - 1)/2 + f (N - 1)/(2 N))): from the look's first sample to its middle. */
+static void turn_of(const pnr_fit_map *map, double bins, double rotation, value out)
+{
+    const double n = (double)map->plan->n_samples;
+    const double periods = ((double)map->plan->n_periods - 1) / 2, samples = (n - 1) / (2 * n);
+    const double angle =
+        2 * M_PI * (remainder(bins * periods, 1) + remainder(rotation * samples, 1));
+
+    out[0] = cos(angle);
+    out[1] = sin(angle);
+}
+
 void pnr_fit_map_load(const pnr_fit_map *map, const pnr_patch_place *place, const float *values,
                       double floor, pnr_vector *out)
 {
-    const pnr_plan *plan = map->plan;
-    const double n = (double)plan->n_samples;
-    const double periods = ((double)plan->n_periods - 1) / 2, samples = (n - 1) / (2 * n);
-    const bool is_sum = plan->n_looks > 1;
+    const pnr_waveform *autocorrelation =
+        pnr_map_model_lags(map->model, place->code)->autocorrelation;
+    const bool is_sum = map->plan->n_looks > 1;
     pnr_map_rows rows;
 
     pnr_map_model_rows(map->model, place->row, false, &rows);
     memset(out, 0, sizeof(pnr_patch));
 
     const pnr_map_row middle = rows.row[MIDDLE];
-    const float *centre = values + 2 * (MIDDLE * J + MIDDLE);
+    const float *centre = values + (size_t)2 * (MIDDLE * J + MIDDLE);
     const double share = is_sum && centre[0] > 0 ? floor / (double)centre[0] : 0;
 
     for (int i = rows.first; i < rows.end; i++) {
         const pnr_map_row *row = &rows.row[i];
         /* Of several looks the middle's own turn is gone. */
-        const double bins = row->bins - (is_sum ? middle.bins : 0);
         const double rotation = row->rotation - (is_sum ? middle.rotation : 0);
-        const double angle =
-            2 * M_PI * (remainder(bins * periods, 1) + remainder(rotation * samples, 1));
-        const value turn = {cos(angle), sin(angle)};
-        value g = {0, 0};
+        value turn, g = {0, 0};
 
+        turn_of(map, row->bins - (is_sum ? middle.bins : 0), rotation, turn);
         if (is_sum)
             pnr_slow_time_noise(map->slow, row->bins, middle.bins, g);
         for (int j = 0; j < J; j++) {
-            const float *c = values + 2 * (i * J + j);
+            const float *c = values + (size_t)2 * (size_t)(i * J + j);
             value noise, rho;
 
             multiply((const value){(double)c[0], (double)c[1]}, turn, out[i][j]);
             if (!is_sum)
                 continue;
-            pnr_waveform_at(pnr_map_model_lags(map->model, place->code)->autocorrelation,
-                            j - MIDDLE, rho);
+            pnr_waveform_at(autocorrelation, j - MIDDLE, rho);
             multiply(g, rho, noise);
             for (int a = 0; a < 2; a++)
                 out[i][j][a] -= share * pnr_map_model_tone(map->model, rotation) * noise[a];
@@ -477,7 +484,38 @@ void pnr_fit_map_load(const pnr_fit_map *map, const pnr_patch_place *place, cons
     }
 }
 
+void pnr_fit_map_add(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
+                     double cell, float *values)
+{
+    pnr_map_echo negative = *echo;
+    pnr_patch patch = {{{0}}};
+    pnr_map_rows rows;
+
+    negative.peak[0] = -echo->peak[0];
+    negative.peak[1] = -echo->peak[1];
+    pnr_fit_map_subtract(map, place, &negative, cell, patch);
+    pnr_map_model_rows(map->model, place->row, false, &rows);
+    for (int i = rows.first; i < rows.end; i++) {
+        value turn;
+
+        turn_of(map, -rows.row[i].bins, -rows.row[i].rotation, turn);
+        for (int j = 0; j < J; j++) {
+            float *c = values + (size_t)2 * (size_t)(i * J + j);
+            value z;
+
+            multiply(patch[i][j], turn, z);
+            c[0] += (float)z[0];
+            c[1] += (float)z[1];
+        }
+    }
+}
+
 /* --- the whole --- */
+
+double pnr_fit_map_bins(const pnr_fit_map *map, size_t row)
+{
+    return pnr_map_model_row(map->model, row).bins;
+}
 
 double pnr_fit_map_stretch(const pnr_fit_map *map, size_t row)
 {

@@ -70,6 +70,9 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
 /* patch -= what the echo puts there. */
 void pnr_fit_map_subtract(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
                           double cell, pnr_vector *patch);
+/* The engine's own values, not turned: what the echo puts there is added. */
+void pnr_fit_map_add(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
+                     double cell, float *values);
 /* |what the echo puts into the middle|^2 */
 double pnr_fit_map_power(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
                          double cell);
@@ -79,7 +82,8 @@ void pnr_fit_map_overlap(const pnr_fit_map *map, const pnr_map_echo *x, const pn
 /* The noise of one cell that is left beside the echo found; *cells: how many it is the mean of. */
 double pnr_fit_map_noise(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
                          const pnr_map_fitted *fitted, double *cells);
-/* The row's own change of time scale. */
+/* The row's frequency F, in bins, and its own change of time scale. */
+double pnr_fit_map_bins(const pnr_fit_map *map, size_t row);
 double pnr_fit_map_stretch(const pnr_fit_map *map, size_t row);
 
 #endif

@@ -188,6 +188,17 @@ static int fill_map(pnr_pipeline *p, pnr_error *error)
     return plan->want_profile != PNR_WANT_NONE ? fill_doppler(p, map, error) : PNR_OK;
 }
 
+static int open_clean(pnr_pipeline *p, pnr_error *error)
+{
+    if (p->config->detector.subtract == 0)
+        return PNR_OK;
+    if (p->ops->again == NULL)
+        return pnr_error_set(error, PNR_EUNSUPPORTED,
+                             "detector.subtract = %zu: the engine %s cannot search again",
+                             p->config->detector.subtract, p->ops->name);
+    return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
+}
+
 static void fill_constants(pnr_pipeline *p)
 {
     const char *engine = pnr_correlator_name(p->correlator);
@@ -240,7 +251,8 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = pnr_correlator_create(p->ops, &p->setup->plan, &p->correlator, error)) != PNR_OK ||
         (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
-        (code = open_zero(p, error)) != PNR_OK || (code = fill_map(p, error)) != PNR_OK ||
+        (code = open_clean(p, error)) != PNR_OK || (code = open_zero(p, error)) != PNR_OK ||
+        (code = fill_map(p, error)) != PNR_OK ||
         (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
         return code;
     fill_constants(p);
@@ -262,6 +274,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 void pnr_pipeline_close(pnr_pipeline *p)
 {
     pnr_publisher_destroy(p->publisher);
+    pnr_clean_destroy(p->clean);
     pnr_detector_destroy(p->detector);
     pnr_correlator_destroy(p->correlator);
     pnr_ring_destroy(p->ring);

@@ -164,6 +164,9 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     const pnr_observed observed = observe(plan, windows, result, d);
 
     pnr_detector_detect(p->detector, &observed, &report->detection);
+    /* An engine that fails here says so again when the next result is collected. */
+    if (p->clean != NULL)
+        (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
     pnr_zero_track(&p->zero, report->sample, &report->detection);
     report->zero = p->zero.last;
     report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;

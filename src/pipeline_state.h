@@ -6,6 +6,7 @@
 #define PNR_PIPELINE_STATE_H
 
 #include "acquisition.h"
+#include "clean.h"
 #include "correlator.h"
 #include "deadline.h"
 #include "detector.h"
@@ -28,6 +29,7 @@ typedef struct pnr_pipeline {
     const pnr_engine_ops *ops;
     pnr_correlator *correlator;
     pnr_detector *detector;
+    pnr_clean *clean; /* NULL: detector.subtract is 0 */
     pnr_publisher *publisher;
     void *memory; /* the ring's, from the engine */
     size_t capacity, max_dwells;

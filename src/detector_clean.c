@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Echoes back to samples: what takes one out of them, and what of it a candidate lacks then. */
+#include "detector_state.h"
+
+#include <math.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+typedef double value[2]; /* re, im */
+
+/* The frequency that the samples show, in bins, at a row's time scale; of one row it is the row's.
+ */
+static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t row)
+{
+    if (detector->map == NULL)
+        return 0;
+    if (!isfinite(echo->doppler_hz))
+        return pnr_fit_map_bins(detector->map, 0);
+    return echo->doppler_hz * detector->radar->period_s *
+           (1 + pnr_fit_map_stretch(detector->map, row));
+}
+
+/* A, its phase moved by -bins from the look's middle to its first sample. */
+static void amplitude_of(const pnr_detector *detector, const pnr_echo *echo, double bins, value out)
+{
+    const double n = (double)detector->plan->n_samples;
+    const double middle = (n * (double)detector->plan->n_periods - 1) / (2 * n);
+    const double amplitude = echo->amplitude / detector->amplitude_scale;
+    const double phase = echo->phase_rad - 2 * M_PI * remainder(bins * middle, 1);
+
+    out[0] = amplitude * cos(phase);
+    out[1] = amplitude * sin(phase);
+}
+
+void pnr_detector_removal(const pnr_detector *detector, const pnr_echo *echo, float (*replica)[2],
+                          double (*work)[2], pnr_removal *out)
+{
+    out->bins = bins_of(detector, echo, echo->row);
+    amplitude_of(detector, echo, out->bins, out->peak);
+    out->replica = (const float(*)[2])replica;
+    pnr_waveform_delay(detector->waveforms[echo->code].waveform, echo->lag, work, NULL);
+    for (size_t n = 0; n < detector->plan->n_samples; n++) {
+        replica[n][0] = (float)work[n][0];
+        replica[n][1] = (float)work[n][1];
+    }
+}
+
+void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *observed,
+                          const pnr_detection *removed, pnr_candidate *candidate, float *patch)
+{
+    const double scale =
+        pnr_detector_gains(detector, observed).amplitude * detector->energy_of_code;
+    const size_t centre = candidate->cell / detector->plan->oversample;
+    const pnr_patch_place place = {candidate->code, candidate->row, (long)centre};
+    const double n = (double)detector->plan->n_samples;
+
+    for (size_t e = 0; e < removed->n_echoes; e++) {
+        const pnr_echo *echo = &removed->echoes[e];
+        const double bins = bins_of(detector, echo, candidate->row);
+        pnr_map_echo there = {.code = echo->code, .lag = echo->lag, .bins = bins};
+        double distance = (double)centre - echo->lag;
+
+        amplitude_of(detector, echo, detector->has_rows ? 0 : bins, there.peak);
+        there.peak[0] *= scale;
+        there.peak[1] *= scale;
+        if (detector->has_rows) {
+            pnr_fit_map_add(detector->map, &place, &there, 0, patch); /* by the exact sums */
+            continue;
+        }
+        if (echo->code != candidate->code)
+            continue;
+        distance -= n * floor(distance / n + 0.5);
+        for (int j = 0; j < J; j++) {
+            value rho;
+
+            pnr_waveform_at(detector->codes[echo->code].autocorrelation, distance + j - MIDDLE,
+                            rho);
+            candidate->value[j][0] += (float)(there.peak[0] * rho[0] - there.peak[1] * rho[1]);
+            candidate->value[j][1] += (float)(there.peak[0] * rho[1] + there.peak[1] * rho[0]);
+        }
+    }
+}
