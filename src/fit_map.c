@@ -253,15 +253,21 @@ static double first_bins(const pnr_map_rows *rows, const double (*patch)[J][2], 
                                              : rows->row[MIDDLE].bins - rows->row[MIDDLE - 1].bins);
 }
 
+/* An echo that leaves so little of itself in the patch, against where the climb started, is none of
+ * it: beyond the first or last row, or where the mean that was taken out was it. Any noise would be
+ * an echo as strong as one likes there. */
+static const double least_share = 0.1;
+
 static double clamp(double x, double limit)
 {
     return x < -limit ? -limit : x > limit ? limit : x;
 }
 
-/* Climbs from *echo; s: where it stopped. */
+/* Climbs from *echo; s: where it stopped. *least: <echo, echo> at least, 0 before the first climb.
+ */
 static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_rows *rows,
                   const double (*patch)[J][2], bool is_exact, double cell, pnr_map_echo *echo,
-                  stand *s)
+                  double *least, stand *s)
 {
     const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
     double step[2] = {0}, best = -1;
@@ -275,7 +281,9 @@ static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_
         judge(map, rows, place->code, patch, s);
         for (int c = 0; c < 2; c++)
             at.peak[c] = s->on[0][c] / s->gram[0][0][0];
-        if (s->gain < best * (1 - 1e-12)) { /* too far */
+        if (*least == 0)
+            *least = least_share * s->gram[0][0][0];
+        if (s->gain < best * (1 - 1e-12) || s->gram[0][0][0] < *least) { /* too far */
             step[0] /= 2;
             step[1] /= 2;
         } else {
@@ -303,14 +311,15 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
                       double start, double cell, pnr_map_fitted *out)
 {
     pnr_map_echo echo = {.code = place->code, .lag = (double)place->lag + start};
+    double least = 0;
     pnr_map_rows rows;
     stand s;
 
     pnr_map_model_rows(map->model, place->row, true, &rows);
     echo.bins = first_bins(&rows, patch, MIDDLE + (start > 0.25));
-    climb(map, place, &rows, patch, false, cell, &echo, &s);
+    climb(map, place, &rows, patch, false, cell, &echo, &least, &s);
     if (pnr_map_model_is_rough(map->model, &rows, &echo, place->code, cell))
-        climb(map, place, &rows, patch, true, cell, &echo, &s);
+        climb(map, place, &rows, patch, true, cell, &echo, &least, &s);
 
     value centre = {0, 0};
 
@@ -324,7 +333,8 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
     out->at.delay = echo.lag - (double)place->lag;
     out->bins = echo.bins;
     memcpy(out->at.peak, echo.peak, sizeof echo.peak);
-    out->at.gain = out->at.power = echo.peak[0] * echo.peak[0] + echo.peak[1] * echo.peak[1];
+    out->at.power = echo.peak[0] * echo.peak[0] + echo.peak[1] * echo.peak[1];
+    out->at.gain = fmin(out->at.power, s.gain); /* not more than it explains */
     out->centre = hypot(centre[0], centre[1]);
     find_variances(map, &rows, place->code, &s, out);
 }

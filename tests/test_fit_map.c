@@ -72,10 +72,57 @@ static void without_noise_it_is_exact(void **unused)
     is_exact(map_single, 100);
 }
 
+/* In noise alone nothing runs away, neither beyond the first and last rows nor to where the mean
+ * that was taken out leaves nothing: an echo there would be as strong as one likes. */
+static void noise_stays(const char *const *settings, bool is_edge)
+{
+    enum { TRIALS = 400 };
+    map_bench b;
+    double most_gain = 0, most_power = 0, farthest = 0;
+
+    open_map(&b, settings);
+
+    const size_t n_rows = pnr_plan_rows(&b.setup->plan);
+    const double spacing = map_row(&b.setup->plan, 1).bins - map_row(&b.setup->plan, 0).bins;
+
+    for (size_t t = 0; t < TRIALS; t++) {
+        const size_t row = is_edge ? t % 2 * (n_rows - 1) : n_rows / 2 - 1 + t % 2 * 2;
+        const pnr_patch_place place = {0, row, 30};
+        pnr_patch patch;
+        float noise[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2];
+        pnr_map_fitted found;
+
+        memset(noise, 0, sizeof noise);
+        add_noise(&noise[0][0], PNR_NEIGHBOURS * PNR_NEIGHBOURS, 1);
+        pnr_fit_map_begin(b.fit, NULL, NULL);
+        pnr_fit_map_load(b.fit, &place, &noise[0][0][0], 0, patch);
+        pnr_fit_map_find(b.fit, &place, (const pnr_vector *)patch, 0, 1, &found);
+        most_gain = fmax(most_gain, found.at.gain);
+        most_power = fmax(most_power, found.at.power);
+        farthest = fmax(farthest, fabs(found.bins - map_row(&b.setup->plan, row).bins) / spacing);
+    }
+    print_message("noise in %zu rows: gain at most %.3g, power %.3g, %.2f rows away\n", n_rows,
+                  most_gain, most_power, farthest);
+    close_map(&b);
+    assert_true(most_gain < 40 && most_power < 400 && farthest <= 1);
+}
+
+static void noise_does_not_run_away(void **unused)
+{
+    static const char *const without_mean[] = {MAP_DOPPLER, "code.type=random", "code.length=64",
+                                               "dwell.clutter=remove", NULL};
+
+    (void)unused;
+    noise_stays(map_random, true);
+    noise_stays(map_m_sequence, true);
+    noise_stays(without_mean, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_noise_it_is_exact),
+        cmocka_unit_test(noise_does_not_run_away),
     };
 
     seed();
