@@ -352,6 +352,17 @@ static void refine(const pnr_detector *detector, const dwell_view *view, pnr_tra
     }
 }
 
+/* Less noise than was thought asks for better sums: the last one is fitted anew. */
+static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track *tracks, size_t n)
+{
+    const double cell = cell_without(detector, view, tracks, n);
+    const bool is_less = cell < 0.5 * view->cell;
+
+    view->cell = cell;
+    if (is_less && !detector->is_sum)
+        fit_among(detector, &tracks[n - 1], tracks, n, cell);
+}
+
 /* What a candidate must have when the stronger ones are taken out: the threshold. Under CFAR, whose
  * own is not known here, half of what it had. */
 static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
@@ -395,10 +406,10 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
         } else {
             n += fit_among(detector, t, tracks, n, view.cell) > least * t->loss || n == 0;
         }
-        if (detector->has_rows)
-            view.cell = cell_without(detector, &view, tracks, n);
+        if (detector->has_rows && n > 0)
+            lower_cell(detector, &view, tracks, n);
     }
-    if (!detector->is_sum && (n > 1 || (n == 1 && view.cell < 0.5 * dwell->floor)))
+    if (!detector->is_sum && n > 1)
         refine(detector, &view, tracks, n);
     for (size_t i = 0; i < n; i++)
         tracks[i].amplitude2 = squared_amplitude(detector, &view.gains, &tracks[i]);
