@@ -121,7 +121,7 @@ tsan: ## build and run the tests of threads with the thread sanitizer
 	@tools/setup test
 	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
 	    $(MAKE) --no-print-directory VARIANT=tsan check
-TSAN_TESTS := test_ring test_engine_cpu test_acquisition test_pipeline test_pipeline_live \
+TSAN_TESTS := test_ring test_engine_cpu test_engine_cpu_map test_acquisition test_pipeline test_pipeline_live \
     test_pipeline_fault test_publisher
 export PNR_ONLY
 

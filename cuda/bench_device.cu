@@ -97,7 +97,8 @@ double pnr_cuda_bench_copy_rate(size_t device, size_t bytes)
 
     if (bytes > 0 && cudaSetDevice((int)device) == cudaSuccess &&
         cudaEventCreate(&marks[0]) == cudaSuccess && cudaEventCreate(&marks[1]) == cudaSuccess &&
-        cudaMalloc((void **)&memory, 2 * bytes) == cudaSuccess)
+        cudaMalloc((void **)&memory, 2 * bytes) == cudaSuccess &&
+        cudaMemset(memory, 0, 2 * bytes) == cudaSuccess)
         rate = time_copies(memory, bytes, marks);
     if (memory != NULL)
         (void)cudaFree(memory);

@@ -5,17 +5,32 @@
 #include "fused_format.h"
 #include "fused_search.h"
 
-/* sum |x|^2 of a thread's values. */
-static __device__ __forceinline__ float energy_of(const float2 (&v)[32])
+#include <cuda_pipeline.h>
+
+/* The greatest of three floats that are not negative: such sort as their bits do. */
+static __device__ __forceinline__ float greatest_of(float a, float b, float c)
 {
-    float x = 0, y = 0;
+    return __uint_as_float(
+        __vimax3_u32(__float_as_uint(a), __float_as_uint(b), __float_as_uint(c)));
+}
+
+/* sum |x|^2 of a thread's values; and the greatest of eight parts of it, in which what is clipped
+ * is seen earlier. */
+static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *greatest)
+{
+    float part[8] = {};
 
 #pragma unroll
     for (int j = 0; j < 32; j++) {
-        x = fmaf(v[j].x, v[j].x, x);
-        y = fmaf(v[j].y, v[j].y, y);
+        part[j % 4] = fmaf(v[j].x, v[j].x, part[j % 4]);
+        part[j % 4 + 4] = fmaf(v[j].y, v[j].y, part[j % 4 + 4]);
     }
-    return x + y;
+    *greatest = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i += 2)
+        *greatest = greatest_of(*greatest, part[i], part[i + 1]);
+    return ((part[0] + part[1]) + (part[2] + part[3])) +
+           ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
 /* Energy, clipped and (upper half) non-finite values of a thread; a value that is not finite
@@ -28,11 +43,11 @@ static __device__ __forceinline__ float measure(float2 (&v)[32],
 {
     /* of an integer of half the word; no smaller |x| is clipped */
     constexpr float END = (float)((1u << (4 * sizeof(typename FORMAT::word) - 1)) - 1);
-    float energy = energy_of(v);
+    float greatest, energy = energy_of(v, &greatest);
 
     *odd = 0;
     if constexpr (!FORMAT::IS_FLOAT) {
-        if (energy >= END * END && FORMAT::may_clip(raw, v))
+        if (greatest >= END * END && FORMAT::may_clip(raw, v))
 #pragma unroll 1
             for (int j = 0; j < 32; j++)
                 *odd += FORMAT::is_clipped(in[T * j]);
@@ -43,7 +58,7 @@ static __device__ __forceinline__ float measure(float2 (&v)[32],
                 v[j] = make_float2(0.0f, 0.0f);
                 *odd += 1u << 16;
             }
-        energy = energy_of(v);
+        energy = energy_of(v, &greatest);
     }
     return energy;
 }
@@ -104,32 +119,33 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* all blocks have as many */
     word raw[32];
 
-    /* A warp that has a window of its own searches it while the samples of the next one are on
-     * their way, when these are few enough to be held. */
-    constexpr bool IS_EARLY = M == 1 && sizeof(word) <= sizeof(int);
+    /* Beyond the submit's windows there are old samples. */
     const auto load = [&](uint32_t w) {
         const word *in = (const word *)p.conversion.samples.raw + (size_t)w * L + u;
 
 #pragma unroll
         for (int j = 0; j < 32; j++)
             raw[j] = __ldcs(in + T * j);
-        if (u == 0)
+        if (u < 32)
             n_lost = p.conversion.windows[w].n_lost;
-        if (s.n_windows - w > step)
-            prefetch((const word *)p.conversion.samples.raw + (size_t)(w + step) * L, u);
     };
 
-    pnr_fused_fill_table<M>(table);
+    /* What all wait for first, then the samples; they are on their way while the table is made. */
+    const uint32_t n_windows = pnr_cuda_dwells_of(p.job, 0, p.n_dwells);
+
     if constexpr (M == 1)
         for (int i = threadIdx.x; i < L / 2; i += blockDim.x)
-            spectrum[i] = p.spectrum[i];
+            __pipeline_memcpy_async(spectrum + i, p.spectrum + i, sizeof *spectrum);
+    if (window < p.n_dwells)
+        load(window);
+    pnr_fused_fill_table<M>(table);
     if (u == 0) {
-        s.n_windows = pnr_cuda_dwells_of(p.job, 0, p.n_dwells);
+        s.n_windows = n_windows;
         s.odd = 0;
     }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
     __syncthreads();
-    if (IS_EARLY && window < s.n_windows)
-        load(window);
 
 #pragma unroll 1
     for (; window < s.n_windows; window += step) {
@@ -137,29 +153,26 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         float2 v[32];
         uint32_t odd;
 
-        if (!IS_EARLY)
-            load(window);
 #pragma unroll
         for (int j = 0; j < 32; j++)
             v[j] = FORMAT::value(raw[j]);
         pnr_fused_note_energy(s, measure<T, FORMAT>(v, raw, in, &odd), u);
         if (odd != 0)
             atomicAdd(&s.odd, odd);
-        pnr_fused_transform<32>(v);
-        if (M > 1)
-            __syncthreads(); /* the first warp has read the window before */
-        thread.put_column(v);
-        pnr_fused_sync<M>();
-        if (pnr_fused_is_first<M>()) {
+        if (s.n_windows - window > step)
+            prefetch((const word *)p.conversion.samples.raw + (size_t)(window + step) * L, u);
+        thread.correlate(v, M == 1 ? spectrum : p.spectrum, [&] {
+            if (!pnr_fused_is_first<M>())
+                return;
+
             const double scale = (double)p.conversion.samples.scale;
             pnr_dwell dwell = {};
 
             pnr_fused_count(s, p, &dwell, window, L, n_lost, scale * scale, u % 32);
             pnr_fused_begin(s, p, dwell, L, p.first_threshold, u % 32);
-        }
-        thread.finish_forward(v);
-        thread.multiply(v, M == 1 ? spectrum : p.spectrum);
-        thread.inverse(v);
+        });
+        /* For the search, here where there is arithmetic between the stores. */
+        thread.put_column(v);
 
         const float threshold = s.threshold;
         float best = 0, sum = 0;
@@ -170,21 +183,19 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             const float c = pnr_fused_power(v[j + 2]), d = pnr_fused_power(v[j + 3]);
 
             sum += (a + b) + (c + d);
-            best = fmaxf(best, fmaxf(fmaxf(a, b), fmaxf(c, d)));
+            best = greatest_of(greatest_of(best, a, b), c, d);
         }
-        s.found[u] = make_float2(best, best > threshold ? 0.0f : sum);
-        /* The search reads the values, if anything is above: of a block that is not worth a vote.
-         */
-        if (M > 1 || __any_sync(0xffffffffu, best > threshold) || p.profile != NULL ||
-            p.power != NULL)
-            thread.put_column(v);
+
+        const float2 found = pnr_fused_note_found(s, best, sum, threshold, u);
+
         if (p.profile != NULL || p.power != NULL)
             return_profile<M>(p, thread.column, window, u, threshold < INFINITY);
+        /* They come under the search. The last time it is the same window again: samples that might
+         * be kept from before would take registers all the way. */
+        load(s.n_windows - window > step ? window + step : window);
         pnr_fused_sync<M>();
-        if (IS_EARLY && s.n_windows - window > step)
-            load(window + step);
         if (pnr_fused_is_first<M>())
-            pnr_fused_look(s, view, p, window, u % 32);
+            pnr_fused_look(s, view, p, window, u % 32, found);
     }
 }
 

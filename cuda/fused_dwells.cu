@@ -82,6 +82,19 @@ static __device__ __forceinline__ uint32_t take_in_any(const pnr_cuda_conversion
     }
 }
 
+/* The first warp: a measured window into its dwell. */
+template <int M>
+static __device__ __forceinline__ void count(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
+                                             size_t window, uint32_t u)
+{
+    pnr_dwell dwell = s.dwell;
+
+    pnr_fused_count(s, p, &dwell, window, p.conversion.samples.n_samples,
+                    p.conversion.windows[window].n_lost, 1.0, u % 32);
+    if (u == 0)
+        s.dwell = dwell;
+}
+
 /* A thread's samples of a coherent dwell: the sum of its windows, tuned. */
 template <int M>
 static __device__ __forceinline__ void take_sum(const pnr_cuda_fused &p, float2 *buffer,
@@ -194,8 +207,8 @@ static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out
 
 /* A thread's cells: what the search wants to know of them, and their way into the profile. */
 template <int M>
-static __device__ void sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, const float *cells,
-                              size_t dwell, uint32_t u)
+static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, const float *cells,
+                                size_t dwell, uint32_t u)
 {
     const uint32_t n_samples = p.conversion.samples.n_samples;
     float best = 0, sum = 0;
@@ -216,7 +229,7 @@ static __device__ void sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, c
             if (p.profile != NULL && s.dwell.n_periods == 0)
                 p.profile[at] = make_float2(0.0f, 0.0f);
         }
-    s.found[u] = make_float2(best, best > s.threshold ? 0.0f : sum);
+    return pnr_fused_note_found(s, best, sum, s.threshold, u);
 }
 
 template <int M>
@@ -282,8 +295,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
                                 atomicAdd(&s.odd, odd);
                             pnr_fused_sync<M>();
                             if (pnr_fused_is_first<M>())
-                                pnr_fused_count(s, p, &s.dwell, window, n_samples,
-                                                p.conversion.windows[window].n_lost, 1.0, u % 32);
+                                count<M>(s, p, window, u);
                             pnr_fused_sync<M>();
                             if (is_coherent(p) || !is_used(p, window))
                                 break;
@@ -293,12 +305,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
                               is_sum ? 0 : p.conversion.windows[window].phase, u);
                     pnr_fused_sync<M>();
                     thread.get_column(v);
-                    pnr_fused_transform<32>(v);
-                    thread.put_column(v);
-                    pnr_fused_sync<M>();
-                    thread.finish_forward(v);
-                    thread.multiply(v, p.spectrum + half * (size::L / 2));
-                    thread.inverse(v);
+                    thread.correlate(v, p.spectrum + half * (size::L / 2), [] {});
                     if (!has_kept)
                         add_powers<M>(p, v, cells, dwell, half, u);
                     if (has_kept || half == 0)
@@ -319,10 +326,12 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
                 pnr_fused_begin(s, p, s.dwell, n_samples,
                                 p.threshold[max(s.dwell.n_periods, 1u) - 1], u % 32);
             pnr_fused_sync<M>();
-            sum_up<M>(s, p, cells, dwell, u);
+
+            const float2 found = sum_up<M>(s, p, cells, dwell, u);
+
             pnr_fused_sync<M>();
             if (pnr_fused_is_first<M>())
-                pnr_fused_look(s, view, p, dwell, u % 32);
+                pnr_fused_look(s, view, p, dwell, u % 32, found);
             pnr_fused_sync<M>();
             if (!p.is_incoherent || s.dwell.n_candidates == 0)
                 break;

@@ -15,19 +15,32 @@ typedef struct pnr_fused_ci16 {
     typedef int word;
     static constexpr pnr_format FORMAT = PNR_FORMAT_CI16;
     static constexpr bool IS_FLOAT = false;
-    /* Adding 0x7fff makes the two ends the two greatest of 16 bits: one instruction a sample. */
+    /* Adding 0x7fff makes the two ends the two greatest of 16 bits: one instruction a sample, in
+     * chains that do not wait for each other. */
     static __device__ __forceinline__ bool may_clip(const word (&raw)[32], const float2 (&)[32])
     {
-        unsigned greatest = 0;
+        unsigned greatest[4] = {};
 
 #pragma unroll
         for (int j = 0; j < 32; j++)
-            greatest = __viaddmax_u16x2((unsigned)raw[j], 0x7fff7fffu, greatest);
-        return greatest >= 0xfffe0000u || (greatest & 0xffffu) >= 0xfffeu;
+            greatest[j % 4] = __viaddmax_u16x2((unsigned)raw[j], 0x7fff7fffu, greatest[j % 4]);
+
+        const unsigned all =
+            __vmaxu2(__vimax3_u16x2(greatest[0], greatest[1], greatest[2]), greatest[3]);
+
+        return all >= 0xfffe0000u || (all & 0xffffu) >= 0xfffeu;
     }
+    /* In assembler, for the compiler would rather convert twice than hold the values. One half by
+     * the slow unit that takes 16 bits, the other by the fast one. */
     static __device__ __forceinline__ float2 value(word w)
     {
-        return make_float2((float)(short)(w & 0xffff), (float)(w >> 16));
+        float2 v;
+
+        asm("{.reg .b16 i, q; .reg .b32 t; mov.b32 {i, q}, %2; shr.s32 t, %2, 16;"
+            "cvt.rn.f32.s16 %0, i; cvt.rn.f32.s32 %1, t;}"
+            : "=f"(v.x), "=f"(v.y)
+            : "r"(w));
+        return v;
     }
     static __device__ __forceinline__ bool is_clipped(word w)
     {

@@ -11,15 +11,14 @@ enum { PNR_FUSED_LIST = PNR_MAX_CANDIDATES + PNR_CUDA_WARP };
 
 /* One window's shared memory beside its values. */
 template <int M> struct alignas(16) pnr_fused_search {
-    pnr_dwell dwell;    /* the result so far */
-    float threshold;    /* of the first search; infinite: nothing to find */
-    uint32_t n_windows; /* of the submit */
-    uint32_t odd;       /* clipped, and non-finite in the upper half */
-    double energy[M];   /* of each warp's samples */
-    /* Of each thread's powers: the greatest; the sum, 0 when the greatest is above. */
-    float2 found[pnr_fused_size<M>::THREADS];
-    uint64_t keys[PNR_FUSED_LIST];     /* maxima; at last the kept ones in lag order */
-    uint64_t kept[PNR_MAX_CANDIDATES]; /* the strongest first */
+    pnr_dwell dwell;                          /* the result so far */
+    float threshold;                          /* of the first search; infinite: nothing to find */
+    uint32_t n_windows;                       /* of the submit */
+    uint32_t odd;                             /* clipped, and non-finite in the upper half */
+    double energy[M];                         /* of each warp's samples */
+    float2 found[pnr_fused_size<M>::THREADS]; /* what pnr_fused_note_found says of each thread */
+    uint64_t keys[PNR_FUSED_LIST];            /* maxima; at last the kept ones in lag order */
+    uint64_t kept[PNR_MAX_CANDIDATES];        /* the strongest first */
 };
 
 /* Where the powers lie that are searched. The plain kernel has them as values in the buffer alone,
@@ -78,7 +77,7 @@ static __device__ __forceinline__ bool pnr_fused_in_gate(const pnr_cuda_fused &p
 static __device__ __forceinline__ double pnr_fused_over(double x, uint32_t n)
 {
     const double d = (double)n;
-    double inverse = (double)__frcp_rn((float)n);
+    double inverse = (double)__fdividef(1.0f, (float)n);
 
     inverse = fma(inverse, fma(-d, inverse, 1.0), inverse);
     inverse = fma(inverse, fma(-d, inverse, 1.0), inverse);
@@ -96,45 +95,59 @@ static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M>
         s.energy[u / 32] = sum;
 }
 
-/* One warp: a measured window's counts into its dwell, which only lane 0 has. n: its samples. */
+/* All threads: of a thread's powers the greatest; and the sum, 0 when the greatest is above. One
+ * warp's stay in its registers. */
+template <int M>
+static __device__ __forceinline__ float2 pnr_fused_note_found(pnr_fused_search<M> &s, float best,
+                                                              float sum, float threshold,
+                                                              uint32_t u)
+{
+    const float2 found = make_float2(best, best > threshold ? 0.0f : sum);
+
+    if (M > 1)
+        s.found[u] = found;
+    return found;
+}
+
+/* One warp, all its lanes the same, so that none waits for another: a measured window's counts into
+ * its dwell. n: its samples. */
 template <int M>
 static __device__ __forceinline__ void
 pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwell, size_t window,
                 uint32_t n, uint32_t n_lost, double energy_scale, uint32_t lane)
 {
-    if (lane != 0)
-        return;
-
     const uint32_t n_clipped = s.odd & 0xffff, n_nonfinite = s.odd >> 16;
-
-    s.odd = 0;
-    p.nonfinite[window] = n_nonfinite;
-    dwell->n_clipped += n_clipped;
-    dwell->n_nonfinite += n_nonfinite;
-    if (n_lost + n_nonfinite <= n / 2) {
-        double energy = 0;
+    const bool is_used = n_lost + n_nonfinite <= n / 2;
+    double energy = 0;
 
 #pragma unroll
-        for (int warp = 0; warp < M; warp++)
-            energy += s.energy[warp];
-        dwell->energy += energy * energy_scale;
-        dwell->n_valid += n - n_lost - n_nonfinite;
-        dwell->n_periods++;
+    for (int warp = 0; warp < M; warp++)
+        energy += s.energy[warp];
+    dwell->energy += is_used ? energy * energy_scale : 0.0;
+    dwell->n_clipped += n_clipped;
+    dwell->n_nonfinite += n_nonfinite;
+    dwell->n_valid += is_used ? n - n_lost - n_nonfinite : 0;
+    dwell->n_periods += is_used ? 1 : 0;
+    __syncwarp();
+    if (lane == 0) {
+        s.odd = 0;
+        p.nonfinite[window] = n_nonfinite;
     }
 }
 
-/* Lane 0: the floor and the threshold of the first search, ratio times it. */
+/* The same warp: the floor and the threshold of the first search, ratio times it. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
                                                        const pnr_cuda_fused &p, pnr_dwell dwell,
                                                        uint32_t n, double ratio, uint32_t lane)
 {
-    if (lane != 0)
-        return;
     /* The mean of P were all of x noise: sum|x|^2 E_a / N. */
     dwell.floor = dwell.energy * p.code_energy / n;
-    s.dwell = dwell;
-    s.threshold = dwell.n_periods > 0 ? (float)(ratio * dwell.floor) : INFINITY;
+    __syncwarp();
+    if (lane == 0) {
+        s.dwell = dwell;
+        s.threshold = dwell.n_periods > 0 ? (float)(ratio * dwell.floor) : INFINITY;
+    }
 }
 
 /* What one search has found. */
@@ -261,35 +274,36 @@ static __device__ __forceinline__ void pnr_fused_sum_both(double *x, double *y, 
 }
 
 /* The columns that hold something above: lane w gets those of warp w, and all of them which warps
- * have any. Adds what the others have of the noise. */
+ * have any. Adds what the others have of the noise. own: what this thread has found. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_search<M> &s,
                                                              uint32_t lane, float threshold,
-                                                             uint32_t *columns, double *noise)
+                                                             float2 own, uint32_t *columns,
+                                                             double *noise)
 {
     uint32_t warps = 0;
 
     *columns = 0;
 #pragma unroll 8
     for (uint32_t warp = 0; warp < M; warp++) {
-        const float2 found = s.found[warp * PNR_CUDA_WARP + lane];
+        const float2 found = M == 1 ? own : s.found[warp * PNR_CUDA_WARP + lane];
         const uint32_t above = __ballot_sync(0xffffffffu, found.x > threshold);
 
         *noise += (double)found.y;
-        *columns = lane == warp ? above : *columns;
+        *columns = M == 1 || lane == warp ? above : *columns;
         warps |= above != 0 ? 1u << warp : 0;
     }
     return warps;
 }
 
 /*
- * The first warp: searches, and gives the dwell and its candidates back. found, dwell's sums and
- * the first threshold are there.
+ * The first warp: searches, and gives the dwell and its candidates back. found (of this thread, and
+ * in s), dwell's sums and the first threshold are there.
  */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
 pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
-               const pnr_cuda_fused &p, size_t dwell, uint32_t lane)
+               const pnr_cuda_fused &p, size_t dwell, uint32_t lane, float2 found)
 {
     const uint32_t n = view.n();
     pnr_candidate *out = p.candidates + dwell * p.max_candidates;
@@ -303,15 +317,15 @@ pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
         pnr_fused_tally tally = {0, 0, 0, 0, 0.0};
         double taken = 0;
         uint32_t n_taken = 0, mine;
-        uint32_t warps = pnr_fused_columns(s, lane, threshold, &mine, &tally.noise);
+        uint32_t warps = pnr_fused_columns(s, lane, threshold, found, &mine, &tally.noise);
 
 #pragma unroll 1
         for (; warps != 0; warps &= warps - 1) {
             const uint32_t warp = (uint32_t)__ffs((int)warps) - 1;
 
 #pragma unroll 1
-            for (uint32_t columns = __shfl_sync(0xffffffffu, mine, (int)warp); columns != 0;
-                 columns &= columns - 1)
+            for (uint32_t columns = M == 1 ? mine : __shfl_sync(0xffffffffu, mine, (int)warp);
+                 columns != 0; columns &= columns - 1)
                 pnr_fused_scan(s, view, p, warp * PNR_CUDA_WARP + (uint32_t)__ffs((int)columns) - 1,
                                lane, threshold, &tally);
         }

@@ -23,13 +23,16 @@ template <int M> struct pnr_fused_size {
     static constexpr int THREADS = 32 * M; /* of a window, 32 values each */
     static constexpr int L = 1024 * M;
     /* In shared memory the 32 * M values of one k1 are a row, every 32 of them followed by two
-     * empty places: neither rows nor columns meet bank conflicts. */
-    static constexpr int PART = 34, ROW = PART * M;
+     * empty places: neither rows nor columns meet bank conflicts. The search looks at the same
+     * place of all rows: two more where else these would be in one bank. */
+    static constexpr int PART = 34, ROW = PART * M + (M >= 8 ? 2 : 0);
     static constexpr int WINDOWS = M == 1 ? 16 : 1; /* a block, at most */
     static constexpr int BLOCKS = M == 1 ? 1 : M == 2 ? 8 : M == 4 ? 4 : M == 8 ? 2 : 1; /* an SM */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
-    /* W_L^u and W_L^8u of each thread, and W_32M^i; of M = 1 all twiddles of each lane instead. */
-    static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : 2 * THREADS + 32) * (int)sizeof(float2);
+    /* W_L^i and W_L^8i side by side, i < THREADS, every 32 of them followed by an empty place; then
+     * W_32M^i. Of M = 1 all twiddles of each lane instead. */
+    static constexpr int MIDDLE_AT = 2 * (THREADS + M);
+    static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : MIDDLE_AT + 32) * (int)sizeof(float2);
 };
 
 /* Waits for the threads of one window. */
@@ -71,9 +74,10 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
         }
     } else {
         for (int i = threadIdx.x; i < 2 * size::THREADS; i += blockDim.x)
-            table[i] = pnr_fused_twiddle(i % 2 == 0 ? i / 2 : 8 * (i / 2), 2.0f / size::L);
+            table[i + i / 64 * 2] =
+                pnr_fused_twiddle(i % 2 == 0 ? i / 2 : 8 * (i / 2), 2.0f / size::L);
         for (int i = threadIdx.x; i < 32; i += blockDim.x)
-            table[2 * size::THREADS + i] = pnr_fused_twiddle(i, 2.0f / (32 * M));
+            table[size::MIDDLE_AT + i] = pnr_fused_twiddle(i, 2.0f / (32 * M));
     }
 }
 
@@ -105,43 +109,8 @@ template <int M> struct pnr_fused_thread {
             v[k] = column[k * size::ROW];
     }
 
-    /* The last pass of a direction, base twiddle W_L^at; a lane of M = 1 has its set in the table.
-     */
-    __device__ __forceinline__ void last_pass(float2 (&v)[32], int at) const
+    __device__ __forceinline__ void get_row(float2 (&v)[32]) const
     {
-        float2 set[16];
-
-        if constexpr (M == 1) {
-#pragma unroll
-            for (int q = 0; q < 8; q++) {
-                const float4 w = ((const float4 *)table)[q * 32 + u];
-
-                set[2 * q] = make_float2(w.x, w.y);
-                set[2 * q + 1] = make_float2(w.z, w.w);
-            }
-        } else {
-            const float4 w = ((const float4 *)table)[at];
-
-            /* What is derived from w^8 itself is off by that much less. */
-            pnr_fused_derive<32>(make_float2(w.x, w.y), set);
-            set[1] = make_float2(w.z, w.w);
-            set[0] = pnr_fused_square(set[1]);
-        }
-        pnr_fused_transform_by<32>(v, set);
-    }
-
-    /* After put_column of the first pass and a barrier: v[j] is bin k1 + 32 k2 + 32 M j. */
-    __device__ __forceinline__ void finish_forward(float2 (&v)[32]) const
-    {
-        if constexpr (M > 1) {
-            float2 set[M / 2];
-
-            pnr_fused_derive<M>(table[2 * size::THREADS + k1], set);
-            pnr_fused_middle<M, size::PART>(middle, [&](int, float2(&a)[M], float2(&b)[M]) {
-                pnr_fused_transform_by<M>(a, set);
-                pnr_fused_transform_by<M>(b, set);
-            });
-        }
 #pragma unroll
         for (int j = 0; j < 16; j++) {
             const float4 x = *(const float4 *)(row + 2 * j);
@@ -149,6 +118,41 @@ template <int M> struct pnr_fused_thread {
             v[2 * j] = make_float2(x.x, x.y);
             v[2 * j + 1] = make_float2(x.z, x.w);
         }
+    }
+
+    /* The first pass forward, and the way through the buffer. */
+    __device__ __forceinline__ void first_pass(float2 (&v)[32]) const
+    {
+        pnr_fused_transform<32>(v);
+        pnr_fused_sync<M>(); /* nobody reads any more what was there */
+        put_column(v);
+        pnr_fused_sync<M>();
+    }
+
+    /* The last pass of a direction, base twiddle W_L^at. */
+    __device__ __forceinline__ void last_pass(float2 (&v)[32], int at) const
+    {
+        const float4 w = ((const float4 *)table)[at + at / 32];
+        float2 set[16];
+
+        /* What is derived from w^8 itself is off by that much less. */
+        pnr_fused_derive<32>(make_float2(w.x, w.y), set);
+        set[1] = make_float2(w.z, w.w);
+        set[0] = pnr_fused_square(set[1]);
+        pnr_fused_transform_by<32>(v, set);
+    }
+
+    /* After the first pass: v[j] is bin k1 + 32 k2 + 32 M j. */
+    __device__ __forceinline__ void finish_forward(float2 (&v)[32]) const
+    {
+        float2 set[M / 2];
+
+        pnr_fused_derive<M>(table[size::MIDDLE_AT + k1], set);
+        pnr_fused_middle<M, size::PART>(middle, [&](int, float2(&a)[M], float2(&b)[M]) {
+            pnr_fused_transform_by<M>(a, set);
+            pnr_fused_transform_by<M>(b, set);
+        });
+        get_row(v);
         last_pass(v, k1 + 32 * k2);
     }
 
@@ -168,8 +172,7 @@ template <int M> struct pnr_fused_thread {
         }
     }
 
-    /* v[j] becomes c at lag u + T j, parts swapped. Has a barrier; afterwards only this thread's
-     * column is its own. */
+    /* v[j] becomes c at lag u + T j, parts swapped. */
     __device__ __forceinline__ void inverse(float2 (&v)[32]) const
     {
         pnr_fused_transform<32>(v);
@@ -177,18 +180,61 @@ template <int M> struct pnr_fused_thread {
         for (int j = 0; j < 16; j++)
             *(float4 *)(row + 2 * j) =
                 make_float4(v[2 * j].x, v[2 * j].y, v[2 * j + 1].x, v[2 * j + 1].y);
-        if constexpr (M > 1) {
-            __syncwarp();
-            pnr_fused_middle<M, size::PART>(middle, [&](int q, float2(&a)[M], float2(&b)[M]) {
-                const float4 w = *(const float4 *)(table + 2 * size::THREADS + 2 * k2 + 2 * M * q);
+        __syncwarp();
+        pnr_fused_middle<M, size::PART>(middle, [&](int q, float2(&a)[M], float2(&b)[M]) {
+            const float4 w = *(const float4 *)(table + size::MIDDLE_AT + 2 * k2 + 2 * M * q);
 
-                pnr_fused_transform_at<M>(a, make_float2(w.x, w.y));
-                pnr_fused_transform_at<M>(b, make_float2(w.z, w.w));
-            });
-        }
+            pnr_fused_transform_at<M>(a, make_float2(w.x, w.y));
+            pnr_fused_transform_at<M>(b, make_float2(w.z, w.w));
+        });
         pnr_fused_sync<M>();
         get_column(v);
         last_pass(v, u);
+    }
+
+    /* Of M = 1 both directions are two passes of 32 with the same twiddles: the same instructions
+     * twice, which the cache holds then. */
+    template <class BETWEEN>
+    __device__ __forceinline__ void correlate_in_warp(float2 (&v)[32], const float4 *spectrum,
+                                                      BETWEEN between) const
+    {
+        float2 set[16];
+
+#pragma unroll
+        for (int q = 0; q < 8; q++) {
+            const float4 w = ((const float4 *)table)[q * 32 + u];
+
+            set[2 * q] = make_float2(w.x, w.y);
+            set[2 * q + 1] = make_float2(w.z, w.w);
+        }
+#pragma unroll 1
+        for (int way = 0; way < 2; way++) {
+            first_pass(v);
+            get_row(v);
+            __syncwarp(); /* all rows have been read */
+            pnr_fused_transform_by<32>(v, set);
+            if (way == 0) {
+                between();
+                multiply(v, spectrum);
+            }
+        }
+    }
+
+    /* v[j], the sample u + T j, becomes c at this lag, parts swapped; between() is called when all
+     * threads have come here. Afterwards only the thread's column of the buffer is its own. */
+    template <class BETWEEN>
+    __device__ __forceinline__ void correlate(float2 (&v)[32], const float4 *spectrum,
+                                              BETWEEN between) const
+    {
+        if constexpr (M == 1) {
+            correlate_in_warp(v, spectrum, between);
+        } else {
+            first_pass(v);
+            between();
+            finish_forward(v);
+            multiply(v, spectrum);
+            inverse(v);
+        }
     }
 };
 

@@ -91,7 +91,7 @@ static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwe
     for (size_t i = 0; i < n; i++) {
         const double power = squared(tracks[i].fit.peak) / (n_left * n_left);
 
-        leak += 4 * power * (tracks[i].fit.amplitude_variance - 0.5);
+        leak += 4 * power * (tracks[i].loss * tracks[i].fit.amplitude_variance - 0.5);
         uneven +=
             power * squared(tracks[i].fit.peak) * holes / 2; /* of |a(n)|^2, half its square */
     }
@@ -149,16 +149,6 @@ static variances find_variances(const pnr_detector *detector, const pnr_dwell *d
     return v;
 }
 
-/* What a least-squares filter makes of the noise of a track's lag. */
-static double loss_of(const pnr_detector *detector, const pnr_track *t)
-{
-    const pnr_plan *plan = detector->plan;
-    const size_t k = t->centre - plan->gate_first;
-
-    return plan->filter != NULL && k < plan->gate_count ? plan->filter[k * plan->gate_count + k][0]
-                                                        : 1;
-}
-
 /* Doppler and velocity; the look was read at another time scale, so its frequencies are. */
 static void describe_motion(const pnr_detector *detector, const pnr_track *t, double variance,
                             pnr_echo *echo)
@@ -195,7 +185,7 @@ static void describe(const pnr_detector *detector, const pnr_observed *observed,
     const pnr_radar *radar = detector->radar;
     const double rate = pnr_rational_double(radar->rate_hz);
     const double scale = gains->amplitude * detector->energy_of_code;
-    const double cell = noise->cell * loss_of(detector, t);
+    const double cell = noise->cell * t->loss;
     /* The mean of 1/noise is 1/(1 - variance): noise is a gamma variable. */
     const double snr = detector->is_sum
                            ? t->amplitude2 * scale * scale / cell
@@ -261,26 +251,9 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     }
 }
 
-/* A least-squares filter leaves one sample of each echo, band-limited: a flat spectrum. */
-static int create_flat(pnr_detector *detector, size_t n)
+static int fill_code(const pnr_setup_code *from, pnr_detector_code *code)
 {
-    value *impulse = calloc(n, sizeof *impulse);
-    pnr_waveform *waveform = NULL;
-    int code = PNR_ENOMEMORY;
-
-    if (impulse == NULL)
-        return code;
-    impulse[0][0] = 1;
-    if ((code = pnr_waveform_create((const value *)impulse, n, &waveform)) == PNR_OK)
-        code = pnr_waveform_autocorrelation(waveform, &detector->flat);
-    pnr_waveform_destroy(waveform);
-    free(impulse);
-    return code;
-}
-
-static int fill_code(pnr_detector *detector, const pnr_setup_code *from, pnr_detector_code *code)
-{
-    code->autocorrelation = detector->flat != NULL ? detector->flat : from->autocorrelation;
+    code->autocorrelation = from->autocorrelation;
     code->nyquist = pnr_waveform_nyquist(from->waveform);
     code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
     for (int u = -J; u < J; u++)
@@ -302,6 +275,7 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->radar = &setup->radar;
     detector->plan = plan;
     detector->waveforms = setup->codes;
+    detector->least_squares = setup->least_squares;
     detector->is_sum = plan->dwell == PNR_DWELL_INCOHERENT || plan->n_looks > 1;
     detector->max_echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH ? PNR_MAX_CANDIDATES
                                                                       : config->detector.max_echoes;
@@ -313,10 +287,8 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->codes = calloc(setup->n_codes, sizeof *detector->codes);
     if (detector->codes == NULL)
         code = PNR_ENOMEMORY;
-    if (code == PNR_OK && plan->filter != NULL)
-        code = create_flat(detector, plan->n_samples);
     for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
-        code = fill_code(detector, &setup->codes[c], &detector->codes[c]);
+        code = fill_code(&setup->codes[c], &detector->codes[c]);
     if (code == PNR_OK && pnr_plan_is_map(plan))
         code = pnr_fit_map_create(setup, &detector->map);
     if (code == PNR_OK && detector->has_rows &&
@@ -338,7 +310,6 @@ void pnr_detector_destroy(pnr_detector *detector)
     for (size_t c = 0; detector->codes != NULL && c < detector->n_codes; c++)
         pnr_fit_destroy(detector->codes[c].fit);
     pnr_fit_map_destroy(detector->map);
-    pnr_waveform_destroy(detector->flat);
     free(detector->codes);
     free(detector->patches);
     free(detector);

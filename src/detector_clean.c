@@ -45,6 +45,42 @@ void pnr_detector_removal(const pnr_detector *detector, const pnr_echo *echo, fl
     }
 }
 
+/* What a least-squares filter makes of the echo: its amplitude in each row, taken at the lag next
+ * to it, times the filter's response. values: [n_rows][17][2] */
+static void add_filtered(const pnr_detector *detector, const pnr_patch_place *place,
+                         const pnr_map_echo *echo, float *values)
+{
+    const pnr_plan *plan = detector->plan;
+    const size_t n_lags = plan->n_lags;
+    const size_t gate = ((size_t)place->lag + n_lags - plan->gate_first) % n_lags;
+    const pnr_patch_place next_to = {place->code, place->row, lrint(echo->lag)};
+    const double delay = remainder(echo->lag - (double)place->lag, (double)plan->n_samples);
+    float patch[J][J][2] = {{{0}}};
+    value response[J], rho;
+
+    pnr_least_squares_response(detector->least_squares, gate, delay, response);
+    if (detector->has_rows)
+        pnr_fit_map_add(detector->map, &next_to, echo, 0, &patch[0][0][0]);
+    pnr_waveform_at(detector->codes[echo->code].autocorrelation, (double)next_to.lag - echo->lag,
+                    rho);
+    for (int row = 0; row < (detector->has_rows ? J : 1); row++) {
+        const float *c = patch[row][MIDDLE];
+        const double power = rho[0] * rho[0] + rho[1] * rho[1];
+        value a = {echo->peak[0], echo->peak[1]};
+
+        if (detector->has_rows) {
+            a[0] = ((double)c[0] * rho[0] + (double)c[1] * rho[1]) / power;
+            a[1] = ((double)c[1] * rho[0] - (double)c[0] * rho[1]) / power;
+        }
+        for (int j = 0; j < J; j++) {
+            float *at = values + 2 * (J * row + j);
+
+            at[0] += (float)(a[0] * response[j][0] - a[1] * response[j][1]);
+            at[1] += (float)(a[0] * response[j][1] + a[1] * response[j][0]);
+        }
+    }
+}
+
 void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *observed,
                           const pnr_detection *removed, pnr_candidate *candidate, float *patch)
 {
@@ -63,6 +99,11 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
         amplitude_of(detector, echo, detector->has_rows ? 0 : bins, there.peak);
         there.peak[0] *= scale;
         there.peak[1] *= scale;
+        if (detector->least_squares != NULL) {
+            add_filtered(detector, &place, &there,
+                         detector->has_rows ? patch : &candidate->value[0][0]);
+            continue;
+        }
         if (detector->has_rows) {
             pnr_fit_map_add(detector->map, &place, &there, 0, patch); /* by the exact sums */
             continue;

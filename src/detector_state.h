@@ -24,12 +24,12 @@ struct pnr_detector {
     const pnr_setup_code *waveforms; /* [n_codes] the setup's */
     size_t n_codes;
     pnr_detector_code *codes;
-    pnr_fit_map *map;       /* of a map; else NULL */
-    bool has_rows;          /* several: candidates come with patches */
-    pnr_patch *patches;     /* [PNR_MAX_CANDIDATES] of the tracks, where there are rows */
-    pnr_waveform *flat;     /* what a least-squares filter leaves of the code; else NULL */
-    double energy_of_code;  /* R(0) */
-    bool is_sum;            /* of powers: incoherent dwells, several looks */
+    pnr_fit_map *map;   /* of a map; else NULL */
+    bool has_rows;      /* several: candidates come with patches */
+    pnr_patch *patches; /* [PNR_MAX_CANDIDATES] of the tracks, where there are rows */
+    const pnr_least_squares *least_squares; /* the filter; NULL: matched */
+    double energy_of_code;                  /* R(0) */
+    bool is_sum;                            /* of powers: incoherent dwells, several looks */
     size_t max_echoes;      /* before those that are no targets are left out, see zero.h */
     double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
 };
@@ -45,8 +45,10 @@ typedef struct pnr_dwell_gains {
 typedef struct pnr_track {
     const pnr_candidate *candidate;
     const pnr_detector_code *code;
-    size_t centre;               /* lag */
-    double c[PNR_NEIGHBOURS][2]; /* as the engine gave it; of a sum free of the noise's bias */
+    size_t centre; /* lag */
+    double loss;   /* noise of its values over a cell's: 1, more behind a least-squares filter */
+    double c[PNR_NEIGHBOURS][2]; /* as the engine gave it, what it filtered restored; of a sum free
+                                    of the noise's bias */
     pnr_vector *patch;           /* instead, where there are rows */
     pnr_fitted fit;
     double bins, bins_variance; /* where there are rows; the variance times S */
@@ -65,5 +67,29 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
 /* What of the energy of one echo is the other's: sum_n x conj(y), for peaks of 1. */
 void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const pnr_track *y,
                        double out[2]);
+
+pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t);
+pnr_map_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t);
+
+/* --- behind a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
+
+/* Noise of a track's values, restored, over that of a cell: 1 without a filter. */
+double pnr_track_loss(const pnr_detector *detector, const pnr_track *t);
+/* values: [n_rows][17][2] around the track as they came; out: the correlation again. */
+void pnr_track_restore(const pnr_detector *detector, const pnr_track *t, const float *values,
+                       size_t n_rows, float *out);
+/* Gates from a track's centre to an echo. */
+double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, const pnr_track *other);
+/* What the other echo, of peak -1, puts at a track's lags; false: far too little. */
+bool pnr_track_response(const pnr_detector *detector, const pnr_track *from, const pnr_track *other,
+                        double (*out)[2]);
+/* What restoring left out of a track's own echo of peak 1. */
+void pnr_track_missing(const pnr_detector *detector, const pnr_track *t, double (*out)[2]);
+/* The other echo's amplitude in each row of a track's patch. */
+void pnr_track_rows(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
+                    double cell, double (*out)[2]);
+/* c += a x; patch += rows x. */
+void pnr_track_add(const double a[2], const double (*x)[2], double (*c)[2]);
+void pnr_track_add_rows(const double (*rows)[2], const double (*x)[2], pnr_vector *patch);
 
 #endif

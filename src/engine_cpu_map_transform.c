@@ -20,11 +20,9 @@ static size_t greater(size_t a, size_t b)
 
 void pnr_cpu_map_transform_shape(size_t length, pnr_cpu_map_transform *t)
 {
-    size_t n1, n2;
-
     *t = (pnr_cpu_map_transform){
         .length = length,
-        .is_split = pnr_cpu_split_factors(length, &n1, &n2),
+        .is_split = pnr_cpu_split_pays(length),
         .spectrum_pitch = pnr_cpu_pitch(length),
     };
     t->in_values = t->out_values = t->spectrum_pitch;

@@ -16,7 +16,8 @@ enum {
     LINE = 8,  /* values of a cache line */
     ROWS = 16, /* of a task of pass B */
     EDGES = 2, /* the end of the first period, and of the second: no two of a block in one row */
-    SHORTEST = 16384
+    SHORTEST = 16384,
+    SHORTEST_WIDE = 8192
 };
 
 /* Whole lines, an odd number of them. */
@@ -25,13 +26,11 @@ static size_t row_of(size_t n)
     return ((n + LINE - 1) / LINE | 1) * LINE;
 }
 
-bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2)
+static bool factors(size_t length, size_t *n1, size_t *n2)
 {
     const size_t root_of_length = (size_t)sqrt((double)length);
     size_t small = (root_of_length + 1) / 2;
 
-    if (length < SHORTEST)
-        return false;
     /* Columns the shorter, half of sqrt(L) if it can be: they pass through a tile, COLUMNS of them,
      * rows do not. */
     while (small <= root_of_length && length % small != 0)
@@ -43,11 +42,24 @@ bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2)
     return *n2 <= 8 * *n1;
 }
 
+bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2)
+{
+    return length >= SHORTEST && factors(length, n1, n2);
+}
+
+bool pnr_cpu_split_pays(size_t length)
+{
+    size_t n1, n2;
+
+    return length >= SHORTEST_WIDE && factors(length, &n1, &n2) &&
+           (length >= SHORTEST || pnr_cpu_columns_can(n1));
+}
+
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split)
 {
     memset(split, 0, sizeof *split);
     split->length = length;
-    (void)pnr_cpu_split_factors(length, &split->n1, &split->n2);
+    (void)factors(length, &split->n1, &split->n2);
     split->row1 = row_of(split->n1);
     split->n_blocks = (split->n2 + COLUMNS - 1) / COLUMNS;
     split->is_wide = pnr_cpu_columns_can(split->n1);

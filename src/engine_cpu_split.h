@@ -49,6 +49,9 @@ typedef struct pnr_cpu_split {
 
 /* N1 and N2 for L; false: L is short, or has no such factors, and is better transformed at once. */
 bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
+/* For a transform of which one thread does all passes: also where L is shorter, and its columns lie
+ * in lanes. */
+bool pnr_cpu_split_pays(size_t length);
 /* Bytes of the tables, and values of: Z or H, c, one thread's tile. Of L alone. */
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
 size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);

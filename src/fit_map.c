@@ -224,6 +224,9 @@ static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows, siz
     out->bins_variance = variance_of(noise, (const value *)error[1]);
     out->at.amplitude_variance = variance_of(noise, (const value *)re);
     out->at.phase_variance = variance_of(noise, (const value *)im);
+    /* The echo's power over that of noise in the same sum: beside the rows a peak may be great, and
+     * all of it noise. */
+    out->at.gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / noise[0][0][0];
     /* A peak that was sought has half a cell more for each of delay and frequency. */
     out->at.cells = 2 * noise[0][0][0] / (s->gram[0][0][0] * s->gram[0][0][0]);
 }
@@ -334,7 +337,6 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
     out->bins = echo.bins;
     memcpy(out->at.peak, echo.peak, sizeof echo.peak);
     out->at.power = echo.peak[0] * echo.peak[0] + echo.peak[1] * echo.peak[1];
-    out->at.gain = fmin(out->at.power, s.gain); /* not more than it explains */
     out->centre = hypot(centre[0], centre[1]);
     find_variances(map, &rows, place->code, &s, out);
 }

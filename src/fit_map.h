@@ -40,7 +40,7 @@ typedef struct pnr_map_echo {
 } pnr_map_echo;
 
 typedef struct pnr_map_fitted {
-    pnr_fitted at; /* at.gain, .power: |peak|^2 */
+    pnr_fitted at; /* at.gain: S of the weighted sum, in cells of noise; .power: |peak|^2 */
     double bins, bins_variance;
     double centre; /* |what of the peak is in the middle of the patch| */
 } pnr_map_fitted;

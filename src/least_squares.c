@@ -3,8 +3,6 @@
  * condition, and rows of equal noise. */
 #include "least_squares.h"
 
-#include "transform.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,26 +144,6 @@ static void scale_rows(pnr_least_squares *ls)
     ls->worst_loss_db = 10 * log10(worst);
 }
 
-/* R(u)/R(0) of the code, behind which a linear one has nothing as far as the gates reach. */
-static int correlate(const value *code, size_t n_samples, size_t n_zeros, pnr_waveform **out)
-{
-    const size_t n = n_zeros > 0 ? pnr_transform_fast_length(n_samples + n_zeros) : n_samples;
-    value *padded = calloc(n, sizeof *padded);
-    pnr_waveform *waveform = NULL;
-    int rc = PNR_ENOMEMORY;
-
-    *out = NULL;
-    if (padded != NULL) {
-        memcpy(padded, code, n_samples * sizeof *padded);
-        rc = pnr_waveform_create((const value *)padded, n, &waveform);
-    }
-    if (rc == PNR_OK)
-        rc = pnr_waveform_autocorrelation(waveform, out);
-    pnr_waveform_destroy(waveform);
-    free(padded);
-    return rc;
-}
-
 /* T^-1 of R(0) = 1 and its condition; space: [4 n_gates]. false: T is singular, or nearly. */
 static bool solve(pnr_least_squares *ls, value *space)
 {
@@ -201,12 +179,12 @@ static int refuse(const pnr_least_squares *ls, pnr_error *error)
                          ls->n_gates, number, worst_condition);
 }
 
-int pnr_least_squares_create(const double (*code)[2], size_t n_samples, bool is_linear,
-                             size_t n_gates, pnr_least_squares **out, pnr_error *error)
+int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates,
+                             pnr_least_squares **out, pnr_error *error)
 {
     pnr_least_squares *ls;
     value *space = NULL;
-    int rc = PNR_ENOMEMORY;
+    int rc = PNR_OK;
 
     *out = NULL;
     if (n_gates < 1 || n_gates > PNR_MAX_FILTER_GATES)
@@ -216,15 +194,14 @@ int pnr_least_squares_create(const double (*code)[2], size_t n_samples, bool is_
                              n_gates, PNR_MAX_FILTER_GATES);
     if ((ls = calloc(1, sizeof *ls)) != NULL) {
         ls->n_gates = n_gates;
+        ls->autocorrelation = autocorrelation;
         ls->filter = malloc(n_gates * n_gates * sizeof *ls->filter);
         ls->loss = malloc(n_gates * sizeof *ls->loss);
         space = malloc(4 * n_gates * sizeof *space);
     }
-    if (space != NULL && ls->filter != NULL && ls->loss != NULL)
-        rc = correlate(code, n_samples, is_linear ? n_gates + PNR_NEIGHBOURS : 0,
-                       &ls->autocorrelation);
-    if (rc != PNR_OK) {
-        pnr_error_set(error, rc, "no memory for a filter of %zu range gates", n_gates);
+    if (space == NULL || ls->filter == NULL || ls->loss == NULL) {
+        rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a filter of %zu range gates",
+                           n_gates);
     } else if (!solve(ls, space)) {
         rc = refuse(ls, error);
     } else {
@@ -243,7 +220,6 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares)
         return;
     free(least_squares->filter);
     free(least_squares->loss);
-    pnr_waveform_destroy(least_squares->autocorrelation);
     free(least_squares);
 }
 

@@ -27,18 +27,18 @@ typedef struct pnr_least_squares {
     double *loss;        /* [n_gates] power ratio */
     double condition;    /* of T: greatest over least eigenvalue, estimated from below */
     double mean_loss_db, worst_loss_db;
-    pnr_waveform *autocorrelation;  /* R(u)/R(0), cyclic or, with zeros behind the code, not */
-    double near[PNR_NEIGHBOURS][2]; /* at 0 .. 16 */
+    const pnr_waveform *autocorrelation;
+    double near[PNR_NEIGHBOURS][2]; /* R(u)/R(0) at 0 .. 16 */
 } pnr_least_squares;
 
 /*
- * code: [n_samples], read here only. Circular: the code repeats for ever; linear: it is sent once,
- * and nothing is before and behind it. n_gates: 1 .. PNR_MAX_FILTER_GATES, circular at most
- * n_samples. PNR_OK, PNR_ENOMEMORY; PNR_ECONFIG: too many gates, or the code cannot tell their
- * echoes apart (condition above 1e6), in words. Takes n_gates^2 steps. Owner of *out: the caller.
+ * autocorrelation: R(u)/R(0), prepared, kept; cyclic, for the code is sent again after N samples,
+ * also where the windows are those of a linear correlation. n_gates: 1 .. PNR_MAX_FILTER_GATES.
+ * PNR_OK, PNR_ENOMEMORY; PNR_ECONFIG: too many gates, or the code cannot tell their echoes apart
+ * (condition above 1e6), in words. Takes n_gates^2 steps. Owner of *out: the caller.
  */
-int pnr_least_squares_create(const double (*code)[2], size_t n_samples, bool is_linear,
-                             size_t n_gates, pnr_least_squares **out, pnr_error *error);
+int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates,
+                             pnr_least_squares **out, pnr_error *error);
 void pnr_least_squares_destroy(pnr_least_squares *least_squares);
 
 /*

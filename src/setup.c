@@ -311,8 +311,8 @@ static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *er
         return pnr_error_set(error, PNR_ECONFIG,
                              "window.filter = least-squares is for one code; there are %zu",
                              plan->n_codes);
-    code = pnr_least_squares_create(plan->references, plan->n_samples, plan->linear,
-                                    plan->gate_count, &setup->least_squares, error);
+    code = pnr_least_squares_create(setup->codes[0].autocorrelation, plan->gate_count,
+                                    &setup->least_squares, error);
     if (code == PNR_OK)
         plan->filter = (const double(*)[2])setup->least_squares->filter;
     return code;

@@ -79,28 +79,13 @@ int pnr_taper_fill(pnr_taper kind, double sidelobe_db, size_t n, double *weights
     return PNR_OK;
 }
 
-/* |sum w exp(2 pi i x p / n)| / n */
-static double response(const double *weights, size_t n, double x)
-{
-    double re = 0, im = 0;
-
-    for (size_t p = 0; p < n; p++) {
-        const double w = weights != NULL ? weights[p] : 1;
-
-        re += w * cos(2 * M_PI * x * (double)p / (double)n);
-        im += w * sin(2 * M_PI * x * (double)p / (double)n);
-    }
-    return hypot(re, im) / (double)n;
-}
-
 double pnr_taper_loss_db(const double *weights, size_t n)
 {
-    return fmax(0, -20 * log10(response(weights, n, 0)));
-}
+    double sum = 0;
 
-double pnr_taper_straddle_db(const double *weights, size_t n)
-{
-    return 20 * log10(response(weights, n, 0) / response(weights, n, 0.5));
+    for (size_t p = 0; p < n; p++)
+        sum += weights != NULL ? weights[p] : 1;
+    return fmax(0, -20 * log10(sum / (double)n));
 }
 
 size_t pnr_taper_stride(const double *weights, size_t n)

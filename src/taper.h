@@ -21,8 +21,6 @@ int pnr_taper_fill(pnr_taper kind, double sidelobe_db, size_t n, double *weights
 /* What an echo in the middle of a row loses: -20 log10(sum w / n) dB, 0 or more. weights NULL:
  * rectangular. */
 double pnr_taper_loss_db(const double *weights, size_t n);
-/* What an echo half-way between two rows, 1/2 n of a bin from both, loses further, dB. */
-double pnr_taper_straddle_db(const double *weights, size_t n);
 /* Rows from one to the next whose noise is not correlated, |sum w^2 exp(2 pi i m p / n) / n|^2 <=
  * 1/50 from there on: 1 without a taper, 3 with hann. 0: out of memory. */
 size_t pnr_taper_stride(const double *weights, size_t n);

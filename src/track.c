@@ -8,8 +8,11 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    MAX_PASSES = 4 /* of the fits of several echoes */
+    MAX_PASSES = 4, /* of the fits of several echoes */
+    TURNS = 2       /* of a fit with what a filter left out */
 };
+
+static const double strong = 100; /* over the noise: what a filter left out shows */
 
 typedef double value[2]; /* re, im */
 
@@ -70,13 +73,13 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
                              pnr_fit_map_looks(detector->map)};
 }
 
-static pnr_patch_place place_of(const pnr_detector *detector, const pnr_track *t)
+pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t)
 {
     return (pnr_patch_place){(size_t)(t->code - detector->codes), t->candidate->row,
                              (long)t->centre};
 }
 
-static pnr_map_echo echo_of(const pnr_detector *detector, const pnr_track *t)
+pnr_map_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t)
 {
     return (pnr_map_echo){.code = (size_t)(t->code - detector->codes),
                           .lag = (double)t->centre + t->fit.delay,
@@ -94,20 +97,33 @@ static void load(const pnr_detector *detector, const dwell_view *view, size_t in
     t->code = &detector->codes[candidate->code];
     t->centre = candidate->cell / detector->plan->oversample;
     t->bins = t->bins_variance = 0;
-    if (detector->has_rows) {
-        const pnr_patch_place place = place_of(detector, t);
+    t->loss = pnr_track_loss(detector, t);
 
-        pnr_fit_map_load(detector->map, &place,
-                         view->observed->patches + index * sizeof(pnr_patch) / sizeof(double),
-                         view->observed->dwell->floor, t->patch);
+    const double floor = view->observed->dwell->floor * t->loss;
+
+    if (detector->has_rows) {
+        const pnr_patch_place place = pnr_track_place(detector, t);
+        const float *values = view->observed->patches + index * sizeof(pnr_patch) / sizeof(double);
+        float restored[2 * J * J];
+
+        if (detector->least_squares != NULL) {
+            pnr_track_restore(detector, t, values, J, restored);
+            values = restored;
+        }
+        pnr_fit_map_load(detector->map, &place, values, floor, t->patch);
         return;
     }
-    for (int j = 0; j < J; j++) {
-        t->c[j][0] = (double)candidate->value[j][0];
-        t->c[j][1] = (double)candidate->value[j][1];
+    const float *values = &candidate->value[0][0];
+    float restored[2 * J];
+
+    if (detector->least_squares != NULL) {
+        pnr_track_restore(detector, t, values, 1, restored);
+        values = restored;
     }
+    for (int i = 0; i < 2 * J; i++)
+        t->c[i / 2][i % 2] = (double)values[i];
     if (detector->is_sum && t->c[MIDDLE][0] > 0) {
-        const double share = view->observed->dwell->floor / t->c[MIDDLE][0];
+        const double share = floor / t->c[MIDDLE][0];
 
         for (int j = 0; j < J; j++) {
             t->c[j][0] -= share * t->code->rho[J + j - MIDDLE][0];
@@ -126,6 +142,13 @@ static void subtract(const pnr_detector *detector, const pnr_track *from, const 
     const double distance =
         apart(detector, (double)from->centre, (double)other->centre + other->fit.delay);
 
+    if (detector->least_squares != NULL) {
+        value response[J];
+
+        if (pnr_track_response(detector, from, other, response))
+            pnr_track_add(other->fit.peak, (const value *)response, c);
+        return;
+    }
     for (int j = 0; j < J && from->code == other->code; j++) {
         value rho;
 
@@ -148,33 +171,74 @@ static void alone(const pnr_detector *detector, const pnr_track *t, const pnr_tr
 static void patch_alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                         size_t n_others, double cell, pnr_vector *out)
 {
-    const pnr_patch_place place = place_of(detector, t);
+    const pnr_patch_place place = pnr_track_place(detector, t);
 
     memcpy(out, t->patch, sizeof(pnr_patch));
     for (size_t i = 0; i < n_others; i++) {
         if (&others[i] == t)
             continue;
-        const pnr_map_echo echo = echo_of(detector, &others[i]);
+        if (detector->least_squares != NULL) {
+            value response[J], rows[J];
+
+            if (pnr_track_response(detector, t, &others[i], response)) {
+                pnr_track_rows(detector, t, &others[i], cell, rows);
+                pnr_track_add_rows((const value *)rows, (const value *)response, out);
+            }
+            continue;
+        }
+        const pnr_map_echo echo = pnr_track_echo(detector, &others[i]);
 
         pnr_fit_map_subtract(detector->map, &place, &echo, cell, out);
     }
 }
 
+static void take(const pnr_map_fitted *found, pnr_track *t)
+{
+    t->fit = found->at;
+    t->bins = found->bins;
+    t->bins_variance = found->bins_variance;
+    t->share = found->centre;
+}
+
 static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
                       size_t n_others, double cell)
 {
-    const pnr_patch_place place = place_of(detector, t);
+    const pnr_patch_place place = pnr_track_place(detector, t);
     pnr_map_fitted found;
     pnr_patch rest;
 
+    cell *= t->loss;
     patch_alone(detector, t, others, n_others, cell, rest);
     pnr_fit_map_find(detector->map, &place, (const pnr_vector *)rest,
                      first_guess(detector, t->candidate, (const value *)rest[MIDDLE]), cell,
                      &found);
-    t->fit = found.at;
-    t->bins = found.bins;
-    t->bins_variance = found.bins_variance;
-    t->share = found.centre;
+    take(&found, t);
+    for (int turn = 0;
+         turn < TURNS && detector->least_squares != NULL && t->fit.gain > strong * cell; turn++) {
+        value missing[J], rows[J];
+        pnr_patch whole;
+
+        pnr_track_missing(detector, t, missing);
+        pnr_track_rows(detector, t, t, cell, rows);
+        memcpy(whole, rest, sizeof whole);
+        pnr_track_add_rows((const value *)rows, (const value *)missing, whole);
+        pnr_fit_map_find(detector->map, &place, (const pnr_vector *)whole, t->fit.delay, cell,
+                         &found);
+        take(&found, t);
+    }
+}
+
+/* Fits once more, with what is missing. */
+static void fit_whole(const pnr_detector *detector, pnr_track *t, const value *c, double cell)
+{
+    for (int turn = 0; turn < TURNS && t->fit.gain > strong * t->loss * cell; turn++) {
+        value whole[J], missing[J];
+
+        pnr_track_missing(detector, t, missing);
+        memcpy(whole, c, sizeof whole);
+        pnr_track_add(t->fit.peak, (const value *)missing, whole);
+        pnr_fit_find(t->code->fit, (const value *)whole, t->fit.delay, &t->fit);
+    }
 }
 
 /* Fits one candidate among the others; returns its gain. */
@@ -193,6 +257,8 @@ static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_tr
         c = (const value *)rest;
     }
     pnr_fit_find(t->code->fit, c, first_guess(detector, t->candidate, c), &t->fit);
+    if (detector->least_squares != NULL)
+        fit_whole(detector, t, c, cell);
     pnr_waveform_at(t->code->autocorrelation, t->fit.delay, rho);
     t->share = sqrt(squared(rho));
     return t->fit.gain;
@@ -204,9 +270,11 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 {
     value rho;
 
+    if (detector->least_squares != NULL && fabs(pnr_track_gates(detector, t, other)) > MIDDLE)
+        return 0;
     if (detector->has_rows) {
-        const pnr_patch_place place = place_of(detector, t);
-        const pnr_map_echo echo = echo_of(detector, other);
+        const pnr_patch_place place = pnr_track_place(detector, t);
+        const pnr_map_echo echo = pnr_track_echo(detector, other);
 
         return pnr_fit_map_power(detector->map, &place, &echo, cell);
     }
@@ -243,7 +311,7 @@ static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_ga
 
     if (!detector->is_sum)
         return peak * peak / (g * g);
-    return peak * (double)t->candidate->value[MIDDLE][0] * gains->looks /
+    return peak * sqrt(t->loss) * (double)t->candidate->value[MIDDLE][0] * gains->looks /
            (g * g * detector->energy_of_code * t->share);
 }
 
@@ -282,6 +350,17 @@ static void refine(const pnr_detector *detector, const dwell_view *view, pnr_tra
             moved = moved || squared(change) > 1e-14 * squared(peak) + least;
         }
     }
+}
+
+/* Less noise than was thought asks for better sums: the last one is fitted anew. */
+static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track *tracks, size_t n)
+{
+    const double cell = cell_without(detector, view, tracks, n);
+    const bool is_less = cell < 0.5 * view->cell;
+
+    view->cell = cell;
+    if (is_less && !detector->is_sum)
+        fit_among(detector, &tracks[n - 1], tracks, n, cell);
 }
 
 /* What a candidate must have when the stronger ones are taken out: the threshold. Under CFAR, whose
@@ -325,12 +404,12 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
             fit_among(detector, t, NULL, 0, view.cell);
             n += n == 0 || !is_sidelobe(detector, t, tracks, n, view.cell);
         } else {
-            n += fit_among(detector, t, tracks, n, view.cell) > least || n == 0;
+            n += fit_among(detector, t, tracks, n, view.cell) > least * t->loss || n == 0;
         }
-        if (detector->has_rows)
-            view.cell = cell_without(detector, &view, tracks, n);
+        if (detector->has_rows && n > 0)
+            lower_cell(detector, &view, tracks, n);
     }
-    if (!detector->is_sum && (n > 1 || (n == 1 && view.cell < 0.5 * dwell->floor)))
+    if (!detector->is_sum && n > 1)
         refine(detector, &view, tracks, n);
     for (size_t i = 0; i < n; i++)
         tracks[i].amplitude2 = squared_amplitude(detector, &view.gains, &tracks[i]);
@@ -341,18 +420,33 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
                        double *cells)
 {
     if (detector->has_rows) {
-        const pnr_patch_place place = place_of(detector, &tracks[0]);
+        const pnr_patch_place place = pnr_track_place(detector, &tracks[0]);
         const pnr_map_fitted found = {.at = tracks[0].fit, .bins = tracks[0].bins};
         pnr_patch rest;
 
         patch_alone(detector, &tracks[0], tracks, n, 0, rest);
-        return pnr_fit_map_noise(detector->map, &place, (const pnr_vector *)rest, &found, cells);
+        if (detector->least_squares != NULL) {
+            value missing[J], rows[J];
+
+            pnr_track_missing(detector, &tracks[0], missing);
+            pnr_track_rows(detector, &tracks[0], &tracks[0], 0, rows);
+            pnr_track_add_rows((const value *)rows, (const value *)missing, rest);
+        }
+        return pnr_fit_map_noise(detector->map, &place, (const pnr_vector *)rest, &found, cells) /
+               tracks[0].loss;
     }
 
     value c[J];
 
     alone(detector, &tracks[0], tracks, n, c);
-    return pnr_fit_noise(tracks[0].code->fit, (const value *)c, &tracks[0].fit, cells);
+    if (detector->least_squares != NULL) {
+        value missing[J];
+
+        pnr_track_missing(detector, &tracks[0], missing);
+        pnr_track_add(tracks[0].fit.peak, (const value *)missing, c);
+    }
+    return pnr_fit_noise(tracks[0].code->fit, (const value *)c, &tracks[0].fit, cells) /
+           tracks[0].loss;
 }
 
 /* sum_n a(n - x) conj(a(n - y)) / R(0), x and y lags of two echoes: R(y - x)/R(0), but a cosine at
@@ -366,7 +460,7 @@ void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const p
     if (x->code != y->code)
         return;
     if (detector->has_rows) {
-        const pnr_map_echo a = echo_of(detector, x), b = echo_of(detector, y);
+        const pnr_map_echo a = pnr_track_echo(detector, x), b = pnr_track_echo(detector, y);
 
         pnr_fit_map_overlap(detector->map, &a, &b, out);
         return;

@@ -1,223 +1,193 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Velocities from samples to results, on every engine here: beyond 1 / (2 Tr), with many short periods
-# against one long, a stretched code, looks, and clutter.
+# Doppler from end to end: ready configurations, their echoes made and found again with range and
+# velocity; and recordings made by others, with no hint but the code.
 # usage: cli_doppler.sh BIN_FOLDER; prints TAP.
 set -u
-pnradar=$1/pnradar
-echo_=$1/pnradar-echo
-plan=$1/pnradar-plan
+bin=$1
+config=$(dirname "$0")/../config
+data=$(dirname "$0")/../../shared/data
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 export PNR_LOG=quiet
-# shellcheck source=tests/tap.sh
-. "$(dirname "$0")/tap.sh"
+n=0
 
-# scene SETTING...: pnradar-echo's samples of $conf with these; what follows reads the same
-scene() {
-    "$echo_" -c "$work/$conf.conf" "$@" "$work/x.cf32" 2>"$work/err"
+# report STATUS NAME
+report() {
+    n=$((n + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; cat "$work/out"; fi
 }
 
-# search SETTING...: csv of $engine in $work/out
-search() {
-    "$pnradar" -c "$work/$conf.conf" -s "engine.name=$engine" -s engine.batch=2 "$@" --print csv \
-        "$work/x.cf32" >"$work/out" 2>"$work/err"
+# skip NAME REASON
+skip() {
+    n=$((n + 1))
+    echo "ok $n - $1 # SKIP $2"
 }
 
-# strongest VELOCITY BY: the strongest echo of every result has this velocity; prints the mean SNR
-strongest() {
-    echoes "$work/out" '
-        f("echo") != "1" { next }
-        f("velocity_mps") < '"$1 - $2"' || f("velocity_mps") > '"$1 + $2"' { bad++ }
-        { good++; sum += f("snr_db") }
-        END { if (good != results) bad++; if (good) printf "%.3f", sum / good }'
+# run SETTING... FILE: csv in $work/out; the cpu engine where it does this, else the reference
+run() {
+    engine=reference
+    "$bin/pnradar" -c "$work/set.conf" --list-engines 2>/dev/null | grep -q '^cpu *would take' &&
+        engine=cpu
+    "$bin/pnradar" -c "$work/set.conf" -s publisher.endpoint= -s "engine.name=$engine" "$@" \
+        --print csv >"$work/out" 2>"$work/err" || { sed 's/^/# /' "$work/err"; false; }
 }
 
-# within A B BY
-within() {
-    awk -v a="$1" -v b="$2" -v by="$3" 'BEGIN { exit !(a - b <= by && b - a <= by) }'
+# near WHAT EXPECTED TOLERANCE [CODE]: how many results have an echo of that column's value
+near() {
+    awk -F, -v what="$1" -v want="$2" -v by="$3" -v code="${4:-0}" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["echo"] != "" && $at["code"] == code && $at[what] - want <= by &&
+            want - $at[what] <= by && !(seen[$at["seq"]]++) { n++ }
+        END { print n + 0 }' "$work/out"
 }
 
-# nothing: results, and none with an echo
-nothing() {
-    [ "$(wc -l <"$work/out")" -gt 1 ] && ! echoes "$work/out" '{ good++ }'
+# echoes: how many there are in all results
+echoes() {
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["echo"] != "" { n++ }
+        END { print n + 0 }' "$work/out"
 }
 
-# value KEY: of pnradar-plan's JSON in $work/out
-value() {
-    sed -n 's/^ *"'"$1"'": "\{0,1\}\([^",]*\).*$/\1/p' "$work/out" | head -n 1
+# column WHAT ECHO: of the first result
+column() {
+    awk -F, -v what="$1" -v echo="$2" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["echo"] == echo { print $at[what]; exit }' "$work/out"
 }
 
-# 127 chips of 1 ms' period on 10 GHz: +-500 Hz, +-7.5 m/s, from period to period
-cat >"$work/fast.conf" <<'END'
+# --- the radar at 10 GHz ---
+
+cp "$config/doppler-radar.conf" "$work/set.conf"
+"$bin/pnradar-echo" -c "$work/set.conf" -s echo.periods=192 "$work/cars.ci16" 2>/dev/null
+run "$work/cars.ci16" && [ "$(near velocity_mps 40 0.1)" -eq 3 ] &&
+    [ "$(near velocity_mps -15 0.1)" -eq 3 ] && [ "$(near velocity_mps 0 0.03)" -eq 3 ] &&
+    [ "$(echoes)" -eq 9 ]
+report $? "40 m/s coming, 15 m/s going and a hill, in every result, and nothing else"
+# 0.1 m/s of 15 mm a cycle, both ways: 6.7 Hz
+[ "$(near doppler_hz 2668.5 6.7)" -eq 3 ] && [ "$(near doppler_hz -1000.7 6.7)" -eq 3 ]
+report $? "a Doppler of 2.7 kHz is not folded, and its sign is that of who comes nearer"
+
+# The same target, moving and still: 40 dB above the noise, so that SNR is known to 0.1 dB.
+for speed in 40 0; do
+    "$bin/pnradar-echo" -c "$work/set.conf" -s echo.periods=64 -s target.1.amplitude=1e-9 \
+        -s target.3.amplitude=1e-9 -s target.2.amplitude=0.05 -s "target.2.velocity_mps=$speed" \
+        "$work/cars.ci16" 2>/dev/null
+    run "$work/cars.ci16" && column snr_db 1 >"$work/snr_$speed"
+done
+awk -v a="$(cat "$work/snr_40")" -v b="$(cat "$work/snr_0")" \
+    'BEGIN { exit !(b > 38 && a - b < 0.5 && b - a < 0.5) }'
+report $? "at 40 m/s its SNR is that of the still one within 0.5 dB"
+
+# --- 512 short periods against one long one ---
+
+# gain SETTING...: SNR of a target 20 dB below the noise, dB
+gain() {
+    "$bin/pnradar-echo" -c "$work/set.conf" "$@" "$work/gain.cf32" 2>/dev/null
+    run "$@" "$work/gain.cf32" && column snr_db 1
+}
+
+cat >"$work/set.conf" <<END
 [source]
-rate_hz = 127e3
+rate_hz = 1.024e6
 format = cf32
 [code]
-type = m-sequence
-degree = 7
+type = random
+length = 1024
 [radar]
 carrier_hz = 10e9
 max_range_m = 100e3
 [dwell]
-periods = 64
-combine = doppler
-[detector]
-max_echoes = 4
-[publisher]
-endpoint =
-[echo]
-periods = 256
-noise_rms = 0.1
-[target.1]
-range_m = 30000
-snr_db = -1
-END
-
-for engine in reference cpu cuda; do
-    if ! works $engine; then
-        skip "$engine: velocities" "this engine is not here"
-        continue
-    fi
-
-    conf=fast
-    set -- -s doppler.min_hz=-4000 -s doppler.max_hz=4000
-    scene && search "$@" && still=$(strongest 0 0.01)
-    got=$?
-    # 2668 Hz, and 3.95 and 22.8 of the distance from one rotation to the next.
-    for velocity in 40 -40 44.5 -42.7; do
-        [ $got -eq 0 ] || break
-        scene -s target.1.velocity_mps="$velocity" && search "$@" &&
-            moving=$(strongest "$velocity" 0.01) && within "$moving" "$still" 0.5
-        got=$?
-    done
-    report $got "$engine: 40 m/s at 10 GHz and 1 ms, either way, as strong as the still target"
-    scene -s target.1.velocity_mps=40 && search && ! strongest 40 0.01 >/dev/null
-    report $? "$engine: not without the range of Doppler"
-
-    # 9 dB a look: too weak for most dwells, enough for 16 of them.
-    scene -s target.1.velocity_mps=1.874 -s target.1.snr_db=-30 -s echo.periods=2048 &&
-        search -s dwell.looks=16 && strongest 1.874 0.05 >"$work/looks" &&
-        within "$(cat "$work/looks")" 21.1 1.5 && [ "$(wc -l <"$work/out")" -eq 3 ] && search &&
-        echoes "$work/out" '{ good++ } END { if (good > 8) bad++; good = 1 }'
-    report $? "$engine: sixteen looks find what single ones miss"
-
-    # A still echo, 40 dB above one that moves; its own sidelobes are above that too.
-    scene -s target.1.snr_db=20 -s target.2.range_m=33000 -s target.2.velocity_mps=3 \
-        -s target.2.snr_db=-20 || report 1 "$engine: two targets"
-    search -s dwell.clutter=remove && strongest 3 0.05 >"$work/moving" &&
-        within "$(cat "$work/moving")" 19.1 0.8 && ! grep -q 'more-echoes' "$work/out" &&
-        ! echoes "$work/out" '{ good += f("velocity_mps") < 2 }'
-    report $? "$engine: clutter = remove leaves the one that moves, whole"
-    search -s dwell.clutter=keep -s detector.subtract=1 && strongest 0 0.01 >"$work/moving" &&
-        within "$(cat "$work/moving")" 59.1 0.3 &&
-        echoes "$work/out" 'f("echo") == "2" && f("velocity_mps") > 2.95 { good++ }
-            f("echo") > 2 { bad++ } END { if (good != 4) bad++ }'
-    report $? "$engine: clutter = keep, searched twice, shows both"
-    search -s dwell.clutter=keep && ! echoes "$work/out" '{ good += f("echo") == "2" }'
-    report $? "$engine: searched once, the still one hides it"
-
-    # As many samples in many short periods and in one; reference does N^2 operations.
-    if [ $engine = reference ]; then
-        set -- 64 64 524288 59
-    else
-        set -- 512 1024 8388608 59
-    fi
-    cat >"$work/long.conf" <<END
-[source]
-rate_hz = $3
-format = cf32
-[radar]
-carrier_hz = 10e9
-[code]
-type = random
-[publisher]
-endpoint =
-[detector]
-max_echoes = 1
-[echo]
-noise_rms = 0.1
-[target.1]
-range_m = 4000
-snr_db = $(awk -v n=$(($1 * $2)) 'BEGIN { print 40 - 10 * log(n) / log(10) }')
-END
-    conf=long
-    period=$(($1 * $2))
-    half=$(($3 / $2 / 2)) # Hz
-    scene -s code.length=$period -s echo.periods=2 && search -s code.length=$period &&
-        one=$(echoes "$work/out" '{ good++; sum += f("snr_db") } END { printf "%.3f", sum / good }')
-    got=$?
-    fast=$4
-    set -- -s "code.length=$2" -s dwell.combine=doppler -s "dwell.periods=$1" \
-        -s doppler.min_hz=-$half -s doppler.max_hz=$half -s "echo.periods=$((2 * $1))"
-    for velocity in 0 "$fast" -"$fast"; do
-        [ $got -eq 0 ] || break
-        scene "$@" -s target.1.velocity_mps="$velocity" && search "$@" &&
-            many=$(strongest "$velocity" 0.04) && within "$many" "$one" 0.3
-        got=$?
-    done
-    report $got "$engine: the gain of one period of $period, over +-$half Hz"
-    scene -s code.length=$period -s echo.periods=2 -s target.1.velocity_mps="$fast" &&
-        search -s code.length=$period && nothing
-    report $? "$engine: which the one period does not see"
-
-    # In water the code is stretched by 44 samples a dwell at 1 m/s; reference with a short one.
-    degree=13 periods=4 fast=1 half=160 by=0.001
-    [ $engine != reference ] || { degree=8 && periods=16 && fast=3 && half=480 && by=0.01; }
-    cat >"$work/sonar.conf" <<END
-[source]
-rate_hz = 48000
-format = cf32
-[code]
-type = m-sequence
-degree = $degree
-[radar]
-speed_mps = 1500
-carrier_hz = 100e3
-[dwell]
-periods = $periods
+periods = 512
 combine = doppler
 [doppler]
-min_hz = -$half
-max_hz = $half
-[publisher]
-endpoint =
-[detector]
-max_echoes = 1
+min_hz = -4e3
+max_hz = 4e3
 [echo]
-periods = $((3 * periods))
+periods = 512
 noise_rms = 0.1
 [target.1]
-range_m = 40
-snr_db = $(awk -v degree=$degree -v k=$periods 'BEGIN { print 32 - 10 * log(k * (2 ^ degree - 1)) / log(10) }')
+range_m = 20000
+snr_db = -20
 END
-    conf=sonar
+long_db=$(gain -s code.length=524288 -s dwell.periods=1 -s dwell.combine=none -s echo.periods=1 \
+    -s doppler.min_hz=0 -s doppler.max_hz=0)
+still_db=$(gain)
+# 3.35 kHz is 1714.9 rows, 0.1 of a bin from its rotation.
+moving_db=$(gain -s target.1.velocity_mps=50.2)
+# 57.2 dB of gain; noise moves each SNR by 0.12 dB.
+awk -v long="$long_db" -v still="$still_db" -v moving="$moving_db" 'function near(a, b, by) {
+        return a - b < by && b - a < by
+    }
+    BEGIN { exit !(near(long, 37.2, 0.5) && near(still, long, 0.3) && near(moving, long, 0.3)) }'
+status=$?
+echo "# one period $long_db dB, 512 periods $still_db dB, at 3.35 kHz $moving_db dB" >>"$work/out"
+report $status "512 periods of 1024 chips have the gain of one of 2^19, at 0 and at 3.35 kHz"
 
-    scene && search && still=$(strongest 0 $by)
-    got=$?
-    for velocity in $fast -$fast; do
-        [ $got -eq 0 ] || break
-        scene -s target.1.velocity_mps="$velocity" && search &&
-            moving=$(strongest "$velocity" $by) &&
-            within "$moving" "$still" 0.5
-        got=$?
-    done
-    report $got "$engine: a sonar's code, stretched by the target, is found whole"
-    search -s radar.carrier_hz=0 && nothing
-    report $? "$engine: and lost without the stretched hypotheses"
-    if [ $engine = cpu ]; then
-        # Half-way between two rows, each stretched for itself.
-        scene -s target.1.velocity_mps=1.0055 && search && moving=$(strongest 1.0055 0.002) &&
-            within "$moving" "$still" 0.7
-        report $? "$engine: half-way between two rows less than 0.7 dB is lost"
-    fi
-done
+# --- several codes ---
 
-# What is lost is stated: 1500 m/s / (2 * 2 * 4 * 8191).
-conf=sonar
-"$plan" -c "$work/sonar.conf" -s engine.name=reference -s code.degree=13 -s dwell.periods=4 --json >"$work/out" 2>"$work/err" &&
-    within "$(value half_sample_mps)" 0.011445 1e-6 && [ "$(value resampled)" = yes ] &&
-    "$plan" -c "$work/sonar.conf" -s engine.name=reference -s radar.carrier_hz=0 --json \
-        >"$work/out" 2>"$work/err" && [ "$(value resampled)" != yes ]
-report $? "pnradar-plan says when the code is stretched, and whether it is resampled"
+cat >"$work/set.conf" <<END
+[source]
+rate_hz = 1e6
+format = cf32
+[code]
+type = gold
+degree = 7
+[code.1]
+index = 2
+[code.2]
+index = 3
+[code.3]
+index = 4
+[radar]
+carrier_hz = 1e9
+[dwell]
+periods = 16
+combine = doppler
+[detector]
+pfa = 1e-6
+[echo]
+periods = 64
+[target.1]
+range_m = 3000
+amplitude = 0.05
+[target.2]
+range_m = 9000
+velocity_mps = 300
+amplitude = 0.05
+code = 3
+END
+"$bin/pnradar-echo" -c "$work/set.conf" "$work/codes.cf32" 2>/dev/null
+run -s detector.max_echoes=2 "$work/codes.cf32" && [ "$(near range_m 3000 10 0)" -eq 4 ] &&
+    [ "$(near velocity_mps 300 5 2)" -eq 4 ] && [ "$(near range_m 9000 10 2)" -eq 4 ]
+report $? "two transmitters of three codes, each with its range, velocity and code"
+
+# --- recordings ---
+
+cp "$config/gnss.conf" "$work/set.conf"
+"$bin/pnradar-echo" -c "$work/set.conf" -s echo.periods=8 "$work/gps.cf32" 2>/dev/null
+run "$work/gps.cf32" && [ "$(near delay_samples 523.4 0.5 0)" -eq 2 ] &&
+    [ "$(near delay_samples 3705 0.5 1)" -eq 2 ] && [ "$(near doppler_hz 1680 125 0)" -eq 2 ] &&
+    [ "$(near doppler_hz 9750 125 1)" -eq 2 ] && [ "$(echoes)" -eq 4 ]
+report $? "two satellites, each with its code, delay and Doppler"
+
+capture=$data/gps_l1_ca_cttc_4Msps.cf32
+prn1=$data/gps_l1_ca_prn1_4Msps.cf32
+if [ ! -r "$capture" ] || [ ! -r "$prn1" ]; then
+    skip "Castelldefels and PRN 1" "the recordings are not here"
+else
+    run -s code.1.prn=29 -s code.2.prn=25 -s code.3.prn=31 -s code.4.prn=12 -s code.5.prn=3 \
+        -s code.6.prn=4 "$capture" && [ "$(near delay_samples 3705 1 0)" -eq 1 ] &&
+        [ "$(near delay_samples 686 1 1)" -eq 1 ] && [ "$(near delay_samples 1949 1 2)" -eq 1 ] &&
+        [ "$(near delay_samples 510 1 3)" -eq 1 ]
+    report $? "Castelldefels: four satellites at their delays, Doppler not known before"
+    [ "$(near doppler_hz 9750 125 0)" -eq 1 ] && [ "$(near doppler_hz 9000 125 1)" -eq 1 ] &&
+        [ "$(near doppler_hz 11750 125 2)" -eq 1 ] && [ "$(near doppler_hz 7250 125 3)" -eq 1 ]
+    report $? "Castelldefels: their Doppler shifts"
+    [ "$(echoes)" -eq 4 ]
+    report $? "Castelldefels: nothing of two satellites that are not in the sky"
+
+    run -s code.2.prn=3 -s dwell.periods=2 -s dwell.combine=doppler "$prn1" && [ "$(near delay_samples 523.5 0.5)" -eq 1 ] &&
+        [ "$(near doppler_hz 1680 20)" -eq 1 ] && [ "$(echoes)" -eq 1 ]
+    report $? "PRN 1: 523 to 524 samples, 1680 Hz"
+fi
 echo "1..$n"

@@ -119,6 +119,9 @@ status 0 "$plan" "$@" -s radar.speed_mps=1500 -s radar.carrier_hz=10e3 -s dwell.
     grep -q '"resampled": "yes"' "$work/out" && near walk_samples "$work/out" 28.8 1e-6 &&
     near n_hypotheses "$work/out" "$(value n_rows "$work/out")" 0
 report $? "a sonar's codes are resampled, row by row"
+# By numpy: sum over p of exp(i pi x) sinc(2.4 x), x = (p + 0.5) / 16 - 0.5
+near row_loss_db "$work/out" 7.507 0.02
+report $? "half-way between its rows an echo walks, too"
 status 0 "$plan" "$@" -s dwell.combine=incoherent -s dwell.periods=4 -s doppler.min_hz=-14e3 \
     -s doppler.max_hz=14e3 -s doppler.step=half -s code.1.degree=10 -s code.2.taps=10,9,8,5 --json &&
     near n_rows "$work/out" 59 0 && near n_codes "$work/out" 2 0 &&

@@ -156,20 +156,19 @@ static inline double (*delayed(const chain *c, double delay))[2]
     return a;
 }
 
-/* amplitude exp(i phase) a[n] onto every period of dwell d */
+/* amplitude exp(i phase) a[n] onto every period of dwell d, and what is behind the last one. */
 static inline void add_echo(chain *c, size_t d, const double (*a)[2], double amplitude,
                             double phase)
 {
-    const size_t n = c->setup->plan.n_samples;
+    const size_t n = c->setup->plan.n_samples, first = d * dwell_samples(c);
+    const size_t end =
+        d + 1 < c->setup->plan.batch ? first + dwell_samples(c) : c->windows.spans[0].n_samples;
     const double re = amplitude * cos(phase), im = amplitude * sin(phase);
 
-    for (size_t p = 0; p < c->n_windows; p++)
-        for (size_t i = 0; i < n; i++) {
-            float *x = c->x[d * dwell_samples(c) + p * n + i];
-
-            x[0] += (float)(re * a[i][0] - im * a[i][1]);
-            x[1] += (float)(re * a[i][1] + im * a[i][0]);
-        }
+    for (size_t i = first; i < end; i++) {
+        c->x[i][0] += (float)(re * a[i % n][0] - im * a[i % n][1]);
+        c->x[i][1] += (float)(re * a[i % n][1] + im * a[i % n][0]);
+    }
 }
 
 static inline void correlate(chain *c)

@@ -11,7 +11,7 @@ enum { MAX_HYPOTHESES = 6 };
 typedef struct map_scenario {
     const char *name;
     size_t n_samples;
-    code_kind code; /* of the first; the others are Zadoff-Chu */
+    code_kind code; /* of the first; the others are Zadoff-Chu, or random, too */
     size_t n_codes; /* 0: 1 */
     pnr_format format;
     pnr_dwell_kind dwell;
@@ -68,7 +68,9 @@ static void make_references(map_world *w)
     for (size_t c = 0; c < w->plan.n_codes; c++) {
         double(*a)[2] = w->references + c * oversample * n;
 
-        if (c == 0)
+        /* A Zadoff-Chu code a whole bin away is the same code at another lag: rows a bin apart then
+         * have cells of the same power, which engines round differently. */
+        if (c == 0 || w->s.code == RANDOM_PHASE)
             make_code(w->s.code, n, a);
         else
             zadoff_chu(n, 3 + 2 * c, a);

@@ -81,7 +81,11 @@ static void test_false_alarms(void **unused)
                                         "detector.pfa=0.9",
                                         NULL};
 
+    static const char *const rare[] = {"detector.cfar=go", "code.degree=10",     MAP,
+                                       "dwell.periods=16", "detector.pfa=0.151", NULL};
+
     (void)unused;
+    false_alarms(rare, 0.2, 1.2);
     false_alarms(plain, 0.1, 1.3);
     false_alarms(tapered, 0.1, 3);
     false_alarms(rows, 0.1, 1.3);

@@ -239,7 +239,8 @@ static void test_walsh_parts(void **unused)
     }
 }
 
-/* Of several samples a chip auto takes what moves the fewest bytes: on the GPU that is fused. */
+/* Of several samples a chip auto takes what moves the fewest bytes: on the GPU that is fused, but
+ * walsh where fused does not suit. */
 static void test_walsh_parts_words(void **unused)
 {
     static const struct {
@@ -267,6 +268,13 @@ static void test_walsh_parts_words(void **unused)
         assert_int_equal(choice.n_transform, 512);
         world_destroy(&w, ops);
 
+        s.n_samples = 4 * 31;
+        world_create(&w, &s, ops);
+        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+        assert_string_equal(choice.method, "walsh");
+        world_destroy(&w, ops);
+
+        s.n_samples = 4 * 511;
         s.oversample = 2;
         world_create(&w, &s, ops);
         w.plan.method = "walsh";

@@ -44,12 +44,28 @@ static value *random_phases(size_t n)
     return code;
 }
 
-static pnr_least_squares *solve(const value *code, size_t n, bool is_linear, size_t n_gates)
+static pnr_waveform *autocorrelation_of(const value *code, size_t n)
+{
+    pnr_waveform *waveform, *autocorrelation;
+
+    assert_int_equal(pnr_waveform_create(code, n, &waveform), PNR_OK);
+    assert_int_equal(pnr_waveform_autocorrelation(waveform, &autocorrelation), PNR_OK);
+    pnr_waveform_destroy(waveform);
+    return autocorrelation;
+}
+
+static void dissolve(pnr_least_squares *ls)
+{
+    pnr_waveform_destroy((pnr_waveform *)ls->autocorrelation);
+    pnr_least_squares_destroy(ls);
+}
+
+static pnr_least_squares *solve(const value *code, size_t n, size_t n_gates)
 {
     pnr_least_squares *ls;
     pnr_error error = {0};
 
-    if (pnr_least_squares_create(code, n, is_linear, n_gates, &ls, &error) != PNR_OK)
+    if (pnr_least_squares_create(autocorrelation_of(code, n), n_gates, &ls, &error) != PNR_OK)
         fail_msg("%s", error.text);
     return ls;
 }
@@ -60,8 +76,8 @@ static void add_product(const value a, const value b, value out)
     out[1] += a[0] * b[1] + a[1] * b[0];
 }
 
-/* c[k] = sum_n x[n + k] conj(a[n]), k = 0 .. n_gates - 1; over R(0); of n_x samples, cyclic */
-static value *correlate(const value *x, size_t n_x, const value *a, size_t n, size_t n_gates)
+/* c[k] = sum_n x[n + k] conj(a[n]), cyclic, k = 0 .. n_gates - 1; over R(0) */
+static value *correlate(const value *x, const value *a, size_t n, size_t n_gates)
 {
     value *c = calloc(n_gates, sizeof *c);
     double energy = 0;
@@ -71,7 +87,7 @@ static value *correlate(const value *x, size_t n_x, const value *a, size_t n, si
         energy += a[i][0] * a[i][0] + a[i][1] * a[i][1];
     for (size_t k = 0; k < n_gates; k++) {
         for (size_t i = 0; i < n; i++)
-            add_product(x[(i + k) % n_x], (const value){a[i][0], -a[i][1]}, c[k]);
+            add_product(x[(i + k) % n], (const value){a[i][0], -a[i][1]}, c[k]);
         c[k][0] /= energy;
         c[k][1] /= energy;
     }
@@ -93,42 +109,38 @@ static value *filtered(const pnr_least_squares *ls, const value *c)
 static void test_echoes(void **unused)
 {
     enum { N = 700, GATES = 150 };
+    static const struct {
+        size_t gate;
+        value amplitude;
+    } echoes[] = {{0, {1000, 0}}, {3, {0, 1}}, {70, {-30, 40}}, {GATES - 1, {0.6, -0.8}}};
+    value *code = random_phases(N), *x = calloc(N, sizeof *x);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
 
     (void)unused;
-    for (int is_linear = 0; is_linear <= 1; is_linear++) {
-        static const struct {
-            size_t gate;
-            value amplitude;
-        } echoes[] = {{0, {1000, 0}}, {3, {0, 1}}, {70, {-30, 40}}, {GATES - 1, {0.6, -0.8}}};
-        const size_t n_x = is_linear ? N + GATES - 1 : N;
-        value *code = random_phases(N), *x = calloc(n_x, sizeof *x);
-        pnr_least_squares *ls = solve((const value *)code, N, is_linear, GATES);
+    assert_non_null(x);
+    for (size_t e = 0; e < 4; e++)
+        for (size_t i = 0; i < N; i++)
+            add_product(echoes[e].amplitude, code[i], x[(i + echoes[e].gate) % N]);
 
-        assert_non_null(x);
+    value *c = correlate((const value *)x, (const value *)code, N, GATES);
+    value *h = filtered(ls, (const value *)c);
+
+    for (size_t k = 0; k < GATES; k++) {
+        value want = {0};
+
         for (size_t e = 0; e < 4; e++)
-            for (size_t i = 0; i < N; i++)
-                add_product(echoes[e].amplitude, code[i], x[(i + echoes[e].gate) % n_x]);
-
-        value *c = correlate((const value *)x, n_x, (const value *)code, N, GATES);
-        value *h = filtered(ls, (const value *)c);
-
-        for (size_t k = 0; k < GATES; k++) {
-            value want = {0};
-
-            for (size_t e = 0; e < 4; e++)
-                if (echoes[e].gate == k)
-                    for (int i = 0; i < 2; i++)
-                        want[i] = echoes[e].amplitude[i] / sqrt(ls->loss[k]);
-            if (fabs(h[k][0] - want[0]) > 1e-10 || fabs(h[k][1] - want[1]) > 1e-10)
-                fail_msg("gate %zu: %g %g, not %g %g", k, h[k][0], h[k][1], want[0], want[1]);
-        }
-        assert_true(ls->condition > 1 && ls->condition < 30);
-        free(c);
-        free(h);
-        free(x);
-        free(code);
-        pnr_least_squares_destroy(ls);
+            if (echoes[e].gate == k)
+                for (int i = 0; i < 2; i++)
+                    want[i] = echoes[e].amplitude[i] / sqrt(ls->loss[k]);
+        if (fabs(h[k][0] - want[0]) > 1e-10 || fabs(h[k][1] - want[1]) > 1e-10)
+            fail_msg("gate %zu: %g %g, not %g %g", k, h[k][0], h[k][1], want[0], want[1]);
     }
+    assert_true(ls->condition > 1 && ls->condition < 30);
+    free(c);
+    free(h);
+    free(x);
+    dissolve(ls);
+    free(code);
 }
 
 /* White noise has R(k - j) as its covariance in the correlation, and F R F^H behind the filter. */
@@ -136,7 +148,7 @@ static void test_noise(void **unused)
 {
     enum { N = 400, GATES = 60 };
     value *code = random_phases(N);
-    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
 
     (void)unused;
     for (size_t k = 0; k < GATES; k++) {
@@ -155,7 +167,7 @@ static void test_noise(void **unused)
         assert_true(ls->loss[k] >= 1);
     }
     free(code);
-    pnr_least_squares_destroy(ls);
+    dissolve(ls);
 }
 
 /* 1000 of 10,000 gates with random phases cost 0.44 dB, where the circular spectral inverse, which
@@ -165,7 +177,7 @@ static void test_loss(void **unused)
     enum { N = 10000, GATES = 1000 };
     value *code = random_phases(N);
     const clock_t start = clock();
-    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
     double inverse = 0;
 
     (void)unused;
@@ -180,7 +192,7 @@ static void test_loss(void **unused)
     print_message("all of them by the spectral inverse: %.2f dB\n", 10 * log10(inverse));
     assert_true(10 * log10(inverse) > 8);
     free(code);
-    pnr_least_squares_destroy(ls);
+    dissolve(ls);
 }
 
 /* Over all lags it is the spectral inverse: the loss is the mean of 1/|spectrum|^2, at every gate.
@@ -189,7 +201,7 @@ static void test_all_lags(void **unused)
 {
     enum { N = 257 };
     value *code = random_phases(N);
-    pnr_least_squares *ls = solve((const value *)code, N, false, N);
+    pnr_least_squares *ls = solve((const value *)code, N, N);
     double inverse = 0, least = INFINITY, most = 0;
 
     (void)unused;
@@ -205,7 +217,7 @@ static void test_all_lags(void **unused)
         assert_true(fabs(ls->loss[k] / inverse - 1) < 1e-9);
     assert_true(ls->condition < 1.0001 * most / least && ls->condition > 0.5 * most / least);
     free(code);
-    pnr_least_squares_destroy(ls);
+    dissolve(ls);
 }
 
 /* An m-sequence over all its lags: 2 N / (N + 1), 3 dB, condition N + 1. */
@@ -221,20 +233,22 @@ static void test_m_sequence(void **unused)
         bits = bits >> 1 | ((bits ^ bits >> 4) & 1) << (DEGREE - 1); /* x^9 + x^4 + 1 */
     }
 
-    pnr_least_squares *ls = solve((const value *)code, N, false, N);
+    pnr_least_squares *ls = solve((const value *)code, N, N);
 
     for (size_t k = 0; k < N; k++)
         assert_true(fabs(ls->loss[k] - 2.0 * N / (N + 1)) < 1e-9);
     assert_true(fabs(ls->condition / (N + 1) - 1) < 1e-6);
-    pnr_least_squares_destroy(ls);
+    dissolve(ls);
 }
 
 static void refuse(const value *code, size_t n, size_t n_gates, const char *word)
 {
+    pnr_waveform *autocorrelation = autocorrelation_of(code, n);
     pnr_least_squares *ls = (pnr_least_squares *)1;
     pnr_error error = {0};
 
-    assert_int_equal(pnr_least_squares_create(code, n, false, n_gates, &ls, &error), PNR_ECONFIG);
+    assert_int_equal(pnr_least_squares_create(autocorrelation, n_gates, &ls, &error), PNR_ECONFIG);
+    pnr_waveform_destroy(autocorrelation);
     assert_null(ls);
     if (strstr(error.text, word) == NULL)
         fail_msg("no '%s' in '%s'", word, error.text);
@@ -266,7 +280,7 @@ static void test_response(void **unused)
     enum { N = 301, GATES = 90 };
     value *code = random_phases(N), *x = calloc(N, sizeof *x);
     pnr_waveform *waveform;
-    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
 
     (void)unused;
     assert_int_equal(pnr_waveform_create((const value *)code, N, &waveform), PNR_OK);
@@ -276,7 +290,7 @@ static void test_response(void **unused)
 
             assert_int_equal(pnr_waveform_shift(waveform, (double)gate + delay, x), PNR_OK);
 
-            value *c = correlate((const value *)x, N, (const value *)code, N, GATES);
+            value *c = correlate((const value *)x, (const value *)code, N, GATES);
             value *h = filtered(ls, (const value *)c);
 
             pnr_least_squares_response(ls, gate, delay, response);
@@ -296,7 +310,7 @@ static void test_response(void **unused)
     free(code);
     free(x);
     pnr_waveform_destroy(waveform);
-    pnr_least_squares_destroy(ls);
+    dissolve(ls);
 }
 
 /* Between two gates an echo is the band-limited pulse, whatever the code: sin(pi t) / (pi t), which
@@ -306,7 +320,7 @@ static void test_between(void **unused)
 {
     enum { N = 2047, GATES = 400 };
     value *code = random_phases(N);
-    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
 
     (void)unused;
     for (size_t away = 0; away <= 100; away += 20) {
@@ -320,7 +334,7 @@ static void test_between(void **unused)
             assert_true(fabs(response[i][1]) < 0.02);
         }
     }
-    pnr_least_squares_destroy(ls);
+    dissolve(ls);
     free(code);
 }
 
@@ -331,7 +345,7 @@ static void test_restored(void **unused)
 {
     enum { N = 1023, GATES = 300 };
     value *code = random_phases(N);
-    pnr_least_squares *ls = solve((const value *)code, N, false, GATES);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
     pnr_fit *fit;
 
     (void)unused;
@@ -363,7 +377,7 @@ static void test_restored(void **unused)
             assert_true(fabs(found.peak[0] - 1) < 1e-6 && fabs(found.peak[1]) < 1e-6);
         }
     pnr_fit_destroy(fit);
-    pnr_least_squares_destroy(ls);
+    dissolve(ls);
     free(code);
 }
 

@@ -173,19 +173,43 @@ static void cfar_trains_on_cells_apart(void **state)
     assert_int_equal(setup->plan.cfar.kind, PNR_CFAR_GO);
     assert_int_equal(setup->plan.cfar.axis, PNR_CFAR_ALONG_LAGS);
     assert_int_equal(setup->plan.cfar.stride, 3); /* 2.5 samples a chip */
+    assert_int_equal(setup->plan.cfar.guard, 5);  /* one chip, and the first trains behind it */
     assert_true(setup->plan.cfar.factor[8 * 9 + 8] > 1);
     pnr_setup_destroy(setup);
 
     setup = make("[dwell]\nperiods = 64\ncombine = doppler\ntaper = hann\n[detector]\ncfar = ca\n"
                  "cfar_axis = doppler\ncfar_training = 8\n");
     assert_int_equal(setup->plan.cfar.axis, PNR_CFAR_ALONG_ROWS);
-    assert_int_equal(setup->plan.cfar.stride, 3);              /* rows of hann's main lobe */
+    assert_int_equal(setup->plan.cfar.stride, 3); /* rows of hann's main lobe */
+    assert_int_equal(setup->plan.cfar.guard, 2);
     assert_true(isfinite(setup->plan.cfar.factor[0 * 9 + 8])); /* the lowest row has one side */
+    pnr_setup_destroy(setup);
+    /* Rows that are rotations by a quarter of a bin. */
+    setup = make("[doppler]\nmin_hz = -10e3\nmax_hz = 10e3\n[detector]\ncfar = ca\n"
+                 "cfar_axis = doppler\ncfar_training = 4\n");
+    assert_int_equal(setup->plan.cfar.stride, 4);
+    assert_int_equal(setup->plan.cfar.guard, 3);
     pnr_setup_destroy(setup);
     refused("[detector]\ncfar = ca\ncfar_training = 250\ncfar_guard = 300\n", "lags");
     refused(
         "[dwell]\nperiods = 16\ncombine = doppler\n[detector]\ncfar = ca\ncfar_axis = doppler\n",
         "Doppler rows");
+}
+
+static void a_filter_is_of_the_gates_of_one_code(void **state)
+{
+    pnr_setup *setup = make("[radar]\nmax_range_m = 14800\n[window]\nfilter = least-squares\n");
+    const pnr_plan *plan = &setup->plan;
+    const double(*row)[2] = plan->filter + plan->gate_count * 7;
+
+    (void)state;
+    assert_true(pnr_plan_is_map(plan));
+    assert_int_equal(setup->least_squares->n_gates, plan->gate_count);
+    assert_true(fabs(row[7][0] - sqrt(setup->least_squares->loss[7])) < 1e-12);
+    pnr_setup_destroy(setup);
+    refused("[radar]\nmax_range_m = 14800\n[window]\nfilter = least-squares\n[code.1]\n[code.2]\n"
+            "seed = 2\n",
+            "one code; there are 2");
 }
 
 /* 512 rows of 1000 lags are 2 MB: 128 of them. */
@@ -238,6 +262,7 @@ int main(void)
         cmocka_unit_test(the_search_is_the_whole_map),
         cmocka_unit_test(thresholds_hold_their_pfa),
         cmocka_unit_test(cfar_trains_on_cells_apart),
+        cmocka_unit_test(a_filter_is_of_the_gates_of_one_code),
         cmocka_unit_test(maps_bound_the_batch),
         cmocka_unit_test(codes_stand_in_order),
         cmocka_unit_test(more_periods_than_fit_are_refused),

@@ -123,7 +123,7 @@ static void sidelobes_are_as_asked(void **state)
     }
 }
 
-/* Harris 1978, table 1: equivalent noise bandwidth 1.50 and 2.00 bins, scalloping 1.42 and 0.83. */
+/* Harris 1978, table 1: equivalent noise bandwidth 1.50 and 2.00 bins. */
 static void losses_are_those_of_the_books(void **state)
 {
     double *hann = fill(PNR_TAPER_HANN, 0, 512);
@@ -133,9 +133,6 @@ static void losses_are_those_of_the_books(void **state)
     assert_true(fabs(pnr_taper_loss_db(NULL, 512)) < 1e-9);
     assert_true(fabs(pnr_taper_loss_db(hann, 512) - 10 * log10(1.5)) < 1e-9);
     assert_true(fabs(pnr_taper_loss_db(blackman, 512) - 10 * log10(2.004)) < 0.01);
-    assert_true(fabs(pnr_taper_straddle_db(NULL, 512) - 3.92) < 0.01);
-    assert_true(fabs(pnr_taper_straddle_db(hann, 512) - 1.42) < 0.01);
-    assert_true(fabs(pnr_taper_straddle_db(blackman, 512) - 0.83) < 0.01);
     free(hann);
     free(blackman);
 }

@@ -47,6 +47,38 @@ static double within_db(double bins)
     return bins == 0 ? 0 : -20 * log10(sin(M_PI * bins) / (M_PI * bins));
 }
 
+/* What an echo half-way between two rows of a Doppler dwell loses, dB. Where codes are resampled it
+ * also walks, through its autocorrelation, half of what lies between the rows' stretches: rate /
+ * carrier samples from one to the next. */
+static double between_db(const pnr_config *config, const pnr_setup *setup, bool is_stretched)
+{
+    const pnr_plan *plan = &setup->plan;
+    const double k = (double)plan->n_periods;
+    const double walk =
+        is_stretched ? pnr_rational_double(setup->radar.rate_hz) / config->radar.carrier_hz : 0;
+    double re = 0, im = 0, sum = 0;
+
+    for (size_t p = 0; p < plan->n_periods; p++) {
+        const double w = plan->taper != NULL ? plan->taper[p] : 1;
+        const double at = ((double)p + 0.5) / k - 0.5;
+        double rho[2];
+
+        pnr_waveform_at(setup->codes[0].autocorrelation, walk / 2 * at, rho);
+        re += w * (rho[0] * cos(M_PI * at) - rho[1] * sin(M_PI * at));
+        im += w * (rho[0] * sin(M_PI * at) + rho[1] * cos(M_PI * at));
+        sum += w;
+    }
+    return -20 * log10(hypot(re, im) / sum);
+}
+
+static bool is_resampled(const pnr_plan *plan)
+{
+    for (size_t h = 0; h < plan->n_hypotheses; h++)
+        if (plan->hypotheses[h].stretch != 0)
+            return true;
+    return false;
+}
+
 static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
 {
     const pnr_plan *plan = &setup->plan;
@@ -61,7 +93,7 @@ static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_
                       within_db(r.off_bins), "dB");
     if (is_doppler) {
         plan_sheet_number(sheet, "row_loss_db", "loss half-way between two rows",
-                          pnr_taper_straddle_db(plan->taper, plan->n_periods), "dB");
+                          between_db(config, setup, is_resampled(plan)), "dB");
         plan_sheet_number(sheet, "taper_loss_db", "loss by the taper",
                           pnr_taper_loss_db(plan->taper, plan->n_periods), "dB");
     }
@@ -74,10 +106,7 @@ static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr
     const double ways = config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
     const size_t n_periods = plan->dwell == PNR_DWELL_INCOHERENT ? 1 : plan->n_periods;
     const double look = (double)(n_periods * plan->n_samples);
-    bool is_stretched = false;
 
-    for (size_t h = 0; h < plan->n_hypotheses; h++)
-        is_stretched |= plan->hypotheses[h].stretch != 0;
     plan_sheet_number(sheet, "half_sample_mps", "stretched by half a sample at",
                       config->radar.speed_mps / (2 * ways * look), "m/s");
     if (config->radar.carrier_hz > 0) {
@@ -86,7 +115,8 @@ static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr
         plan_sheet_number(sheet, "walk_samples", "range walk in a look, at most",
                           fmax(fabs(r.first_hz), fabs(r.last_hz)) / config->radar.carrier_hz * look,
                           "samples");
-        plan_sheet_text(sheet, "resampled", "code resampled for it", is_stretched ? "yes" : "no");
+        plan_sheet_text(sheet, "resampled", "code resampled for it",
+                        is_resampled(plan) ? "yes" : "no");
     }
 }
 
