@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Velocities from samples to results, on every engine here: beyond 1 / (2 Tr), with many short periods
 # against one long, a stretched code, looks, and clutter.
-# usage: cli_doppler.sh BIN_FOLDER; prints TAP.
+# usage: cli_velocity.sh BIN_FOLDER; prints TAP.
 set -u
 pnradar=$1/pnradar
 echo_=$1/pnradar-echo
