@@ -12,6 +12,9 @@
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 static const double loading = 1e-4; /* rows closer than 1/K depend on each other */
+/* Rows of other time scales count as long as an echo's ends lie so near in both; the next ones
+ * always do, for its frequency is seen in them. */
+static const double alike_samples = 0.5;
 
 typedef double value[2]; /* re, im */
 
@@ -85,12 +88,27 @@ static bool is_white(const pnr_map_model *model, const pnr_map_rows *rows)
     return true;
 }
 
+/* Does an echo look in row i as it would at the middle row's time scale? */
+static bool is_alike(const pnr_map_model *model, const pnr_map_rows *rows, int i)
+{
+    const pnr_plan *plan = &model->setup->plan;
+    const double look = (double)(plan->n_periods * plan->n_samples);
+    const pnr_hypothesis middle = pnr_plan_hypothesis(plan, rows->row[MIDDLE].hypothesis);
+    const pnr_hypothesis other = pnr_plan_hypothesis(plan, rows->row[i].hypothesis);
+
+    return fabs(other.stretch - middle.stretch) * look <= alike_samples;
+}
+
 void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise, pnr_map_rows *out)
 {
     out->first = row < MIDDLE ? MIDDLE - (int)row : 0;
     out->end = row + MIDDLE < model->n_rows ? J : (int)(model->n_rows - row) + MIDDLE;
     for (int i = out->first; i < out->end; i++)
         out->row[i] = pnr_map_model_row(model, row + (size_t)i - MIDDLE);
+    while (out->first < MIDDLE - 1 && !is_alike(model, out, out->first))
+        out->first++;
+    while (out->end > MIDDLE + 2 && !is_alike(model, out, out->end - 1))
+        out->end--;
     out->spacing = 1 / (double)model->setup->plan.n_periods;
     for (int i = out->first + 1; i < out->end; i++)
         out->spacing = fmin(out->spacing, out->row[i].bins - out->row[i - 1].bins);
