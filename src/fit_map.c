@@ -198,9 +198,10 @@ static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows, siz
     out->bins_variance = variance_of(noise, (const value *)error[1]);
     out->at.amplitude_variance = variance_of(noise, (const value *)re);
     out->at.phase_variance = variance_of(noise, (const value *)im);
-    /* The echo's power over that of noise in the same sum: beside the rows a peak may be great, and
-     * all of it noise. */
+    /* No more than the peak, than what it explains, and than its power over that of noise in the
+     * same sum: beside the rows a peak may be great, and all of it noise. */
     out->at.gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / noise[0][0][0];
+    out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
     /* A peak that was sought has half a cell more for each of delay and frequency. */
     out->at.cells = 2 * noise[0][0][0] / (s->gram[0][0][0] * s->gram[0][0][0]);
 }
