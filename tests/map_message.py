@@ -21,12 +21,13 @@ def first_map(endpoint):
     socket.connect(endpoint)
     socket.subscribe("map/")
     socket.subscribe("end/")
+    socket.subscribe("range/")  # publisher.wait_s waits for who wants these
     cells = None
     while True:
         topic, text, *parts = socket.recv_multipart()
         if topic.startswith(b"end/"):
             return cells
-        if cells is None:
+        if cells is None and topic.startswith(b"map/"):
             header = json.loads(text)
             cells = header, np.frombuffer(parts[0], header["dtype"]).reshape(header["shape"])
 
