@@ -99,6 +99,7 @@ static void memory_take(const pnr_cpu_map *map, pnr_cpu_map_memory *my, order *o
 {
     const pnr_plan *plan = map->plan;
     const double periods = (double)plan->n_periods, looks = (double)plan->n_looks;
+    const double lines = (double)plan->n_codes * (double)map->axes.n_rows;
     const double x = (double)map->looks_at_once * periods * (double)map->x_pitch;
 
     TAKE(my->x, x);
@@ -108,6 +109,8 @@ static void memory_take(const pnr_cpu_map *map, pnr_cpu_map_memory *my, order *o
                         ? 0
                         : (double)plan->n_codes * (double)map->axes.n_rows *
                               (double)(plan->n_lags * plan->oversample));
+    TAKE(my->lines, lines);
+    TAKE(my->above, lines * (double)pnr_search_words(plan));
     TAKE(my->windows, looks * periods);
     TAKE(my->energies, plan->remove_mean
                            ? (double)(map->looks_at_once * pnr_cpu_map_own_blocks(map)) * periods
@@ -231,6 +234,8 @@ int pnr_cpu_map_memory_create(const pnr_cpu_map *map, pnr_cpu_map_memory *memory
     order o = {.is_real = true, .is_complete = true};
 
     memory_take(map, memory, &o);
+    for (size_t i = 0; memory->above != NULL && i < map->plan->n_codes * map->axes.n_rows; i++)
+        memory->lines[i].above = memory->above + i * pnr_search_words(map->plan);
     return o.is_complete ? PNR_OK : PNR_ENOMEMORY;
 }
 
@@ -240,6 +245,8 @@ void pnr_cpu_map_memory_destroy(pnr_cpu_map_memory *memory)
     free(memory->stretched);
     free(memory->spectra);
     free(memory->power);
+    free(memory->lines);
+    free(memory->above);
     free(memory->windows);
     free(memory->energies);
     free(memory->looks);

@@ -9,6 +9,7 @@
 #include "engine_cpu_map_transform.h"
 #include "engine_cpu_ops.h"
 #include "engine_cpu_team.h"
+#include "search_map.h"
 #include "stretch.h"
 
 #include <fftw3.h>
@@ -72,6 +73,8 @@ typedef struct pnr_cpu_map_memory {
     pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] */
     pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch]; first y */
     float *power;                 /* [n_codes][n_rows][n_lags * oversample] */
+    pnr_search_line *lines;       /* [n_codes][n_rows] */
+    uint64_t *above;              /* to which these point */
     pnr_cpu_map_window *windows;  /* [n_looks][K] */
     double *energies;             /* [looks_at_once][blocks of columns][K] */
     size_t *looks;                /* [n_looks] those with a used window */

@@ -71,11 +71,13 @@ static manner manner_of(const pnr_plan *plan, size_t n_transform)
     return plan->n_codes <= MOST_TURNED_CODES ? TURNED_CODE : TURNED_SAMPLES;
 }
 
-/* A sum for each bin reads the samples once for four of them: about log2 K times faster a bin than
- * the transform, which also has to turn rows into columns and back. */
+/* A transform gives all bins, but turns columns into rows and back: measured at 64 and 512 periods,
+ * it is worth that from about so many on. */
+enum { FEWEST_TRANSFORMED = 13, FEWEST_PERIODS = 8 };
+
 static bool is_summed(size_t n_bins, size_t n_periods)
 {
-    return n_bins <= 4 || (double)n_bins <= 3 * log2((double)n_periods);
+    return n_bins < FEWEST_TRANSFORMED || n_periods < FEWEST_PERIODS;
 }
 
 /* Rows of one set: their spectra, each once. at: [n_rotations][K] */

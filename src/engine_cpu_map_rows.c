@@ -4,7 +4,6 @@
 
 #include "clock.h"
 #include "plan.h"
-#include "search_map.h"
 #include "wide.h"
 
 #include <math.h>
@@ -120,6 +119,20 @@ static void return_values(const pnr_cpu_map_step *s, size_t code, size_t row, si
         memcpy(out[k * plan->oversample], c[k], sizeof *c);
 }
 
+/* What the search wants to know of one line; CFAR along the rows needs them all. */
+static void find_line(void *context, size_t number, size_t worker)
+{
+    const pnr_cpu_map_step *s = context;
+
+    (void)worker;
+    pnr_search_map_line(s->map->plan, s->power, s->n_used, number, &s->my->lines[number]);
+}
+
+static bool is_along_rows(const pnr_plan *plan)
+{
+    return plan->cfar.kind != PNR_CFAR_OFF && plan->cfar.axis == PNR_CFAR_ALONG_ROWS;
+}
+
 static void do_row(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_map_step *s = context;
@@ -131,6 +144,8 @@ static void do_row(void *context, size_t task, size_t worker)
     float *power = s->power + (code * map->axes.n_rows + row) * cells;
     uint64_t since = 0;
 
+    if (s->n_used == 0)
+        return;
     for (size_t i = 0; i < s->n_used; i++) {
         const size_t look = s->my->looks[i];
         const bool is_returned = plan->want_profile == PNR_WANT_COMPLEX && i + 1 == s->n_used;
@@ -155,6 +170,10 @@ static void do_row(void *context, size_t task, size_t worker)
             pnr_cpu_map_lap(s->dwell, PNR_STAGE_PEAK, &since);
         }
     }
+    pnr_cpu_map_lap(s->dwell, PNR_STAGE_COUNT, &since);
+    if (!is_along_rows(plan)) /* the row is in the cache yet */
+        find_line(context, code * map->axes.n_rows + row, worker);
+    pnr_cpu_map_lap(s->dwell, PNR_STAGE_PEAK, &since);
 }
 
 /* --- around the candidates --- */
@@ -334,7 +353,10 @@ void pnr_cpu_map_process(const pnr_cpu_map *map, const pnr_cpu_map_memory *memor
     }
     pnr_cpu_map_do(&s, do_row, map->axes.n_rows * plan->n_codes);
     pnr_cpu_map_lap(dwell, PNR_STAGE_COUNT, &s.since); /* the rows have timed themselves */
-    pnr_search_map(plan, map->energy_of_code, s.power, s.n_used, dwell->sums, dwell->candidates);
+    if (is_along_rows(plan) && s.n_used > 0)
+        pnr_cpu_map_do(&s, find_line, map->axes.n_rows * plan->n_codes);
+    pnr_search_map(plan, map->energy_of_code, s.power, s.n_used, memory->lines, dwell->sums,
+                   dwell->candidates);
     pnr_cpu_map_lap(dwell, PNR_STAGE_PEAK, &s.since);
     gather(&s);
 }

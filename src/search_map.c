@@ -18,7 +18,8 @@ typedef struct search {
     const float *power;
     size_t n_rows, n_cells; /* n_cells of a row */
     float threshold;
-    const double *factor; /* CFAR: [training + 1][training + 1]; else NULL */
+    const double *factor;         /* CFAR: [training + 1][training + 1]; else NULL */
+    const pnr_search_line *lines; /* NULL: not found beforehand */
     pnr_candidate *kept;
     size_t n_kept;
     uint32_t n_above, n_maxima;
@@ -291,45 +292,78 @@ static void test_along_rows(const search *s, const float *line, size_t row, size
 
 /* --- the map --- */
 
-/* Cells [first, end) of a row. Whole blocks below a threshold, nearly all of them, cost one
- * maximum. */
-static void look_through(search *s, size_t code, size_t row, size_t first, size_t end)
+/* The gate's cells of a row in ascending parts [first, end): one that wraps has its upper part at
+ * the lowest lags. */
+static size_t parts_of(const pnr_plan *plan, size_t (*parts)[2])
 {
-    const float *line = row_of(s, code, row);
+    const size_t n = plan->n_lags, end = plan->gate_first + plan->gate_count;
+    size_t count = 0;
 
-    for (size_t at = first; at < end; at += BLOCK) {
-        const size_t n = end - at < BLOCK ? end - at : BLOCK;
+    if (end > n) {
+        parts[count][0] = 0;
+        parts[count++][1] = (end - n) * plan->oversample;
+    }
+    parts[count][0] = plan->gate_first * plan->oversample;
+    parts[count++][1] = (end < n ? end : n) * plan->oversample;
+    return count;
+}
+
+/* CFAR of cells at .. + n - 1 of a row's part. */
+static void test(const search *s, size_t number, const size_t part[2], size_t at, size_t n,
+                 bool *is_above)
+{
+    const float *line = s->power + number * s->n_cells;
+
+    if (s->plan->cfar.axis == PNR_CFAR_ALONG_LAGS)
+        test_along_lags(s, line, part[0], part[1], at, n, is_above);
+    else
+        test_along_rows(s, line, number % s->n_rows, at, n, is_above);
+}
+
+/* A part of a row. Whole blocks below a threshold, nearly all of them, cost one maximum. */
+static void look_through(search *s, size_t number, const size_t part[2])
+{
+    const float *line = s->power + number * s->n_cells;
+
+    for (size_t at = part[0]; at < part[1]; at += BLOCK) {
+        const size_t n = part[1] - at < BLOCK ? part[1] - at : BLOCK;
         bool is_above[BLOCK];
 
-        if (s->factor == NULL) {
+        if (s->factor != NULL) {
+            test(s, number, part, at, n, is_above);
+        } else {
             if (!(pnr_search_greatest(line + at, n) > s->threshold))
                 continue;
             for (size_t i = 0; i < n; i++)
                 is_above[i] = line[at + i] > s->threshold;
-        } else if (s->plan->cfar.axis == PNR_CFAR_ALONG_LAGS) {
-            test_along_lags(s, line, first, end, at, n, is_above);
-        } else {
-            test_along_rows(s, line, row, at, n, is_above);
         }
         for (size_t i = 0; i < n; i++)
             if (is_above[i])
-                look_at(s, code, row, at + i);
+                look_at(s, number / s->n_rows, number % s->n_rows, at + i);
     }
+}
+
+/* What CFAR has found beforehand. */
+static void look_at_marked(search *s, size_t number)
+{
+    for (size_t w = 0; w < pnr_search_words(s->plan); w++)
+        for (uint64_t rest = s->lines[number].above[w]; rest != 0; rest &= rest - 1)
+            look_at(s, number / s->n_rows, number % s->n_rows,
+                    64 * w + (size_t)__builtin_ctzll(rest));
 }
 
 /* The gate of every row. */
 static void look(search *s)
 {
-    const pnr_plan *plan = s->plan;
-    const size_t n = plan->n_lags, end = plan->gate_first + plan->gate_count;
+    size_t parts[2][2];
+    const size_t n_parts = parts_of(s->plan, parts);
 
-    for (size_t line = 0; line < plan->n_codes * s->n_rows; line++) {
-        const size_t code = line / s->n_rows, row = line % s->n_rows;
-
-        if (end > n) /* it wraps: its upper part holds the lowest lags */
-            look_through(s, code, row, 0, (end - n) * plan->oversample);
-        look_through(s, code, row, plan->gate_first * plan->oversample,
-                     (end < n ? end : n) * plan->oversample);
+    for (size_t number = 0; number < s->plan->n_codes * s->n_rows; number++) {
+        if (s->lines != NULL && s->factor != NULL)
+            look_at_marked(s, number);
+        else if (s->lines == NULL || s->lines[number].greatest > s->threshold)
+            for (size_t i = 0; i < n_parts; i++)
+                look_through(s, number, parts[i]);
     }
 }
 
@@ -383,24 +417,70 @@ static double rest_of(const search *s, double noise_sum)
     return (noise_sum - taken) / (double)((n_columns - n_taken) * s->n_rows);
 }
 
+static search search_of(const pnr_plan *plan, const float *power, size_t looks_used)
+{
+    const size_t side = plan->cfar.training + 1;
+    const bool is_cfar = plan->cfar.kind != PNR_CFAR_OFF && looks_used > 0;
+
+    return (search){
+        .plan = plan,
+        .power = power,
+        .n_rows = pnr_plan_rows(plan),
+        .n_cells = plan->n_lags * plan->oversample,
+        .factor = is_cfar ? plan->cfar.factor + (looks_used - 1) * side * side : NULL,
+    };
+}
+
+size_t pnr_search_words(const pnr_plan *plan)
+{
+    return plan->cfar.kind != PNR_CFAR_OFF ? (plan->n_lags * plan->oversample + 63) / 64 : 0;
+}
+
+void pnr_search_map_line(const pnr_plan *plan, const float *power, size_t looks_used, size_t number,
+                         pnr_search_line *line)
+{
+    const search s = search_of(plan, power, looks_used);
+    const float *cells = power + number * s.n_cells;
+    size_t parts[2][2];
+    const size_t n_parts = parts_of(plan, parts);
+
+    line->sum = sum_of(cells, plan->n_lags, plan->oversample);
+    line->greatest = 0;
+    for (size_t w = 0; w < pnr_search_words(plan); w++)
+        line->above[w] = 0;
+    for (size_t p = 0; p < n_parts; p++)
+        for (size_t at = parts[p][0]; at < parts[p][1]; at += BLOCK) {
+            const size_t n = parts[p][1] - at < BLOCK ? parts[p][1] - at : BLOCK;
+            bool is_above[BLOCK];
+
+            if (s.factor == NULL) {
+                const float greatest = pnr_search_greatest(cells + at, n);
+
+                line->greatest = greatest > line->greatest ? greatest : line->greatest;
+                continue;
+            }
+            test(&s, number, parts[p], at, n, is_above);
+            for (size_t i = 0; i < n; i++)
+                line->above[(at + i) / 64] |= (uint64_t)is_above[i] << (at + i) % 64;
+        }
+}
+
 void pnr_search_map(const pnr_plan *plan, double energy_of_code, const float *power,
-                    size_t looks_used, pnr_dwell *dwell, pnr_candidate *out)
+                    size_t looks_used, const pnr_search_line *lines, pnr_dwell *dwell,
+                    pnr_candidate *out)
 {
     const bool is_cfar = plan->cfar.kind != PNR_CFAR_OFF;
-    const size_t side = plan->cfar.training + 1;
-    search s = {.plan = plan,
-                .power = power,
-                .n_rows = pnr_plan_rows(plan),
-                .n_cells = plan->n_lags * plan->oversample,
-                .kept = out};
+    search s = search_of(plan, power, looks_used);
 
+    s.lines = lines;
+    s.kept = out;
     dwell->noise_sum = 0;
     dwell->n_above = 0;
     if (dwell->n_periods > 0 && looks_used > 0) {
-        if (is_cfar)
-            s.factor = plan->cfar.factor + (looks_used - 1) * side * side;
-        for (size_t line = 0; line < plan->n_codes * s.n_rows; line++)
-            dwell->noise_sum += sum_of(power + line * s.n_cells, plan->n_lags, plan->oversample);
+        for (size_t i = 0; i < plan->n_codes * s.n_rows; i++)
+            dwell->noise_sum += lines != NULL
+                                    ? lines[i].sum
+                                    : sum_of(power + i * s.n_cells, plan->n_lags, plan->oversample);
         for (int i = 0; i < (is_cfar ? 1 : PNR_MAX_SEARCHES); i++) {
             s.threshold = (float)(plan->threshold[dwell->n_periods - 1] * dwell->floor);
             s.n_kept = 0;

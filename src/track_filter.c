@@ -47,7 +47,8 @@ void pnr_track_restore(const pnr_detector *detector, const pnr_track *t, const f
 
 double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, const pnr_track *other)
 {
-    return (double)gate_of(detector, other) + other->fit.delay - (double)gate_of(detector, from);
+    return remainder((double)other->centre + other->fit.delay - (double)from->centre,
+                     (double)detector->plan->n_samples);
 }
 
 bool pnr_track_response(const pnr_detector *detector, const pnr_track *from, const pnr_track *other,

@@ -267,7 +267,7 @@ static void naive_answer(naive *m, pnr_want want, map_answer *out)
                 profile[2 * i + (size_t)part] =
                     m->looks == 0 ? 0 : (float)((double *)&m->c[(m->looks - 1) * n_map + i])[part];
     }
-    pnr_search_map(p, pnr_plan_code_energy(p), power, m->looks, &m->sums, candidates);
+    pnr_search_map(p, pnr_plan_code_energy(p), power, m->looks, NULL, &m->sums, candidates);
     for (size_t i = 0; i < m->sums.n_candidates; i++)
         for (long j = -8; j <= 8; j++) {
             naive_neighbour(m, &candidates[i], candidates[i].row, j, candidates[i].value[j + 8]);

@@ -67,7 +67,7 @@ static size_t count(const field *f)
     pnr_dwell dwell = {.n_periods = 1, .floor = 1};
     pnr_candidate candidate;
 
-    pnr_search_map(&f->plan, 1, f->power, f->plan.n_looks, &dwell, &candidate);
+    pnr_search_map(&f->plan, 1, f->power, f->plan.n_looks, NULL, &dwell, &candidate);
     return dwell.n_above;
 }
 

@@ -43,6 +43,8 @@ static const map_scenario own_scenarios[] = {
      .n_hypotheses = 3,
      .hypotheses = {{-3, -16, 33, 0}, {1, -16, 33, 0}, {6, -16, 30, 0}},
      .has_taper = true,
+     .cfar = {PNR_CFAR_GO, PNR_CFAR_ALONG_LAGS, 1, 8, 1, NULL},
+     .factor = 8,
      .echo = 0.05,
      .bins = 0.3,
      .threshold = 9},
@@ -58,6 +60,8 @@ static const map_scenario own_scenarios[] = {
      .hypotheses =
          {{-9, -18, 9, 0}, {-5, -18, 36, 0}, {-1, -9, 18, 0}, {1, 0, 1, 0}, {4, -18, 36, 0}},
      .has_lost = true,
+     .cfar = {PNR_CFAR_CA, PNR_CFAR_ALONG_ROWS, 1, 8, 1, NULL},
+     .factor = 4,
      .echo = 0.03,
      .bins = -1.2,
      .threshold = 9},

@@ -313,6 +313,32 @@ static void world_create(world *w, size_t n_lags)
     }
 }
 
+/* The same bits when all lines are looked at beforehand, the last one first. */
+static void check_lines(const world *w, size_t looks, double energy_of_code, const pnr_dwell *empty,
+                        const pnr_dwell *want, const pnr_candidate *candidates)
+{
+    const pnr_plan *p = &w->plan;
+    const size_t n_lines = p->n_codes * w->n_rows, n_words = pnr_search_words(p);
+    pnr_search_line *lines = calloc(n_lines, sizeof *lines);
+    uint64_t *above = malloc((n_lines * n_words + 1) * sizeof *above);
+    pnr_dwell got = *empty;
+    pnr_candidate out[PNR_MAX_CANDIDATES];
+
+    assert_true(lines != NULL && above != NULL);
+    memset(above, 0xff, (n_lines * n_words + 1) * sizeof *above);
+    memset(out, 0xff, sizeof out);
+    for (size_t i = n_lines; i-- > 0;) {
+        lines[i].above = above + i * n_words;
+        pnr_search_map_line(p, w->power, looks, i, &lines[i]);
+    }
+    assert_true(above[n_lines * n_words] == UINT64_MAX);
+    pnr_search_map(p, energy_of_code, w->power, looks, lines, &got, out);
+    assert_memory_equal(&got, want, sizeof got);
+    assert_memory_equal(out, candidates, sizeof out);
+    free(lines);
+    free(above);
+}
+
 static void check(const world *w)
 {
     const pnr_plan *p = &w->plan;
@@ -327,7 +353,8 @@ static void check(const world *w)
     memset(out, 0xff, sizeof out);
     assert_non_null(all);
     search_plainly(&m, energy_of_code, &want, all);
-    pnr_search_map(p, energy_of_code, w->power, m.looks_used, &got, out);
+    pnr_search_map(p, energy_of_code, w->power, m.looks_used, NULL, &got, out);
+    check_lines(w, m.looks_used, energy_of_code, &empty, &got, out);
     assert_true(fabs(got.noise_sum - want.noise_sum) <= 1e-12 * want.noise_sum);
     assert_true(fabs(got.floor - want.floor) <= 1e-11 * want.floor);
     assert_int_equal(got.n_above, want.n_above);
@@ -403,7 +430,7 @@ static void test_beside_a_strong_echo(void **unused)
         power[1000 + TRAINING + 3] = 1.6f; /* the first behind the echo's reach */
         power[3000] = 1.6f;
         power[4000] = 1.4f;
-        pnr_search_map(&plan, 1, power, 1, &dwell, out);
+        pnr_search_map(&plan, 1, power, 1, NULL, &dwell, out);
         assert_int_equal(dwell.n_candidates, 3);
         assert_int_equal(out[0].cell, 1000);
         assert_int_equal(out[1].cell, 1000 + TRAINING + 3);
@@ -434,7 +461,7 @@ static void test_nothing_used(void **unused)
     pnr_candidate out[1];
 
     (void)unused;
-    pnr_search_map(&plan, 1, power, 0, &dwell, out);
+    pnr_search_map(&plan, 1, power, 0, NULL, &dwell, out);
     assert_memory_equal(&dwell, &none, sizeof none);
 }
 
