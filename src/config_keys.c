@@ -329,7 +329,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(publisher, high_water, SIZE, "1000", "Messages kept for a slow subscriber."),
      .unit = "messages", RANGE(1, 1000000)},
     {KEY(publisher, wait_s, DOUBLE, "0",
-         "How long to wait for a first subscriber before the first sample."),
+         "How long to wait for a first subscriber of the results before the first sample."),
      .unit = "s", RANGE(0, 86400)},
     {KEY(publisher, linger_s, DOUBLE, "1", "How long the last messages may take to leave."),
      .unit = "s", RANGE(0, 3600)},

@@ -12,7 +12,7 @@ report() {
         echo "ok $n - $2"
     else
         echo "not ok $n - $2"
-        sed 's/^/# /' "$work/out" "$work/err" 2>/dev/null | head -n 40
+        cat "$work/out" "$work/err" 2>/dev/null | sed 's/^/# /' | head -n 10
     fi
 }
 
