@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* How many dwells a submit may hold so that the ring has room for all submits in flight and for the
  * source, and how many samples that ring has. */
@@ -46,6 +47,25 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
         p->max_dwells = 1;
     p->setup->plan.batch = p->max_dwells;
     return PNR_OK;
+}
+
+/* The system lends more than it has, and ends the program once it is used. */
+static int check_memory(const pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    const double ring = (double)p->capacity * (double)pnr_plan_sample_bytes(plan);
+    pnr_engine_choice choice = {0};
+    int code = p->ops->describe(plan, &choice, error);
+
+    if (code != PNR_OK || there <= 0 || ring + (double)choice.host_bytes <= there)
+        return code;
+    return pnr_error_set(error, PNR_ENOMEMORY,
+                         "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and this "
+                         "machine has %.4g GiB: fewer periods or looks (a result has %zu "
+                         "samples), a smaller engine.batch or ring",
+                         p->capacity, ring / 0x1p30, (double)choice.host_bytes / 0x1p30,
+                         there / 0x1p30, pnr_plan_dwell_samples(plan));
 }
 
 static int open_ring(pnr_pipeline *p, pnr_error *error)
@@ -199,6 +219,21 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
 }
 
+/* Queued messages are the program's own memory. */
+static void warn_of_queue(const pnr_pipeline *p)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const double each = (double)pnr_plan_cells(plan) * sizeof(float) *
+                        (plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1);
+    const double queue = each * (double)p->config->publisher.high_water;
+
+    if (plan->want_profile != PNR_WANT_NONE && *p->config->publisher.endpoint && queue > 0x1p30)
+        pnr_log(PNR_LOG_WARN,
+                "publisher.high_water = %zu: profiles of %.4g MiB for a subscriber that is slow "
+                "may take %.4g GiB",
+                p->config->publisher.high_water, each / 0x1p20, queue / 0x1p30);
+}
+
 static void fill_constants(pnr_pipeline *p)
 {
     const char *engine = pnr_correlator_name(p->correlator);
@@ -248,6 +283,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = shape_ring(p, error)) != PNR_OK ||
         (code = pnr_engine_choose(config->engine.name, &p->setup->plan, &p->ops, error)) !=
             PNR_OK ||
+        (code = check_memory(p, error)) != PNR_OK ||
         (code = pnr_correlator_create(p->ops, &p->setup->plan, &p->correlator, error)) != PNR_OK ||
         (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
@@ -256,6 +292,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
         return code;
     fill_constants(p);
+    warn_of_queue(p);
     p->ahead = worth_ahead(p);
     p->deadline = pnr_deadline_of(config->engine.deadline, p->setup->radar.period_s, p->is_live);
     pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",

@@ -149,6 +149,7 @@ status 78 -s code.degree=1 "$work/echo.sc16" && says '1' &&
     status 78 -s code.degre=7 "$work/echo.sc16" && says 'degree' &&
     status 78 -s source.rate_hz=0 "$work/echo.sc16" && status 78 -c "$work" "$work/echo.sc16" &&
     status 78 -s ring.bytes=10 "$work/echo.sc16" && says 'ring.bytes = 1016' &&
+    status 69 -s ring.bytes=1000G "$work/echo.sc16" && says 'takes 1000 GiB and the engine' &&
     status 78 -s noequals && status 78 -s source.chunk=-1 "$work/echo.sc16" &&
     status 78 -s engine.method=magic "$work/echo.sc16" && says 'magic' &&
     cp "$work/echo.sc16" "$work/echo.xyz" &&
