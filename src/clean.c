@@ -41,7 +41,7 @@ int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr
         clean->radar = &setup->radar;
         clean->plan = &setup->plan;
         clean->n_searches = config->detector.subtract;
-        clean->n_removals = config->detector.max_echoes;
+        clean->n_removals = setup->max_echoes;
         clean->replicas = calloc(clean->n_removals, sizeof *clean->replicas);
         clean->removals = calloc(clean->n_removals, sizeof *clean->removals);
         clean->work = calloc(n, sizeof *clean->work);
@@ -57,7 +57,7 @@ int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr
         pnr_clean_destroy(clean);
         return pnr_error_set(error, PNR_ENOMEMORY,
                              "detector.subtract: no memory for %zu echoes of %zu samples",
-                             config->detector.max_echoes, n);
+                             setup->max_echoes, n);
     }
     *out = clean;
     return PNR_OK;
