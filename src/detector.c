@@ -289,7 +289,7 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
         code = fill_code(&setup->codes[c], &detector->codes[c]);
     if (code == PNR_OK && pnr_plan_is_map(plan))
-        code = pnr_fit_map_create(setup, &detector->map);
+        code = pnr_fit_map_create(setup, config->radar.carrier_hz, &detector->map);
     if (code == PNR_OK && detector->has_rows &&
         (detector->patches = calloc(PNR_MAX_CANDIDATES, sizeof *detector->patches)) == NULL)
         code = PNR_ENOMEMORY;
