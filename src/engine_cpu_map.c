@@ -222,7 +222,7 @@ int pnr_cpu_map_describe(const pnr_plan *plan, size_t n_threads, pnr_engine_choi
     *choice = (pnr_engine_choice){
         .method = "library", .n_transform = map.axes.n_transform, .host_bytes = (uint64_t)bytes};
     snprintf(choice->why, sizeof choice->why,
-             "FFTW at %zu: %zu forward transforms a look feed %zu rows of %zu codes; %.0f MiB",
+             "FFTW at %zu: %zu transforms a look forward, %zu x %zu back (rows x codes); %.0f MiB",
              map.axes.n_transform, map.axes.n_spectra, map.axes.n_rows, plan->n_codes,
              bytes / 0x1p20);
     pnr_cpu_map_destroy(&map);

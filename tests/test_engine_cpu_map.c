@@ -238,7 +238,7 @@ static void test_describe(void **unused)
 
     (void)unused;
     map_world_create(&w, &own_scenarios[0], ops);
-    expect(ops, &w.plan, PNR_OK, "63 forward transforms a look feed 96 rows of 2 codes");
+    expect(ops, &w.plan, PNR_OK, "63 transforms a look forward, 96 x 2 back (rows x codes)");
     assert_int_equal(ops->describe(&w.plan, &choice, NULL), PNR_OK);
     assert_string_equal(choice.method, "library");
     assert_int_equal(choice.n_transform, 60);
