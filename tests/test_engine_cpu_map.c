@@ -246,8 +246,14 @@ static void test_describe(void **unused)
     w.plan.method = "walsh";
     expect(ops, &w.plan, PNR_EUNSUPPORTED, "library's");
     w.plan.method = "auto";
-    w.plan.n_looks = 1 << 30;
-    expect(ops, &w.plan, PNR_EUNSUPPORTED, "MiB");
+    w.plan.n_looks = 1 << 30; /* their spectra */
+    expect(ops, &w.plan, PNR_EUNSUPPORTED, "MiB, and this machine has");
+    w.plan.n_looks = 1;
+    w.plan.n_codes = 65535; /* their powers */
+    w.plan.n_periods = (size_t)1 << 30;
+    w.plan.hypotheses = &(pnr_hypothesis){.n_rows = 1 << 30};
+    w.plan.n_hypotheses = 1;
+    expect(ops, &w.plan, PNR_EUNSUPPORTED, "1073741824 rows");
     map_world_destroy(&w, ops);
 }
 
