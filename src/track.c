@@ -292,11 +292,14 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 static bool is_sidelobe(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                         size_t n, double cell)
 {
+    /* In a map both in the candidate's cell: a sidelobe has not an echo's shape, so its fit may
+     * climb far beyond it. */
+    const double seen = detector->has_rows ? (double)t->candidate->power : squared(t->fit.peak);
     double power = 0;
 
     for (size_t i = 0; i < n; i++)
         power += power_at(detector, t, &others[i], cell);
-    return squared(t->fit.peak) < 4 * power;
+    return seen < 4 * power;
 }
 
 /* --- all of a dwell --- */
