@@ -12,11 +12,13 @@ enum { THREADS = 256, MAX_BLOCKS = 4096 };
 
 typedef struct field {
     void *raw;
-    const float2 *code;   /* [N] */
-    const uint32_t *lags; /* [n_windows / n_periods] */
-    size_t n_samples;     /* of all windows */
-    uint32_t n;           /* N */
-    uint32_t n_periods;
+    const float2 *codes;           /* [n_codes][N] */
+    const uint32_t *lags;          /* [n_dwells] */
+    const double *bins;            /* of a map: [n_rows], else NULL */
+    size_t n_samples;              /* of all windows */
+    uint32_t n;                    /* N */
+    uint32_t n_periods, n_windows; /* of a look, of a dwell */
+    uint32_t n_codes, n_rows;
     uint32_t n_channels;
     uint64_t seed;
     float scale, offset; /* full scale = (raw + offset) * scale */
@@ -65,14 +67,20 @@ __global__ void __launch_bounds__(THREADS) fill_windows(field f)
     for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < f.n_samples;
          i += (size_t)gridDim.x * THREADS) {
         const uint64_t window = i / f.n;
-        const uint32_t n = (uint32_t)(i % f.n), lag = f.lags[window / f.n_periods];
-        const float2 a = f.code[n >= lag ? n - lag : n + f.n - lag];
+        const uint32_t n = (uint32_t)(i % f.n), lag = f.lags[window / f.n_windows];
+        const float2 a =
+            f.codes[(size_t)(lag % f.n_codes) * f.n + (n >= lag ? n - lag : n + f.n - lag)];
+        const uint64_t steady = f.bins != NULL ? window - window % f.n_periods : window;
+        const double moved =
+            f.bins != NULL ? f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n : 0;
         const float noise = 0.2f * 0.707106781f; /* of I and of Q */
         float s, c;
         /* Where only I is kept the echo is, or its negative: no phase hides it. */
-        const uint64_t turn = mix(f.seed + ~window) >> (IS_COMPLEX ? 40 : 63);
+        const uint64_t turn = mix(f.seed + ~steady) >> (IS_COMPLEX ? 40 : 63);
 
-        sincospif((float)turn * (IS_COMPLEX ? 0x1p-23f : 1.0f), &s, &c);
+        sincospif((float)turn * (IS_COMPLEX ? 0x1p-23f : 1.0f) +
+                      2.0f * (float)(moved - floor(moved)),
+                  &s, &c);
 
         const float re = 0.2f * (a.x * c - a.y * s) + noise * normal(mix(f.seed + 2 * i));
         const float im = 0.2f * (a.x * s + a.y * c) + noise * normal(mix(f.seed + 2 * i + 1));
@@ -108,18 +116,23 @@ static fill_kernel find_kernel(pnr_format format)
     return NULL;
 }
 
-int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, size_t n_windows, const float2 *code,
-                        const uint32_t *lags, uint64_t seed, cudaStream_t stream, pnr_error *error)
+int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, const float2 *codes, const uint32_t *lags,
+                        const double *bins, size_t n_rows, uint64_t seed, cudaStream_t stream,
+                        pnr_error *error)
 {
     const pnr_format_info *format = pnr_format_get(plan->format);
     const fill_kernel kernel = find_kernel(plan->format);
-    const size_t n_samples = n_windows * plan->n_samples;
+    const size_t n_samples = plan->batch * pnr_plan_windows(plan) * plan->n_samples;
     const size_t n_blocks = std::min<size_t>((n_samples + THREADS - 1) / THREADS, MAX_BLOCKS);
     field f = {};
 
     assert(kernel != NULL);
     f.raw = raw;
-    f.code = code;
+    f.codes = codes;
+    f.bins = bins;
+    f.n_codes = (uint32_t)plan->n_codes;
+    f.n_rows = (uint32_t)n_rows;
+    f.n_windows = (uint32_t)pnr_plan_windows(plan);
     f.lags = lags;
     f.n_samples = n_samples;
     f.n = (uint32_t)plan->n_samples;

@@ -29,8 +29,10 @@ struct pnr_resident {
     cudaGraph_t graphs[MAX_SETS];
     cudaGraphExec_t replays[MAX_SETS];
     cudaEvent_t marks[MAX_SETS + 1];
-    float2 *code;   /* [N], device */
+    float2 *codes;  /* [n_codes][N], device */
+    double *bins;   /* of a map: [n_rows], device */
     uint32_t *lags; /* [batch], device */
+    size_t n_rows;
 
     /* the results on the host */
     pnr_dwell *dwells;         /* [batch] */
@@ -58,20 +60,43 @@ static int allocate(void **memory, size_t bytes, pnr_error *error)
     return pnr_cuda_check(cudaMalloc(memory, bytes), "GPU memory for the measurement", error);
 }
 
-static int create_code(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
+static int create_codes(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
 {
-    const size_t bytes = plan->n_samples * sizeof *r->code;
-    float2 *code = (float2 *)malloc(bytes);
-    int status = allocate((void **)&r->code, bytes, error);
+    const size_t n = plan->n_samples, bytes = plan->n_codes * n * sizeof *r->codes;
+    float2 *codes = (float2 *)malloc(bytes);
+    int status = allocate((void **)&r->codes, bytes, error);
 
-    if (code == NULL)
-        status = pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for a code");
-    for (size_t n = 0; status == PNR_OK && n < plan->n_samples; n++)
-        code[n] = make_float2((float)plan->references[n][0], (float)plan->references[n][1]);
+    if (codes == NULL)
+        status = pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for the codes");
+    for (size_t i = 0; status == PNR_OK && i < plan->n_codes * n; i++) {
+        const double *a = plan->references[i / n * plan->oversample * n + i % n];
+
+        codes[i] = make_float2((float)a[0], (float)a[1]);
+    }
     if (status == PNR_OK)
-        status = pnr_cuda_check(cudaMemcpy(r->code, code, bytes, cudaMemcpyHostToDevice),
-                                "upload of the code", error);
-    free(code);
+        status = pnr_cuda_check(cudaMemcpy(r->codes, codes, bytes, cudaMemcpyHostToDevice),
+                                "upload of the codes", error);
+    free(codes);
+    return status;
+}
+
+static int create_bins(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
+{
+    const size_t bytes = pnr_plan_rows(plan) * sizeof *r->bins;
+    double *bins;
+    int status;
+
+    r->n_rows = pnr_plan_rows(plan);
+    if (!pnr_plan_is_map(plan))
+        return PNR_OK;
+    if ((bins = (double *)malloc(bytes)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for %zu rows", r->n_rows);
+    for (size_t row = 0; row < r->n_rows; row++)
+        bins[row] = pnr_plan_bins(plan, row);
+    if ((status = allocate((void **)&r->bins, bytes, error)) == PNR_OK)
+        status = pnr_cuda_check(cudaMemcpy(r->bins, bins, bytes, cudaMemcpyHostToDevice),
+                                "upload of the rows", error);
+    free(bins);
     return status;
 }
 
@@ -116,8 +141,10 @@ static void destroy(pnr_resident *r)
     for (cudaEvent_t mark : r->marks)
         if (mark != NULL)
             (void)cudaEventDestroy(mark);
-    if (r->code != NULL)
-        (void)cudaFree(r->code);
+    if (r->codes != NULL)
+        (void)cudaFree(r->codes);
+    if (r->bins != NULL)
+        (void)cudaFree(r->bins);
     if (r->lags != NULL)
         (void)cudaFree(r->lags);
     pnr_engine_module()->destroy(r->engine);
@@ -134,7 +161,7 @@ static int create_host(pnr_resident *r, pnr_error *error)
     r->dwells = (pnr_dwell *)calloc(plan->batch, sizeof *r->dwells);
     r->candidates =
         (pnr_candidate *)calloc(plan->batch * plan->max_candidates, sizeof *r->candidates);
-    r->nonfinite = (uint32_t *)calloc(plan->batch * plan->n_periods, sizeof *r->nonfinite);
+    r->nonfinite = (uint32_t *)calloc(plan->batch * pnr_plan_windows(plan), sizeof *r->nonfinite);
     if (r->dwells == NULL || r->candidates == NULL || r->nonfinite == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for %zu results", plan->batch);
     return PNR_OK;
@@ -151,7 +178,9 @@ static int write_job(pnr_resident *r, pnr_error *error)
                                "upload of the job", error)) != PNR_OK)
         return code;
     return pnr_cuda_check(
-        cudaMemset(r->slot->windows, 0, r->common->shape.n_windows * sizeof *r->slot->windows),
+        cudaMemset(r->slot->windows, 0,
+                   (r->common->shape.n_windows + r->common->shape.n_tail_windows) *
+                       sizeof *r->slot->windows),
         "clearing the windows' headers", error);
 }
 
@@ -163,7 +192,8 @@ static int create_device(const pnr_plan *plan, size_t n_sets, pnr_resident *r, p
         return code;
     r->slot = pnr_cuda_engine_slot(r->engine, &r->common);
     r->slots_raw = r->slot->raw;
-    if ((code = create_code(plan, r, error)) != PNR_OK ||
+    if ((code = create_codes(plan, r, error)) != PNR_OK ||
+        (code = create_bins(plan, r, error)) != PNR_OK ||
         (code = allocate((void **)&r->lags, plan->batch * sizeof *r->lags, error)) != PNR_OK ||
         (code = write_job(r, error)) != PNR_OK)
         return code;
@@ -190,11 +220,14 @@ static int create(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_e
     }
     alone.depth = 1;
     alone.want_profile = PNR_WANT_NONE;
-    alone.measure = false;
+    alone.measure = alone.repeats = false;
     r->plan = alone;
     r->plan.references = NULL;
     r->plan.threshold = NULL;
     r->plan.hypotheses = NULL;
+    r->plan.taper = NULL;
+    r->plan.filter = NULL;
+    r->plan.cfar.factor = NULL;
     r->plan.method = NULL;
     if ((code = create_host(r, error)) != PNR_OK ||
         (code = create_device(&alone, n_sets, r, error)) != PNR_OK) {
@@ -215,8 +248,8 @@ static int fill(pnr_resident *r, size_t set, uint64_t seed, const uint32_t *lags
         (code = pnr_cuda_check(cudaMemcpyAsync(r->lags, lags, r->plan.batch * sizeof *lags,
                                                cudaMemcpyHostToDevice, r->slot->stream),
                                "upload of the delays", error)) != PNR_OK ||
-        (code = pnr_cuda_bench_fill(&r->plan, r->sets[set], r->plan.batch * r->plan.n_periods,
-                                    r->code, r->lags, seed, r->slot->stream, error)) != PNR_OK)
+        (code = pnr_cuda_bench_fill(&r->plan, r->sets[set], r->codes, r->lags, r->bins, r->n_rows,
+                                    seed, r->slot->stream, error)) != PNR_OK)
         return code;
     /* The next fill may not overtake this one's delays. */
     return pnr_cuda_check(cudaStreamSynchronize(r->slot->stream), "samples", error);
@@ -233,7 +266,7 @@ static int run(pnr_resident *r, size_t set, pnr_result *result, pnr_error *error
         {r->candidates, results->candidates,
          r->plan.batch * r->plan.max_candidates * sizeof *r->candidates},
         {r->nonfinite, results->nonfinite,
-         r->plan.batch * r->plan.n_periods * sizeof *r->nonfinite},
+         r->plan.batch * pnr_plan_windows(&r->plan) * sizeof *r->nonfinite},
     };
     cudaStream_t stream = r->slot->stream;
     int code = pnr_cuda_check(cudaSetDevice((int)r->plan.device), "selecting the GPU", error);

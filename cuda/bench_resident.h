@@ -9,10 +9,12 @@
 
 extern const pnr_resident_ops pnr_cuda_resident;
 
-/* The samples of pnr_resident_ops.fill. raw: [n_windows * N][n_channels] in the plan's format, the
- * channels all alike. code: [N], lags: [n_windows / n_periods], device. */
-int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, size_t n_windows, const float2 *code,
-                        const uint32_t *lags, uint64_t seed, cudaStream_t stream, pnr_error *error);
+/* The samples of pnr_resident_ops.fill. raw: of all windows, [..][n_channels] in the plan's format,
+ * the channels all alike. codes: [n_codes][N], lags: [batch], bins: of a map, [n_rows] frequencies,
+ * else NULL; device. */
+int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, const float2 *codes, const uint32_t *lags,
+                        const double *bins, size_t n_rows, uint64_t seed, cudaStream_t stream,
+                        pnr_error *error);
 
 /* In bench_device.cu: as in pnr_resident_ops. */
 double pnr_cuda_bench_copy_rate(size_t device, size_t bytes);

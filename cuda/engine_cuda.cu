@@ -5,6 +5,7 @@
 #include "check.h"
 #include "method.h"
 #include "peak.h"
+#include "repeat.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,8 @@ struct pnr_engine {
     pnr_cuda_common common;
     pnr_cuda_slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight; /* slots[first] is the oldest submit */
+    pnr_plan *plan;          /* its own, for a second engine that again needs */
+    pnr_cuda_repeat repeat;
     bool is_lost;
 };
 
@@ -91,14 +94,10 @@ static int choose(const pnr_plan *plan, const pnr_cuda_method **method, pnr_engi
 
     if (code != PNR_OK)
         return code;
-    if (pnr_plan_is_map(plan))
-        return pnr_error_set(
-            error, PNR_EUNSUPPORTED,
-            "engine cuda: maps of codes, Doppler, looks, gates or CFAR are not there yet");
-    if (plan->n_periods > UINT32_MAX / plan->batch)
+    if (pnr_plan_windows(plan) > UINT32_MAX / plan->batch)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine cuda: %zu dwells of %zu periods at once", plan->batch,
-                             plan->n_periods);
+                             pnr_plan_windows(plan));
     return pnr_cuda_method_choose(plan, method, choice, error);
 }
 
@@ -117,16 +116,19 @@ static int create_common(const pnr_plan *plan, pnr_cuda_common *common, pnr_erro
     common->plan.references = NULL;
     common->plan.threshold = NULL;
     common->plan.hypotheses = NULL;
+    common->plan.taper = NULL;
+    common->plan.filter = NULL;
+    common->plan.cfar.factor = NULL;
     common->plan.method = NULL;
     common->shape = pnr_cuda_shape_of(plan);
     common->code_energy = pnr_plan_code_energy(plan);
     common->tune_step = plan->tune.num != 0 ? pnr_rational_phase(plan->tune, 1) : 0;
     if ((code = common->method->open(plan, common, error)) != PNR_OK ||
-        (code = pnr_cuda_check(
-             cudaMalloc((void **)&common->threshold, plan->n_periods * sizeof *common->threshold),
-             "GPU memory for the thresholds", error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaMalloc((void **)&common->threshold,
+                                          pnr_plan_windows(plan) * sizeof *common->threshold),
+                               "GPU memory for the thresholds", error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaMemcpy(common->threshold, plan->threshold,
-                                          plan->n_periods * sizeof *common->threshold,
+                                          pnr_plan_windows(plan) * sizeof *common->threshold,
                                           cudaMemcpyHostToDevice),
                                "upload of the thresholds", error)) != PNR_OK)
         return code;
@@ -159,11 +161,27 @@ static void destroy(pnr_engine *engine)
     (void)cudaSetDevice((int)engine->common.plan.device);
     for (size_t i = 0; i < PNR_MAX_DEPTH; i++)
         pnr_cuda_slot_destroy(&engine->common, &engine->slots[i]);
+    destroy(engine->repeat.engine);
+    pnr_cuda_repeat_destroy(&engine->repeat);
+    free(engine->plan);
     engine->common.method->close(&engine->common);
     if (engine->common.threshold != NULL)
         (void)cudaFree(engine->common.threshold);
     (void)cudaGetLastError();
     free(engine);
+}
+
+static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error);
+
+/* What again needs; only of dwells of one look. */
+static int create_repeat(pnr_engine *engine, pnr_error *error)
+{
+    const pnr_plan plan = pnr_cuda_repeat_plan(engine->plan);
+    pnr_engine *second;
+    const int code = create(&plan, &second, error);
+
+    return code == PNR_OK ? pnr_cuda_repeat_create(engine->plan, second, &engine->repeat, error)
+                          : code;
 }
 
 static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
@@ -186,9 +204,14 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
     if (engine == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
     engine->common.method = method;
-    code = create_common(plan, &engine->common, error);
+    if ((engine->plan = pnr_plan_copy(plan)) == NULL)
+        code = pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
+    else
+        code = create_common(plan, &engine->common, error);
     for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
         code = pnr_cuda_slot_create(&engine->common, &engine->slots[i], error);
+    if (code == PNR_OK && plan->repeats && plan->n_looks == 1)
+        code = create_repeat(engine, error);
     if (code != PNR_OK) {
         destroy(engine);
         return code;
@@ -218,7 +241,7 @@ static bool is_possible(const pnr_cuda_shape *shape, const pnr_windows *windows)
 
     return n_dwells >= 1 && n_dwells <= shape->batch && windows->n_periods == shape->n_periods &&
            windows->spans[0].n_samples + windows->spans[1].n_samples >=
-               n_dwells * shape->n_periods * shape->n_samples;
+               n_dwells * shape->n_periods * shape->n_samples + shape->n_tail;
 }
 
 static int submit(pnr_engine *engine, const pnr_job *job)
@@ -281,6 +304,39 @@ static int advance(pnr_engine *engine, const pnr_windows *windows)
                : PNR_ELOST;
 }
 
+static int again(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
+                 const pnr_removal *removals, size_t n_removals, pnr_result *result)
+{
+    const pnr_cuda_common *common = &engine->common;
+    pnr_cuda_repeat *repeat = &engine->repeat;
+    pnr_windows view;
+    pnr_error error = {};
+    int code;
+
+    if (engine->is_lost)
+        return PNR_ELOST;
+    if (common->plan.n_looks != 1 || dwell >= windows->n_dwells ||
+        !is_possible(&common->shape, windows)) {
+        pnr_error_set(&error, PNR_EENGINE, "cuda: dwell %zu of %zu once more", dwell,
+                      windows->n_dwells);
+        return failed(engine, &error);
+    }
+    if (pnr_cuda_check(cudaSetDevice((int)common->plan.device), "selecting the GPU", &error) !=
+            PNR_OK ||
+        (repeat->slot == NULL && create_repeat(engine, &error) != PNR_OK) ||
+        pnr_cuda_repeat_prepare(common, repeat, windows, dwell, removals, n_removals, &view,
+                                &error) != PNR_OK)
+        return failed(engine, &error);
+
+    const pnr_job job = {&view, 0};
+
+    if ((code = submit(repeat->engine, &job)) == PNR_OK &&
+        (code = collect(repeat->engine, true, result)) == PNR_OK)
+        repeat->slot->host.dwells[0].n_clipped = *repeat->host_count;
+    engine->is_lost |= code == PNR_ELOST;
+    return code;
+}
+
 pnr_cuda_slot *pnr_cuda_engine_slot(pnr_engine *engine, const pnr_cuda_common **common)
 {
     *common = &engine->common;
@@ -296,6 +352,7 @@ extern "C" __attribute__((visibility("default"))) const pnr_engine_ops *pnr_engi
         probe,          alloc_pinned, free_pinned,
         describe,       create,       destroy,
         submit,         collect,      advance,
+        again,
     };
 
     return &ops;

@@ -35,13 +35,20 @@ template <int M> struct pnr_fused_size {
     static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : MIDDLE_AT + 32) * (int)sizeof(float2);
 };
 
-/* Waits for the threads of one window. */
-template <int M> static __device__ __forceinline__ void pnr_fused_sync()
+/* Waits for the threads of one window: of the block, or where a block has several, each with a
+ * barrier of its own. */
+template <int M, bool IS_ALONE = true> static __device__ __forceinline__ void pnr_fused_sync()
 {
     if (M == 1)
         __syncwarp();
-    else
+    else if (IS_ALONE)
         __syncthreads();
+    else
+        asm volatile("bar.sync %0, %1;"
+                     :
+                     : "r"(1 + threadIdx.x / pnr_fused_size<M>::THREADS),
+                       "n"(pnr_fused_size<M>::THREADS)
+                     : "memory");
 }
 
 /* What is the same in all lanes of a warp, by a vote, for the compiler to see it too: else every
@@ -82,7 +89,7 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
 }
 
 /* One thread's place in its window. */
-template <int M> struct pnr_fused_thread {
+template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     typedef pnr_fused_size<M> size;
     const float2 *table;
     float2 *column, *row, *middle;
@@ -187,7 +194,7 @@ template <int M> struct pnr_fused_thread {
             pnr_fused_transform_at<M>(a, make_float2(w.x, w.y));
             pnr_fused_transform_at<M>(b, make_float2(w.z, w.w));
         });
-        pnr_fused_sync<M>();
+        pnr_fused_sync<M, IS_ALONE>();
         get_column(v);
         last_pass(v, u);
     }

@@ -14,7 +14,8 @@
  */
 static const pnr_cuda_method *const methods[] = {
     &pnr_cuda_method_walsh,       &pnr_cuda_method_fused,   &pnr_cuda_method_fused_long,
-    &pnr_cuda_method_walsh_parts, &pnr_cuda_method_library,
+    &pnr_cuda_method_walsh_parts, &pnr_cuda_method_library, &pnr_cuda_method_map_fused,
+    &pnr_cuda_method_map,
 };
 static const size_t N_METHODS = sizeof methods / sizeof *methods;
 
@@ -47,7 +48,7 @@ static int ask(const pnr_cuda_method *method, const pnr_plan *plan, pnr_engine_c
     pnr_cuda_slot_count(plan, &shape, &choice->device_bytes, &choice->host_bytes);
     choice->host_bytes *= plan->depth;
     choice->device_bytes = choice->device_bytes * plan->depth + shared_bytes +
-                           plan->n_periods * sizeof(double); /* the thresholds */
+                           pnr_plan_windows(plan) * sizeof(double); /* the thresholds */
     return PNR_OK;
 }
 
@@ -77,20 +78,36 @@ static bool is_passed_over(const pnr_cuda_method *method, const pnr_plan *plan)
            plan->n_periods > 1 && pnr_plan_is_direct(plan->n_samples);
 }
 
+/* And for nothing else? */
+static bool is_for_maps(const pnr_cuda_method *method)
+{
+    return method == &pnr_cuda_method_map || method == &pnr_cuda_method_map_fused;
+}
+
+/* Does it take whatever the others do not? */
+static bool is_last(const pnr_cuda_method *method)
+{
+    return method == &pnr_cuda_method_library || method == &pnr_cuda_method_map;
+}
+
 int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
                            pnr_engine_choice *choice, pnr_error *error)
 {
-    const bool is_auto = strcmp(plan->method, "auto") == 0;
+    const bool is_auto = strcmp(plan->method, "auto") == 0, is_map = pnr_plan_is_map(plan);
+    bool is_known = false;
     int code = PNR_ECONFIG;
 
     for (size_t i = 0; i < N_METHODS && code != PNR_OK; i++) {
-        if ((!is_auto && strcmp(plan->method, methods[i]->name) != 0) || !is_form(methods[i], plan))
+        if (!is_auto && strcmp(plan->method, methods[i]->name) != 0)
+            continue;
+        is_known = true;
+        if (is_for_maps(methods[i]) != is_map || (!is_map && !is_form(methods[i], plan)))
             continue;
         /* Of auto only the last method's refusal is the engine's. */
         *method = methods[i];
         if (is_auto && is_passed_over(*method, plan))
             continue;
-        code = ask(*method, plan, choice, is_auto && i + 1 < N_METHODS ? NULL : error);
+        code = ask(*method, plan, choice, is_auto && !is_last(*method) ? NULL : error);
         if (!is_auto)
             return code;
     }
@@ -98,6 +115,9 @@ int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
         !pnr_cuda_fused_is_long(plan->n_samples) && is_passed_over(&pnr_cuda_method_fused, plan))
         snprintf(choice->why, sizeof choice->why,
                  "powers are summed: nothing is transformed twice");
+    if (code == PNR_ECONFIG && is_known)
+        return pnr_error_set(error, PNR_EUNSUPPORTED, "engine cuda: method %s knows no maps",
+                             plan->method);
     return code == PNR_ECONFIG ? say_unknown(plan, error) : code;
 }
 
@@ -114,4 +134,15 @@ pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cu
     samples.scale = (float)format->scale;
     samples.offset = (float)format->offset;
     return samples;
+}
+
+size_t pnr_cuda_block_bytes(size_t device)
+{
+    int bytes;
+
+    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, (int)device) ==
+        cudaSuccess)
+        return (size_t)bytes;
+    (void)cudaGetLastError();
+    return 227 << 10;
 }

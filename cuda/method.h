@@ -46,6 +46,9 @@ int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
 /* Where the slot's raw samples lie and how they are read. */
 pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot);
 
+/* Shared memory that a block can have; without a device the answer is about a large one. */
+size_t pnr_cuda_block_bytes(size_t device);
+
 /* true: method fused takes a period of N samples in three kernels, false: in one. */
 bool pnr_cuda_fused_is_long(size_t n_samples);
 
@@ -54,5 +57,7 @@ extern const pnr_cuda_method pnr_cuda_method_fused_long;  /* three, beyond; the 
 extern const pnr_cuda_method pnr_cuda_method_walsh;       /* m-sequences: additions only */
 extern const pnr_cuda_method pnr_cuda_method_walsh_parts; /* at several samples a chip */
 extern const pnr_cuda_method pnr_cuda_method_library;     /* any length: cuFFT, cuBLAS */
+extern const pnr_cuda_method pnr_cuda_method_map_fused;   /* of maps: fused */
+extern const pnr_cuda_method pnr_cuda_method_map;         /* of maps: library */
 
 #endif

@@ -7,12 +7,7 @@
 #include <cstdlib>
 
 /* Below MIN_SAMPLES cuFFT at the length itself is as fast as 1024 points. */
-enum {
-    MIN_SAMPLES = 128,
-    MIN_TRANSFORM = 1024,
-    MAX_TRANSFORM = 16384,
-    MAX_SHARED_BYTES = 227 << 10
-};
+enum { MIN_SAMPLES = 128, MIN_TRANSFORM = 1024, MAX_TRANSFORM = 16384 };
 
 /* What all slots share. */
 typedef struct shared {
@@ -82,23 +77,11 @@ static size_t shared_bytes_of(const shared *own)
     return own->size->table_bytes + (size_t)own->n_together * own->window_bytes;
 }
 
-/* Without a device the answer is about a large one. */
-static size_t block_bytes_of(const pnr_plan *plan)
-{
-    int bytes;
-
-    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                               (int)plan->device) == cudaSuccess)
-        return (size_t)bytes;
-    (void)cudaGetLastError();
-    return MAX_SHARED_BYTES;
-}
-
 static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shared_bytes,
                  pnr_error *error)
 {
     shared own = {};
-    const int code = choose_size(plan, block_bytes_of(plan), &own, error);
+    const int code = choose_size(plan, pnr_cuda_block_bytes(plan->device), &own, error);
 
     if (code != PNR_OK)
         return code;
@@ -165,7 +148,7 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
     if (own == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
     own->first_threshold = plan->threshold[0];
-    if ((code = choose_size(plan, block_bytes_of(plan), own, error)) != PNR_OK ||
+    if ((code = choose_size(plan, pnr_cuda_block_bytes(plan->device), own, error)) != PNR_OK ||
         (code = create_spectra(plan, own, error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaFuncSetAttribute((const void *)own->size->kernel,
                                                     cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -403,7 +403,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         candidate->cell = cell_of(m.kept[threadIdx.x]);
         candidate->code = 0;
         candidate->channel = 0;
-        candidate->doppler = 0;
+        candidate->row = 0;
         candidate->power = power_of(m.kept[threadIdx.x]);
     }
     __syncthreads();

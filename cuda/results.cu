@@ -21,6 +21,7 @@ typedef struct returning {
     volatile uint64_t *sequence;
     uint32_t n_periods, max_candidates;
     size_t profile_values;
+    uint32_t patch_words; /* of 8 bytes */
 } returning;
 
 /* Words side by side in a warp, so that they leave as few and long packets. */
@@ -46,6 +47,11 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) return_results(returning r)
         if (i % row < r.from.dwells[i / row].n_candidates * CANDIDATE_WORDS)
             ((uint64_t *)r.to.candidates)[i] = candidates[i];
     copy_all(r.to.profile, r.from.profile, n_dwells * r.profile_values, first, step);
+    for (uint32_t i = 0; r.patch_words > 0 && i < n_dwells * r.max_candidates; i++)
+        if (i % r.max_candidates < r.from.dwells[i / r.max_candidates].n_candidates)
+            copy_all((uint64_t *)r.to.patches + (size_t)i * r.patch_words,
+                     (const uint64_t *)r.from.patches + (size_t)i * r.patch_words, r.patch_words,
+                     first, step);
 
     __threadfence_system();
     __syncthreads();
@@ -64,7 +70,8 @@ int pnr_cuda_return_results(const pnr_cuda_shape *shape, size_t max_candidates,
                             volatile uint64_t *sequence, size_t n_dwells, cudaStream_t stream,
                             pnr_error *error)
 {
-    const size_t words = n_dwells * (max_candidates * CANDIDATE_WORDS + shape->profile_values);
+    const size_t words = n_dwells * (max_candidates * (CANDIDATE_WORDS + shape->patch_values / 2) +
+                                     shape->profile_values);
     const size_t n_blocks = (words + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS;
     returning r = {};
 
@@ -77,6 +84,7 @@ int pnr_cuda_return_results(const pnr_cuda_shape *shape, size_t max_candidates,
     r.n_periods = (uint32_t)shape->n_periods;
     r.max_candidates = (uint32_t)max_candidates;
     r.profile_values = shape->profile_values;
+    r.patch_words = (uint32_t)(shape->patch_values / 2);
     return_results<<<(unsigned)(n_blocks < (size_t)MAX_BLOCKS ? n_blocks : (size_t)MAX_BLOCKS),
                      PNR_CUDA_THREADS, 0, stream>>>(r);
     return pnr_cuda_check_launch("return_results", error);

@@ -14,6 +14,7 @@ typedef struct pnr_cuda_results {
     pnr_candidate *candidates; /* [batch][max_candidates] */
     uint32_t *nonfinite;       /* [n_windows] */
     float *profile;            /* [batch][profile_values], or NULL */
+    float *patches;            /* [batch][max_candidates][patch_values], or NULL */
 } pnr_cuda_results;
 
 /*

@@ -16,7 +16,8 @@ enum {
 
 /*
  * n_transform L: N when it is 7-smooth (circular), else pnr_transform_fast_length(2N - 1) with the
- * window extended periodically; at least 2.
+ * window extended periodically; linear: the fast length that holds a window and what it reads
+ * behind its end; at least 2.
  * group G: rows that one cuFFT call transforms, always all of them: 2^22 / L, at least 1, at most
  * 4096 (2^20 and 2^21 were slower: launches cost more than the L2 cache saved). It depends on L
  * alone, never on batch, periods or the dwells in a submit, and so do the kernels that cuFFT
@@ -28,7 +29,7 @@ typedef struct pnr_cuda_shape {
     size_t n_transform;    /* L */
     size_t row_stride;     /* L rounded up to 256 bytes: every row is aligned as cuFFT likes it */
     size_t oversample;     /* transforms back per row */
-    size_t n_periods;      /* windows a dwell */
+    size_t n_periods;      /* windows a dwell, of all its looks */
     size_t batch;          /* dwells a submit, at most */
     size_t dwell_rows;     /* transforms forward a dwell: n_periods when incoherent, else 1 */
     size_t group;          /* G */
@@ -36,12 +37,16 @@ typedef struct pnr_cuda_shape {
     size_t n_rows;         /* rows in memory: a multiple of G */
     size_t n_rounds;       /* of a full submit */
     size_t n_windows;      /* of a full submit */
-    size_t n_cells;        /* N * oversample */
+    size_t n_tail;         /* samples behind the last window's own that it reads: linear */
+    size_t n_tail_windows; /* windows' headers that they have */
+    size_t n_cells;        /* of a dwell: N * oversample, or of its whole map */
     size_t n_tiles;        /* of a dwell's grid */
     size_t n_segments;     /* of a window */
     size_t sample_bytes;   /* of one sample of all channels */
     size_t raw_bytes;      /* of a full submit, rounded up to 16: some kernels copy 16 at a time */
     size_t profile_values; /* floats a dwell returns: 0 unless plan.want_profile */
+    size_t patch_values;   /* floats a candidate returns beside itself: with several rows */
+    size_t lost_words;     /* of marks of a submit's lost samples: 0 unless somebody asks */
 } pnr_cuda_shape;
 
 /* The plan must have passed pnr_plan_check. */

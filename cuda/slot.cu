@@ -11,19 +11,22 @@
 #include <cstdlib>
 #include <cstring>
 
-enum { STAGES_A_ROUND = 6, MAX_BLOCKS = 13, POLLS_A_QUERY = 256 };
+enum { STAGES_A_ROUND = 6, MAX_BLOCKS = 17, POLLS_A_QUERY = 256 };
 
 /* All memory of a slot but the method's. Returns the number of blocks. */
 static size_t list_blocks(const pnr_plan *plan, const pnr_cuda_shape *s, pnr_cuda_slot *slot,
                           pnr_cuda_block list[MAX_BLOCKS])
 {
-    const size_t header = sizeof *slot->job + s->n_windows * sizeof *slot->windows;
+    const size_t header =
+        sizeof *slot->job + (s->n_windows + s->n_tail_windows) * sizeof *slot->windows;
     pnr_cuda_results *const places[] = {&slot->results, &slot->host};
     size_t n = 0;
 
     list[n++] = {&slot->raw, s->raw_bytes, false};
     list[n++] = {(void **)&slot->job, header, false};
     list[n++] = {(void **)&slot->host_job, header, true};
+    list[n++] = {(void **)&slot->lost, s->lost_words * sizeof *slot->lost, false};
+    list[n++] = {(void **)&slot->host_lost, s->lost_words * sizeof *slot->host_lost, true};
     list[n++] = {(void **)&slot->count, sizeof *slot->count, false};
     list[n++] = {(void **)&slot->sequence, sizeof *slot->sequence, true};
     for (int i = 0; i < 2; i++) {
@@ -35,6 +38,9 @@ static size_t list_blocks(const pnr_plan *plan, const pnr_cuda_shape *s, pnr_cud
                      s->batch * plan->max_candidates * sizeof *r->candidates, is_host};
         list[n++] = {(void **)&r->nonfinite, s->n_windows * sizeof *r->nonfinite, is_host};
         list[n++] = {(void **)&r->profile, s->batch * s->profile_values * sizeof *r->profile,
+                     is_host};
+        list[n++] = {(void **)&r->patches,
+                     s->batch * plan->max_candidates * s->patch_values * sizeof *r->patches,
                      is_host};
     }
     assert(n <= MAX_BLOCKS);
@@ -75,8 +81,8 @@ static int enqueue(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
                    pnr_error *error)
 {
     const pnr_cuda_shape *s = &common->shape;
-    int code =
-        pnr_cuda_fetch_job(slot->host_job, slot->job, n_dwells * s->n_periods, slot->stream, error);
+    int code = pnr_cuda_fetch_job(slot->host_job, slot->job,
+                                  n_dwells * s->n_periods + s->n_tail_windows, slot->stream, error);
 
     if (code == PNR_OK)
         code = common->method->compute(common, slot, n_dwells, error);
@@ -257,7 +263,8 @@ int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
 {
     const pnr_cuda_shape *s = &common->shape;
     const size_t there = windows->spans[0].n_samples + windows->spans[1].n_samples;
-    const size_t most = s->n_windows * s->n_samples, end = there < most ? there : most;
+    const size_t most = s->n_windows * s->n_samples + s->n_tail;
+    const size_t end = there < most ? there : most;
 
     if (slot->advanced_first != windows->first_sample)
         slot->n_advanced = 0;
@@ -271,6 +278,36 @@ int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     return code;
 }
 
+void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t n_samples,
+                             uint32_t *marks)
+{
+    memset(marks, 0, (n_samples + 31) / 32 * sizeof *marks);
+    for (size_t i = 0; i < windows->n_lost_runs; i++) {
+        const pnr_lost_run *run = &windows->lost_runs[i];
+        const uint64_t begin = run->first > first ? run->first - first : 0;
+        const uint64_t behind = run->first + run->count;
+        const uint64_t end = behind > first ? behind - first : 0;
+
+        for (uint64_t n = begin; n < end && n < n_samples; n++)
+            marks[n / 32] |= UINT32_C(1) << n % 32;
+    }
+}
+
+/* The marks of lost samples, when there are any and somebody asks for them. */
+static int upload_lost(const pnr_cuda_common *common, pnr_cuda_slot *slot,
+                       const pnr_windows *windows, size_t n_samples, pnr_error *error)
+{
+    const size_t n_words = (n_samples + 31) / 32;
+
+    slot->host_job->has_lost = common->shape.lost_words > 0 && windows->n_lost_runs > 0;
+    if (!slot->host_job->has_lost)
+        return PNR_OK;
+    pnr_cuda_slot_mark_lost(windows, slot->skipped, n_samples, slot->host_lost);
+    return pnr_cuda_check(cudaMemcpyAsync(slot->lost, slot->host_lost, n_words * sizeof *slot->lost,
+                                          cudaMemcpyHostToDevice, slot->stream),
+                          "upload of the lost samples", error);
+}
+
 /* All samples that are not there yet; and the header is written, which the kernels fetch. */
 static int upload_rest(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                        const pnr_windows *windows, pnr_error *error)
@@ -282,15 +319,18 @@ static int upload_rest(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     slot->n_advanced = 0;
     slot->host_job->sequence++;
     slot->host_job->n_dwells = (uint32_t)windows->n_dwells;
-    for (size_t w = 0; w < n_windows; w++) {
+    for (size_t w = 0; w < n_windows + s->n_tail_windows; w++) {
         const uint64_t first = windows->first_sample + w * s->n_samples;
 
         slot->host_windows[w].phase =
             common->plan.tune.num != 0 ? pnr_rational_phase(common->plan.tune, first) : 0;
-        slot->host_windows[w].n_lost = windows->lost[w];
+        slot->host_windows[w].n_lost = w < n_windows ? windows->lost[w] : 0;
     }
 
-    return upload(common, slot, windows, there, n_windows * s->n_samples, error);
+    const size_t n_samples = n_windows * s->n_samples + s->n_tail;
+    const int code = upload_lost(common, slot, windows, n_samples, error);
+
+    return code == PNR_OK ? upload(common, slot, windows, there, n_samples, error) : code;
 }
 
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
@@ -350,6 +390,7 @@ int pnr_cuda_slot_result(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr
     result->candidates = slot->host.candidates;
     result->nonfinite = slot->host.nonfinite;
     result->profile = slot->host.profile;
+    result->patches = slot->host.patches;
     memset(result->stage_ns, 0, sizeof result->stage_ns);
     if (!common->plan.measure)
         return PNR_OK;

@@ -17,7 +17,7 @@ typedef struct pnr_cuda_common {
     const struct pnr_cuda_method *method;
     double code_energy;
     uint64_t tune_step; /* 2^-64 turns a sample */
-    double *threshold;  /* [n_periods], device */
+    double *threshold;  /* [n_periods of the shape], device */
     void *shared;       /* the method's own */
 } pnr_cuda_common;
 
@@ -37,13 +37,15 @@ typedef struct pnr_cuda_slot {
     /* device */
     void *raw;                /* [n_windows * N][n_channels] */
     pnr_cuda_job *job;        /* header, then the windows */
-    pnr_cuda_window *windows; /* [n_windows], behind job */
+    pnr_cuda_window *windows; /* [n_windows + n_tail_windows], behind job */
+    uint32_t *lost;           /* [lost_words]: a bit a sample, or NULL */
     pnr_cuda_results results; /* the method's answer */
     uint32_t *count;          /* the last kernel's */
 
     /* pinned host memory */
     pnr_cuda_job *host_job;
-    pnr_cuda_window *host_windows; /* [n_windows], behind host_job */
+    pnr_cuda_window *host_windows; /* [n_windows + n_tail_windows], behind host_job */
+    uint32_t *host_lost;           /* [lost_words] */
     pnr_cuda_results host;         /* the answer, written by the last kernel */
     volatile uint64_t *sequence;   /* of the submit whose answer is complete */
 
@@ -55,6 +57,7 @@ typedef struct pnr_cuda_slot {
     /* The beginning of the next submit that is on the device already. */
     uint64_t advanced_first; /* absolute sample index */
     size_t n_advanced;       /* samples */
+    size_t skipped; /* samples of the submit's view before the slot's first: see repeat.h */
 
     uint64_t tag;
     size_t n_dwells;
@@ -78,6 +81,9 @@ int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage,
 /* Enqueues the upload of what has come of the next submit and is not there yet. */
 int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, pnr_error *error);
+/* Marks, a bit a sample, of the lost ones of [first, first + n_samples) of a view. */
+void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t n_samples,
+                             uint32_t *marks);
 /* Enqueues a whole job. On failure waits until nothing of it is in flight. */
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
                         pnr_error *error);

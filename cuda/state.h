@@ -9,7 +9,7 @@
 typedef struct pnr_cuda_job {
     uint64_t sequence; /* of the submit, counted from 1 */
     uint32_t n_dwells;
-    uint32_t reserved;
+    uint32_t has_lost; /* the slot's marks of lost samples are this submit's */
 } pnr_cuda_job;
 
 /* From the host, one a window. */

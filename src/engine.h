@@ -188,6 +188,8 @@ typedef struct pnr_plan {
     size_t device;         /* which GPU */
     size_t threads;        /* cpu: 0 = one a core */
     const char *method;    /* "auto" or one of the engine's */
+    bool repeats;          /* again will be called: what it needs is made by create, else by the
+                              first call */
 } pnr_plan;
 
 /* A local maximum above the threshold. */
@@ -349,8 +351,8 @@ typedef struct pnr_resident_ops {
     int (*create)(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_error *error);
     void (*destroy)(pnr_resident *resident);
     /* Fills a set, on the device: noise of 0.2 of full scale (rms) and in every window of dwell d
-     * the code, 0.2 of full scale, at lags[d] and a random phase, in a real format a random sign.
-     * The same samples for the same plan, seed and lags. */
+     * the code, 0.2 of full scale, at lags[d] and a random phase, in a real format a random sign;
+     * of a map as pnr_measure_scatter. The same samples for the same plan, seed and lags. */
     int (*fill)(pnr_resident *resident, size_t set, uint64_t seed, const uint32_t *lags,
                 pnr_error *error);
     /* Poisons the results' memory, correlates one set, and brings the results to the host; they are

@@ -14,25 +14,7 @@ enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, MAX_STEPS = 20 };
 
 typedef double value[2]; /* re, im */
 
-struct pnr_fit_map {
-    const pnr_plan *plan;
-    pnr_map_model *model;
-    pnr_slow_time *slow; /* the model's */
-};
-
 /* --- products --- */
-
-static void product(const value *a, const value *b, value out) /* a^H b */
-{
-    double re = 0, im = 0;
-
-    for (int j = 0; j < J; j++) {
-        re += a[j][0] * b[j][0] + a[j][1] * b[j][1];
-        im += a[j][0] * b[j][1] - a[j][1] * b[j][0];
-    }
-    out[0] = re;
-    out[1] = im;
-}
 
 /* What is the same for all columns of a model. */
 typedef struct products {
@@ -53,10 +35,10 @@ static void weigh(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
                          out->wy[i]);
     for (int i = 0; i < m->n_x; i++)
         for (int j = 0; j < m->n_x; j++)
-            product(m->x[i], out->mx[j], out->x[i][j]);
+            pnr_map_product(m->x[i], out->mx[j], out->x[i][j]);
     for (int i = 0; i < m->n_y; i++)
         for (int j = 0; j < m->n_y; j++)
-            product(m->y[i], out->wy[j], out->y[i][j]);
+            pnr_map_product(m->y[i], out->wy[j], out->y[i][j]);
 }
 
 /* In the place of x and y: what noise makes of the weighted ones, (m x)^H g (m x). */
@@ -72,13 +54,13 @@ static void weigh_noise(const pnr_fit_map *map, const pnr_map_rows *rows, size_t
             pnr_matrix_apply((const value(*)[J])rows->g, (const value *)p->mx[i], z[i]);
     for (int i = 0; i < m->n_x; i++)
         for (int j = 0; j < m->n_x; j++)
-            product((const value *)p->mx[i], (const value *)z[j], p->x[i][j]);
+            pnr_map_product((const value *)p->mx[i], (const value *)z[j], p->x[i][j]);
     for (int i = 0; i < m->n_y; i++)
         pnr_matrix_apply((const value(*)[J])pnr_map_model_lags(map->model, code)->p,
                          (const value *)p->wy[i], z[i]);
     for (int i = 0; i < m->n_y; i++)
         for (int j = 0; j < m->n_y; j++)
-            product((const value *)p->wy[i], (const value *)z[j], p->y[i][j]);
+            pnr_map_product((const value *)p->wy[i], (const value *)z[j], p->y[i][j]);
 }
 
 /* <a, b> */
@@ -104,7 +86,7 @@ static void onto(const products *p, const pnr_map_column *a, const pnr_map_rows 
             const double *x = p->mx[a->x[t]][i];
             value z;
 
-            product((const value *)p->wy[a->y[t]], patch[i], z);
+            pnr_map_product((const value *)p->wy[a->y[t]], patch[i], z);
             out[0] += x[0] * z[0] + x[1] * z[1];
             out[1] += x[0] * z[1] - x[1] * z[0];
         }
@@ -125,14 +107,6 @@ typedef struct stand {
 static const pnr_map_column *column_of(const pnr_map_columns *m, int i)
 {
     return i == 0 ? &m->echo : i == 1 ? &m->by_delay : &m->by_bins;
-}
-
-static void multiply(const value a, const value b, value out)
-{
-    const double re = a[0] * b[0] - a[1] * b[1];
-
-    out[1] = a[0] * b[1] + a[1] * b[0];
-    out[0] = re;
 }
 
 static void judge(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
@@ -190,7 +164,7 @@ static double variance_of(value (*noise)[3], const value *weight)
         for (int j = 0; j < 3; j++) {
             value z;
 
-            multiply(weight[j], noise[i][j], z);
+            pnr_map_multiply(weight[j], noise[i][j], z);
             sum += weight[i][0] * z[0] + weight[i][1] * z[1];
         }
     return sum / 2;
@@ -224,9 +198,10 @@ static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows, siz
     out->bins_variance = variance_of(noise, (const value *)error[1]);
     out->at.amplitude_variance = variance_of(noise, (const value *)re);
     out->at.phase_variance = variance_of(noise, (const value *)im);
-    /* The echo's power over that of noise in the same sum: beside the rows a peak may be great, and
-     * all of it noise. */
+    /* No more than the peak, than what it explains, and than its power over that of noise in the
+     * same sum: beside the rows a peak may be great, and all of it noise. */
     out->at.gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / noise[0][0][0];
+    out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
     /* A peak that was sought has half a cell more for each of delay and frequency. */
     out->at.cells = 2 * noise[0][0][0] / (s->gram[0][0][0] * s->gram[0][0][0]);
 }
@@ -329,7 +304,8 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
     for (int t = 0; t < s.model.echo.n; t++) {
         value z;
 
-        multiply(s.model.x[s.model.echo.x[t]][MIDDLE], s.model.y[s.model.echo.y[t]][MIDDLE], z);
+        pnr_map_multiply(s.model.x[s.model.echo.x[t]][MIDDLE], s.model.y[s.model.echo.y[t]][MIDDLE],
+                         z);
         centre[0] += z[0];
         centre[1] += z[1];
     }
@@ -339,177 +315,6 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
     out->at.power = echo.peak[0] * echo.peak[0] + echo.peak[1] * echo.peak[1];
     out->centre = hypot(centre[0], centre[1]);
     find_variances(map, &rows, place->code, &s, out);
-}
-
-/* --- echoes among others --- */
-
-/* out += factor model */
-static void add_model(const pnr_map_columns *m, const pnr_map_rows *rows, const value factor,
-                      double (*patch)[J][2])
-{
-    for (int t = 0; t < m->echo.n; t++)
-        for (int i = rows->first; i < rows->end; i++) {
-            value x;
-
-            multiply(m->x[m->echo.x[t]][i], factor, x);
-            for (int j = 0; j < J; j++) {
-                const double *y = m->y[m->echo.y[t]][j];
-
-                patch[i][j][0] += x[0] * y[0] - x[1] * y[1];
-                patch[i][j][1] += x[0] * y[1] + x[1] * y[0];
-            }
-        }
-}
-
-void pnr_fit_map_subtract(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                          double cell, pnr_vector *patch)
-{
-    const value factor = {-echo->peak[0], -echo->peak[1]};
-    pnr_map_rows rows;
-    pnr_map_columns m;
-
-    pnr_map_model_rows(map->model, place->row, false, &rows);
-    if (pnr_map_model_is_rough(map->model, &rows, echo, place->code, cell))
-        pnr_map_model_exact(map->model, &rows, echo, place, false, &m);
-    else if (place->code == echo->code)
-        pnr_map_model_smooth(map->model, &rows, echo, place->lag, false, &m);
-    else
-        return;
-    add_model(&m, &rows, factor, patch);
-}
-
-double pnr_fit_map_power(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                         double cell)
-{
-    pnr_patch patch = {{{0}}};
-
-    pnr_fit_map_subtract(map, place, echo, cell, patch);
-    return patch[MIDDLE][MIDDLE][0] * patch[MIDDLE][MIDDLE][0] +
-           patch[MIDDLE][MIDDLE][1] * patch[MIDDLE][MIDDLE][1];
-}
-
-void pnr_fit_map_overlap(const pnr_fit_map *map, const pnr_map_echo *x, const pnr_map_echo *y,
-                         double out[2])
-{
-    /* sum_n a(n - x) conj(a(n - y)) exp(2 pi i (v_x - v_y) (n - m) / N) */
-    const double n = (double)map->plan->n_samples, k = (double)map->plan->n_periods;
-    const double e = x->bins - y->bins, below = k * sin(M_PI * e);
-    const double slow = fabs(below) > 1e-9 ? sin(M_PI * e * k) / below : 1;
-    const double share = slow * pnr_map_model_tone(map->model, e);
-    double apart = y->lag - x->lag;
-
-    out[0] = out[1] = 0;
-    if (x->code != y->code)
-        return;
-    apart -= n * floor(apart / n + 0.5);
-    pnr_waveform_at(pnr_map_model_lags(map->model, x->code)->autocorrelation, apart, out);
-    out[0] *= share;
-    out[1] *= share;
-}
-
-double pnr_fit_map_noise(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
-                         const pnr_map_fitted *fitted, double *cells)
-{
-    const pnr_map_echo echo = {place->code,
-                               (double)place->lag + fitted->at.delay,
-                               fitted->bins,
-                               {fitted->at.peak[0], fitted->at.peak[1]}};
-    const pnr_map_lags *code = pnr_map_model_lags(map->model, place->code);
-    pnr_patch rest;
-    pnr_map_rows rows;
-    double energy = 0;
-
-    memcpy(rest, patch, sizeof rest);
-    pnr_fit_map_subtract(map, place, &echo, 0, rest);
-    pnr_map_model_rows(map->model, place->row, false, &rows);
-    for (int i = rows.first; i < rows.end; i++) {
-        value weighted[J], z, g;
-
-        pnr_matrix_apply((const value(*)[J])code->w, (const value *)rest[i], weighted);
-        product((const value *)rest[i], (const value *)weighted, z);
-        pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins, g);
-        energy += z[0] / fmax(g[0], 1e-3);
-    }
-    /* Two complex numbers of them are the echo's: peak, delay and frequency. */
-    *cells = fmax(code->cells * (rows.end - rows.first) - 2, 0.5);
-    return energy / *cells;
-}
-
-/* exp(2 pi i (F (K - 1)/2 + f (N - 1)/(2 N))): from the look's first sample to its middle. */
-static void turn_of(const pnr_fit_map *map, double bins, double rotation, value out)
-{
-    const double n = (double)map->plan->n_samples;
-    const double periods = ((double)map->plan->n_periods - 1) / 2, samples = (n - 1) / (2 * n);
-    const double angle =
-        2 * M_PI * (remainder(bins * periods, 1) + remainder(rotation * samples, 1));
-
-    out[0] = cos(angle);
-    out[1] = sin(angle);
-}
-
-void pnr_fit_map_load(const pnr_fit_map *map, const pnr_patch_place *place, const float *values,
-                      double floor, pnr_vector *out)
-{
-    const pnr_waveform *autocorrelation =
-        pnr_map_model_lags(map->model, place->code)->autocorrelation;
-    const bool is_sum = map->plan->n_looks > 1;
-    pnr_map_rows rows;
-
-    pnr_map_model_rows(map->model, place->row, false, &rows);
-    memset(out, 0, sizeof(pnr_patch));
-
-    const pnr_map_row middle = rows.row[MIDDLE];
-    const float *centre = values + (size_t)2 * (MIDDLE * J + MIDDLE);
-    const double share = is_sum && centre[0] > 0 ? floor / (double)centre[0] : 0;
-
-    for (int i = rows.first; i < rows.end; i++) {
-        const pnr_map_row *row = &rows.row[i];
-        /* Of several looks the middle's own turn is gone. */
-        const double rotation = row->rotation - (is_sum ? middle.rotation : 0);
-        value turn, g = {0, 0};
-
-        turn_of(map, row->bins - (is_sum ? middle.bins : 0), rotation, turn);
-        if (is_sum)
-            pnr_slow_time_noise(map->slow, row->bins, middle.bins, g);
-        for (int j = 0; j < J; j++) {
-            const float *c = values + (size_t)2 * (size_t)(i * J + j);
-            value noise, rho;
-
-            multiply((const value){(double)c[0], (double)c[1]}, turn, out[i][j]);
-            if (!is_sum)
-                continue;
-            pnr_waveform_at(autocorrelation, j - MIDDLE, rho);
-            multiply(g, rho, noise);
-            for (int a = 0; a < 2; a++)
-                out[i][j][a] -= share * pnr_map_model_tone(map->model, rotation) * noise[a];
-        }
-    }
-}
-
-void pnr_fit_map_add(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                     double cell, float *values)
-{
-    pnr_map_echo negative = *echo;
-    pnr_patch patch = {{{0}}};
-    pnr_map_rows rows;
-
-    negative.peak[0] = -echo->peak[0];
-    negative.peak[1] = -echo->peak[1];
-    pnr_fit_map_subtract(map, place, &negative, cell, patch);
-    pnr_map_model_rows(map->model, place->row, false, &rows);
-    for (int i = rows.first; i < rows.end; i++) {
-        value turn;
-
-        turn_of(map, -rows.row[i].bins, -rows.row[i].rotation, turn);
-        for (int j = 0; j < J; j++) {
-            float *c = values + (size_t)2 * (size_t)(i * J + j);
-            value z;
-
-            multiply(patch[i][j], turn, z);
-            c[0] += (float)z[0];
-            c[1] += (float)z[1];
-        }
-    }
 }
 
 /* --- the whole --- */

@@ -179,7 +179,7 @@ static int refuse(const pnr_least_squares *ls, pnr_error *error)
                          ls->n_gates, number, worst_condition);
 }
 
-int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates,
+int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates, bool is_cyclic,
                              pnr_least_squares **out, pnr_error *error)
 {
     pnr_least_squares *ls;
@@ -194,6 +194,7 @@ int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates
                              n_gates, PNR_MAX_FILTER_GATES);
     if ((ls = calloc(1, sizeof *ls)) != NULL) {
         ls->n_gates = n_gates;
+        ls->is_cyclic = is_cyclic;
         ls->autocorrelation = autocorrelation;
         ls->filter = malloc(n_gates * n_gates * sizeof *ls->filter);
         ls->loss = malloc(n_gates * sizeof *ls->loss);
@@ -223,20 +224,35 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares)
     free(least_squares);
 }
 
+/* Gate `gate` + i - REACH; n_gates: there is none. */
+static size_t neighbour(const pnr_least_squares *ls, size_t gate, size_t i)
+{
+    const size_t n = ls->n_gates;
+
+    if (ls->is_cyclic)
+        return (gate + i + n - REACH % n) % n;
+    return gate + i < REACH || gate + i - REACH >= n ? n : gate + i - REACH;
+}
+
 void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t gate, double delay,
                                 double out[PNR_NEIGHBOURS][2])
 {
     const size_t n = least_squares->n_gates;
-    const size_t first = gate > REACH ? gate - REACH : 0;
-    const size_t end = gate + REACH + 1 < n ? gate + REACH + 1 : n;
+    const value *rows[PNR_NEIGHBOURS];
 
-    memset(out, 0, PNR_NEIGHBOURS * sizeof *out);
+    for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
+        const size_t k = neighbour(least_squares, gate, i);
+
+        rows[i] = k < n ? (const value *)least_squares->filter + k * n : NULL;
+        out[i][0] = out[i][1] = 0;
+    }
     for (size_t j = 0; j < n; j++) {
         value rho;
 
         pnr_waveform_at(least_squares->autocorrelation, (double)j - (double)gate - delay, rho);
-        for (size_t k = first; k < end; k++)
-            add_product(least_squares->filter[k * n + j], rho, out[k + REACH - gate]);
+        for (size_t i = 0; i < PNR_NEIGHBOURS; i++)
+            if (rows[i] != NULL)
+                add_product(rows[i][j], rho, out[i]);
     }
 }
 
@@ -246,15 +262,16 @@ void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t ga
 {
     memset(out, 0, PNR_NEIGHBOURS * sizeof *out);
     for (size_t j = 0; j < PNR_NEIGHBOURS; j++) {
-        if (gate + j < REACH || gate + j >= least_squares->n_gates + REACH)
+        const size_t k = neighbour(least_squares, gate, j);
+
+        if (k == least_squares->n_gates)
             continue;
 
-        const double scale = sqrt(least_squares->loss[gate + j - REACH]);
+        const double scale = sqrt(least_squares->loss[k]);
         const value echo = {scale * filtered[j][0], scale * filtered[j][1]};
 
         for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
-            const size_t apart = i > j ? i - j : j - i;
-            const double *rho = least_squares->near[apart];
+            const double *rho = least_squares->near[i > j ? i - j : j - i];
 
             add_product(echo, (const value){rho[0], i < j ? -rho[1] : rho[1]}, out[i]);
         }

@@ -23,6 +23,7 @@ enum { PNR_MAX_FILTER_GATES = 4096 }; /* a matrix of 256 MiB */
  */
 typedef struct pnr_least_squares {
     size_t n_gates;
+    bool is_cyclic;      /* the gates are all lags: the last is next to the first */
     double (*filter)[2]; /* [n_gates][n_gates] */
     double *loss;        /* [n_gates] power ratio */
     double condition;    /* of T: greatest over least eigenvalue, estimated from below */
@@ -33,17 +34,19 @@ typedef struct pnr_least_squares {
 
 /*
  * autocorrelation: R(u)/R(0), prepared, kept; cyclic, for the code is sent again after N samples,
- * also where the windows are those of a linear correlation. n_gates: 1 .. PNR_MAX_FILTER_GATES.
+ * also where the windows are those of a linear correlation. n_gates: 1 .. PNR_MAX_FILTER_GATES;
+ * is_cyclic: they are all N lags of a circular one.
  * PNR_OK, PNR_ENOMEMORY; PNR_ECONFIG: too many gates, or the code cannot tell their echoes apart
  * (condition above 1e6), in words. Takes n_gates^2 steps. Owner of *out: the caller.
  */
-int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates,
+int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates, bool is_cyclic,
                              pnr_least_squares **out, pnr_error *error);
 void pnr_least_squares_destroy(pnr_least_squares *least_squares);
 
 /*
  * What an echo with A R(0) = 1 puts at the gates `gate` - 8 .. + 8, its delay `delay` gates behind
- * `gate`, any fraction; 0 beyond the ends:
+ * `gate`, any fraction; 0 beyond the ends, if
+ * there are any:
  *     out[i] = sum_j filter[k][j] R(j - gate - delay)/R(0),   k = gate + i - 8.
  * At whole delays this is 1 / sqrt(loss) at the echo and 0 around it. Not cyclic: gates count from
  * 0 at the gate's beginning. Takes 17 n_gates steps.

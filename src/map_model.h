@@ -11,6 +11,12 @@
 /* Inside of fit_map: the formulas stand in fit_map.h. */
 typedef struct pnr_map_model pnr_map_model;
 
+struct pnr_fit_map {
+    const pnr_plan *plan;
+    pnr_map_model *model;
+    pnr_slow_time *slow; /* the model's */
+};
+
 enum {
     PNR_MAP_TERMS = 2 * PNR_NEIGHBOURS /* of a column: two for each rotation among the rows */
 };
@@ -75,5 +81,26 @@ void pnr_map_model_smooth(const pnr_map_model *model, const pnr_map_rows *rows,
 void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
                          const pnr_map_echo *echo, const pnr_patch_place *place, bool with_slopes,
                          pnr_map_columns *out);
+
+/* a^H b */
+static inline void pnr_map_product(const double (*a)[2], const double (*b)[2], double out[2])
+{
+    double re = 0, im = 0;
+
+    for (int j = 0; j < PNR_NEIGHBOURS; j++) {
+        re += a[j][0] * b[j][0] + a[j][1] * b[j][1];
+        im += a[j][0] * b[j][1] - a[j][1] * b[j][0];
+    }
+    out[0] = re;
+    out[1] = im;
+}
+
+static inline void pnr_map_multiply(const double a[2], const double b[2], double out[2])
+{
+    const double re = a[0] * b[0] - a[1] * b[1];
+
+    out[1] = a[0] * b[1] + a[1] * b[0];
+    out[0] = re;
+}
 
 #endif

@@ -50,8 +50,9 @@ size_t pnr_measure_lag(const pnr_setup *setup);
 /*
  * Fills memory, [batch][windows * N][n_channels] in the plan's format: noise of 0.2 of full
  * scale (rms) and in every window of dwell d the code, 0.2 of full scale, at lags[d] and a random
- * phase (in a real format a random sign). The channels are alike; no tune. Same samples for the
- * same plan, seed and lags.
+ * phase (in a real format a random sign). Of a map it is code lags[d] mod n_codes, in each look
+ * with one phase that goes on at the frequency of row lags[d] mod n_rows. The channels are alike;
+ * no tune. Same samples for the same plan, seed and lags.
  */
 void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory);
 

@@ -22,6 +22,8 @@ bool pnr_plan_is_map(const pnr_plan *plan);
 size_t pnr_plan_rows(const pnr_plan *plan);
 /* Hypothesis h; where the plan has no list the one that it stands for. */
 pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
+/* The frequency of a row, bins: F = quarters / 4 + s / K. */
+double pnr_plan_bins(const pnr_plan *plan, size_t row);
 /* Windows of a dwell: looks times periods. */
 size_t pnr_plan_windows(const pnr_plan *plan);
 /* Samples of one window: N, or with those behind it that a linear correlation reads too. */

@@ -5,31 +5,23 @@
 
 #include "plan.h"
 #include "search.h"
+#include "search_cfar.h"
 #include "wide.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 512, LANES = 16, REACH = PNR_NEIGHBOURS / 2 };
+enum { BLOCK = PNR_SEARCH_BLOCK, LANES = 16, REACH = PNR_NEIGHBOURS / 2 };
 
 /* One search of a map: what it goes by, and what it has found so far. */
 typedef struct search {
-    const pnr_plan *plan;
-    const float *power;
-    size_t n_rows, n_cells; /* n_cells of a row */
+    pnr_search_cfar map; /* factor: NULL without CFAR */
     float threshold;
-    const double *factor;         /* CFAR: [training + 1][training + 1]; else NULL */
     const pnr_search_line *lines; /* NULL: not found beforehand */
     pnr_candidate *kept;
     size_t n_kept;
     uint32_t n_above, n_maxima;
 } search;
-
-/* The training cells of a cell, or of a block of them that have equally many. */
-typedef struct training {
-    ptrdiff_t first, step; /* distances in values of the map */
-    size_t n_before, n_after;
-} training;
 
 /* Every step-th of n values; in a fixed order, so that all vector widths give the same bits. */
 PNR_WIDE static double sum_of(const float *x, size_t n, size_t step)
@@ -50,13 +42,13 @@ PNR_WIDE static double sum_of(const float *x, size_t n, size_t step)
 
 static const float *row_of(const search *s, size_t code, size_t row)
 {
-    return s->power + (code * s->n_rows + row) * s->n_cells;
+    return s->map.power + (code * s->map.n_rows + row) * s->map.n_cells;
 }
 
 /* Candidates come in order, so that of equals the last one goes. */
 static void keep(search *s, const pnr_candidate *candidate)
 {
-    if (s->n_kept == s->plan->max_candidates) {
+    if (s->n_kept == s->map.plan->max_candidates) {
         size_t weakest = 0;
 
         for (size_t i = 1; i < s->n_kept; i++)
@@ -74,24 +66,25 @@ static void keep(search *s, const pnr_candidate *candidate)
 /* P > all cells before it and >= all behind it within its box. */
 static bool is_greatest(const search *s, size_t code, size_t row, size_t cell)
 {
-    const pnr_plan *plan = s->plan;
+    const pnr_plan *plan = s->map.plan;
     const float here = row_of(s, code, row)[cell];
     const size_t first = row - (row < plan->exclusion_rows ? row : plan->exclusion_rows);
-    const size_t below = s->n_rows - 1 - row;
+    const size_t below = s->map.n_rows - 1 - row;
     const size_t last = row + (below < plan->exclusion_rows ? below : plan->exclusion_rows);
-    const size_t reach = plan->exclusion_cells < s->n_cells ? plan->exclusion_cells : s->n_cells;
+    const size_t reach =
+        plan->exclusion_cells < s->map.n_cells ? plan->exclusion_cells : s->map.n_cells;
 
     for (size_t r = first; r <= last; r++) {
         const float *line = row_of(s, code, r);
 
         for (size_t i = 0; i <= 2 * reach; i++) {
-            const size_t at = cell + s->n_cells + i - reach; /* + n_cells: never negative */
+            const size_t at = cell + s->map.n_cells + i - reach; /* + n_cells: never negative */
 
             if ((r == row && i == reach) ||
-                (plan->linear && (at < s->n_cells || at >= 2 * s->n_cells)))
+                (plan->linear && (at < s->map.n_cells || at >= 2 * s->map.n_cells)))
                 continue;
 
-            const float other = line[at % s->n_cells];
+            const float other = line[at % s->map.n_cells];
             const bool is_before = r < row || (r == row && i < reach);
 
             if (is_before ? !(here > other) : !(here >= other))
@@ -113,183 +106,6 @@ static void look_at(search *s, size_t code, size_t row, size_t cell)
     }
 }
 
-/* --- CFAR ---
- * Both sides are added up anew for each cell, vectors of cells at a time: sums that slide would
- * carry the rounding of a strong echo into the noise behind it; these are off by their own
- * `training` roundings in double. OS needs no order: P > factor z(r), z(r) the r-th smallest, when
- * r values or more have P > factor z. */
-
-static size_t rank_of(size_t n)
-{
-    return (3 * n + 3) / 4; /* ceil(3 n / 4) */
-}
-
-/* The level of CA, GO and SO from the sums of both sides. */
-static double level_of(pnr_cfar_kind kind, const training *t, double before, double after)
-{
-    if (kind == PNR_CFAR_CA || t->n_before == 0 || t->n_after == 0)
-        return (before + after) / (double)(t->n_before + t->n_after);
-    before /= (double)t->n_before;
-    after /= (double)t->n_after;
-    if (kind == PNR_CFAR_GO)
-        return before > after ? before : after;
-    return before < after ? before : after;
-}
-
-static double factor_of(const search *s, const training *t)
-{
-    return s->factor[t->n_before * (s->plan->cfar.training + 1) + t->n_after];
-}
-
-PNR_WIDE static void add_cells(double *sum, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        sum[i] += (double)x[i];
-}
-
-PNR_WIDE static void count_cells(int *n_below, const float *here, double factor, const float *x,
-                                 size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        n_below[i] += (double)here[i] > factor * (double)x[i];
-}
-
-/* Up to BLOCK cells from `here` on, all with the same training cells around them. */
-static void test_block(const search *s, const training *t, const float *here, size_t n,
-                       bool *is_above)
-{
-    const pnr_cfar_kind kind = s->plan->cfar.kind;
-    const double factor = factor_of(s, t);
-
-    if (kind == PNR_CFAR_OS) {
-        int n_below[BLOCK] = {0};
-
-        for (size_t i = 0; i < t->n_before; i++)
-            count_cells(n_below, here, factor, here - t->first - (ptrdiff_t)i * t->step, n);
-        for (size_t i = 0; i < t->n_after; i++)
-            count_cells(n_below, here, factor, here + t->first + (ptrdiff_t)i * t->step, n);
-        for (size_t c = 0; c < n; c++)
-            is_above[c] = here[c] > 0 && n_below[c] >= (int)rank_of(t->n_before + t->n_after);
-    } else {
-        double before[BLOCK] = {0}, after[BLOCK] = {0};
-
-        for (size_t i = 0; i < t->n_before; i++)
-            add_cells(before, here - t->first - (ptrdiff_t)i * t->step, n);
-        for (size_t i = 0; i < t->n_after; i++)
-            add_cells(after, here + t->first + (ptrdiff_t)i * t->step, n);
-        for (size_t c = 0; c < n; c++)
-            is_above[c] =
-                here[c] > 0 && (double)here[c] > factor * level_of(kind, t, before[c], after[c]);
-    }
-}
-
-static bool is_in_gate(const pnr_plan *plan, size_t lag)
-{
-    return (lag + plan->n_lags - plan->gate_first) % plan->n_lags < plan->gate_count;
-}
-
-/* The training cell `distance` lags before (or after) a cell, along the lags; NULL: there is none.
- */
-static const float *neighbour(const search *s, const float *line, size_t cell, size_t distance,
-                              bool is_after)
-{
-    const pnr_plan *plan = s->plan;
-    const size_t n = plan->n_lags, lag = cell / plan->oversample;
-    size_t other;
-
-    if (plan->linear) {
-        if (is_after ? lag + distance >= n : lag < distance)
-            return NULL;
-        other = is_after ? lag + distance : lag - distance;
-    } else {
-        other = is_after ? (lag + distance) % n : (lag + n - distance % n) % n;
-    }
-    if (plan->filter != NULL && !is_in_gate(plan, other))
-        return NULL;
-    return line + other * plan->oversample + cell % plan->oversample;
-}
-
-/* One cell near an end of its row. */
-static bool is_above_at_end(const search *s, const float *line, size_t cell)
-{
-    const pnr_cfar *cfar = &s->plan->cfar;
-    training t = {0};
-    double sum[2] = {0};
-    size_t n_below = 0;
-
-    for (size_t i = 0; i < 2 * cfar->training; i++)
-        if (neighbour(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2) != NULL)
-            i % 2 ? t.n_after++ : t.n_before++;
-    if (t.n_before + t.n_after == 0 || !(line[cell] > 0))
-        return false;
-
-    const double factor = factor_of(s, &t), here = (double)line[cell];
-
-    for (size_t i = 0; i < 2 * cfar->training; i++) {
-        const float *z = neighbour(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2);
-
-        if (z == NULL)
-            continue;
-        sum[i % 2] += (double)*z;
-        n_below += here > factor * (double)*z;
-    }
-    if (cfar->kind == PNR_CFAR_OS)
-        return n_below >= rank_of(t.n_before + t.n_after);
-    return here > factor * level_of(cfar->kind, &t, sum[0], sum[1]);
-}
-
-/* Cells of a row's part [first, end), of which [at, at + n) are asked for. */
-static void test_along_lags(const search *s, const float *line, size_t first, size_t end, size_t at,
-                            size_t n, bool *is_above)
-{
-    const pnr_plan *plan = s->plan;
-    const pnr_cfar *cfar = &plan->cfar;
-    const size_t reach = (cfar->guard + 1 + (cfar->training - 1) * cfar->stride) * plan->oversample;
-    const size_t low = plan->filter != NULL ? first : 0;
-    const size_t high = plan->filter != NULL ? end : s->n_cells;
-    const training t = {.first = (ptrdiff_t)((cfar->guard + 1) * plan->oversample),
-                        .step = (ptrdiff_t)(cfar->stride * plan->oversample),
-                        .n_before = cfar->training,
-                        .n_after = cfar->training};
-    /* [from, to): all of whose training cells lie in the row as it is in memory */
-    size_t from = low + reach > at ? low + reach : at;
-    size_t to = high < reach ? 0 : high - reach;
-
-    if (to > at + n)
-        to = at + n;
-    if (from >= to)
-        from = to = at + n;
-    for (size_t cell = at; cell < from; cell++)
-        is_above[cell - at] = is_above_at_end(s, line, cell);
-    if (from < to)
-        test_block(s, &t, line + from, to - from, is_above + (from - at));
-    for (size_t cell = to; cell < at + n; cell++)
-        is_above[cell - at] = is_above_at_end(s, line, cell);
-}
-
-/* Of `room` rows on one side those that train. */
-static size_t rows_of(const pnr_cfar *cfar, size_t room)
-{
-    const size_t n = room <= cfar->guard ? 0 : (room - cfar->guard - 1) / cfar->stride + 1;
-
-    return n < cfar->training ? n : cfar->training;
-}
-
-static void test_along_rows(const search *s, const float *line, size_t row, size_t at, size_t n,
-                            bool *is_above)
-{
-    const pnr_cfar *cfar = &s->plan->cfar;
-    const training t = {.first = (ptrdiff_t)((cfar->guard + 1) * s->n_cells),
-                        .step = (ptrdiff_t)(cfar->stride * s->n_cells),
-                        .n_before = rows_of(cfar, row),
-                        .n_after = rows_of(cfar, s->n_rows - 1 - row)};
-
-    if (t.n_before + t.n_after == 0)
-        memset(is_above, 0, n * sizeof *is_above);
-    else
-        test_block(s, &t, line + at, n, is_above);
-}
-
 /* --- the map --- */
 
 /* The gate's cells of a row in ascending parts [first, end): one that wraps has its upper part at
@@ -308,47 +124,35 @@ static size_t parts_of(const pnr_plan *plan, size_t (*parts)[2])
     return count;
 }
 
-/* CFAR of cells at .. + n - 1 of a row's part. */
-static void test(const search *s, size_t number, const size_t part[2], size_t at, size_t n,
-                 bool *is_above)
-{
-    const float *line = s->power + number * s->n_cells;
-
-    if (s->plan->cfar.axis == PNR_CFAR_ALONG_LAGS)
-        test_along_lags(s, line, part[0], part[1], at, n, is_above);
-    else
-        test_along_rows(s, line, number % s->n_rows, at, n, is_above);
-}
-
 /* A part of a row. Whole blocks below a threshold, nearly all of them, cost one maximum. */
 static void look_through(search *s, size_t number, const size_t part[2])
 {
-    const float *line = s->power + number * s->n_cells;
+    const float *line = s->map.power + number * s->map.n_cells;
 
     for (size_t at = part[0]; at < part[1]; at += BLOCK) {
         const size_t n = part[1] - at < BLOCK ? part[1] - at : BLOCK;
         bool is_above[BLOCK];
 
-        if (s->factor != NULL) {
-            test(s, number, part, at, n, is_above);
+        if (s->map.factor != NULL) {
+            pnr_search_cfar_test(&s->map, number, part, at, n, is_above);
         } else {
             if (!(pnr_search_greatest(line + at, n) > s->threshold))
                 continue;
             for (size_t i = 0; i < n; i++)
                 is_above[i] = line[at + i] > s->threshold;
         }
-        for (size_t i = 0; i < n; i++)
-            if (is_above[i])
-                look_at(s, number / s->n_rows, number % s->n_rows, at + i);
+        for (size_t i = pnr_search_next(is_above, 0, n); i < n;
+             i = pnr_search_next(is_above, i + 1, n))
+            look_at(s, number / s->map.n_rows, number % s->map.n_rows, at + i);
     }
 }
 
 /* What CFAR has found beforehand. */
 static void look_at_marked(search *s, size_t number)
 {
-    for (size_t w = 0; w < pnr_search_words(s->plan); w++)
+    for (size_t w = 0; w < pnr_search_words(s->map.plan); w++)
         for (uint64_t rest = s->lines[number].above[w]; rest != 0; rest &= rest - 1)
-            look_at(s, number / s->n_rows, number % s->n_rows,
+            look_at(s, number / s->map.n_rows, number % s->map.n_rows,
                     64 * w + (size_t)__builtin_ctzll(rest));
 }
 
@@ -356,10 +160,10 @@ static void look_at_marked(search *s, size_t number)
 static void look(search *s)
 {
     size_t parts[2][2];
-    const size_t n_parts = parts_of(s->plan, parts);
+    const size_t n_parts = parts_of(s->map.plan, parts);
 
-    for (size_t number = 0; number < s->plan->n_codes * s->n_rows; number++) {
-        if (s->lines != NULL && s->factor != NULL)
+    for (size_t number = 0; number < s->map.plan->n_codes * s->map.n_rows; number++) {
+        if (s->lines != NULL && s->map.factor != NULL)
             look_at_marked(s, number);
         else if (s->lines == NULL || s->lines[number].greatest > s->threshold)
             for (size_t i = 0; i < n_parts; i++)
@@ -369,7 +173,7 @@ static void look(search *s)
 
 static size_t centre_of(const search *s, size_t i)
 {
-    return s->kept[i].cell / s->plan->oversample;
+    return s->kept[i].cell / s->map.plan->oversample;
 }
 
 /* Is the column of candidate i's code at this lag taken out for a candidate before it? */
@@ -380,7 +184,7 @@ static bool is_taken(const search *s, size_t i, size_t lag)
         const size_t apart = lag > centre ? lag - centre : centre - lag;
 
         if (s->kept[e].code == s->kept[i].code &&
-            (apart <= REACH || (!s->plan->linear && s->plan->n_lags - apart <= REACH)))
+            (apart <= REACH || (!s->map.plan->linear && s->map.plan->n_lags - apart <= REACH)))
             return true;
     }
     return false;
@@ -390,7 +194,7 @@ static bool is_taken(const search *s, size_t i, size_t lag)
  * fewer than half of the columns are left. */
 static double rest_of(const search *s, double noise_sum)
 {
-    const pnr_plan *plan = s->plan;
+    const pnr_plan *plan = s->map.plan;
     const size_t n = plan->n_lags;
     const size_t n_columns = plan->n_codes * (plan->filter != NULL ? plan->gate_count : n);
     double taken = 0;
@@ -406,15 +210,15 @@ static double rest_of(const search *s, double noise_sum)
             const size_t at = centre_of(s, i) + n * PNR_NEIGHBOURS + j - REACH, lag = at % n;
 
             if ((plan->linear && at / n != PNR_NEIGHBOURS) ||
-                (plan->filter != NULL && !is_in_gate(plan, lag)) || is_taken(s, i, lag))
+                (plan->filter != NULL && !pnr_search_is_in_gate(plan, lag)) || is_taken(s, i, lag))
                 continue;
-            taken += sum_of(column + lag * plan->oversample, s->n_rows, s->n_cells);
+            taken += sum_of(column + lag * plan->oversample, s->map.n_rows, s->map.n_cells);
             n_taken++;
         }
     }
     if (n_columns - n_taken < (n_columns + 1) / 2)
         return -INFINITY;
-    return (noise_sum - taken) / (double)((n_columns - n_taken) * s->n_rows);
+    return (noise_sum - taken) / (double)((n_columns - n_taken) * s->map.n_rows);
 }
 
 static search search_of(const pnr_plan *plan, const float *power, size_t looks_used)
@@ -423,11 +227,11 @@ static search search_of(const pnr_plan *plan, const float *power, size_t looks_u
     const bool is_cfar = plan->cfar.kind != PNR_CFAR_OFF && looks_used > 0;
 
     return (search){
-        .plan = plan,
-        .power = power,
-        .n_rows = pnr_plan_rows(plan),
-        .n_cells = plan->n_lags * plan->oversample,
-        .factor = is_cfar ? plan->cfar.factor + (looks_used - 1) * side * side : NULL,
+        .map = {.plan = plan,
+                .power = power,
+                .n_rows = pnr_plan_rows(plan),
+                .n_cells = plan->n_lags * plan->oversample,
+                .factor = is_cfar ? plan->cfar.factor + (looks_used - 1) * side * side : NULL},
     };
 }
 
@@ -440,7 +244,7 @@ void pnr_search_map_line(const pnr_plan *plan, const float *power, size_t looks_
                          pnr_search_line *line)
 {
     const search s = search_of(plan, power, looks_used);
-    const float *cells = power + number * s.n_cells;
+    const float *cells = power + number * s.map.n_cells;
     size_t parts[2][2];
     const size_t n_parts = parts_of(plan, parts);
 
@@ -453,15 +257,16 @@ void pnr_search_map_line(const pnr_plan *plan, const float *power, size_t looks_
             const size_t n = parts[p][1] - at < BLOCK ? parts[p][1] - at : BLOCK;
             bool is_above[BLOCK];
 
-            if (s.factor == NULL) {
+            if (s.map.factor == NULL) {
                 const float greatest = pnr_search_greatest(cells + at, n);
 
                 line->greatest = greatest > line->greatest ? greatest : line->greatest;
                 continue;
             }
-            test(&s, number, parts[p], at, n, is_above);
-            for (size_t i = 0; i < n; i++)
-                line->above[(at + i) / 64] |= (uint64_t)is_above[i] << (at + i) % 64;
+            pnr_search_cfar_test(&s.map, number, parts[p], at, n, is_above);
+            for (size_t i = pnr_search_next(is_above, 0, n); i < n;
+                 i = pnr_search_next(is_above, i + 1, n))
+                line->above[(at + i) / 64] |= (uint64_t)1 << (at + i) % 64;
         }
 }
 
@@ -477,10 +282,10 @@ void pnr_search_map(const pnr_plan *plan, double energy_of_code, const float *po
     dwell->noise_sum = 0;
     dwell->n_above = 0;
     if (dwell->n_periods > 0 && looks_used > 0) {
-        for (size_t i = 0; i < plan->n_codes * s.n_rows; i++)
-            dwell->noise_sum += lines != NULL
-                                    ? lines[i].sum
-                                    : sum_of(power + i * s.n_cells, plan->n_lags, plan->oversample);
+        for (size_t i = 0; i < plan->n_codes * s.map.n_rows; i++)
+            dwell->noise_sum +=
+                lines != NULL ? lines[i].sum
+                              : sum_of(power + i * s.map.n_cells, plan->n_lags, plan->oversample);
         for (int i = 0; i < (is_cfar ? 1 : PNR_MAX_SEARCHES); i++) {
             s.threshold = (float)(plan->threshold[dwell->n_periods - 1] * dwell->floor);
             s.n_kept = 0;

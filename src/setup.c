@@ -312,6 +312,7 @@ static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *er
                              "window.filter = least-squares is for one code; there are %zu",
                              plan->n_codes);
     code = pnr_least_squares_create(setup->codes[0].autocorrelation, plan->gate_count,
+                                    !plan->linear && plan->gate_count == plan->n_lags,
                                     &setup->least_squares, error);
     if (code == PNR_OK)
         plan->filter = (const double(*)[2])setup->least_squares->filter;

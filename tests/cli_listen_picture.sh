@@ -486,6 +486,8 @@ tell(all(len(found) == 1 and abs(found[0][1] - column) <= 1.5 and abs(found[0][0
 listed = re.findall(r"^ ?([12]) +([\d.]+) km .* (-?[\d.]+) m/s$", text, re.M)
 tell(len(listed) == 2 and abs(float(listed[0][2]) - 60) < 3 and abs(float(listed[1][2]) + 90) < 3,
      "and listed with their velocities", (listed, last))
+t, status, last = show_map("C.UTF-8", "-s", "radar.zero=direct-path", "-s", "radar.zero_search_m=100")
+tell(status == 0 and "zero 3.3000 us (not seen)" in last[1], "a zero delay that is tracked is shown", last)
 t, status, last = show_map("C", "-s", "radar.carrier_hz=0")
 text = "\n".join(last)
 tell(status == 0 and all(c < 128 for c in t.out) and "0  .:-=+%# " in text and re.search(r"^Hz +[-+]+$", text, re.M),

@@ -255,21 +255,31 @@ static const char *const rich[] = {"source.chunk=33",
                                    NULL};
 static const char *const live[] = {"source.pace=real-time", "source.chunk=50", "ring.bytes=2M",
                                    NULL};
-/* Awake for 1.5 s, and every result late: a status and a warning are told. */
-static const char *const late[] = {"source.pace=real-time",
-                                   "source.rate_hz=250000",
-                                   "engine.wait=spin",
-                                   "engine.deadline=1e-9",
-                                   "radar.max_range_m=0",
-                                   "ring.bytes=2M",
-                                   NULL};
-
+/* Awake for 1.5 s, and every result late: a status and a warning are told. The direct path is
+ * tracked, raises an alarm, and is kept in its file. */
 static void test_late(void **state)
 {
+    const char *folder = getenv("TMPDIR");
+    char path[300], keep[330];
+    const char *const late[] = {"source.pace=real-time",
+                                "source.rate_hz=250000",
+                                "engine.wait=spin",
+                                "engine.deadline=1e-9",
+                                "radar.max_range_m=0",
+                                "ring.bytes=2M",
+                                "radar.zero=direct-path",
+                                "radar.zero_alarm_m=1e-3",
+                                "echo.leak_amplitude=0.1",
+                                keep,
+                                NULL};
+
     (void)state;
+    snprintf(path, sizeof path, "%s/pnr.zero.%d", folder != NULL ? folder : "/tmp", (int)getpid());
+    snprintf(keep, sizeof keep, "radar.zero_state_path=%s", path);
     setenv("PNR_LOG", "info", 1);
     nothing(late, "engine.name=reference");
     setenv("PNR_LOG", "quiet", 1);
+    assert_true(unlink(path) == 0 || !IS_COUNTED);
 }
 
 #define ON(engine)                                                                                 \

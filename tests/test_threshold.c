@@ -28,6 +28,20 @@ static void test_gamma(void **unused)
     assert_true(pnr_gamma_q(4, 0) == 1);
 }
 
+/* Where values underflow, or lgamma's terms would cancel; scipy.special.gammainc and gammaincc. */
+static void test_gamma_log(void **unused)
+{
+    (void)unused;
+    near(pnr_gamma_log(1, 800).q, -800, 1e-15);
+    near(pnr_gamma_log(1, 800).density, log(800) - 800, 1e-15);
+    near(pnr_gamma_log(2, 1e-9).p, log(0.5e-18) - 2e-9 / 3, 1e-15);
+    near(exp(pnr_gamma_log(4000, 3500).p), 7.525652166073827e-17, 1e-11);
+    near(exp(pnr_gamma_log(4000, 4300).q), 1.7846744015788043e-06, 1e-11);
+    near(exp(pnr_gamma_log(3e7, 3.003e7).q), 2.1818610808820703e-08, 1e-8);
+    for (double a = 15; a <= 17; a += 0.5) /* where two ways meet */
+        assert_true(fabs(pnr_gamma_log(a, 20).density - (a * log(20) - 20 - lgamma(a))) < 1e-13);
+}
+
 static void test_beta(void **unused)
 {
     (void)unused;
@@ -142,9 +156,9 @@ static void test_correlated(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gamma),      cmocka_unit_test(test_beta),
-        cmocka_unit_test(test_cell),       cmocka_unit_test(test_ratio),
-        cmocka_unit_test(test_correlated),
+        cmocka_unit_test(test_gamma), cmocka_unit_test(test_gamma_log),
+        cmocka_unit_test(test_beta),  cmocka_unit_test(test_cell),
+        cmocka_unit_test(test_ratio), cmocka_unit_test(test_correlated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,7 @@ int bench_stream(const bench *b, pnr_error *error);
 int bench_seed(const bench *b, pnr_error *error);
 int bench_crossover(const bench *b, pnr_error *error);
 int bench_methods(const bench *b, pnr_error *error);
+int bench_maps(const bench *b, pnr_error *error);
 int bench_latency(const bench *b, pnr_error *error);
 int bench_soak(const bench *b, pnr_error *error);
 int bench_publish(const bench *b, pnr_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench accuracy: errors of delay, amplitude, phase and SNR over many dwells, beside the Cramer-Rao
- * bound. */
+/* bench accuracy: errors of delay, amplitude, phase, SNR and Doppler over many dwells, beside the
+ * Cramer-Rao bound. */
 #include "bench.h"
 
 #include "cli.h"
@@ -8,6 +8,7 @@
 #include "detector.h"
 #include "measure.h"
 #include "noise.h"
+#include "plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,19 +19,39 @@ enum { DEFAULT_N = 1023, DWELLS_A_RUN = 500, N_OVERSAMPLES = 2, BATCH_SAMPLES = 
 static const double snrs_db[] = {10, 12.5, 15, 17.5, 20, 25, 30, 35, 40, 45, 50, 55, 60};
 static const double amplitude = 0.1; /* of the echo */
 
-static const bench_column columns[] = {
-    {"snr_db", false},         {"oversample", false},      {"outliers_pct", false},
-    {"rms_over_bound", false}, {"bias_over_sigma", false}, {"delay_variance", false},
-    {"amp_variance", false},   {"phase_variance", false},  {"snr_error_db", false},
-    {"rms_samples", false},    {"bound_samples", false},   {"bound_amp", false},
-    {"bound_phase_rad", false}};
-enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+static const bench_column columns[] = {{"snr_db", false},
+                                       {"oversample", false},
+                                       {"outliers_pct", false},
+                                       {"rms_over_bound", false},
+                                       {"bias_over_sigma", false},
+                                       {"delay_variance", false},
+                                       {"amp_variance", false},
+                                       {"phase_variance", false},
+                                       {"snr_error_db", false},
+                                       {"rms_samples", false},
+                                       {"bound_samples", false},
+                                       {"bound_amp", false},
+                                       {"bound_phase_rad", false},
+                                       /* of Doppler dwells; a row is 1 / (K Tr) */
+                                       {"doppler_rms_over_bound", false},
+                                       {"doppler_bias_over_sigma", false},
+                                       {"doppler_variance", false},
+                                       {"rms_rows", false},
+                                       {"bound_rows", false}};
+enum { N_ALL_COLUMNS = sizeof columns / sizeof columns[0], N_COLUMNS = N_ALL_COLUMNS - 5 };
 
 static const char *const pictured[] = {"rms_samples", "bound_samples", NULL};
 static const bench_picture picture = {.y_label = "error of the delay, samples",
                                       .y = pictured,
                                       .series = "oversample",
                                       .x_scale = BENCH_X_LINEAR};
+static const char *const pictured_doppler[] = {"rms_samples", "bound_samples", "rms_rows",
+                                               "bound_rows", NULL};
+static const bench_picture picture_doppler = {
+    .y_label = "error of the delay, samples, and of the Doppler, 1/(K Tr)",
+    .y = pictured_doppler,
+    .series = "oversample",
+    .x_scale = BENCH_X_LINEAR};
 
 /* Everything between samples and echoes, at one detector.oversample. */
 typedef struct chain {
@@ -49,7 +70,7 @@ typedef struct scene {
     uint32_t *lost;     /* [batch * n_periods], 0 */
     uint64_t *ready_ns; /* [batch] */
     double *phase;      /* [batch] */
-    double lag;         /* of all its echoes */
+    double lag, bins;   /* of all its echoes; bins of 1/Tr */
     uint64_t position;  /* of the random numbers */
 } scene;
 
@@ -58,6 +79,7 @@ typedef struct tally {
     double n, n_missed;
     double bias, square;
     double delay, amplitude, phase; /* of (error / sigma)^2 */
+    double bins_bias, bins_square, doppler;
     double snr;
 } tally;
 
@@ -131,7 +153,23 @@ static double uniform(scene *s)
     return word[0] * 0x1p-32 + word[1] * 0x1p-64;
 }
 
-/* One delay for the whole batch, a phase for each dwell, noise of this power a sample. */
+static bool is_doppler(const chain *c)
+{
+    return c->setup->plan.dwell == PNR_DWELL_DOPPLER;
+}
+
+/* Within the middle four fifths of the rows. */
+static double draw_bins(const chain *c, scene *s)
+{
+    const pnr_plan *plan = &c->setup->plan;
+    const pnr_hypothesis first = pnr_plan_hypothesis(plan, 0);
+    const double row = (0.1 + 0.8 * uniform(s)) * (double)(pnr_plan_rows(plan) - 1);
+
+    return first.quarters / 4.0 + (first.first_bin + row) / (double)plan->n_periods;
+}
+
+/* One delay and Doppler for the whole batch, a phase at the middle of each dwell, noise of this
+ * power a sample. */
 static int fill_scene(const chain *c, double power, scene *s)
 {
     const pnr_plan *plan = &c->setup->plan;
@@ -139,6 +177,7 @@ static int fill_scene(const chain *c, double power, scene *s)
     const float scale = (float)sqrt(power);
 
     s->lag = uniform(s) * (double)n;
+    s->bins = is_doppler(c) ? draw_bins(c, s) : 0;
     if (pnr_waveform_shift(c->setup->codes[0].waveform, s->lag, s->echo) != PNR_OK)
         return PNR_ENOMEMORY;
     for (size_t w = 0; w < plan->batch * plan->n_periods; w++) {
@@ -148,12 +187,17 @@ static int fill_scene(const chain *c, double power, scene *s)
         if (w % plan->n_periods == 0)
             s->phase[d] = 2 * M_PI * uniform(s) - M_PI;
 
-        const double re = amplitude * cos(s->phase[d]), im = amplitude * sin(s->phase[d]);
+        const double periods = (double)(w % plan->n_periods) - ((double)plan->n_periods - 1) / 2;
+        const double step = 2 * M_PI * s->bins / (double)n;
+        const double first =
+            2 * M_PI * remainder(s->bins * periods, 1) - step * ((double)n - 1) / 2 + s->phase[d];
 
         pnr_noise_gaussian(1, 0, s->position, n, s->noise);
         s->position += n;
         for (size_t i = 0; i < n; i++) {
             const double *a = s->echo[i];
+            const double angle = first + step * (double)i;
+            const double re = amplitude * cos(angle), im = amplitude * sin(angle);
 
             x[i][0] = scale * (float)s->noise[i][0] + (float)(re * a[0] - im * a[1]);
             x[i][1] = scale * (float)s->noise[i][1] + (float)(re * a[1] + im * a[0]);
@@ -179,6 +223,14 @@ static void count(const chain *c, const scene *s, size_t d, const pnr_detection 
     t->amplitude += pow((echo->amplitude - amplitude) / echo->amplitude_sigma, 2);
     t->phase += pow(remainder(echo->phase_rad - s->phase[d], 2 * M_PI) / echo->phase_sigma_rad, 2);
     t->snr += echo->snr;
+    if (is_doppler(c)) {
+        const double period_s = c->setup->radar.period_s;
+        const double bins = echo->doppler_hz * period_s - s->bins;
+
+        t->bins_bias += bins;
+        t->bins_square += bins * bins;
+        t->doppler += pow(bins / (echo->doppler_sigma_hz * period_s), 2);
+    }
 }
 
 static int detect_all(const chain *c, const scene *s, size_t n_dwells, tally *t, pnr_error *error)
@@ -202,8 +254,13 @@ static int detect_all(const chain *c, const scene *s, size_t n_dwells, tally *t,
     for (size_t d = 0; d < result.n_dwells; d++) {
         pnr_detection found;
 
-        const pnr_observed observed = {.dwell = &result.dwells[d],
-                                       .candidates = result.candidates + d * plan->max_candidates};
+        const size_t candidates = d * plan->max_candidates;
+        const pnr_observed observed = {
+            .dwell = &result.dwells[d],
+            .candidates = result.candidates + candidates,
+            .patches = result.patches != NULL
+                           ? result.patches + candidates * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
+                           : NULL};
 
         pnr_detector_detect(c->detector, &observed, &found);
         count(c, s, d, &found, t);
@@ -236,6 +293,19 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     bench_table_number(table, bound);
     bench_table_number(table, 1 / sqrt(2 * snr));
     bench_table_number(table, sqrt((1 + turn * turn / bandwidth) / (2 * snr)));
+    if (!is_doppler(c))
+        return;
+
+    /* A tone of K N samples: sqrt(6 / S) / (2 pi) rows. */
+    const double periods = (double)c->setup->plan.n_periods;
+    const double bound_rows = sqrt(6 / snr) / (2 * M_PI);
+    const double rms_rows = sqrt(t->bins_square / n) * periods;
+
+    bench_table_number(table, rms_rows / bound_rows);
+    bench_table_number(table, t->bins_bias / n * periods / bound_rows);
+    bench_table_number(table, t->doppler / n);
+    bench_table_number(table, rms_rows);
+    bench_table_number(table, bound_rows);
 }
 
 static int measure_snr(const chain *chains, scene *s, double snr_db, size_t n_dwells,
@@ -283,12 +353,14 @@ int bench_accuracy(const bench *b, pnr_error *error)
     if (rc == PNR_OK) {
         snprintf(title, sizeof title, "accuracy: %s, N = %zu, %zu dwells a row",
                  chains[0].setup->codes[0].code->name, n_samples, n_dwells);
-        rc = bench_table_create(title, columns, N_COLUMNS, &table, error);
+        rc = bench_table_create(title, columns, is_doppler(&chains[0]) ? N_ALL_COLUMNS : N_COLUMNS,
+                                &table, error);
     }
     for (size_t i = 0; i < sizeof snrs_db / sizeof snrs_db[0] && rc == PNR_OK; i++)
         rc = measure_snr(chains, &s, snrs_db[i], n_dwells, table, error);
     if (rc == PNR_OK)
-        rc = bench_table_show(b, table, &picture, error);
+        rc =
+            bench_table_show(b, table, is_doppler(&chains[0]) ? &picture_doppler : &picture, error);
     bench_table_destroy(table);
     close_scene(&chains[0], &s);
     for (size_t o = 0; o < N_OVERSAMPLES; o++)

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "format.h"
 #include "measure.h"
+#include "plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static int create_host(resident *r, pnr_error *error)
     const pnr_plan *plan = &r->plan;
     const size_t bytes = r->n_samples * pnr_format_get(plan->format)->bytes * plan->n_channels;
 
-    r->lost = calloc(plan->batch * plan->n_periods, sizeof *r->lost);
+    r->lost = calloc(plan->batch * pnr_plan_windows(plan), sizeof *r->lost);
     r->ready_ns = calloc(plan->batch, sizeof *r->ready_ns);
     if (r->lost == NULL || r->ready_ns == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu dwells", plan->batch);
@@ -68,7 +69,7 @@ int resident_create(const pnr_engine_ops *ops, const pnr_resident_ops *device, c
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a method");
     r->ops = ops;
     r->plan = *plan;
-    r->n_samples = plan->batch * plan->n_periods * plan->n_samples;
+    r->n_samples = pnr_plan_view_samples(plan, plan->batch);
     r->device_ops = device;
     rc = device != NULL ? device->create(plan, RESIDENT_SETS, &r->device, error)
                         : create_host(r, error);
@@ -93,7 +94,7 @@ int resident_run(resident *r, size_t set, pnr_result *result, pnr_error *error)
     const pnr_windows windows = {
         .spans = {{r->sets[set], r->n_samples}},
         .n_dwells = r->plan.batch,
-        .n_periods = r->plan.n_periods,
+        .n_periods = pnr_plan_windows(&r->plan),
         .lost = r->lost,
         .ready_ns = r->ready_ns,
     };

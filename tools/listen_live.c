@@ -145,11 +145,26 @@ static const char *flags_text(unsigned flags, char out[128])
     return out;
 }
 
+/* "  zero 2.0389 us (held 0.5 s)" */
+static const char *zero_text(const pnr_zero *zero, char out[96])
+{
+    const double delay_us = zero->delay_s * 1e6;
+
+    out[0] = '\0';
+    if (zero->is_tracked && isnan(zero->held_s))
+        snprintf(out, 96, "  zero %.4f us (not seen)", delay_us);
+    else if (zero->is_tracked && zero->held_s > 0)
+        snprintf(out, 96, "  zero %.4f us (held %.1f s)", delay_us, zero->held_s);
+    else if (zero->is_tracked)
+        snprintf(out, 96, "  zero %.4f us", delay_us);
+    return out;
+}
+
 static void draw_head(listen_live *l, const listen_counts *counts)
 {
     const pnr_report *r = &l->report;
     const double noise = r->detection.noise_power;
-    char when[PNR_TIME_LEN], noise_db[32], rate[32], flags[128];
+    char when[PNR_TIME_LEN], noise_db[32], rate[32], flags[128], zero[96];
     uint64_t lost = 0;
     size_t i;
 
@@ -166,10 +181,10 @@ static void draw_head(listen_live *l, const listen_counts *counts)
     listen_screen_text(l->screen, 0, 0, LISTEN_BOLD, "%s  seq %" PRIu64 "  %s", r->stream, r->seq,
                        when);
     listen_screen_text(l->screen, 0, 1, LISTEN_PLAIN,
-                       "%" PRIu64 " received, %" PRIu64 " lost, %s  noise %s  latency %.0f us%s",
+                       "%" PRIu64 " received, %" PRIu64 " lost, %s  noise %s  latency %.0f us%s%s",
                        counts->received, lost, number_text(l->rate_hz, "a second", 1, rate),
                        number_text(noise > 0 ? 10 * log10(noise) : (double)NAN, "dB", 1, noise_db),
-                       r->latency_us, flags_text(r->flags, flags));
+                       r->latency_us, zero_text(&r->zero, zero), flags_text(r->flags, flags));
 }
 
 /* One line an echo, strongest first, from row y on. */

@@ -2,12 +2,14 @@
 /* The range-Doppler picture: the maps of a run, gathered on a grid of bounded size, and drawn. */
 #include "listen_map.h"
 
+#include "listen_image.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DOPPLER = 1000, MAX_RANGE = 1000, NOTHING = -999 /* see listen_picture.c */ };
+enum { MAX_DOPPLER = 1000, MAX_RANGE = 1000 };
 
 static const char *const kinds[] = {
     [LISTEN_MAP_MEAN] = "mean", [LISTEN_MAP_LAST] = "last", [LISTEN_MAP_TIME] = "time"};
@@ -169,8 +171,8 @@ void listen_map_title(const listen_map *m, char *out, size_t size)
 /* $map: a line a range, its columns the dB over the floor. Returns the greatest. */
 static double print_cells(const listen_map *m, FILE *to)
 {
-    /* gnuplot's images have two rows at least: what is added lies outside the axes. */
-    const size_t n_lines = m->n_range > 1 ? m->n_range : 2;
+    const size_t n_least = 2; /* what is added lies outside the axes */
+    const size_t n_lines = m->n_range > n_least ? m->n_range : n_least;
     double greatest_db = -INFINITY;
 
     fputs("$map << end_of_block\n", to);
@@ -180,12 +182,7 @@ static double print_cells(const listen_map *m, FILE *to)
             const double power =
                 r < m->n_range && m->counts[at] > 0 ? m->sums[at] / m->counts[at] : 0;
 
-            if (power > 0) {
-                greatest_db = fmax(greatest_db, 10 * log10(power));
-                fprintf(to, "%.1f ", 10 * log10(power));
-            } else {
-                fprintf(to, "%d ", NOTHING);
-            }
+            listen_image_cell(to, power, &greatest_db);
         }
         fputc('\n', to);
     }
@@ -204,22 +201,15 @@ void listen_map_draw(const listen_map *m, FILE *to)
     fprintf(to, "set xlabel '%s'\nset ylabel 'range, %s'\nset tics out\n",
             has_velocity(m) ? "velocity towards the radar, m/s" : "Doppler, Hz",
             is_km(m) ? "km" : "m");
-    fprintf(to, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\nset cbrange [0:%g]\n", x0,
+    fprintf(to, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", x0,
             x0 + (double)m->doppler.n_bins * dx, y0,
-            listen_map_y(m, range_of(m, (double)m->info.row.n_gate - 0.5)),
-            fmax(20, 5 * ceil(greatest_db / 5)));
+            listen_map_y(m, range_of(m, (double)m->info.row.n_gate - 0.5)));
     if (has_velocity(m))
         fprintf(to,
                 "set xtics nomirror\nset x2range [%.9g:%.9g]\nset x2tics\nset x2label 'Doppler, "
                 "Hz'\n",
                 x0 / m->info.mps_per_hz,
                 (x0 + (double)m->doppler.n_bins * dx) / m->info.mps_per_hz);
-    fputs("set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 '#fde725')\n"
-          "set cblabel 'power over the noise floor, dB'\n"
-          "set object rectangle from graph 0,0 to graph 1,1 behind fillcolor rgb 'gray'\n",
-          to);
-    fprintf(to,
-            "plot $map matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):($3>%d?$3:NaN) with image "
-            "notitle",
-            x0 + dx / 2, dx, y0 + dy / 2, dy, NOTHING);
+    listen_image_colours(to, greatest_db);
+    listen_image_plot(to, x0 + dx / 2, dx, y0 + dy / 2, dy);
 }

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "gnuplot.h"
+#include "listen_image.h"
 #include "log.h"
 
 #include <errno.h>
@@ -17,9 +18,7 @@ enum {
     MAX_COLUMNS = LISTEN_MAX_COLUMNS,
     MAX_ROWS = LISTEN_MAX_ROWS,
     WIDTH = 1800, /* pixels of the PNG */
-    HEIGHT = 1000,
-    MANY_ECHOES = 400, /* more of them are dots, so that the map stays visible */
-    NOTHING = -999     /* of the map: no such power is, and no warning comes of it */
+    HEIGHT = 1000
 };
 
 /* Columns of equal width from a first sample on; they become twice as wide when a sample is beyond
@@ -334,8 +333,6 @@ static void print_labels(const listen_picture *p, FILE *to, axis x, axis y)
     fputs("set xlabel ", to);
     pnr_gnuplot_quote(to, label);
     fprintf(to, " noenhanced\nset ylabel 'range, %s'\nset tics out\n", y.unit);
-    fputs("set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 '#fde725')\n",
-          to);
 }
 
 /* $echoes: time, range, SNR. Returns how many. */
@@ -391,28 +388,12 @@ static double print_map(const listen_picture *p, FILE *to)
     fputs("$map << end_of_block\n", to);
     for (r = 0; r < n_rows; r++) {
         for (c = 0; c < n_columns; c++) {
-            const float power = r < p->n_rows ? map_column(p, c)[r] : NAN;
-            const double db = power > 0 ? 10 * log10((double)power) : (double)NAN;
-
-            greatest_db = fmax(greatest_db, db);
-            if (isnan(db))
-                fprintf(to, "%d ", NOTHING);
-            else
-                fprintf(to, "%.1f ", db);
+            listen_image_cell(to, r < p->n_rows ? (double)map_column(p, c)[r] : 0, &greatest_db);
         }
         fputc('\n', to);
     }
     fputs("end_of_block\n", to);
     return greatest_db;
-}
-
-/* Over the map: the plot command's last part. */
-static void draw_echoes(size_t n, FILE *to)
-{
-    if (n > 0)
-        fprintf(to, ", $echoes using 1:2 with points %s lc rgb 'red' notitle",
-                n > MANY_ECHOES ? "pt 7 ps 0.15" : "pt 6 ps 1");
-    fputc('\n', to);
 }
 
 static void draw_map(const listen_picture *p, FILE *to, axis x, axis y)
@@ -424,16 +405,11 @@ static void draw_map(const listen_picture *p, FILE *to, axis x, axis y)
     const double greatest_db = print_map(p, to);
     const size_t n_echoes = print_echoes(p, to, x, y);
 
-    fprintf(to, "set xrange [0:%.9g]\nset yrange [%.9g:%.9g]\nset cbrange [0:%g]\n",
-            (double)t->n * dx, y0, on(y, cell_range_m(p, (double)p->info.n_gate - 0.5)),
-            fmax(20, 5 * ceil(greatest_db / 5)));
-    fputs("set cblabel 'power over the noise floor, dB'\n"
-          "set object rectangle from graph 0,0 to graph 1,1 behind fillcolor rgb 'gray'\n",
-          to);
-    fprintf(to, "plot $map matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):($3>%d?$3:NaN) with image ",
-            0.5 * dx, dx, y0 + 0.5 * dy, dy, NOTHING);
-    fputs("notitle", to);
-    draw_echoes(n_echoes, to);
+    fprintf(to, "set xrange [0:%.9g]\nset yrange [%.9g:%.9g]\n", (double)t->n * dx, y0,
+            on(y, cell_range_m(p, (double)p->info.n_gate - 0.5)));
+    listen_image_colours(to, greatest_db);
+    listen_image_plot(to, 0.5 * dx, dx, y0 + 0.5 * dy, dy);
+    listen_image_echoes(to, n_echoes);
 }
 
 static double greatest_range(const listen_picture *p)
@@ -489,12 +465,13 @@ int listen_picture_draw(const listen_picture *p, pnr_error *error)
         const size_t n = print_map_echoes(p, to);
 
         listen_map_draw(p->maps, to);
-        draw_echoes(n, to);
+        listen_image_echoes(to, n);
     } else if (p->n_profiles > 0) {
         print_labels(p, to, x, y);
         draw_map(p, to, x, y);
     } else {
         print_labels(p, to, x, y);
+        listen_image_palette(to);
         print_echoes(p, to, x, y);
         fputs("set cblabel 'SNR, dB'\nplot $echoes using 1:2:3 with points pt 7 ps 0.8 palette "
               "notitle\n",

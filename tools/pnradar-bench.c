@@ -37,11 +37,12 @@ static const struct part {
     int (*run)(const bench *b, pnr_error *error);
     bool in_all;
 } parts[] = {
-    {"chain", bench_chain, true},         {"methods", bench_methods, true},
-    {"stream", bench_stream, true},       {"seed", bench_seed, true},
-    {"crossover", bench_crossover, true}, {"latency", bench_latency, true},
-    {"soak", bench_soak, false},          {"publish", bench_publish, true},
-    {"accuracy", bench_accuracy, false},  {"serve", bench_serve, false},
+    {"chain", bench_chain, true},     {"methods", bench_methods, true},
+    {"maps", bench_maps, true},       {"stream", bench_stream, true},
+    {"seed", bench_seed, true},       {"crossover", bench_crossover, true},
+    {"latency", bench_latency, true}, {"soak", bench_soak, false},
+    {"publish", bench_publish, true}, {"accuracy", bench_accuracy, false},
+    {"serve", bench_serve, false},
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
