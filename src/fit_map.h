@@ -75,9 +75,9 @@ void pnr_fit_map_subtract(pnr_fit_map *map, const pnr_patch_place *place, const 
 /* The engine's own values, not turned: what the echo puts there is added. */
 void pnr_fit_map_add(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
                      double cell, float *values);
-/* |what the echo puts into the middle|^2 */
+/* sum |what the echo puts into the middle and the next n_lags - 1 lags of its row|^2 */
 double pnr_fit_map_power(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                         double cell);
+                         double cell, int n_lags);
 /* Correlation of two echoes over all samples: what of the one's energy is the other's. */
 void pnr_fit_map_overlap(const pnr_fit_map *map, const pnr_map_echo *x, const pnr_map_echo *y,
                          double out[2]);
