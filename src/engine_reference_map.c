@@ -428,7 +428,8 @@ void pnr_reference_map_process(pnr_engine *engine, const pnr_reference_task *tas
         correlate_look(engine, looks++);
     }
     add_powers(engine, looks);
-    pnr_search_map(plan, engine->energy_of_code, engine->map.power, looks, NULL, dwell, task->candidates);
+    pnr_search_map(plan, engine->energy_of_code, engine->map.power, looks, NULL, dwell,
+                   task->candidates);
     for (size_t i = 0; i < dwell->n_candidates; i++)
         gather(engine, task, looks, i);
     if (task->profile != NULL)
