@@ -17,10 +17,10 @@ struct pnr_clean {
     const pnr_detector *detector;
     const pnr_radar *radar;
     const pnr_plan *plan;
-    size_t n_searches, n_removals;
-    float (**replicas)[2];     /* [n_removals][N] */
-    double (*work)[2];         /* [N] */
-    pnr_removal *removals;     /* [n_removals] */
+    size_t n_searches, n_copies;
+    float (**copies)[2];       /* [n_copies][N] of an echo's code, its slope, the next one's .. */
+    double (*work)[2];         /* [2 N] */
+    pnr_removal *removals;     /* [max_echoes][PNR_MAX_REMOVALS] */
     size_t n_candidates;       /* those that became echoes, then new ones */
     pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES] */
     float *patches;            /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: one row */
@@ -41,23 +41,23 @@ int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr
         clean->radar = &setup->radar;
         clean->plan = &setup->plan;
         clean->n_searches = config->detector.subtract;
-        clean->n_removals = config->detector.max_echoes;
-        clean->replicas = calloc(clean->n_removals, sizeof *clean->replicas);
-        clean->removals = calloc(clean->n_removals, sizeof *clean->removals);
-        clean->work = calloc(n, sizeof *clean->work);
+        clean->n_copies = 2 * setup->max_echoes;
+        clean->copies = calloc(clean->n_copies, sizeof *clean->copies);
+        clean->removals = calloc(setup->max_echoes * PNR_MAX_REMOVALS, sizeof *clean->removals);
+        clean->work = calloc(2 * n, sizeof *clean->work);
         clean->candidates = calloc(PNR_MAX_CANDIDATES, sizeof *clean->candidates);
         if (pnr_plan_rows(&setup->plan) > 1)
             clean->patches = calloc((size_t)PNR_MAX_CANDIDATES * PATCH, sizeof(float));
-        is_good = clean->replicas && clean->removals && clean->work && clean->candidates &&
+        is_good = clean->copies && clean->removals && clean->work && clean->candidates &&
                   (clean->patches != NULL || pnr_plan_rows(&setup->plan) == 1);
     }
-    for (size_t i = 0; is_good && i < clean->n_removals; i++)
-        is_good = (clean->replicas[i] = calloc(n, sizeof *clean->replicas[i])) != NULL;
+    for (size_t i = 0; is_good && i < clean->n_copies; i++)
+        is_good = (clean->copies[i] = calloc(n, sizeof *clean->copies[i])) != NULL;
     if (!is_good) {
         pnr_clean_destroy(clean);
         return pnr_error_set(error, PNR_ENOMEMORY,
                              "detector.subtract: no memory for %zu echoes of %zu samples",
-                             config->detector.max_echoes, n);
+                             setup->max_echoes, n);
     }
     *out = clean;
     return PNR_OK;
@@ -67,9 +67,9 @@ void pnr_clean_destroy(pnr_clean *clean)
 {
     if (clean == NULL)
         return;
-    for (size_t i = 0; clean->replicas != NULL && i < clean->n_removals; i++)
-        free(clean->replicas[i]);
-    free(clean->replicas);
+    for (size_t i = 0; clean->copies != NULL && i < clean->n_copies; i++)
+        free(clean->copies[i]);
+    free(clean->copies);
     free(clean->removals);
     free(clean->work);
     free(clean->candidates);
@@ -148,14 +148,16 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
     keep_echoes(clean, observed, detection);
     for (size_t search = 0; search < clean->n_searches && detection->n_echoes > 0; search++) {
         const size_t n_before = detection->n_echoes;
+        size_t n_removals = 0;
         pnr_result rest;
 
         for (size_t e = 0; e < n_before; e++)
-            pnr_detector_removal(clean->detector, &detection->echoes[e], clean->replicas[e],
-                                 clean->work, &clean->removals[e]);
+            n_removals += pnr_detector_removals(clean->detector, &detection->echoes[e],
+                                                clean->copies[2 * e], clean->copies[2 * e + 1],
+                                                clean->work, &clean->removals[n_removals]);
 
         const int code =
-            pnr_correlator_again(correlator, windows, d, clean->removals, n_before, &rest);
+            pnr_correlator_again(correlator, windows, d, clean->removals, n_removals, &rest);
 
         if (code != PNR_OK)
             return code;

@@ -9,7 +9,8 @@
 typedef struct pnr_clean pnr_clean;
 
 /* config->detector.subtract searches at most, each after all echoes so far. Keeps the pointers; its
- * memory is max_echoes copies of the code. PNR_OK, PNR_ENOMEMORY. Owner of *out: the caller. */
+ * memory is two copies of the code for each of setup->max_echoes. PNR_OK, PNR_ENOMEMORY. Owner of
+ * *out: the caller. */
 int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr_detector *detector,
                      pnr_clean **out, pnr_error *error);
 void pnr_clean_destroy(pnr_clean *clean);

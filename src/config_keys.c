@@ -208,10 +208,11 @@ const pnr_key pnr_config_keys[] = {
          "here."),
      .choices = zeros},
     {KEY(radar, zero_search_m, DOUBLE, "0",
-         "How far from zero_delay_s the direct path may be, as a range; 0 is ten samples."),
+         "How far from its last delay the direct path is looked for, as a range; 0 is ten "
+         "samples."),
      .unit = "m", FROM(0)},
     {KEY(radar, zero_alarm_m, DOUBLE, "0",
-         "A drift of the direct path that raises an alarm, as a range; 0 is never."),
+         "A movement of the direct path that raises an alarm, as a range; 0 is never."),
      .unit = "m", FROM(0)},
     {KEY(radar, zero_state_path, PATH, "",
          "File that keeps the last zero delay for the next start; empty keeps none.")},

@@ -277,8 +277,7 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->waveforms = setup->codes;
     detector->least_squares = setup->least_squares;
     detector->is_sum = plan->dwell == PNR_DWELL_INCOHERENT || plan->n_looks > 1;
-    detector->max_echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH ? PNR_MAX_CANDIDATES
-                                                                      : config->detector.max_echoes;
+    detector->max_echoes = setup->max_echoes;
     detector->has_rows = pnr_plan_rows(plan) > 1;
     detector->amplitude_scale =
         !pnr_format_get(plan->format)->is_complex && plan->tune.num != 0 ? 2 : 1;
@@ -290,7 +289,7 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
         code = fill_code(&setup->codes[c], &detector->codes[c]);
     if (code == PNR_OK && pnr_plan_is_map(plan))
-        code = pnr_fit_map_create(setup, &detector->map);
+        code = pnr_fit_map_create(setup, config->radar.carrier_hz, &detector->map);
     if (code == PNR_OK && detector->has_rows &&
         (detector->patches = calloc(PNR_MAX_CANDIDATES, sizeof *detector->patches)) == NULL)
         code = PNR_ENOMEMORY;

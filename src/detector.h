@@ -47,10 +47,13 @@ typedef struct pnr_observed {
     const uint32_t *nonfinite; /* They count in maps. */
 } pnr_observed;
 
-/* What takes an echo out of the samples. replica: [N], filled and kept in the removal; work: [N].
- * The waveforms must be prepared. */
-void pnr_detector_removal(const pnr_detector *detector, const pnr_echo *echo, float (*replica)[2],
-                          double (*work)[2], pnr_removal *out);
+/* What takes an echo out of the samples: one removal, and where it walks two more, of the code's
+ * slope. Returns how many. replica, slope: [N], filled and kept in the removals; work: [2 N]. The
+ * waveforms must be prepared. */
+enum { PNR_MAX_REMOVALS = 3 /* of an echo */ };
+size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
+                             float (*replica)[2], float (*slope)[2], double (*work)[2],
+                             pnr_removal out[PNR_MAX_REMOVALS]);
 /* A candidate found without these echoes: values and patch (NULL: none) become those with them. */
 void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *observed,
                           const pnr_detection *removed, pnr_candidate *candidate, float *patch);

@@ -32,17 +32,47 @@ static void amplitude_of(const pnr_detector *detector, const pnr_echo *echo, dou
     out[1] = amplitude * sin(phase);
 }
 
-void pnr_detector_removal(const pnr_detector *detector, const pnr_echo *echo, float (*replica)[2],
-                          double (*work)[2], pnr_removal *out)
+static void narrow(const double (*from)[2], size_t n, float (*to)[2])
 {
-    out->bins = bins_of(detector, echo, echo->row);
-    amplitude_of(detector, echo, out->bins, out->peak);
-    out->replica = (const float(*)[2])replica;
-    pnr_waveform_delay(detector->waveforms[echo->code].waveform, echo->lag, work, NULL);
-    for (size_t n = 0; n < detector->plan->n_samples; n++) {
-        replica[n][0] = (float)work[n][0];
-        replica[n][1] = (float)work[n][1];
+    for (size_t i = 0; i < n; i++) {
+        to[i][0] = (float)from[i][0];
+        to[i][1] = (float)from[i][1];
     }
+}
+
+/*
+ * a(n - d - w (n - m)) is a(n - d) - w (n - m) a'(n - d) for a walk of w samples a sample about the
+ * look's middle m, and n - m = sin(u (n - m)) / u for small u: two tones.
+ */
+size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
+                             float (*replica)[2], float (*slope)[2], double (*work)[2],
+                             pnr_removal out[PNR_MAX_REMOVALS])
+{
+    const double n = (double)detector->plan->n_samples;
+    const double periods = (double)detector->plan->n_periods, middle = (n * periods - 1) / 2;
+    const double bins = bins_of(detector, echo, echo->row);
+    const double walk = detector->map != NULL ? pnr_fit_map_walk(detector->map, bins, 0) / n : 0;
+    const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* bins; rad a sample */
+    double(*by_time)[2] = work + detector->plan->n_samples;
+
+    out[0] = (pnr_removal){.replica = (const float(*)[2])replica, .bins = bins};
+    amplitude_of(detector, echo, bins, out[0].peak);
+    pnr_waveform_delay(detector->waveforms[echo->code].waveform, echo->lag, work,
+                       walk != 0 ? by_time : NULL);
+    narrow((const double(*)[2])work, detector->plan->n_samples, replica);
+    if (walk == 0)
+        return 1;
+    narrow((const double(*)[2])by_time, detector->plan->n_samples, slope);
+    for (int side = 0; side < 2; side++) { /* +- A w i / (2 u) exp(-+ i u m) at bins +- apart */
+        const double sign = side == 0 ? 1 : -1, factor = sign * walk / (2 * u);
+        const value turn = {factor * sin(sign * u * middle), factor * cos(u * middle)};
+        pnr_removal *r = &out[1 + side];
+
+        *r = (pnr_removal){.replica = (const float(*)[2])slope, .bins = bins + sign * apart};
+        r->peak[0] = out[0].peak[0] * turn[0] - out[0].peak[1] * turn[1];
+        r->peak[1] = out[0].peak[0] * turn[1] + out[0].peak[1] * turn[0];
+    }
+    return PNR_MAX_REMOVALS;
 }
 
 /* What a least-squares filter makes of the echo: its amplitude in each row, taken at the lag next

@@ -202,27 +202,37 @@ size_t pnr_cpu_map_leaders(const pnr_cpu_map *map, size_t n_threads)
     return n_threads > 2 ? 2 : 1;
 }
 
+static int refuse(const pnr_plan *plan, double bytes, double there, pnr_error *error)
+{
+    return pnr_error_set(error, PNR_EUNSUPPORTED,
+                         "engine cpu: a map of %zu codes, %zu rows, %zu lags and %zu looks of %zu "
+                         "periods takes %.0f MiB, and this machine has %.0f",
+                         plan->n_codes, pnr_plan_rows(plan), plan->n_lags, plan->n_looks,
+                         plan->n_periods, bytes / 0x1p20, there / 0x1p20);
+}
+
 int pnr_cpu_map_describe(const pnr_plan *plan, size_t n_threads, pnr_engine_choice *choice,
                          pnr_error *error)
 {
     const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    const double power = (double)plan->n_codes * (double)pnr_plan_rows(plan) *
+                         (double)(plan->n_lags * plan->oversample) * (double)sizeof(float);
     pnr_cpu_map map = {0};
-    int code = pnr_cpu_map_shape(plan, &map);
-    const double bytes = code == PNR_OK ? all_bytes(&map, n_threads) : 0;
+    double bytes = 0;
+    int code;
 
+    if (power > there) /* already, without arranging its rows */
+        return refuse(plan, power, there, error);
+    code = pnr_cpu_map_shape(plan, &map);
     if (code != PNR_OK)
         (void)pnr_error_set(error, code, "engine cpu: no memory to arrange %zu rows of a map",
                             pnr_plan_rows(plan));
-    else if (bytes > there)
-        code = pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "engine cpu: a map of %zu codes, %zu rows, %zu lags and %zu looks of "
-                             "%zu periods takes %.0f MiB, and this machine has %.0f",
-                             plan->n_codes, map.axes.n_rows, plan->n_lags, plan->n_looks,
-                             plan->n_periods, bytes / 0x1p20, there / 0x1p20);
+    else if ((bytes = all_bytes(&map, n_threads)) > there)
+        code = refuse(plan, bytes, there, error);
     *choice = (pnr_engine_choice){
         .method = "library", .n_transform = map.axes.n_transform, .host_bytes = (uint64_t)bytes};
     snprintf(choice->why, sizeof choice->why,
-             "FFTW at %zu: %zu forward transforms a look feed %zu rows of %zu codes; %.0f MiB",
+             "FFTW at %zu: %zu transforms a look forward, %zu x %zu back (rows x codes); %.0f MiB",
              map.axes.n_transform, map.axes.n_spectra, map.axes.n_rows, plan->n_codes,
              bytes / 0x1p20);
     pnr_cpu_map_destroy(&map);

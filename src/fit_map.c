@@ -18,8 +18,9 @@ typedef double value[2]; /* re, im */
 
 /* What is the same for all columns of a model. */
 typedef struct products {
-    value mx[2 * J][J], wy[3 * J][J];       /* weights times x, y */
-    value x[2 * J][2 * J], y[3 * J][3 * J]; /* x^H m x, y^H w y */
+    value mx[PNR_MAP_VECTORS][J], wy[PNR_MAP_VECTORS][J]; /* weights times x, y */
+    value x[PNR_MAP_VECTORS][PNR_MAP_VECTORS];            /* x^H m x */
+    value y[PNR_MAP_VECTORS][PNR_MAP_VECTORS];            /* y^H w y */
 } products;
 
 static void weigh(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
@@ -45,7 +46,7 @@ static void weigh(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
 static void weigh_noise(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
                         const pnr_map_columns *m, products *p)
 {
-    value z[3 * J][J];
+    value z[PNR_MAP_VECTORS][J];
 
     for (int i = 0; i < m->n_x; i++)
         if (rows->is_white)
@@ -319,6 +320,11 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
 
 /* --- the whole --- */
 
+double pnr_fit_map_walk(const pnr_fit_map *map, double bins, double stretch)
+{
+    return pnr_map_model_walk(map->model, bins, stretch);
+}
+
 double pnr_fit_map_bins(const pnr_fit_map *map, size_t row)
 {
     return pnr_map_model_row(map->model, row).bins;
@@ -354,7 +360,7 @@ double pnr_fit_map_energy(const pnr_fit_map *map, double bins)
     return pnr_slow_time_energy(map->slow, bins);
 }
 
-int pnr_fit_map_create(const pnr_setup *setup, pnr_fit_map **out)
+int pnr_fit_map_create(const pnr_setup *setup, double carrier_hz, pnr_fit_map **out)
 {
     pnr_fit_map *map = calloc(1, sizeof *map);
 
@@ -362,7 +368,7 @@ int pnr_fit_map_create(const pnr_setup *setup, pnr_fit_map **out)
     if (map == NULL)
         return PNR_ENOMEMORY;
     map->plan = &setup->plan;
-    if (pnr_map_model_create(setup, &map->model) != PNR_OK) {
+    if (pnr_map_model_create(setup, carrier_hz, &map->model) != PNR_OK) {
         pnr_fit_map_destroy(map);
         return PNR_ENOMEMORY;
     }

@@ -16,8 +16,10 @@
  * cross-ambiguity (ambiguity.h). With the mean of the windows removed there is, instead of g, what
  * is left of it. chi is taken as R(k - d)/R(0) sin(pi e) / (N sin(pi e / N)), e = v - f, and as the
  * exact sum over all samples where an echo is so strong, or its code such, that it matters.
- * The noise of two cells has the covariance R(k - k')/R(0) times that of the rows.
- * Frequencies v, F, f are in bins of 1/Tr.
+ * An echo of carrier c walks: its code is v/(Tr c) faster, less what the row's stretch takes out. d
+ * is its delay in the look's middle; of the rest the model has what is linear in the walk. The
+ * noise of two cells has the covariance R(k - k')/R(0) times that of the rows. Frequencies v, F, f
+ * are in bins of 1/Tr.
  */
 typedef struct pnr_fit_map pnr_fit_map;
 
@@ -45,9 +47,9 @@ typedef struct pnr_map_fitted {
     double centre; /* |what of the peak is in the middle of the patch| */
 } pnr_map_fitted;
 
-/* Keeps a pointer to setup. PNR_OK, PNR_ENOMEMORY. Owner of *out: the caller. One user at a time:
- * the functions below work in memory of its own. */
-int pnr_fit_map_create(const pnr_setup *setup, pnr_fit_map **out);
+/* carrier_hz: 0: none, no echo walks. Keeps a pointer to setup. PNR_OK, PNR_ENOMEMORY. Owner of
+ * *out: the caller. One user at a time: the functions below work in memory of its own. */
+int pnr_fit_map_create(const pnr_setup *setup, double carrier_hz, pnr_fit_map **out);
 void pnr_fit_map_destroy(pnr_fit_map *map);
 
 /* A dwell begins: samples lost and not finite, [n_looks n_periods]; NULL: none. */
@@ -73,15 +75,17 @@ void pnr_fit_map_subtract(pnr_fit_map *map, const pnr_patch_place *place, const 
 /* The engine's own values, not turned: what the echo puts there is added. */
 void pnr_fit_map_add(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
                      double cell, float *values);
-/* |what the echo puts into the middle|^2 */
+/* sum |what the echo puts into the middle and the next n_lags - 1 lags of its row|^2 */
 double pnr_fit_map_power(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                         double cell);
+                         double cell, int n_lags);
 /* Correlation of two echoes over all samples: what of the one's energy is the other's. */
 void pnr_fit_map_overlap(const pnr_fit_map *map, const pnr_map_echo *x, const pnr_map_echo *y,
                          double out[2]);
 /* The noise of one cell that is left beside the echo found; *cells: how many it is the mean of. */
 double pnr_fit_map_noise(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
                          const pnr_map_fitted *fitted, double *cells);
+/* Samples that an echo's delay grows by in a period, in a row. */
+double pnr_fit_map_walk(const pnr_fit_map *map, double bins, double stretch);
 /* The row's frequency F, in bins, and its own change of time scale. */
 double pnr_fit_map_bins(const pnr_fit_map *map, size_t row);
 double pnr_fit_map_stretch(const pnr_fit_map *map, size_t row);

@@ -47,13 +47,16 @@ void pnr_fit_map_subtract(pnr_fit_map *map, const pnr_patch_place *place, const 
 }
 
 double pnr_fit_map_power(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                         double cell)
+                         double cell, int n_lags)
 {
     pnr_patch patch = {{{0}}};
+    double power = 0;
 
     pnr_fit_map_subtract(map, place, echo, cell, patch);
-    return patch[MIDDLE][MIDDLE][0] * patch[MIDDLE][MIDDLE][0] +
-           patch[MIDDLE][MIDDLE][1] * patch[MIDDLE][MIDDLE][1];
+    for (int j = MIDDLE; j < MIDDLE + n_lags; j++)
+        power +=
+            patch[MIDDLE][j][0] * patch[MIDDLE][j][0] + patch[MIDDLE][j][1] * patch[MIDDLE][j][1];
+    return power;
 }
 
 void pnr_fit_map_overlap(const pnr_fit_map *map, const pnr_map_echo *x, const pnr_map_echo *y,

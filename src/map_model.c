@@ -20,6 +20,7 @@ typedef double value[2]; /* re, im */
 
 struct pnr_map_model {
     const pnr_setup *setup;
+    double rate_over_carrier; /* 0: no carrier */
     size_t n_rows;
     size_t *first_row; /* [n_hypotheses] */
     pnr_slow_time *slow;
@@ -183,18 +184,53 @@ static void fill_lags(const pnr_map_lags *code, double distance, value *y, value
     }
 }
 
+double pnr_map_model_walk(const pnr_map_model *model, double bins, double stretch)
+{
+    if (model->rate_over_carrier == 0)
+        return 0;
+    return -bins * model->rate_over_carrier - stretch * (double)model->setup->plan.n_samples;
+}
+
+/* walk = slope walk / (2 pi i): a slow time times the walk is a derivative by frequency. Linear in
+ * it, so no more than half a sample of a look is taken. False: nothing walks. */
+static bool fill_walk(const pnr_map_model *model, const pnr_map_rows *rows, double bins,
+                      const value *slope, value *walk)
+{
+    const pnr_plan *plan = &model->setup->plan;
+    const double most = 0.5 / (double)plan->n_periods;
+    bool is_walking = false;
+
+    for (int i = rows->first; i < rows->end; i++) {
+        const double stretch = pnr_plan_hypothesis(plan, rows->row[i].hypothesis).stretch;
+        const double here = pnr_map_model_walk(model, bins, stretch);
+        const double samples = fmin(fmax(here, -most), most);
+
+        walk[i][0] = slope[i][1] * samples / (2 * M_PI);
+        walk[i][1] = -slope[i][0] * samples / (2 * M_PI);
+        is_walking = is_walking || samples != 0;
+    }
+    return is_walking;
+}
+
 /* One product: R and the tone take the place of chi. */
 void pnr_map_model_smooth(const pnr_map_model *model, const pnr_map_rows *rows,
                           const pnr_map_echo *echo, long lag, bool with_slopes,
                           pnr_map_columns *out)
 {
-    memset(out->x, 0, 2 * sizeof *out->x);
-    fill_rows(model, rows, echo->bins, true, out->x[0], with_slopes ? out->x[1] : NULL);
+    const bool is_walking = model->rate_over_carrier != 0;
+    const bool is_wide = with_slopes || is_walking;
+
+    memset(out->x, 0, 3 * sizeof *out->x);
+    fill_rows(model, rows, echo->bins, true, out->x[0], is_wide ? out->x[1] : NULL);
     fill_lags(&model->codes[echo->code], (double)lag - echo->lag, out->y[0],
-              with_slopes ? out->y[1] : NULL);
-    out->n_x = out->n_y = with_slopes ? 2 : 1;
+              is_wide ? out->y[1] : NULL);
+    out->n_x = out->n_y = is_wide ? 2 : 1;
     out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     add_term(&out->echo, 0, 0);
+    if (is_walking && fill_walk(model, rows, echo->bins, (const value *)out->x[1], out->x[2])) {
+        add_term(&out->echo, 2, 1);
+        out->n_x = 3;
+    }
     if (with_slopes) {
         add_term(&out->by_delay, 0, 1);
         add_term(&out->by_bins, 1, 0);
@@ -206,32 +242,40 @@ void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
                          const pnr_map_echo *echo, const pnr_patch_place *place, bool with_slopes,
                          pnr_map_columns *out)
 {
-    value x[J] = {{0}}, slope[J] = {{0}};
+    const bool may_walk = model->rate_over_carrier != 0;
+    value x[J] = {{0}}, slope[J] = {{0}}, walk[J] = {{0}};
 
     pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
-    fill_rows(model, rows, echo->bins, false, x, with_slopes ? slope : NULL);
+    fill_rows(model, rows, echo->bins, false, x, with_slopes || may_walk ? slope : NULL);
+
+    const bool is_walking =
+        may_walk && fill_walk(model, rows, echo->bins, (const value *)slope, walk);
+
     out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     for (int i = rows->first; i < rows->end;) {
         const pnr_map_row *row = &rows->row[i];
-        value *here = out->x[out->n_x], *there = out->x[out->n_x + 1];
         const int n_x = out->n_x, n_y = out->n_y;
 
-        memset(here, 0, 2 * sizeof out->x[0]);
+        memset(out->x[n_x], 0, 3 * sizeof out->x[0]);
         for (; i < rows->end && rows->row[i].hypothesis == row->hypothesis; i++) {
-            memcpy(here[i], x[i], sizeof *here);
-            memcpy(there[i], slope[i], sizeof *there);
+            memcpy(out->x[n_x][i], x[i], sizeof x[i]);
+            memcpy(out->x[n_x + 1][i], slope[i], sizeof x[i]);
+            memcpy(out->x[n_x + 2][i], walk[i], sizeof x[i]);
         }
         pnr_ambiguity_at(model->ambiguity, place->code, echo->bins - row->rotation,
-                         place->lag - MIDDLE, J, out->y[n_y], with_slopes ? out->y[n_y + 1] : NULL,
+                         place->lag - MIDDLE, J, out->y[n_y],
+                         with_slopes || is_walking ? out->y[n_y + 1] : NULL,
                          with_slopes ? out->y[n_y + 2] : NULL);
         add_term(&out->echo, n_x, n_y);
-        out->n_x += with_slopes ? 2 : 1;
-        out->n_y += with_slopes ? 3 : 1;
+        if (is_walking)
+            add_term(&out->echo, n_x + 2, n_y + 1);
         if (with_slopes) {
             add_term(&out->by_delay, n_x, n_y + 1);
             add_term(&out->by_bins, n_x + 1, n_y);
             add_term(&out->by_bins, n_x, n_y + 2);
         }
+        out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
+        out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
     }
 }
 
@@ -305,7 +349,7 @@ static void fill_code(pnr_map_model *model, size_t c)
     code->roughness = roughness_of(model, c);
 }
 
-int pnr_map_model_create(const pnr_setup *setup, pnr_map_model **out)
+int pnr_map_model_create(const pnr_setup *setup, double carrier_hz, pnr_map_model **out)
 {
     const pnr_plan *plan = &setup->plan;
     pnr_map_model *model = calloc(1, sizeof *model);
@@ -314,6 +358,8 @@ int pnr_map_model_create(const pnr_setup *setup, pnr_map_model **out)
     if (model == NULL)
         return PNR_ENOMEMORY;
     model->setup = setup;
+    if (carrier_hz > 0)
+        model->rate_over_carrier = pnr_rational_double(setup->radar.rate_hz) / carrier_hz;
     model->first_row = calloc(plan->n_hypotheses, sizeof *model->first_row);
     model->codes = calloc(setup->n_codes, sizeof *model->codes);
     if (model->first_row == NULL || model->codes == NULL ||

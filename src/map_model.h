@@ -18,7 +18,9 @@ struct pnr_fit_map {
 };
 
 enum {
-    PNR_MAP_TERMS = 2 * PNR_NEIGHBOURS /* of a column: two for each rotation among the rows */
+    /* for each rotation among the rows: */
+    PNR_MAP_TERMS = 2 * PNR_NEIGHBOURS,  /* of a column */
+    PNR_MAP_VECTORS = 3 * PNR_NEIGHBOURS /* of rows, of lags */
 };
 
 /* The lags of one code. */
@@ -55,12 +57,12 @@ typedef struct pnr_map_column {
 
 /* An echo of peak 1, and its derivatives by delay and frequency. */
 typedef struct pnr_map_columns {
-    int n_x, n_y;
-    double x[2 * PNR_NEIGHBOURS][PNR_NEIGHBOURS][2], y[3 * PNR_NEIGHBOURS][PNR_NEIGHBOURS][2];
+    int n_x, n_y; /* in use */
+    double x[PNR_MAP_VECTORS][PNR_NEIGHBOURS][2], y[PNR_MAP_VECTORS][PNR_NEIGHBOURS][2];
     pnr_map_column echo, by_delay, by_bins;
 } pnr_map_columns;
 
-int pnr_map_model_create(const pnr_setup *setup, pnr_map_model **out);
+int pnr_map_model_create(const pnr_setup *setup, double carrier_hz, pnr_map_model **out);
 void pnr_map_model_destroy(pnr_map_model *model);
 
 pnr_slow_time *pnr_map_model_slow(const pnr_map_model *model);
@@ -68,6 +70,8 @@ const pnr_map_lags *pnr_map_model_lags(const pnr_map_model *model, size_t code);
 pnr_map_row pnr_map_model_row(const pnr_map_model *model, size_t row);
 /* Around a row; with_noise: g, m and what they say are filled too. */
 void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise, pnr_map_rows *out);
+/* Samples that the delay grows by in a period, beside a row's stretch. */
+double pnr_map_model_walk(const pnr_map_model *model, double bins, double stretch);
 /* sin(pi e) / (N sin(pi e / N)): a tone off by e bins, summed over a window. */
 double pnr_map_model_tone(const pnr_map_model *model, double e);
 

@@ -252,10 +252,11 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
                                        [PNR_PROFILE_POWER] = PNR_WANT_POWER,
                                        [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};
-    /* Sidelobes take places too, and so does what lies between the direct path and the ranges. */
-    const size_t candidates = config->radar.zero == PNR_ZERO_DIRECT_PATH
-                                  ? PNR_MAX_CANDIDATES
-                                  : 2 * config->detector.max_echoes + 8;
+    /* The direct path takes a place, and so does what lies between it and the wanted ranges. */
+    const size_t echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH
+                              ? 2 * config->detector.max_echoes + 8
+                              : config->detector.max_echoes;
+    const size_t candidates = 2 * echoes + 8; /* sidelobes take places too */
     pnr_rational tune = {0, 1};
 
     if (config->source.tune_hz.num != 0 &&
@@ -269,6 +270,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
                                setup->radar.n_samples % first->n_chips == 0 &&
                                config->code.pulse != PNR_PULSE_FILE;
 
+    setup->max_echoes = echoes < PNR_MAX_CANDIDATES ? echoes : PNR_MAX_CANDIDATES;
     setup->plan = (pnr_plan){
         .n_samples = setup->radar.n_samples,
         .format = format,

@@ -24,10 +24,11 @@ typedef struct pnr_setup_code {
 typedef struct pnr_setup {
     pnr_radar radar;
     size_t n_codes;
-    pnr_setup_code *codes;            /* [n_codes] */
-    double (*references)[2];          /* [n_codes][oversample][N][2] */
-    double *threshold;                /* [windows a dwell] */
-    double pfa_cell;                  /* of a whole dwell */
+    pnr_setup_code *codes;   /* [n_codes] */
+    double (*references)[2]; /* [n_codes][oversample][N][2] */
+    double *threshold;       /* [windows a dwell] */
+    double pfa_cell;         /* of a whole dwell */
+    size_t max_echoes; /* that the detector looks for: with those that are left out, see zero.h */
     pnr_hypothesis *hypotheses;       /* [plan.n_hypotheses] */
     double *taper;                    /* [plan.n_periods]; NULL: none */
     double *cfar_factor;              /* [n_looks][training + 1][training + 1]; NULL: none */

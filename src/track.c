@@ -264,7 +264,13 @@ static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_tr
     return t->fit.gain;
 }
 
-/* What an echo puts at the peak of a track, power. */
+/* The lags of a patch that stand for a candidate's cell: one, or both beside half a lag. */
+static int lags_of(const pnr_detector *detector, const pnr_track *t)
+{
+    return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
+}
+
+/* What an echo puts at the peak of a track, power; in a map into the lags of its cell. */
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {
@@ -276,7 +282,7 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
         const pnr_patch_place place = pnr_track_place(detector, t);
         const pnr_map_echo echo = pnr_track_echo(detector, other);
 
-        return pnr_fit_map_power(detector->map, &place, &echo, cell);
+        return pnr_fit_map_power(detector->map, &place, &echo, cell, lags_of(detector, t));
     }
     if (t->code != other->code)
         return 0;
@@ -292,11 +298,15 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 static bool is_sidelobe(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                         size_t n, double cell)
 {
-    double power = 0;
+    double seen = detector->has_rows ? 0 : squared(t->fit.peak), power = 0;
 
+    /* In a map both in the candidate's cell: a sidelobe has not an echo's shape, so its fit may
+     * climb far beyond it. */
+    for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
+        seen += squared(t->patch[MIDDLE][MIDDLE + j]);
     for (size_t i = 0; i < n; i++)
         power += power_at(detector, t, &others[i], cell);
-    return squared(t->fit.peak) < 4 * power;
+    return seen < 4 * power;
 }
 
 /* --- all of a dwell --- */

@@ -117,6 +117,47 @@ for engine in reference cpu cuda; do
     search -s dwell.clutter=keep && ! echoes "$work/out" '{ good += f("echo") == "2" }'
     report $? "$engine: searched once, the still one hides it"
 
+    # 66 chips at random: what five looks add of their sidelobes is no echo.
+    cat >"$work/short.conf" <<'END'
+[source]
+rate_hz = 1e6
+format = cf32
+[code]
+type = random
+length = 66
+chip_rate_hz = 1000000/3
+[radar]
+carrier_hz = 1e9
+[dwell]
+periods = 8
+looks = 5
+combine = doppler
+[doppler]
+min_hz = -5050
+max_hz = 5050
+[detector]
+oversample = 2
+max_echoes = 8
+[publisher]
+endpoint =
+[echo]
+periods = 200
+noise_rms = 0.1
+[target.1]
+range_m = 17028
+velocity_mps = 613.9
+snr_db = 4.9
+END
+    conf=short
+    scene && search && strongest 613.9 2 >"$work/short" &&
+        ! echoes "$work/out" '{ good += f("echo") > 1 }' &&
+        set -- -s code.length=562 -s code.chip_rate_hz=1e6 -s dwell.periods=32 -s dwell.taper=hann \
+            -s doppler.min_hz=-1700 -s doppler.max_hz=1700 -s target.1.range_m=46079 \
+            -s target.1.velocity_mps=98.2 -s target.1.snr_db=-9.2 &&
+        { [ $engine = reference ] || { scene "$@" -s echo.periods=480 && search "$@" &&
+            strongest 98.2 1 >"$work/short" && ! echoes "$work/out" '{ good += f("echo") > 1 }'; }; }
+    report $? "$engine: a short code's sidelobes, added over looks, are no echoes"
+
     # As many samples in many short periods and in one; reference does N^2 operations.
     if [ $engine = reference ]; then
         set -- 64 64 524288 59

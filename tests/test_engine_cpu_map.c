@@ -238,7 +238,7 @@ static void test_describe(void **unused)
 
     (void)unused;
     map_world_create(&w, &own_scenarios[0], ops);
-    expect(ops, &w.plan, PNR_OK, "63 forward transforms a look feed 96 rows of 2 codes");
+    expect(ops, &w.plan, PNR_OK, "63 transforms a look forward, 96 x 2 back (rows x codes)");
     assert_int_equal(ops->describe(&w.plan, &choice, NULL), PNR_OK);
     assert_string_equal(choice.method, "library");
     assert_int_equal(choice.n_transform, 60);
@@ -246,8 +246,14 @@ static void test_describe(void **unused)
     w.plan.method = "walsh";
     expect(ops, &w.plan, PNR_EUNSUPPORTED, "library's");
     w.plan.method = "auto";
-    w.plan.n_looks = 1 << 30;
-    expect(ops, &w.plan, PNR_EUNSUPPORTED, "MiB");
+    w.plan.n_looks = 1 << 30; /* their spectra */
+    expect(ops, &w.plan, PNR_EUNSUPPORTED, "MiB, and this machine has");
+    w.plan.n_looks = 1;
+    w.plan.n_codes = 65535; /* their powers */
+    w.plan.n_periods = (size_t)1 << 30;
+    w.plan.hypotheses = &(pnr_hypothesis){.n_rows = 1 << 30};
+    w.plan.n_hypotheses = 1;
+    expect(ops, &w.plan, PNR_EUNSUPPORTED, "1073741824 rows");
     map_world_destroy(&w, ops);
 }
 

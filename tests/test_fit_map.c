@@ -8,7 +8,7 @@
 static void open_map(map_bench *b, const char *const *settings)
 {
     map_open(b, settings);
-    assert_int_equal(pnr_fit_map_create(b->setup, &b->fit), PNR_OK);
+    assert_int_equal(pnr_fit_map_create(b->setup, 0, &b->fit), PNR_OK);
 }
 
 static void close_map(map_bench *b)

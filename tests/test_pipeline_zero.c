@@ -136,6 +136,54 @@ static void test_kinds(void **state)
     }
 }
 
+/* Clutter between the direct path and the wanted ranges, stronger than the target, and more of it
+ * than max_echoes: none of it takes the target's place, also with searches after the first. */
+static void test_clutter(void **state)
+{
+    static const char *const settings[] = {"target.2.range_m=500",
+                                           "target.2.amplitude=0.07",
+                                           "target.3.range_m=1100",
+                                           "target.3.amplitude=0.05",
+                                           "target.4.range_m=1700",
+                                           "target.4.amplitude=0.06",
+                                           "target.5.range_m=2300",
+                                           "target.5.amplitude=0.05",
+                                           "target.6.range_m=2800",
+                                           "target.6.amplitude=0.07",
+                                           "target.1.amplitude=0.02",
+                                           "echo.leak_amplitude=0.15",
+                                           "detector.max_echoes=1",
+                                           "dwell.periods=8",
+                                           "dwell.combine=doppler",
+                                           "radar.zero_search_m=300",
+                                           NULL};
+    const char *all[32];
+    double mean, rms, worst;
+    size_t n = 0;
+    stage s;
+
+    (void)state;
+    for (size_t i = 0; drifting[i] != NULL; i++)
+        all[n++] = drifting[i];
+    for (size_t i = 0; settings[i] != NULL; i++)
+        all[n++] = settings[i];
+    all[n] = NULL;
+    open_stage(&s, (size_t)N * 64, all);
+    save(&s, 0);
+    for (size_t k = 0; k < 2; k++) {
+        outcome o = {0};
+
+        set(&s, k == 0 ? "detector.subtract=0" : "detector.subtract=2");
+        run(&s, &o);
+        assert_int_equal(o.code, PNR_OK);
+        assert_int_equal(o.n, 8);
+        errors_of(&o, 0, o.n, &mean, &rms, &worst);
+        assert_true(fabs(mean) <= 0.02);
+        forget(&o);
+    }
+    close_stage(&s);
+}
+
 static void test_fading(void **state)
 {
     enum { FROM = 300, TO = 450 };
@@ -248,8 +296,8 @@ static void test_restart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drift), cmocka_unit_test(test_kinds),   cmocka_unit_test(test_fading),
-        cmocka_unit_test(test_alarm), cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_drift),  cmocka_unit_test(test_kinds), cmocka_unit_test(test_clutter),
+        cmocka_unit_test(test_fading), cmocka_unit_test(test_alarm), cmocka_unit_test(test_restart),
     };
 
     find_modules();
