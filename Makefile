@@ -14,6 +14,7 @@ OPT_release := -O3 -g
 OPT_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 OPT_tsan := -O1 -g -fsanitize=thread
 OPT_coverage := -O0 -g --coverage
+OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 OPT := $(OPT_$(VARIANT))
 
 have = $(shell pkg-config --exists $(1) 2>/dev/null && echo yes)
@@ -121,23 +122,27 @@ tsan: ## build and run the tests of threads with the thread sanitizer
 	@tools/setup test
 	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
 	    $(MAKE) --no-print-directory VARIANT=tsan check
-TSAN_TESTS := test_ring test_engine_cpu test_engine_cpu_map test_acquisition test_pipeline test_pipeline_live \
-    test_pipeline_fault test_publisher
+# Whoever makes threads: the ring, the cpu engine's team, the pipeline and who reads or hears it.
+TSAN_TESTS := test_ring test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
+    $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/test_pipeline*.c)))) test_publisher
 export PNR_ONLY
 
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 10
 fuzz: ## run each libFuzzer target for FUZZ_SECONDS (10)
 	@tools/setup lint
-	@mkdir -p build/fuzz
-	@for name in $(FUZZERS); do \
-	    clang -g -O1 -fsanitize=fuzzer,address,undefined -std=c11 $(CPPFLAGS) -o build/fuzz/$$name \
-	        tests/fuzz/fuzz_$$name.c $(CORE) $(LDLIBS) -lpthread || exit 1; \
-	    mkdir -p build/fuzz/corpus_$$name; \
-	    echo "fuzz $$name for $(FUZZ_SECONDS) s"; \
-	    build/fuzz/$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -print_final_stats=1 \
-	        -artifact_prefix=build/fuzz/ build/fuzz/corpus_$$name tests/fuzz/corpus_$$name || exit 1; \
-	done
+	@$(MAKE) --no-print-directory VARIANT=fuzz CC=clang $(FUZZERS:%=fuzz_%)
+
+$(B)/bin/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(LIB)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+$(FUZZERS:%=fuzz_%): fuzz_%: $(B)/bin/fuzz_%
+	@mkdir -p $(B)/corpus_$*
+	@echo "fuzz $* for $(FUZZ_SECONDS) s"
+	@$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -print_final_stats=1 \
+	    -artifact_prefix=$(B)/ $(B)/corpus_$* tests/fuzz/corpus_$*
 
 coverage: ## run the tests and print line coverage by file
 	@tools/setup test
@@ -197,6 +202,6 @@ help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 .PHONY: all detected check setup test demo bench asan tsan fuzz coverage docs lint fmt gpu-test install \
-    uninstall clean help
+    uninstall clean help $(FUZZERS:%=fuzz_%)
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

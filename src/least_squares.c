@@ -238,12 +238,13 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
                                 double out[PNR_NEIGHBOURS][2])
 {
     const size_t n = least_squares->n_gates;
-    const value *rows[PNR_NEIGHBOURS];
+    const value *rows[PNR_NEIGHBOURS] = {NULL}; /* none where there is no gate */
 
     for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
         const size_t k = neighbour(least_squares, gate, i);
 
-        rows[i] = k < n ? (const value *)least_squares->filter + k * n : NULL;
+        if (k < n)
+            rows[i] = (const value *)least_squares->filter + k * n;
         out[i][0] = out[i][1] = 0;
     }
     for (size_t j = 0; j < n; j++) {
