@@ -294,10 +294,13 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 }
 
 /* Is this candidate of a dwell summed in power no more than what the stronger echoes' sidelobes put
- * there? Their phases are gone, so it must stand out by 6 dB. */
-static bool is_sidelobe(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
-                        size_t n, double cell)
+ * there? Their phases are gone, so it must stand out by 6 dB, in a map also by as much as noise in
+ * phase with them may add: that of the least candidate. */
+static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, const pnr_track *t,
+                        const pnr_track *others, size_t n)
 {
+    const pnr_dwell *dwell = view->observed->dwell;
+    const double least = detector->plan->threshold[dwell->n_periods - 1] * dwell->floor;
     double seen = detector->has_rows ? 0 : squared(t->fit.peak), power = 0;
 
     /* In a map both in the candidate's cell: a sidelobe has not an echo's shape, so its fit may
@@ -305,7 +308,9 @@ static bool is_sidelobe(const pnr_detector *detector, const pnr_track *t, const 
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
         seen += squared(t->patch[MIDDLE][MIDDLE + j]);
     for (size_t i = 0; i < n; i++)
-        power += power_at(detector, t, &others[i], cell);
+        power += power_at(detector, t, &others[i], view->cell);
+    if (detector->has_rows && (double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2))
+        return true;
     return seen < 4 * power;
 }
 
@@ -412,7 +417,7 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
         load(detector, &view, best, t);
         if (detector->is_sum) {
             fit_among(detector, t, NULL, 0, view.cell);
-            n += n == 0 || !is_sidelobe(detector, t, tracks, n, view.cell);
+            n += n == 0 || !is_sidelobe(detector, &view, t, tracks, n);
         } else {
             n += fit_among(detector, t, tracks, n, view.cell) > least * t->loss || n == 0;
         }

@@ -187,6 +187,39 @@ static void a_tenth_lost(void **unused)
     assert_true(fabs(m.velocity_error - 1) < 0.1 + 1.5 * chance);
 }
 
+/* Powers of several looks: the SNR is that of all of them, and the sigmas are right. */
+static void looks_add_up(void **unused)
+{
+    static const char *const settings[] = {"source.rate_hz=1e6",
+                                           "code.type=random",
+                                           "code.length=200",
+                                           "dwell.combine=doppler",
+                                           "dwell.periods=16",
+                                           "dwell.looks=4",
+                                           "doppler.min_hz=-6000",
+                                           "doppler.max_hz=6000",
+                                           "radar.carrier_hz=10e9",
+                                           "engine.batch=4",
+                                           NULL};
+    const double snr_db = 30, n = 400 / SHARE, chance = 5 / sqrt(n);
+    chain c;
+
+    (void)unused;
+    if (!open_chain(&c, settings))
+        skip();
+    const motion m = observe(&c, snr_db, 0.3, 0.6, (size_t)n, false);
+
+    print_message("4 looks: SNR %+.3f dB, amplitude %.4f, mean error of delay %+.3f sigma, Doppler "
+                  "%+.3f, normalised variance of the velocity %.3f\n",
+                  10 * log10(m.snr) - snr_db, m.amplitude, m.lag, m.doppler, m.velocity_error);
+    close_chain(&c);
+    assert_true(fabs(10 * log10(m.snr) - snr_db) < 0.15 + chance * 0.02);
+    assert_true(fabs(m.amplitude - 1) < 0.01);
+    assert_true(fabs(m.lag) < chance && fabs(m.doppler) < chance);
+    assert_true(fabs(m.velocity_error - 1) < 0.1 + 1.5 * chance);
+    assert_true(m.n_echoes <= m.n + 1);
+}
+
 /* One echo is one echo, wherever it lies between rows and lags, however strong. */
 static void sidelobes_are_no_echoes(const char *const *settings, double snr_db, double bins,
                                     double spread)
@@ -236,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_target_of_40_mps_is_found),
         cmocka_unit_test(many_short_periods_gain_as_one_long),
         cmocka_unit_test(a_tenth_lost),
+        cmocka_unit_test(looks_add_up),
         cmocka_unit_test(test_sidelobes),
     };
 
