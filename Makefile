@@ -176,7 +176,7 @@ fmt: ## let clang-format decide
 
 gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that this machine has
 	@$(B)/bin/pnradar --list-engines
-	@PNR_ONLY='test_engine test_engine_map test_engine_again test_map_numpy test_engine_fused test_engine_long test_engine_walsh test_engine_stream test_engine_cpu test_detection test_pipeline test_pipeline_bits test_pipeline_live test_pipeline_memory' \
+	@PNR_ONLY='test_engine test_engine_map test_engine_map_cuda test_engine_again test_map_numpy test_engine_fused test_engine_long test_engine_walsh test_engine_stream test_engine_cpu test_detection test_pipeline test_pipeline_bits test_pipeline_live test_pipeline_memory' \
 	    tests/run $(B)
 
 install: all ## copy programs, modules, configurations and manuals below PREFIX (/usr/local)

@@ -131,9 +131,9 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     __device__ __forceinline__ void first_pass(float2 (&v)[32]) const
     {
         pnr_fused_transform<32>(v);
-        pnr_fused_sync<M>(); /* nobody reads any more what was there */
+        pnr_fused_sync<M, IS_ALONE>(); /* nobody reads any more what was there */
         put_column(v);
-        pnr_fused_sync<M>();
+        pnr_fused_sync<M, IS_ALONE>();
     }
 
     /* The last pass of a direction, base twiddle W_L^at. */

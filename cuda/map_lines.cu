@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of a map within a block: a base transformed, times each code, and back; powers, sums and
- * the greatest of each line. */
+/* Lines of a map within a block, of 1024 to 8192 points: a base transformed, times each code, and
+ * back; powers, sums and the greatest of each line. */
 #include "fused_window.h"
 #include "map_fused.h"
 
@@ -27,6 +27,13 @@ template <int M, bool IS_SHARED> struct lines_size {
 
 /* --- kernels --- */
 
+/* What a thread works on: one line of one dwell, at the integer lags or the half lags above them.
+ */
+struct map_line {
+    uint32_t dwell, code, row, half;
+    bool is_there;
+};
+
 /* Sample n of the transform: of a base, rotated by whole bins, extended periodically or by zeros.
  */
 static __device__ __forceinline__ float2 sample_at(const pnr_map &m, const float2 *base,
@@ -42,29 +49,64 @@ static __device__ __forceinline__ float2 sample_at(const pnr_map &m, const float
     return turns != 0 ? pnr_cuda_rotate_back(z, i * turns) : z;
 }
 
-/* A line's sums over one group of threads: per thread in, the first thread of the group gets them.
- */
-template <int M, bool IS_SHARED>
-static __device__ __forceinline__ void sum_line(float *most, double *sum, double *sums,
-                                                float *greatest, uint32_t u)
+/* v[j]: c at lag first + step j, its parts swapped, to values, its power added to power; *sum and
+ * *most of this thread's. */
+template <int N>
+static __device__ __forceinline__ void
+keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const float2 (&v)[N],
+          uint32_t first, uint32_t step, float *sum, float *most)
 {
-    constexpr int WARPS = pnr_fused_size<M>::THREADS / 32;
-    const uint32_t warp = threadIdx.x / 32;
+    const size_t at = ((size_t)line.code * m.n_rows + line.row) * m.n_cells + line.half;
+    const size_t all = (size_t)m.n_codes * m.n_rows * m.n_cells;
+    float2 *values = p.values + ((size_t)line.dwell * m.n_looks + p.look) * all + at;
+    float *power = p.power + (size_t)line.dwell * all + at;
 
-    *sum = pnr_cuda_warp_sum(*sum);
+    *sum = *most = 0;
 #pragma unroll
-    for (int other = 16; other > 0; other /= 2)
-        *most = fmaxf(*most, __shfl_xor_sync(0xffffffffu, *most, other));
-    if (u % 32 == 0) {
-        sums[warp] = *sum;
-        greatest[warp] = *most;
+    for (int j = 0; j < N; j++) {
+        const uint32_t lag = first + step * j;
+        float here = fmaf(v[j].y, v[j].y, v[j].x * v[j].x);
+
+        if (!line.is_there || lag >= m.n_lags)
+            continue;
+        values[(size_t)lag * m.oversample] = make_float2(v[j].y, v[j].x);
+        if (p.look > 0)
+            here += power[(size_t)lag * m.oversample];
+        power[(size_t)lag * m.oversample] = here;
+        *most = fmaxf(*most, here);
+        *sum += here;
     }
-    pnr_fused_sync<M, !IS_SHARED>();
-    if (u == 0)
-        for (int w = 1; w < WARPS; w++) {
-            *sum += sums[warp + w];
-            *most = fmaxf(*most, greatest[warp + w]);
-        }
+}
+
+/* Of the last look: the line's sum and the greatest of it, over the WARPS warps of its group; sums,
+ * greatest: [warps of the block], shared. wait(): for all threads of the group; u: in the group. */
+template <int WARPS, class WAIT>
+static __device__ __forceinline__ void
+sum_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, float sum, float most,
+         double *sums, float *greatest, uint32_t u, WAIT wait)
+{
+    const uint32_t warp = threadIdx.x / PNR_CUDA_WARP;
+    double total = pnr_cuda_warp_sum((double)sum);
+
+#pragma unroll
+    for (int other = PNR_CUDA_WARP / 2; other > 0; other /= 2)
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, other));
+    if (u % PNR_CUDA_WARP == 0) {
+        sums[warp] = total;
+        greatest[warp] = most;
+    }
+    wait();
+    if (u != 0 || !line.is_there)
+        return;
+    for (int w = 1; w < WARPS; w++) {
+        total += sums[warp + w];
+        most = fmaxf(most, greatest[warp + w]);
+    }
+
+    const size_t tile = ((size_t)line.dwell * m.n_codes + line.code) * m.n_rows + line.row;
+
+    p.noise[tile] = total;
+    p.greatest[tile] = most;
 }
 
 template <int M, bool IS_SHARED>
@@ -106,20 +148,21 @@ __global__ void __launch_bounds__(lines_size<M, IS_SHARED>::THREADS, IS_SHARED |
     for (uint32_t item = 0; item < n_items; item += step) {
         const uint32_t mine = first + item + (IS_SHARED ? group : 0);
         const bool is_there = mine < first + n_items && row < m.n_rows;
-        const uint32_t number = is_there ? mine : first, code = number / m.oversample;
-        const float4 *spectrum = p.spectra + (size_t)number * (window::L / 2) + u;
+        const uint32_t number = is_there ? mine : first;
+        const float4 *spectrum = p.spectra + (size_t)number * (window::L / 2);
         float2 v[32];
 
         if (!IS_SHARED || item == 0) {
 #pragma unroll
             for (int j = 0; j < 32; j++)
                 v[j] = sample_at(m, base, line.shift * p.bin_turns, u + window::THREADS * j);
-            pnr_fused_transform<32>(v);
-            pnr_fused_sync<M, !IS_SHARED>(); /* the line before has been read */
-            thread.put_column(v);
-            pnr_fused_sync<M, !IS_SHARED>();
-            thread.finish_forward(v);
-            if (IS_SHARED) {
+        }
+        if constexpr (!IS_SHARED) {
+            thread.correlate(v, spectrum, [] {});
+        } else {
+            if (item == 0) {
+                thread.first_pass(v);
+                thread.finish_forward(v);
                 if (group == 0)
 #pragma unroll
                     for (int j = 0; j < 16; j++)
@@ -127,8 +170,6 @@ __global__ void __launch_bounds__(lines_size<M, IS_SHARED>::THREADS, IS_SHARED |
                             make_float4(v[2 * j].x, v[2 * j].y, v[2 * j + 1].x, v[2 * j + 1].y);
                 __syncthreads(); /* all groups */
             }
-        }
-        if (IS_SHARED) {
 #pragma unroll
             for (int j = 0; j < 16; j++) {
                 const float4 z = kept[j * window::THREADS];
@@ -136,50 +177,18 @@ __global__ void __launch_bounds__(lines_size<M, IS_SHARED>::THREADS, IS_SHARED |
                 v[2 * j] = make_float2(z.x, z.y);
                 v[2 * j + 1] = make_float2(z.z, z.w);
             }
+            thread.multiply(v, spectrum);
+            pnr_fused_sync<M, false>(); /* nobody reads any more what the line before has left */
+            thread.inverse(v);
         }
-#pragma unroll
-        for (int j = 0; j < 16; j++) {
-            const float4 h = spectrum[j * window::THREADS];
-            const float2 a = pnr_fused_product(v[2 * j], make_float2(h.x, h.y));
-            const float2 b = pnr_fused_product(v[2 * j + 1], make_float2(h.z, h.w));
 
-            v[2 * j] = make_float2(a.y, a.x);
-            v[2 * j + 1] = make_float2(b.y, b.x);
-        }
-        pnr_fused_sync<M, !IS_SHARED>(); /* nobody reads the buffer any more */
-        thread.inverse(v);
+        const map_line own = {dwell, number / m.oversample, row, number % m.oversample, is_there};
+        float sum, most;
 
-        const size_t at = ((size_t)code * m.n_rows + row) * m.n_cells + number % m.oversample;
-        const size_t all = (size_t)m.n_codes * m.n_rows * m.n_cells;
-        float2 *values = p.values + ((size_t)dwell * m.n_looks + p.look) * all + at;
-        float *power = p.power + (size_t)dwell * all + at;
-        float most = 0, sum = 0;
-
-#pragma unroll
-        for (int j = 0; j < 32; j++) {
-            const uint32_t lag = u + window::THREADS * j;
-            float here = pnr_fused_power(v[j]);
-
-            if (!is_there || lag >= m.n_lags)
-                continue;
-            values[(size_t)lag * m.oversample] = make_float2(v[j].y, v[j].x);
-            if (p.look > 0)
-                here += power[(size_t)lag * m.oversample];
-            power[(size_t)lag * m.oversample] = here;
-            most = fmaxf(most, here);
-            sum += here;
-        }
-        if (is_last) {
-            double noise = (double)sum;
-
-            sum_line<M, IS_SHARED>(&most, &noise, sums, greatest, u);
-            if (is_there && u == 0) {
-                const size_t tile = ((size_t)dwell * m.n_codes + code) * m.n_rows + row;
-
-                p.noise[tile] = noise;
-                p.greatest[tile] = most;
-            }
-        }
+        keep_line(m, p, own, v, u, window::THREADS, &sum, &most);
+        if (is_last)
+            sum_line<window::THREADS / 32>(m, p, own, sum, most, sums, greatest, u,
+                                           [] { pnr_fused_sync<M, !IS_SHARED>(); });
     }
 }
 
@@ -208,15 +217,17 @@ size_t pnr_map_lines_groups(size_t n_points)
     return 16 * 1024 / n_points;
 }
 
-/* Sharing a row is worth it where its codes keep half of the groups busy. */
+/* Sharing a row is worth it where its codes keep half of the groups busy; a window in a warp shares
+ * nothing. */
 static const instance *find(const pnr_map *m, size_t n_points)
 {
     static const instance table[] = {
-        make<1, true>(),  make<2, true>(),  make<4, true>(),  make<8, true>(),
-        make<1, false>(), make<2, false>(), make<4, false>(), make<8, false>(),
+        make<2, true>(),  make<4, true>(),  make<8, true>(),  make<1, false>(),
+        make<2, false>(), make<4, false>(), make<8, false>(),
     };
     const size_t n_groups = pnr_map_lines_groups(n_points);
-    const bool is_shared = 2 * (size_t)m->n_codes * m->oversample > n_groups;
+    const bool is_shared =
+        n_points > MIN_POINTS && 2 * (size_t)m->n_codes * m->oversample > n_groups;
 
     for (const instance &i : table)
         if (i.n_points == n_points && i.is_shared == is_shared)

@@ -297,6 +297,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         .device = config->engine.device,
         .threads = config->engine.threads,
         .method = config->engine.method,
+        .repeats = config->detector.subtract > 0,
     };
     return PNR_OK;
 }
