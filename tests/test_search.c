@@ -28,6 +28,7 @@ static uint64_t below(uint64_t n)
 
 typedef struct slow {
     double floor;
+    bool is_close; /* a cell is at the threshold of a later search but for the floor's rounding */
     uint32_t n_above, n_above_first, n_maxima, n_kept;
     uint32_t cell[PNR_MAX_CANDIDATES];
 } slow;
@@ -86,12 +87,16 @@ static void search_slowly(const pnr_plan *plan, double energy_of_code, const pnr
     for (size_t k = 0; k < n; k++)
         sum += (double)p->lag[0][k];
     out->floor = dwell->energy * energy_of_code / (double)n;
+    out->is_close = false;
     for (int search = 0; search < PNR_MAX_SEARCHES; search++) {
         bool near[MOST] = {false};
+        const double threshold = plan->threshold[dwell->n_periods - 1] * out->floor;
         double taken = 0;
         size_t left = n;
 
-        choose(plan, p, (float)(plan->threshold[dwell->n_periods - 1] * out->floor), out);
+        choose(plan, p, (float)threshold, out);
+        for (size_t c = 0; search > 0 && c < n * p->oversample; c++)
+            out->is_close |= fabs((double)at(p, (long)c) - threshold) <= 1e-5 * threshold;
         if (search == 0)
             out->n_above_first = out->n_above;
         for (size_t i = 0; i < out->n_kept; i++)
@@ -153,6 +158,8 @@ static void test_random(void **unused)
         search_slowly(&plan, (double)n, &p, &dwell, &want);
         assert_true(fabs(dwell.floor - want.floor) <= 1e-4 * want.floor);
         assert_int_equal(dwell.n_above, want.n_above_first);
+        if (want.is_close)
+            continue;
         assert_int_equal(dwell.n_maxima, want.n_maxima);
         assert_int_equal(dwell.n_candidates, want.n_kept);
         for (size_t i = 0; i < want.n_kept; i++) {
