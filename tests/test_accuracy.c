@@ -48,8 +48,10 @@ static accuracy trials(chain *c, double snr_db, size_t n_trials, hole_maker hole
     accuracy a = {0};
     double phases[1024];
 
-    while (a.n + a.n_outliers < n_trials) {
-        const double lag = uniform() * (double)n;
+    /* A submit has one delay. How many are missed depends on its fraction: each has its turn. */
+    for (size_t submit = 0; a.n + a.n_outliers < n_trials; submit++) {
+        const double turn = ((double)submit + uniform()) * (double)c->setup->plan.batch;
+        const double lag = floor(uniform() * (double)n) + fmin(turn / (double)n_trials, 1);
         double(*shape)[2] = delayed(c, lag);
 
         clear(c);
@@ -140,15 +142,15 @@ static void check_accuracy(const char *const *settings, double snr_db)
         100 * outliers, 100 * expected, rms, a.bias / bound, a.delay, a.amplitude, a.phase,
         10 * log10(a.snr / snr), a.relative_noise);
     close_chain(&c);
-    assert_true(outliers <= expected + 5 * sqrt((expected + 1 / n) / n));
-    assert_true(rms <= 1.06 + (SHARE == 1 ? 0 : chance));
-    assert_true(fabs(a.bias) <= 0.3 * bound);
+    assert_on_average(outliers <= expected + 5 * sqrt((expected + 1 / n) / n));
+    assert_on_average(rms <= 1.06);
+    assert_on_average(fabs(a.bias) <= 0.3 * bound);
     if (expected > 0.01) /* only the fortunate ones are seen */
         return;
-    assert_true(fabs(a.delay - 1) <= fmax(0.1, chance));
-    assert_true(fabs(a.amplitude - 1) <= fmax(0.1, chance));
-    assert_true(!has_phase || fabs(a.phase - 1) <= fmax(0.1, chance));
-    assert_true(fabs(10 * log10(a.snr / snr)) <= 0.1 + 50 * sqrt(1 / snr / n));
+    assert_on_average(fabs(a.delay - 1) <= fmax(0.1, chance));
+    assert_on_average(fabs(a.amplitude - 1) <= fmax(0.1, chance));
+    assert_on_average(!has_phase || fabs(a.phase - 1) <= fmax(0.1, chance));
+    assert_on_average(fabs(10 * log10(a.snr / snr)) <= 0.1 + 50 * sqrt(1 / snr / n));
 }
 
 static void test_accuracy(void **unused)
@@ -267,10 +269,10 @@ static void test_snr(void **unused)
                       "correlation's peak %.2f dB\n",
                       snr_db, 10 * log10(mean / snr), 10 / log(10) * chance,
                       10 * log10(by_peak / count));
-        assert_true(fabs(10 * log10(mean / snr)) <= 0.1 + 4 * 10 / log(10) * chance);
+        assert_on_average(fabs(10 * log10(mean / snr)) <= 0.1 + 4 * 10 / log(10) * chance);
         /* It cannot see more than N. */
-        assert_true(by_peak / count < 1.1 * (double)n);
-        assert_true(snr_db < 50 || by_peak / count < snr / 30);
+        assert_on_average(by_peak / count < 1.1 * (double)n);
+        assert_on_average(snr_db < 50 || by_peak / count < snr / 30);
     }
     close_chain(&c);
 }
@@ -332,8 +334,7 @@ static bool is_true_window(const char *const *settings, const char *name, double
         skip();
     const accuracy a = trials(&c, snr_db, n_trials, holes);
     const double bound = 1 / sqrt(2 * snr * pnr_waveform_bandwidth(c.setup->codes[0].waveform));
-    const double cost_db = -10 * log10(a.snr / snr), n = (double)a.n;
-    const double chance = allowed + (SHARE == 1 ? 0 : 5 * sqrt(2 / n));
+    const double cost_db = -10 * log10(a.snr / snr);
 
     print_message("%s, %s, %g dB: costs %.3f dB, amplitude %.4f, noise %.3f, bias %+.3f sigma, rms "
                   "%.3f of the bound of all samples, normalised variance %.3f\n",
@@ -341,7 +342,7 @@ static bool is_true_window(const char *const *settings, const char *name, double
                   a.bias / bound, sqrt(a.square) / bound, a.delay);
     close_chain(&c);
     return fabs(cost_db - 0.4576) <= 0.1 && fabs(a.strength - 1) < 0.01 &&
-           fabs(a.bias) <= 0.3 * bound && fabs(a.delay - 1) <= chance;
+           fabs(a.bias) <= 0.3 * bound && fabs(a.delay - 1) <= allowed;
 }
 
 static void test_lost_samples(void **unused)
@@ -355,18 +356,23 @@ static void test_lost_samples(void **unused)
                                                "engine.batch=20", "detector.oversample=2", NULL};
 
     (void)unused;
-    assert_true(is_true_window(m_sequence, "one run lost", 25, one_hole, 0.1));
-    assert_true(is_true_window(m_sequence, "scattered samples lost", 25, scattered_holes, 0.1));
-    assert_true(is_true_window(random_phase, "one run lost", 25, one_hole, 0.1));
-    assert_true(is_true_window(random_phase, "scattered samples lost", 25, scattered_holes, 0.1));
-    assert_true(is_true_window(chu, "scattered samples lost", 25, scattered_holes, 0.1));
+    assert_on_average(is_true_window(m_sequence, "one run lost", 25, one_hole, 0.1));
+    assert_on_average(
+        is_true_window(m_sequence, "scattered samples lost", 25, scattered_holes, 0.1));
+    assert_on_average(is_true_window(random_phase, "one run lost", 25, one_hole, 0.1));
+    assert_on_average(
+        is_true_window(random_phase, "scattered samples lost", 25, scattered_holes, 0.1));
+    assert_on_average(is_true_window(chu, "scattered samples lost", 25, scattered_holes, 0.1));
     /* Here the missing sidelobes are as strong as the noise; sigma has their average. Of a real
      * code they are in phase with the peak and count 2 at a lag, 0.4 half-way; of others 1 and 0.6.
      */
-    assert_true(is_true_window(random_phase, "scattered samples lost", 40, scattered_holes, 0.3));
-    assert_true(is_true_window(m_sequence, "scattered samples lost", 40, scattered_holes, 0.3));
-    assert_false(is_true_window(m_sequence, "one run stale", 25, stale_run, 0.1));
-    assert_false(is_true_window(m_sequence, "one run cleared, not told", 25, untold_hole, 0.1));
+    assert_on_average(
+        is_true_window(random_phase, "scattered samples lost", 40, scattered_holes, 0.3));
+    assert_on_average(
+        is_true_window(m_sequence, "scattered samples lost", 40, scattered_holes, 0.3));
+    assert_on_average(!is_true_window(m_sequence, "one run stale", 25, stale_run, 0.1));
+    assert_on_average(
+        !is_true_window(m_sequence, "one run cleared, not told", 25, untold_hole, 0.1));
 }
 
 /* --- strong echoes --- */
@@ -410,7 +416,7 @@ static void strong_echoes(const char *const *settings, double snr_db)
     print_message("%s, three echoes of %g dB: noise %+.3f dB (%.3f is one sigma of the mean)\n",
                   c.setup->codes[0].code->name, snr_db, 10 * log10(mean), 10 / log(10) * chance);
     close_chain(&c);
-    assert_true(fabs(10 * log10(mean)) <= 0.1 + 4 * 10 / log(10) * chance);
+    assert_on_average(fabs(10 * log10(mean)) <= 0.1 + 4 * 10 / log(10) * chance);
 }
 
 static void test_strong_echoes(void **unused)

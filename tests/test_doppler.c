@@ -112,19 +112,20 @@ static void a_target_of_40_mps_is_found(void **unused)
         skip();
     const double doppler_hz = 2 * 40.0 * 10e9 / (299792458 - 40.0);
     const double bins = doppler_hz * c.setup->radar.period_s;
-    const motion still = observe(&c, 30, 0, 0, 40 / (SHARE == 1 ? 1 : 5), false);
-    const motion near = observe(&c, 30, bins, 0, 40 / (SHARE == 1 ? 1 : 5), false);
-    const motion away = observe(&c, 30, -bins, 0, 40 / (SHARE == 1 ? 1 : 5), false);
+    const motion still = observe(&c, 30, 0, 0, 100 / SHARE, false);
+    const motion near = observe(&c, 30, bins, 0, 100 / SHARE, false);
+    const motion away = observe(&c, 30, -bins, 0, 100 / SHARE, false);
 
     print_message("Doppler %.1f Hz: %.3f m/s towards, %.3f away; SNR %.2f, %.2f dB, still %.2f\n",
                   doppler_hz, near.velocity, away.velocity, 10 * log10(near.snr),
                   10 * log10(away.snr), 10 * log10(still.snr));
     close_chain(&c);
-    assert_true(fabs(near.velocity - 40) < 0.05 && fabs(away.velocity + 40) < 0.05);
-    assert_true(fabs(still.velocity) < 0.05);
-    assert_true(near.velocity_error < 2 && away.velocity_error < 2);
-    assert_true(fabs(10 * log10(near.snr / still.snr)) < 0.5);
-    assert_true(fabs(10 * log10(away.snr / still.snr)) < 0.5);
+    assert_on_average(fabs(near.velocity - 40) < 0.05 && fabs(away.velocity + 40) < 0.05);
+    assert_on_average(fabs(still.velocity) < 0.05);
+    /* A mean of 100 squares of sigma 1: less than one in 10^7 is above. */
+    assert_on_average(near.velocity_error < 1.9 && away.velocity_error < 1.9);
+    assert_on_average(fabs(10 * log10(near.snr / still.snr)) < 0.5);
+    assert_on_average(fabs(10 * log10(away.snr / still.snr)) < 0.5);
 }
 
 /* 512 periods of 1024 chips have the gain of one of 2^19 chips, at any Doppler within +-4 kHz. */
@@ -181,10 +182,10 @@ static void a_tenth_lost(void **unused)
                   "Doppler %+.3f, normalised variance of the velocity %.3f\n",
                   cost_db, m.amplitude, m.lag, m.doppler, m.velocity_error);
     close_chain(&c);
-    assert_true(fabs(cost_db - 0.4576) < 0.1 + chance * 0.02);
-    assert_true(fabs(m.amplitude - 1) < 0.01);
-    assert_true(fabs(m.lag) < chance && fabs(m.doppler) < chance);
-    assert_true(fabs(m.velocity_error - 1) < 0.1 + 1.5 * chance);
+    assert_on_average(fabs(cost_db - 0.4576) < 0.1 + chance * 0.02);
+    assert_on_average(fabs(m.amplitude - 1) < 0.01);
+    assert_on_average(fabs(m.lag) < chance && fabs(m.doppler) < chance);
+    assert_on_average(fabs(m.velocity_error - 1) < 0.1 + 1.5 * chance);
 }
 
 /* Powers of several looks: the SNR is that of all of them, and the sigmas are right. */
@@ -214,10 +215,10 @@ static void looks_add_up(void **unused)
                   10 * log10(m.snr) - snr_db, m.amplitude, m.lag, m.doppler, m.velocity_error);
     close_chain(&c);
     assert_true(fabs(10 * log10(m.snr) - snr_db) < 0.15 + chance * 0.02);
-    assert_true(fabs(m.amplitude - 1) < 0.01);
-    assert_true(fabs(m.lag) < chance && fabs(m.doppler) < chance);
-    assert_true(fabs(m.velocity_error - 1) < 0.1 + 1.5 * chance);
-    assert_true(m.n_echoes <= m.n + 1);
+    assert_on_average(fabs(m.amplitude - 1) < 0.01);
+    assert_on_average(fabs(m.lag) < chance && fabs(m.doppler) < chance);
+    assert_on_average(fabs(m.velocity_error - 1) < 0.1 + 1.5 * chance);
+    assert_on_average(m.n_echoes <= m.n + 1);
 }
 
 /* One echo is one echo, wherever it lies between rows and lags, however strong. */
@@ -228,13 +229,13 @@ static void sidelobes_are_no_echoes(const char *const *settings, double snr_db, 
 
     if (!open_chain(&c, settings))
         skip();
-    const motion m = observe(&c, snr_db, bins, spread, 80 / (SHARE == 1 ? 1 : 4), false);
+    const motion m = observe(&c, snr_db, bins, spread, 80 / SHARE, false);
 
     print_message("%s, taper %s, %g dB: %.0f echoes in %.0f dwells, SNR %+.2f dB\n",
                   c.setup->codes[0].code->name, c.setup->plan.taper != NULL ? "yes" : "no", snr_db,
                   m.n_echoes, m.n, 10 * log10(m.snr) - snr_db);
     close_chain(&c);
-    assert_true(m.n_echoes <= m.n + 1);
+    assert_on_average(m.n_echoes <= m.n + 1);
 }
 
 static void test_sidelobes(void **unused)

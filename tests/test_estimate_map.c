@@ -246,7 +246,7 @@ static void one_map(const char *const *settings, size_t n_trials, double step_lo
         good &= judge(&b, snrs_db[s], step_loss, &tallies[s]);
     pnr_detector_destroy(b.detector);
     map_close(&b);
-    assert_true(good);
+    assert_on_average(good);
 }
 
 static void test_doppler(void **unused)
