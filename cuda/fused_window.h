@@ -139,6 +139,9 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     /* The last pass of a direction, base twiddle W_L^at. */
     __device__ __forceinline__ void last_pass(float2 (&v)[32], int at) const
     {
+        /* What is made of it here is not kept in a register all the way. */
+        asm volatile("" : "+r"(at));
+
         const float4 w = ((const float4 *)table)[at + at / 32];
         float2 set[16];
 

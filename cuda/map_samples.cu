@@ -265,7 +265,11 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) start_maps(pnr_map m, pnr_ma
     state.sums.n_nonfinite = n_nonfinite;
     state.sums.n_periods = n_used;
     state.rounding = 1e-12 * energy * m.code_energy * n_used;
-    state.threshold = n_used > 0 ? (float)(m.threshold[n_used - 1] * floor) : INFINITY;
+    state.threshold =
+        n_used == 0
+            ? INFINITY
+            : (float)((m.cfar_kind != PNR_CFAR_OFF ? PNR_CFAR_LEAST : m.threshold[n_used - 1]) *
+                      floor);
     state.n_looks = n_looks;
     state.last_look = last_look > 0 ? last_look - 1 : m.n_looks;
     s.dwells[dwell] = state;

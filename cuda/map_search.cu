@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map
     if (!pnr_map_is_real(s, d) || state->is_done)
         return; /* the whole block */
 
-    const float threshold = m.cfar_kind != PNR_CFAR_OFF ? 0.0f : state->threshold;
+    const float threshold = state->threshold;
 
     for (uint32_t item = blockIdx.x; item < state->n_hot * n_pieces; item += gridDim.x) {
         const uint32_t tile = s.hot[(size_t)d * s.n_tiles + item / n_pieces];
@@ -289,7 +289,7 @@ static __device__ void decide(const pnr_map &m, pnr_map_dwell *state, int search
 static __device__ void list_hot(const pnr_map &m, const pnr_map_search &s, pnr_map_dwell *state,
                                 uint32_t d)
 {
-    const float threshold = m.cfar_kind != PNR_CFAR_OFF ? 0.0f : state->threshold;
+    const float threshold = state->threshold;
 
     if (state->is_done)
         return; /* the whole block */

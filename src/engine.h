@@ -59,10 +59,15 @@ typedef struct pnr_hypothesis {
                           (Tr c). 0: as it is */
 } pnr_hypothesis;
 
+/* Of the floor: what a cell under CFAR must have in any case. */
+#define PNR_CFAR_LEAST 1e-6
+
 /*
- * Constant false alarm rate: a cell is above when P > factor Z and P > 0. Z comes from training
- * cells on both sides of the cell, along the lags of its row (cyclic when the correlation is) or
- * along the rows at its lag (not cyclic): at the distances guard + 1 + i stride, i = 0 .. training
+ * Constant false alarm rate: a cell is above when P > factor Z and P > 1e-6
+ * of the floor before the search (what rounding leaves of a mean that was removed is no echo). Z
+ * comes from training cells on both sides of the cell, along the lags of its row (cyclic when the
+ * correlation is) or along the rows at its lag (not cyclic): at the distances guard + 1 + i stride,
+ * i = 0 .. training
  * - 1, in lags (so a half lag trains on half lags) or rows; those beyond an end do not exist. CA:
  * the mean of all. GO, SO: the greater and the lesser of both sides' means; a side without cells
  * does not count. OS: the ceil(3 m / 4)-th smallest of the m that exist. Without any cell nothing

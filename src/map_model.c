@@ -237,7 +237,25 @@ void pnr_map_model_smooth(const pnr_map_model *model, const pnr_map_rows *rows,
     }
 }
 
-/* A product for each rotation among the rows, with its own chi. */
+/* The smooth chi and its derivatives by delay and e: R times the tone. */
+static void fill_chi(const pnr_map_model *model, const pnr_map_echo *echo, double e, long lag,
+                     value (*chi)[J])
+{
+    const double h = 1e-3, share = pnr_map_model_tone(model, e);
+    const double slope =
+        (pnr_map_model_tone(model, e + h) - pnr_map_model_tone(model, e - h)) / (2 * h);
+
+    fill_lags(&model->codes[echo->code], (double)lag - echo->lag, chi[0], chi[1]);
+    for (int j = 0; j < J; j++)
+        for (int c = 0; c < 2; c++) {
+            chi[2][j][c] = chi[0][j][c] * slope;
+            chi[0][j][c] *= share;
+            chi[1][j][c] *= share;
+        }
+}
+
+/* A product for each rotation among the rows, with its own chi where that is
+ * rough. */
 void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
                          const pnr_map_echo *echo, const pnr_patch_place *place, bool with_slopes,
                          pnr_map_columns *out)
@@ -255,17 +273,22 @@ void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
     for (int i = rows->first; i < rows->end;) {
         const pnr_map_row *row = &rows->row[i];
         const int n_x = out->n_x, n_y = out->n_y;
+        bool is_rough = false;
 
         memset(out->x[n_x], 0, 3 * sizeof out->x[0]);
         for (; i < rows->end && rows->row[i].hypothesis == row->hypothesis; i++) {
+            is_rough = is_rough || rows->is_rough[i];
             memcpy(out->x[n_x][i], x[i], sizeof x[i]);
             memcpy(out->x[n_x + 1][i], slope[i], sizeof x[i]);
             memcpy(out->x[n_x + 2][i], walk[i], sizeof x[i]);
         }
-        pnr_ambiguity_at(model->ambiguity, place->code, echo->bins - row->rotation,
-                         place->lag - MIDDLE, J, out->y[n_y],
-                         with_slopes || is_walking ? out->y[n_y + 1] : NULL,
-                         with_slopes ? out->y[n_y + 2] : NULL);
+        if (is_rough || place->code != echo->code)
+            pnr_ambiguity_at(model->ambiguity, place->code, echo->bins - row->rotation,
+                             place->lag - MIDDLE, J, out->y[n_y],
+                             with_slopes || is_walking ? out->y[n_y + 1] : NULL,
+                             with_slopes ? out->y[n_y + 2] : NULL);
+        else
+            fill_chi(model, echo, echo->bins - row->rotation, place->lag, &out->y[n_y]);
         add_term(&out->echo, n_x, n_y);
         if (is_walking)
             add_term(&out->echo, n_x + 2, n_y + 1);
@@ -279,26 +302,29 @@ void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
     }
 }
 
-/* Does chi's own shape matter beside the noise of one cell, times `share`? Its self-noise grows
- * with e up to about that of two unlike codes. */
-bool pnr_map_model_is_rough(const pnr_map_model *model, const pnr_map_rows *rows,
+/* Does chi's own shape matter beside the noise of one cell? Its self-noise grows with e up to about
+ * that of two unlike codes. An echo's frequency may still move a little: no row is taken to be free
+ * of it. */
+bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
                             const pnr_map_echo *echo, size_t code, double cell)
 {
+    const double least_share = 1e-3, tolerance = 0.005;
     const double power = echo->peak[0] * echo->peak[0] + echo->peak[1] * echo->peak[1];
     const double rough = pow(model->codes[echo->code].roughness, 2);
     const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
+    bool is_any = false;
 
-    if (code != echo->code)
-        return power * unlike > 0.002 * cell;
     for (int i = rows->first; i < rows->end; i++) {
         const double e = echo->bins - rows->row[i].rotation;
+        const double level = code != echo->code ? unlike : fmin(rough * e * e, unlike);
         value g;
 
         pnr_slow_time_echo(model->slow, echo->bins, rows->row[i].bins, g);
-        if (power * fmin(rough * e * e, unlike) * (g[0] * g[0] + g[1] * g[1]) > 0.002 * cell)
-            return true;
+        rows->is_rough[i] =
+            power * level * (g[0] * g[0] + g[1] * g[1] + least_share) > tolerance * cell;
+        is_any = is_any || rows->is_rough[i];
     }
-    return false;
+    return is_any;
 }
 
 /* --- the whole --- */

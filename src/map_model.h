@@ -47,6 +47,7 @@ typedef struct pnr_map_rows {
     double g[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* covariance; read when not white */
     double m[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* weights; read when has_weights, else 1 */
     bool has_weights;
+    bool is_rough[PNR_NEIGHBOURS]; /* the exact sums are needed: set by pnr_map_model_is_rough */
 } pnr_map_rows;
 
 /* A column, sum of x (over rows) times y (over lags): the products of the vectors with these
@@ -75,9 +76,9 @@ double pnr_map_model_walk(const pnr_map_model *model, double bins, double stretc
 /* sin(pi e) / (N sin(pi e / N)): a tone off by e bins, summed over a window. */
 double pnr_map_model_tone(const pnr_map_model *model, double e);
 
-/* The columns of an echo in a patch; its peak counts only for whether the exact sums are needed
- * beside the noise of one cell. echo.code is the patch's unless the exact sums are taken. */
-bool pnr_map_model_is_rough(const pnr_map_model *model, const pnr_map_rows *rows,
+/* The columns of an echo in a patch; its peak counts only for which rows need the exact sums beside
+ * the noise of one cell: asked before they are taken. echo.code is the patch's unless they are. */
+bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
                             const pnr_map_echo *echo, size_t code, double cell);
 void pnr_map_model_smooth(const pnr_map_model *model, const pnr_map_rows *rows,
                           const pnr_map_echo *echo, long lag, bool with_slopes,

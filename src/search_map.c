@@ -96,6 +96,8 @@ static bool is_greatest(const search *s, size_t code, size_t row, size_t cell)
 
 static void look_at(search *s, size_t code, size_t row, size_t cell)
 {
+    if (!(row_of(s, code, row)[cell] > s->threshold)) /* by its neighbours only */
+        return;
     s->n_above++;
     if (is_greatest(s, code, row, cell)) {
         s->n_maxima++;
@@ -287,7 +289,9 @@ void pnr_search_map(const pnr_plan *plan, double energy_of_code, const float *po
                 lines != NULL ? lines[i].sum
                               : sum_of(power + i * s.map.n_cells, plan->n_lags, plan->oversample);
         for (int i = 0; i < (is_cfar ? 1 : PNR_MAX_SEARCHES); i++) {
-            s.threshold = (float)(plan->threshold[dwell->n_periods - 1] * dwell->floor);
+            s.threshold =
+                (float)((is_cfar ? PNR_CFAR_LEAST : plan->threshold[dwell->n_periods - 1]) *
+                        dwell->floor);
             s.n_kept = 0;
             s.n_above = s.n_maxima = 0;
             look(&s);

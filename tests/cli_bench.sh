@@ -183,6 +183,7 @@ if [ "$no_cpu" -ne 0 ]; then
     skip "seed: four manners" "no cpu engine"
     skip "crossover: batches 1 to 256" "no cpu engine"
     skip "methods: walsh beside library, values agree" "no cpu engine"
+    skip "maps: a search of 32 codes and 41 hypotheses, every answer right" "no cpu engine"
 else
     status 0 "$bench" --csv seed -n 2^10,1000 --runs 10 && all_positive anew_ms "$work/out" &&
         all_positive reused_ms "$work/out" && all_positive pinned_ms "$work/out" &&
@@ -198,6 +199,10 @@ else
         all_positive of_library "$work/out" &&
         column deviation_eps "$work/out" | awk '$1 != "" && !($1 < 4) { bad = 1 } END { exit bad }'
     report $? "methods: walsh beside library, values agree"
+    status 0 "$bench" --csv maps -n 4000 --runs 10 -s engine.name=cpu && csv 1 "$work/out" &&
+        all_positive median_us "$work/out" && [ "$(column checked "$work/out")" = 4 ] &&
+        [ "$(column rows "$work/out")" = 41 ] && [ "$(column codes "$work/out")" = 32 ]
+    report $? "maps: a search of 32 codes and 41 hypotheses, every answer right"
 fi
 
 mkdir "$work/empty"

@@ -444,8 +444,6 @@ static const map_scenario long_map_scenarios[] = {
      .n_lags = 300,
      .n_hypotheses = 1,
      .hypotheses = {{0, -8, 16, 0}},
-     .has_taper =
-         true, /* without it the row at 0 has nothing but rounding, and CFAR looks at that */
      .remove_mean = true,
      .cfar = {PNR_CFAR_OS, PNR_CFAR_ALONG_LAGS, 2, 16, 1, NULL},
      .factor = 3,

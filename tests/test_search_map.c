@@ -169,6 +169,7 @@ static void look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_can
 
                 value_at(m, code, (long)row, (long)cell, &here);
                 if (!in_gate(plan, cell / plan->oversample) || !(here > 0) ||
+                    (plan->cfar.kind != PNR_CFAR_OFF && !((double)here > 1e-6 * floor)) ||
                     (plan->cfar.kind != PNR_CFAR_OFF &&
                      !limit_of(m, code, (long)row, (long)cell, &limit)) ||
                     !((double)here > limit))

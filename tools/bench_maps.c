@@ -32,11 +32,11 @@ typedef struct map_case {
 } map_case;
 
 static const map_case cases[] = {
-    {"range-Doppler, quarter bins", 8192, 1, 512, 1, 0, 1, 4, -64, 128},
-    {"range-Doppler, quarter bins", 8192, 1, 512, 8, 0, 1, 4, -64, 128},
-    {"range-Doppler, whole bin", 8192, 1, 512, 1, 0, 1, 1, -256, 512},
-    {"search, half bins", 4000, 32, 1, 1, -40, 2, 41, 0, 1},
-    {"search, half bins", 4000, 32, 1, 16, -40, 2, 41, 0, 1},
+    {"range-Doppler by quarter bins", 8192, 1, 512, 1, 0, 1, 4, -64, 128},
+    {"range-Doppler by quarter bins", 8192, 1, 512, 8, 0, 1, 4, -64, 128},
+    {"range-Doppler by a whole bin", 8192, 1, 512, 1, 0, 1, 1, -256, 512},
+    {"search by half bins", 4000, 32, 1, 1, -40, 2, 41, 0, 1},
+    {"search by half bins", 4000, 32, 1, 16, -40, 2, 41, 0, 1},
 };
 
 static const char *const names[] = {"library", "fused"};
