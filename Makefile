@@ -95,7 +95,8 @@ $(FAULT): $(B)/obj/tests/engine_fault.o $(LIB)
 	@echo "link $@"
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ -lm
 
-check: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT)
+# PNR_ONLY names those that are wanted.
+check: $(PROGRAMS) $(MODULES) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT)
 	@tests/run $(B)
 
 setup:

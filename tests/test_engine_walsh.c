@@ -41,7 +41,15 @@ static const pnr_engine_ops *find_method(const char *name, const char *method)
     return ops;
 }
 
-/* 37 dwells have delays of every rest mod q; the reference's time is N^2 a dwell. */
+/* The reference's time is N^2 a dwell, and sanitizers make it six times longer. Longer windows are
+ * compared with `library`. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { LONGEST = 2047 };
+#else
+enum { LONGEST = 65535 };
+#endif
+
+/* 37 dwells have delays of every rest mod q. */
 static size_t dwells_of(size_t n)
 {
     return n <= 2047 ? 37 : n <= 8191 ? 2 : 1;
@@ -65,6 +73,8 @@ static void check_degree(const pnr_engine_ops *ops, unsigned degree, size_t q)
                   .threshold = low,
                   .delay = uniform()};
 
+    if (n > LONGEST)
+        return;
     agree(ops, &s);
     if (n > 65535 / 2)
         return;
@@ -112,7 +122,7 @@ static void check_dwells(const pnr_engine_ops *ops, unsigned degree, size_t q)
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};
     const size_t n = q * (((size_t)1 << degree) - 1);
 
-    for (size_t f = 0; f < 3; f++) {
+    for (size_t f = 0; n <= LONGEST && f < 3; f++) {
         scenario s = {.name = "walsh, dwells",
                       .n_samples = n,
                       .code = M_SEQUENCE,
