@@ -115,13 +115,21 @@ void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise,
         out->spacing = fmin(out->spacing, out->row[i].bins - out->row[i - 1].bins);
     if (!with_noise)
         return;
+    out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    if (out->has_weights) { /* those far away tell little, and chi's own noise there does harm */
+        const double middle = out->row[MIDDLE].bins;
+        const double most = 2.01 / (double)model->setup->plan.n_periods;
+
+        while (middle - out->row[out->first].bins > most)
+            out->first++;
+        while (out->row[out->end - 1].bins - middle > most)
+            out->end--;
+    }
     out->is_white = is_white(model, out);
-    out->has_weights = false;
     if (out->is_white)
         return;
     memset(out->g, 0, sizeof out->g);
     fill_noise(model, out);
-    out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
     if (!out->has_weights)
         return; /* with a taper least squares as they are: weights would undo it */
     memcpy(out->m, out->g, sizeof out->m);
