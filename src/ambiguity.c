@@ -30,7 +30,7 @@ struct pnr_ambiguity {
     double (*value)[2], (*slope)[2]; /* [N] of the echo */
     planar code;                     /* [N] that it is correlated with */
     size_t code_held;
-    planar turned; /* [N + PNR_AMBIGUITY_LAGS - 1] the echo, turned by e */
+    planar phase, turned; /* [N + PNR_AMBIGUITY_LAGS - 1] of e; the echo with it */
     double *memory;
 };
 
@@ -50,11 +50,13 @@ int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out)
     ambiguity->code_of_echo = ambiguity->code_held = SIZE_MAX;
     ambiguity->value = malloc(n * sizeof *ambiguity->value);
     ambiguity->slope = malloc(n * sizeof *ambiguity->slope);
-    ambiguity->memory = malloc((2 * n + 2 * longest) * sizeof(double));
+    ambiguity->memory = malloc((2 * n + 4 * longest) * sizeof(double));
     if (!ambiguity->value || !ambiguity->slope || !ambiguity->memory)
         goto fail;
     ambiguity->code = (planar){ambiguity->memory, ambiguity->memory + n};
     ambiguity->turned = (planar){ambiguity->memory + 2 * n, ambiguity->memory + 2 * n + longest};
+    ambiguity->phase =
+        (planar){ambiguity->turned.re + 2 * longest, ambiguity->turned.re + 3 * longest};
     *out = ambiguity;
     return PNR_OK;
 fail:
@@ -96,50 +98,76 @@ static void hold_code(pnr_ambiguity *ambiguity, size_t code)
     }
 }
 
-/* turned[j] = x[i] exp(2 pi i e (i - (N - 1)/2) / N) for `count` samples from i = first on; cyclic:
- * i mod N, linear: i goes on in the phase. is_by_e: times 2 pi i (i - (N - 1)/2) / N. */
-static void turn(pnr_ambiguity *ambiguity, const double (*x)[2], double e, long first, size_t count,
-                 bool is_by_e)
+static double time_of(const pnr_ambiguity *ambiguity, long i)
 {
-    const bool is_linear = ambiguity->setup->plan.linear;
-    const long n = (long)ambiguity->n;
-    const double middle = (double)(n - 1) / 2, step = e / (double)n;
+    const long n = (long)ambiguity->n, in_window = i % n + (i % n < 0 ? n : 0);
+
+    return (double)(ambiguity->setup->plan.linear ? i : in_window) - (double)(n - 1) / 2;
+}
+
+/* phase[j] = exp(2 pi i e (i - (N - 1)/2) / N) for `count` samples from i = first on; cyclic: i mod
+ * N, linear: i goes on. */
+static void fill_phase(pnr_ambiguity *ambiguity, double e, long first, size_t count)
+{
+    const double step = e / (double)ambiguity->n;
     const double turn_re = cos(2 * M_PI * step), turn_im = sin(2 * M_PI * step);
-    long at = first % n + (first < 0 && first % n != 0 ? n : 0); /* i mod N */
-    double re = 0, im = 0;
+    double re = 0, im = 0, last = 0;
     int fresh = 0;
 
     for (size_t j = 0; j < count; j++) {
-        const double time = (double)(is_linear ? first + (long)j : at) - middle;
+        const double time = time_of(ambiguity, first + (long)j);
 
-        if (fresh == 0) {
+        if (fresh == 0 || time < last) { /* it jumps where a cyclic window ends */
             const double cycles = remainder(step * time, 1);
 
             re = cos(2 * M_PI * cycles);
             im = sin(2 * M_PI * cycles);
             fresh = STRIDE;
         }
-
-        double a = x[at][0] * re - x[at][1] * im, b = x[at][0] * im + x[at][1] * re;
-
-        if (is_by_e) {
-            const double factor = 2 * M_PI * time / (double)n, keep = a;
-
-            a = -factor * b;
-            b = factor * keep;
-        }
-        ambiguity->turned.re[j] = a;
-        ambiguity->turned.im[j] = b;
+        ambiguity->phase.re[j] = re;
+        ambiguity->phase.im[j] = im;
 
         const double next = re * turn_re - im * turn_im;
 
         im = re * turn_im + im * turn_re;
         re = next;
+        last = time;
         fresh--;
-        if (++at == n) {
-            at = 0;
-            fresh = 0; /* the phase jumps where a cyclic window ends */
+    }
+}
+
+/* turned[j] = x[i mod N] phase[j], i = first + j */
+static void turn(pnr_ambiguity *ambiguity, const double (*x)[2], long first, size_t count)
+{
+    const long n = (long)ambiguity->n;
+    size_t at = (size_t)(first % n + (first % n < 0 ? n : 0));
+    double *re = ambiguity->turned.re, *im = ambiguity->turned.im;
+
+    for (size_t j = 0; j < count;) {
+        const size_t piece = count - j < (size_t)n - at ? count - j : (size_t)n - at;
+
+        for (size_t k = 0; k < piece; k++) {
+            const double c = ambiguity->phase.re[j + k], s = ambiguity->phase.im[j + k];
+
+            re[j + k] = x[at + k][0] * c - x[at + k][1] * s;
+            im[j + k] = x[at + k][0] * s + x[at + k][1] * c;
         }
+        j += piece;
+        at = 0;
+    }
+}
+
+/* turned[j] *= 2 pi i (i - (N - 1)/2) / N: its derivative by e */
+static void turn_by_e(pnr_ambiguity *ambiguity, long first, size_t count)
+{
+    double *re = ambiguity->turned.re, *im = ambiguity->turned.im;
+
+    for (size_t j = 0; j < count; j++) {
+        const double factor = 2 * M_PI * time_of(ambiguity, first + (long)j) / (double)ambiguity->n;
+        const double keep = re[j];
+
+        re[j] = -factor * im[j];
+        im[j] = factor * keep;
     }
 }
 
@@ -186,18 +214,19 @@ void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long firs
     const size_t count = ambiguity->n + n_lags - 1;
 
     hold_code(ambiguity, code);
-    turn(ambiguity, (const double(*)[2])ambiguity->value, e, first, count, false);
+    fill_phase(ambiguity, e, first, count);
+    turn(ambiguity, (const double(*)[2])ambiguity->value, first, count);
     correlate_all(ambiguity, n_lags, 1, chi);
     if (by_e != NULL) {
-        turn(ambiguity, (const double(*)[2])ambiguity->value, e, first, count, true);
+        turn_by_e(ambiguity, first, count);
         correlate_all(ambiguity, n_lags, 1, by_e);
     }
     if (by_delay != NULL) {
         if (!ambiguity->has_slope)
             pnr_waveform_delay(ambiguity->setup->codes[ambiguity->code_of_echo].waveform,
-                               ambiguity->delay, ambiguity->value, ambiguity->slope);
+                               ambiguity->delay, NULL, ambiguity->slope);
         ambiguity->has_slope = true;
-        turn(ambiguity, (const double(*)[2])ambiguity->slope, e, first, count, false);
+        turn(ambiguity, (const double(*)[2])ambiguity->slope, first, count);
         correlate_all(ambiguity, n_lags, -1, by_delay);
     }
 }

@@ -304,11 +304,13 @@ void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
 
 /* Does chi's own shape matter beside the noise of one cell? Its self-noise grows with e up to about
  * that of two unlike codes. An echo's frequency may still move a little: no row is taken to be free
- * of it. */
+ * of it. Rows closer than 1/K share their noise, and the weights that make use of that make much of
+ * any difference between them: there it is all or none. */
 bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
                             const pnr_map_echo *echo, size_t code, double cell)
 {
-    const double least_share = 1e-3, tolerance = 0.005;
+    const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    const double least_share = 1e-3, tolerance = is_close ? 1e-4 : 0.005;
     const double power = echo->peak[0] * echo->peak[0] + echo->peak[1] * echo->peak[1];
     const double rough = pow(model->codes[echo->code].roughness, 2);
     const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
@@ -324,6 +326,8 @@ bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
             power * level * (g[0] * g[0] + g[1] * g[1] + least_share) > tolerance * cell;
         is_any = is_any || rows->is_rough[i];
     }
+    for (int i = rows->first; i < rows->end && is_close; i++)
+        rows->is_rough[i] = is_any;
     return is_any;
 }
 

@@ -303,8 +303,10 @@ void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double (*val
     double weight[2 * HALF], after[2 * HALF];
 
     assert(waveform->table);
-    weigh(x, weight);
-    interpolate_all(waveform, first, (const double *)weight, value);
+    if (value != NULL) {
+        weigh(x, weight);
+        interpolate_all(waveform, first, (const double *)weight, value);
+    }
     if (slope == NULL)
         return;
     weigh(x - h, weight);

@@ -24,7 +24,7 @@ void pnr_waveform_destroy(pnr_waveform *waveform);
 int pnr_waveform_prepare(pnr_waveform *waveform);
 void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2]);
 
-/* value[n] = a(n - delay) and, unless NULL, slope[n] = a'(n - delay), n = 0..N-1: as exact as
+/* value[n] = a(n - delay) and slope[n] = a'(n - delay), each unless NULL, n = 0..N-1: as exact as
  * pnr_waveform_at, and prepared like it; nothing is allocated. Both: [n_samples][2]. */
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double (*value)[2],
                         double (*slope)[2]);

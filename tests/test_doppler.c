@@ -76,8 +76,9 @@ static motion observe(chain *c, double snr_db, double bins, double spread, size_
                 doppler_hz * ways_speed / (c->config.radar.carrier_hz + doppler_hz / 2);
 
             m.snr += echo->snr;
-            m.power += (double)c->result.candidates[d * plan->max_candidates].power /
-                       c->result.dwells[d].floor;
+            m.power +=
+                (double)c->result.candidates[d * plan->max_candidates + echo->candidate].power /
+                c->result.dwells[d].floor;
             m.n_echoes += (double)found.n_echoes;
             m.velocity += echo->velocity_mps;
             m.velocity_error += pow((echo->velocity_mps - velocity) / echo->velocity_sigma_mps, 2);
