@@ -286,6 +286,27 @@ static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_
     }
 }
 
+/*
+ * What chi has far from its peak is in the noise of those cells too, as correlation with the
+ * peak's, and tells nothing more; over many rows it adds up, and only with weights does it count.
+ * So no variance is below that of the smooth chi, which ends where the peak does.
+ */
+static void widen(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_rows *rows,
+                  const double (*patch)[J][2], const pnr_map_echo *echo, stand *s,
+                  pnr_map_fitted *out)
+{
+    pnr_map_fitted smooth;
+
+    pnr_map_model_smooth(map->model, rows, echo, place->lag, true, &s->model);
+    judge(map, rows, place->code, patch, s);
+    smooth.at.power = out->at.power;
+    find_variances(map, rows, place->code, s, &smooth);
+    out->at.delay_variance = fmax(out->at.delay_variance, smooth.at.delay_variance);
+    out->at.amplitude_variance = fmax(out->at.amplitude_variance, smooth.at.amplitude_variance);
+    out->at.phase_variance = fmax(out->at.phase_variance, smooth.at.phase_variance);
+    out->bins_variance = fmax(out->bins_variance, smooth.bins_variance);
+}
+
 void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
                       double start, double cell, pnr_map_fitted *out)
 {
@@ -297,7 +318,10 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
     pnr_map_model_rows(map->model, place->row, true, &rows);
     echo.bins = first_bins(&rows, patch, MIDDLE + (start > 0.25));
     climb(map, place, &rows, patch, false, cell, &echo, &least, &s);
-    if (pnr_map_model_is_rough(map->model, &rows, &echo, place->code, cell))
+
+    const bool is_exact = pnr_map_model_is_rough(map->model, &rows, &echo, place->code, cell);
+
+    if (is_exact)
         climb(map, place, &rows, patch, true, cell, &echo, &least, &s);
 
     value centre = {0, 0};
@@ -316,6 +340,8 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
     out->at.power = echo.peak[0] * echo.peak[0] + echo.peak[1] * echo.peak[1];
     out->centre = hypot(centre[0], centre[1]);
     find_variances(map, &rows, place->code, &s, out);
+    if (is_exact && rows.has_weights)
+        widen(map, place, &rows, patch, &echo, &s, out);
 }
 
 /* --- the whole --- */

@@ -115,13 +115,21 @@ void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise,
         out->spacing = fmin(out->spacing, out->row[i].bins - out->row[i - 1].bins);
     if (!with_noise)
         return;
+    out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    if (out->has_weights) { /* those far away tell little, and chi's own noise there does harm */
+        const double middle = out->row[MIDDLE].bins;
+        const double most = 2.01 / (double)model->setup->plan.n_periods;
+
+        while (middle - out->row[out->first].bins > most)
+            out->first++;
+        while (out->row[out->end - 1].bins - middle > most)
+            out->end--;
+    }
     out->is_white = is_white(model, out);
-    out->has_weights = false;
     if (out->is_white)
         return;
     memset(out->g, 0, sizeof out->g);
     fill_noise(model, out);
-    out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
     if (!out->has_weights)
         return; /* with a taper least squares as they are: weights would undo it */
     memcpy(out->m, out->g, sizeof out->m);
@@ -304,11 +312,13 @@ void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
 
 /* Does chi's own shape matter beside the noise of one cell? Its self-noise grows with e up to about
  * that of two unlike codes. An echo's frequency may still move a little: no row is taken to be free
- * of it. */
+ * of it. Rows closer than 1/K share their noise, and the weights that make use of that make much of
+ * any difference between them: there it is all or none. */
 bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
                             const pnr_map_echo *echo, size_t code, double cell)
 {
-    const double least_share = 1e-3, tolerance = 0.005;
+    const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    const double least_share = 1e-3, tolerance = is_close ? 1e-4 : 0.005;
     const double power = echo->peak[0] * echo->peak[0] + echo->peak[1] * echo->peak[1];
     const double rough = pow(model->codes[echo->code].roughness, 2);
     const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
@@ -324,6 +334,8 @@ bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
             power * level * (g[0] * g[0] + g[1] * g[1] + least_share) > tolerance * cell;
         is_any = is_any || rows->is_rough[i];
     }
+    for (int i = rows->first; i < rows->end && is_close; i++)
+        rows->is_rough[i] = is_any;
     return is_any;
 }
 

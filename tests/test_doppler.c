@@ -222,6 +222,45 @@ static void looks_add_up(void **unused)
     assert_on_average(m.n_echoes <= m.n + 1);
 }
 
+/* One period, rows half a bin apart: they share their noise, and the sigmas know it. */
+static void single_periods(const char *const *settings, double snr_db)
+{
+    const double n = 400 / SHARE, chance = 5 / sqrt(n);
+    chain c;
+
+    if (!open_chain(&c, settings))
+        skip();
+    const motion m = observe(&c, snr_db, 0.3, 1.5, (size_t)n, false);
+
+    print_message("%s, %zu looks of one period, %g dB: SNR %+.3f dB, mean error of delay %+.3f "
+                  "sigma, Doppler %+.3f, normalised variance of the velocity %.3f\n",
+                  c.setup->codes[0].code->name, c.setup->plan.n_looks, snr_db,
+                  10 * log10(m.snr) - snr_db, m.lag, m.doppler, m.velocity_error);
+    close_chain(&c);
+    assert_true(fabs(10 * log10(m.snr) - snr_db) < 0.2 + chance * 0.05);
+    assert_true(fabs(m.lag) < 0.3 + chance && fabs(m.doppler) < 0.3 + chance);
+    /* Rows so close are not of one piece with their noise: 1.1 to 1.3. */
+    assert_true(m.velocity_error > 0.85 - chance && m.velocity_error < 1.4 + 1.5 * chance);
+}
+
+static void test_single_periods(void **unused)
+{
+#define SINGLE(looks)                                                                              \
+    {                                                                                              \
+        "source.rate_hz=1e6", "code.type=random", "code.length=400", "doppler.step=half",          \
+            "radar.carrier_hz=10e9", "doppler.min_hz=-12000", "doppler.max_hz=12000",              \
+            "engine.batch=4", looks, NULL                                                          \
+    }
+    static const char *const one[] = SINGLE("dwell.looks=1");
+    static const char *const four[] = SINGLE("dwell.looks=4");
+
+    (void)unused;
+    single_periods(one, 22);
+    single_periods(one, 30);
+    single_periods(one, 40);
+    single_periods(four, 25);
+}
+
 /* One echo is one echo, wherever it lies between rows and lags, however strong. */
 static void sidelobes_are_no_echoes(const char *const *settings, double snr_db, double bins,
                                     double spread)
@@ -272,6 +311,7 @@ int main(void)
         cmocka_unit_test(many_short_periods_gain_as_one_long),
         cmocka_unit_test(a_tenth_lost),
         cmocka_unit_test(looks_add_up),
+        cmocka_unit_test(test_single_periods),
         cmocka_unit_test(test_sidelobes),
     };
 

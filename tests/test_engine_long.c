@@ -373,7 +373,7 @@ static void test_words(void **unused)
     w.plan.method = "auto";
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
     assert_string_equal(choice.method, "library");
-    w.plan.n_samples = 30000;
+    w.plan.n_samples = w.plan.n_lags = 30000;
     w.plan.gate_count = 30000;
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
     assert_string_equal(choice.method, "fused");

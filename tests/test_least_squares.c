@@ -201,19 +201,28 @@ static void test_loss(void **unused)
 static void test_all_lags(void **unused)
 {
     enum { N = 257 };
-    value *code = random_phases(N);
-    pnr_least_squares *ls = solve((const value *)code, N, N);
-    double inverse = 0, least = INFINITY, most = 0;
+    value *code = NULL, spectrum[N];
+    double inverse, least, most;
 
     (void)unused;
-    assert_int_equal(pnr_transform_forward(code, N), PNR_OK);
-    for (size_t m = 0; m < N; m++) {
-        const double power = code[m][0] * code[m][0] + code[m][1] * code[m][1];
+    do { /* one code in 600 has so little power somewhere that it is refused */
+        free(code);
+        code = random_phases(N);
+        memcpy(spectrum, code, sizeof spectrum);
+        assert_int_equal(pnr_transform_forward(spectrum, N), PNR_OK);
+        inverse = most = 0;
+        least = INFINITY;
+        for (size_t m = 0; m < N; m++) {
+            const double power = spectrum[m][0] * spectrum[m][0] + spectrum[m][1] * spectrum[m][1];
 
-        inverse += 1 / power;
-        least = fmin(least, power);
-        most = fmax(most, power);
-    }
+            inverse += 1 / power;
+            least = fmin(least, power);
+            most = fmax(most, power);
+        }
+    } while (most > 5e5 * least);
+
+    pnr_least_squares *ls = solve((const value *)code, N, N);
+
     for (size_t k = 0; k < N; k++)
         assert_true(fabs(ls->loss[k] / inverse - 1) < 1e-9);
     assert_true(ls->condition < 1.0001 * most / least && ls->condition > 0.5 * most / least);
