@@ -14,7 +14,12 @@ enum { LANES = PNR_CPU_LANES };
 #define INLINE static inline __attribute__((always_inline))
 /* Lanes do not depend on each other. Every loop over them takes lines from memory to memory, all in
  * between by name: so gcc makes vectors of it, of any width. */
-#define EACH_LANE _Pragma("GCC ivdep") for (size_t l = 0; l < LANES; l++)
+#ifdef __clang__
+#define IVDEP /* not known there */
+#else
+#define IVDEP _Pragma("GCC ivdep")
+#endif
+#define EACH_LANE IVDEP for (size_t l = 0; l < LANES; l++)
 #define UNROLLED _Pragma("GCC unroll 16")
 
 /* --- plans --- */

@@ -402,7 +402,8 @@ static void a_full_disk_is_an_error(void **state)
         int code = pnr_cli_parse(&cli, 2, (char **)(uintptr_t)argv, &config, &error);
         _exit(code == PNR_EIO && strstr(error.text, strerror(ENOSPC)) ? 42 : 2);
     }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 42);
 }
 
@@ -489,7 +490,8 @@ static void a_signal_interrupts_a_read(void **state)
         sigaction(SIGTERM, NULL, &on_term);
         _exit(((on_int.sa_flags | on_term.sa_flags) & SA_RESTART) == 0 ? 42 : 1);
     }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 42);
 }
 

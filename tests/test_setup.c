@@ -16,7 +16,7 @@ static pnr_setup *make(const char *text)
 {
     char all[1024];
     pnr_config config;
-    pnr_setup *setup;
+    pnr_setup *setup = NULL;
     pnr_error error = {0};
 
     snprintf(all, sizeof all, "%s%s", base, text);
@@ -35,7 +35,7 @@ static void refused(const char *text, const char *word)
 {
     char all[1024];
     pnr_config config;
-    pnr_setup *setup;
+    pnr_setup *setup = NULL;
     pnr_error error = {0};
 
     snprintf(all, sizeof all, "%s%s", base, text);

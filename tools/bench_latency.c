@@ -277,7 +277,7 @@ int bench_latency(const bench *b, pnr_error *error)
     const size_t n_sizes =
         b->sizes != NULL ? b->n_sizes : sizeof default_sizes / sizeof default_sizes[0];
     const bench plain = {.csv = b->csv};
-    tables t = {NULL};
+    tables t = {0};
     char title[128];
     int rc;
 
