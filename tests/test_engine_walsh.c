@@ -234,7 +234,7 @@ static void test_walsh_parts(void **unused)
         const pnr_engine_ops *ops = find_method(names[e], "walsh");
 
         for (size_t i = 0; ops != NULL && i < 4; i++)
-            for (unsigned degree = 5; degree <= (samples[i] < 10 ? 13 : 11); degree++) {
+            for (unsigned degree = 5; degree <= 13 && samples[i] << degree <= 16384; degree++) {
                 check_degree(ops, degree, samples[i]);
                 if (degree == 5 || degree == (samples[i] < 4 ? 10 : 7))
                     check_dwells(ops, degree, samples[i]);
@@ -453,7 +453,8 @@ static void test_walsh_long_parts(void **unused)
     static const struct {
         unsigned degree;
         size_t q, n_dwells;
-    } cases[] = {{12, 10, 5}, {13, 10, 5}, {16, 2, 5}, {15, 16, 2}, {18, 3, 2}, {20, 4, 1}};
+    } cases[] = {{13, 3, 5}, {13, 4, 5},  {11, 10, 5}, {12, 10, 5}, {13, 10, 5},
+                 {16, 2, 5}, {15, 16, 2}, {18, 3, 2},  {20, 4, 1}};
 
     (void)unused;
     for (size_t e = 0; e < 2; e++) {
