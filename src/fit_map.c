@@ -3,6 +3,7 @@
 #include "fit_map.h"
 
 #include "map_model.h"
+#include "map_noise.h"
 #include "matrix.h"
 #include "plan.h"
 
@@ -157,7 +158,7 @@ static void step_from(const stand *s, const value peak, double step[2])
 }
 
 /* Re h^H noise h / 2, h = sum_i weight_i c_i: the variance of Re <h, noise>. */
-static double variance_of(value (*noise)[3], const value *weight)
+static double variance_of(value (*noise)[PNR_MAP_SUMS], const value *weight)
 {
     double sum = 0;
 
@@ -171,18 +172,48 @@ static double variance_of(value (*noise)[3], const value *weight)
     return sum / 2;
 }
 
+/* <c_i, noise>: what two of them have in common, h_i the weights of the cells in it. */
+static void find_noise(const pnr_fit_map *map, const pnr_map_rows *rows,
+                       const pnr_patch_place *place, stand *s, value (*noise)[PNR_MAP_SUMS])
+{
+    if (map->noise == NULL || !rows->has_weights) {
+        weigh_noise(map, rows, place->code, &s->model, &s->products);
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++)
+                inner(&s->products, column_of(&s->model, i), column_of(&s->model, j), noise[i][j]);
+        return;
+    }
+
+    pnr_patch h[PNR_MAP_SUMS];
+
+    memset(h, 0, sizeof h);
+    for (int i = 0; i < 3; i++) {
+        const pnr_map_column *column = column_of(&s->model, i);
+
+        for (int t = 0; t < column->n; t++)
+            for (int r = rows->first; r < rows->end; r++)
+                for (int j = 0; j < J; j++) {
+                    value z;
+
+                    pnr_map_multiply(s->products.mx[column->x[t]][r],
+                                     s->products.wy[column->y[t]][j], z);
+                    h[i][r][j][0] += z[0];
+                    h[i][r][j][1] += z[1];
+                }
+    }
+    pnr_map_noise_of(map->noise, map->slow, rows, place, (const pnr_patch *)h, 3, noise);
+}
+
 /* Variances times S. The errors of delay and frequency are n Re <q, noise/A>; that of the peak is
  * <echo, noise/A> / <echo, echo> - sum_i alpha_i times them. */
-static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code, stand *s,
-                           pnr_map_fitted *out)
+static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows,
+                           const pnr_patch_place *place, stand *s, pnr_map_fitted *out)
 {
-    value noise[3][3], error[2][3] = {{{0}}}, re[3] = {{1 / s->gram[0][0][0], 0}};
+    value noise[PNR_MAP_SUMS][PNR_MAP_SUMS], error[2][3] = {{{0}}},
+                                             re[3] = {{1 / s->gram[0][0][0], 0}};
     value im[3] = {{0, 1 / s->gram[0][0][0]}};
 
-    weigh_noise(map, rows, code, &s->model, &s->products);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            inner(&s->products, column_of(&s->model, i), column_of(&s->model, j), noise[i][j]);
+    find_noise(map, rows, place, s, noise);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++) {
             error[i][j + 1][0] = s->n[i][j];
@@ -286,27 +317,6 @@ static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_
     }
 }
 
-/*
- * What chi has far from its peak is in the noise of those cells too, as correlation with the
- * peak's, and tells nothing more; over many rows it adds up, and only with weights does it count.
- * So no variance is below that of the smooth chi, which ends where the peak does.
- */
-static void widen(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_rows *rows,
-                  const double (*patch)[J][2], const pnr_map_echo *echo, stand *s,
-                  pnr_map_fitted *out)
-{
-    pnr_map_fitted smooth;
-
-    pnr_map_model_smooth(map->model, rows, echo, place->lag, true, &s->model);
-    judge(map, rows, place->code, patch, s);
-    smooth.at.power = out->at.power;
-    find_variances(map, rows, place->code, s, &smooth);
-    out->at.delay_variance = fmax(out->at.delay_variance, smooth.at.delay_variance);
-    out->at.amplitude_variance = fmax(out->at.amplitude_variance, smooth.at.amplitude_variance);
-    out->at.phase_variance = fmax(out->at.phase_variance, smooth.at.phase_variance);
-    out->bins_variance = fmax(out->bins_variance, smooth.bins_variance);
-}
-
 void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
                       double start, double cell, pnr_map_fitted *out)
 {
@@ -339,9 +349,7 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
     memcpy(out->at.peak, echo.peak, sizeof echo.peak);
     out->at.power = echo.peak[0] * echo.peak[0] + echo.peak[1] * echo.peak[1];
     out->centre = hypot(centre[0], centre[1]);
-    find_variances(map, &rows, place->code, &s, out);
-    if (is_exact && rows.has_weights)
-        widen(map, place, &rows, patch, &echo, &s, out);
+    find_variances(map, &rows, place, &s, out);
 }
 
 /* --- the whole --- */
@@ -399,6 +407,10 @@ int pnr_fit_map_create(const pnr_setup *setup, double carrier_hz, pnr_fit_map **
         return PNR_ENOMEMORY;
     }
     map->slow = pnr_map_model_slow(map->model);
+    if (pnr_map_model_is_close(map->model) && pnr_map_noise_create(setup, &map->noise) != PNR_OK) {
+        pnr_fit_map_destroy(map);
+        return PNR_ENOMEMORY;
+    }
     *out = map;
     return PNR_OK;
 }
@@ -408,5 +420,6 @@ void pnr_fit_map_destroy(pnr_fit_map *map)
     if (map == NULL)
         return;
     pnr_map_model_destroy(map->model);
+    pnr_map_noise_destroy(map->noise);
     free(map);
 }

@@ -100,6 +100,19 @@ static bool is_alike(const pnr_map_model *model, const pnr_map_rows *rows, int i
     return fabs(other.stretch - middle.stretch) * look <= alike_samples;
 }
 
+bool pnr_map_model_is_close(const pnr_map_model *model)
+{
+    const pnr_plan *plan = &model->setup->plan;
+    const double least = 0.99 / (double)plan->n_periods;
+
+    if (plan->filter != NULL)
+        return false;
+    for (size_t row = 1; row < model->n_rows; row++)
+        if (pnr_map_model_row(model, row).bins - pnr_map_model_row(model, row - 1).bins < least)
+            return true;
+    return false;
+}
+
 void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise, pnr_map_rows *out)
 {
     out->first = row < MIDDLE ? MIDDLE - (int)row : 0;

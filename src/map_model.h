@@ -14,7 +14,8 @@ typedef struct pnr_map_model pnr_map_model;
 struct pnr_fit_map {
     const pnr_plan *plan;
     pnr_map_model *model;
-    pnr_slow_time *slow; /* the model's */
+    pnr_slow_time *slow;         /* the model's */
+    struct pnr_map_noise *noise; /* NULL: that of rows times that of lags will do */
 };
 
 enum {
@@ -69,6 +70,8 @@ void pnr_map_model_destroy(pnr_map_model *model);
 pnr_slow_time *pnr_map_model_slow(const pnr_map_model *model);
 const pnr_map_lags *pnr_map_model_lags(const pnr_map_model *model, size_t code);
 pnr_map_row pnr_map_model_row(const pnr_map_model *model, size_t row);
+/* Can rows lie closer than 1/K, and their noise be known by the code's samples? */
+bool pnr_map_model_is_close(const pnr_map_model *model);
 /* Around a row; with_noise: g, m and what they say are filled too. */
 void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise, pnr_map_rows *out);
 /* Samples that the delay grows by in a period, beside a row's stretch. */
