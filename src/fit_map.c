@@ -19,28 +19,29 @@ typedef double value[2]; /* re, im */
 
 /* What is the same for all columns of a model. */
 typedef struct products {
-    value mx[PNR_MAP_VECTORS][J], wy[PNR_MAP_VECTORS][J]; /* weights times x, y */
-    value x[PNR_MAP_VECTORS][PNR_MAP_VECTORS];            /* x^H m x */
+    value mx[PNR_MAP_VECTORS][J], wy[PNR_MAP_VECTORS][J]; /* weights times the probes' x, y */
+    value x[PNR_MAP_VECTORS][PNR_MAP_VECTORS];            /* of probe and model: x^H m x */
     value y[PNR_MAP_VECTORS][PNR_MAP_VECTORS];            /* y^H w y */
 } products;
 
 static void weigh(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
-                  const pnr_map_columns *m, products *out)
+                  const pnr_map_columns *probes, const pnr_map_columns *m, products *out)
 {
-    for (int i = 0; i < m->n_x; i++)
+    const value(*w)[J] = (const value(*)[J])pnr_map_model_lags(map->model, code)->w;
+
+    for (int i = 0; i < probes->n_x; i++)
         if (rows->has_weights)
-            pnr_matrix_apply((const value(*)[J])rows->m, m->x[i], out->mx[i]);
+            pnr_matrix_apply((const value(*)[J])rows->m, probes->x[i], out->mx[i]);
         else
-            memcpy(out->mx[i], m->x[i], sizeof m->x[i]);
-    for (int i = 0; i < m->n_y; i++)
-        pnr_matrix_apply((const value(*)[J])pnr_map_model_lags(map->model, code)->w, m->y[i],
-                         out->wy[i]);
-    for (int i = 0; i < m->n_x; i++)
+            memcpy(out->mx[i], probes->x[i], sizeof probes->x[i]);
+    for (int i = 0; i < probes->n_y; i++)
+        pnr_matrix_apply(w, probes->y[i], out->wy[i]);
+    for (int i = 0; i < probes->n_x; i++)
         for (int j = 0; j < m->n_x; j++)
-            pnr_map_product(m->x[i], out->mx[j], out->x[i][j]);
-    for (int i = 0; i < m->n_y; i++)
+            pnr_map_product((const value *)out->mx[i], m->x[j], out->x[i][j]);
+    for (int i = 0; i < probes->n_y; i++)
         for (int j = 0; j < m->n_y; j++)
-            pnr_map_product(m->y[i], out->wy[j], out->y[i][j]);
+            pnr_map_product((const value *)out->wy[i], m->y[j], out->y[i][j]);
 }
 
 /* In the place of x and y: what noise makes of the weighted ones, (m x)^H g (m x). */
@@ -96,14 +97,21 @@ static void onto(const products *p, const pnr_map_column *a, const pnr_map_rows 
 
 /* --- one echo --- */
 
-/* A model where the climb stands, and what follows from it. Columns: echo, by delay, by bins. */
+/*
+ * A model where the climb stands, and what follows from it. Columns c: echo, by delay, by bins.
+ * Probes h, which the patch is seen through, are the model's own columns, but where rows share
+ * their noise those of the smooth chi: weighted, these are the echo's samples put together from
+ * cells, while of the exact chi's ends the weights, which know rows and lags apart, make noise.
+ */
 typedef struct stand {
-    pnr_map_columns model;
+    pnr_map_columns model, smooth;
+    const pnr_map_columns *probes; /* model or smooth */
     products products;
-    value gram[3][3], on[3]; /* <c_i, c_j>, <c_i, patch> */
-    value alpha[3];          /* <echo, c_i> / <echo, echo>, i = 1, 2 */
-    double n[2][2];          /* the inverse of Re <q_i, q_j>, q_i = c_i - alpha_i echo */
-    double gain;             /* |<echo, patch>|^2 / <echo, echo> */
+    value gram[3][3], on[3]; /* <h_i, c_j>, <h_i, patch> */
+    value alpha[3];          /* <h_0, c_i> / <h_0, c_0>, i = 1, 2 */
+    value beta[3];           /* such that <q_i, c_0> = 0, q_i = h_i - beta_i h_0 */
+    double n[2][2];          /* the inverse of Re <q_i, c_j> */
+    double gain;             /* |<h_0, patch>|^2 / <h_0, c_0> */
 } stand;
 
 static const pnr_map_column *column_of(const pnr_map_columns *m, int i)
@@ -111,23 +119,34 @@ static const pnr_map_column *column_of(const pnr_map_columns *m, int i)
     return i == 0 ? &m->echo : i == 1 ? &m->by_delay : &m->by_bins;
 }
 
+/* a / b */
+static void divide(const value a, const value b, value out)
+{
+    const double power = b[0] * b[0] + b[1] * b[1];
+
+    out[0] = (a[0] * b[0] + a[1] * b[1]) / power;
+    out[1] = (a[1] * b[0] - a[0] * b[1]) / power;
+}
+
 static void judge(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
                   const double (*patch)[J][2], stand *s)
 {
     double n[2][2];
 
-    weigh(map, rows, code, &s->model, &s->products);
+    weigh(map, rows, code, s->probes, &s->model, &s->products);
     for (int i = 0; i < 3; i++) {
-        onto(&s->products, column_of(&s->model, i), rows, patch, s->on[i]);
+        onto(&s->products, column_of(s->probes, i), rows, patch, s->on[i]);
         for (int j = 0; j < 3; j++)
-            inner(&s->products, column_of(&s->model, i), column_of(&s->model, j), s->gram[i][j]);
+            inner(&s->products, column_of(s->probes, i), column_of(&s->model, j), s->gram[i][j]);
     }
-    for (int i = 1; i < 3; i++)
-        for (int c = 0; c < 2; c++)
-            s->alpha[i][c] = s->gram[0][i][c] / s->gram[0][0][0];
+    for (int i = 1; i < 3; i++) {
+        divide(s->gram[0][i], s->gram[0][0], s->alpha[i]);
+        divide(s->gram[i][0], s->gram[0][0], s->beta[i]);
+        s->beta[i][1] = -s->beta[i][1];
+    }
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++) {
-            const double *a = s->alpha[i + 1], *b = s->gram[0][j + 1];
+            const double *a = s->beta[i + 1], *b = s->gram[0][j + 1];
 
             n[i][j] = s->gram[i + 1][j + 1][0] - (a[0] * b[0] + a[1] * b[1]);
         }
@@ -136,7 +155,8 @@ static void judge(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
 
     s->n[0][0] = n[1][1] / det;
     s->n[1][1] = n[0][0] / det;
-    s->n[0][1] = s->n[1][0] = -n[0][1] / det;
+    s->n[0][1] = -n[0][1] / det;
+    s->n[1][0] = -n[1][0] / det;
     s->gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / s->gram[0][0][0];
 }
 
@@ -147,7 +167,7 @@ static void step_from(const stand *s, const value peak, double step[2])
     double along[2];
 
     for (int i = 0; i < 2; i++) {
-        const double *a = s->alpha[i + 1];
+        const double *a = s->beta[i + 1];
         const value q = {s->on[i + 1][0] - (a[0] * s->on[0][0] + a[1] * s->on[0][1]),
                          s->on[i + 1][1] - (a[0] * s->on[0][1] - a[1] * s->on[0][0])};
 
@@ -172,15 +192,15 @@ static double variance_of(value (*noise)[PNR_MAP_SUMS], const value *weight)
     return sum / 2;
 }
 
-/* <c_i, noise>: what two of them have in common, h_i the weights of the cells in it. */
+/* <h_i, noise>: what two of them have in common, with the weights of the cells in it. */
 static void find_noise(const pnr_fit_map *map, const pnr_map_rows *rows,
                        const pnr_patch_place *place, stand *s, value (*noise)[PNR_MAP_SUMS])
 {
     if (map->noise == NULL || !rows->has_weights) {
-        weigh_noise(map, rows, place->code, &s->model, &s->products);
+        weigh_noise(map, rows, place->code, s->probes, &s->products);
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++)
-                inner(&s->products, column_of(&s->model, i), column_of(&s->model, j), noise[i][j]);
+                inner(&s->products, column_of(s->probes, i), column_of(s->probes, j), noise[i][j]);
         return;
     }
 
@@ -188,7 +208,7 @@ static void find_noise(const pnr_fit_map *map, const pnr_map_rows *rows,
 
     memset(h, 0, sizeof h);
     for (int i = 0; i < 3; i++) {
-        const pnr_map_column *column = column_of(&s->model, i);
+        const pnr_map_column *column = column_of(s->probes, i);
 
         for (int t = 0; t < column->n; t++)
             for (int r = rows->first; r < rows->end; r++)
@@ -205,20 +225,22 @@ static void find_noise(const pnr_fit_map *map, const pnr_map_rows *rows,
 }
 
 /* Variances times S. The errors of delay and frequency are n Re <q, noise/A>; that of the peak is
- * <echo, noise/A> / <echo, echo> - sum_i alpha_i times them. */
+ * <h_0, noise/A> / <h_0, c_0> - sum_i alpha_i times them. */
 static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows,
                            const pnr_patch_place *place, stand *s, pnr_map_fitted *out)
 {
-    value noise[PNR_MAP_SUMS][PNR_MAP_SUMS], error[2][3] = {{{0}}},
-                                             re[3] = {{1 / s->gram[0][0][0], 0}};
-    value im[3] = {{0, 1 / s->gram[0][0][0]}};
+    value noise[PNR_MAP_SUMS][PNR_MAP_SUMS], error[2][3] = {{{0}}}, re[3] = {{0}}, im[3] = {{0}};
+    const double *g = s->gram[0][0], power = g[0] * g[0] + g[1] * g[1];
 
+    re[0][0] = im[0][1] = g[0] / power; /* 1 / conj(g), and i times it */
+    re[0][1] = g[1] / power;
+    im[0][0] = -g[1] / power;
     find_noise(map, rows, place, s, noise);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++) {
             error[i][j + 1][0] = s->n[i][j];
-            error[i][0][0] -= s->n[i][j] * s->alpha[j + 1][0];
-            error[i][0][1] -= s->n[i][j] * s->alpha[j + 1][1];
+            error[i][0][0] -= s->n[i][j] * s->beta[j + 1][0];
+            error[i][0][1] -= s->n[i][j] * s->beta[j + 1][1];
         }
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 3; j++)
@@ -235,7 +257,7 @@ static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows,
     out->at.gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / noise[0][0][0];
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
     /* A peak that was sought has half a cell more for each of delay and frequency. */
-    out->at.cells = 2 * noise[0][0][0] / (s->gram[0][0][0] * s->gram[0][0][0]);
+    out->at.cells = 2 * noise[0][0][0] / power;
 }
 
 /* The vertex of the parabola through (-1, a), (0, b), (1, c), b the greatest: within -1/2..1/2. */
@@ -282,18 +304,24 @@ static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_
     const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
     double step[2] = {0}, best = -1;
     pnr_map_echo at = *echo;
+    /* Seen through probes of its own the likeliest echo is no maximum but where all steps end. */
+    const bool is_probed = is_exact && map->noise != NULL && rows->has_weights;
+
+    s->probes = is_probed ? &s->smooth : &s->model;
 
     for (int i = 0; i < MAX_STEPS; i++) {
         if (is_exact)
             pnr_map_model_exact(map->model, rows, &at, place, true, &s->model);
         else
             pnr_map_model_smooth(map->model, rows, &at, place->lag, true, &s->model);
+        if (is_probed)
+            pnr_map_model_smooth(map->model, rows, &at, place->lag, true, &s->smooth);
         judge(map, rows, place->code, patch, s);
-        for (int c = 0; c < 2; c++)
-            at.peak[c] = s->on[0][c] / s->gram[0][0][0];
+        divide(s->on[0], s->gram[0][0], at.peak);
         if (*least == 0)
             *least = least_share * s->gram[0][0][0];
-        if (s->gain < best * (1 - 1e-12) || s->gram[0][0][0] < *least) { /* too far */
+        if ((s->gain < best * (1 - 1e-12) && !is_probed) ||
+            s->gram[0][0][0] < *least) { /* too far */
             step[0] /= 2;
             step[1] /= 2;
         } else {
