@@ -149,8 +149,9 @@ static double time_of(const pnr_map_noise *noise, size_t b, long lag)
     const double n = (double)noise->plan->n_samples;
     const double middle =
         (double)(block_first(noise, b) + block_first(noise, b + 1) - 1) / 2 + (double)lag;
+    const double in_window = noise->plan->linear ? middle : middle - n * floor(middle / n);
 
-    return noise->plan->linear ? middle / n - 0.5 : middle / n - floor(middle / n) - 0.5;
+    return (in_window - (n - 1) / 2) / n;
 }
 
 void pnr_map_noise_of(const pnr_map_noise *noise, const pnr_slow_time *slow,
