@@ -15,11 +15,6 @@ static const double flat_curvature = 0.4;
 
 typedef double value[2]; /* re, im */
 
-static double squared(const value z)
-{
-    return z[0] * z[0] + z[1] * z[1];
-}
-
 /* What the echoes add to sum |x|^2. */
 static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
                           const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
@@ -89,17 +84,17 @@ static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwe
     double leak = 0, uneven = 0, cells = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const double power = squared(tracks[i].fit.peak) / (n_left * n_left);
+        const double power = pnr_squared(tracks[i].fit.peak) / (n_left * n_left);
 
         leak += 4 * power * (tracks[i].loss * tracks[i].fit.amplitude_variance - 0.5);
         uneven +=
-            power * squared(tracks[i].fit.peak) * holes / 2; /* of |a(n)|^2, half its square */
+            power * pnr_squared(tracks[i].fit.peak) * holes / 2; /* of |a(n)|^2, half its square */
     }
     if (n == 0 || detector->is_sum ||
         (rest > 0 && leak * rest + uneven < 0.1 * rest * rest / n_left))
         return (noise_found){fmax(rest, least), 1 / n_left};
 
-    const double sidelobes = squared(tracks[0].fit.peak) * holes;
+    const double sidelobes = pnr_squared(tracks[0].fit.peak) * holes;
     double cell, variance = 0;
     const double near = pnr_track_noise(detector, tracks, n, &cells);
 

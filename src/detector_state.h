@@ -56,6 +56,12 @@ typedef struct pnr_track {
     double amplitude2;          /* |A|^2 */
 } pnr_track;
 
+/* |z|^2 */
+static inline double pnr_squared(const double z[2])
+{
+    return z[0] * z[0] + z[1] * z[1];
+}
+
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
 
 /* The echoes among the candidates, strongest first, each fitted with the others taken out; how

@@ -16,11 +16,6 @@ static const double strong = 100; /* over the noise: what a filter left out show
 
 typedef double value[2]; /* re, im */
 
-static double squared(const value z)
-{
-    return z[0] * z[0] + z[1] * z[1];
-}
-
 /* The vertex of the parabola through (-1, a), (0, b), (1, c), b the greatest: within -1/2..1/2. */
 static double vertex(double a, double b, double c)
 {
@@ -39,7 +34,7 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
     double p[3];
 
     for (int i = 0; i < 3; i++)
-        p[i] = sqrt(squared(c[MIDDLE - 1 + i]));
+        p[i] = sqrt(pnr_squared(c[MIDDLE - 1 + i]));
     return p[1] >= p[0] && p[1] >= p[2] ? vertex(p[0], p[1], p[2]) : 0;
 }
 
@@ -260,7 +255,7 @@ static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_tr
     if (detector->least_squares != NULL)
         fit_whole(detector, t, c, cell);
     pnr_waveform_at(t->code->autocorrelation, t->fit.delay, rho);
-    t->share = sqrt(squared(rho));
+    t->share = sqrt(pnr_squared(rho));
     return t->fit.gain;
 }
 
@@ -290,7 +285,7 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
         t->code->autocorrelation,
         apart(detector, (double)t->centre + t->fit.delay, (double)other->centre + other->fit.delay),
         rho);
-    return squared(rho) * squared(other->fit.peak);
+    return pnr_squared(rho) * pnr_squared(other->fit.peak);
 }
 
 /* Is this candidate of a dwell summed in power no more than what the stronger echoes' sidelobes put
@@ -301,12 +296,12 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
 {
     const pnr_dwell *dwell = view->observed->dwell;
     const double least = detector->plan->threshold[dwell->n_periods - 1] * dwell->floor;
-    double seen = detector->has_rows ? 0 : squared(t->fit.peak), power = 0;
+    double seen = detector->has_rows ? 0 : pnr_squared(t->fit.peak), power = 0;
 
     /* In a map both in the candidate's cell: a sidelobe has not an echo's shape, so its fit may
      * climb far beyond it. */
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
-        seen += squared(t->patch[MIDDLE][MIDDLE + j]);
+        seen += pnr_squared(t->patch[MIDDLE][MIDDLE + j]);
     for (size_t i = 0; i < n; i++)
         power += power_at(detector, t, &others[i], view->cell);
     if (detector->has_rows && (double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2))
@@ -321,7 +316,7 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
 static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
                                 const pnr_track *t)
 {
-    const double peak = sqrt(squared(t->fit.peak)) / detector->energy_of_code;
+    const double peak = sqrt(pnr_squared(t->fit.peak)) / detector->energy_of_code;
     const double g = gains->amplitude;
 
     if (!detector->is_sum)
@@ -362,7 +357,7 @@ static void refine(const pnr_detector *detector, const dwell_view *view, pnr_tra
 
             const value change = {peak[0] - before[0], peak[1] - before[1]};
 
-            moved = moved || squared(change) > 1e-14 * squared(peak) + least;
+            moved = moved || pnr_squared(change) > 1e-14 * pnr_squared(peak) + least;
         }
     }
 }

@@ -12,11 +12,6 @@ static const double faint = 1e-3; /* of an amplitude */
 
 typedef double value[2]; /* re, im */
 
-static double squared(const value z)
-{
-    return z[0] * z[0] + z[1] * z[1];
-}
-
 static size_t gate_of(const pnr_detector *detector, const pnr_track *t)
 {
     const pnr_plan *plan = detector->plan;
@@ -57,7 +52,7 @@ bool pnr_track_response(const pnr_detector *detector, const pnr_track *from, con
     const double distance = pnr_track_gates(detector, from, other);
     const double reach = fmax(M_PI * (fabs(distance) - J), 1);
 
-    if (squared(other->fit.peak) < pow(faint * reach, 2) * (double)from->candidate->power)
+    if (pnr_squared(other->fit.peak) < pow(faint * reach, 2) * (double)from->candidate->power)
         return false;
     pnr_least_squares_echo(detector->least_squares, gate_of(detector, from), distance, out);
     for (int j = 0; j < J; j++) {
@@ -101,8 +96,8 @@ void pnr_track_rows(const pnr_detector *detector, const pnr_track *t, const pnr_
     for (int row = 0; row < J; row++) {
         const double *c = patch[row][MIDDLE];
 
-        out[row][0] = -(c[0] * rho[0] + c[1] * rho[1]) / squared(rho);
-        out[row][1] = -(c[1] * rho[0] - c[0] * rho[1]) / squared(rho);
+        out[row][0] = -(c[0] * rho[0] + c[1] * rho[1]) / pnr_squared(rho);
+        out[row][1] = -(c[1] * rho[0] - c[0] * rho[1]) / pnr_squared(rho);
     }
 }
 
