@@ -230,8 +230,7 @@ static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
     return make_float2(sum.y, sum.x); /* its parts were swapped */
 }
 
-/* c at the kept lags' neighbours. memory: of the exchange. All threads call; ends with a barrier.
- */
+/* c at the kept lags' neighbours. memory: of the exchange. All threads call; ends with a barrier */
 static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                          const uint64_t *kept, float2 *memory)
 {

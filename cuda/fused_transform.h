@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Transforms of 2 to 32 values in one thread's registers, with the twiddles inside the butterflies.
- */
+/* Transforms of 2 to 32 values in one thread's registers,
+ * with the twiddles inside the butterflies. */
 #ifndef PNR_CUDA_FUSED_TRANSFORM_H
 #define PNR_CUDA_FUSED_TRANSFORM_H
 

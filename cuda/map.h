@@ -35,8 +35,8 @@ typedef struct pnr_map_plan {
     size_t n_stretches;
 } pnr_map_plan;
 
-/* is_direct: the transform has N points. PNR_OK, PNR_ENOMEMORY. On failure nothing is to be freed.
- */
+/* is_direct: the transform has N points. PNR_OK,
+ * PNR_ENOMEMORY. On failure nothing is to be freed. */
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 

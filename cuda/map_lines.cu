@@ -27,15 +27,13 @@ template <int M, bool IS_SHARED> struct lines_size {
 
 /* --- kernels --- */
 
-/* What a thread works on: one line of one dwell, at the integer lags or the half lags above them.
- */
+/* What a thread works on: one line of one dwell, at the integer lags or the half lags above them */
 struct map_line {
     uint32_t dwell, code, row, half;
     bool is_there;
 };
 
-/* Sample n of the transform: of a base, rotated by whole bins, extended periodically or by zeros.
- */
+/* Sample n of the transform: of a base, rotated by whole bins, extended periodically or by zeros */
 static __device__ __forceinline__ float2 sample_at(const pnr_map &m, const float2 *base,
                                                    uint64_t turns, uint32_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot's memory for maps, and the steps before and after the correlation that all methods share.
- */
+/* A slot's memory for maps, and the steps before and after the
+ * correlation that all methods share. */
 #ifndef PNR_CUDA_MAP_MEMORY_H
 #define PNR_CUDA_MAP_MEMORY_H
 

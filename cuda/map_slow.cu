@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows to bases by a transform over the slow time: K windows, a power of two, all bins at once.
- */
+/* Windows to bases by a transform over the slow time:
+ * K windows, a power of two, all bins at once. */
 #include "fused_transform.h"
 #include "map_fused.h"
 

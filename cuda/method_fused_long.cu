@@ -145,8 +145,8 @@ static int upload(const void *from, size_t bytes, const char *what, void **to, p
                : code;
 }
 
-/* conj(DFT of the code, zero beyond N) * scale / L in the kernels' order, in double, rounded once.
- */
+/* conj(DFT of the code, zero beyond N) * scale / L in the kernels' order, in double,
+ * rounded once. */
 static int create_spectrum(const pnr_plan *plan, float2 **out, pnr_error *error)
 {
     const uint32_t bits = pnr_fused_long_bits(plan->n_samples);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh at 2 to 16 samples a chip: each polyphase part as at one, then summed to profiles.
- */
+/* Method walsh at 2 to 16 samples a chip: each polyphase part as at one, then summed to profiles */
 #include "profiles.h"
 #include "walsh_parts.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The peak step: powers, noise sum, threshold, local maxima in lag order, second looks, neighbours.
- */
+/* The peak step: powers, noise sum, threshold, local maxima in lag order, second looks,
+ * neighbours. */
 #ifndef PNR_CUDA_PEAK_H
 #define PNR_CUDA_PEAK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sizes of the work: transform length, rows a transform call, dwells a round, tiles. Host only.
- */
+/* The sizes of the work: transform length, rows a transform call, dwells a round,
+ * tiles. Host only. */
 #include "shape.h"
 
 static size_t divide_up(size_t n, size_t by)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sizes of the work: transform length, rows a transform call, dwells a round, tiles. Host only.
- */
+/* The sizes of the work: transform length, rows a transform call, dwells a round,
+ * tiles. Host only. */
 #ifndef PNR_CUDA_SHAPE_H
 #define PNR_CUDA_SHAPE_H
 

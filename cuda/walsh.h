@@ -98,8 +98,8 @@ const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(pnr_dwell_kind kind, pnr_f
 /* The place in its table of what belongs to state m: 32 states a thread, in pieces of 16 bytes. */
 size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m);
 
-/* Above degree 13: rows of 2^13 states; tiles of as many values, a few whole columns each; chunks.
- */
+/* Above degree 13: rows of 2^13 states;
+ * tiles of as many values, a few whole columns each; chunks. */
 static inline uint32_t pnr_cuda_walsh_rows(uint32_t degree)
 {
     return 1u << (degree - PNR_WALSH_TILE_BITS);

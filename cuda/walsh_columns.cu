@@ -185,8 +185,8 @@ static __device__ pnr_walsh_dwell begin_search(searcher &s, const pnr_cuda_walsh
                            sum.n_nonfinite);
 }
 
-/* A further search: every cell above, of the tiles that have one. All threads; ends with a barrier.
- */
+/* A further search: every cell above, of the tiles that have one. All threads;
+ * ends with a barrier. */
 template <int ROWS>
 static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t window,
                                   uint32_t n_tiles, float2 *shared)

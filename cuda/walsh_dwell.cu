@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh to degree 13 for dwells of several periods: one block takes all windows of a dwell.
- */
+/* Method walsh to degree 13 for dwells of several periods:
+ * one block takes all windows of a dwell. */
 #include "walsh_window.h"
 
 /* What the warps of a block tell each other. */

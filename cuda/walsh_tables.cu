@@ -113,8 +113,7 @@ static uint32_t count_quads(maker *m)
     return n_quads;
 }
 
-/* For every quad of a chunk its samples and where it goes; for every state where its sample went.
- */
+/* For every quad of a chunk its samples and where it goes; for every state where its sample went */
 static void fill_orders(maker *m)
 {
     const uint32_t n = (1u << m->degree) - 1;

@@ -109,8 +109,8 @@ pnr_walsh_transform(float2 *shared, float2 (&v)[PNR_WALSH_EACH], MEANWHILE meanw
 
 /* --- samples, and what is measured of them --- */
 
-/* Of at most 64 samples. Integers: energy and sum without rounding, and whether any may be clipped.
- */
+/* Of at most 64 samples. Integers:
+ * energy and sum without rounding, and whether any may be clipped. */
 template <typename T> struct pnr_walsh_measure;
 
 template <> struct pnr_walsh_measure<int16_t> {

@@ -46,8 +46,7 @@ template <typename T, int DEGREE> struct pnr_walsh_stage {
     }
 };
 
-/* The samples of the thread's states 32 t .. 32 t + 31, measured; zeros where there is no window.
- */
+/* The samples of the thread's states 32 t .. 32 t + 31, measured; zeros where there is no window */
 template <typename T, uint32_t TEAM>
 static __device__ __forceinline__ void
 pnr_walsh_take(const pnr_cuda_pair<T> *x, const uint16_t *table, uint32_t t,

@@ -8,11 +8,14 @@
 #include <stdint.h>
 
 /*
- * positions = used + skipped_alignment + skipped_tail + skipped_refused + lost_source +
- * lost_ring_full windows   = processed + dropped_engine_error + dropped_shutdown +
- * refused_too_much_lost results   = sent + unsent_publish_refused A non-finite sample is
- * lost_source. A sample of a refused window is skipped_refused unless it is lost. Windows that were
- * handed out and then dropped count their samples as used.
+ * Three sums hold at every end of the program:
+ *     positions = used + skipped_alignment + skipped_tail + skipped_refused
+ *               + lost_source + lost_ring_full
+ *     windows   = processed + dropped_engine_error + dropped_shutdown + refused_too_much_lost
+ *     results   = sent + unsent_publish_refused
+ * A non-finite sample counts as lost_source. A sample of a refused window counts as
+ * skipped_refused unless it is lost. A window that was handed out and then dropped counts its
+ * samples as used.
  */
 #define PNR_ACCOUNT_SAMPLES(X)                                                                     \
     X(used) X(skipped_alignment) X(skipped_tail) X(skipped_refused) X(lost_source) X(lost_ring_full)
@@ -34,9 +37,10 @@ typedef struct pnr_account {
     uint64_t deadline_missed; /* results that came late: not a loss */
 } pnr_account;
 
-bool pnr_account_closes(const pnr_account *account); /* the three sums hold */
-bool pnr_account_lossless(
-    const pnr_account *account); /* nothing lost, refused, dropped or unsent */
+/* True when the three sums hold. */
+bool pnr_account_closes(const pnr_account *account);
+/* True when nothing was lost, refused, dropped or unsent. */
+bool pnr_account_lossless(const pnr_account *account);
 /* One line for people and logs; returns out. */
 char *pnr_account_format(const pnr_account *account, char *out, size_t size);
 

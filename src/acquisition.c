@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The acquisition thread: what comes is committed, what is lost is skipped, nothing is forgotten.
- */
+/* The acquisition thread: what comes is committed, what is lost is skipped, nothing is forgotten */
 #include "acquisition.h"
 
 #include "clock.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code's cross-ambiguity: what an echo with a Doppler puts at a lag, summed over all samples.
- */
+/* The code's cross-ambiguity: what an echo with a Doppler puts at a lag, summed over all samples */
 #include "ambiguity.h"
 
 #include "wide.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR factors: the density of the training cells' statistic, quadrature over it, and its inverse.
- */
+/* CFAR factors: the density of the training cells' statistic, quadrature over it,
+ * and its inverse. */
 #include "cfar.h"
 
 #include "plan.h"

@@ -88,8 +88,7 @@ static int refuse_unknown(reading *r, const char *argument)
                          argument, best);
 }
 
-/* The argument of an option: behind '=' (or the letter), else the next word. NULL: there is none.
- */
+/* The argument of an option: behind '=' (or the letter), else the next word. NULL: there is none */
 static const char *take_argument(reading *r, const char *attached)
 {
     if (attached)

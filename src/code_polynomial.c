@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: a table of primitive ones, the test, and the sequence.
- */
+/* Feedback polynomials of shift registers: a table of primitive ones, the test, and the sequence */
 #include "code_polynomial.h"
 
 #include <stdio.h>

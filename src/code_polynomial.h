@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: a table of primitive ones, the test, and the sequence.
- */
+/* Feedback polynomials of shift registers: a table of primitive ones, the test, and the sequence */
 #ifndef PNR_CODE_POLYNOMIAL_H
 #define PNR_CODE_POLYNOMIAL_H
 

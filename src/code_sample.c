@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The N samples of one period from its chips: held for a chip's time, or as a pulse of each chip.
- */
+/* The N samples of one period from its chips: held for a chip's time, or as a pulse of each chip */
 #include "code_family.h"
 #include "transform.h"
 

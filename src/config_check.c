@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules that need more than one key, or more than a range: asked once, when all has been read.
- */
+/* The rules that need more than one key, or more than a range:
+ * asked once, when all has been read. */
 #include "config_keys.h"
 #include "engine.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration as text: its present values, the reference file, and the list of the man page.
- */
+/* The configuration as text: its present values, the reference file,
+ * and the list of the man page. */
 #include "clock.h"
 #include "config_keys.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlator: jobs in, results out, in order; remembers what is in flight and accounts for it.
- */
+/* The correlator: jobs in, results out, in order;
+ * remembers what is in flight and accounts for it. */
 #ifndef PNR_CORRELATOR_H
 #define PNR_CORRELATOR_H
 

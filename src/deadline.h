@@ -18,8 +18,7 @@ typedef struct pnr_deadline {
 pnr_deadline pnr_deadline_of(double wanted_s, double period_s, bool is_live);
 /* One result that took latency_ns: true when it is late. */
 bool pnr_deadline_is_missed(pnr_deadline *deadline, uint64_t latency_ns);
-/* Warns of what was missed since the last call, when standard error takes a line without waiting.
- */
+/* Warns of what was missed since the last call, when standard error takes a line without waiting */
 void pnr_deadline_tell(pnr_deadline *deadline);
 
 #endif

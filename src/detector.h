@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The detector: pure functions from candidates to echoes: delay, range, SNR, amplitude, each with
- * its sigma. */
+/* The detector: pure functions from candidates to echoes (delay, range, SNR, amplitude, sigmas). */
 #ifndef PNR_DETECTOR_H
 #define PNR_DETECTOR_H
 
@@ -13,12 +12,12 @@ typedef struct pnr_echo {
     uint32_t code, channel;
     uint32_t candidate, row; /* it was found at: index among those observed, and Doppler row */
     double delay_s, delay_samples; /* wrapped delay; samples = delay_s * rate */
-    double delay_sigma_s; /* each sigma is the least that the 17 values allow, each with the others
-                             unknown: at most 1.04 times the Cramer-Rao bound of all samples */
+    double delay_sigma_s; /* each sigma is the least that the 17 values allow when all other
+                             values are unknown: at most 1.04 times the Cramer-Rao bound */
     double lag;           /* from the window's start, samples, before epoch and zero delay */
     double range_m, range_sigma_m;
-    double snr;    /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 less the noise's own share:
-                      unbiased,    so noise makes it negative at times */
+    double snr;    /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 minus the noise's own share;
+                      unbiased, so noise alone can make it negative */
     double snr_db; /* of S, at least -30 */
     double amplitude, amplitude_sigma;   /* of the echo, full scale = 1 */
     double phase_rad, phase_sigma_rad;   /* -pi..pi, at the dwell's centre; NAN: incoherent dwell */

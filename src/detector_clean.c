@@ -8,8 +8,8 @@ enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 typedef double value[2]; /* re, im */
 
-/* The frequency that the samples show, in bins, at a row's time scale; of one row it is the row's.
- */
+/* The frequency that the samples show, in bins, at a row's time scale;
+ * of one row it is the row's. */
 static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t row)
 {
     if (detector->map == NULL)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Engines: one table of operations each; samples in, candidates out. The contract all of them keep.
- */
+/* The contract that every engine keeps: one table of operations; samples in, candidates out. */
 #ifndef PNR_ENGINE_H
 #define PNR_ENGINE_H
 
@@ -63,15 +62,18 @@ typedef struct pnr_hypothesis {
 #define PNR_CFAR_LEAST 1e-6
 
 /*
- * Constant false alarm rate: a cell is above when P > factor Z and P > 1e-6
- * of the floor before the search (what rounding leaves of a mean that was removed is no echo). Z
- * comes from training cells on both sides of the cell, along the lags of its row (cyclic when the
- * correlation is) or along the rows at its lag (not cyclic): at the distances guard + 1 + i stride,
- * i = 0 .. training
- * - 1, in lags (so a half lag trains on half lags) or rows; those beyond an end do not exist. CA:
- * the mean of all. GO, SO: the greater and the lesser of both sides' means; a side without cells
- * does not count. OS: the ceil(3 m / 4)-th smallest of the m that exist. Without any cell nothing
- * is above.
+ * Constant false alarm rate. A cell is above when P > factor Z and P > 1e-6 of the floor before
+ * the search; the second condition rejects the rounding that a removed mean leaves.
+ *
+ * Z comes from training cells on both sides of the cell, either along the lags of its row (cyclic
+ * when the correlation is) or along the rows at its lag (not cyclic). They lie at the distances
+ *     guard + 1 + i stride,   i = 0 .. training - 1,
+ * in lags (a half lag trains on half lags) or in rows. Cells beyond an end do not exist.
+ *     CA      Z is the mean of all cells
+ *     GO, SO  Z is the greater or the lesser of both sides' means; a side without cells does not
+ *             count
+ *     OS      Z is the ceil(3 m / 4)-th smallest of the m cells that exist
+ * When no training cell exists, no cell is above.
  */
 typedef struct pnr_cfar {
     pnr_cfar_kind kind;

@@ -13,10 +13,11 @@
 /*
  * c[k] = sum_n x[(n + k) mod N] conj(a[n]) = IFFT(FFT(x) conj(FFT(a)) / N), then the lag of max
  * |c|^2. x is the code delayed, a a seeded +-1 code. One core, plans by FFTW_ESTIMATE (the same
- * bits on every run). anew      double; memory, plans and the code's spectrum made and freed in
- * every call, samples copied in reused    double; memory, plans and spectrum kept, samples copied
- * in pinned    single; the same from int16 samples, converted in the call (a CPU has no link to pin
- * for) resident  single; the samples are converted and in place
+ * bits on every run).
+ *     anew      double; memory, plans and the code's spectrum made and freed in every call
+ *     reused    double; memory, plans and spectrum kept, samples copied in
+ *     pinned    single; from int16 samples, converted in the call
+ *     resident  single; the samples are already converted and in place
  */
 typedef struct work {
     size_t n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms of power-of-two length down 16 columns at once, a column in each vector lane.
- */
+/* Fourier transforms of power-of-two length down 16 columns at once,
+ * a column in each vector lane. */
 #include "engine_cpu_columns.h"
 
 #include "error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms of power-of-two length down 16 columns at once, a column in each vector lane.
- */
+/* Fourier transforms of power-of-two length down 16 columns at once,
+ * a column in each vector lane. */
 #ifndef PNR_ENGINE_CPU_COLUMNS_H
 #define PNR_ENGINE_CPU_COLUMNS_H
 

@@ -47,8 +47,8 @@ static bool is_coherent(const pnr_plan *plan)
     return plan->dwell != PNR_DWELL_INCOHERENT && plan->n_periods > 1;
 }
 
-/* Of one row the samples are done with when its profile comes: both in one place stay in the cache.
- */
+/* Of one row the samples are done with when its profile comes:
+ * both in one place stay in the cache. */
 static bool is_shared(const pnr_cpu *cpu)
 {
     return cpu->is_split && cpu->n_rows * cpu->plan->oversample == 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The transforms of a map's rows on the cpu engine: each by one thread, long ones in three passes.
- */
+/* The transforms of a map's rows on the cpu engine:
+ * each by one thread, long ones in three passes. */
 #ifndef PNR_ENGINE_CPU_MAP_TRANSFORM_H
 #define PNR_ENGINE_CPU_MAP_TRANSFORM_H
 

@@ -43,8 +43,7 @@ void pnr_cpu_walsh_shape(const pnr_plan *plan, pnr_cpu_walsh *walsh);
 size_t pnr_cpu_walsh_table_bytes(const pnr_cpu_walsh *walsh);
 size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of one part's X, and of its power */
 
-/* After shape; the plan has passed pnr_plan_check. PNR_OK, PNR_ENOMEMORY; destroy in either case.
- */
+/* After shape; the plan has passed pnr_plan_check. PNR_OK, PNR_ENOMEMORY; destroy in either case */
 int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan);
 void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 

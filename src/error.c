@@ -30,8 +30,8 @@ static const entry *find(int code)
 
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 {
-    /* The arguments may point into error->text: an error is often explained with the one below it.
-     */
+    /* The arguments may point into error->text:
+     * an error is often explained with the one below it. */
     char text[sizeof((pnr_error *)0)->text];
     int saved_errno = errno;
     va_list arguments;

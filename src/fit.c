@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fit: weighted least squares on a table of delays, and what its noise does to each estimate.
- */
+/* The fit: weighted least squares on a table of delays, and what its noise does to each estimate */
 #include "fit.h"
 
 #include "error.h"

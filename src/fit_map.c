@@ -295,8 +295,8 @@ static double clamp(double x, double limit)
     return x < -limit ? -limit : x > limit ? limit : x;
 }
 
-/* Climbs from *echo; s: where it stopped. *least: <echo, echo> at least, 0 before the first climb.
- */
+/* Climbs from *echo; s: where it stopped. *least:
+ * <echo, echo> at least, 0 before the first climb. */
 static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_rows *rows,
                   const double (*patch)[J][2], bool is_exact, double cell, pnr_map_echo *echo,
                   double *least, stand *s)

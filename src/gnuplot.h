@@ -7,8 +7,7 @@
 
 #include <stdio.h>
 
-/* PNR_OK, or PNR_EUNAVAILABLE when gnuplot is not on the PATH: asked before anything is measured.
- */
+/* PNR_OK, or PNR_EUNAVAILABLE when gnuplot is not on the PATH: asked before anything is measured */
 int pnr_gnuplot_check(pnr_error *error);
 
 /* Starts one that draws the PNG at path, width x height pixels, with a title; its commands are then

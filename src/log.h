@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* PNR_LOG=quiet (errors only) | info (default) | debug in the environment chooses what is printed.
- */
+/* PNR_LOG=quiet (errors only) | info (default) | debug in the
+ * environment chooses what is printed. */
 typedef enum { PNR_LOG_ERROR, PNR_LOG_WARN, PNR_LOG_INFO, PNR_LOG_DEBUG } pnr_log_level;
 
 /* Writes "<program>: [warning: |error: ]<text>\n" in one write. Never called by the two threads of

@@ -72,8 +72,8 @@ static void fill_noise(const pnr_map_model *model, pnr_map_rows *rows)
         }
 }
 
-/* The noise of whole windows with equal weights does not reach from one multiple of 1/K to another.
- */
+/* The noise of whole windows with equal weights does not reach
+ * from one multiple of 1/K to another. */
 static bool is_white(const pnr_map_model *model, const pnr_map_rows *rows)
 {
     const pnr_plan *plan = &model->setup->plan;

@@ -90,8 +90,8 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* The sum of the four 16-bit parts, centred: nearly normal; variance 4 * 65536^2 / 12, scaled to 1.
- */
+/* The sum of the four 16-bit parts, centred: nearly normal;
+ * variance 4 * 65536^2 / 12, scaled to 1. */
 static double next_normal(uint64_t *state)
 {
     const uint64_t r = next_random(state);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The wire: range, status and end messages as JSON (and packed records), written without
- * allocation, read with care. */
+/* The wire: range, status and end messages as JSON (and packed records).
+ * Writing allocates nothing; reading trusts nothing. */
 #ifndef PNR_MESSAGE_H
 #define PNR_MESSAGE_H
 
@@ -118,8 +118,8 @@ size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_m
  *   time_ns   INT64_MIN: unknown
  *   flags     PNR_FLAG_... bits
  *   zero_...  as in pnr_zero; zero_delay_s is NaN when it is not tracked
- *   n_echoes  of the dwell; its records follow each other, echo = 0 .. n_echoes - 1; 0: one record,
- * echo values NaN
+ *   n_echoes  of the dwell; its records follow each other, echo = 0 .. n_echoes - 1;
+ *             0: one record whose echo values are NaN
  */
 #define PNR_RECORD_FIELDS(FIRST, X)                                                                \
     FIRST(uint64_t, "<u8", seq)                                                                    \

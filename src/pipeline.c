@@ -128,8 +128,8 @@ static int turn(pnr_pipeline *p)
     return rest(p, acquired == PNR_EEND);
 }
 
-/* The device is gone: what is in flight and what is in the ring is counted, and nothing more comes.
- */
+/* The device is gone: what is in flight and what is in the ring is counted,
+ * and nothing more comes. */
 static void abandon(pnr_pipeline *p)
 {
     pnr_windows windows;

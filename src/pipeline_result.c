@@ -25,8 +25,8 @@ static void fill_time(const pnr_pipeline *p, pnr_report *report)
         report->has_time ? start + pnr_rational_time_ns(radar->rate_hz, report->sample) : 0;
 }
 
-/* Every window of dwell d goes to its place in the account; returns the samples lost in the dwell.
- */
+/* Every window of dwell d goes to its place in the account;
+ * returns the samples lost in the dwell. */
 static uint64_t account_for(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
                             size_t d)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from the configuration before any sample: lengths, times, ranges. Pure arithmetic.
- */
+/* What follows from the configuration before any sample: lengths, times, ranges. Pure arithmetic */
 #ifndef PNR_RADAR_H
 #define PNR_RADAR_H
 

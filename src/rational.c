@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact rates: decimal text, products, phases and times without a rounding error, through 128 bits.
- */
+/* Exact rates: decimal text, products, phases and times without a rounding error,
+ * through 128 bits. */
 #include "rational.h"
 
 #include "error.h"
@@ -75,8 +75,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The digits and the point of "12.340": m = 1234 and exponent -2 (zeros at the end are not kept).
- */
+/* The digits and the point of "12.340": m = 1234 and exponent -2 (zeros at the end are not kept) */
 static bool parse_digits(const char **text, wide *m, long *exponent)
 {
     const char *p = *text;

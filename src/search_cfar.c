@@ -147,8 +147,8 @@ static void test_block(const pnr_search_cfar *s, const training *t, const float 
         is_above[c] = is_above_level(s, t, here + c);
 }
 
-/* The training cell `distance` lags before (or after) a cell, along the lags; NULL: there is none.
- */
+/* The training cell `distance` lags before (or after) a cell, along the lags;
+ * NULL: there is none. */
 static const float *neighbour(const pnr_search_cfar *s, const float *line, size_t cell,
                               size_t distance, bool is_after)
 {

@@ -25,8 +25,8 @@ static size_t looks_in(const pnr_plan *plan, size_t used)
     return used > plan->n_periods ? used / plan->n_periods : 1;
 }
 
-/* The engine's threshold for `used` of the dwell's windows, and the cell's false-alarm probability.
- */
+/* The engine's threshold for `used` of the dwell's windows,
+ * and the cell's false-alarm probability. */
 static double threshold_for(const pnr_config *config, const pnr_setup *setup, size_t used,
                             double *pfa_cell)
 {

@@ -8,8 +8,8 @@
 
 enum { PNR_HISTOGRAM_BUCKETS = 64 * 32 };
 
-/* Each power of two in 32 linear buckets: values are right within 1/64. Zero-initialised is empty.
- */
+/* Each power of two in 32 linear buckets:
+ * values are right within 1/64. Zero-initialised is empty. */
 typedef struct pnr_histogram {
     uint64_t n;
     uint64_t max;

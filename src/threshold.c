@@ -30,8 +30,8 @@ static double gamma_series(double a, double x)
     return sum;
 }
 
-/* Q(a, x) over its front, by the continued fraction (6.5.31), Lentz's method, best for x >= a + 1.
- */
+/* Q(a, x) over its front, by the continued fraction (6.5.31), Lentz's method,
+ * best for x >= a + 1. */
 static double gamma_fraction(double a, double x)
 {
     double b = x + 1 - a, c = 1 / DBL_MIN, d = 1 / b, h = d;

@@ -201,8 +201,8 @@ typedef struct world {
     pnr_windows windows;
 } world;
 
-/* Sample i of the stream carries code chip (i - delay) mod N, turned as the plan will turn it back.
- */
+/* Sample i of the stream carries code chip (i - delay) mod N,
+ * turned as the plan will turn it back. */
 static void fill_samples(world *w)
 {
     const scenario *s = &w->s;

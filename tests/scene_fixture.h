@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the scene share: a scene from settings, its samples, and a delay from samples.
- */
+/* What the tests of the scene share:
+ * a scene from settings, its samples, and a delay from samples. */
 #ifndef PNR_SCENE_FIXTURE_H
 #define PNR_SCENE_FIXTURE_H
 

@@ -118,8 +118,8 @@ static inline void expect_refused(const pnr_config *config, int code, ...)
     va_end(words);
 }
 
-/* Reads to the end, at most `chunk` samples a call, each call into memory that held something else.
- */
+/* Reads to the end, at most `chunk` samples a call,
+ * each call into memory that held something else. */
 static inline void take_all(pnr_source *source, size_t chunk, taken *out)
 {
     const pnr_source_info *info = pnr_source_get_info(source);

@@ -177,8 +177,7 @@ static void in_a_map_too(void **unused)
     assert_true(k.n_false <= 1);
 }
 
-/* Behind a least-squares filter, where between two gates the strong echo's response falls slowly.
- */
+/* Behind a least-squares filter, where between two gates the strong echo's response falls slowly */
 static void behind_a_filter_too(void **unused)
 {
     static const char *const one[] = {"code.type=random",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each family of codes by its defining property: autocorrelation, cross-correlation bound, balance.
- */
+/* Each family of codes by its defining property:
+ * autocorrelation, cross-correlation bound, balance. */
 #include "code_fixture.h"
 
 #include "golden/random_phase.h"

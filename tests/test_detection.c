@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Detection by statistics, through the real engine: false alarms and the gain of the correlation.
- */
+/* Detection by statistics, through the real engine: false alarms and the gain of the correlation */
 #include "detection_fixture.h"
 
 static bool is_within(const char *what, double got, double want, double share)

@@ -173,8 +173,7 @@ static void test_two_targets(void **unused)
         assert_on_average(on_lags[i] > 0.95 && anywhere[i] > (i == 0 ? 0.86 : 0.95));
 }
 
-/* The candidates at a strong echo at lag 30 and a weak one at lag 60; returns how many there are.
- */
+/* The candidates at a strong echo at lag 30 and a weak one at lag 60; returns how many there are */
 static size_t beside_clutter(const char *filter, double clutter_db, double weak_db,
                              double *power_db)
 {

@@ -151,8 +151,7 @@ static void many_short_periods_gain_as_one_long(void **unused)
     assert_true(open_chain(&c, periods));
     const motion parts = observe(&c, snr_db, 0, 4, 8, false);
 
-    /* The grid's own loss: half a row and half of a half lag off at most, and an eighth of a bin.
-     */
+    /* The grid's own loss: half a row and half of a half lag off at most, and an eighth of a bin */
     print_message("2^19 chips: SNR %.2f dB; 512 x 1024 anywhere in +-4 kHz: %.2f dB, its cells "
                   "%.2f dB\n",
                   10 * log10(whole.snr), 10 * log10(parts.snr), 10 * log10(parts.power));

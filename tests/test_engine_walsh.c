@@ -115,8 +115,8 @@ static void check_degree(const pnr_engine_ops *ops, unsigned degree, size_t q)
     agree(ops, &s);
 }
 
-/* Dwells of several periods: all formats, lost and non-finite samples, part of a batch of windows.
- */
+/* Dwells of several periods: all formats, lost and non-finite samples,
+ * part of a batch of windows. */
 static void check_dwells(const pnr_engine_ops *ops, unsigned degree, size_t q)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};

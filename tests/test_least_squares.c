@@ -196,8 +196,8 @@ static void test_loss(void **unused)
     dissolve(ls);
 }
 
-/* Over all lags it is the spectral inverse: the loss is the mean of 1/|spectrum|^2, at every gate.
- */
+/* Over all lags it is the spectral inverse:
+ * the loss is the mean of 1/|spectrum|^2, at every gate. */
 static void test_all_lags(void **unused)
 {
     enum { N = 257 };

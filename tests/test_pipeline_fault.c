@@ -158,8 +158,8 @@ static void test_collect_out_of_step(void **state)
     forget(&clean);
 }
 
-/* Several failures of one run, in submits of several dwells: each takes its own submit and no more.
- */
+/* Several failures of one run, in submits of several dwells:
+ * each takes its own submit and no more. */
 static void test_several(void **state)
 {
     outcome o = {0};

@@ -26,8 +26,8 @@ static told told_by(const outcome *o)
     return t;
 }
 
-/* A recording in real time against an engine that takes slow_ms for a dwell and has a ring of four.
- */
+/* A recording in real time against an engine that takes slow_ms
+ * for a dwell and has a ring of four. */
 static void run_slow(size_t n_dwells, const char *rate, const char *slow_ms, const char *chunk)
 {
     static const char *const settings[] = {"engine.name=fault", "source.pace=real-time",

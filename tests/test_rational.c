@@ -230,8 +230,8 @@ static void products_and_quotients(void **state)
             continue;
         fitted++;
         assert_true(product.den > 0 && gcd(product.num, product.den) == 1);
-        /* p/q = a b exactly: p (a.den b.den) = q (a.num b.num), with the common factor divided out.
-         */
+        /* p/q = a b exactly: p (a.den b.den) = q (a.num b.num),
+         * with the common factor divided out. */
         i128 left = (i128)a.num * b.num, right = (i128)a.den * b.den;
         assert_true(left % product.num == 0 && right % product.den == 0 &&
                     left / product.num == right / product.den);

@@ -131,8 +131,8 @@ static bool is_refused(const bench *b, uint64_t first)
     return true;
 }
 
-/* Every run of lost samples in the view, each from end to end; of too many the last holds the rest.
- */
+/* Every run of lost samples in the view, each from end to end;
+ * of too many the last holds the rest. */
 static void check_runs(const bench *b, const pnr_windows *v, uint64_t n)
 {
     size_t found = 0;

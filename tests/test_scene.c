@@ -254,8 +254,7 @@ static void refuses_nonsense(void **state)
     }
 }
 
-/* Targets of two codes are the sum of two scenes with one code each; one stands still, one moves.
- */
+/* Targets of two codes are the sum of two scenes with one code each; one stands still, one moves */
 static void each_target_has_its_code(void **state)
 {
     static const char *const both[] = {

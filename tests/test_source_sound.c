@@ -76,8 +76,7 @@ static bool can_hold(const struct kind *kind, const struct encoding *encoding)
     return encoding->in_wav;
 }
 
-/* The sample of channel `channel` in frame `frame`, as int16: changes fast, so that a swap shows.
- */
+/* The sample of channel `channel` in frame `frame`, as int16: changes fast, so that a swap shows */
 static int16_t value(size_t frame, size_t channel)
 {
     return (int16_t)((frame * 7919 + channel * 12345) % 65536 - 32768);

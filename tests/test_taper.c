@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of taper.c: scipy's values, sidelobes where they must be, losses and correlation of rows.
- */
+/* Tests of taper.c: scipy's values, sidelobes where they must be, losses and correlation of rows */
 #include "taper.h"
 
 #include "error.h"

@@ -34,8 +34,7 @@ typedef struct bench {
 /* "8192,2^16,2^20-1": sizes 1..2^24. Owner of *sizes: the caller. PNR_OK, PNR_EUSAGE,
  * PNR_ENOMEMORY. */
 int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error);
-/* The engine that engine.name chooses for N samples a period, with everything it is created from.
- */
+/* The engine that engine.name chooses for N samples a period, with everything it is created from */
 int bench_prepare(const bench *b, size_t n_samples, size_t batch, pnr_setup **setup,
                   const pnr_engine_ops **ops, pnr_engine_choice *choice, pnr_error *error);
 /* The CPU, and what every engine's probe says; as comments before a CSV. */

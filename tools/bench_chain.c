@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench chain: what each stage of a correlation takes, from samples in memory to candidates back.
- */
+/* bench chain: what each stage of a correlation takes, from samples in memory to candidates back */
 #include "bench.h"
 
 #include "measure.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench publish: what a result costs behind the engine, and how many a second reach a subscriber.
- */
+/* bench publish: what a result costs behind the engine, and how many a second reach a subscriber */
 #include "bench.h"
 #include "bench_stream.h"
 

@@ -30,8 +30,8 @@ static int dump(const char *path, const pnr_setup *setup, const pnr_measure *mea
     return PNR_OK;
 }
 
-/* "<ns> <lag of dwell 0> <lag of dwell 1> ...", one line for each line read, until the input ends.
- */
+/* "<ns> <lag of dwell 0> <lag of dwell 1> ...", one line for each line read,
+ * until the input ends. */
 static int serve(pnr_measure *measure, size_t batch, pnr_error *error)
 {
     size_t *lags = calloc(batch, sizeof *lags);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of bench stream: one run of the whole way, its subscriber, and the copying file source.
- */
+/* The parts of bench stream: one run of the whole way, its subscriber,
+ * and the copying file source. */
 #ifndef PNR_TOOLS_BENCH_STREAM_H
 #define PNR_TOOLS_BENCH_STREAM_H
 

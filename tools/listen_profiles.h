@@ -55,8 +55,8 @@ int listen_profiles_next(listen_profiles *profiles, listen_profile *out, pnr_err
 bool listen_profiles_ended(const listen_profiles *profiles, const char *run);
 /* What the results' end tells, when it did not come here. */
 void listen_profiles_finish(listen_profiles *profiles, const pnr_end_summary *end);
-/* Profiles that came, of all runs; and those between the first and the last of a run that did not.
- */
+/* Profiles that came, of all runs;
+ * and those between the first and the last of a run that did not. */
 uint64_t listen_profiles_received(const listen_profiles *profiles);
 uint64_t listen_profiles_missed(const listen_profiles *profiles);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target.
- */
+/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target */
 #include "listen_truth.h"
 
 #include <errno.h>
@@ -56,8 +55,7 @@ static int add(listen_truth *t, row r)
     return PNR_OK;
 }
 
-/* The field's end, where `end` (a comma or the line's end) must stand; NULL when it is no number.
- */
+/* The field's end, where `end` (a comma or the line's end) must stand; NULL when it is no number */
 static const char *number(const char *text, double *out)
 {
     char *end;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target.
- */
+/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target */
 #ifndef LISTEN_TRUTH_H
 #define LISTEN_TRUTH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sheet of pnradar-plan: each result once, as a line for people or a member of one JSON object.
- */
+/* The sheet of pnradar-plan: each result once,
+ * as a line for people or a member of one JSON object. */
 #include "plan_sheet.h"
 
 #include <math.h>
