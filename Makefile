@@ -25,15 +25,20 @@ HAVE_CUDA := $(if $(filter release,$(VARIANT)),$(if $(NVCC),yes))
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
         -Wcast-qual -Wwrite-strings -Wvla -Wformat=2
 PKGS := libzmq jansson sndfile
-CPPFLAGS += -Isrc -D_GNU_SOURCE -DPNR_VERSION='"$(VERSION)"' \
+CPPFLAGS += -Isrc -I. -D_GNU_SOURCE -DPNR_VERSION='"$(VERSION)"' \
             -DPNR_MODULE_DIR='"$(PREFIX)/lib/pnradar"' $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 CFLAGS += -std=c11 $(OPT) $(WARN) -fPIC -fvisibility=hidden -pthread -MMD -MP
 LDFLAGS += $(filter -fsanitize=% --coverage,$(OPT)) -pthread
 LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm
 
-CORE := $(filter-out src/main.c src/engine_cpu%.c,$(wildcard src/*.c))
+# Every room of src/ but the cpu engine, a module of its own; a room is a folder of src/.
+CORE := $(filter-out src/main.c src/engine/cpu/%,$(shell find src -name '*.c'))
 CORE_OBJ := $(CORE:%.c=$(B)/obj/%.o)
 LIB := $(B)/libpnradar.a
+# What several tools share.
+COMMON := $(B)/libtools.a
+# A manual lies beside what it describes.
+MANUALS := $(shell find src tools -name '*.[1-9]')
 TOOLS := echo listen plan bench
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so)
@@ -57,14 +62,18 @@ $(LIB): $(CORE_OBJ)
 	@rm -f $@
 	@ar rcs $@ $^
 
+$(COMMON): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/common/*.c))
+	@rm -f $@
+	@ar rcs $@ $^
+
 $(B)/bin/pnradar: $(B)/obj/src/main.o $(LIB)
 	@mkdir -p $(@D)
 	@echo "link $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# Each tool is one file of its own name, and the parts that belong to it alone: tools/listen_*.c.
+# Each tool is one file of its own name, and the parts that belong to it alone: tools/listen/.
 define tool_rule
-$$(B)/bin/pnradar-$(1): $$(patsubst %.c,$$(B)/obj/%.o,tools/pnradar-$(1).c $$(wildcard tools/$(1)_*.c)) $$(LIB)
+$$(B)/bin/pnradar-$(1): $$(patsubst %.c,$$(B)/obj/%.o,tools/pnradar-$(1).c $$(wildcard tools/$(1)/*.c)) $$(COMMON) $$(LIB)
 	@mkdir -p $$(@D)
 	@echo "link $$@"
 	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
@@ -72,7 +81,7 @@ endef
 $(foreach tool,$(TOOLS),$(eval $(call tool_rule,$(tool))))
 
 FFTW_LIBS := $(shell pkg-config --libs fftw3f fftw3 2>/dev/null)
-$(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine_cpu*.c)) $(LIB)
+$(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine/cpu/*.c)) $(LIB)
 	@mkdir -p $(@D)
 	@echo "link $@"
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ $(FFTW_LIBS) -lm
@@ -81,16 +90,21 @@ $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine_cpu*.
 
 # --- tests ---
 
-TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
+# Tests lie in folders as their rooms do; their names are unique, and programs lie in one folder.
+TEST_SOURCES := $(shell find tests -name 'test_*.c')
+TESTS := $(patsubst %.c,$(B)/tests/%,$(notdir $(TEST_SOURCES)))
 FAULT := $(B)/tests/engines/fault.so
 TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)
 
-$(B)/tests/%: $(B)/obj/tests/%.o $(LIB)
-	@mkdir -p $(@D)
-	@echo "link $@"
-	@$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LDLIBS) $(LDLIBS)
+define test_rule
+$(B)/tests/$(basename $(notdir $(1))): $(B)/obj/$(1:.c=.o) $(COMMON) $(LIB)
+	@mkdir -p $$(@D)
+	@echo "link $$@"
+	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LDLIBS) $$(LDLIBS)
+endef
+$(foreach test,$(TEST_SOURCES),$(eval $(call test_rule,$(test))))
 
-$(FAULT): $(B)/obj/tests/engine_fault.o $(LIB)
+$(FAULT): $(B)/obj/tests/fixture/engine_fault.o $(LIB)
 	@mkdir -p $(@D)
 	@echo "link $@"
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ -lm
@@ -113,7 +127,7 @@ demo: ## install what is missing, build, find two synthetic targets and show the
 bench: all ## measure this machine, and the cpu engine against scipy
 	$(B)/bin/pnradar-bench chain
 	$(B)/bin/pnradar-bench stream
-	python3=$$(command -v /usr/bin/python3 || command -v python3); $$python3 tests/bench_numpy.py $(B)/bin
+	python3=$$(command -v /usr/bin/python3 || command -v python3); $$python3 tests/tools/bench_numpy.py $(B)/bin
 
 asan: ## build and run every test with the address and undefined-behaviour sanitizers
 	@tools/setup test
@@ -125,7 +139,7 @@ tsan: ## build and run the tests of threads with the thread sanitizer
 	    $(MAKE) --no-print-directory VARIANT=tsan check
 # Whoever makes threads: the ring, the cpu engine's team, the pipeline and who reads or hears it.
 TSAN_TESTS := test_ring test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
-    $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/test_pipeline*.c)))) test_publisher
+    $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher
 export PNR_ONLY
 
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -148,7 +162,7 @@ $(FUZZERS:%=fuzz_%): fuzz_%: $(B)/bin/fuzz_%
 coverage: ## run the tests and print line coverage by file
 	@tools/setup test
 	@$(MAKE) --no-print-directory VARIANT=coverage check
-	@gcov -n -o build/coverage/obj/src $(wildcard src/*.c) 2>/dev/null | tests/coverage
+	@gcov -n $$(find build/coverage/obj/src -name '*.gcda') 2>/dev/null | tests/coverage
 
 KEYS := $(B)/keys
 $(KEYS): $(B)/obj/tools/keys.o $(LIB)
@@ -161,16 +175,17 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 an
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/setup tools/demo tests/run tests/coverage .ci/run $(wildcard tests/*.sh)
-C_FILES := $(wildcard src/*.[ch] tools/*.[ch] tests/*.[ch] tests/fuzz/*.c cuda/*.cu cuda/*.h)
+SHELL_FILES := tools/setup tools/demo tests/run tests/coverage tests/layers .ci/run $(shell find tests -name '*.sh')
+C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check the format, and let cppcheck, shellcheck and mandoc read everything
 	@tools/setup lint
+	tests/layers
 	clang-format --dry-run -Werror $(C_FILES)
 	cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
-	    --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches -Isrc \
+	    --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches -Isrc -I. \
 	    -D__GNUC__ -DPNR_VERSION='""' -DPNR_MODULE_DIR='""' src tools
 	shellcheck $(wildcard $(SHELL_FILES))
-	mandoc -T lint -W warning $(wildcard src/*.[1-9] tools/*.[1-9])
+	mandoc -T lint -W warning $(MANUALS)
 
 fmt: ## let clang-format decide
 	clang-format -i $(C_FILES)
@@ -181,19 +196,17 @@ gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that thi
 	    tests/run $(B)
 
 install: all ## copy programs, modules, configurations and manuals below PREFIX (/usr/local)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pnradar \
-	    $(DESTDIR)$(PREFIX)/share/pnradar $(DESTDIR)$(PREFIX)/share/man/man1 \
-	    $(DESTDIR)$(PREFIX)/share/man/man5
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pnradar $(DESTDIR)$(PREFIX)/share/pnradar
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(MODULES) $(DESTDIR)$(PREFIX)/lib/pnradar
 	install -m 644 $(wildcard config/*) $(DESTDIR)$(PREFIX)/share/pnradar
-	install -m 644 $(wildcard src/*.1 tools/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 $(wildcard src/*.5) $(DESTDIR)$(PREFIX)/share/man/man5
+	for page in $(MANUALS); do \
+	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; \
+	done
 
 uninstall: ## remove what install copied
 	rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/%) \
-	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(notdir $(wildcard src/*.1 tools/*.1))) \
-	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man5/%,$(notdir $(wildcard src/*.5)))
+	    $(foreach page,$(MANUALS),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -rf $(DESTDIR)$(PREFIX)/lib/pnradar $(DESTDIR)$(PREFIX)/share/pnradar
 
 clean: ## remove build/

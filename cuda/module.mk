@@ -9,11 +9,11 @@ CUDA_CODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) 
              -gencode arch=compute_$(CUDA_NEWEST),code=compute_$(CUDA_NEWEST)
 CUDA_HOME := $(abspath $(dir $(NVCC))/..)
 NVCCFLAGS += -O3 -std=c++17 $(CUDA_CODE) -Xcompiler -fPIC,-fvisibility=hidden,-pthread,-Wall,-Wextra
-CUDA_OBJ := $(patsubst %.cu,$(B)/obj/%.o,$(wildcard cuda/*.cu))
+CUDA_OBJ := $(patsubst %.cu,$(B)/obj/%.o,$(shell find cuda -name '*.cu'))
 
 $(B)/obj/cuda/%.o: cuda/%.cu cuda/module.mk
 	@mkdir -p $(@D)
-	$(NVCC) -Isrc -Icuda -D_GNU_SOURCE $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+	$(NVCC) -Isrc -I. -D_GNU_SOURCE $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
 # The CUDA runtime is linked in, so that the module loads wherever the libraries are and says in
 # words when there is no driver.

@@ -2,8 +2,8 @@
 /* The command line that all five programs share: options, help, settings, signals. */
 #include "cli.h"
 
-#include "config_keys.h"
-#include "log.h"
+#include "base/log.h"
+#include "config/keys.h"
 
 #include <signal.h>
 #include <stdio.h>

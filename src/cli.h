@@ -3,8 +3,8 @@
 #ifndef PNR_CLI_H
 #define PNR_CLI_H
 
-#include "config.h"
-#include "error.h"
+#include "base/error.h"
+#include "config/config.h"
 
 #include <stdbool.h>
 #include <stddef.h>

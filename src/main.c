@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* pnradar: echo stream in, ranges out. */
+#include "base/log.h"
 #include "cli.h"
-#include "engine.h"
-#include "log.h"
-#include "pipeline.h"
-#include "report.h"
-#include "setup.h"
+#include "engine/engine.h"
+#include "pipeline/pipeline.h"
+#include "publisher/report.h"
+#include "setup/setup.h"
 
 #include <errno.h>
 #include <stdbool.h>

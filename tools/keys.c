@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What `make docs` prints of the table of keys: config/pnradar.conf, or the list of the manual. */
-#include "config.h"
+#include "config/config.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pnradar-bench: measures this machine: stages, the whole stream, the memoir's table, CPU against
  * GPU. */
-#include "bench.h"
 #include "cli.h"
-#include "gnuplot.h"
-#include "measure.h"
+#include "tools/bench/bench.h"
+#include "tools/common/gnuplot.h"
+#include "tools/common/measure.h"
 
 #include <stdint.h>
 #include <stdio.h>

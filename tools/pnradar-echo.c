@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pnradar-echo: writes the synthetic echoes of a configured scene, and the truth about them. */
+#include "base/clock.h"
+#include "base/log.h"
 #include "cli.h"
-#include "clock.h"
-#include "log.h"
-#include "scene.h"
-#include "sink.h"
+#include "scene/scene.h"
+#include "scene/sink.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* pnradar-listen: subscribes to the results, prints them, and counts what did not come. */
+#include "base/clock.h"
+#include "base/log.h"
 #include "cli.h"
-#include "clock.h"
-#include "endpoint.h"
-#include "listen_count.h"
-#include "listen_socket.h"
-#include "listen_truth.h"
-#include "listen_view.h"
-#include "log.h"
-#include "report.h"
+#include "publisher/endpoint.h"
+#include "publisher/report.h"
+#include "tools/listen/count.h"
+#include "tools/listen/socket.h"
+#include "tools/listen/truth.h"
+#include "tools/listen/view.h"
 
 #include <errno.h>
 #include <math.h>

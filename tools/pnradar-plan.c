@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* pnradar-plan: the radar budget of a configuration, and what of it this machine sustains. */
+#include "base/format.h"
+#include "base/log.h"
 #include "cli.h"
-#include "config.h"
-#include "format.h"
-#include "log.h"
-#include "plan_sheet.h"
-#include "setup.h"
+#include "config/config.h"
+#include "setup/setup.h"
+#include "tools/plan/sheet.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzzing of the configuration: whatever is read prints, and the print reads back to the same. */
-#include "config.h"
+#include "config/config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The message reader takes anything from the network, never more than it is given, and means what
  * it lets in. */
-#include "message.h"
+#include "publisher/message.h"
 
 #include <math.h>
 #include <stdint.h>

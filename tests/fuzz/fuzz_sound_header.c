@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* libFuzzer: any bytes as a sound file's head; what is accepted must fit into the file. */
-#include "sound_header.h"
+#include "source/sound_header.h"
 
 #include <stdlib.h>
 #include <string.h>

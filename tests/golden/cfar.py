@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes cfar.h: false-alarm probabilities of given CFAR factors, for tests/test_cfar.c.
+"""Writes cfar.h: false-alarm probabilities of given CFAR factors, for tests/setup/test_cfar_factor.c.
 
     python3 tests/golden/cfar.py > tests/golden/cfar.h
 
-Integrated the other way round than src/cfar.c does: Pfa = E[G(u / f)] over the tested cell u, G the
+Integrated the other way round than src/setup/cfar_factor.c does: Pfa = E[G(u / f)] over the tested cell u, G the
 distribution of the training cells' statistic, by adaptive quadrature.
 """
 import numpy as np

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes random_phase.h: random-phase codes as numpy makes them, for tests/test_code.c.
+"""Writes random_phase.h: random-phase codes as numpy makes them, for tests/code/test_code.c.
 
     python3 tests/golden/random_phase.py > tests/golden/random_phase.h
 """

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Statuses of CUDA, cuFFT and cuBLAS as codes and words of pnradar. */
+#ifndef PNR_CUDA_CHECK_H
+#define PNR_CUDA_CHECK_H
+
+#include "cuda/base/pnr.h"
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <cufft.h>
+
+/*
+ * PNR_OK; PNR_ENOMEMORY; PNR_ELOST: every later call in this process fails too (illegal address,
+ * launch failure, ECC, device gone); PNR_EENGINE: anything else. error (may be NULL) gets one line:
+ * `what` and the library's own words. A failure that is not sticky is cleared from the runtime.
+ */
+int pnr_cuda_check(cudaError_t status, const char *what, pnr_error *error);
+int pnr_cuda_check_fft(cufftResult status, const char *what, pnr_error *error);
+int pnr_cuda_check_blas(cublasStatus_t status, const char *what, pnr_error *error);
+
+/* The launch just made: its own error, or one that an earlier launch left. */
+int pnr_cuda_check_launch(const char *kernel, pnr_error *error);
+
+#endif

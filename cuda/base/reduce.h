@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums over a warp and a block in an order that never changes. */
+#ifndef PNR_CUDA_REDUCE_H
+#define PNR_CUDA_REDUCE_H
+
+#include "cuda/base/shape.h"
+
+#include <cuda_runtime.h>
+
+enum { PNR_CUDA_WARP = 32, PNR_CUDA_WARPS = PNR_CUDA_THREADS / PNR_CUDA_WARP };
+
+/* Every lane gets the sum; all 32 lanes must call. */
+template <typename T> static inline __device__ T pnr_cuda_warp_sum(T x)
+{
+    for (int lane = PNR_CUDA_WARP / 2; lane > 0; lane /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, lane);
+    return x;
+}
+
+/* Thread 0 gets the sum, the others 0; all PNR_CUDA_THREADS threads must call. scratch:
+ * [PNR_CUDA_WARPS], shared; free again after the block's next barrier. */
+template <typename T> static inline __device__ T pnr_cuda_block_sum(T x, T *scratch)
+{
+    T total = 0;
+
+    x = pnr_cuda_warp_sum(x);
+    if (threadIdx.x % PNR_CUDA_WARP == 0)
+        scratch[threadIdx.x / PNR_CUDA_WARP] = x;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (int warp = 0; warp < PNR_CUDA_WARPS; warp++)
+            total += scratch[warp];
+    return total;
+}
+
+#endif

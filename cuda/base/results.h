@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Results of a submit: where a method leaves them, and their way to the host. */
+#ifndef PNR_CUDA_RESULTS_H
+#define PNR_CUDA_RESULTS_H
+
+#include "cuda/base/shape.h"
+#include "cuda/base/state.h"
+
+#include <cuda_runtime.h>
+
+/* All on the device, or all in the host's pinned memory. */
+typedef struct pnr_cuda_results {
+    pnr_dwell *dwells;         /* [batch] */
+    pnr_candidate *candidates; /* [batch][max_candidates] */
+    uint32_t *nonfinite;       /* [n_windows] */
+    float *profile;            /* [batch][profile_values], or NULL */
+    float *patches;            /* [batch][max_candidates][patch_values], or NULL */
+} pnr_cuda_results;
+
+/*
+ * Enqueues the copy of a submit's results to the host: what the job has of them and no more, in
+ * words that join on the link; when all are there, *sequence = job->sequence. n_dwells: at most.
+ * count: device memory, 0 before and after. PNR_OK, or as pnr_cuda_check.
+ */
+int pnr_cuda_return_results(const pnr_cuda_shape *shape, size_t max_candidates,
+                            const pnr_cuda_job *job, const pnr_cuda_results *from,
+                            const pnr_cuda_results *to, uint32_t *count,
+                            volatile uint64_t *sequence, size_t n_dwells, cudaStream_t stream,
+                            pnr_error *error);
+
+#endif

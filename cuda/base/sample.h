@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* One sample of the file's format on the device: the twin of pnr_format_read. */
+#ifndef PNR_CUDA_SAMPLE_H
+#define PNR_CUDA_SAMPLE_H
+
+#include "cuda/base/pnr.h"
+
+#include <cuda_runtime.h>
+
+/* Where the samples of one submit lie on the device. */
+typedef struct pnr_cuda_samples {
+    const void *raw; /* [n_windows * n_samples][n_channels] in the plan's format */
+    pnr_format format;
+    uint32_t n_samples; /* N, of a window */
+    uint32_t n_channels;
+    uint32_t channel;    /* the one that is correlated */
+    float scale, offset; /* full scale = (raw + offset) * scale */
+} pnr_cuda_samples;
+
+typedef struct pnr_cuda_sample {
+    float2 value; /* full scale = 1; 0 when not finite */
+    bool is_clipped;
+    bool is_finite; /* as a float: a double beyond its range is not */
+} pnr_cuda_sample;
+
+/* I and Q beside each other, read at once. */
+template <typename T> struct alignas(2 * sizeof(T)) pnr_cuda_pair {
+    T i, q;
+};
+
+static inline __device__ bool pnr_cuda_is_end(int8_t v)
+{
+    return v == INT8_MIN || v == INT8_MAX;
+}
+static inline __device__ bool pnr_cuda_is_end(uint8_t v)
+{
+    return v == 0 || v == UINT8_MAX;
+}
+static inline __device__ bool pnr_cuda_is_end(int16_t v)
+{
+    return v == INT16_MIN || v == INT16_MAX;
+}
+static inline __device__ bool pnr_cuda_is_end(float)
+{
+    return false;
+}
+static inline __device__ bool pnr_cuda_is_end(double)
+{
+    return false;
+}
+
+static inline __device__ pnr_cuda_sample pnr_cuda_make_sample(float i, float q, bool is_clipped)
+{
+    pnr_cuda_sample sample;
+
+    sample.is_finite = isfinite(i) && isfinite(q);
+    sample.is_clipped = is_clipped;
+    sample.value = sample.is_finite ? make_float2(i, q) : make_float2(0.0f, 0.0f);
+    return sample;
+}
+
+/* A format is its component type and whether it carries Q. */
+template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
+    /* index: of the sample in the submit */
+    static __device__ pnr_cuda_sample read(const pnr_cuda_samples &s, size_t index)
+    {
+        const size_t at = index * s.n_channels + s.channel;
+
+        if (IS_COMPLEX) {
+            const pnr_cuda_pair<T> v = ((const pnr_cuda_pair<T> *)s.raw)[at];
+
+            return pnr_cuda_make_sample(((float)v.i + s.offset) * s.scale,
+                                        ((float)v.q + s.offset) * s.scale,
+                                        pnr_cuda_is_end(v.i) || pnr_cuda_is_end(v.q));
+        }
+
+        const T v = ((const T *)s.raw)[at];
+
+        return pnr_cuda_make_sample(((float)v + s.offset) * s.scale, 0.0f, pnr_cuda_is_end(v));
+    }
+};
+
+/* X(format, type in memory) for tables of one kernel a format. */
+#define PNR_CUDA_FORMATS(X)                                                                        \
+    X(PNR_FORMAT_CI8, int8_t, true)                                                                \
+    X(PNR_FORMAT_CU8, uint8_t, true)                                                               \
+    X(PNR_FORMAT_CI16, int16_t, true)                                                              \
+    X(PNR_FORMAT_CF32, float, true)                                                                \
+    X(PNR_FORMAT_CF64, double, true)                                                               \
+    X(PNR_FORMAT_I8, int8_t, false)                                                                \
+    X(PNR_FORMAT_U8, uint8_t, false)                                                               \
+    X(PNR_FORMAT_I16, int16_t, false)                                                              \
+    X(PNR_FORMAT_F32, float, false)                                                                \
+    X(PNR_FORMAT_F64, double, false)
+
+/* The same, where the format is not worth a kernel of its own. */
+static inline __device__ pnr_cuda_sample pnr_cuda_read(const pnr_cuda_samples &s, size_t index)
+{
+    switch (s.format) {
+#define CASE(format, type, is_complex)                                                             \
+    case format:                                                                                   \
+        return pnr_cuda_format<type, is_complex>::read(s, index);
+        PNR_CUDA_FORMATS(CASE)
+#undef CASE
+    default:
+        return pnr_cuda_make_sample(0.0f, 0.0f, false);
+    }
+}
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/* Methods timed with samples and results on the device: the bench table's resident operations. */
+#include "cuda/bench/resident.h"
+
+#include "cuda/base/method.h"
+#include "cuda/engine/engine.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
+
+extern "C" const pnr_engine_ops *pnr_engine_module(void);
+
+enum { MAX_SETS = 16, POISON = 0xa5 };
+/* The host enqueues a whole round while the device waits for so long. */
+static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000;
+
+/* The engine's own slot and method; only where its samples lie changes from set to set. */
+struct pnr_resident {
+    pnr_plan plan; /* its pointers are NULL */
+    pnr_engine *engine;
+    const pnr_cuda_common *common;
+    pnr_cuda_slot *slot;
+    void *slots_raw; /* the slot's own samples, while another set stands there */
+
+    size_t n_sets;        /* allocated */
+    void *sets[MAX_SETS]; /* device, [n_windows * N] samples each */
+    cudaGraph_t graphs[MAX_SETS];
+    cudaGraphExec_t replays[MAX_SETS];
+    cudaEvent_t marks[MAX_SETS + 1];
+    float2 *codes;  /* [n_codes][N], device */
+    double *bins;   /* of a map: [n_rows], device */
+    uint32_t *lags; /* [batch], device */
+    size_t n_rows;
+
+    /* the results on the host */
+    pnr_dwell *dwells;         /* [batch] */
+    pnr_candidate *candidates; /* [batch][max_candidates] */
+    uint32_t *nonfinite;       /* [n_windows] */
+};
+
+/* --- kernels --- */
+
+/* Holds the stream, so that nothing that is timed behind it waits for the host. */
+__global__ void hold(unsigned long long for_ns)
+{
+    unsigned long long start_ns, now_ns;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start_ns));
+    do
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now_ns));
+    while (now_ns - start_ns < for_ns);
+}
+
+/* --- life --- */
+
+static int allocate(void **memory, size_t bytes, pnr_error *error)
+{
+    return pnr_cuda_check(cudaMalloc(memory, bytes), "GPU memory for the measurement", error);
+}
+
+static int create_codes(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
+{
+    const size_t n = plan->n_samples, bytes = plan->n_codes * n * sizeof *r->codes;
+    float2 *codes = (float2 *)malloc(bytes);
+    int status = allocate((void **)&r->codes, bytes, error);
+
+    if (codes == NULL)
+        status = pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for the codes");
+    for (size_t i = 0; status == PNR_OK && i < plan->n_codes * n; i++) {
+        const double *a = plan->references[i / n * plan->oversample * n + i % n];
+
+        codes[i] = make_float2((float)a[0], (float)a[1]);
+    }
+    if (status == PNR_OK)
+        status = pnr_cuda_check(cudaMemcpy(r->codes, codes, bytes, cudaMemcpyHostToDevice),
+                                "upload of the codes", error);
+    free(codes);
+    return status;
+}
+
+static int create_bins(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
+{
+    const size_t bytes = pnr_plan_rows(plan) * sizeof *r->bins;
+    double *bins;
+    int status;
+
+    r->n_rows = pnr_plan_rows(plan);
+    if (!pnr_plan_is_map(plan))
+        return PNR_OK;
+    if ((bins = (double *)malloc(bytes)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for %zu rows", r->n_rows);
+    for (size_t row = 0; row < r->n_rows; row++)
+        bins[row] = pnr_plan_bins(plan, row);
+    if ((status = allocate((void **)&r->bins, bytes, error)) == PNR_OK)
+        status = pnr_cuda_check(cudaMemcpy(r->bins, bins, bytes, cudaMemcpyHostToDevice),
+                                "upload of the rows", error);
+    free(bins);
+    return status;
+}
+
+/* One submit on one set, as a graph. */
+static int capture(pnr_resident *r, size_t set, pnr_error *error)
+{
+    cudaStream_t stream = r->slot->stream;
+    int code, end;
+
+    r->slot->raw = r->sets[set];
+    if ((code = pnr_cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                               "capture", error)) != PNR_OK)
+        return code;
+    code = r->common->method->compute(r->common, r->slot, r->plan.batch, error);
+    end = pnr_cuda_check(cudaStreamEndCapture(stream, &r->graphs[set]), "capture",
+                         code == PNR_OK ? error : NULL);
+    r->slot->raw = r->slots_raw;
+    if (code != PNR_OK || end != PNR_OK)
+        return code != PNR_OK ? code : end;
+    if ((code = pnr_cuda_check(cudaGraphInstantiate(&r->replays[set], r->graphs[set], 0), "graph",
+                               error)) != PNR_OK)
+        return code;
+    return pnr_cuda_check(cudaGraphUpload(r->replays[set], stream), "graph", error);
+}
+
+static void destroy(pnr_resident *r)
+{
+    if (r == NULL)
+        return;
+    /* On the way out a status changes nothing. */
+    (void)cudaSetDevice((int)r->plan.device);
+    if (r->slot != NULL)
+        (void)cudaStreamSynchronize(r->slot->stream);
+    for (size_t i = 0; i < r->n_sets; i++) {
+        if (r->replays[i] != NULL)
+            (void)cudaGraphExecDestroy(r->replays[i]);
+        if (r->graphs[i] != NULL)
+            (void)cudaGraphDestroy(r->graphs[i]);
+        if (r->sets[i] != NULL)
+            (void)cudaFree(r->sets[i]);
+    }
+    for (cudaEvent_t mark : r->marks)
+        if (mark != NULL)
+            (void)cudaEventDestroy(mark);
+    if (r->codes != NULL)
+        (void)cudaFree(r->codes);
+    if (r->bins != NULL)
+        (void)cudaFree(r->bins);
+    if (r->lags != NULL)
+        (void)cudaFree(r->lags);
+    pnr_engine_module()->destroy(r->engine);
+    free(r->dwells);
+    free(r->candidates);
+    free(r->nonfinite);
+    free(r);
+}
+
+static int create_host(pnr_resident *r, pnr_error *error)
+{
+    const pnr_plan *plan = &r->plan;
+
+    r->dwells = (pnr_dwell *)calloc(plan->batch, sizeof *r->dwells);
+    r->candidates =
+        (pnr_candidate *)calloc(plan->batch * plan->max_candidates, sizeof *r->candidates);
+    r->nonfinite = (uint32_t *)calloc(plan->batch * pnr_plan_windows(plan), sizeof *r->nonfinite);
+    if (r->dwells == NULL || r->candidates == NULL || r->nonfinite == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for %zu results", plan->batch);
+    return PNR_OK;
+}
+
+/* Every submit is a full one without losses. */
+static int write_job(pnr_resident *r, pnr_error *error)
+{
+    pnr_cuda_job job = {};
+    int code;
+
+    job.n_dwells = (uint32_t)r->plan.batch;
+    if ((code = pnr_cuda_check(cudaMemcpy(r->slot->job, &job, sizeof job, cudaMemcpyHostToDevice),
+                               "upload of the job", error)) != PNR_OK)
+        return code;
+    return pnr_cuda_check(
+        cudaMemset(r->slot->windows, 0,
+                   (r->common->shape.n_windows + r->common->shape.n_tail_windows) *
+                       sizeof *r->slot->windows),
+        "clearing the windows' headers", error);
+}
+
+static int create_device(const pnr_plan *plan, size_t n_sets, pnr_resident *r, pnr_error *error)
+{
+    int code;
+
+    if ((code = pnr_engine_module()->create(plan, &r->engine, error)) != PNR_OK)
+        return code;
+    r->slot = pnr_cuda_engine_slot(r->engine, &r->common);
+    r->slots_raw = r->slot->raw;
+    if ((code = create_codes(plan, r, error)) != PNR_OK ||
+        (code = create_bins(plan, r, error)) != PNR_OK ||
+        (code = allocate((void **)&r->lags, plan->batch * sizeof *r->lags, error)) != PNR_OK ||
+        (code = write_job(r, error)) != PNR_OK)
+        return code;
+    for (cudaEvent_t &mark : r->marks)
+        if ((code = pnr_cuda_check(cudaEventCreate(&mark), "time mark", error)) != PNR_OK)
+            return code;
+    for (; r->n_sets < n_sets && code == PNR_OK; r->n_sets++)
+        code = allocate(&r->sets[r->n_sets], r->common->shape.raw_bytes, error);
+    for (size_t i = 0; i < r->n_sets && code == PNR_OK; i++)
+        code = capture(r, i, error);
+    return code;
+}
+
+static int create(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_error *error)
+{
+    pnr_resident *r = (pnr_resident *)calloc(1, sizeof *r);
+    pnr_plan alone = *plan;
+    int code;
+
+    *out = NULL;
+    if (r == NULL || n_sets < 1 || n_sets > MAX_SETS) {
+        free(r);
+        return pnr_error_set(error, PNR_ENOMEMORY, "cuda: %zu sets of samples", n_sets);
+    }
+    alone.depth = 1;
+    alone.want_profile = PNR_WANT_NONE;
+    alone.measure = alone.repeats = false;
+    r->plan = alone;
+    r->plan.references = NULL;
+    r->plan.threshold = NULL;
+    r->plan.hypotheses = NULL;
+    r->plan.taper = NULL;
+    r->plan.filter = NULL;
+    r->plan.cfar.factor = NULL;
+    r->plan.method = NULL;
+    if ((code = create_host(r, error)) != PNR_OK ||
+        (code = create_device(&alone, n_sets, r, error)) != PNR_OK) {
+        destroy(r);
+        return code;
+    }
+    *out = r;
+    return PNR_OK;
+}
+
+/* --- samples in, results out --- */
+
+static int fill(pnr_resident *r, size_t set, uint64_t seed, const uint32_t *lags, pnr_error *error)
+{
+    int code = pnr_cuda_check(cudaSetDevice((int)r->plan.device), "selecting the GPU", error);
+
+    if (code != PNR_OK ||
+        (code = pnr_cuda_check(cudaMemcpyAsync(r->lags, lags, r->plan.batch * sizeof *lags,
+                                               cudaMemcpyHostToDevice, r->slot->stream),
+                               "upload of the delays", error)) != PNR_OK ||
+        (code = pnr_cuda_bench_fill(&r->plan, r->sets[set], r->codes, r->lags, r->bins, r->n_rows,
+                                    seed, r->slot->stream, error)) != PNR_OK)
+        return code;
+    /* The next fill may not overtake this one's delays. */
+    return pnr_cuda_check(cudaStreamSynchronize(r->slot->stream), "samples", error);
+}
+
+static int run(pnr_resident *r, size_t set, pnr_result *result, pnr_error *error)
+{
+    const pnr_cuda_results *results = &r->slot->results;
+    const struct {
+        void *host, *device;
+        size_t bytes;
+    } parts[] = {
+        {r->dwells, results->dwells, r->plan.batch * sizeof *r->dwells},
+        {r->candidates, results->candidates,
+         r->plan.batch * r->plan.max_candidates * sizeof *r->candidates},
+        {r->nonfinite, results->nonfinite,
+         r->plan.batch * pnr_plan_windows(&r->plan) * sizeof *r->nonfinite},
+    };
+    cudaStream_t stream = r->slot->stream;
+    int code = pnr_cuda_check(cudaSetDevice((int)r->plan.device), "selecting the GPU", error);
+
+    for (const auto &part : parts)
+        if (code == PNR_OK)
+            code = pnr_cuda_check(cudaMemsetAsync(part.device, POISON, part.bytes, stream),
+                                  "poison", error);
+    if (code == PNR_OK)
+        code = pnr_cuda_check(cudaGraphLaunch(r->replays[set], stream), "graph", error);
+    for (const auto &part : parts)
+        if (code == PNR_OK)
+            code = pnr_cuda_check(
+                cudaMemcpyAsync(part.host, part.device, part.bytes, cudaMemcpyDeviceToHost, stream),
+                "return of the results", error);
+    if (code == PNR_OK)
+        code = pnr_cuda_check(cudaStreamSynchronize(stream), "a submit", error);
+    memset(result, 0, sizeof *result);
+    result->n_dwells = r->plan.batch;
+    result->dwells = r->dwells;
+    result->candidates = r->candidates;
+    result->nonfinite = r->nonfinite;
+    return code;
+}
+
+static int time_sets(pnr_resident *r, double *ns, pnr_error *error)
+{
+    cudaStream_t stream = r->slot->stream;
+    int code = pnr_cuda_check(cudaSetDevice((int)r->plan.device), "selecting the GPU", error);
+
+    if (code != PNR_OK)
+        return code;
+    hold<<<1, 1, 0, stream>>>(head_start_ns + r->n_sets * launch_ns);
+    if ((code = pnr_cuda_check_launch("hold", error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaEventRecord(r->marks[0], stream), "time mark", error)) != PNR_OK)
+        return code;
+    for (size_t i = 0; i < r->n_sets; i++)
+        if ((code = pnr_cuda_check(cudaGraphLaunch(r->replays[i], stream), "graph", error)) !=
+                PNR_OK ||
+            (code = pnr_cuda_check(cudaEventRecord(r->marks[i + 1], stream), "time mark", error)) !=
+                PNR_OK)
+            return code;
+    if ((code = pnr_cuda_check(cudaStreamSynchronize(stream), "a submit", error)) != PNR_OK)
+        return code;
+    for (size_t i = 0; i < r->n_sets; i++) {
+        float ms = 0;
+
+        if ((code = pnr_cuda_check(cudaEventElapsedTime(&ms, r->marks[i], r->marks[i + 1]),
+                                   "time mark", error)) != PNR_OK)
+            return code;
+        ns[i] = (double)ms * 1e6;
+    }
+    return PNR_OK;
+}
+
+/* --- what is launched --- */
+
+/* "void correlate_windows<10>(pnr_cuda_fused)" is "correlate_windows<10>". */
+static void write_name(const void *function, char *out, size_t size)
+{
+    const char *mangled = NULL;
+    char *name = NULL, *at, *end;
+    int status = 0;
+
+#if CUDART_VERSION >= 12030
+    if (cudaFuncGetName(&mangled, function) != cudaSuccess)
+        mangled = NULL;
+#else
+    (void)function;
+#endif
+    if (mangled != NULL)
+        name = abi::__cxa_demangle(mangled, NULL, NULL, &status);
+    at = name != NULL ? name : (char *)(mangled != NULL ? mangled : "?");
+    if (strncmp(at, "void ", 5) == 0)
+        at += 5;
+    if (name != NULL && (end = strrchr(at, '(')) != NULL && end > at)
+        *end = '\0';
+    snprintf(out, size, "%s", at);
+    free(name);
+}
+
+/* Kernels of cuFFT and cuBLAS belong to another runtime: only their launch is known. */
+static void describe_kernel(const pnr_resident *r, const cudaKernelNodeParams *launch,
+                            pnr_kernel_note *note)
+{
+    cudaFuncAttributes attributes;
+    int n_blocks = 0, n_threads = 0;
+
+    memset(note, 0, sizeof *note);
+    note->n_blocks = (size_t)launch->gridDim.x * launch->gridDim.y * launch->gridDim.z;
+    note->n_threads = (size_t)launch->blockDim.x * launch->blockDim.y * launch->blockDim.z;
+    if (cudaFuncGetAttributes(&attributes, launch->func) != cudaSuccess ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, launch->func, (int)note->n_threads,
+                                                      launch->sharedMemBytes) != cudaSuccess ||
+        cudaDeviceGetAttribute(&n_threads, cudaDevAttrMaxThreadsPerMultiProcessor,
+                               (int)r->plan.device) != cudaSuccess) {
+        (void)cudaGetLastError();
+        snprintf(note->name, sizeof note->name, "(a library's)");
+        return;
+    }
+    write_name(launch->func, note->name, sizeof note->name);
+    note->n_registers = (size_t)attributes.numRegs;
+    note->local_bytes = attributes.localSizeBytes;
+    note->shared_bytes = attributes.sharedSizeBytes + launch->sharedMemBytes;
+    note->blocks_a_processor = (size_t)n_blocks;
+    note->occupancy = (double)n_blocks * (double)note->n_threads / n_threads;
+}
+
+static size_t list_kernels(const pnr_resident *r, pnr_kernel_note *notes, size_t capacity)
+{
+    size_t n_nodes = 0, n = 0;
+    cudaGraphNode_t *nodes = NULL;
+
+    if (cudaGraphGetNodes(r->graphs[0], NULL, &n_nodes) == cudaSuccess)
+        nodes = (cudaGraphNode_t *)calloc(n_nodes + 1, sizeof *nodes);
+    if (nodes == NULL || cudaGraphGetNodes(r->graphs[0], nodes, &n_nodes) != cudaSuccess)
+        n_nodes = 0;
+    for (size_t i = 0; i < n_nodes; i++) {
+        cudaGraphNodeType type;
+        cudaKernelNodeParams launch = {};
+
+        if (cudaGraphNodeGetType(nodes[i], &type) != cudaSuccess || type != cudaGraphNodeTypeKernel)
+            continue;
+        if (n < capacity) {
+            /* What this runtime did not launch it does not describe. */
+            if (cudaGraphKernelNodeGetParams(nodes[i], &launch) != cudaSuccess)
+                (void)cudaGetLastError();
+            describe_kernel(r, &launch, &notes[n]);
+        }
+        n++;
+    }
+    free(nodes);
+    return n;
+}
+
+const pnr_resident_ops pnr_cuda_resident = {
+    pnr_cuda_bench_copy_rate,
+    pnr_cuda_bench_describe,
+    create,
+    destroy,
+    fill,
+    run,
+    time_sets,
+    list_kernels,
+    pnr_cuda_bench_memory_used,
+};

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/* Method fused, the kernel for all dwells: several periods, shorter windows that are extended, any
+ * format, a tune, half lags. */
+#include "cuda/fused/fused.h"
+
+#include "cuda/base/mix.h"
+#include "cuda/fused/search.h"
+#include "cuda/steps/energy.h"
+
+/*
+ * A window shorter than the transform is extended periodically: x[n mod N] for n < 2N - 1 <= L,
+ * then 0; the code is followed by zeros, and the lags below N are exact. Powers are summed over the
+ * windows of a dwell in shared memory, in the order of the grid, and searched there. The neighbours
+ * of an incoherent dwell need all its windows again: they are transformed a second time, when there
+ * is a candidate.
+ */
+
+/* Windows are added before the transform. */
+static __device__ __forceinline__ bool is_coherent(const pnr_cuda_fused &p)
+{
+    return !p.is_incoherent && p.n_periods > 1;
+}
+
+static __device__ bool is_used(const pnr_cuda_fused &p, size_t window)
+{
+    const pnr_cuda_energy sum = {0, 0, p.nonfinite[window]};
+
+    return pnr_cuda_is_used(p.conversion.windows[window], sum, p.conversion.samples.n_samples);
+}
+
+/* A thread's samples of one window into the buffer, measured; EACH of them on their way at a time.
+ * Returns the clipped and (upper half) non-finite ones. */
+template <int M, class FORMAT>
+static __device__ __forceinline__ uint32_t take_in(const pnr_cuda_conversion &c, float2 *buffer,
+                                                   size_t window, uint32_t u, float *energy_out)
+{
+    enum { EACH = 8, THREADS = pnr_fused_size<M>::THREADS };
+    const uint32_t n_samples = c.samples.n_samples;
+    float energy = 0;
+    uint32_t odd = 0;
+
+#pragma unroll 1
+    for (uint32_t first = u; first < n_samples; first += EACH * THREADS) {
+        pnr_cuda_sample x[EACH];
+
+#pragma unroll
+        for (uint32_t i = 0; i < EACH; i++) {
+            const uint32_t n = first + i * THREADS;
+
+            x[i] = n < n_samples ? FORMAT::read(c.samples, window * n_samples + n)
+                                 : pnr_cuda_make_sample(0.0f, 0.0f, false);
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < EACH; i++) {
+            const uint32_t n = first + i * THREADS;
+
+            energy = fmaf(x[i].value.x, x[i].value.x, fmaf(x[i].value.y, x[i].value.y, energy));
+            odd += (x[i].is_clipped ? 1u : 0u) + (x[i].is_finite ? 0u : 1u << 16);
+            if (n < n_samples)
+                buffer[pnr_fused_at<M>(n)] =
+                    make_float2(x[i].value.x, c.is_conjugated ? -x[i].value.y : x[i].value.y);
+        }
+    }
+    *energy_out = energy;
+    return odd;
+}
+
+/* The same of the plan's format. */
+template <int M>
+static __device__ __forceinline__ uint32_t take_in_any(const pnr_cuda_conversion &c, float2 *buffer,
+                                                       size_t window, uint32_t u, float *energy)
+{
+    switch (c.samples.format) {
+#define CASE(format, type, is_complex)                                                             \
+    case format:                                                                                   \
+        return take_in<M, pnr_cuda_format<type, is_complex>>(c, buffer, window, u, energy);
+        PNR_CUDA_FORMATS(CASE)
+#undef CASE
+    default:
+        *energy = 0;
+        return 0;
+    }
+}
+
+/* The first warp: a measured window into its dwell. */
+template <int M>
+static __device__ __forceinline__ void count(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
+                                             size_t window, uint32_t u)
+{
+    pnr_dwell dwell = s.dwell;
+
+    pnr_fused_count(s, p, &dwell, window, p.conversion.samples.n_samples,
+                    p.conversion.windows[window].n_lost, 1.0, u % 32);
+    if (u == 0)
+        s.dwell = dwell;
+}
+
+/* A thread's samples of a coherent dwell: the sum of its windows, tuned. */
+template <int M>
+static __device__ __forceinline__ void take_sum(const pnr_cuda_fused &p, float2 *buffer,
+                                                size_t window, uint32_t u)
+{
+    const pnr_cuda_conversion &c = p.conversion;
+    const uint32_t n_samples = c.samples.n_samples;
+
+#pragma unroll 1
+    for (uint32_t n = u; n < n_samples; n += pnr_fused_size<M>::THREADS) {
+        float2 sum = {0, 0}, lost = {0, 0};
+
+#pragma unroll 1
+        for (size_t w = window; w < window + p.n_periods; w++) {
+            float2 x = pnr_cuda_read(c.samples, w * n_samples + n).value;
+
+            if (!is_used(p, w))
+                continue;
+            if (c.is_conjugated)
+                x.y = -x.y;
+            if (c.is_tuned)
+                x = pnr_cuda_rotate_back(x, c.windows[w].phase + n * c.step);
+            pnr_cuda_add(x.x, &sum.x, &lost.x);
+            pnr_cuda_add(x.y, &sum.y, &lost.y);
+        }
+        buffer[pnr_fused_at<M>(n)] = sum;
+    }
+}
+
+/* A thread's samples that lie in the buffer: tuned, and extended to L. */
+template <int M>
+static __device__ __forceinline__ void extend(const pnr_cuda_conversion &c, float2 *buffer,
+                                              bool is_tuned, uint64_t phase, uint32_t u)
+{
+    typedef pnr_fused_size<M> size;
+    const uint32_t n_samples = c.samples.n_samples;
+    const bool is_extended = n_samples < size::L;
+
+    if (is_tuned || is_extended)
+#pragma unroll 1
+        for (uint32_t n = u; n < n_samples; n += size::THREADS) {
+            float2 x = buffer[pnr_fused_at<M>(n)];
+
+            if (is_tuned)
+                buffer[pnr_fused_at<M>(n)] = x = pnr_cuda_rotate_back(x, phase + n * c.step);
+            if (is_extended && n + 1 < n_samples)
+                buffer[pnr_fused_at<M>(n_samples + n)] = x;
+        }
+    if (is_extended)
+#pragma unroll 1
+        for (uint32_t n = 2 * n_samples - 1 + u; n < size::L; n += size::THREADS)
+            buffer[pnr_fused_at<M>(n)] = make_float2(0.0f, 0.0f);
+}
+
+/* v[j] is c at lag u + T j, parts swapped: adds the powers of integer or half lags. */
+template <int M>
+static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const float2 (&v)[32],
+                                                  float *cells, size_t dwell, uint32_t half,
+                                                  uint32_t u)
+{
+    const uint32_t n_samples = p.conversion.samples.n_samples;
+
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
+        const uint32_t lag = u + pnr_fused_size<M>::THREADS * j;
+        const uint32_t cell = lag * p.oversample + half;
+
+        if (lag < n_samples) {
+            cells[cell] += pnr_fused_power(v[j]);
+            if (p.profile != NULL)
+                p.profile[dwell * n_samples * p.oversample + cell] = make_float2(v[j].y, v[j].x);
+        }
+    }
+}
+
+/* A thread's part of all neighbours: c[k + j] conj(c[k]) of a window that lies in the buffer. */
+template <int M>
+static __device__ void add_neighbours(const pnr_fused_search<M> &s,
+                                      const pnr_fused_view<M, false> &view, double2 *sums,
+                                      uint32_t u)
+{
+#pragma unroll 1
+    for (uint32_t i = u; i < s.dwell.n_candidates * PNR_NEIGHBOURS;
+         i += pnr_fused_size<M>::THREADS) {
+        const uint32_t centre = pnr_candidate_lag(s.keys[i / PNR_NEIGHBOURS]) / view.oversample();
+        const float2 a = view.value_at(view.neighbour(centre, i % PNR_NEIGHBOURS));
+        const float2 b = view.value_at(centre); /* parts swapped, both */
+
+        sums[i].x += (double)a.y * b.y + (double)a.x * b.x;
+        sums[i].y += (double)a.x * b.y - (double)a.y * b.x;
+    }
+}
+
+/* sum over windows c[k + j] conj(c[k]) / sqrt(P[k]); P[k] is the sum at the centre. After a
+ * barrier. */
+template <int M>
+static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out, uint32_t n_kept,
+                                         uint32_t u)
+{
+#pragma unroll 1
+    for (uint32_t i = u; i < n_kept * PNR_NEIGHBOURS; i += pnr_fused_size<M>::THREADS) {
+        const uint32_t candidate = i / PNR_NEIGHBOURS, j = i % PNR_NEIGHBOURS;
+        const double power = sums[candidate * PNR_NEIGHBOURS + PNR_CANDIDATE_REACH].x;
+        const double scale = power > 0 ? 1 / sqrt(power) : 0;
+
+        *(float2 *)out[candidate].value[j] =
+            make_float2((float)(sums[i].x * scale), (float)(sums[i].y * scale));
+    }
+}
+
+/* A thread's cells: what the search wants to know of them, and their way into the profile. */
+template <int M>
+static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, const float *cells,
+                                size_t dwell, uint32_t u)
+{
+    const uint32_t n_samples = p.conversion.samples.n_samples;
+    float best = 0, sum = 0;
+
+#pragma unroll 1
+    for (uint32_t lag = u; lag < n_samples; lag += pnr_fused_size<M>::THREADS)
+#pragma unroll 1
+        for (uint32_t half = 0; half < p.oversample; half++) {
+            const uint32_t cell = lag * p.oversample + half;
+            const float power = cells[cell];
+            const size_t at = dwell * n_samples * p.oversample + cell;
+
+            best = fmaxf(best, power);
+            if (half == 0)
+                sum += power;
+            if (p.power != NULL)
+                p.power[at] = power;
+            if (p.profile != NULL && s.dwell.n_periods == 0)
+                p.profile[at] = make_float2(0.0f, 0.0f);
+        }
+    return pnr_fused_note_found(s, best, sum, s.threshold, u);
+}
+
+template <int M>
+__global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>::WINDOWS,
+                                  pnr_fused_size<M>::BLOCKS) correlate_dwells(pnr_cuda_fused p)
+{
+    typedef pnr_fused_size<M> size;
+    constexpr int T = size::THREADS;
+    extern __shared__ __align__(16) unsigned char memory[];
+    const int of_block = M > 1 ? 0 : __shfl_sync(0xffffffffu, threadIdx.x / T, 0);
+    unsigned char *const own = memory + size::TABLE_BYTES + of_block * p.window_bytes;
+    pnr_fused_search<M> &s = *(pnr_fused_search<M> *)own;
+    float2 *const buffer = (float2 *)(own + sizeof s), *const table = (float2 *)memory;
+    float *const cells = (float *)(own + sizeof s + size::BUFFER_BYTES);
+    double2 *const sums = (double2 *)cells; /* when the cells have been searched */
+    const pnr_fused_thread<M> thread(table, buffer, threadIdx.x % T);
+    const uint32_t together = M > 1 ? 1 : blockDim.x / T;
+    const uint32_t u = thread.u, n_samples = p.conversion.samples.n_samples;
+    const pnr_fused_view<M, false> view = {buffer, cells, n_samples, p.oversample,
+                                           p.is_incoherent == 0};
+
+    pnr_fused_fill_table<M>(table);
+    if (u == 0)
+        s.odd = 0;
+    __syncthreads();
+
+    /* What can be had again is not kept: the registers are the transform's. */
+#pragma unroll 1
+    for (uint32_t dwell = blockIdx.x * together + of_block;
+         dwell < pnr_cuda_dwells_of(p.job, 0, p.n_dwells); dwell += gridDim.x * together) {
+        if (u == 0)
+            s.dwell = {};
+#pragma unroll 1
+        for (uint32_t cell = u; cell < n_samples * p.oversample; cell += T)
+            cells[cell] = 0;
+            /* First all powers, from half lags to integer ones; then, of what is kept, neighbours.
+             * A coherent dwell's windows are measured one by one before their sum is transformed.
+             */
+#pragma unroll 1
+        for (bool has_kept = false;; has_kept = true) {
+#pragma unroll 1
+            for (uint32_t step = 0; step < p.n_periods + is_coherent(p); step++) {
+                const uint32_t window = dwell * p.n_periods + step;
+                const bool is_sum = step == p.n_periods;
+
+                if (has_kept && !is_used(p, window))
+                    continue;
+#pragma unroll 1
+                for (uint32_t half = has_kept ? 1 : p.oversample; half-- > 0;) {
+                    float2 v[32];
+
+                    pnr_fused_sync<M>();
+                    if (is_sum) {
+                        take_sum<M>(p, buffer, window - step, u);
+                    } else {
+                        float energy;
+                        const uint32_t odd =
+                            take_in_any<M>(p.conversion, buffer, window, u, &energy);
+
+                        if (!has_kept && half + 1 == p.oversample) {
+                            pnr_fused_note_energy(s, energy, u);
+                            if (odd != 0)
+                                atomicAdd(&s.odd, odd);
+                            pnr_fused_sync<M>();
+                            if (pnr_fused_is_first<M>())
+                                count<M>(s, p, window, u);
+                            pnr_fused_sync<M>();
+                            if (is_coherent(p) || !is_used(p, window))
+                                break;
+                        }
+                    }
+                    extend<M>(p.conversion, buffer, p.conversion.is_tuned && !is_sum,
+                              is_sum ? 0 : p.conversion.windows[window].phase, u);
+                    pnr_fused_sync<M>();
+                    thread.get_column(v);
+                    thread.correlate(v, p.spectrum + half * (size::L / 2), [] {});
+                    if (!has_kept)
+                        add_powers<M>(p, v, cells, dwell, half, u);
+                    if (has_kept || half == 0)
+                        thread.put_column(v);
+                }
+                if (has_kept) {
+                    pnr_fused_sync<M>();
+                    add_neighbours<M>(s, view, sums, u);
+                }
+            }
+            pnr_fused_sync<M>();
+            if (has_kept) {
+                return_neighbours<M>(sums, p.candidates + (size_t)dwell * p.max_candidates,
+                                     s.dwell.n_candidates, u);
+                break;
+            }
+            if (pnr_fused_is_first<M>())
+                pnr_fused_begin(s, p, s.dwell, n_samples,
+                                p.threshold[max(s.dwell.n_periods, 1u) - 1], u % 32);
+            pnr_fused_sync<M>();
+
+            const float2 found = sum_up<M>(s, p, cells, dwell, u);
+
+            pnr_fused_sync<M>();
+            if (pnr_fused_is_first<M>())
+                pnr_fused_look(s, view, p, dwell, u % 32, found);
+            pnr_fused_sync<M>();
+            if (!p.is_incoherent || s.dwell.n_candidates == 0)
+                break;
+#pragma unroll 1
+            for (uint32_t i = u; i < s.dwell.n_candidates * PNR_NEIGHBOURS; i += T)
+                sums[i] = make_double2(0, 0);
+        }
+        pnr_fused_sync<M>(); /* before the next dwell writes the sums */
+    }
+}
+
+/* --- the instances --- */
+
+template <int M> static pnr_cuda_fused_size instance()
+{
+    typedef pnr_fused_size<M> size;
+
+    return {
+        correlate_dwells<M>,         (uint32_t)size::L,
+        (uint32_t)size::THREADS,     (uint32_t)size::WINDOWS,
+        (uint32_t)size::TABLE_BYTES, (uint32_t)(sizeof(pnr_fused_search<M>) + size::BUFFER_BYTES)};
+}
+
+const pnr_cuda_fused_size *pnr_cuda_fused_find_dwells(size_t n_transform)
+{
+    static const pnr_cuda_fused_size table[] = {instance<1>(), instance<2>(), instance<4>(),
+                                                instance<8>(), instance<16>()};
+
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].n_transform == n_transform)
+            return &table[i];
+    return NULL;
+}
+
+size_t pnr_cuda_fused_cells_bytes(const pnr_plan *plan)
+{
+    const size_t cells = plan->n_samples * plan->oversample * sizeof(float);
+    const size_t sums = plan->dwell == PNR_DWELL_INCOHERENT
+                            ? plan->max_candidates * PNR_NEIGHBOURS * sizeof(double2)
+                            : 0;
+
+    return ((cells > sums ? cells : sums) + 15) / 16 * 16;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* A window of the one-kernel fused method: its threads, its shared memory, its two transforms. */
+#ifndef PNR_CUDA_FUSED_WINDOW_H
+#define PNR_CUDA_FUSED_WINDOW_H
+
+#include "cuda/fused/fused.h"
+#include "cuda/fused/transform.h"
+
+/*
+ * L = 32 * M * 32: three passes each way, of 32, M and 32 points. With n = n1 L/32 + n2 32 + n3
+ * and k = k1 + 32 k2 + 32 M k3 (k1, n1, k3, n3 < 32; k2, n2 < M)
+ *   nk/L = n1 k1/32 + n2 (k1 + 32 k2)/(32 M) + n3 k/L   (mod 1)
+ * so that each pass sums over one index and its twiddle is a power of one base for the whole sum:
+ *   A[k1][n2][n3] = sum_n1 x W_32^(n1 k1)
+ *   B[k1][k2][n3] = sum_n2 A (W_32M^k1)^n2 W_M^(n2 k2)
+ *   X[k]          = sum_n3 B (W_L^(k1 + 32 k2))^n3 W_32^(n3 k3)
+ * Thread u = 32 n2 + n3 does the first pass; u = M k1 + k2 the others. A thread's bins are k3 =
+ * 0..31, and the inverse goes the same way back, the digits' roles exchanged (m1 in the place of
+ * k1), so the spectrum is stored in this order and nothing is ever transposed. The second pass only
+ * mixes values of k1 rows that the same warp reads and writes.
+ */
+template <int M> struct pnr_fused_size {
+    static constexpr int THREADS = 32 * M; /* of a window, 32 values each */
+    static constexpr int L = 1024 * M;
+    /* In shared memory the 32 * M values of one k1 are a row, every 32 of them followed by two
+     * empty places: neither rows nor columns meet bank conflicts. The search looks at the same
+     * place of all rows: two more where else these would be in one bank. */
+    static constexpr int PART = 34, ROW = PART * M + (M >= 8 ? 2 : 0);
+    static constexpr int WINDOWS = M == 1 ? 16 : 1; /* a block, at most */
+    static constexpr int BLOCKS = M == 1 ? 1 : M == 2 ? 8 : M == 4 ? 4 : M == 8 ? 2 : 1; /* an SM */
+    static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
+    /* W_L^i and W_L^8i side by side, i < THREADS, every 32 of them followed by an empty place; then
+     * W_32M^i. Of M = 1 all twiddles of each lane instead. */
+    static constexpr int MIDDLE_AT = 2 * (THREADS + M);
+    static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : MIDDLE_AT + 32) * (int)sizeof(float2);
+};
+
+/* Waits for the threads of one window: of the block, or where a block has several, each with a
+ * barrier of its own. */
+template <int M, bool IS_ALONE = true> static __device__ __forceinline__ void pnr_fused_sync()
+{
+    if (M == 1)
+        __syncwarp();
+    else if (IS_ALONE)
+        __syncthreads();
+    else
+        asm volatile("bar.sync %0, %1;"
+                     :
+                     : "r"(1 + threadIdx.x / pnr_fused_size<M>::THREADS),
+                       "n"(pnr_fused_size<M>::THREADS)
+                     : "memory");
+}
+
+/* What is the same in all lanes of a warp, by a vote, for the compiler to see it too: else every
+ * shuffle in a branch on it would become a call. */
+static __device__ __forceinline__ bool pnr_fused_agreed(bool is_so)
+{
+    return __all_sync(0xffffffffu, is_so);
+}
+
+/* Is this the first warp of the window? */
+template <int M> static __device__ __forceinline__ bool pnr_fused_is_first()
+{
+    return M == 1 || pnr_fused_agreed(threadIdx.x < 32);
+}
+
+/* The block's table; a barrier must follow. */
+template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(float2 *table)
+{
+    typedef pnr_fused_size<M> size;
+
+    if constexpr (M == 1) {
+        /* Each twiddle of pnr_fused_derive<32>(W_L^lane) by itself: span m has W_L^(32 lane / m)
+         * W_m^j, and lies from m/4 (span 2 at 0). Two of a lane side by side. */
+        for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) {
+            const int lane = i % 32, at = i / 32;
+            const int span = at == 0 ? 2 : 4 << (31 - __clz(at)), j = at == 0 ? 0 : at - span / 4;
+
+            table[(at / 2 * 32 + lane) * 2 + at % 2] =
+                pnr_fused_twiddle((32 * lane + 1024 * j) / span, 2.0f / size::L);
+        }
+    } else {
+        for (int i = threadIdx.x; i < 2 * size::THREADS; i += blockDim.x)
+            table[i + i / 64 * 2] =
+                pnr_fused_twiddle(i % 2 == 0 ? i / 2 : 8 * (i / 2), 2.0f / size::L);
+        for (int i = threadIdx.x; i < 32; i += blockDim.x)
+            table[size::MIDDLE_AT + i] = pnr_fused_twiddle(i, 2.0f / (32 * M));
+    }
+}
+
+/* One thread's place in its window. */
+template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
+    typedef pnr_fused_size<M> size;
+    const float2 *table;
+    float2 *column, *row, *middle;
+    int u, k1, k2;
+
+    __device__ __forceinline__ pnr_fused_thread(const float2 *table_, float2 *buffer, int u_)
+        : table(table_), u(u_), k1(u_ / M), k2(u_ % M)
+    {
+        column = buffer + u / 32 * size::PART + u % 32; /* + k1 ROW */
+        row = buffer + k1 * size::ROW + k2 * size::PART;
+        middle = buffer + k1 * size::ROW + 2 * k2; /* + n2 PART + 2 M q */
+    }
+
+    __device__ __forceinline__ void put_column(const float2 (&v)[32]) const
+    {
+#pragma unroll
+        for (int k = 0; k < 32; k++)
+            column[k * size::ROW] = v[k];
+    }
+    __device__ __forceinline__ void get_column(float2 (&v)[32]) const
+    {
+#pragma unroll
+        for (int k = 0; k < 32; k++)
+            v[k] = column[k * size::ROW];
+    }
+
+    __device__ __forceinline__ void get_row(float2 (&v)[32]) const
+    {
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            const float4 x = *(const float4 *)(row + 2 * j);
+
+            v[2 * j] = make_float2(x.x, x.y);
+            v[2 * j + 1] = make_float2(x.z, x.w);
+        }
+    }
+
+    /* The first pass forward, and the way through the buffer. */
+    __device__ __forceinline__ void first_pass(float2 (&v)[32]) const
+    {
+        pnr_fused_transform<32>(v);
+        pnr_fused_sync<M, IS_ALONE>(); /* nobody reads any more what was there */
+        put_column(v);
+        pnr_fused_sync<M, IS_ALONE>();
+    }
+
+    /* The last pass of a direction, base twiddle W_L^at. */
+    __device__ __forceinline__ void last_pass(float2 (&v)[32], int at) const
+    {
+        /* What is made of it here is not kept in a register all the way. */
+        asm volatile("" : "+r"(at));
+
+        const float4 w = ((const float4 *)table)[at + at / 32];
+        float2 set[16];
+
+        /* What is derived from w^8 itself is off by that much less. */
+        pnr_fused_derive<32>(make_float2(w.x, w.y), set);
+        set[1] = make_float2(w.z, w.w);
+        set[0] = pnr_fused_square(set[1]);
+        pnr_fused_transform_by<32>(v, set);
+    }
+
+    /* After the first pass: v[j] is bin k1 + 32 k2 + 32 M j. */
+    __device__ __forceinline__ void finish_forward(float2 (&v)[32]) const
+    {
+        float2 set[M / 2];
+
+        pnr_fused_derive<M>(table[size::MIDDLE_AT + k1], set);
+        pnr_fused_middle<M, size::PART>(middle, [&](int, float2(&a)[M], float2(&b)[M]) {
+            pnr_fused_transform_by<M>(a, set);
+            pnr_fused_transform_by<M>(b, set);
+        });
+        get_row(v);
+        last_pass(v, k1 + 32 * k2);
+    }
+
+    /* X conj(A), parts swapped for the way back. One address, all else are offsets. */
+    __device__ __forceinline__ void multiply(float2 (&v)[32], const float4 *spectrum) const
+    {
+        const float4 *const own = spectrum + u;
+
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            const float4 h = own[j * size::THREADS];
+            const float2 a = pnr_fused_product(v[2 * j], make_float2(h.x, h.y));
+            const float2 b = pnr_fused_product(v[2 * j + 1], make_float2(h.z, h.w));
+
+            v[2 * j] = make_float2(a.y, a.x);
+            v[2 * j + 1] = make_float2(b.y, b.x);
+        }
+    }
+
+    /* v[j] becomes c at lag u + T j, parts swapped. */
+    __device__ __forceinline__ void inverse(float2 (&v)[32]) const
+    {
+        pnr_fused_transform<32>(v);
+#pragma unroll
+        for (int j = 0; j < 16; j++)
+            *(float4 *)(row + 2 * j) =
+                make_float4(v[2 * j].x, v[2 * j].y, v[2 * j + 1].x, v[2 * j + 1].y);
+        __syncwarp();
+        pnr_fused_middle<M, size::PART>(middle, [&](int q, float2(&a)[M], float2(&b)[M]) {
+            const float4 w = *(const float4 *)(table + size::MIDDLE_AT + 2 * k2 + 2 * M * q);
+
+            pnr_fused_transform_at<M>(a, make_float2(w.x, w.y));
+            pnr_fused_transform_at<M>(b, make_float2(w.z, w.w));
+        });
+        pnr_fused_sync<M, IS_ALONE>();
+        get_column(v);
+        last_pass(v, u);
+    }
+
+    /* Of M = 1 both directions are two passes of 32 with the same twiddles: the same instructions
+     * twice, which the cache holds then. */
+    template <class BETWEEN>
+    __device__ __forceinline__ void correlate_in_warp(float2 (&v)[32], const float4 *spectrum,
+                                                      BETWEEN between) const
+    {
+        float2 set[16];
+
+#pragma unroll
+        for (int q = 0; q < 8; q++) {
+            const float4 w = ((const float4 *)table)[q * 32 + u];
+
+            set[2 * q] = make_float2(w.x, w.y);
+            set[2 * q + 1] = make_float2(w.z, w.w);
+        }
+#pragma unroll 1
+        for (int way = 0; way < 2; way++) {
+            first_pass(v);
+            get_row(v);
+            __syncwarp(); /* all rows have been read */
+            pnr_fused_transform_by<32>(v, set);
+            if (way == 0) {
+                between();
+                multiply(v, spectrum);
+            }
+        }
+    }
+
+    /* v[j], the sample u + T j, becomes c at this lag, parts swapped; between() is called when all
+     * threads have come here. Afterwards only the thread's column of the buffer is its own. */
+    template <class BETWEEN>
+    __device__ __forceinline__ void correlate(float2 (&v)[32], const float4 *spectrum,
+                                              BETWEEN between) const
+    {
+        if constexpr (M == 1) {
+            correlate_in_warp(v, spectrum, between);
+        } else {
+            first_pass(v);
+            between();
+            finish_forward(v);
+            multiply(v, spectrum);
+            inverse(v);
+        }
+    }
+};
+
+/* Of c with its parts swapped, as the inverse leaves it. */
+static __device__ __forceinline__ float pnr_fused_power(float2 swapped)
+{
+    return fmaf(swapped.y, swapped.y, swapped.x * swapped.x);
+}
+
+/* Place in the buffer of value i (in the order of samples and lags). */
+template <int M> static __device__ __forceinline__ uint32_t pnr_fused_at(uint32_t i)
+{
+    typedef pnr_fused_size<M> size;
+
+    return i / size::THREADS * size::ROW + i % size::THREADS / 32 * size::PART + i % 32;
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* A tile of lags: transformed from the rows' columns, and its cells above the threshold. */
+#ifndef PNR_CUDA_FUSED_LONG_LAGS_H
+#define PNR_CUDA_FUSED_LONG_LAGS_H
+
+#include "cuda/long/columns.h"
+#include "cuda/steps/candidates.h"
+
+/* Of c with its parts swapped, as the inverse leaves it. */
+static __device__ __forceinline__ float pnr_fused_long_power(float2 swapped)
+{
+    return fmaf(swapped.y, swapped.y, swapped.x * swapped.x);
+}
+
+/* The lag of the thread's value j. */
+template <int P>
+static __device__ __forceinline__ uint32_t pnr_fused_lag_of(const pnr_fused_long &p, uint32_t tile,
+                                                            int j)
+{
+    return (pnr_fused_row_of<P>(j) << p.row_bits) + pnr_fused_column<P>(tile);
+}
+
+/* W_32P^(ka 2^i), [log2 P][32], where pnr_fused_transform_lags wants them; a barrier must follow */
+template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(float2 *memory)
+{
+    if constexpr (P > 1) {
+        if (threadIdx.x < 32 * pnr_fused_columns<P>::BITS)
+            memory[PNR_FUSED_LONG_TILE + threadIdx.x] =
+                pnr_fused_twiddle(threadIdx.x % 32 << threadIdx.x / 32, 1.0f / (16 * P));
+    }
+}
+
+/* The thread's values of its column. rows: the window's. */
+template <int P>
+static __device__ __forceinline__ void
+pnr_fused_load_lags(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 (&v)[32])
+{
+    const float2 *in = rows + (pnr_fused_part<P>() << p.row_bits) + pnr_fused_column<P>(tile);
+
+#pragma unroll
+    for (int a = 0; a < 32; a++)
+        v[a] = in[(uint32_t)(a * P) << p.row_bits];
+}
+
+/* The twiddles of a thread's column: W_L^(m1 2^i). */
+template <int P> struct pnr_fused_lag_powers {
+    static constexpr int BITS = pnr_fused_columns<P>::BITS;
+    float2 first[5], second[P > 1 ? BITS : 1];
+
+    __device__ __forceinline__ pnr_fused_lag_powers(const pnr_fused_long &p, uint32_t tile)
+    {
+        const float2 *of_column = p.column_powers + pnr_fused_column<P>(tile);
+
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            first[i] = __ldg(of_column + ((uint32_t)(BITS + i) << p.row_bits));
+#pragma unroll
+        for (int i = 0; i < BITS; i++)
+            second[i] = __ldg(of_column + ((uint32_t)i << p.row_bits));
+    }
+};
+
+/* v as loaded becomes v[j] = c at lag j of the tile, parts swapped, 0 beyond N. memory: the tile
+ * (free: a barrier before) and what pnr_fused_prepare_lags left behind it. */
+template <int P>
+static __device__ __forceinline__ void
+pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
+                         const pnr_fused_lag_powers<P> &of_column, float2 (&v)[32])
+{
+    constexpr int BITS = pnr_fused_columns<P>::BITS;
+
+    pnr_fused_transform_with<32>(v, of_column.first);
+    pnr_fused_exchange<P>(
+        v, memory,
+        [&](uint32_t ka, float2(&x)[P]) {
+            if constexpr (P > 1) {
+                float2 powers[BITS];
+
+#pragma unroll
+                for (int i = 0; i < BITS; i++)
+                    powers[i] = pnr_fused_product(of_column.second[i],
+                                                  memory[PNR_FUSED_LONG_TILE + 32 * i + ka]);
+                pnr_fused_transform_with<P>(x, powers);
+            }
+        },
+        [&](int j, float2 c) { v[j] = c; });
+    if (p.n_samples < p.n_points) {
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            if (pnr_fused_lag_of<P>(p, tile, j) >= p.n_samples)
+                v[j] = make_float2(0.0f, 0.0f);
+    }
+}
+
+/* power[j]: P at lag j of the tile, the sum over the dwell's transforms in their order; seen(t, v)
+ * of each of them. v: the first of them as loaded. memory: as above; behind it, when there is a
+ * sum, the tile that it is made in. */
+template <int P, bool IS_SUM, class SEEN>
+static __device__ __forceinline__ void
+pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 *memory,
+                         const pnr_fused_lag_powers<P> &of_column, float2 (&v)[32],
+                         float (&power)[32], SEEN seen)
+{
+    float *sums = (float *)((char *)memory + pnr_fused_columns<P>::LAGS_SHARED) + threadIdx.x;
+
+#pragma unroll 1
+    for (uint32_t t = 0; IS_SUM && t + 1 < p.n_sums; t++) {
+        pnr_fused_transform_lags<P>(p, tile, memory, of_column, v);
+        seen(t, v);
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            sums[j * PNR_FUSED_LONG_THREADS] =
+                (t > 0 ? sums[j * PNR_FUSED_LONG_THREADS] : 0.0f) + pnr_fused_long_power(v[j]);
+        rows += p.n_points;
+        pnr_fused_load_lags<P>(p, rows, tile, v);
+        __syncthreads();
+    }
+    pnr_fused_transform_lags<P>(p, tile, memory, of_column, v);
+    seen(p.n_sums - 1, v);
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
+        power[j] = pnr_fused_long_power(v[j]);
+        if (IS_SUM && p.n_sums > 1)
+            power[j] = sums[j * PNR_FUSED_LONG_THREADS] + power[j];
+    }
+}
+
+static __device__ __forceinline__ bool pnr_fused_is_in_gate(const pnr_fused_long &p, uint32_t lag)
+{
+    return (lag >= p.gate_first ? lag - p.gate_first : lag + p.n_samples - p.gate_first) <
+           p.gate_count;
+}
+
+/* Lists the tile's cells above, in any order. tile_at: of all tiles; its counts: shared, 0; memory:
+ * of the exchange, free. All threads call; a barrier must follow. */
+template <int P>
+static __device__ __forceinline__ void
+pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
+                    const float (&power)[32], bool has_any, float threshold, float *memory,
+                    pnr_fused_long_tile *counts)
+{
+    float *own = memory + threadIdx.x;
+
+    if (!has_any)
+        return;
+        /* A loop that is not unrolled needs memory, which costs less than 32 copies of its body. */
+#pragma unroll
+    for (int j = 0; j < 32; j++)
+        own[j * PNR_FUSED_LONG_THREADS] = power[j];
+#pragma unroll 1
+    for (int j = 0; j < 32; j++) {
+        const float here = own[j * PNR_FUSED_LONG_THREADS];
+
+        if (!(here > threshold))
+            continue;
+
+        const uint32_t lag = pnr_fused_lag_of<P>(p, tile, j);
+
+        p.listed[tile_at * PNR_FUSED_LONG_TILE + atomicAdd(&counts->n_listed, 1u)] =
+            pnr_candidate_key(here, lag);
+        if (pnr_fused_is_in_gate(p, lag))
+            atomicAdd(&counts->n_above, 1u);
+    }
+}
+
+#endif

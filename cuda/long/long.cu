@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Method fused, long: the kernels of a length, and dwells in groups on two streams. */
+#include "cuda/long/long.h"
+
+#include "cuda/base/check.h"
+#include "cuda/fused/fused.h"
+
+#include <cassert>
+
+/* Points of a group: two of them, and the code's spectrum, stay in the L2 cache. */
+enum { GROUP_POINTS = 1 << 21, STATIC_BYTES = 24 << 10 };
+
+uint32_t pnr_fused_long_bits(size_t n_samples)
+{
+    const size_t n_least = (n_samples & (n_samples - 1)) == 0 ? n_samples : 2 * n_samples - 1;
+    uint32_t bits = 0;
+
+    while ((size_t)1 << bits < n_least)
+        bits++;
+    return bits;
+}
+
+uint32_t pnr_fused_long_row_bits(uint32_t bits)
+{
+    /* Columns of 32 to 512 and rows of 1024 to 8192: what was fastest. */
+    static const uint32_t row_bits[] = {10, 10, 10, 10, 11, 12, 13, 13};
+
+    assert(bits >= PNR_FUSED_LONG_FIRST && bits <= PNR_FUSED_LONG_LAST);
+    return row_bits[bits - PNR_FUSED_LONG_FIRST];
+}
+
+size_t pnr_fused_long_place(uint32_t bits, size_t k)
+{
+    const uint32_t row_bits = pnr_fused_long_row_bits(bits), column_bits = bits - row_bits;
+    const size_t row = k & (((size_t)1 << column_bits) - 1);
+
+    return (row << row_bits) + pnr_cuda_fused_place((size_t)1 << row_bits, k >> column_bits);
+}
+
+static int allow(const pnr_fused_long_launch *launch, pnr_error *error)
+{
+    return pnr_cuda_check(cudaFuncSetAttribute((const void *)launch->kernel,
+                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               (int)launch->shared_bytes),
+                          "shared memory", error);
+}
+
+size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum)
+{
+    const uint32_t row_bits = pnr_fused_long_row_bits(bits);
+    const pnr_fused_long_launch search = pnr_fused_long_search(bits - row_bits, is_sum);
+    const pnr_fused_long_launch rows = pnr_fused_long_rows(row_bits);
+    const size_t bytes = search.shared_bytes + STATIC_BYTES;
+
+    return bytes > rows.shared_bytes ? bytes : rows.shared_bytes;
+}
+
+int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused_long_set *set,
+                        pnr_error *error)
+{
+    const uint32_t row_bits = pnr_fused_long_row_bits(bits);
+    int device = 0, n_processors = 0, n_blocks = 0, capability = 0, code;
+    cudaFuncAttributes attributes = {};
+
+    set->samples = pnr_fused_long_samples(format, bits - row_bits);
+    set->rows = pnr_fused_long_rows(row_bits);
+    set->lags = pnr_fused_long_lags(bits - row_bits, is_sum);
+    set->search = pnr_fused_long_search(bits - row_bits, is_sum);
+    if ((code = allow(&set->samples, error)) != PNR_OK ||
+        (code = allow(&set->rows, error)) != PNR_OK ||
+        (code = allow(&set->lags, error)) != PNR_OK ||
+        (code = allow(&set->search, error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaGetDevice(&device), "the GPU in use", error)) != PNR_OK ||
+        (code = pnr_cuda_check(
+             cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount, device),
+             "multiprocessors", error)) != PNR_OK ||
+        (code = pnr_cuda_check(
+             cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, device),
+             "the GPU's compute capability", error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaFuncGetAttributes(&attributes, (const void *)set->rows.kernel),
+                               "a kernel's attributes", error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                                   &n_blocks, (const void *)set->rows.kernel,
+                                   (int)set->rows.n_threads, set->rows.shared_bytes),
+                               "blocks a multiprocessor", error)) != PNR_OK)
+        return code;
+    set->row_blocks = (uint32_t)(n_blocks * n_processors);
+    /* Code that was compiled for an older device waits for nothing. */
+    set->is_chained = capability >= 9 && attributes.ptxVersion >= 90;
+    set->row_each = set->rows.n_threads * 32 >> row_bits;
+    return n_blocks > 0 ? PNR_OK
+                        : pnr_error_set(error, PNR_EUNSUPPORTED,
+                                        "engine cuda: method fused does not fit this GPU at "
+                                        "%u points",
+                                        1u << bits);
+}
+
+uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch)
+{
+    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2; /* 1 was slower */
+    const size_t n = n_sums < n_transforms ? n_transforms / n_sums : 1;
+
+    return (uint32_t)(n < batch ? n : batch);
+}
+
+uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u)
+{
+    const uint32_t m = 1u << (row_bits - 10);
+
+    return u / m + 32 * (u % m);
+}
+
+/* --- one job --- */
+
+static int launch(const pnr_fused_long_launch *l, const char *name, dim3 grid, bool is_chained,
+                  const pnr_fused_long *p, uint32_t first, uint32_t count, cudaStream_t stream,
+                  pnr_error *error)
+{
+    cudaLaunchAttribute chained = {};
+    cudaLaunchConfig_t config = {};
+
+    chained.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    chained.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = grid;
+    config.blockDim = dim3(l->n_threads);
+    config.dynamicSmemBytes = l->shared_bytes;
+    config.stream = stream;
+    config.attrs = &chained;
+    config.numAttrs = is_chained ? 1 : 0;
+    return pnr_cuda_check(cudaLaunchKernelEx(&config, l->kernel, *p, first, count), name, error);
+}
+
+/* The first kernel of a stream is not chained: what is there before the chain (the job, raw
+ * samples) is read without waiting. */
+static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set, bool is_first,
+                         uint32_t first, uint32_t count, cudaStream_t stream, pnr_error *error)
+{
+    const bool is_chained = set->is_chained;
+    const uint32_t n_transforms = count * p->n_sums, first_transform = first * p->n_sums;
+    const uint32_t n_rows = n_transforms * (p->n_points >> p->row_bits);
+    const uint32_t n_needed = (n_rows + set->row_each - 1) / set->row_each;
+    const uint32_t n_blocks = n_needed < set->row_blocks ? n_needed : set->row_blocks;
+    const uint32_t n_warps = set->rows.n_threads / 32;
+    /* blocks for rows, and those in which the windows are begun */
+    const dim3 rows(n_blocks + (n_transforms + n_warps - 1) / n_warps);
+    int code;
+
+    assert(n_transforms <= PNR_FUSED_LONG_SUMS);
+    if ((code = launch(&set->samples, "fused_samples", dim3(p->n_tiles, n_transforms),
+                       is_chained && !is_first, p, first_transform, n_transforms, stream, error)) !=
+            PNR_OK ||
+        (code = launch(&set->rows, "fused_rows", rows, is_chained, p, first_transform, n_transforms,
+                       stream, error)) != PNR_OK)
+        return code;
+    return launch(&set->lags, "fused_lags", dim3(p->n_tiles, count), is_chained, p, first, count,
+                  stream, error);
+}
+
+/* The groups by turns on both streams; then each stream searches its own windows. */
+static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
+                          uint32_t n_dwells, const pnr_fused_long_streams *streams,
+                          pnr_error *error)
+{
+    const cudaStream_t stream[2] = {streams->main, streams->side};
+    uint32_t n_of[2] = {0, 0};
+    int code = PNR_OK, i = 0;
+
+    for (uint32_t first = 0; code == PNR_OK && first < n_dwells; first += n_group, i = 1 - i) {
+        const uint32_t left = n_dwells - first, count = left < n_group ? left : n_group;
+
+        code = enqueue_group(p, set, n_of[i] == 0, first, count, stream[i], error);
+        n_of[i] += count;
+    }
+    for (i = 0; code == PNR_OK && i < 2; i++)
+        if (n_of[i] > 0)
+            code = launch(&set->search, "fused_search", dim3(n_of[i]), set->is_chained, p,
+                          (uint32_t)i * n_group, n_group, stream[i], error);
+    return code;
+}
+
+/* The side stream begins after all that is in the main one, which then waits for it. */
+static int fork_and_join(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
+                         uint32_t n_dwells, const pnr_fused_long_streams *streams, pnr_error *error)
+{
+    int code;
+
+    if ((code = pnr_cuda_check(cudaEventRecord(streams->fork, streams->main), "fork", error)) !=
+            PNR_OK ||
+        (code = pnr_cuda_check(cudaStreamWaitEvent(streams->side, streams->fork, 0), "fork",
+                               error)) != PNR_OK)
+        return code;
+    if ((code = enqueue_groups(p, set, n_group, n_dwells, streams, error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaEventRecord(streams->join, streams->side), "join", error)) !=
+            PNR_OK ||
+        (code = pnr_cuda_check(cudaStreamWaitEvent(streams->main, streams->join, 0), "join",
+                               error)) != PNR_OK)
+        (void)cudaStreamSynchronize(streams->side); /* nothing may outlive this call */
+    return code;
+}
+
+int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
+                           uint32_t n_dwells, const pnr_fused_long_streams *streams,
+                           pnr_error *error)
+{
+    assert(n_group >= 1 && n_dwells >= 1);
+    return n_dwells <= n_group ? enqueue_groups(p, set, n_group, n_dwells, streams, error)
+                               : fork_and_join(p, set, n_group, n_dwells, streams, error);
+}

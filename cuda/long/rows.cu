@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Method fused, long: rows forward, product with the code, rows back, in place; and what the
+ * windows' samples measured comes together. */
+#include "cuda/base/chain.h"
+#include "cuda/base/reduce.h"
+#include "cuda/fused/transform.h"
+#include "cuda/long/long.h"
+
+#include <cassert>
+
+/*
+ * A row of N2 = 32 * M * 32 points: three passes each way, of 32, M and 32 points, as in fused.cu,
+ * whose thread order and layout of the shared memory this is. What is added: sample n2 of row k1
+ * comes with W_L^(k1 n2), and n2 = d1 N2/32 + d2 32 + d3 makes it a power of one base a pass,
+ * W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1, times the pass's own.
+ */
+template <int M> struct row_size {
+    static constexpr int THREADS = 32 * M; /* a row */
+    static constexpr int POINTS = 1024 * M;
+    static constexpr int PART = 34, ROW = PART * M; /* no bank conflicts in rows nor columns */
+    static constexpr int BUFFER = 32 * ROW;         /* float2 a row */
+    static constexpr int EACH = M == 1 ? 4 : 1;     /* rows a block */
+    static constexpr int BLOCKS = 16 / (M * EACH);  /* a multiprocessor */
+    static constexpr int WARPS = M * EACH;          /* a block */
+    static constexpr int BITS = pnr_fused_bits(M);
+    static constexpr size_t SHARED = (EACH * BUFFER + 32 * BITS) * sizeof(float2);
+};
+
+/* Waits for the threads of one row. */
+template <int M> static __device__ __forceinline__ void sync_row()
+{
+    if (M == 1)
+        __syncwarp();
+    else
+        __syncthreads();
+}
+
+/* One warp: a window's sums from its parts, in their order, and the first threshold. */
+static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
+{
+    const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
+    const uint32_t n = p.n_samples;
+    double energy = 0;
+    uint32_t n_clipped = 0, n_nonfinite = 0;
+
+#pragma unroll 4
+    for (uint32_t i = lane; i < p.n_tiles; i += PNR_CUDA_WARP) {
+        const pnr_cuda_energy part = p.parts[(size_t)window * p.n_tiles + i];
+
+        energy += part.energy;
+        n_clipped += part.n_clipped;
+        n_nonfinite += part.n_nonfinite;
+    }
+    energy = pnr_cuda_warp_sum(energy) * (p.scale * p.scale);
+    n_clipped = pnr_cuda_warp_sum(n_clipped);
+    n_nonfinite = pnr_cuda_warp_sum(n_nonfinite);
+    if (lane != 0)
+        return;
+
+    const uint32_t n_lost = p.windows[window].n_lost;
+    const bool is_used = (uint64_t)n_lost + n_nonfinite <= n / 2;
+    pnr_cuda_dwell state = {};
+
+    if (is_used) {
+        state.sums.energy = energy;
+        /* The mean of P were all of x noise: sum|x|^2 E_a / N. */
+        state.sums.floor = energy * p.floor_of_energy;
+        state.sums.n_valid = n - n_lost - n_nonfinite;
+        state.sums.n_periods = 1;
+        state.rounding = 1e-12 * energy * p.code_energy;
+    }
+    state.sums.n_clipped = n_clipped;
+    state.sums.n_nonfinite = n_nonfinite;
+    state.threshold = is_used ? (float)(p.threshold[0] * state.sums.floor) : INFINITY;
+    p.states[window] = state;
+    p.nonfinite[window] = n_nonfinite;
+}
+
+/* The first blocks begin the windows, a warp each; the others take rows, the windows of one row
+ * together, so that its spectrum is read from memory once. */
+template <int M>
+__global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_size<M>::BLOCKS)
+    fused_rows(pnr_fused_long p, uint32_t first, uint32_t count)
+{
+    typedef row_size<M> size;
+    constexpr int T = size::THREADS, PART = size::PART, ROW = size::ROW;
+    extern __shared__ float4 memory[];
+
+    const uint32_t n_begin = (count + size::WARPS - 1) / size::WARPS;
+
+    pnr_chain_next();
+    if (blockIdx.x < n_begin) {
+        const uint32_t i = blockIdx.x * size::WARPS + threadIdx.x / PNR_CUDA_WARP;
+
+        pnr_chain_wait();
+        if (p.parts != NULL && i < count && first + i < p.job->n_dwells)
+            begin_window(p, first + i);
+        return; /* the whole block */
+    }
+
+    const int of_block = __shfl_sync(0xffffffffu, threadIdx.x / T, 0);
+    const int u = threadIdx.x % T, k1 = u / M, k2 = u % M;
+    float2 *const buffer = (float2 *)memory + of_block * size::BUFFER;
+    float2 *const table = (float2 *)memory + size::EACH * size::BUFFER; /* [BITS][32] W_32M^i */
+    float2 *const column = buffer + u / 32 * PART + u % 32;             /* + k1 ROW */
+    float2 *const own = buffer + k1 * ROW + k2 * PART;
+    float2 *const middle = buffer + k1 * ROW + 2 * k2; /* + n2 PART + 2 M q */
+    const uint32_t n_tasks = count * (p.n_points / size::POINTS);
+    const uint32_t step = (gridDim.x - n_begin) * size::EACH;
+
+    for (int i = threadIdx.x; i < 32 * size::BITS; i += blockDim.x)
+        table[i] = pnr_fused_twiddle(i % 32 << i / 32, 2.0f / T); /* to the power of 2^(i / 32) */
+    __syncthreads();
+    pnr_chain_wait();
+
+#pragma unroll 1
+    for (uint32_t task = (blockIdx.x - n_begin) * size::EACH + of_block; task < n_tasks;
+         task += step) {
+        const uint32_t row = task / count;
+        const uint32_t window = first + task - row * count;
+        const uint32_t n_windows = p.job->n_dwells * p.n_sums;
+        float2 *const values =
+            p.rows + (size_t)window * p.n_points + (size_t)row * size::POINTS + u;
+        const float4 *const spectrum = p.spectrum + (size_t)row * (size::POINTS / 2) + u;
+        const float2 *const row_powers = p.row_powers + row * PNR_FUSED_LONG_POWERS;
+        float2 powers[5], v[32];
+
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            v[j] = values[T * j];
+        if (window >= n_windows)
+            continue; /* all threads of the row */
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            powers[i] = __ldg(row_powers + 5 + size::BITS + i);
+        pnr_fused_transform_with<32>(v, powers);
+        sync_row<M>();
+#pragma unroll
+        for (int k = 0; k < 32; k++)
+            column[k * ROW] = v[k];
+        sync_row<M>();
+        if constexpr (M > 1) {
+            float2 middle_powers[size::BITS], set[M / 2];
+
+#pragma unroll
+            for (int i = 0; i < size::BITS; i++)
+                middle_powers[i] = pnr_fused_product(table[32 * i + k1], __ldg(row_powers + 5 + i));
+            pnr_fused_set_spans<M, M>(middle_powers, set);
+            pnr_fused_middle<M, PART>(middle, [&](int, float2(&a)[M], float2(&b)[M]) {
+                pnr_fused_transform_by<M>(a, set);
+                pnr_fused_transform_by<M>(b, set);
+            });
+        }
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            const float4 x = *(const float4 *)(own + 2 * j);
+
+            v[2 * j] = make_float2(x.x, x.y);
+            v[2 * j + 1] = make_float2(x.z, x.w);
+        }
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            powers[i] =
+                pnr_fused_product(__ldg(p.thread_powers + i * T + u), __ldg(row_powers + i));
+        pnr_fused_transform_with<32>(v, powers);
+
+        /* X conj(A), parts swapped for the way back. */
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            const float4 h = __ldg(spectrum + j * T);
+            const float2 a = pnr_fused_product(v[2 * j], make_float2(h.x, h.y));
+            const float2 b = pnr_fused_product(v[2 * j + 1], make_float2(h.z, h.w));
+
+            v[2 * j] = make_float2(a.y, a.x);
+            v[2 * j + 1] = make_float2(b.y, b.x);
+        }
+
+        pnr_fused_transform<32>(v);
+#pragma unroll
+        for (int j = 0; j < 16; j++)
+            *(float4 *)(own + 2 * j) =
+                make_float4(v[2 * j].x, v[2 * j].y, v[2 * j + 1].x, v[2 * j + 1].y);
+        if constexpr (M > 1) {
+            __syncwarp();
+            pnr_fused_middle<M, PART>(middle, [&](int q, float2(&a)[M], float2(&b)[M]) {
+                float2 of_a[size::BITS], of_b[size::BITS];
+
+#pragma unroll
+                for (int i = 0; i < size::BITS; i++) {
+                    const float4 w = *(const float4 *)(table + 32 * i + 2 * k2 + 2 * M * q);
+
+                    of_a[i] = make_float2(w.x, w.y);
+                    of_b[i] = make_float2(w.z, w.w);
+                }
+                pnr_fused_transform_with<M>(a, of_a);
+                pnr_fused_transform_with<M>(b, of_b);
+            });
+        }
+        sync_row<M>();
+#pragma unroll
+        for (int k = 0; k < 32; k++)
+            v[k] = column[k * ROW];
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            powers[i] = __ldg(p.thread_powers + (5 + i) * T + u);
+        pnr_fused_transform_with<32>(v, powers);
+#pragma unroll
+        for (int j = 0; j < 32; j++)
+            values[T * j] = v[j];
+    }
+}
+
+/* --- the table --- */
+
+pnr_fused_long_launch pnr_fused_long_rows(uint32_t row_bits)
+{
+#define ROW(m)                                                                                     \
+    {                                                                                              \
+        fused_rows<m>, row_size<m>::THREADS *row_size<m>::EACH, row_size<m>::SHARED                \
+    }
+    static const pnr_fused_long_launch table[] = {ROW(1), ROW(2), ROW(4), ROW(8)};
+#undef ROW
+
+    assert(row_bits >= 10 && row_bits <= 13);
+    return table[row_bits - 10];
+}

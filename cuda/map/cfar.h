@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Constant false alarm rate on a map: is a cell above what its training cells say? */
+#ifndef PNR_CUDA_MAP_CFAR_H
+#define PNR_CUDA_MAP_CFAR_H
+
+#include "cuda/map/map.h"
+
+static __device__ __forceinline__ bool pnr_map_in_gate(const pnr_map &m, uint32_t lag)
+{
+    return (lag >= m.gate_first ? lag - m.gate_first : lag + m.n_lags - m.gate_first) <
+           m.gate_count;
+}
+
+/* The cells of one row of one code. */
+struct pnr_map_level {
+    const pnr_map &m;
+    const float *line;    /* of this row */
+    const double *factor; /* [training + 1][training + 1] */
+    uint32_t row;
+
+    __device__ __forceinline__ pnr_map_level(const pnr_map &map, const float *power,
+                                             uint32_t looks_used, uint32_t line_)
+        : m(map), line(power + (size_t)line_ * map.n_cells), factor(NULL), row(line_ % map.n_rows)
+    {
+        const size_t side = map.training + 1;
+
+        if (map.factor != NULL && looks_used > 0)
+            factor = map.factor + (looks_used - 1) * side * side;
+    }
+
+    /* The training cell `distance` before a cell, or after it; NULL: there is none. */
+    __device__ __forceinline__ const float *cell_at(uint32_t cell, uint32_t distance,
+                                                    bool is_after) const
+    {
+        if (m.cfar_axis == PNR_CFAR_ALONG_ROWS) {
+            if (is_after ? distance >= m.n_rows - row : distance > row)
+                return NULL;
+            return is_after ? line + cell + (size_t)distance * m.n_cells
+                            : line + cell - (size_t)distance * m.n_cells;
+        }
+
+        const uint32_t lag = cell / m.oversample, n = m.n_lags;
+        uint32_t other;
+
+        if (m.is_linear) {
+            if (is_after ? distance >= n - lag : distance > lag)
+                return NULL;
+            other = is_after ? lag + distance : lag - distance;
+        } else {
+            other = (is_after ? lag + distance % n : lag + n - distance % n) % n;
+        }
+        if (m.is_filtered && !pnr_map_in_gate(m, other))
+            return NULL;
+        return line + other * m.oversample + cell % m.oversample;
+    }
+
+    __device__ __forceinline__ double level_of(uint32_t n_before, uint32_t n_after, double before,
+                                               double after) const
+    {
+        if (m.cfar_kind == PNR_CFAR_CA || n_before == 0 || n_after == 0)
+            return (before + after) / (double)(n_before + n_after);
+        before /= (double)n_before;
+        after /= (double)n_after;
+        return m.cfar_kind == PNR_CFAR_GO ? fmax(before, after) : fmin(before, after);
+    }
+
+    /* OS needs no order: P > factor z(r), z(r) the r-th smallest, when r values or more have P >
+     * factor z. */
+    __device__ bool is_above(uint32_t cell, float power) const
+    {
+        uint32_t n_before = 0, n_after = 0, n_below = 0;
+        double before = 0, after = 0;
+
+        for (uint32_t i = 0; i < m.training; i++) {
+            n_before += cell_at(cell, m.guard + 1 + i * m.stride, false) != NULL;
+            n_after += cell_at(cell, m.guard + 1 + i * m.stride, true) != NULL;
+        }
+        if (n_before + n_after == 0)
+            return false;
+
+        const double f = factor[n_before * (m.training + 1) + n_after], here = (double)power;
+
+        for (uint32_t i = 0; i < m.training; i++) {
+            const float *x = cell_at(cell, m.guard + 1 + i * m.stride, false);
+            const float *y = cell_at(cell, m.guard + 1 + i * m.stride, true);
+
+            if (x != NULL) {
+                before += (double)*x;
+                n_below += here > f * (double)*x;
+            }
+            if (y != NULL) {
+                after += (double)*y;
+                n_below += here > f * (double)*y;
+            }
+        }
+        if (m.cfar_kind == PNR_CFAR_OS)
+            return n_below >= (3 * (n_before + n_after) + 3) / 4;
+        return here > f * level_of(n_before, n_after, before, after);
+    }
+};
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Maps: the sizes of their work, and the tables that their kernels read. */
+#ifndef PNR_CUDA_MAP_H
+#define PNR_CUDA_MAP_H
+
+#include "cuda/base/memory.h"
+#include "cuda/base/slot.h"
+
+/*
+ * Row (hypothesis h, slow-time bin s) of a look is a correlation of one window of N samples,
+ *     z[i] = exp(-2 pi i f i / N) sum_p w_p exp(-2 pi i F p) x_p[i],   F = f + s / K,
+ * since everything is linear: the slow time comes first, and a window stays a window. Rows whose f
+ * differ by whole bins m have the same z but for a rotation by m i / N, which is a shift of the
+ * spectrum where the transform has N points: Z_m[v] = Z[v + m]. So the windows that are transformed
+ * are the "bases", and a row is a base and a shift; where the transform is longer every row is its
+ * own base.
+ */
+typedef struct pnr_map_row {
+    uint32_t base, shift;
+} pnr_map_row;
+
+/* Bases that are read through one time scale. */
+typedef struct pnr_map_stretch {
+    double stretch;
+    uint32_t first_base, n_bases;
+} pnr_map_stretch;
+
+/* Host tables, freed by pnr_map_plan_free. */
+typedef struct pnr_map_plan {
+    uint32_t n_bases, n_rows;
+    pnr_map_row *rows;          /* [n_rows] */
+    int32_t *quarters;          /* [n_bases] f = quarters / 4 */
+    uint32_t *bins;             /* [n_bases] s mod K */
+    pnr_map_stretch *stretches; /* [n_stretches], bases in order */
+    size_t n_stretches;
+} pnr_map_plan;
+
+/* is_direct: the transform has N points. PNR_OK,
+ * PNR_ENOMEMORY. On failure nothing is to be freed. */
+int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
+void pnr_map_plan_free(pnr_map_plan *plan);
+
+/* What the kernels of all slots read. Device memory. */
+typedef struct pnr_map {
+    uint32_t n_samples; /* N */
+    uint32_t n_window;  /* samples of a window: N, linear N + n_lags - 1 */
+    uint32_t n_lags, oversample;
+    uint32_t n_cells; /* of a row: n_lags oversample */
+    uint32_t n_periods, n_looks, n_codes, n_rows, n_bases;
+    uint32_t
+        n_transform; /* L: N, extended periodically at least 2 N - 1, linear at least n_window */
+    uint32_t row_stride;
+    uint32_t is_linear, is_filtered, has_mean;
+    uint32_t gate_first, gate_count;
+    uint32_t exclusion_cells, exclusion_rows, max_candidates;
+    uint32_t cfar_kind, cfar_axis, guard, training, stride;
+    uint32_t tile; /* cells of a row that are searched together */
+    uint32_t row_tiles;
+    double code_energy;
+
+    pnr_map_row *rows;    /* [n_rows] */
+    uint64_t *turns;      /* [n_bases] f / N: 2^-64 turns a sample */
+    float2 *weights;      /* [n_bases][n_periods] w_p exp(-2 pi i F p) */
+    double *taper_energy; /* [n_periods] w_p^2 */
+    double *threshold;    /* [n_looks n_periods] */
+    double *factor;       /* CFAR: [n_looks][training + 1][training + 1], else NULL */
+    float *interpolation; /* with a stretch: [PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS], else NULL */
+} pnr_map;
+
+enum { PNR_MAP_TABLES = 7 };
+
+/* Sizes alone. tile: at most; the tiles of a row are equal but for the last. */
+pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_map_plan *tables,
+                   uint32_t tile);
+/* The tables' memory, to `list`; returns PNR_MAP_TABLES. */
+size_t pnr_map_list(pnr_map *map, pnr_cuda_block *list);
+/* Fills the tables, which are allocated. */
+int pnr_map_upload(const pnr_plan *plan, const pnr_map_plan *tables, const pnr_map *map,
+                   pnr_error *error);
+/* PNR_OK, or PNR_EUNSUPPORTED with the number that is too large. */
+int pnr_map_suits(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_error *error);
+
+/* conj(DFT of the codes, zero beyond N) scale, [n_codes][oversample][L], in double, rounded once;
+ * bin k of a spectrum is at place[k] (NULL: k). *out is device memory. */
+int pnr_map_create_spectra(const pnr_plan *plan, size_t n_transform, const uint32_t *place,
+                           float2 **out, pnr_error *error);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* A slot's memory for maps, and the steps before and after the
+ * correlation that all methods share. */
+#ifndef PNR_CUDA_MAP_MEMORY_H
+#define PNR_CUDA_MAP_MEMORY_H
+
+#include "cuda/base/method.h"
+#include "cuda/map/search.h"
+
+enum { PNR_MAP_BLOCKS = 16 };
+
+/* Device. D: dwells of a round. */
+typedef struct pnr_map_memory {
+    float2 *stream; /* of a whole submit, see pnr_map_samples */
+    pnr_cuda_energy *parts;
+    pnr_map_window *windows;
+    uint32_t *n_used;
+    float2 *mean;
+    pnr_map_dwell *dwells;
+    float2 *stretched; /* [n_periods][n_window], where there is a stretch */
+    float2 *bases;     /* [D][n_looks][n_bases][row_stride], and room_bases more */
+    float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells] */
+    float *power;      /* [D][n_codes n_rows][n_cells] */
+    double *noise;     /* [D][tiles] */
+    float *greatest;   /* [D][tiles] */
+    uint64_t *keys;    /* [D][tiles][pnr_map_tile_keys] */
+    uint32_t *hot;     /* [D][tiles] */
+    double *taken;     /* [D][max_candidates][PNR_MAP_PARTS] */
+    uint32_t *n_taken; /* [D][max_candidates] */
+} pnr_map_memory;
+
+/* How much of it a method needs. */
+typedef struct pnr_map_extent {
+    size_t round_dwells;
+    size_t room_bases; /* behind the last base */
+    bool has_stream, has_stretch;
+} pnr_map_extent;
+
+/* All of it to `list`; returns PNR_MAP_BLOCKS. */
+size_t pnr_map_memory_list(const pnr_cuda_shape *shape, const pnr_map *map,
+                           const pnr_map_extent *extent, pnr_map_memory *memory,
+                           pnr_cuda_block *list);
+
+pnr_map_samples pnr_map_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
+                                   const pnr_map_memory *memory);
+/* Of the round that begins at dwell `first`. */
+pnr_map_search pnr_map_search_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
+                                 const pnr_map *map, const pnr_map_memory *memory, size_t first,
+                                 size_t n_dwells);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* The first steps of a map: samples converted and measured, and their means over the windows of a
+ * look. */
+#include "cuda/map/samples.h"
+
+#include "cuda/base/check.h"
+#include "cuda/base/mix.h"
+#include "cuda/base/reduce.h"
+
+#include <cassert>
+
+/* --- kernels --- */
+
+/* One block a segment of a window, and of what is behind the last one; sums in fixed order. */
+template <typename FORMAT>
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    convert_stream(pnr_map_samples s, uint32_t n_samples, uint32_t n_windows)
+{
+    __shared__ double energy_of_warp[PNR_CUDA_WARPS];
+    __shared__ uint32_t clipped_of_warp[PNR_CUDA_WARPS], nonfinite_of_warp[PNR_CUDA_WARPS];
+    const size_t window = blockIdx.x / s.n_segments;
+    const uint32_t first = blockIdx.x % s.n_segments * PNR_CUDA_SEGMENT;
+    const size_t total = (size_t)n_windows * n_samples + s.n_tail;
+    const uint32_t most = (uint32_t)min((size_t)n_samples, total - window * n_samples);
+    const uint32_t end = min(first + PNR_CUDA_SEGMENT, most);
+    const uint64_t phase = s.headers[window].phase;
+    const bool has_lost = s.skips_lost && s.job->has_lost;
+    double energy = 0;
+    uint32_t n_clipped = 0, n_nonfinite = 0;
+
+#pragma unroll 4
+    for (uint32_t n = first + threadIdx.x; n < end; n += PNR_CUDA_THREADS) {
+        const size_t at = window * n_samples + n;
+        const pnr_cuda_sample read = FORMAT::read(s.raw, at);
+        const bool is_lost = has_lost && (s.lost[at / 32] >> at % 32 & 1) != 0;
+        const double i = read.value.x, q = read.value.y;
+        float2 x = read.value;
+
+        energy = fma(i, i, fma(q, q, energy));
+        n_clipped += read.is_clipped;
+        n_nonfinite += !read.is_finite;
+        if (s.stream == NULL)
+            continue;
+        if (s.is_conjugated)
+            x.y = -x.y;
+        if (s.is_tuned)
+            x = pnr_cuda_rotate_back(x, phase + n * s.step);
+        if (is_lost || !read.is_finite)
+            x.x = NAN;
+        s.stream[at] = x;
+    }
+    if (window >= n_windows)
+        return; /* the whole block */
+    energy = pnr_cuda_block_sum(energy, energy_of_warp);
+    n_clipped = pnr_cuda_block_sum(n_clipped, clipped_of_warp);
+    n_nonfinite = pnr_cuda_block_sum(n_nonfinite, nonfinite_of_warp);
+    if (threadIdx.x == 0)
+        s.parts[blockIdx.x] = {energy, n_clipped, n_nonfinite};
+}
+
+/* The same where samples are only measured: ci16 of one channel, four at a time, in integers. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    measure_ci16(pnr_map_samples s, uint32_t n_samples)
+{
+    __shared__ double energy_of_warp[PNR_CUDA_WARPS];
+    __shared__ uint32_t clipped_of_warp[PNR_CUDA_WARPS];
+    const size_t window = blockIdx.x / s.n_segments;
+    const uint32_t first = blockIdx.x % s.n_segments * PNR_CUDA_SEGMENT;
+    const uint32_t n_quads = (min(first + PNR_CUDA_SEGMENT, n_samples) - first) / 4;
+    const uint4 *in = (const uint4 *)s.raw.raw + (window * n_samples + first) / 4;
+    unsigned long long energy = 0;
+    uint32_t n_clipped = 0;
+
+#pragma unroll 8
+    for (uint32_t n = threadIdx.x; n < n_quads; n += PNR_CUDA_THREADS) {
+        const uint4 x = in[n];
+        const uint32_t words[4] = {x.x, x.y, x.z, x.w};
+
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const int i = (int16_t)(words[k] & 0xffff), q = (int32_t)words[k] >> 16;
+
+            energy += (uint32_t)(i * i) + (uint32_t)(q * q); /* 2^31 at most */
+            n_clipped += pnr_cuda_is_end((int16_t)i) || pnr_cuda_is_end((int16_t)q);
+        }
+    }
+
+    const double scale = (double)s.raw.scale;
+    const double sum = pnr_cuda_block_sum((double)energy * scale * scale, energy_of_warp);
+
+    n_clipped = pnr_cuda_block_sum(n_clipped, clipped_of_warp);
+    if (threadIdx.x == 0)
+        s.parts[blockIdx.x] = {sum, n_clipped, 0};
+}
+
+/* One warp a window. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    sum_map_windows(pnr_map_samples s, uint32_t n_samples, uint32_t n_windows)
+{
+    const size_t window = (size_t)blockIdx.x * PNR_CUDA_WARPS + threadIdx.x / PNR_CUDA_WARP;
+    pnr_cuda_energy sum = {0, 0, 0};
+
+    if (window >= n_windows)
+        return; /* the whole warp */
+    for (uint32_t i = threadIdx.x % PNR_CUDA_WARP; i < s.n_segments; i += PNR_CUDA_WARP) {
+        const pnr_cuda_energy part = s.parts[window * s.n_segments + i];
+
+        sum.energy += part.energy;
+        sum.n_clipped += part.n_clipped;
+        sum.n_nonfinite += part.n_nonfinite;
+    }
+    sum.energy = pnr_cuda_warp_sum(sum.energy);
+    sum.n_clipped = pnr_cuda_warp_sum(sum.n_clipped);
+    sum.n_nonfinite = pnr_cuda_warp_sum(sum.n_nonfinite);
+    if (threadIdx.x % PNR_CUDA_WARP != 0)
+        return;
+
+    const uint64_t n_missing = (uint64_t)s.headers[window].n_lost + sum.n_nonfinite;
+
+    s.windows[window] = {sum.energy, sum.n_clipped, sum.n_nonfinite, n_missing <= n_samples / 2, 0};
+    s.nonfinite[window] = sum.n_nonfinite;
+}
+
+/* One warp a look: its windows used. A mean of one window leaves nothing: it counts as unused. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    count_looks(pnr_map_samples s, uint32_t n_periods, uint32_t n_looks, bool has_mean)
+{
+    const size_t look = (size_t)blockIdx.x * PNR_CUDA_WARPS + threadIdx.x / PNR_CUDA_WARP;
+    uint32_t n_used = 0;
+
+    if (look >= n_looks)
+        return; /* the whole warp */
+    for (uint32_t p = threadIdx.x % PNR_CUDA_WARP; p < n_periods; p += PNR_CUDA_WARP)
+        n_used += s.windows[look * n_periods + p].is_used;
+    n_used = pnr_cuda_warp_sum(n_used);
+    if (has_mean && n_used == 1) {
+        for (uint32_t p = threadIdx.x % PNR_CUDA_WARP; p < n_periods; p += PNR_CUDA_WARP)
+            s.windows[look * n_periods + p].is_used = 0;
+        n_used = 0;
+    }
+    if (threadIdx.x % PNR_CUDA_WARP == 0)
+        s.n_used[look] = n_used;
+}
+
+/* One thread a place of a look's windows: the mean of the samples that are there. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS) find_means(pnr_map m, pnr_map_samples s)
+{
+    const uint32_t i = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
+    const size_t look = blockIdx.y;
+    double re = 0, im = 0;
+    uint32_t n = 0;
+
+    if (i >= m.n_window)
+        return;
+    for (uint32_t p = 0; p < m.n_periods; p++) {
+        const size_t window = look * m.n_periods + p;
+
+        if (!s.windows[window].is_used)
+            continue;
+
+        const float2 x = s.stream[window * m.n_samples + i];
+
+        if (isnan(x.x))
+            continue;
+        re += (double)x.x;
+        im += (double)x.y;
+        n++;
+    }
+    s.mean[look * m.n_window + i] =
+        n > 0 ? make_float2((float)(re / n), (float)(im / n)) : make_float2(0, 0);
+}
+
+/* One block a segment of a window: what is left of its energy without the mean. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_map_samples s)
+{
+    __shared__ double scratch[PNR_CUDA_WARPS];
+    const size_t window = blockIdx.x / s.n_segments, look = window / m.n_periods;
+    const uint32_t first = blockIdx.x % s.n_segments * PNR_CUDA_SEGMENT;
+    const uint32_t end = min(first + PNR_CUDA_SEGMENT, m.n_samples);
+    double energy = 0;
+
+    for (uint32_t n = first + threadIdx.x; n < end; n += PNR_CUDA_THREADS) {
+        const float2 x = s.stream[window * m.n_samples + n], mean = s.mean[look * m.n_window + n];
+        const double re = (double)(x.x - mean.x), im = (double)(x.y - mean.y);
+
+        if (!isnan(x.x))
+            energy = fma(re, re, fma(im, im, energy));
+    }
+    energy = pnr_cuda_block_sum(energy, scratch);
+    if (threadIdx.x == 0)
+        s.parts[blockIdx.x].energy = energy;
+}
+
+/* One warp a window: the mean of U samples took the U-th part of the noise with it. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    sum_rest(pnr_map m, pnr_map_samples s, uint32_t n_windows)
+{
+    const size_t window = (size_t)blockIdx.x * PNR_CUDA_WARPS + threadIdx.x / PNR_CUDA_WARP;
+    double energy = 0;
+
+    if (window >= n_windows || s.n_used[window / m.n_periods] < 2)
+        return; /* the whole warp */
+    for (uint32_t i = threadIdx.x % PNR_CUDA_WARP; i < s.n_segments; i += PNR_CUDA_WARP)
+        energy += s.parts[window * s.n_segments + i].energy;
+    energy = pnr_cuda_warp_sum(energy);
+    if (threadIdx.x % PNR_CUDA_WARP == 0) {
+        const double n_used = s.n_used[window / m.n_periods];
+
+        s.windows[window].energy = energy * (n_used / (n_used - 1));
+    }
+}
+
+/* One block a dwell: the sums over its windows, the floor and the threshold of the first search. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS) start_maps(pnr_map m, pnr_map_samples s)
+{
+    __shared__ double sums[2][PNR_CUDA_WARPS];
+    __shared__ unsigned long long counts[3][PNR_CUDA_WARPS];
+    __shared__ uint32_t used[2][PNR_CUDA_WARPS], last;
+    const size_t dwell = blockIdx.x;
+    const uint32_t n = m.n_looks * m.n_periods;
+    double energy = 0, weighted = 0;
+    unsigned long long n_valid = 0, n_clipped = 0, n_nonfinite = 0;
+    uint32_t n_used = 0, n_looks = 0, last_look = 0; /* last_look counts from 1 */
+
+    if (threadIdx.x == 0)
+        last = 0;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < n; i += PNR_CUDA_THREADS) {
+        const pnr_map_window window = s.windows[dwell * n + i];
+
+        n_clipped += window.n_clipped;
+        n_nonfinite += window.n_nonfinite;
+        if (!window.is_used)
+            continue;
+        energy += window.energy;
+        weighted += m.taper_energy[i % m.n_periods] * window.energy;
+        n_valid += m.n_samples - s.headers[dwell * n + i].n_lost - window.n_nonfinite;
+        n_used++;
+    }
+    for (uint32_t look = threadIdx.x; look < m.n_looks; look += PNR_CUDA_THREADS)
+        if (s.n_used[dwell * m.n_looks + look] > 0) {
+            n_looks++;
+            last_look = look + 1;
+        }
+    atomicMax(&last, last_look);
+    energy = pnr_cuda_block_sum(energy, sums[0]);
+    weighted = pnr_cuda_block_sum(weighted, sums[1]);
+    n_valid = pnr_cuda_block_sum(n_valid, counts[0]);
+    n_clipped = pnr_cuda_block_sum(n_clipped, counts[1]);
+    n_nonfinite = pnr_cuda_block_sum(n_nonfinite, counts[2]);
+    n_used = pnr_cuda_block_sum(n_used, used[0]);
+    n_looks = pnr_cuda_block_sum(n_looks, used[1]);
+    if (threadIdx.x != 0)
+        return;
+    last_look = last;
+
+    /* The mean of P were all of x noise: sum w_p^2 |x|^2 E_a / N. */
+    const double floor = n_used > 0 ? weighted * m.code_energy / m.n_samples : 0;
+    pnr_map_dwell state = {};
+
+    state.sums.energy = energy;
+    state.sums.floor = floor;
+    state.sums.n_valid = n_valid;
+    state.sums.n_clipped = n_clipped;
+    state.sums.n_nonfinite = n_nonfinite;
+    state.sums.n_periods = n_used;
+    state.rounding = 1e-12 * energy * m.code_energy * n_used;
+    state.threshold =
+        n_used == 0
+            ? INFINITY
+            : (float)((m.cfar_kind != PNR_CFAR_OFF ? PNR_CFAR_LEAST : m.threshold[n_used - 1]) *
+                      floor);
+    state.n_looks = n_looks;
+    state.last_look = last_look > 0 ? last_look - 1 : m.n_looks;
+    s.dwells[dwell] = state;
+}
+
+/* --- the launcher --- */
+
+typedef void (*convert_kernel)(pnr_map_samples, uint32_t, uint32_t);
+
+static convert_kernel kernel_for(pnr_format format)
+{
+    static const struct {
+        pnr_format format;
+        convert_kernel kernel;
+    } table[] = {
+#define ROW(format, type, is_complex) {format, convert_stream<pnr_cuda_format<type, is_complex>>},
+        PNR_CUDA_FORMATS(ROW)
+#undef ROW
+    };
+
+    for (const auto &row : table)
+        if (row.format == format)
+            return row.kernel;
+    return NULL;
+}
+
+static unsigned warps(size_t n)
+{
+    return (unsigned)((n + PNR_CUDA_WARPS - 1) / PNR_CUDA_WARPS);
+}
+
+static int remove_means(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
+                        cudaStream_t stream, pnr_error *error)
+{
+    const uint32_t n_windows = (uint32_t)(n_dwells * m->n_looks * m->n_periods);
+    const dim3 places((m->n_window + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS,
+                      (unsigned)(n_dwells * m->n_looks));
+    int code;
+
+    assert(places.y <= 65535);
+    find_means<<<places, PNR_CUDA_THREADS, 0, stream>>>(*m, *s);
+    if ((code = pnr_cuda_check_launch("find_means", error)) != PNR_OK)
+        return code;
+    measure_rest<<<n_windows * s->n_segments, PNR_CUDA_THREADS, 0, stream>>>(*m, *s);
+    if ((code = pnr_cuda_check_launch("measure_rest", error)) != PNR_OK)
+        return code;
+    sum_rest<<<warps(n_windows), PNR_CUDA_THREADS, 0, stream>>>(*m, *s, n_windows);
+    return pnr_cuda_check_launch("sum_rest", error);
+}
+
+int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
+                    cudaStream_t stream, pnr_error *error)
+{
+    const convert_kernel kernel = kernel_for(s->raw.format);
+    const uint32_t n_looks = (uint32_t)(n_dwells * m->n_looks);
+    const uint32_t n_windows = n_looks * m->n_periods;
+    const uint32_t n_tails = s->stream != NULL ? (s->n_tail + m->n_samples - 1) / m->n_samples : 0;
+    int code;
+
+    assert(kernel != NULL && n_dwells >= 1);
+    if (s->stream == NULL && s->raw.format == PNR_FORMAT_CI16 && s->raw.n_channels == 1 &&
+        m->n_samples % 4 == 0)
+        measure_ci16<<<n_windows * s->n_segments, PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples);
+    else
+        kernel<<<(n_windows + n_tails) * s->n_segments, PNR_CUDA_THREADS, 0, stream>>>(
+            *s, m->n_samples, n_windows);
+    if ((code = pnr_cuda_check_launch("measure of the samples", error)) != PNR_OK)
+        return code;
+    sum_map_windows<<<warps(n_windows), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples, n_windows);
+    if ((code = pnr_cuda_check_launch("sum_map_windows", error)) != PNR_OK)
+        return code;
+    count_looks<<<warps(n_looks), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_periods, n_looks,
+                                                                 m->has_mean);
+    if ((code = pnr_cuda_check_launch("count_looks", error)) != PNR_OK)
+        return code;
+    if (m->has_mean && (code = remove_means(m, s, n_dwells, stream, error)) != PNR_OK)
+        return code;
+    start_maps<<<(unsigned)n_dwells, PNR_CUDA_THREADS, 0, stream>>>(*m, *s);
+    return pnr_cuda_check_launch("start_maps", error);
+}

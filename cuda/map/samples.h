@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* The first steps of a map: samples converted and measured, means, windows added up to bases. */
+#ifndef PNR_CUDA_MAP_SAMPLES_H
+#define PNR_CUDA_MAP_SAMPLES_H
+
+#include "cuda/base/sample.h"
+#include "cuda/map/map.h"
+
+/* One window. */
+typedef struct pnr_map_window {
+    double energy; /* sum |x|^2 of its own N samples; without the mean: times U / (U - 1) */
+    uint32_t n_clipped, n_nonfinite;
+    uint32_t is_used;
+    uint32_t reserved;
+} pnr_map_window;
+
+/* One dwell: its sums, and where its search is. */
+typedef struct pnr_map_dwell {
+    pnr_dwell sums;
+    double rounding;  /* no floor is lower */
+    float threshold;  /* a cell is above when P > threshold */
+    uint32_t is_done; /* no further search */
+    uint32_t n_looks; /* used */
+    uint32_t last_look;
+    uint32_t n_above, n_maxima; /* of this search */
+    uint32_t n_keys;            /* listed */
+    uint32_t n_hot;             /* tiles to be searched */
+    uint32_t n_kept;
+    uint32_t n_blocks; /* of a kernel that are done; 0 before and after */
+} pnr_map_dwell;
+
+/* A slot's, device. */
+typedef struct pnr_map_samples {
+    pnr_cuda_samples raw;
+    const pnr_cuda_job *job;
+    const pnr_cuda_window *headers; /* [n_windows + n_tail_windows] */
+    const uint32_t *lost;           /* a bit a sample, when the job has any */
+    uint64_t step;                  /* tune: 2^-64 turns a sample */
+    uint32_t is_tuned, is_conjugated;
+    uint32_t skips_lost; /* they take no part in a mean; else they are what is in memory */
+    uint32_t n_segments; /* of a window */
+    uint32_t n_tail;     /* samples behind the last window's own */
+
+    /* Converted samples of a submit, [n_windows N + n_tail]; x is not a number where a sample is
+     * lost or not finite, and counts as 0. NULL: only measured. */
+    float2 *stream;
+    pnr_cuda_energy *parts;  /* [n_windows][n_segments] */
+    pnr_map_window *windows; /* [n_windows] */
+    uint32_t *n_used;        /* [batch n_looks] windows used */
+    float2 *mean;            /* has_mean: [batch n_looks][n_window] */
+    pnr_map_dwell *dwells;   /* [batch] */
+    uint32_t *nonfinite;     /* [n_windows], the result */
+} pnr_map_samples;
+
+/* Converts and measures n_dwells dwells, finds their means, and starts their state. */
+int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n_dwells,
+                    cudaStream_t stream, pnr_error *error);
+
+/*
+ * Bases of looks that are read through one time scale, each [L]: extended periodically, or with
+ * zeros behind. Looks are counted through all dwells. stretched: [n_periods][n_window], used where
+ * there is a stretch. bases: [n_looks][n_bases][row_stride].
+ */
+int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t first_look,
+                 size_t n_looks, const pnr_map_stretch *scale, float2 *stretched, float2 *bases,
+                 cudaStream_t stream, pnr_error *error);
+
+#ifdef __CUDACC__
+/* Sample i of window p of a look, its mean taken away; 0 where it is lost or not finite. */
+static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const pnr_map_samples &s,
+                                                       size_t look, uint32_t p, uint32_t i)
+{
+    const float2 x = s.stream[(look * m.n_periods + p) * m.n_samples + i];
+    const float2 mean = m.has_mean ? s.mean[look * m.n_window + i] : make_float2(0, 0);
+
+    return isnan(x.x) ? make_float2(0, 0) : make_float2(x.x - mean.x, x.y - mean.y);
+}
+#endif
+
+#endif

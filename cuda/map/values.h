@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The middle steps of a map around a library's transforms: spectra multiplied, values kept. */
+#ifndef PNR_CUDA_MAP_VALUES_H
+#define PNR_CUDA_MAP_VALUES_H
+
+#include "cuda/map/map.h"
+
+/* Lines (code n_rows + row) [first, first + n_lines) of one look and one half of the lag grid. */
+typedef struct pnr_map_part {
+    uint32_t look, half;
+    uint32_t first, n_lines;
+} pnr_map_part;
+
+/* out: [n_lines][row_stride], each the line's base, shifted, times its code. bases: of this look,
+ * [n_bases][row_stride]; spectra: [n_codes][oversample][L]. */
+int pnr_map_multiply(const pnr_map *map, const pnr_map_part *part, const float2 *bases,
+                     const float2 *spectra, float2 *out, cudaStream_t stream, pnr_error *error);
+
+/* c of n_lines lines, [n_lines][row_stride], or filtered: [n_lines][gate_count], to values of this
+ * look, [n_codes n_rows][n_cells], and their powers added to power, which look 0 begins. */
+int pnr_map_keep(const pnr_map *map, const pnr_map_part *part, const float2 *lines, float2 *values,
+                 float *power, cudaStream_t stream, pnr_error *error);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Local maxima as keys, by one warp: the strongest of them, the floor without them, the result. */
+#ifndef PNR_CUDA_CANDIDATES_H
+#define PNR_CUDA_CANDIDATES_H
+
+#include "cuda/base/reduce.h"
+
+enum {
+    PNR_CANDIDATE_REACH = PNR_NEIGHBOURS / 2,
+    PNR_CANDIDATE_CHUNK = 32,                                    /* keys read at one time */
+    PNR_CANDIDATE_HELD = 2 * PNR_MAX_CANDIDATES / PNR_CUDA_WARP, /* keys a lane orders */
+    PNR_CANDIDATE_WORDS = sizeof(pnr_candidate) / sizeof(uint32_t)
+};
+static_assert(sizeof(pnr_candidate) == (4 + 2 * PNR_NEIGHBOURS) * sizeof(uint32_t),
+              "a candidate is a head of four words and its values");
+
+/* The stronger first, then the lower lag. Positive floats sort as their bits do. */
+static inline __device__ uint64_t pnr_candidate_key(float power, uint32_t lag)
+{
+    return (uint64_t)__float_as_uint(power) << 32 | (UINT32_MAX - lag);
+}
+static inline __device__ uint32_t pnr_candidate_lag(uint64_t key)
+{
+    return UINT32_MAX - (uint32_t)key;
+}
+static inline __device__ float pnr_candidate_power(uint64_t key)
+{
+    return __uint_as_float((uint32_t)(key >> 32));
+}
+
+/* Lag k + j - 8 mod N, N > 17. */
+static inline __device__ uint32_t pnr_candidate_neighbour(uint32_t n, uint32_t k, uint32_t j)
+{
+    const uint32_t lag = k + n - PNR_CANDIDATE_REACH + j; /* below 2 N + 9 */
+
+    return lag >= 2 * n ? lag - 2 * n : lag >= n ? lag - n : lag;
+}
+
+static inline __device__ bool pnr_candidate_is_lower(uint64_t a, uint64_t b)
+{
+    return pnr_candidate_lag(a) < pnr_candidate_lag(b);
+}
+
+/* keys[0 .. n): the first n_best of the order by `is_before`, in that order, in place. n <= 32
+ * HELD. One warp. */
+template <uint32_t HELD, typename ORDER>
+static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t n_best,
+                                            ORDER is_before)
+{
+    const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
+    uint64_t mine[HELD];
+    uint32_t rank[HELD] = {};
+
+#pragma unroll
+    for (uint32_t h = 0; h < HELD; h++)
+        mine[h] = h * PNR_CUDA_WARP + lane < n ? keys[h * PNR_CUDA_WARP + lane] : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t other = keys[i];
+
+#pragma unroll
+        for (uint32_t h = 0; h < HELD; h++)
+            rank[h] += is_before(other, mine[h]);
+    }
+    __syncwarp();
+#pragma unroll
+    for (uint32_t h = 0; h < HELD; h++)
+        if (h * PNR_CUDA_WARP + lane < n && rank[h] < n_best)
+            keys[rank[h]] = mine[h];
+    __syncwarp();
+}
+
+/* Of n keys the strongest n_best come to the front, in lag order; returns how many. A key is never
+ * written beyond the place where it was read, so that no other memory is needed. One warp. */
+static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t n, uint32_t n_best)
+{
+    const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
+    const auto is_stronger = [](uint64_t a, uint64_t b) { return a > b; };
+    uint32_t n_held = 0;
+    uint64_t weakest = 0; /* keys not above it cannot be kept any more */
+
+    if (n > n_best) {
+        for (uint32_t first = 0; first < n; first += PNR_CANDIDATE_CHUNK) {
+            const uint64_t key = first + lane < n ? keys[first + lane] : 0;
+            const uint32_t chosen = __ballot_sync(0xffffffffu, key > weakest);
+
+            if (key > weakest)
+                keys[n_held + __popc(chosen & ((1u << lane) - 1))] = key;
+            n_held += (uint32_t)__popc(chosen);
+            __syncwarp();
+            if (n_held > n_best + PNR_CANDIDATE_CHUNK || first + PNR_CANDIDATE_CHUNK >= n) {
+                pnr_candidates_order<PNR_CANDIDATE_HELD>(keys, n_held, n_best, is_stronger);
+                n_held = min(n_held, n_best);
+                if (n_held == n_best)
+                    weakest = keys[n_best - 1];
+            }
+        }
+        n = n_held;
+    }
+    if (n > 1)
+        pnr_candidates_order<PNR_CANDIDATE_HELD>(keys, n, n, pnr_candidate_is_lower);
+    return n;
+}
+
+/* The floor without the echoes kept: the mean P of the lags that none of them reaches; -INFINITY
+ * when fewer than half the lags are left. power(i, j): P of neighbour j of kept i. One warp. */
+template <typename POWER>
+static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_kept, uint32_t n,
+                                             double noise_sum, POWER power)
+{
+    double taken = 0;
+    uint32_t n_taken = 0;
+
+    for (uint32_t e = threadIdx.x % PNR_CUDA_WARP; e < n_kept * PNR_NEIGHBOURS;
+         e += PNR_CUDA_WARP) {
+        const uint32_t i = e / PNR_NEIGHBOURS, j = e % PNR_NEIGHBOURS;
+        const uint32_t lag = pnr_candidate_neighbour(n, pnr_candidate_lag(kept[i]), j);
+        bool is_counted = false;
+
+        for (uint32_t o = 0; o < i && !is_counted; o++) {
+            const uint32_t centre = pnr_candidate_lag(kept[o]);
+            const uint32_t apart = lag > centre ? lag - centre : centre - lag;
+
+            is_counted = apart <= PNR_CANDIDATE_REACH || n - apart <= PNR_CANDIDATE_REACH;
+        }
+        if (!is_counted) {
+            /* the echo itself to the bit as it was summed */
+            taken +=
+                (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(kept[i]) : power(i, j));
+            n_taken++;
+        }
+    }
+    __syncwarp();
+    taken = pnr_cuda_warp_sum(taken);
+    n_taken = pnr_cuda_warp_sum(n_taken);
+    if (2 * (n - n_taken) < n)
+        return -INFINITY;
+    return (noise_sum - taken) / (double)(n - n_taken);
+}
+
+/* The kept keys and their neighbours as candidates, in words side by side. One warp. */
+template <typename VALUE>
+static __device__ void pnr_candidates_return(const uint64_t *kept, uint32_t n_kept,
+                                             pnr_candidate *candidates, VALUE value)
+{
+    uint32_t *out = (uint32_t *)candidates;
+
+    for (uint32_t e = threadIdx.x % PNR_CUDA_WARP; e < n_kept * PNR_CANDIDATE_WORDS;
+         e += PNR_CUDA_WARP) {
+        const uint32_t i = e / PNR_CANDIDATE_WORDS, word = e % PNR_CANDIDATE_WORDS;
+        uint32_t bits = 0; /* code, channel and Doppler */
+
+        if (word == 0) {
+            bits = pnr_candidate_lag(kept[i]);
+        } else if (word == 3) {
+            bits = (uint32_t)(kept[i] >> 32);
+        } else if (word > 3) {
+            const float2 c = value(i, (word - 4) / 2);
+
+            bits = __float_as_uint(word % 2 == 0 ? c.x : c.y);
+        }
+        out[e] = bits;
+    }
+}
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of method walsh: which sample belongs to which state, and which lag to which value. */
+#include "cuda/base/check.h"
+#include "cuda/walsh/walsh.h"
+
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+
+/* A padding sample: the zero behind the samples of a chunk, see walsh_rows.cu. */
+static const uint16_t NO_SAMPLE = PNR_WALSH_CHUNK + 16;
+
+static bool is_long(uint32_t degree)
+{
+    return degree > PNR_WALSH_SHORT_DEGREE;
+}
+
+size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m)
+{
+    const uint32_t piece = 8; /* entries in 16 bytes */
+    const uint32_t bits = is_long(degree) ? (uint32_t)PNR_WALSH_TILE_BITS : degree;
+    const uint32_t team = (1u << bits) / PNR_WALSH_EACH;
+    const uint32_t in_row = m & ((1u << bits) - 1);
+    const uint32_t t = in_row / PNR_WALSH_EACH, r = in_row % PNR_WALSH_EACH;
+
+    return (m - in_row) + ((size_t)(r / piece) * team + t) * piece + r % piece;
+}
+
+/* Bytes of the tables, in the order of their pointers. */
+static void list_bytes(uint32_t degree, size_t bytes[6])
+{
+    const size_t n = (size_t)1 << degree, entry = is_long(degree) ? 4 : 2;
+    const size_t quads =
+        is_long(degree) ? (size_t)PNR_WALSH_CHUNK_QUADS * pnr_cuda_walsh_chunks(degree) : 0;
+
+    bytes[0] = n * sizeof(uint16_t);
+    bytes[1] = bytes[2] = n * entry;
+    bytes[3] = quads * PNR_WALSH_QUAD * sizeof(uint16_t);
+    bytes[4] = quads * sizeof(uint32_t);
+    bytes[5] = is_long(degree) ? (pnr_cuda_walsh_rows(degree) + 1) * sizeof(uint32_t) : 0;
+}
+
+uint64_t pnr_cuda_walsh_tables_bytes(uint32_t degree)
+{
+    size_t bytes[6];
+
+    list_bytes(degree, bytes);
+    return (uint64_t)bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4] + bytes[5];
+}
+
+/* On the host while they are made; see walsh.h. */
+typedef struct maker {
+    uint32_t degree;
+    uint32_t *state_of; /* [N] */
+    uint32_t *lag_of, *cell_of;
+    uint16_t *place;
+    uint16_t *source;
+    uint32_t *target;
+    uint32_t *first_quad;
+    uint32_t *count; /* [chunks][rows]: samples of a chunk that belong to a row */
+    uint32_t *first; /* [chunks][rows]: their first quad in the window */
+} maker;
+
+/* The register's states, and the lags: as walsh.h says. */
+static void fill_lags(const pnr_plan *plan, maker *m)
+{
+    const size_t n = plan->n_samples;
+    const unsigned degree = plan->m_degree;
+    size_t at[PNR_WALSH_MAX_DEGREE];
+    uint32_t state = 0;
+
+    for (unsigned j = 0; j < degree; j++)
+        state |= (uint32_t)(plan->references[j][0] < 0) << j;
+    for (size_t i = 0; i < n; i++) {
+        m->state_of[i] = state;
+        if ((state & (state - 1)) == 0)
+            at[__builtin_ctz(state)] = i;
+        state = state >> 1 | (uint32_t)(plan->references[(i + degree) % n][0] < 0) << (degree - 1);
+    }
+    for (size_t k = 0; k < n; k++) {
+        uint32_t u = 0;
+
+        for (unsigned j = 0; j < degree; j++) {
+            u |= (uint32_t)(plan->references[at[j]][0] < 0) << j;
+            at[j] = at[j] == 0 ? n - 1 : at[j] - 1;
+        }
+        m->cell_of[k] = u;
+        m->lag_of[u] = (uint32_t)k;
+    }
+}
+
+/* How many samples of each chunk belong to each row, and where their quads begin: row by row, in a
+ * row chunk by chunk. Row 0 has a zero from chunk 0 for state 0. */
+static uint32_t count_quads(maker *m)
+{
+    const uint32_t n = (1u << m->degree) - 1;
+    const uint32_t n_rows = pnr_cuda_walsh_rows(m->degree);
+    const uint32_t n_chunks = pnr_cuda_walsh_chunks(m->degree);
+    uint32_t n_quads = 0;
+
+    m->count[0] = 1;
+    for (uint32_t i = 0; i < n; i++)
+        m->count[(i / PNR_WALSH_CHUNK) * n_rows + m->state_of[i] / PNR_WALSH_TILE]++;
+    for (uint32_t row = 0; row < n_rows; row++) {
+        m->first_quad[row] = n_quads;
+        for (uint32_t chunk = 0; chunk < n_chunks; chunk++) {
+            m->first[chunk * n_rows + row] = n_quads;
+            n_quads += (m->count[chunk * n_rows + row] + PNR_WALSH_QUAD - 1) / PNR_WALSH_QUAD;
+        }
+        assert(n_quads - m->first_quad[row] <= PNR_WALSH_ROW_QUADS);
+    }
+    m->first_quad[n_rows] = n_quads;
+    return n_quads;
+}
+
+/* For every quad of a chunk its samples and where it goes; for every state where its sample went */
+static void fill_orders(maker *m)
+{
+    const uint32_t n = (1u << m->degree) - 1;
+    const uint32_t n_rows = pnr_cuda_walsh_rows(m->degree);
+    const uint32_t n_chunks = pnr_cuda_walsh_chunks(m->degree);
+    uint32_t *next = m->count; /* sample of the chunk's list that comes next in a row */
+
+    for (uint32_t chunk = 0; chunk < n_chunks; chunk++) {
+        uint16_t *source = m->source + (size_t)chunk * PNR_WALSH_CHUNK_QUADS * PNR_WALSH_QUAD;
+        uint32_t *target = m->target + (size_t)chunk * PNR_WALSH_CHUNK_QUADS;
+        const uint32_t begin = chunk * PNR_WALSH_CHUNK;
+        const uint32_t end = n - begin < PNR_WALSH_CHUNK ? n : begin + PNR_WALSH_CHUNK;
+        uint32_t n_listed = 0; /* quads */
+
+        for (uint32_t row = 0; row < n_rows; row++) {
+            const uint32_t first = m->first[chunk * n_rows + row];
+            const uint32_t count = m->count[chunk * n_rows + row];
+
+            next[chunk * n_rows + row] = n_listed * PNR_WALSH_QUAD;
+            for (uint32_t q = 0; q < (count + PNR_WALSH_QUAD - 1) / PNR_WALSH_QUAD; q++)
+                target[n_listed++] = first + q;
+        }
+        assert(n_listed <= PNR_WALSH_CHUNK_QUADS);
+        for (uint32_t e = 0; e < PNR_WALSH_CHUNK_QUADS * PNR_WALSH_QUAD; e++)
+            source[e] = NO_SAMPLE;
+        for (uint32_t q = n_listed; q < PNR_WALSH_CHUNK_QUADS; q++)
+            target[q] = UINT32_MAX;
+        if (chunk == 0)
+            m->place[pnr_cuda_walsh_place(m->degree, 0)] = (uint16_t)next[0]++;
+        for (uint32_t i = begin; i < end; i++) {
+            const uint32_t row = m->state_of[i] / PNR_WALSH_TILE;
+            const uint32_t e = next[chunk * n_rows + row]++;
+            const uint32_t quad = target[e / PNR_WALSH_QUAD] - m->first_quad[row];
+
+            source[e] = (uint16_t)(i - begin);
+            m->place[pnr_cuda_walsh_place(m->degree, m->state_of[i])] =
+                (uint16_t)(quad * PNR_WALSH_QUAD + e % PNR_WALSH_QUAD);
+        }
+    }
+}
+
+/* One piece of zeroed memory for all. */
+static void *create(const size_t bytes[6], maker *m)
+{
+    const size_t n = (size_t)1 << m->degree;
+    const size_t cells = is_long(m->degree) ? (size_t)pnr_cuda_walsh_rows(m->degree) *
+                                                  pnr_cuda_walsh_chunks(m->degree)
+                                            : 0;
+    uint32_t *words = (uint32_t *)calloc(
+        3 * n + 2 * cells + (bytes[0] + bytes[3] + bytes[4] + bytes[5]) / 4, sizeof *words);
+
+    if (words == NULL)
+        return NULL;
+    m->state_of = words;
+    m->lag_of = m->state_of + n;
+    m->cell_of = m->lag_of + n;
+    m->count = m->cell_of + n;
+    m->first = m->count + cells;
+    m->target = m->first + cells;
+    m->first_quad = m->target + bytes[4] / 4;
+    m->place = (uint16_t *)(m->first_quad + bytes[5] / 4);
+    m->source = m->place + bytes[0] / 2;
+    return words;
+}
+
+static int upload(void **out, const void *table, size_t bytes, pnr_error *error)
+{
+    int code;
+
+    if (bytes == 0)
+        return PNR_OK;
+    if ((code = pnr_cuda_check(cudaMalloc(out, bytes), "GPU memory for a table", error)) != PNR_OK)
+        return code;
+    return pnr_cuda_check(cudaMemcpy(*out, table, bytes, cudaMemcpyHostToDevice),
+                          "upload of a table", error);
+}
+
+/* In place: entry i is read before it is written. */
+static void narrow(uint32_t *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint16_t entry = (uint16_t)table[i];
+
+        memcpy((char *)table + i * sizeof entry, &entry, sizeof entry);
+    }
+}
+
+int pnr_cuda_walsh_tables_open(const pnr_plan *plan, pnr_cuda_walsh_tables *tables,
+                               pnr_error *error)
+{
+    const size_t n = plan->n_samples;
+    size_t bytes[6];
+    maker m = {};
+    int code;
+
+    m.degree = plan->m_degree;
+    list_bytes(m.degree, bytes);
+
+    void *memory = create(bytes, &m);
+
+    if (memory == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: no memory for tables of %zu", n);
+    fill_lags(plan, &m);
+    if (is_long(m.degree)) {
+        tables->n_quads = count_quads(&m);
+        fill_orders(&m);
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            m.place[pnr_cuda_walsh_place(m.degree, m.state_of[i])] = (uint16_t)i;
+        narrow(m.lag_of, n + 1);
+        narrow(m.cell_of, n + 1);
+    }
+    if ((code = upload((void **)&tables->place, m.place, bytes[0], error)) == PNR_OK &&
+        (code = upload(&tables->lag_of, m.lag_of, bytes[1], error)) == PNR_OK &&
+        (code = upload(&tables->cell_of, m.cell_of, bytes[2], error)) == PNR_OK &&
+        (code = upload((void **)&tables->source, m.source, bytes[3], error)) == PNR_OK &&
+        (code = upload((void **)&tables->target, m.target, bytes[4], error)) == PNR_OK)
+        code = upload((void **)&tables->first_quad, m.first_quad, bytes[5], error);
+    free(memory);
+    return code;
+}
+
+void pnr_cuda_walsh_tables_close(pnr_cuda_walsh_tables *tables)
+{
+    void *const all[] = {tables->place,  tables->lag_of, tables->cell_of,
+                         tables->source, tables->target, tables->first_quad};
+
+    for (void *table : all)
+        if (table != NULL)
+            (void)cudaFree(table); /* on the way out a status changes nothing */
+}

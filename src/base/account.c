@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* The account: its three sums, and its line for people. */
+#include "base/account.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* One word of the account and its number. */
+typedef struct part {
+    const char *name;
+    uint64_t value;
+} part;
+
+#define PART(name) {#name, account->name},
+#define SAMPLE_PARTS                                                                               \
+    {                                                                                              \
+        PNR_ACCOUNT_SAMPLES(PART)                                                                  \
+    }
+#define WINDOW_PARTS                                                                               \
+    {                                                                                              \
+        PNR_ACCOUNT_WINDOWS(PART)                                                                  \
+    }
+#define RESULT_PARTS                                                                               \
+    {                                                                                              \
+        PNR_ACCOUNT_RESULTS(PART)                                                                  \
+    }
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool adds_up(const part *parts, size_t n, uint64_t total)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (__builtin_add_overflow(sum, parts[i].value, &sum))
+            return false;
+    return sum == total;
+}
+
+bool pnr_account_closes(const pnr_account *account)
+{
+    const part samples[] = SAMPLE_PARTS, windows[] = WINDOW_PARTS, results[] = RESULT_PARTS;
+
+    return adds_up(samples, LENGTH(samples), account->positions) &&
+           adds_up(windows, LENGTH(windows), account->windows) &&
+           adds_up(results, LENGTH(results), account->results);
+}
+
+bool pnr_account_lossless(const pnr_account *account)
+{
+    return account->skipped_refused == 0 && account->lost_source == 0 &&
+           account->lost_ring_full == 0 && account->dropped_engine_error == 0 &&
+           account->dropped_shutdown == 0 && account->refused_too_much_lost == 0 &&
+           account->unsent_publish_refused == 0;
+}
+
+/* A line that is cut at the end of its memory. */
+typedef struct line {
+    char *out;
+    size_t size, length;
+} line;
+
+static void add(line *l, const char *before, uint64_t value, const char *name)
+{
+    char word[64];
+
+    snprintf(word, sizeof word, "%s", name);
+    for (char *c = word; *c != '\0'; c++)
+        if (*c == '_')
+            *c = ' ';
+    if (l->length >= l->size)
+        return;
+    int wrote =
+        snprintf(l->out + l->length, l->size - l->length, "%s%" PRIu64 " %s", before, value, word);
+    l->length = wrote < 0 ? l->size : l->length + (size_t)wrote;
+}
+
+/* "41943 samples = 40960 used + 983 skipped tail"; the first part always, the others unless 0. */
+static void add_sum(line *l, const char *before, uint64_t total, const char *noun,
+                    const part *parts, size_t n)
+{
+    add(l, before, total, noun);
+    add(l, " = ", parts[0].value, parts[0].name);
+    for (size_t i = 1; i < n; i++)
+        if (parts[i].value > 0)
+            add(l, " + ", parts[i].value, parts[i].name);
+}
+
+char *pnr_account_format(const pnr_account *account, char *out, size_t size)
+{
+    const part samples[] = SAMPLE_PARTS, windows[] = WINDOW_PARTS, results[] = RESULT_PARTS;
+    line l = {.out = out, .size = size};
+
+    add_sum(&l, "", account->positions, "samples", samples, LENGTH(samples));
+    add_sum(&l, "; ", account->windows, "windows", windows, LENGTH(windows));
+    add_sum(&l, "; ", account->results, "results", results, LENGTH(results));
+    if (account->n_clipped > 0)
+        add(&l, "; ", account->n_clipped, "clipped");
+    if (account->n_nonfinite > 0)
+        add(&l, "; ", account->n_nonfinite, "non-finite");
+    if (account->deadline_missed > 0)
+        add(&l, "; ", account->deadline_missed, "late");
+    return out;
+}

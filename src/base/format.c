@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Sample formats: the table, and one sample in and out, which judges every engine's conversion. */
+#include "base/format.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+/*
+ * X(id, name, aliases, bytes, complex, float, scale, offset)
+ * Aliases are those of UHD and SoapySDR (sc16, cs16), SigMF (ci16_le), GNU Radio (cfile), GNSS-SDR
+ * (ishort, gr_complex), rtl_433 and inspectrum (cu8, uc8), ffmpeg (s16le) and numpy (complex64).
+ * Names that mean different things to different programs are left out, so that they are refused:
+ * c8, c16 (numpy counts bytes, inspectrum the bits of I), complex16s (one program counts the bits
+ * of I, another those of I and Q), raw, iq, bin, dat.
+ */
+#define FORMATS(X)                                                                                 \
+    X(CI8, "ci8", "cs8 sc8 ibyte", 2, true, false, 1.0 / 128, 0)                                   \
+    X(CU8, "cu8", "uc8", 2, true, false, 1.0 / 128, -127.5)                                        \
+    X(CI16, "ci16", "cs16 sc16 ci16_le ishort", 4, true, false, 1.0 / 32768, 0)                    \
+    X(CF32, "cf32", "fc32 cf32_le cfile gr_complex complex64", 8, true, true, 1, 0)                \
+    X(CF64, "cf64", "fc64 cf64_le complex128", 16, true, true, 1, 0)                               \
+    X(I8, "i8", "s8 ri8 int8", 1, false, false, 1.0 / 128, 0)                                      \
+    X(U8, "u8", "ru8 uint8", 1, false, false, 1.0 / 128, -127.5)                                   \
+    X(I16, "i16", "s16 ri16_le s16le int16", 2, false, false, 1.0 / 32768, 0)                      \
+    X(F32, "f32", "rf32_le f32le float32", 4, false, true, 1, 0)                                   \
+    X(F64, "f64", "rf64_le f64le float64", 8, false, true, 1, 0)
+
+static const pnr_format_info table[PNR_FORMAT_COUNT] = {
+    [PNR_FORMAT_NONE] = {"none", "", 0, false, false, 1, 0},
+#define ENTRY(id, name, aliases, bytes, complex, real, scale, offset)                              \
+    [PNR_FORMAT_##id] = {name, aliases, bytes, complex, real, scale, offset},
+    FORMATS(ENTRY)
+#undef ENTRY
+};
+
+static const char names[] =
+#define NAME(id, name, ...) " " name
+    FORMATS(NAME)
+#undef NAME
+    ;
+
+const pnr_format_info *pnr_format_get(pnr_format format)
+{
+    return &table[(unsigned)format < PNR_FORMAT_COUNT ? format : PNR_FORMAT_NONE];
+}
+
+const char *pnr_format_names(void)
+{
+    return names + 1;
+}
+
+static bool in_list(const char *list, const char *name, size_t length)
+{
+    while (*list) {
+        size_t word = strcspn(list, " ");
+
+        if (word == length && strncasecmp(list, name, length) == 0)
+            return true;
+        list += word;
+        list += strspn(list, " ");
+    }
+    return false;
+}
+
+pnr_format pnr_format_find(const char *name)
+{
+    size_t length = strlen(name);
+
+    for (int i = PNR_FORMAT_NONE + 1; length > 0 && i < PNR_FORMAT_COUNT; i++)
+        if (in_list(table[i].name, name, length) || in_list(table[i].aliases, name, length))
+            return (pnr_format)i;
+    return PNR_FORMAT_NONE;
+}
+
+pnr_format pnr_format_of_path(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash ? slash : path, '.');
+
+    return dot ? pnr_format_find(dot + 1) : PNR_FORMAT_NONE;
+}
+
+/* The n bytes at raw, least first. */
+static uint64_t get_bytes(const unsigned char *raw, unsigned n)
+{
+    uint64_t bits = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        bits |= (uint64_t)raw[i] << 8 * i;
+    return bits;
+}
+
+static void put_bytes(unsigned char *raw, unsigned n, uint64_t bits)
+{
+    for (unsigned i = 0; i < n; i++)
+        raw[i] = (unsigned char)(bits >> 8 * i);
+}
+
+static double get_float(const unsigned char *raw, unsigned n)
+{
+    uint64_t bits = get_bytes(raw, n);
+
+    if (n == sizeof(double)) {
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    uint32_t bits32 = (uint32_t)bits;
+    float value;
+    memcpy(&value, &bits32, sizeof value);
+    return (double)value;
+}
+
+/* The range of one component's integer: cu8 and u8 count from 0. */
+static void integer_range(const pnr_format_info *info, unsigned n, long *low, long *high)
+{
+    long span = 1L << 8 * n;
+
+    *low = info->offset != 0 ? 0 : -span / 2;
+    *high = *low + span - 1;
+}
+
+static unsigned read_component(const pnr_format_info *info, const unsigned char *raw, unsigned n,
+                               double *value)
+{
+    if (info->is_float) {
+        *value = get_float(raw, n);
+        return isfinite(*value) ? 0 : PNR_SAMPLE_NONFINITE;
+    }
+    long low, high, integer = (long)get_bytes(raw, n);
+    integer_range(info, n, &low, &high);
+    if (integer > high)
+        integer -= 1L << 8 * n;
+    *value = ((double)integer + info->offset) * info->scale;
+    return integer == low || integer == high ? PNR_SAMPLE_CLIPPED : 0;
+}
+
+unsigned pnr_format_read(pnr_format format, const void *raw, double iq[2])
+{
+    const pnr_format_info *info = pnr_format_get(format);
+    unsigned n = info->is_complex ? info->bytes / 2 : info->bytes, flags;
+
+    iq[0] = iq[1] = 0;
+    if (n == 0)
+        return 0;
+    flags = read_component(info, raw, n, &iq[0]);
+    if (info->is_complex)
+        flags |= read_component(info, (const unsigned char *)raw + n, n, &iq[1]);
+    if (flags & PNR_SAMPLE_NONFINITE)
+        iq[0] = iq[1] = 0;
+    return flags;
+}
+
+static unsigned write_float(double value, unsigned n, unsigned char *raw)
+{
+    uint64_t bits = 0;
+    unsigned flags = 0;
+
+    if (n == sizeof(double)) {
+        memcpy(&bits, &value, sizeof value);
+    } else {
+        if (isfinite(value) && fabs(value) > (double)FLT_MAX) {
+            value = copysign((double)FLT_MAX, value);
+            flags = PNR_SAMPLE_CLIPPED;
+        }
+        float single = (float)value;
+        uint32_t bits32;
+        memcpy(&bits32, &single, sizeof single);
+        bits = bits32;
+    }
+    put_bytes(raw, n, bits);
+    return flags;
+}
+
+static unsigned write_component(const pnr_format_info *info, double value, unsigned n,
+                                unsigned char *raw)
+{
+    if (info->is_float)
+        return write_float(value, n, raw);
+
+    long low, high;
+    unsigned flags = 0;
+    integer_range(info, n, &low, &high);
+    /* An integer has no NaN: it becomes zero, and says so. */
+    if (isnan(value)) {
+        value = 0;
+        flags = PNR_SAMPLE_CLIPPED;
+    }
+    double scaled = round(value / info->scale - info->offset);
+    if (scaled < (double)low || scaled > (double)high) {
+        scaled = scaled < (double)low ? (double)low : (double)high;
+        flags = PNR_SAMPLE_CLIPPED;
+    }
+    put_bytes(raw, n, (uint64_t)(int64_t)scaled);
+    return flags;
+}
+
+unsigned pnr_format_write(pnr_format format, const double iq[2], void *raw)
+{
+    const pnr_format_info *info = pnr_format_get(format);
+    unsigned n = info->is_complex ? info->bytes / 2 : info->bytes, flags;
+
+    if (n == 0)
+        return 0;
+    flags = write_component(info, iq[0], n, raw);
+    if (info->is_complex)
+        flags |= write_component(info, iq[1], n, (unsigned char *)raw + n);
+    return flags;
+}

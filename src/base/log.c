@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Events to stderr: each is put together first and leaves in one write. */
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const prefixes[] = {
+    [PNR_LOG_ERROR] = "error: ",
+    [PNR_LOG_WARN] = "warning: ",
+    [PNR_LOG_INFO] = "",
+    [PNR_LOG_DEBUG] = "",
+};
+
+static pnr_log_level most_talkative(void)
+{
+    const char *wanted = getenv("PNR_LOG");
+
+    if (wanted && strcmp(wanted, "quiet") == 0)
+        return PNR_LOG_ERROR;
+    if (wanted && strcmp(wanted, "debug") == 0)
+        return PNR_LOG_DEBUG;
+    return PNR_LOG_INFO;
+}
+
+/* A pipe may take less than asked; a signal may come in between. */
+static void write_all(const char *data, size_t n_bytes)
+{
+    while (n_bytes > 0) {
+        ssize_t n = write(STDERR_FILENO, data, n_bytes);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        data += n;
+        n_bytes -= (size_t)n;
+    }
+}
+
+void pnr_log(pnr_log_level level, const char *format, ...)
+{
+    char line[2048];
+    const size_t last = sizeof line - 2; /* room for the line's end and the NUL */
+    int saved_errno = errno;
+    va_list arguments;
+
+    if (level > most_talkative())
+        return;
+    int n = snprintf(line, last + 1, "%s: %s", program_invocation_short_name, prefixes[level]);
+    size_t length = n < 0 ? 0 : (size_t)n;
+    if (length > last)
+        length = last;
+
+    va_start(arguments, format);
+    n = vsnprintf(line + length, last + 1 - length, format, arguments);
+    va_end(arguments);
+    if (n > 0)
+        length = (size_t)n > last - length ? last : length + (size_t)n;
+
+    while (length > 0 && line[length - 1] == '\n')
+        length--;
+    for (size_t i = 0; i < length; i++)
+        if (line[i] == '\n' || line[i] == '\r')
+            line[i] = ' ';
+    line[length++] = '\n';
+    write_all(line, length);
+    errno = saved_errno;
+}
+
+bool pnr_log_is_ready(void)
+{
+    struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    return poll(&standard_error, 1, 0) == 1 && (standard_error.revents & POLLOUT) != 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Codes: the chips of one period, and the N samples of the waveform that carries them. */
+#ifndef PNR_CODE_H
+#define PNR_CODE_H
+
+#include "base/error.h"
+#include "config/config.h"
+
+#include <stddef.h>
+
+/* The chips of one period, [n_chips][2] (I, Q), |chip| = 1 for every built-in type. */
+typedef struct pnr_code {
+    size_t n_chips;
+    double (*chips)[2];
+    char name[96]; /* "m-sequence n=13 taps=13,4,3,1" for people */
+    /* For m-sequences (is_m_sequence): chip i is 1 - 2 bit[i], bit[i + degree] is the xor of
+     * bit[i + degree - t] over the taps t (largest tap = degree). The Walsh method needs it. */
+    int is_m_sequence;
+    unsigned degree;
+    unsigned long taps; /* bit t-1 set for tap t */
+} pnr_code;
+
+/*
+ * What each type is, chip k of L (more beside each builder, code_*.c):
+ * - m-sequence: see above, from `degree` ones; taps empty: the table's. L = 2^degree - 1.
+ * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
+ *   multiple of 4); 2 + s: u[k] xor v[k + s], to index 2^degree.
+ * - kasami: even degree; index 0: u; 1 + s: u[k] xor w[k + s], w[k] = u[(2^(degree/2) + 1) k].
+ * - gps-l1ca: IS-GPS-200, prn 1..37.
+ * - barker: length 2, 3, 4 (++-+), 5, 7, 11, 13.
+ * - legendre: length an odd prime; +1 where k is 0 or a square modulo L.
+ * - zadoff-chu: exp(-i pi root k (k + 1) / L) for odd, exp(-i pi root k^2 / L) for even length.
+ * - frank: exp(2 pi i (k div M) (k mod M) / M), length = M^2.
+ * - p4: exp(i pi (k^2 / L - k)).
+ * - random: exp(2 pi i u[k]), u = numpy.random.RandomState(seed).random_sample(length).
+ * - file: one chip a sample of code.path, scaled to mean power 1.
+ *
+ * From the keys code.*; see config.h for each type's parameters. PNR_OK; PNR_ECONFIG with the value
+ * and what would be right (degree out of range, non-primitive taps, length not prime for legendre,
+ * root not coprime, ...); PNR_ENOINPUT/PNR_EDATA for a code file. Owner: the caller,
+ * pnr_code_destroy.
+ */
+int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error);
+void pnr_code_destroy(pnr_code *code);
+
+/*
+ * The N code samples of one period: samples[n_samples][2], mean power 1.
+ * pulse rectangular or band-limited: sample n carries chip floor(n L / N) (exact integers); the two
+ * differ only in what lies between the samples (see waveform.h). pulse file: each chip excites the
+ * pulse read from code.pulse_path (sampled at source.rate_hz), summed circularly, with chip i at
+ * sample i N / L (fractions by band-limited shift).
+ */
+int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
+                    double (*samples)[2], pnr_error *error);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What the families of codes share: how a builder looks, and the builders. Internal to code*.c. */
+#ifndef PNR_CODE_FAMILY_H
+#define PNR_CODE_FAMILY_H
+
+#include "code/code.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PNR_CODE_MAX_CHIPS = 1 << 24 };
+
+/* Fills a zeroed code from config->code: chips and name. What it has allocated by a failure belongs
+ * to the caller all the same (pnr_code_destroy). Returns as pnr_code_create. */
+typedef int pnr_code_builder(const pnr_config *config, pnr_code *code, pnr_error *error);
+
+pnr_code_builder pnr_code_build_m_sequence, pnr_code_build_gold, pnr_code_build_kasami;
+pnr_code_builder pnr_code_build_gps_l1ca;
+pnr_code_builder pnr_code_build_barker, pnr_code_build_legendre;
+pnr_code_builder pnr_code_build_zadoff_chu, pnr_code_build_frank, pnr_code_build_p4;
+pnr_code_builder pnr_code_build_random;
+pnr_code_builder pnr_code_build_file;
+
+/* Zeroed chips and n_chips. PNR_OK; PNR_ECONFIG for 0 or more than PNR_CODE_MAX_CHIPS;
+ * PNR_ENOMEMORY. */
+int pnr_code_allocate(pnr_code *code, size_t n_chips, pnr_error *error);
+/* The same, then chip i = 1 - 2 bits[i]; bits: [n_chips], each 0 or 1. */
+int pnr_code_set_bits(pnr_code *code, const uint8_t *bits, size_t n_chips, pnr_error *error);
+
+/* All samples of a file whose format is told by its extension: *samples is [*n_samples][2], finite,
+ * not all zero, mean power 1; the caller frees it. key names the configuration key in messages.
+ * PNR_OK, PNR_ECONFIG (extension), PNR_ENOINPUT, PNR_EDATA, PNR_EIO, PNR_ENOMEMORY. */
+int pnr_code_read_samples(const char *path, const char *key, double (**samples)[2],
+                          size_t *n_samples, pnr_error *error);
+/* Scales to mean power 1. PNR_OK; PNR_EDATA when all are zero or one is not finite. */
+int pnr_code_normalise(double (*samples)[2], size_t n_samples);
+
+#endif

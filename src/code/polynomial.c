@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Feedback polynomials of shift registers: a table of primitive ones, the test, and the sequence */
+#include "code/polynomial.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TAP(t) (1UL << ((t)-1))
+
+/* Of each degree the primitive polynomial with the fewest taps, and of those the smallest taps. */
+static const unsigned long primitive_taps[PNR_DEGREE_MAX + 1] = {
+    [2] = TAP(2) | TAP(1),
+    [3] = TAP(3) | TAP(1),
+    [4] = TAP(4) | TAP(1),
+    [5] = TAP(5) | TAP(2),
+    [6] = TAP(6) | TAP(1),
+    [7] = TAP(7) | TAP(1),
+    [8] = TAP(8) | TAP(4) | TAP(3) | TAP(2),
+    [9] = TAP(9) | TAP(4),
+    [10] = TAP(10) | TAP(3),
+    [11] = TAP(11) | TAP(2),
+    [12] = TAP(12) | TAP(6) | TAP(4) | TAP(1),
+    [13] = TAP(13) | TAP(4) | TAP(3) | TAP(1),
+    [14] = TAP(14) | TAP(5) | TAP(3) | TAP(1),
+    [15] = TAP(15) | TAP(1),
+    [16] = TAP(16) | TAP(5) | TAP(3) | TAP(2),
+    [17] = TAP(17) | TAP(3),
+    [18] = TAP(18) | TAP(7),
+    [19] = TAP(19) | TAP(5) | TAP(2) | TAP(1),
+    [20] = TAP(20) | TAP(3),
+    [21] = TAP(21) | TAP(2),
+    [22] = TAP(22) | TAP(1),
+    [23] = TAP(23) | TAP(5),
+    [24] = TAP(24) | TAP(4) | TAP(3) | TAP(1),
+};
+
+/* a * b modulo the characteristic polynomial, over GF(2). */
+static unsigned long multiply(unsigned long a, unsigned long b, unsigned long modulus,
+                              unsigned degree)
+{
+    unsigned long product = 0;
+
+    for (; b != 0; b >>= 1) {
+        if (b & 1)
+            product ^= a;
+        a <<= 1;
+        if (a >> degree & 1)
+            a ^= modulus;
+    }
+    return product;
+}
+
+static unsigned long power_of_x(unsigned long exponent, unsigned long modulus, unsigned degree)
+{
+    unsigned long result = 1;
+    unsigned long square = 2; /* x */
+
+    for (; exponent != 0; exponent >>= 1) {
+        if (exponent & 1)
+            result = multiply(result, square, modulus, degree);
+        square = multiply(square, square, modulus, degree);
+    }
+    return result;
+}
+
+bool pnr_polynomial_is_primitive(pnr_polynomial polynomial)
+{
+    const unsigned degree = polynomial.degree;
+    const unsigned long period = (1UL << degree) - 1;
+    unsigned long modulus = 1UL << degree;
+    unsigned long left = period;
+
+    for (unsigned t = 1; t <= degree; t++) {
+        if (polynomial.taps & TAP(t))
+            modulus |= 1UL << (degree - t);
+    }
+    /* An order of 2^n - 1 is more than any reducible polynomial of degree n can give, so no
+     * separate test of irreducibility is needed. */
+    if (power_of_x(period, modulus, degree) != 1)
+        return false;
+    for (unsigned long p = 2; left > 1; p++) {
+        if (p * p > left)
+            p = left;
+        if (left % p != 0)
+            continue;
+        if (p < period && power_of_x(period / p, modulus, degree) == 1)
+            return false;
+        while (left % p == 0)
+            left /= p;
+    }
+    return true;
+}
+
+void pnr_polynomial_run(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits)
+{
+    unsigned delays[PNR_DEGREE_MAX];
+    unsigned n_delays = 0;
+
+    for (unsigned t = 1; t <= polynomial.degree; t++) {
+        if (polynomial.taps & TAP(t))
+            delays[n_delays++] = t;
+    }
+    memset(bits, 1, polynomial.degree);
+    for (size_t i = polynomial.degree; i < n_bits; i++) {
+        uint8_t bit = 0;
+
+        for (unsigned j = 0; j < n_delays; j++)
+            bit ^= bits[i - delays[j]];
+        bits[i] = bit;
+    }
+}
+
+/* The period of the sequence from all ones; at most 2^degree - 1, for the register's step can be
+ * undone. */
+static unsigned long period_from_ones(pnr_polynomial polynomial)
+{
+    const unsigned long ones = (1UL << polynomial.degree) - 1;
+    unsigned long state = ones; /* bit t-1: the output t steps ago */
+    unsigned long period = 0;
+
+    do {
+        unsigned long next = (unsigned long)__builtin_parityl(state & polynomial.taps);
+
+        state = (state << 1 | next) & ones;
+        period++;
+    } while (state != ones);
+    return period;
+}
+
+/* "10,3" in any order. */
+static int parse_taps(const char *text, unsigned long *taps, unsigned *degree, pnr_error *error)
+{
+    const char *at = text;
+
+    *taps = 0;
+    *degree = 0;
+    for (;;) {
+        unsigned tap = 0;
+
+        while (*at == ' ')
+            at++;
+        if (*at < '0' || *at > '9')
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "code.taps \"%s\": not a list of numbers like \"10,3\"", text);
+        for (; *at >= '0' && *at <= '9' && tap <= PNR_DEGREE_MAX; at++)
+            tap = 10 * tap + (unsigned)(*at - '0');
+        if (tap < 1 || tap > PNR_DEGREE_MAX)
+            return pnr_error_set(error, PNR_ECONFIG, "code.taps \"%s\": a tap must be 1 to %d",
+                                 text, PNR_DEGREE_MAX);
+        if (*taps & TAP(tap))
+            return pnr_error_set(error, PNR_ECONFIG, "code.taps \"%s\": tap %u comes twice", text,
+                                 tap);
+        *taps |= TAP(tap);
+        *degree = tap > *degree ? tap : *degree;
+        while (*at == ' ')
+            at++;
+        if (*at == '\0')
+            return PNR_OK;
+        if (*at++ != ',')
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "code.taps \"%s\": not a list of numbers like \"10,3\"", text);
+    }
+}
+
+int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_error *error)
+{
+    const size_t degree = config->code.degree;
+    const char *text = config->code.taps;
+    pnr_polynomial polynomial = {0};
+    int rc;
+
+    if (degree < PNR_DEGREE_MIN || degree > PNR_DEGREE_MAX)
+        return pnr_error_set(error, PNR_ECONFIG, "code.degree %zu: must be %d to %d", degree,
+                             PNR_DEGREE_MIN, PNR_DEGREE_MAX);
+    if (text[0] == '\0') {
+        *out = (pnr_polynomial){(unsigned)degree, primitive_taps[degree]};
+        return PNR_OK;
+    }
+    rc = parse_taps(text, &polynomial.taps, &polynomial.degree, error);
+    if (rc != PNR_OK)
+        return rc;
+    if (polynomial.degree != degree)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "code.taps \"%s\": the largest tap must be code.degree, %zu", text,
+                             degree);
+    if (!pnr_polynomial_is_primitive(polynomial))
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "code.taps \"%s\": not primitive, the sequence repeats after %lu chips, "
+            "not %lu (%s would be right)",
+            text, period_from_ones(polynomial), (1UL << degree) - 1,
+            pnr_polynomial_format((pnr_polynomial){(unsigned)degree, primitive_taps[degree]},
+                                  (char[PNR_TAPS_LEN]){""}));
+    *out = polynomial;
+    return PNR_OK;
+}
+
+char *pnr_polynomial_format(pnr_polynomial polynomial, char out[PNR_TAPS_LEN])
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (unsigned t = polynomial.degree; t >= 1; t--) {
+        if (polynomial.taps & TAP(t))
+            used += (size_t)snprintf(out + used, PNR_TAPS_LEN - used, "%s%u", used ? "," : "", t);
+    }
+    return out;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* The N samples of one period from its chips: held for a chip's time, or as a pulse of each chip */
+#include "base/transform.h"
+#include "code/family.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int explain_no_memory(pnr_error *error, size_t n_samples)
+{
+    return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu code samples", n_samples);
+}
+
+/* Sample n carries chip floor(n L / N), stepped in integers. */
+static void hold(const pnr_code *code, size_t n_samples, double (*samples)[2])
+{
+    size_t chip = 0;
+    size_t rest = 0; /* n L mod N */
+
+    for (size_t n = 0; n < n_samples; n++) {
+        memcpy(samples[n], code->chips[chip], sizeof *samples);
+        rest += code->n_chips;
+        if (rest >= n_samples) {
+            rest -= n_samples;
+            chip++;
+        }
+    }
+}
+
+/*
+ * s(t) = sum_i chip[i] p(t - i N / L). In harmonic m of the period the delay i N / L is the phase
+ * exp(-2 pi i m i / L), so S[m] = P[m] C[m mod L] with the L-point transform C of the chips; the
+ * Nyquist harmonic is a cosine, the mean of both signs of m.
+ */
+static void shape(const double (*chips)[2], size_t n_chips, double (*pulse)[2], size_t n_samples)
+{
+    for (size_t bin = 0; bin < n_samples; bin++) {
+        size_t below = (n_samples - bin) % n_chips; /* harmonic bin - N */
+        const double *plus = chips[bin % n_chips];
+        const double *minus = chips[(n_chips - below) % n_chips];
+        double re = 2 * bin < n_samples ? plus[0] : minus[0];
+        double im = 2 * bin < n_samples ? plus[1] : minus[1];
+        double p[2] = {pulse[bin][0], pulse[bin][1]};
+
+        if (2 * bin == n_samples) {
+            re = (plus[0] + minus[0]) / 2;
+            im = (plus[1] + minus[1]) / 2;
+        }
+        pulse[bin][0] = p[0] * re - p[1] * im;
+        pulse[bin][1] = p[0] * im + p[1] * re;
+    }
+}
+
+static double mean_power(const double (*samples)[2], size_t n_samples)
+{
+    double sum = 0;
+
+    for (size_t n = 0; n < n_samples; n++)
+        sum += samples[n][0] * samples[n][0] + samples[n][1] * samples[n][1];
+    return sum / (double)n_samples;
+}
+
+static int excite(const pnr_code *code, const char *path, size_t n_samples, double (*samples)[2],
+                  pnr_error *error)
+{
+    double(*pulse)[2] = NULL;
+    double(*chips)[2] = NULL;
+    size_t n_pulse;
+    int rc = pnr_code_read_samples(path, "code.pulse_path", &pulse, &n_pulse, error);
+
+    if (rc != PNR_OK)
+        return rc;
+    memset(samples, 0, n_samples * sizeof *samples);
+    for (size_t k = 0; k < n_pulse; k++) {
+        samples[k % n_samples][0] += pulse[k][0];
+        samples[k % n_samples][1] += pulse[k][1];
+    }
+    free(pulse);
+    chips = malloc(code->n_chips * sizeof *chips);
+    if (!chips)
+        return explain_no_memory(error, n_samples);
+    memcpy(chips, code->chips, code->n_chips * sizeof *chips);
+
+    rc = pnr_transform_forward(chips, code->n_chips);
+    if (rc == PNR_OK)
+        rc = pnr_transform_forward(samples, n_samples);
+    if (rc == PNR_OK) {
+        shape((const double(*)[2])chips, code->n_chips, samples, n_samples);
+        rc = pnr_transform_inverse(samples, n_samples);
+    }
+    free(chips);
+    if (rc != PNR_OK)
+        return explain_no_memory(error, n_samples);
+    /* The inverse is not divided by N. What rounding leaves of nothing must not be scaled up to a
+     * code. */
+    if (mean_power((const double(*)[2])samples, n_samples) <
+        1e-20 * (double)n_samples * (double)code->n_chips * (double)n_pulse)
+        return pnr_error_set(error, PNR_EDATA, "code.pulse_path %s: passes nothing of code %s",
+                             path, code->name);
+    return PNR_OK;
+}
+
+int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
+                    double (*samples)[2], pnr_error *error)
+{
+    int rc;
+
+    if (n_samples < code->n_chips)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "%zu samples a period for %zu chips: the chip rate is above the sample "
+            "rate",
+            n_samples, code->n_chips);
+    if (config->code.pulse == PNR_PULSE_FILE) {
+        rc = excite(code, config->code.pulse_path, n_samples, samples, error);
+        if (rc != PNR_OK)
+            return rc;
+    } else {
+        hold(code, n_samples, samples);
+        /* Chips of modulus 1 stay what they are, to the bit. */
+        if (fabs(mean_power((const double(*)[2])samples, n_samples) - 1) < 1e-12)
+            return PNR_OK;
+    }
+    if (pnr_code_normalise(samples, n_samples) != PNR_OK)
+        return pnr_error_set(error, PNR_EDATA, "the samples of code %s are all zero", code->name);
+    return PNR_OK;
+}

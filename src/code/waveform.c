@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* The continuous periodic waveform of a code: its spectrum, a table for its values, its moments. */
+#include "code/waveform.h"
+
+#include "base/error.h"
+#include "base/transform.h"
+#include "base/wide.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OVERSAMPLE = 4,
+    HALF = 10,              /* of the 20 Lagrange nodes, on either side */
+    GUARD_BELOW = HALF - 1, /* table entries before the one at or below t */
+    GUARD_ABOVE = HALF + 1  /* after the last, one more for a t that rounds up to N */
+};
+
+typedef double pairs __attribute__((vector_size(4 * sizeof(double))));
+
+struct pnr_waveform {
+    size_t n;
+    double (*samples)[2];  /* [n] */
+    double (*spectrum)[2]; /* [n] */
+    double (*table)[2];    /* [GUARD_BELOW + 4 n + GUARD_ABOVE] a(i / 4) from i = -GUARD_BELOW */
+    double energy;
+    double bandwidth, kurtosis, nyquist;
+};
+
+/*
+ * 20-point Lagrange interpolation between nodes 9 and 10 of f, 0 <= x <= 1 from node 9. With u = x
+ * - 1/2 the nodes are +-h_k, h_k = k + 1/2, and the pair k has the weights
+ *     +-(u +- h_k) prod_{j != k} (u^2 - h_j^2) / (2 h_k prod_{j != k} (h_k^2 - h_j^2)).
+ * A harmonic of w rad per node is right within (2 sin(w/2))^20 prod_j h_j^2 / 20!: 1e-9 at pi/4.
+ */
+static const double pair_scale[HALF] = {
+    /* 1 / (2 h_k prod_{j != k} (h_k^2 - h_j^2)) */
+    -7.594058428126623e-13, 6.213320532103601e-13,  -4.1422136880690674e-13,
+    2.230422755114113e-13,  -9.55895466477477e-14,  3.1863182215915904e-14,
+    -7.965795553978976e-15, 1.4057286271727603e-15, -1.5619206968586225e-16,
+    8.22063524662433e-18,
+};
+
+/* f(x) = sum_j weight[j] f[j] */
+static inline void weigh(double x, double weight[2 * HALF])
+{
+    const double u = x - 0.5;
+    double below[HALF], above = 1;
+
+    below[0] = 1;
+    for (int k = 1; k < HALF; k++)
+        below[k] = below[k - 1] * (u - (k - 0.5)) * (u + (k - 0.5));
+    for (int k = HALF - 1; k >= 0; k--) {
+        const double h = k + 0.5, scale = pair_scale[k] * (below[k] * above);
+
+        weight[HALF + k] = scale * (u + h);
+        weight[HALF - 1 - k] = -scale * (u - h);
+        above *= (u - h) * (u + h);
+    }
+}
+
+static void interpolate(const double (*f)[2], double x, double value[2])
+{
+    double weight[2 * HALF], re = 0, im = 0;
+
+    weigh(x, weight);
+    for (int j = 0; j < 2 * HALF; j++) {
+        re += weight[j] * f[j][0];
+        im += weight[j] * f[j][1];
+    }
+    value[0] = re;
+    value[1] = im;
+}
+
+static void sum_moments(pnr_waveform *waveform)
+{
+    const size_t n = waveform->n;
+    double total = 0, first = 0, second = 0, fourth = 0;
+
+    for (size_t k = 0; k < n; k++)
+        waveform->energy += waveform->samples[k][0] * waveform->samples[k][0] +
+                            waveform->samples[k][1] * waveform->samples[k][1];
+    for (size_t bin = 0; bin < n; bin++) {
+        const double *x = waveform->spectrum[bin];
+        double power = x[0] * x[0] + x[1] * x[1];
+        double harmonic = 2 * bin <= n ? (double)bin : -(double)(n - bin);
+        double w = 2 * M_PI * harmonic / (double)n;
+
+        total += power;
+        second += w * w * power;
+        first += 2 * bin == n ? 0 : w * power;
+    }
+    if (!(total > 0))
+        return;
+    waveform->bandwidth = second / total - (first / total) * (first / total);
+    for (size_t bin = 0; bin < n; bin++) { /* about the mean */
+        const double *x = waveform->spectrum[bin];
+        double harmonic = 2 * bin <= n ? (double)bin : -(double)(n - bin);
+        double w = 2 * M_PI * harmonic / (double)n - (2 * bin == n ? 0 : first / total);
+
+        fourth += w * w * w * w * (x[0] * x[0] + x[1] * x[1]);
+    }
+    if (n % 2 == 0)
+        waveform->nyquist =
+            (pow(waveform->spectrum[n / 2][0], 2) + pow(waveform->spectrum[n / 2][1], 2)) / total;
+    if (waveform->bandwidth > 0)
+        waveform->kurtosis = fourth / total / (waveform->bandwidth * waveform->bandwidth);
+}
+
+int pnr_waveform_create(const double (*samples)[2], size_t n_samples, pnr_waveform **out)
+{
+    pnr_waveform *waveform;
+    int rc = PNR_ENOMEMORY;
+
+    *out = NULL;
+    assert(n_samples >= 1);
+    if (n_samples > SIZE_MAX / 256)
+        return PNR_ENOMEMORY;
+    waveform = calloc(1, sizeof *waveform);
+    if (!waveform)
+        return PNR_ENOMEMORY;
+    waveform->n = n_samples;
+    waveform->samples = malloc(n_samples * sizeof *waveform->samples);
+    waveform->spectrum = malloc(n_samples * sizeof *waveform->spectrum);
+    if (!waveform->samples || !waveform->spectrum)
+        goto fail;
+    memcpy(waveform->samples, samples, n_samples * sizeof *samples);
+    memcpy(waveform->spectrum, samples, n_samples * sizeof *samples);
+    rc = pnr_transform_forward(waveform->spectrum, n_samples);
+    if (rc != PNR_OK)
+        goto fail;
+    sum_moments(waveform);
+    *out = waveform;
+    return PNR_OK;
+
+fail:
+    pnr_waveform_destroy(waveform);
+    return rc;
+}
+
+void pnr_waveform_destroy(pnr_waveform *waveform)
+{
+    if (!waveform)
+        return;
+    free(waveform->samples);
+    free(waveform->spectrum);
+    free(waveform->table);
+    free(waveform);
+}
+
+/* out[k] = a(k - fraction), |fraction| <= 1/2: harmonic m turns by -m fraction / N. */
+static int shift_fraction(const pnr_waveform *waveform, double fraction, double (*out)[2])
+{
+    const size_t n = waveform->n;
+    int rc;
+
+    for (size_t bin = 0; bin < n; bin++) {
+        const double *x = waveform->spectrum[bin];
+        double harmonic = 2 * bin < n ? (double)bin : -(double)(n - bin);
+        double phase = -2 * M_PI * (harmonic / (double)n) * fraction;
+        double c = cos(phase) / (double)n;
+        double s = 2 * bin == n ? 0 : sin(phase) / (double)n;
+
+        out[bin][0] = x[0] * c - x[1] * s;
+        out[bin][1] = x[0] * s + x[1] * c;
+    }
+    rc = pnr_transform_inverse(out, n);
+    return rc;
+}
+
+/* out[k] = in[k - steps], cyclic, in place: three reversals. */
+static void reverse(double (*data)[2], size_t first, size_t end)
+{
+    while (first + 1 < end) {
+        double keep[2] = {data[first][0], data[first][1]};
+
+        end--;
+        memcpy(data[first], data[end], sizeof *data);
+        memcpy(data[end], keep, sizeof *data);
+        first++;
+    }
+}
+
+static void rotate(double (*data)[2], size_t n, size_t steps)
+{
+    reverse(data, 0, n);
+    reverse(data, 0, steps);
+    reverse(data, steps, n);
+}
+
+int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double (*out)[2])
+{
+    const size_t n = waveform->n;
+    /* Whole samples are a rotation, so that the phase ramp stays small and exact for any shift. */
+    double wrapped = fmod(shift, (double)n);
+    double whole = nearbyint(wrapped);
+    double fraction = wrapped - whole;
+    size_t steps = (size_t)(whole < 0 ? whole + (double)n : whole) % n;
+
+    assert(isfinite(shift));
+    if (fraction == 0) {
+        memcpy(out, waveform->samples, n * sizeof *out);
+    } else {
+        int rc = shift_fraction(waveform, fraction, out);
+
+        if (rc != PNR_OK)
+            return rc;
+    }
+    rotate(out, n, steps);
+    return PNR_OK;
+}
+
+int pnr_waveform_prepare(pnr_waveform *waveform)
+{
+    const size_t n = waveform->n;
+    const size_t n_table = OVERSAMPLE * n;
+    double(*quarter)[2] = NULL;
+    double(*table)[2] = NULL;
+    int rc = PNR_ENOMEMORY;
+
+    if (waveform->table)
+        return PNR_OK;
+    table = malloc((GUARD_BELOW + n_table + GUARD_ABOVE) * sizeof *table);
+    quarter = malloc(n * sizeof *quarter);
+    if (!table || !quarter)
+        goto fail;
+    for (int j = 0; j < OVERSAMPLE; j++) {
+        rc = pnr_waveform_shift(waveform, -(double)j / OVERSAMPLE, quarter);
+        if (rc != PNR_OK)
+            goto fail;
+        for (size_t k = 0; k < n; k++)
+            memcpy(table[GUARD_BELOW + OVERSAMPLE * k + (size_t)j], quarter[k], sizeof *table);
+    }
+    /* The guards: periodic, also where the whole period is shorter than they are. */
+    for (size_t i = 0; i < GUARD_ABOVE; i++)
+        memcpy(table[GUARD_BELOW + n_table + i], table[GUARD_BELOW + i % n_table], sizeof *table);
+    for (size_t i = 1; i <= GUARD_BELOW; i++)
+        memcpy(table[GUARD_BELOW - i], table[GUARD_BELOW + (16 * n_table - i) % n_table],
+               sizeof *table);
+    free(quarter);
+    waveform->table = table;
+    return PNR_OK;
+
+fail:
+    free(quarter);
+    free(table);
+    return rc;
+}
+
+void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2])
+{
+    const double n = (double)waveform->n;
+    double position, below;
+
+    assert(waveform->table);
+    if (!(t >= 0 && t < n)) {
+        t = fmod(t, n);
+        t += t < 0 ? n : 0;
+        if (isnan(t)) {
+            value[0] = value[1] = NAN;
+            return;
+        }
+    }
+    position = OVERSAMPLE * t; /* exact; at most 4 N, where the guards go on */
+    below = floor(position);
+    interpolate((const double(*)[2])waveform->table + (size_t)below, position - below, value);
+}
+
+/* out[n] = sum_j weight[j] table[(first + OVERSAMPLE n) mod OVERSAMPLE N + j] */
+PNR_WIDE static void interpolate_all(const pnr_waveform *waveform, size_t first,
+                                     const double weight[2 * HALF], double (*out)[2])
+{
+    const size_t n_table = OVERSAMPLE * waveform->n;
+
+    for (size_t n = 0; n < waveform->n; n++) {
+        const double *f = waveform->table[first];
+        pairs sum = {0}; /* of two nodes each: re, im, re, im */
+
+        for (int j = 0; j < HALF; j++) {
+            const double even = weight[2 * j], odd = weight[2 * j + 1];
+            pairs node;
+
+            memcpy(&node, f + 4 * j, sizeof node);
+            sum += (pairs){even, even, odd, odd} * node;
+        }
+        out[n][0] = sum[0] + sum[2];
+        out[n][1] = sum[1] + sum[3];
+        first += OVERSAMPLE;
+        first -= first >= n_table ? n_table : 0;
+    }
+}
+
+void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double (*value)[2],
+                        double (*slope)[2])
+{
+    const double n = (double)waveform->n, h = 1e-4;
+    const double t = -delay - n * floor(-delay / n);
+    const double position = OVERSAMPLE * t, below = floor(position), x = position - below;
+    const size_t first = (size_t)below % (OVERSAMPLE * waveform->n);
+    double weight[2 * HALF], after[2 * HALF];
+
+    assert(waveform->table);
+    if (value != NULL) {
+        weigh(x, weight);
+        interpolate_all(waveform, first, (const double *)weight, value);
+    }
+    if (slope == NULL)
+        return;
+    weigh(x - h, weight);
+    weigh(x + h, after);
+    for (int j = 0; j < 2 * HALF; j++)
+        weight[j] = (after[j] - weight[j]) * (OVERSAMPLE / (2 * h));
+    interpolate_all(waveform, first, (const double *)weight, slope);
+}
+
+int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out)
+{
+    const size_t n = waveform->n;
+    double(*lags)[2] = malloc(n * sizeof *lags);
+    int rc = PNR_ENOMEMORY;
+
+    *out = NULL;
+    if (!lags)
+        return rc;
+    for (size_t bin = 0; bin < n; bin++) {
+        const double *x = waveform->spectrum[bin];
+
+        lags[bin][0] = (x[0] * x[0] + x[1] * x[1]) / ((double)n * waveform->energy);
+        lags[bin][1] = 0;
+    }
+    rc = pnr_transform_inverse(lags, n);
+    if (rc == PNR_OK)
+        rc = pnr_waveform_create((const double(*)[2])lags, n, out);
+    free(lags);
+    if (rc == PNR_OK)
+        rc = pnr_waveform_prepare(*out);
+    if (rc != PNR_OK) {
+        pnr_waveform_destroy(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+double pnr_waveform_energy(const pnr_waveform *waveform)
+{
+    return waveform->energy;
+}
+
+double pnr_waveform_bandwidth(const pnr_waveform *waveform)
+{
+    return waveform->bandwidth;
+}
+
+double pnr_waveform_kurtosis(const pnr_waveform *waveform)
+{
+    return waveform->kurtosis;
+}
+
+double pnr_waveform_nyquist(const pnr_waveform *waveform)
+{
+    return waveform->nyquist;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules that need more than one key, or more than a range:
+ * asked once, when all has been read. */
+#include "config/keys.h"
+#include "engine/engine.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Names that become parts of file names and messages. */
+static bool is_word(const char *text)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+    return *text && text[strspn(text, letters)] == '\0';
+}
+
+static int check_names(const pnr_config *config, pnr_error *error)
+{
+    const char *name = config->stream.name;
+
+    if (!*name)
+        return pnr_error_set(error, PNR_ECONFIG, "stream.name is empty: topics need a name");
+    for (const char *at = name; *at; at++)
+        if (*at <= ' ' || *at > '~' || *at == '/')
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "stream.name = \"%s\": printable ASCII, without / or spaces",
+                                 name);
+    /* It becomes the name of a module file. */
+    if (!is_word(config->engine.name))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "engine.name = \"%s\": letters, digits, - and _ only; or auto",
+                             config->engine.name);
+    if (!is_word(config->engine.method))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "engine.method = \"%s\": letters, digits, - and _ only; or auto",
+                             config->engine.method);
+    return PNR_OK;
+}
+
+/* |a| * times > b, exactly; times 1 or 2, b not negative. */
+static bool exceeds(pnr_rational a, int times, pnr_rational b)
+{
+    __int128 left = (__int128)a.num * b.den, right = (__int128)b.num * a.den;
+
+    if (left < 0)
+        left = -left;
+    return times == 2 ? left > right - left : left > right;
+}
+
+static int check_source(const pnr_config *config, pnr_error *error)
+{
+    const pnr_format_info *format = pnr_format_get(config->source.format);
+    char tune[48], rate[48];
+
+    if (config->source.rate_hz.den == 0)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.rate_hz is not given: the samples a second are needed");
+    if (config->source.tune_hz.den != 0 &&
+        exceeds(config->source.tune_hz, 2, config->source.rate_hz))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.tune_hz = %s is beyond half of source.rate_hz = %s",
+                             pnr_rational_format(config->source.tune_hz, tune),
+                             pnr_rational_format(config->source.rate_hz, rate));
+    if (config->source.channel >= config->source.channels)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.channel = %zu counts from 0, and source.channels is %zu",
+                             config->source.channel, config->source.channels);
+    if (config->source.layout == PNR_LAYOUT_CHANNELS && format->is_complex)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.layout = channels is for real signals, and source.format = %s "
+                             "is complex",
+                             format->name);
+    return PNR_OK;
+}
+
+/* Each code is checked as it will be made, with what it takes from [code]. */
+static int check_codes(const pnr_config *config, pnr_error *error)
+{
+    for (size_t c = 0; c < pnr_config_codes(config); c++) {
+        pnr_config one;
+        char name[32] = "code";
+
+        if (config->n_codes > 0) {
+            if (config->codes[c].number != c + 1)
+                return pnr_error_set(error, PNR_ECONFIG,
+                                     "[code.%zu] is missing and [code.%zu] is there: number them "
+                                     "from 1 without a gap",
+                                     c + 1, config->codes[c].number);
+            snprintf(name, sizeof name, "code.%zu", c + 1);
+        }
+        pnr_config_code(config, c, &one);
+        if (one.code.type == PNR_CODE_FILE && !*one.code.path)
+            return pnr_error_set(error, PNR_ECONFIG, "%s.type = file needs %s.path", name, name);
+    }
+    return PNR_OK;
+}
+
+static int check_code(const pnr_config *config, pnr_error *error)
+{
+    char chips[48], rate[48];
+
+    if (config->code.pulse == PNR_PULSE_FILE && !*config->code.pulse_path)
+        return pnr_error_set(error, PNR_ECONFIG, "code.pulse = file needs code.pulse_path");
+    if (config->code.chip_rate_hz.den != 0 &&
+        exceeds(config->code.chip_rate_hz, 1, config->source.rate_hz))
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "code.chip_rate_hz = %s is more than source.rate_hz = %s: a chip needs "
+            "at least one sample",
+            pnr_rational_format(config->code.chip_rate_hz, chips),
+            pnr_rational_format(config->source.rate_hz, rate));
+    if (config->code.epoch.is_utc && !*config->source.start_time)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "code.epoch is a time, so source.start_time is needed");
+    return PNR_OK;
+}
+
+static int check_radar(const pnr_config *config, pnr_error *error)
+{
+    if (config->radar.max_range_m != 0 && config->radar.max_range_m <= config->radar.min_range_m)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "radar.max_range_m = %.10g is not beyond radar.min_range_m = %.10g",
+                             config->radar.max_range_m, config->radar.min_range_m);
+    if (config->radar.zero == PNR_ZERO_DIRECT_PATH && config->dwell.clutter == PNR_CLUTTER_REMOVE)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "radar.zero = direct-path needs the direct path, which stands still: "
+                             "dwell.clutter = remove takes it out");
+    return PNR_OK;
+}
+
+static int check_dwell(const pnr_config *config, pnr_error *error)
+{
+    if (config->dwell.periods > 1 && config->dwell.combine == PNR_COMBINE_NONE)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "dwell.periods = %zu needs dwell.combine = coherent, incoherent or doppler",
+            config->dwell.periods);
+    if (config->ring.seconds > 0 && config->ring.bytes > 0)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "ring.seconds = %.10g and ring.bytes = %zu: give one of them",
+                             config->ring.seconds, config->ring.bytes);
+    return PNR_OK;
+}
+
+static bool has_doppler_range(const pnr_config *config)
+{
+    return config->doppler.min_hz != 0 || config->doppler.max_hz != 0;
+}
+
+static int check_doppler(const pnr_config *config, pnr_error *error)
+{
+    const double min_hz = config->doppler.min_hz, max_hz = config->doppler.max_hz;
+    const double half_hz = pnr_rational_double(config->source.rate_hz) / 2;
+    const bool is_coherent = config->dwell.combine == PNR_COMBINE_COHERENT;
+
+    if (min_hz > max_hz)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "doppler.min_hz = %.10g is above doppler.max_hz = %.10g", min_hz,
+                             max_hz);
+    if (fmax(-min_hz, max_hz) > half_hz)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "doppler.min_hz = %.10g to doppler.max_hz = %.10g goes beyond half of "
+                             "source.rate_hz, %.10g",
+                             min_hz, max_hz, half_hz);
+    if (is_coherent && config->dwell.periods > 1 && has_doppler_range(config))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "doppler.min_hz = %.10g to doppler.max_hz = %.10g: a sum over "
+                             "dwell.periods = %zu sees one Doppler shift in %zu between its "
+                             "rotations; dwell.combine = doppler sees all of them",
+                             min_hz, max_hz, config->dwell.periods, config->dwell.periods);
+    return PNR_OK;
+}
+
+/* What only a dwell that tells velocities apart can use. */
+static int check_slow_time(const pnr_config *config, pnr_error *error)
+{
+    const bool is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
+    const bool has_rows = is_doppler || has_doppler_range(config);
+
+    if (is_doppler && config->dwell.periods < 2)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "dwell.combine = doppler needs dwell.periods of 2 or more");
+    if (!is_doppler && config->dwell.taper != PNR_TAPER_RECTANGULAR)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "dwell.taper weights the periods of dwell.combine = doppler only");
+    if (!is_doppler && config->dwell.clutter == PNR_CLUTTER_REMOVE)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "dwell.clutter = remove needs dwell.combine = doppler: without the "
+                             "mean of its periods %s",
+                             config->dwell.combine == PNR_COMBINE_COHERENT
+                                 ? "a coherent sum is nothing"
+                                 : "a period alone is nothing");
+    if (!has_rows && config->detector.exclusion_rows > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "detector.exclusion_rows = %zu: there is one row; rows come with "
+                             "dwell.combine = doppler or doppler.min_hz and max_hz",
+                             config->detector.exclusion_rows);
+    if (!has_rows && config->detector.cfar != PNR_CFAR_OFF &&
+        config->detector.cfar_axis == PNR_CFAR_ALONG_ROWS)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "detector.cfar_axis = doppler: there is one row; rows come with "
+                             "dwell.combine = doppler or doppler.min_hz and max_hz");
+    return PNR_OK;
+}
+
+static int check_looks(const pnr_config *config, pnr_error *error)
+{
+    const bool is_none = config->dwell.combine == PNR_COMBINE_NONE;
+    const bool is_incoherent =
+        config->dwell.combine == PNR_COMBINE_INCOHERENT && config->dwell.periods > 1;
+
+    if (is_none && config->dwell.looks > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "dwell.looks = %zu are of dwells of several periods; the powers of "
+                             "single ones are added by dwell.combine = incoherent with "
+                             "dwell.periods = %zu",
+                             config->dwell.looks, config->dwell.looks);
+    if (config->detector.subtract > 0 && (is_incoherent || config->dwell.looks > 1))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "detector.subtract = %zu needs one coherent look: an echo's phase is "
+                             "another in each of %s",
+                             config->detector.subtract,
+                             is_incoherent ? "dwell.combine = incoherent's periods"
+                                           : "several dwell.looks");
+    if (config->window.filter == PNR_FILTER_LEAST_SQUARES && config->detector.oversample > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "window.filter = least-squares solves for whole lags: "
+                             "detector.oversample = %zu has no use",
+                             config->detector.oversample);
+    return PNR_OK;
+}
+
+/* A thread that spins leaves its processor to nobody. */
+static int check_realtime(const pnr_config *config, pnr_error *error)
+{
+    const int cpu = config->realtime.processing_cpu;
+
+    if (config->engine.wait == PNR_WAIT_SPIN && cpu >= 0 && config->realtime.acquisition_cpu == cpu)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "engine.wait = spin takes all of processor %d: "
+                             "realtime.acquisition_cpu = %d must be another",
+                             cpu, cpu);
+    return PNR_OK;
+}
+
+static int check_echo(const pnr_config *config, pnr_error *error)
+{
+    const pnr_format_info *format = pnr_format_get(config->source.format);
+    size_t bits = 8 * (size_t)format->bytes / (format->is_complex ? 2 : 1);
+    double half = pnr_rational_double(config->source.rate_hz) / 2;
+
+    if (bits > 0 && !format->is_float && config->echo.bits > bits)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "echo.bits = %zu is more than the %zu bits of source.format = %s",
+                             config->echo.bits, bits, format->name);
+    if (config->echo.cw_amplitude > 0 && fabs(config->echo.cw_hz) > half)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "echo.cw_hz = %.10g is beyond half of source.rate_hz, %.10g",
+                             config->echo.cw_hz, half);
+    return PNR_OK;
+}
+
+static int check_target(const pnr_config *config, const pnr_target *target, pnr_error *error)
+{
+    size_t n = target->number;
+
+    if (target->code > pnr_config_codes(config))
+        return pnr_error_set(error, PNR_ECONFIG, "target.%zu.code = %zu: there %s %zu", n,
+                             target->code, config->n_codes > 1 ? "are" : "is only",
+                             pnr_config_codes(config));
+    if (target->amplitude != 0 && target->has_snr)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "target.%zu has amplitude = %.10g and snr_db = %.10g: give one of them", n,
+            target->amplitude, target->snr_db);
+    if (target->amplitude == 0 && !target->has_snr)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "target.%zu has neither amplitude nor snr_db: give one of them", n);
+    if (target->has_snr && !(config->echo.noise_rms > 0))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "target.%zu.snr_db = %.10g needs echo.noise_rms above 0", n,
+                             target->snr_db);
+    if (!(fabs(target->velocity_mps) < config->radar.speed_mps))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "target.%zu.velocity_mps = %.10g is not below radar.speed_mps = %.10g",
+                             n, target->velocity_mps, config->radar.speed_mps);
+    return PNR_OK;
+}
+
+static int check_targets(const pnr_config *config, pnr_error *error)
+{
+    int rc = PNR_OK;
+
+    for (size_t i = 0; i < config->n_targets && rc == PNR_OK; i++) {
+        if (config->targets[i].number != i + 1)
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "[target.%zu] is missing and [target.%zu] is there: number them "
+                                 "from 1 without a gap",
+                                 i + 1, config->targets[i].number);
+        rc = check_target(config, &config->targets[i], error);
+    }
+    return rc;
+}
+
+int pnr_config_check(const pnr_config *config, pnr_error *error)
+{
+    static int (*const checks[])(const pnr_config *config, pnr_error *error) = {
+        check_names,   check_source,    check_codes, check_code,     check_radar, check_dwell,
+        check_doppler, check_slow_time, check_looks, check_realtime, check_echo,  check_targets};
+
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        int rc = checks[i](config, error);
+
+        if (rc != PNR_OK)
+            return rc;
+    }
+    return PNR_OK;
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration from INI files and assignments: strict, so that no word is ever ignored. */
+#include "config/config.h"
+
+#include "config/keys.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    LINE_MAX_BYTES = 4096,
+    FILE_MAX_BYTES = 16 << 20 /* ends a read from /dev/zero */
+};
+
+/* Where we are, for messages. */
+typedef struct place {
+    const char *name; /* of the file, or "-s" */
+    size_t line;      /* 0: no line */
+    pnr_error *error;
+} place;
+
+static int refuse(const place *at, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int refuse(const place *at, int code, const char *format, ...)
+{
+    char text[400];
+    size_t length = strlen(at->name);
+    const char *tail = length > 90 ? at->name + length - 87 : at->name;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (at->line > 0)
+        return pnr_error_set(at->error, code, "%s%s:%zu: %s", tail == at->name ? "" : "...", tail,
+                             at->line, text);
+    return pnr_error_set(at->error, code, "%s%s: %s", tail == at->name ? "" : "...", tail, text);
+}
+
+/* --- names --- */
+
+static const pnr_key *find_key(const char *section, const char *name)
+{
+    for (size_t i = 0; i < pnr_config_n_keys; i++)
+        if (strcmp(pnr_config_keys[i].name, name) == 0 &&
+            (!section || strcmp(pnr_config_keys[i].section, section) == 0))
+            return &pnr_config_keys[i];
+    return NULL;
+}
+
+/* In [title], of a section that the table calls `section`. */
+static int refuse_key(const place *at, const char *title, const char *section, const char *name)
+{
+    const pnr_key *elsewhere = find_key(NULL, name), *best = NULL;
+    char there[PNR_SECTION_LEN];
+
+    if (elsewhere)
+        return refuse(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s]", name,
+                      title, pnr_section_title(pnr_section_of(elsewhere), 1, there));
+    for (size_t i = 0; i < pnr_config_n_keys; i++) {
+        const pnr_key *key = &pnr_config_keys[i];
+
+        if (strcmp(key->section, section) == 0 &&
+            (!best || pnr_name_distance(name, key->name) < pnr_name_distance(name, best->name)))
+            best = key;
+    }
+    return refuse(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; the nearest is \"%s\"", name,
+                  title, best ? best->name : "");
+}
+
+static int refuse_section(const place *at, const char *name)
+{
+    char candidate[PNR_SECTION_LEN], best[PNR_SECTION_LEN] = "";
+
+    for (const pnr_section *s = pnr_config_sections; s->name; s++) {
+        pnr_section_title(s, 1, candidate);
+        if (!*best || pnr_name_distance(name, candidate) < pnr_name_distance(name, best))
+            memcpy(best, candidate, sizeof best);
+    }
+    return refuse(at, PNR_ECONFIG, "unknown section [%.80s]; the nearest is [%s]", name, best);
+}
+
+/* --- sections --- */
+
+/* A section as it is named in a file: its table name, and which of a numbered one. */
+typedef struct section {
+    const pnr_section *table;
+    size_t number; /* n of [target.<n>]; 0: it is not numbered */
+    size_t line;   /* where it begins */
+} section;
+
+static int find_section(const place *at, const char *name, section *out)
+{
+    out->table = pnr_section_find(name, &out->number);
+    out->line = 0;
+    return out->table ? PNR_OK : refuse_section(at, name);
+}
+
+/* value into the key; the value is quoted in the refusal. */
+static int assign(const place *at, pnr_config *config, const section *where, const pnr_key *key,
+                  const char *value)
+{
+    char why[PNR_WHY_LEN], title[PNR_SECTION_LEN];
+    void *base = config;
+    int rc;
+
+    pnr_section_title(where->table, where->number, title);
+    if (where->number > 0)
+        base = pnr_section_add(where->table, config, where->number);
+    if (!base)
+        return refuse(at, PNR_ENOMEMORY, "no memory for [%s]", title);
+    rc = pnr_value_parse(key, value, base, why);
+    if (rc != PNR_OK)
+        return refuse(at, rc, "%s.%s = \"%.60s%s\": %s", title, key->name, value,
+                      strlen(value) > 60 ? "..." : "", why);
+    return PNR_OK;
+}
+
+/* --- one line --- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* No message, print or topic is to carry one. Never quoted, so that messages stay one line. */
+static int refuse_control(const place *at, const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' ? *text != '\t' : *text == 0x7f)
+            return refuse(at, PNR_ECONFIG, "the control byte 0x%02x", (unsigned char)*text);
+    return PNR_OK;
+}
+
+/* Cuts white space off both ends, in place. */
+static char *trim(char *text)
+{
+    size_t n;
+
+    text += strspn(text, " \t");
+    n = strlen(text);
+    while (n > 0 && is_space(text[n - 1]))
+        n--;
+    text[n] = '\0';
+    return text;
+}
+
+/* Ends text where a comment begins: # or ; at its start or behind white space. */
+static void cut_comment(char *text)
+{
+    for (size_t i = 0; text[i]; i++)
+        if ((text[i] == '#' || text[i] == ';') && (i == 0 || is_space(text[i - 1]))) {
+            text[i] = '\0';
+            return;
+        }
+}
+
+/* A value in place, behind its "=": quoted ("\"" and "\\" inside) or plain. */
+static int read_value(const place *at, char *text, bool has_comments, char **out)
+{
+    char *from, *to;
+
+    text += strspn(text, " \t");
+    if (*text != '"') {
+        if (has_comments)
+            cut_comment(text);
+        *out = trim(text);
+        if (strchr(*out, '"'))
+            return refuse(
+                at, PNR_ECONFIG,
+                "a quote inside the value \"%.60s\": quote it whole, and write \\\" inside", *out);
+        return PNR_OK;
+    }
+    for (from = to = ++text; *from && *from != '"'; from++) {
+        if (*from == '\\') {
+            from++;
+            if (*from != '"' && *from != '\\')
+                return refuse(at, PNR_ECONFIG, "a backslash in quotes goes before \" or \\ only");
+        }
+        *to++ = *from;
+    }
+    if (*from != '"')
+        return refuse(at, PNR_ECONFIG, "the quote is not closed: \"%.60s", text);
+    from++;
+    *to = '\0';
+    if (has_comments)
+        cut_comment(from);
+    from = trim(from);
+    if (*from)
+        return refuse(at, PNR_ECONFIG, "trailing junk after the closing quote: \"%.60s\"", from);
+    *out = text;
+    return PNR_OK;
+}
+
+/* --- a whole text --- */
+
+/* What one text has said so far: a second word on the same thing is refused. */
+typedef struct reader {
+    place at;
+    pnr_config *config;
+    section section;  /* table NULL: none yet */
+    size_t *key_line; /* [n keys] where this section gave the key; 0: it did not */
+    section *seen;    /* [n_seen] */
+    size_t n_seen;
+} reader;
+
+static int enter_section(reader *r, const char *name)
+{
+    section found;
+    int rc = find_section(&r->at, name, &found);
+
+    if (rc != PNR_OK)
+        return rc;
+    for (size_t i = 0; i < r->n_seen; i++)
+        if (r->seen[i].table == found.table && r->seen[i].number == found.number)
+            return refuse(&r->at, PNR_ECONFIG, "section [%s] again: it is on line %zu already",
+                          name, r->seen[i].line);
+
+    section *seen = realloc(r->seen, (r->n_seen + 1) * sizeof *seen);
+    if (seen)
+        r->seen = seen;
+    if (!seen || (found.number > 0 && !pnr_section_add(found.table, r->config, found.number)))
+        return refuse(&r->at, PNR_ENOMEMORY, "no memory for section [%s]", name);
+    found.line = r->at.line;
+    r->seen[r->n_seen++] = found;
+    r->section = found;
+    memset(r->key_line, 0, pnr_config_n_keys * sizeof *r->key_line);
+    return PNR_OK;
+}
+
+/* "[name]" and nothing but a comment behind it. */
+static int read_section(reader *r, char *line)
+{
+    char *end = strchr(line, ']');
+
+    if (!end)
+        return refuse(&r->at, PNR_ECONFIG, "no ] after \"%.60s\"", line);
+    *end = '\0';
+    cut_comment(end + 1);
+    char *rest = trim(end + 1);
+    if (*rest)
+        return refuse(&r->at, PNR_ECONFIG, "trailing junk after [%.60s]: \"%.60s\"", line + 1,
+                      rest);
+    return enter_section(r, line + 1);
+}
+
+static int read_assignment(reader *r, char *line)
+{
+    char *equals = strchr(line, '='), *value, *name, title[PNR_SECTION_LEN];
+    const pnr_key *key;
+    int rc;
+
+    if (!equals)
+        return refuse(&r->at, PNR_ECONFIG, "no \"key = value\" and no section: \"%.60s\"", line);
+    *equals = '\0';
+    name = trim(line);
+    if (!r->section.table) {
+        key = find_key(NULL, name);
+        return refuse(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
+                      key ? ": it belongs to [" : "", key ? key->section : "", key ? "]" : "");
+    }
+    key = find_key(r->section.table->name, name);
+    if (!key)
+        return refuse_key(&r->at, pnr_section_title(r->section.table, r->section.number, title),
+                          r->section.table->name, name);
+
+    size_t *line_before = &r->key_line[key - pnr_config_keys];
+    if (*line_before > 0)
+        return refuse(&r->at, PNR_ECONFIG, "key %s.%s again: it is on line %zu already",
+                      pnr_section_title(r->section.table, r->section.number, title), name,
+                      *line_before);
+    *line_before = r->at.line;
+    rc = read_value(&r->at, equals + 1, true, &value);
+    return rc == PNR_OK ? assign(&r->at, r->config, &r->section, key, value) : rc;
+}
+
+/* One line without its end, a NUL behind it. */
+static int read_line(reader *r, char *line, size_t length)
+{
+    if (strlen(line) != length)
+        return refuse(&r->at, PNR_ECONFIG, "a NUL byte after \"%.60s\"", line);
+    int rc = refuse_control(&r->at, line);
+    if (rc != PNR_OK)
+        return rc;
+    line = trim(line);
+    if (*line == '\0' || *line == '#' || *line == ';')
+        return PNR_OK;
+    return *line == '[' ? read_section(r, line) : read_assignment(r, line);
+}
+
+int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
+                     pnr_error *error)
+{
+    reader r = {.at = {.name = name, .error = error}, .config = config};
+    char line[LINE_MAX_BYTES + 1];
+    size_t at = 0;
+    int rc = PNR_OK;
+
+    r.key_line = calloc(pnr_config_n_keys, sizeof *r.key_line);
+    if (!r.key_line)
+        return refuse(&r.at, PNR_ENOMEMORY, "no memory");
+    while (rc == PNR_OK && at < length) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t n = end ? (size_t)(end - text) - at : length - at;
+        size_t next = at + n + (end != NULL);
+
+        r.at.line++;
+        if (end && n > 0 && text[at + n - 1] == '\r') /* written on Windows */
+            n--;
+        if (n > LINE_MAX_BYTES) {
+            rc = refuse(&r.at, PNR_ECONFIG, "a line of %zu bytes: at most %d, please", n,
+                        LINE_MAX_BYTES);
+            break;
+        }
+        memcpy(line, text + at, n);
+        line[n] = '\0';
+        rc = read_line(&r, line, n);
+        at = next;
+    }
+    free(r.key_line);
+    free(r.seen);
+    return rc;
+}
+
+/* The whole file; *text is the caller's to free, also after an error. */
+static int load(const place *at, FILE *file, char **text, size_t *length)
+{
+    size_t room = 0;
+
+    *length = 0;
+    do {
+        if (*length == FILE_MAX_BYTES)
+            return refuse(at, PNR_ECONFIG, "over %d MiB: not a configuration",
+                          FILE_MAX_BYTES >> 20);
+        if (*length == room) {
+            room = room ? 2 * room : 1 << 14;
+            char *more = realloc(*text, room);
+            if (!more)
+                return refuse(at, PNR_ENOMEMORY, "no memory for a file of %zu bytes", room);
+            *text = more;
+        }
+        *length += fread(*text + *length, 1, room - *length, file);
+    } while (!feof(file) && !ferror(file));
+    return ferror(file) ? refuse(at, PNR_EIO, "cannot be read: %s", strerror(errno)) : PNR_OK;
+}
+
+int pnr_config_read(pnr_config *config, const char *path, pnr_error *error)
+{
+    const place at = {.name = path, .error = error};
+    FILE *file = fopen(path, "re");
+    struct stat status;
+    char *text = NULL;
+    size_t length = 0;
+    int rc;
+
+    if (!file)
+        return refuse(&at, PNR_ENOINPUT, "the configuration cannot be opened: %s", strerror(errno));
+    if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode))
+        rc = refuse(&at, PNR_ECONFIG, "is a directory, not a configuration");
+    else
+        rc = load(&at, file, &text, &length);
+    if (rc == PNR_OK)
+        rc = pnr_config_parse(config, text, length, path, error);
+    free(text);
+    fclose(file);
+    return rc;
+}
+
+int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
+{
+    const place at = {.name = "-s", .error = error};
+    const char *equals = strchr(assignment, '=');
+    char *copy, *dot, *value, *name;
+    const pnr_key *key = NULL;
+    section where;
+    int rc = refuse_control(&at, assignment);
+
+    if (rc != PNR_OK)
+        return rc;
+    if (!equals)
+        return refuse(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value", assignment);
+    copy = strdup(assignment);
+    if (!copy)
+        return refuse(&at, PNR_ENOMEMORY, "no memory");
+    copy[equals - assignment] = '\0';
+    name = trim(copy);
+    dot = strrchr(name, '.');
+    if (!dot) {
+        key = find_key(NULL, name);
+        rc = refuse(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value%s%s%s%s", assignment,
+                    key ? "; it may mean " : "", key ? key->section : "", key ? "." : "",
+                    key ? key->name : "");
+        goto done;
+    }
+    *dot = '\0';
+    rc = find_section(&at, name, &where);
+    if (rc == PNR_OK && !(key = find_key(where.table->name, dot + 1)))
+        rc = refuse_key(&at, name, where.table->name, dot + 1);
+    /* The shell has its own comments and needs no quotes; a value that has them may keep them. */
+    if (rc == PNR_OK)
+        rc = read_value(&at, copy + (equals - assignment) + 1, false, &value);
+    if (rc == PNR_OK)
+        rc = assign(&at, config, &where, key, value);
+done:
+    free(copy);
+    return rc;
+}
+
+void pnr_config_init(pnr_config *config)
+{
+    memset(config, 0, sizeof *config);
+    pnr_section_reset(NULL, config);
+}
+
+void pnr_config_clear(pnr_config *config)
+{
+    free(config->source.lost);
+    free(config->codes);
+    free(config->targets);
+    memset(config, 0, sizeof *config);
+}

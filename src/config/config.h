@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration: one table of keys drives parsing, checking, --print-config, --help, the man
+ * page. */
+#ifndef PNR_CONFIG_H
+#define PNR_CONFIG_H
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/rational.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { PNR_TEXT_LEN = 128, PNR_PATH_LEN = 1024 };
+
+typedef enum {
+    PNR_CODE_M_SEQUENCE,
+    PNR_CODE_GOLD,
+    PNR_CODE_GPS_L1CA,
+    PNR_CODE_KASAMI,
+    PNR_CODE_BARKER,
+    PNR_CODE_LEGENDRE,
+    PNR_CODE_ZADOFF_CHU,
+    PNR_CODE_FRANK,
+    PNR_CODE_P4,
+    PNR_CODE_RANDOM,
+    PNR_CODE_FILE
+} pnr_code_type;
+
+typedef enum { PNR_PULSE_BAND_LIMITED, PNR_PULSE_RECTANGULAR, PNR_PULSE_FILE } pnr_pulse;
+typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
+typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
+typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
+typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
+typedef enum { PNR_CORRELATION_CIRCULAR, PNR_CORRELATION_LINEAR } pnr_correlation_kind;
+typedef enum { PNR_FILTER_MATCHED, PNR_FILTER_LEAST_SQUARES } pnr_filter;
+typedef enum {
+    PNR_COMBINE_NONE,
+    PNR_COMBINE_COHERENT,
+    PNR_COMBINE_INCOHERENT,
+    PNR_COMBINE_DOPPLER
+} pnr_combine;
+typedef enum {
+    PNR_TAPER_RECTANGULAR,
+    PNR_TAPER_HANN,
+    PNR_TAPER_BLACKMAN_HARRIS,
+    PNR_TAPER_DOLPH_CHEBYSHEV
+} pnr_taper;
+typedef enum { PNR_CLUTTER_KEEP, PNR_CLUTTER_REMOVE } pnr_clutter;
+typedef enum { PNR_STEP_WHOLE, PNR_STEP_HALF, PNR_STEP_QUARTER } pnr_step;
+typedef enum { PNR_ZERO_FIXED, PNR_ZERO_DIRECT_PATH } pnr_zero_kind;
+typedef enum { PNR_WAIT_SLEEP, PNR_WAIT_SPIN } pnr_wait;
+typedef enum { PNR_PROFILE_OFF, PNR_PROFILE_POWER, PNR_PROFILE_COMPLEX } pnr_profile;
+
+/* A run of sample positions, [first, first + count). */
+typedef struct pnr_run {
+    uint64_t first;
+    uint64_t count;
+} pnr_run;
+
+/* A moment: a sample index, or UTC. */
+typedef struct pnr_epoch {
+    bool is_utc;
+    int64_t sample; /* when !is_utc; may be negative */
+    int64_t utc_ns; /* when is_utc */
+} pnr_epoch;
+
+/* One point target of the synthetic scene, section [target.<n>]. */
+typedef struct pnr_target {
+    double range_m;      /* at sample 0 */
+    double velocity_mps; /* radial, positive towards the radar */
+    double amplitude;    /* of the echo, full scale = 1; 0: from snr_db */
+    double snr_db;       /* per sample, against echo.noise_rms; used when amplitude is 0 */
+    double phase_rad;    /* at sample 0 */
+    size_t code;         /* which it answers to: n of [code.<n>]; 1 also where there is none */
+    bool has_snr;
+    size_t number; /* n of its section; the array is sorted by it, and the check refuses gaps */
+} pnr_target;
+
+/* One of several codes in the stream, section [code.<n>]: what is not given is as in [code]. */
+typedef struct pnr_code_section {
+    int type; /* pnr_code_type */
+    size_t degree, length, root, prn, index, seed;
+    char taps[PNR_TEXT_LEN], path[PNR_PATH_LEN];
+    bool has_type, has_degree, has_length, has_root, has_prn, has_index, has_seed, has_taps,
+        has_path;
+    size_t number; /* n of its section; the array is sorted by it, and the check refuses gaps */
+} pnr_code_section;
+
+/* Zero is each key's "default" where the table says so. Owner of the arrays: this struct. */
+typedef struct pnr_config {
+    struct {
+        char name[PNR_TEXT_LEN];
+    } stream;
+    struct {
+        char input[PNR_PATH_LEN]; /* "-" is stdin; "" is none */
+        pnr_format format;        /* NONE: by extension */
+        pnr_rational rate_hz;
+        pnr_rational tune_hz;          /* mixed to zero before correlation */
+        int spectrum;                  /* pnr_spectrum */
+        int layout;                    /* pnr_layout */
+        size_t channels;               /* interleaved channels in a raw file */
+        size_t channel;                /* the one that is correlated, from 0 */
+        char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
+        int pace;                      /* pnr_pace */
+        size_t chunk;                  /* samples a read; 0: chosen */
+        pnr_run *lost; /* [n_lost] positions that the recorder lost: not in the file */
+        size_t n_lost;
+    } source;
+    struct {
+        int type; /* pnr_code_type */
+        size_t degree;
+        char taps[PNR_TEXT_LEN]; /* "10,3"; "": the table's primitive polynomial */
+        size_t length;
+        size_t root;
+        size_t prn;
+        size_t index;
+        size_t seed;
+        char path[PNR_PATH_LEN];
+        int pulse; /* pnr_pulse */
+        char pulse_path[PNR_PATH_LEN];
+        pnr_rational chip_rate_hz; /* {0,0}: a chip is one sample */
+        pnr_epoch epoch;
+    } code;
+    struct {
+        int correlation; /* pnr_correlation_kind */
+        int filter;      /* pnr_filter */
+    } window;
+    struct {
+        double speed_mps;
+        int path; /* pnr_path */
+        double carrier_hz;
+        double zero_delay_s;
+        int zero;                           /* pnr_zero_kind */
+        double zero_search_m;               /* +- this around zero_delay_s */
+        double zero_alarm_m;                /* drift that is an alarm; 0: none is */
+        char zero_state_path[PNR_PATH_LEN]; /* "": not kept */
+        double min_range_m;
+        double max_range_m; /* 0: the unambiguous range above min_range_m */
+    } radar;
+    struct {
+        size_t periods;
+        int combine; /* pnr_combine */
+        size_t looks;
+        int taper;                /* pnr_taper, in slow time */
+        double taper_sidelobe_db; /* of dolph-chebyshev */
+        int clutter;              /* pnr_clutter */
+    } dwell;
+    struct {
+        double min_hz, max_hz; /* both 0: no search; of a Doppler dwell +-1 / (2 Tr) */
+        int step;              /* pnr_step: of the rotations of the samples, in bins of 1/Tr */
+    } doppler;
+    struct {
+        double pfa; /* false alarms a search */
+        size_t max_echoes;
+        size_t oversample;
+        int cfar;                               /* pnr_cfar_kind of engine.h */
+        int cfar_axis;                          /* pnr_cfar_axis of engine.h */
+        size_t cfar_guard, cfar_training;       /* cells on either side */
+        size_t exclusion_cells, exclusion_rows; /* nothing weaker is an echo within +- these */
+        size_t subtract;                        /* searches more, without what was found */
+    } detector;
+    struct {
+        char name[PNR_TEXT_LEN];
+        char method[PNR_TEXT_LEN];
+        size_t device;
+        size_t depth;    /* submits in flight */
+        size_t batch;    /* dwells a submit, at most; 0: chosen */
+        size_t threads;  /* of the cpu engine; 0: one a core */
+        int wait;        /* pnr_wait */
+        double deadline; /* s; 0: one period of a live stream */
+    } engine;
+    struct {
+        double seconds; /* 0: chosen */
+        size_t bytes;   /* 0: from seconds */
+    } ring;
+    struct {
+        bool lock_memory;
+        int acquisition_cpu; /* -1: any */
+        int processing_cpu;  /* -1: any */
+        size_t priority;     /* of acquisition, SCHED_FIFO; processing one lower; 0: none */
+    } realtime;
+    struct {
+        char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
+        bool expose;                 /* yes: bind beyond loopback without CURVE */
+        char curve_secret_path[PNR_PATH_LEN];
+        size_t pack;
+        int profile;       /* pnr_profile */
+        size_t high_water; /* messages kept for a slow subscriber */
+        double wait_s;     /* how long to wait for a first subscriber */
+        double linger_s;   /* how long the end may take to leave */
+    } publisher;
+    struct {
+        uint64_t seed;
+        size_t periods; /* 0: until stopped */
+        double noise_rms;
+        double leak_amplitude; /* direct path at zero range */
+        double cw_hz;
+        double cw_amplitude;
+        double clock_ppm; /* receiver's sampling clock against the transmitter's */
+        size_t bits;      /* ADC bits; 0: as the format */
+    } echo;
+    pnr_code_section *codes; /* [n_codes]; without any the only code is [code] */
+    size_t n_codes;
+    pnr_target *targets; /* [n_targets] */
+    size_t n_targets;
+} pnr_config;
+
+/* Fills every key with its default. Call pnr_config_clear at the end. */
+void pnr_config_init(pnr_config *config);
+void pnr_config_clear(pnr_config *config);
+
+/* Reads an INI file over what is there. Refused with PNR_ECONFIG and "file:line: ..." naming the
+ * value and the nearest known name: unknown or duplicate key or section, trailing junk, out of
+ * range, NUL, a line over 4096 bytes. PNR_ENOINPUT when it cannot be opened; PNR_ECONFIG for a
+ * directory. */
+int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
+/* The same from memory; name is for messages. */
+int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
+                     pnr_error *error);
+/* One "section.key=value", as -s gives it; may repeat and overrides. */
+int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error);
+
+/* Codes in the stream: the [code.<n>], or one. */
+size_t pnr_config_codes(const pnr_config *config);
+/* *out: the same with code c, from 0, as the only one; it borrows all that config owns. */
+void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
+
+/* Checks that keys fit together (needs more than one key): called once by each program after all
+ * reading. PNR_OK or PNR_ECONFIG. */
+int pnr_config_check(const pnr_config *config, pnr_error *error);
+
+/* Every key with its present value, as an INI file that reads back to the same configuration. */
+void pnr_config_print(const pnr_config *config, FILE *stream);
+/* Every key with default, unit, range and one sentence: the text of config/pnradar.conf. */
+void pnr_config_print_reference(FILE *stream);
+/* The same as mdoc list items, for the man page pnradar.conf(5). */
+void pnr_config_print_mdoc(FILE *stream);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* The one table of configuration keys: what is not here is not a key. */
+#include "config/keys.h"
+
+#include "engine/engine.h"
+
+#include <math.h>
+
+/* Each list in the order of its enum in config.h. */
+static const char *const code_types[] = {
+    [PNR_CODE_M_SEQUENCE] = "m-sequence",
+    [PNR_CODE_GOLD] = "gold",
+    [PNR_CODE_GPS_L1CA] = "gps-l1ca",
+    [PNR_CODE_KASAMI] = "kasami",
+    [PNR_CODE_BARKER] = "barker",
+    [PNR_CODE_LEGENDRE] = "legendre",
+    [PNR_CODE_ZADOFF_CHU] = "zadoff-chu",
+    [PNR_CODE_FRANK] = "frank",
+    [PNR_CODE_P4] = "p4",
+    [PNR_CODE_RANDOM] = "random",
+    [PNR_CODE_FILE] = "file",
+    NULL,
+};
+static const char *const pulses[] = {
+    [PNR_PULSE_BAND_LIMITED] = "band-limited",
+    [PNR_PULSE_RECTANGULAR] = "rectangular",
+    [PNR_PULSE_FILE] = "file",
+    NULL,
+};
+static const char *const spectra[] = {
+    [PNR_SPECTRUM_NORMAL] = "normal", [PNR_SPECTRUM_INVERTED] = "inverted", NULL};
+static const char *const layouts[] = {
+    [PNR_LAYOUT_IQ] = "iq", [PNR_LAYOUT_CHANNELS] = "channels", NULL};
+static const char *const paces[] = {
+    [PNR_PACE_FAST] = "fast", [PNR_PACE_REAL_TIME] = "real-time", NULL};
+static const char *const paths[] = {
+    [PNR_PATH_TWO_WAY] = "two-way", [PNR_PATH_ONE_WAY] = "one-way", NULL};
+static const char *const correlations[] = {
+    [PNR_CORRELATION_CIRCULAR] = "circular", [PNR_CORRELATION_LINEAR] = "linear", NULL};
+static const char *const filters[] = {
+    [PNR_FILTER_MATCHED] = "matched", [PNR_FILTER_LEAST_SQUARES] = "least-squares", NULL};
+static const char *const tapers[] = {
+    [PNR_TAPER_RECTANGULAR] = "rectangular",
+    [PNR_TAPER_HANN] = "hann",
+    [PNR_TAPER_BLACKMAN_HARRIS] = "blackman-harris",
+    [PNR_TAPER_DOLPH_CHEBYSHEV] = "dolph-chebyshev",
+    NULL,
+};
+static const char *const clutters[] = {
+    [PNR_CLUTTER_KEEP] = "keep", [PNR_CLUTTER_REMOVE] = "remove", NULL};
+static const char *const steps[] = {
+    [PNR_STEP_WHOLE] = "whole", [PNR_STEP_HALF] = "half", [PNR_STEP_QUARTER] = "quarter", NULL};
+static const char *const zeros[] = {
+    [PNR_ZERO_FIXED] = "fixed", [PNR_ZERO_DIRECT_PATH] = "direct-path", NULL};
+static const char *const cfars[] = {
+    [PNR_CFAR_OFF] = "off", [PNR_CFAR_CA] = "ca", [PNR_CFAR_GO] = "go",
+    [PNR_CFAR_SO] = "so",   [PNR_CFAR_OS] = "os", NULL,
+};
+static const char *const cfar_axes[] = {
+    [PNR_CFAR_ALONG_LAGS] = "range", [PNR_CFAR_ALONG_ROWS] = "doppler", NULL};
+static const char *const combines[] = {
+    [PNR_COMBINE_NONE] = "none",
+    [PNR_COMBINE_COHERENT] = "coherent",
+    [PNR_COMBINE_INCOHERENT] = "incoherent",
+    [PNR_COMBINE_DOPPLER] = "doppler",
+    NULL,
+};
+static const char *const waits[] = {[PNR_WAIT_SLEEP] = "sleep", [PNR_WAIT_SPIN] = "spin", NULL};
+static const char *const profiles[] = {
+    [PNR_PROFILE_OFF] = "off",
+    [PNR_PROFILE_POWER] = "power",
+    [PNR_PROFILE_COMPLEX] = "complex",
+    NULL,
+};
+
+#define NUMBERED(name_, item, array)                                                               \
+    .name = #name_ ".n", .item_bytes = sizeof(item), .items = offsetof(pnr_config, array),         \
+    .n_items = offsetof(pnr_config, n_##array), .number = offsetof(item, number), .help
+const pnr_section pnr_config_sections[] = {
+    {.name = "stream", .help = "What the results are called."},
+    {.name = "source", .help = "Where the samples come from, and what they are."},
+    {.name = "code",
+     .help = "The pseudo-random code that the transmitter repeats; each type has its own keys."},
+    {NUMBERED(code, pnr_code_section, codes) = "Several codes in one stream: [code.1], [code.2], "
+                                               "... without a gap; an empty key is as in [code]."},
+    {.name = "window", .help = "How one period is correlated with the code."},
+    {.name = "radar", .help = "From delay to range."},
+    {.name = "dwell", .help = "How many periods make one result."},
+    {.name = "doppler", .help = "Which Doppler shifts are searched, before the tuned frequency's."},
+    {.name = "detector", .help = "What counts as an echo."},
+    {.name = "engine", .help = "What computes the correlation."},
+    {.name = "ring",
+     .help = "The memory between the source and the engine; give seconds or bytes, not both."},
+    {.name = "realtime",
+     .help = "What the operating system is asked for; what it refuses is told in every status."},
+    {.name = "publisher", .help = "Results over ZeroMQ."},
+    {.name = "echo", .help = "The synthetic scene of pnradar-echo; pnradar itself ignores it."},
+    {NUMBERED(target, pnr_target, targets) =
+         "The points of the synthetic scene: [target.1], [target.2], ... without a gap."},
+    {0},
+};
+
+#define AT(section, member) .offset = offsetof(pnr_config, section.member)
+#define KEY(section_, member, type_, initial_, help_)                                              \
+    .section = #section_, .name = #member, .type = PNR_KEY_##type_, AT(section_, member),          \
+    .initial = initial_, .help = help_
+#define TARGET(member, type_, initial_, help_)                                                     \
+    .section = "target.n", .name = #member, .type = PNR_KEY_##type_,                               \
+    .offset = offsetof(pnr_target, member), .initial = initial_, .help = help_
+#define CODE(member, type_, help_)                                                                 \
+    .section = "code.n", .name = #member, .type = PNR_KEY_##type_,                                 \
+    .offset = offsetof(pnr_code_section, member),                                                  \
+    .given = offsetof(pnr_code_section, has_##member), .initial = "", .help = help_
+#define RANGE(from, to) .min = (from), .max = (to)
+#define ABOVE(from) .min = (from), .max = INFINITY, .open = PNR_OPEN_MIN
+#define FROM(from) .min = (from), .max = INFINITY
+
+/* The order is that of the sections above, and of every print. */
+const pnr_key pnr_config_keys[] = {
+    {KEY(stream, name, TEXT, "pnradar",
+         "Name of this stream in every topic and message: printable, without spaces or slashes.")},
+
+    {KEY(source, input, PATH, "",
+         "File, FIFO or - for stdin; the programs' operand overrides it.")},
+    {KEY(source, format, FORMAT, "auto",
+         "Sample format of raw input; auto takes the file name's extension.")},
+    {KEY(source, rate_hz, RATIONAL, "",
+         "Sampling rate as a number or a quotient p/q; always needed."),
+     .unit = "Hz", ABOVE(0)},
+    {KEY(source, tune_hz, RATIONAL, "0",
+         "Carrier offset in the recording, mixed to zero before correlation."),
+     .unit = "Hz"},
+    {KEY(source, spectrum, CHOICE, "normal", "Inverted is for recordings of I - jQ."),
+     .choices = spectra},
+    {KEY(source, layout, CHOICE, "iq",
+         "Two sound channels are I and Q, or every channel is a real signal of its own."),
+     .choices = layouts},
+    {KEY(source, channels, SIZE, "1", "Interleaved channels in a raw file."), RANGE(1, 256)},
+    {KEY(source, channel, SIZE, "0", "The channel that is correlated, counted from 0."),
+     RANGE(0, 255)},
+    {KEY(source, start_time, TIME, "",
+         "UTC of sample 0, as 2026-11-21T02:40:12.5Z; empty when not known.")},
+    {KEY(source, pace, CHOICE, "fast",
+         "Play a recording as fast as it goes, or as it was recorded."),
+     .choices = paces},
+    {KEY(source, chunk, SIZE, "0", "Samples a read; 0 lets the program choose."), .unit = "samples",
+     RANGE(0, 67108864)},
+    {KEY(source, lost, RUNS, "",
+         "Sample positions that the recorder lost and did not write, as 10000+500, 34000+2000."),
+     .also = offsetof(pnr_config, source.n_lost), .unit = "first+count"},
+
+    {KEY(code, type, CHOICE, "m-sequence", "Family of the code."), .choices = code_types},
+    {KEY(code, degree, SIZE, "10", "Of m-sequence, gold and kasami: 2^degree - 1 chips."),
+     RANGE(2, 24)},
+    {KEY(code, taps, TEXT, "",
+         "Of m-sequence: its taps, as 10,3; empty takes a primitive polynomial from the table.")},
+    {KEY(code, length, SIZE, "0",
+         "Of barker, legendre, zadoff-chu, frank, p4 and random: how many chips."),
+     .unit = "chips", RANGE(0, 16777216)},
+    {KEY(code, root, SIZE, "1", "Of zadoff-chu: its root, coprime to the length."),
+     RANGE(1, 16777215)},
+    {KEY(code, prn, SIZE, "1", "Of gps-l1ca: the satellite's number."), RANGE(1, 37)},
+    {KEY(code, index, SIZE, "0", "Of gold and kasami: which code of the set, counted from 0."),
+     RANGE(0, 16777216)},
+    {KEY(code, seed, SIZE, "0", "Of random: the seed, as numpy's RandomState takes it."),
+     RANGE(0, 4294967295.0)},
+    {KEY(code, path, PATH, "", "Of file: the file with the chips.")},
+    {KEY(code, pulse, CHOICE, "band-limited", "The waveform between the samples."),
+     .choices = pulses},
+    {KEY(code, pulse_path, PATH, "", "Of pulse = file: the file with the pulse of one chip.")},
+    {KEY(code, chip_rate_hz, RATIONAL, "",
+         "Chips a second, as a number or a quotient p/q; empty makes every sample a chip."),
+     .unit = "Hz", ABOVE(0)},
+    {KEY(code, epoch, EPOCH, "0",
+         "Where the code starts: a sample index, or UTC (which needs source.start_time)."),
+     .unit = "samples"},
+
+    {CODE(type, CHOICE, "Family of this code."), .choices = code_types},
+    {CODE(degree, SIZE, "Of m-sequence, gold and kasami: 2^degree - 1 chips."), RANGE(2, 24)},
+    {CODE(taps, TEXT, "Of m-sequence: its taps.")},
+    {CODE(length, SIZE, "How many chips, as of [code]."), .unit = "chips", RANGE(0, 16777216)},
+    {CODE(root, SIZE, "Of zadoff-chu: its root."), RANGE(1, 16777215)},
+    {CODE(prn, SIZE, "Of gps-l1ca: the satellite's number."), RANGE(1, 37)},
+    {CODE(index, SIZE, "Of gold and kasami: which code of the set."), RANGE(0, 16777216)},
+    {CODE(seed, SIZE, "Of random: the seed."), RANGE(0, 4294967295.0)},
+    {CODE(path, PATH, "Of file: the file with the chips.")},
+
+    {KEY(window, correlation, CHOICE, "circular",
+         "Circular for a code that repeats without pause; linear for pulses and for few range "
+         "gates."),
+     .choices = correlations},
+    {KEY(window, filter, CHOICE, "matched",
+         "Least-squares solves for the echoes of the range gates, free of the code's sidelobes."),
+     .choices = filters},
+
+    {KEY(radar, speed_mps, DOUBLE, "299792458", "Speed of the wave: of light, or of sound."),
+     .unit = "m/s", .min = 0, .max = 1e9, .open = PNR_OPEN_MIN},
+    {KEY(radar, path, CHOICE, "two-way",
+         "There and back (radar, sonar), or from the transmitter to here."),
+     .choices = paths},
+    {KEY(radar, carrier_hz, DOUBLE, "0",
+         "Carrier frequency, for Doppler and velocity; 0 when there is none."),
+     .unit = "Hz", FROM(0)},
+    {KEY(radar, zero_delay_s, DOUBLE, "0", "Delay of an echo at range 0: cables and filters."),
+     .unit = "s", RANGE(-1e6, 1e6)},
+    {KEY(radar, zero, CHOICE, "fixed",
+         "Direct-path measures the zero delay anew in every result, from the path straight to "
+         "here."),
+     .choices = zeros},
+    {KEY(radar, zero_search_m, DOUBLE, "0",
+         "How far from its last delay the direct path is looked for, as a range; 0 is ten "
+         "samples."),
+     .unit = "m", FROM(0)},
+    {KEY(radar, zero_alarm_m, DOUBLE, "0",
+         "A movement of the direct path that raises an alarm, as a range; 0 is never."),
+     .unit = "m", FROM(0)},
+    {KEY(radar, zero_state_path, PATH, "",
+         "File that keeps the last zero delay for the next start; empty keeps none.")},
+    {KEY(radar, min_range_m, DOUBLE, "0", "The nearest range that is searched."), .unit = "m",
+     RANGE(-1e15, 1e15)},
+    {KEY(radar, max_range_m, DOUBLE, "0",
+         "The farthest range that is searched; 0 goes one unambiguous range beyond the nearest."),
+     .unit = "m", RANGE(-1e15, 1e15)},
+
+    {KEY(dwell, periods, SIZE, "1", "Periods of the code that are combined into one result."),
+     .unit = "periods", RANGE(1, 65535)},
+    {KEY(dwell, combine, CHOICE, "none",
+         "Add amplitudes (coherent), add powers (incoherent), or tell velocities apart (doppler)."),
+     .choices = combines},
+    {KEY(dwell, looks, SIZE, "1", "Dwells whose powers are added into one result."),
+     RANGE(1, 65535)},
+    {KEY(dwell, taper, CHOICE, "rectangular",
+         "Of doppler: weights of the periods; less leaks from strong echoes, for some loss."),
+     .choices = tapers},
+    {KEY(dwell, taper_sidelobe_db, DOUBLE, "60",
+         "Of dolph-chebyshev: how far its sidelobes lie below the main lobe."),
+     .unit = "dB", ABOVE(0)},
+    {KEY(dwell, clutter, CHOICE, "keep",
+         "Remove takes out what stands still: the mean of the dwell's periods."),
+     .choices = clutters},
+
+    {KEY(doppler, min_hz, DOUBLE, "0",
+         "Lowest Doppler shift; both 0 is no search, or in doppler dwells +-1 / (2 Tr)."),
+     .unit = "Hz", RANGE(-1e12, 1e12)},
+    {KEY(doppler, max_hz, DOUBLE, "0", "Highest Doppler shift searched."), .unit = "Hz",
+     RANGE(-1e12, 1e12)},
+    {KEY(doppler, step, CHOICE, "quarter",
+         "Between rotations, in repetition rates: half-way an echo loses 3.9, 0.91 or 0.22 dB."),
+     .choices = steps},
+
+    {KEY(detector, pfa, DOUBLE, "0.0001",
+         "False alarms a search, over all lags of one result together."),
+     .min = 0, .max = 1, .open = PNR_OPEN_MIN | PNR_OPEN_MAX},
+    {KEY(detector, max_echoes, SIZE, "8", "The strongest echoes that one result may hold."),
+     RANGE(1, 64)},
+    {KEY(detector, oversample, SIZE, "1",
+         "Cells a lag: 2 loses less of an echo that lies between two lags."),
+     RANGE(1, 2)},
+    {KEY(detector, cfar, CHOICE, "off",
+         "Threshold by the mean around (ca), its greater or lesser side (go, so), or by rank "
+         "(os)."),
+     .choices = cfars},
+    {KEY(detector, cfar_axis, CHOICE, "range", "Where the cells around lie."),
+     .choices = cfar_axes},
+    {KEY(detector, cfar_guard, SIZE, "2",
+         "Chips of range, or Doppler rows, left out on either side of the cell tested."),
+     .unit = "cells", RANGE(0, 1024)},
+    {KEY(detector, cfar_training, SIZE, "16",
+         "Chips or rows on either side that the noise is taken from."),
+     .unit = "cells", RANGE(1, 256)},
+    {KEY(detector, exclusion_cells, SIZE, "1",
+         "Nothing weaker counts as an echo within so many cells of range."),
+     .unit = "cells", RANGE(1, 1024)},
+    {KEY(detector, exclusion_rows, SIZE, "1",
+         "Nothing weaker counts as an echo within so many rows of Doppler."),
+     .unit = "rows", RANGE(1, 1024)},
+    {KEY(detector, subtract, SIZE, "0",
+         "Searches after the first, each without the echoes that were found before; 0 is none."),
+     RANGE(0, 16)},
+
+    {KEY(engine, name, TEXT, "auto",
+         "Auto takes the best that works here, and never reference; pnradar --list-engines names "
+         "them.")},
+    {KEY(engine, method, TEXT, "auto",
+         "How the engine does it: walsh, fused (GPU) or library; auto goes by length and code.")},
+    {KEY(engine, device, SIZE, "0", "Which GPU, counted from 0."), RANGE(0, 255)},
+    {KEY(engine, depth, SIZE, "4", "Submits in flight at one time."), RANGE(1, 4)},
+    {KEY(engine, batch, SIZE, "0", "Results a submit, at most; 0 lets the program choose."),
+     RANGE(0, 1048576)},
+    {KEY(engine, threads, SIZE, "0", "Threads of the cpu engine; 0 is one for each core."),
+     RANGE(0, 1024)},
+    {KEY(engine, wait, CHOICE, "sleep",
+         "Sleep until samples or a result come, or spin: look all the time, on a core of its own."),
+     .choices = waits},
+    {KEY(engine, deadline, DOUBLE, "0",
+         "When a result is late; 0 is one period of a live stream, and never for one that plays "
+         "fast."),
+     .unit = "s", RANGE(0, 3600)},
+
+    {KEY(ring, seconds, DOUBLE, "0", "Its length in time; 0 lets the program choose."), .unit = "s",
+     RANGE(0, 86400)},
+    {KEY(ring, bytes, BYTES, "0",
+         "Its length in memory, with K, M or G for 2^10, 2^20, 2^30; 0 goes by the seconds."),
+     .unit = "bytes", RANGE(0, 1099511627776.0)},
+
+    {KEY(realtime, lock_memory, YES_NO, "no",
+         "Keep all memory of the program from being paged out.")},
+    {KEY(realtime, acquisition_cpu, INT, "-1",
+         "The processor of the thread that reads the samples; -1 is any."),
+     RANGE(-1, 1023)},
+    {KEY(realtime, processing_cpu, INT, "-1",
+         "The processor of the thread that feeds the engine and publishes; -1 is any."),
+     RANGE(-1, 1023)},
+    {KEY(realtime, priority, SIZE, "0",
+         "SCHED_FIFO priority of reading the samples, one less for processing; 0 is none."),
+     RANGE(0, 99)},
+
+    {KEY(publisher, endpoint, TEXT, "tcp://127.0.0.1:5555",
+         "ZeroMQ address to bind; empty publishes nothing.")},
+    {KEY(publisher, expose, YES_NO, "no",
+         "Yes allows an address beyond this machine without CURVE keys.")},
+    {KEY(publisher, curve_secret_path, PATH, "",
+         "File with the CURVE secret key; empty is no encryption.")},
+    {KEY(publisher, pack, SIZE, "1",
+         "Results a message: more than one are sent as an array of records."),
+     .unit = "results", RANGE(1, 4096)},
+    {KEY(publisher, profile, CHOICE, "off",
+         "Publish every lag of every result too, as power or as complex values."),
+     .choices = profiles},
+    {KEY(publisher, high_water, SIZE, "1000", "Messages kept for a slow subscriber."),
+     .unit = "messages", RANGE(1, 1000000)},
+    {KEY(publisher, wait_s, DOUBLE, "0",
+         "How long to wait for a first subscriber of the results before the first sample."),
+     .unit = "s", RANGE(0, 86400)},
+    {KEY(publisher, linger_s, DOUBLE, "1", "How long the last messages may take to leave."),
+     .unit = "s", RANGE(0, 3600)},
+
+    {KEY(echo, seed, UINT64, "1", "Seed of the noise: the same seed gives the same bits.")},
+    {KEY(echo, periods, SIZE, "0", "Periods to write; 0 goes on until stopped."), .unit = "periods",
+     RANGE(0, 1e15)},
+    {KEY(echo, noise_rms, DOUBLE, "0.1", "Root mean square of the complex noise, full scale = 1."),
+     FROM(0)},
+    {KEY(echo, leak_amplitude, DOUBLE, "0",
+         "Amplitude of the direct path at range 0, full scale = 1."),
+     FROM(0)},
+    {KEY(echo, cw_hz, DOUBLE, "0",
+         "Frequency of an interfering carrier, against the tuned frequency."),
+     .unit = "Hz"},
+    {KEY(echo, cw_amplitude, DOUBLE, "0", "Amplitude of the interfering carrier, full scale = 1."),
+     FROM(0)},
+    {KEY(echo, clock_ppm, DOUBLE, "0",
+         "Error of the receiver's sampling clock against the transmitter's."),
+     .unit = "ppm", RANGE(-10000, 10000)},
+    {KEY(echo, bits, SIZE, "0", "Bits of the ADC; 0 is as many as the format has."), .unit = "bits",
+     RANGE(0, 16)},
+
+    {TARGET(range_m, DOUBLE, "0", "Range at sample 0."), .unit = "m", RANGE(-1e15, 1e15)},
+    {TARGET(velocity_mps, DOUBLE, "0", "Radial velocity, positive towards the radar."),
+     .unit = "m/s", RANGE(-1e9, 1e9)},
+    {TARGET(amplitude, DOUBLE, "0",
+            "Amplitude of the echo, full scale = 1; 0 goes by snr_db, and one of them is needed."),
+     FROM(0)},
+    {TARGET(
+         snr_db, OPTIONAL, "",
+         "Power of the echo against echo.noise_rms, before correlation; instead of an amplitude."),
+     .also = offsetof(pnr_target, has_snr), .unit = "dB", RANGE(-300, 300)},
+    {TARGET(code, SIZE, "1", "Which code it answers to: the n of [code.n]."), RANGE(1, 65535)},
+    {TARGET(phase_rad, DOUBLE, "0", "Phase of the echo at sample 0."), .unit = "rad"},
+};
+
+const size_t pnr_config_n_keys = sizeof pnr_config_keys / sizeof pnr_config_keys[0];
+
+const pnr_suffix pnr_suffixes[] = {{'G', 30}, {'M', 20}, {'K', 10}, {0, 0}};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Sections of the configuration: their names, and the arrays behind those that are numbered. */
+#include "config/keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+char *pnr_section_title(const pnr_section *section, size_t number, char out[PNR_SECTION_LEN])
+{
+    if (section->item_bytes == 0 || number == 0)
+        snprintf(out, PNR_SECTION_LEN, "%s", section->name);
+    else
+        snprintf(out, PNR_SECTION_LEN, "%.*s%zu", (int)strlen(section->name) - 1, section->name,
+                 number);
+    return out;
+}
+
+const void *pnr_section_item(const pnr_section *section, const pnr_config *config, size_t i)
+{
+    const char *items;
+
+    memcpy(&items, (const char *)config + section->items, sizeof items);
+    return items + i * section->item_bytes;
+}
+
+const pnr_section *pnr_section_of(const pnr_key *key)
+{
+    const pnr_section *s = pnr_config_sections;
+
+    while (strcmp(s->name, key->section) != 0)
+        s++;
+    return s;
+}
+
+/* "target.12" of "target.n" -> 12; 0 when it is not that. */
+static size_t number_of(const pnr_section *table, const char *name)
+{
+    const size_t prefix = strlen(table->name) - 1;
+    size_t number = 0, digits = 0;
+
+    if (strncmp(name, table->name, prefix) != 0)
+        return 0;
+    name += prefix;
+    if (*name == '0')
+        return 0;
+    for (; name[digits] >= '0' && name[digits] <= '9' && digits < 9; digits++)
+        number = number * 10 + (size_t)(name[digits] - '0');
+    return name[digits] == '\0' ? number : 0;
+}
+
+const pnr_section *pnr_section_find(const char *name, size_t *number)
+{
+    for (const pnr_section *s = pnr_config_sections; s->name; s++) {
+        *number = s->item_bytes > 0 ? number_of(s, name) : 0;
+        if (s->item_bytes > 0 ? *number > 0 : strcmp(s->name, name) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+void pnr_section_reset(const pnr_section *numbered, void *base)
+{
+    char why[PNR_WHY_LEN];
+
+    /* The table's own texts: a test shows that every one is read. */
+    for (size_t i = 0; i < pnr_config_n_keys; i++) {
+        const pnr_key *key = &pnr_config_keys[i];
+        const pnr_section *of = pnr_section_of(key);
+
+        if (numbered != NULL ? of == numbered : of->item_bytes == 0)
+            pnr_value_parse(key, key->initial, base, why);
+    }
+}
+
+void *pnr_section_add(const pnr_section *table, pnr_config *config, size_t number)
+{
+    char *items;
+    size_t *n_items = (size_t *)((char *)config + table->n_items);
+    size_t low = 0, high = *n_items;
+
+    memcpy(&items, (char *)config + table->items, sizeof items);
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (*(size_t *)(items + middle * table->item_bytes + table->number) < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == *n_items || *(size_t *)(items + low * table->item_bytes + table->number) != number) {
+        char *more = realloc(items, (*n_items + 1) * table->item_bytes);
+
+        if (!more)
+            return NULL;
+        items = more;
+        memcpy((char *)config + table->items, &items, sizeof items);
+        more += low * table->item_bytes;
+        memmove(more + table->item_bytes, more, (*n_items - low) * table->item_bytes);
+        memset(more, 0, table->item_bytes);
+        pnr_section_reset(table, more);
+        *(size_t *)(more + table->number) = number;
+        (*n_items)++;
+    }
+    return items + low * table->item_bytes;
+}
+
+size_t pnr_config_codes(const pnr_config *config)
+{
+    return config->n_codes > 0 ? config->n_codes : 1;
+}
+
+void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out)
+{
+    const pnr_code_section *from = config->n_codes > 0 ? &config->codes[c] : NULL;
+
+    *out = *config;
+    out->codes = NULL;
+    out->n_codes = 0;
+    if (from == NULL)
+        return;
+#define TAKE(member)                                                                               \
+    if (from->has_##member)                                                                        \
+    memcpy(&out->code.member, &from->member, sizeof from->member)
+    TAKE(type);
+    TAKE(degree);
+    TAKE(taps);
+    TAKE(length);
+    TAKE(root);
+    TAKE(prn);
+    TAKE(index);
+    TAKE(seed);
+    TAKE(path);
+#undef TAKE
+}

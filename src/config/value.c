@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/* Values of the configuration from their text: one reader for each type of key. */
+#include "base/clock.h"
+#include "config/keys.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse(char why[PNR_WHY_LEN], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int refuse(char why[PNR_WHY_LEN], const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(why, PNR_WHY_LEN, format, arguments);
+    va_end(arguments);
+    return PNR_ECONFIG;
+}
+
+/* --- numbers as text, in any locale --- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t skip_digits(const char **at)
+{
+    size_t n = 0;
+
+    while (is_digit(**at)) {
+        (*at)++;
+        n++;
+    }
+    return n;
+}
+
+/* [+-] digits [. digits] [e [+-] digits], a digit before or after the point. */
+static bool is_decimal(const char *text)
+{
+    size_t digits;
+
+    if (*text == '+' || *text == '-')
+        text++;
+    digits = skip_digits(&text);
+    if (*text == '.') {
+        text++;
+        digits += skip_digits(&text);
+    }
+    if (digits == 0)
+        return false;
+    if (*text == 'e' || *text == 'E') {
+        text++;
+        if (*text == '+' || *text == '-')
+            text++;
+        if (skip_digits(&text) == 0)
+            return false;
+    }
+    return *text == '\0';
+}
+
+/* newlocale of "C" is the C library's own constant object: it cannot fail. */
+static double to_double(const char *text)
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    double value = strtod_l(text, NULL, c);
+
+    freelocale(c);
+    return value;
+}
+
+/* --- ranges --- */
+
+static bool has_range(const pnr_key *key)
+{
+    return key->min != 0 || key->max != 0;
+}
+
+static bool in_range(const pnr_key *key, double value)
+{
+    if (!has_range(key))
+        return true;
+    return (key->open & PNR_OPEN_MIN ? value > key->min : value >= key->min) &&
+           (key->open & PNR_OPEN_MAX ? value < key->max : value <= key->max);
+}
+
+static int refuse_range(const pnr_key *key, char why[PNR_WHY_LEN])
+{
+    char range[PNR_WHY_LEN];
+
+    return refuse(why, "out of range: must be %.200s", pnr_value_range(key, range));
+}
+
+/* --- one reader for each type: text -> field; base is for a second member --- */
+
+static int copy_text(const char *text, char *field, size_t size, char why[PNR_WHY_LEN])
+{
+    if (strlen(text) >= size)
+        return refuse(why, "too long: at most %zu bytes", size - 1);
+    memcpy(field, text, strlen(text) + 1);
+    return PNR_OK;
+}
+
+static int parse_text(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    (void)key, (void)base;
+    return copy_text(text, field, PNR_TEXT_LEN, why);
+}
+
+static int parse_path(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    (void)key, (void)base;
+    return copy_text(text, field, PNR_PATH_LEN, why);
+}
+
+static int parse_time(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    int64_t utc_ns;
+
+    (void)key, (void)base;
+    if (*text && pnr_time_parse(text, &utc_ns) != PNR_OK)
+        return refuse(why, "must be UTC as 2026-11-21T02:40:12.5Z, years 1970 to 2261, or empty");
+    return copy_text(text, field, PNR_TEXT_LEN, why);
+}
+
+/* Digits only; *end is what follows them. */
+static int parse_digits(const char *text, const char **end, uint64_t *out, char *why)
+{
+    uint64_t value = 0;
+
+    if (!is_digit(*text))
+        return refuse(why, "must be a whole number");
+    for (; is_digit(*text); text++) {
+        unsigned digit = (unsigned)(*text - '0');
+
+        if (value > (UINT64_MAX - digit) / 10)
+            return refuse(why, "does not fit 64 bits");
+        value = value * 10 + digit;
+    }
+    *end = text;
+    *out = value;
+    return PNR_OK;
+}
+
+static int parse_whole(const pnr_key *key, const char *text, uint64_t *out, char *why)
+{
+    const char *end = text;
+    uint64_t value = 0;
+
+    if (parse_digits(text, &end, &value, why) != PNR_OK)
+        return *text == '-' && is_decimal(text) && has_range(key) ? refuse_range(key, why)
+                                                                  : PNR_ECONFIG;
+    if (*end)
+        return refuse(why, "must be a whole number");
+    if (!in_range(key, (double)value))
+        return refuse_range(key, why);
+    *out = value;
+    return PNR_OK;
+}
+
+static int parse_uint64(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    (void)base;
+    return parse_whole(key, text, field, why);
+}
+
+static int parse_size(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    uint64_t value = 0;
+    int rc = parse_whole(key, text, &value, why);
+
+    (void)base;
+    if (rc == PNR_OK)
+        *(size_t *)field = (size_t)value;
+    return rc;
+}
+
+static int parse_int(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    const bool is_negative = *text == '-';
+    const char *end = text;
+    uint64_t value = 0;
+
+    (void)base;
+    if (parse_digits(text + is_negative, &end, &value, why) != PNR_OK || *end)
+        return refuse(why, "must be a whole number");
+    if (value > INT_MAX || !in_range(key, is_negative ? -(double)value : (double)value))
+        return refuse_range(key, why);
+    *(int *)field = is_negative ? -(int)value : (int)value;
+    return PNR_OK;
+}
+
+static int parse_bytes(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    const char *end = text;
+    uint64_t value = 0;
+    unsigned shift = 0;
+
+    (void)base;
+    if (parse_digits(text, &end, &value, why) != PNR_OK)
+        return PNR_ECONFIG;
+    for (const pnr_suffix *suffix = pnr_suffixes; suffix->letter && shift == 0; suffix++)
+        if (*end == suffix->letter)
+            shift = suffix->shift;
+    if (end[shift > 0])
+        return refuse(why, "must be a whole number, with K, M or G behind it or nothing");
+    if (value > UINT64_MAX >> shift || !in_range(key, (double)(value << shift)))
+        return refuse_range(key, why);
+    *(size_t *)field = (size_t)(value << shift);
+    return PNR_OK;
+}
+
+static int parse_double(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    double value;
+
+    (void)base;
+    if (!is_decimal(text))
+        return refuse(why, "must be a decimal number");
+    errno = 0;
+    value = to_double(text);
+    if (errno == ERANGE)
+        return refuse(why, "too large or too small for double precision");
+    if (!in_range(key, value))
+        return refuse_range(key, why);
+    *(double *)field = value == 0 ? 0 : value; /* no negative zero */
+    return PNR_OK;
+}
+
+static int parse_optional(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    int rc = PNR_OK;
+
+    if (*text)
+        rc = parse_double(key, text, field, base, why);
+    else
+        *(double *)field = 0;
+    if (rc == PNR_OK)
+        *(bool *)(base + key->also) = *text != '\0';
+    return rc;
+}
+
+static int parse_rational(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    pnr_rational value = {0, 0};
+
+    (void)base;
+    if (*text || *key->initial) {
+        if (pnr_rational_parse(text, &value) != PNR_OK)
+            return refuse(why, "must be a decimal number or a quotient p/q that fits 64 bits");
+        if (!in_range(key, pnr_rational_double(value)))
+            return refuse_range(key, why);
+    }
+    *(pnr_rational *)field = value;
+    return PNR_OK;
+}
+
+static int parse_choice(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    char range[PNR_WHY_LEN];
+    size_t best = 0;
+
+    (void)base;
+    for (size_t i = 0; key->choices[i]; i++) {
+        if (strcmp(text, key->choices[i]) == 0) {
+            *(int *)field = (int)i;
+            return PNR_OK;
+        }
+        if (pnr_name_distance(text, key->choices[i]) < pnr_name_distance(text, key->choices[best]))
+            best = i;
+    }
+    return refuse(why, "must be one of %.200s; the nearest is \"%s\"", pnr_value_range(key, range),
+                  key->choices[best]);
+}
+
+static int parse_yes_no(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    bool yes = strcmp(text, "yes") == 0;
+
+    (void)key, (void)base;
+    if (!yes && strcmp(text, "no") != 0)
+        return refuse(why, "must be yes or no");
+    *(bool *)field = yes;
+    return PNR_OK;
+}
+
+static int parse_format(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    char range[PNR_WHY_LEN];
+    pnr_format format = PNR_FORMAT_NONE, best = PNR_FORMAT_CI8;
+
+    (void)base;
+    if (*text && strcmp(text, "auto") != 0) {
+        format = pnr_format_find(text);
+        for (int f = PNR_FORMAT_CI8; f < PNR_FORMAT_COUNT; f++)
+            if (pnr_name_distance(text, pnr_format_get((pnr_format)f)->name) <
+                pnr_name_distance(text, pnr_format_get(best)->name))
+                best = (pnr_format)f;
+        if (format == PNR_FORMAT_NONE)
+            return refuse(why, "must be one of %.200s; the nearest is \"%s\"",
+                          pnr_value_range(key, range), pnr_format_get(best)->name);
+    }
+    *(pnr_format *)field = format;
+    return PNR_OK;
+}
+
+static int parse_epoch(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    const char *end = digits;
+    pnr_epoch epoch = {0};
+    uint64_t value = 0;
+
+    (void)key, (void)base;
+    if (pnr_time_parse(text, &epoch.utc_ns) == PNR_OK) {
+        epoch.is_utc = true;
+    } else if (parse_digits(digits, &end, &value, why) != PNR_OK || *end) {
+        return refuse(why, "must be a sample index or UTC as 2026-11-21T02:40:12.5Z");
+    } else if (value > INT64_MAX) {
+        return refuse(why, "does not fit 64 bits");
+    } else {
+        epoch.utc_ns = 0;
+        epoch.sample = *text == '-' ? -(int64_t)value : (int64_t)value;
+    }
+    *(pnr_epoch *)field = epoch;
+    return PNR_OK;
+}
+
+static const char *skip_space(const char *text)
+{
+    return text + strspn(text, " \t");
+}
+
+/* One "first+count" and the comma behind it. */
+static int parse_run(const char **at, pnr_run *run, char *why)
+{
+    const char *text = skip_space(*at);
+
+    if (parse_digits(text, &text, &run->first, why) != PNR_OK)
+        return PNR_ECONFIG;
+    text = skip_space(text);
+    if (*text != '+')
+        return refuse(why, "must be first+count, first+count, ...");
+    text = skip_space(text + 1);
+    if (parse_digits(text, &text, &run->count, why) != PNR_OK)
+        return PNR_ECONFIG;
+    if (run->count == 0 || run->count > UINT64_MAX - run->first)
+        return refuse(why, "the count after %" PRIu64 "+ must be 1 or more and fit 64 bits",
+                      run->first);
+    text = skip_space(text);
+    if (*text == ',') {
+        text = skip_space(text + 1);
+        if (!*text)
+            return refuse(why, "nothing follows the last comma");
+    } else if (*text) {
+        return refuse(why, "must be first+count, first+count, ...");
+    }
+    *at = text;
+    return PNR_OK;
+}
+
+static int parse_runs(const pnr_key *key, const char *text, void *field, char *base, char *why)
+{
+    size_t room = 0, n = 0;
+    pnr_run *runs = NULL;
+    int rc = PNR_OK;
+
+    for (const char *at = text; (at = strchr(at, '+')) != NULL; at++)
+        room++;
+    if (*text && !(runs = calloc(room + 1, sizeof *runs))) {
+        refuse(why, "no memory for %zu runs", room);
+        return PNR_ENOMEMORY;
+    }
+    while (rc == PNR_OK && *text) {
+        pnr_run run;
+
+        rc = parse_run(&text, &run, why);
+        if (rc != PNR_OK)
+            break;
+        uint64_t end = n > 0 ? runs[n - 1].first + runs[n - 1].count : 0;
+        if (n > 0 && run.first < end)
+            rc = refuse(why, "runs must be in order and apart: %" PRIu64 " is before %" PRIu64,
+                        run.first, end);
+        else if (n > 0 && run.first == end)
+            runs[n - 1].count += run.count;
+        else
+            runs[n++] = run;
+    }
+    if (rc != PNR_OK) {
+        free(runs);
+        return rc;
+    }
+    free(*(pnr_run **)field);
+    *(pnr_run **)field = runs;
+    *(size_t *)(base + key->also) = n;
+    return PNR_OK;
+}
+
+typedef int parse_fn(const pnr_key *key, const char *text, void *field, char *base, char *why);
+
+static parse_fn *const parsers[] = {
+    [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_PATH] = parse_path,
+    [PNR_KEY_TIME] = parse_time,         [PNR_KEY_SIZE] = parse_size,
+    [PNR_KEY_INT] = parse_int,           [PNR_KEY_UINT64] = parse_uint64,
+    [PNR_KEY_BYTES] = parse_bytes,       [PNR_KEY_DOUBLE] = parse_double,
+    [PNR_KEY_OPTIONAL] = parse_optional, [PNR_KEY_RATIONAL] = parse_rational,
+    [PNR_KEY_CHOICE] = parse_choice,     [PNR_KEY_YES_NO] = parse_yes_no,
+    [PNR_KEY_FORMAT] = parse_format,     [PNR_KEY_EPOCH] = parse_epoch,
+    [PNR_KEY_RUNS] = parse_runs,
+};
+
+int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN])
+{
+    why[0] = '\0';
+    if (strlen(text) > PNR_VALUE_MAX)
+        return refuse(why, "too long: at most %d bytes", PNR_VALUE_MAX);
+    if (key->given == 0)
+        return parsers[key->type](key, text, (char *)base + key->offset, base, why);
+
+    const int rc = *text == '\0'
+                       ? PNR_OK
+                       : parsers[key->type](key, text, (char *)base + key->offset, base, why);
+
+    if (rc == PNR_OK)
+        *(bool *)((char *)base + key->given) = *text != '\0';
+    return rc;
+}

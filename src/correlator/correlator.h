@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The correlator: jobs in, results out, in order;
+ * remembers what is in flight and accounts for it. */
+#ifndef PNR_CORRELATOR_H
+#define PNR_CORRELATOR_H
+
+#include "base/error.h"
+#include "engine/block.h"
+#include "engine/engine.h"
+
+typedef struct pnr_correlator pnr_correlator;
+
+int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan, pnr_correlator **out,
+                          pnr_error *error);
+void pnr_correlator_destroy(pnr_correlator *correlator);
+
+/* Never waits; the windows' header is copied, their samples are not. Codes as in engine.h. */
+int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows);
+/* What the next submit will begin with may go to the engine now; never waits. PNR_OK; PNR_EAGAIN:
+ * all of its depth is in flight, or the engine has no use for it; PNR_ELOST. */
+int pnr_correlator_advance(pnr_correlator *correlator, const pnr_windows *windows);
+/* The oldest; *windows is the header it was submitted with (also when the job failed: PNR_EENGINE,
+ * PNR_ELOST). */
+int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
+                           pnr_result *result);
+/* One dwell of the result collected last once more, without these echoes; see engine.h. Waits.
+ * PNR_EUNSUPPORTED: the engine cannot. */
+int pnr_correlator_again(pnr_correlator *correlator, const pnr_windows *windows, size_t dwell,
+                         const pnr_removal *removals, size_t n_removals, pnr_result *result);
+/* "cuda/library", for messages. */
+const char *pnr_correlator_name(const pnr_correlator *correlator);
+
+#endif

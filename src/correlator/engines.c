@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding engines: the built-in reference, and modules loaded at run time. */
+#include "engine/engine.h"
+
+#include "base/log.h"
+#include "engine/reference/reference.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const names[] = {"cuda", "cpu", "reference", NULL}; /* best first */
+
+const char *const *pnr_engine_names(void)
+{
+    return names;
+}
+
+/* The folder of modules beside the program: <program's folder>/../lib/pnradar. */
+static int folder_beside_program(char *folder, size_t size)
+{
+    char program[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    if (length <= 0)
+        return PNR_EUNAVAILABLE;
+    program[length] = '\0';
+    *strrchr(program, '/') = '\0';
+    return (size_t)snprintf(folder, size, "%s/../lib/pnradar", program) < size ? PNR_OK
+                                                                               : PNR_EUNAVAILABLE;
+}
+
+/* The first folder of a colon-separated list that holds <name>.so. */
+static int find_in(const char *folders, const char *name, char *path, size_t size)
+{
+    while (*folders != '\0') {
+        const size_t length = strcspn(folders, ":");
+
+        if (length > 0 &&
+            (size_t)snprintf(path, size, "%.*s/%s.so", (int)length, folders, name) < size &&
+            access(path, R_OK) == 0)
+            return PNR_OK;
+        folders += length + (folders[length] == ':');
+    }
+    return PNR_EUNAVAILABLE;
+}
+
+static int find_module(const char *name, char *path, size_t size)
+{
+    const char *chosen = getenv("PNR_ENGINE_PATH");
+    char beside[PATH_MAX];
+
+    if (strchr(name, '/') != NULL)
+        return PNR_EUNAVAILABLE;
+    if (chosen != NULL && find_in(chosen, name, path, size) == PNR_OK)
+        return PNR_OK;
+    if (folder_beside_program(beside, sizeof beside) == PNR_OK &&
+        find_in(beside, name, path, size) == PNR_OK)
+        return PNR_OK;
+    return find_in(PNR_MODULE_DIR, name, path, size);
+}
+
+static void *load(const char *name, pnr_error *error)
+{
+    char path[PATH_MAX];
+
+    if (find_module(name, path, sizeof path) != PNR_OK) {
+        pnr_error_set(error, PNR_EUNAVAILABLE,
+                      "engine %s: no module %s.so was built or installed (auto, cuda, cpu and "
+                      "reference are known)",
+                      name, name);
+        return NULL;
+    }
+
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+
+    if (module == NULL)
+        pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: %s", name, dlerror());
+    return module;
+}
+
+int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error)
+{
+    *ops = NULL;
+    if (strcmp(name, "reference") == 0) {
+        *ops = pnr_engine_reference();
+        return PNR_OK;
+    }
+
+    void *module = load(name, error);
+
+    if (module == NULL)
+        return PNR_EUNAVAILABLE;
+
+    pnr_engine_module_fn get;
+
+    *(void **)&get = dlsym(module, PNR_ENGINE_SYMBOL); /* POSIX's way to a function pointer */
+    const pnr_engine_ops *found = get != NULL ? get() : NULL;
+
+    if (found == NULL || found->abi != PNR_ENGINE_ABI)
+        return pnr_error_set(error, PNR_EUNAVAILABLE,
+                             "engine %s: its module is of interface %d, this program needs %d",
+                             name, found != NULL ? found->abi : 0, PNR_ENGINE_ABI);
+
+    char text[256] = "";
+
+    if (found->probe(device, text, sizeof text) != PNR_OK)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: %s", name, text);
+    *ops = found;
+    return PNR_OK;
+}
+
+int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
+                      pnr_error *error)
+{
+    static const char *const candidates[] = {"cuda", "cpu"};
+    pnr_engine_choice choice;
+    pnr_error why = {0};
+    char reasons[400] = "";
+
+    if (strcmp(name, "auto") != 0) {
+        const int code = pnr_engine_find(name, plan->device, ops, error);
+
+        return code != PNR_OK ? code : (*ops)->describe(plan, &choice, error);
+    }
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        if (pnr_engine_find(candidates[i], plan->device, ops, &why) == PNR_OK &&
+            (*ops)->describe(plan, &choice, &why) == PNR_OK) {
+            pnr_log(PNR_LOG_INFO, "engine %s, method %s: %s", (*ops)->name, choice.method,
+                    choice.why);
+            return PNR_OK;
+        }
+        pnr_log(PNR_LOG_INFO, "not used: %s", why.text);
+        const size_t length = strlen(reasons);
+
+        snprintf(reasons + length, sizeof reasons - length, "%s%.180s", i > 0 ? "; " : "",
+                 why.text);
+    }
+    *ops = NULL;
+    return pnr_error_set(error, PNR_EUNAVAILABLE, "no engine works here: %s", reasons);
+}
+
+const pnr_engine_bench *pnr_engine_get_bench(const char *name)
+{
+    void *module = strcmp(name, "reference") == 0 ? NULL : load(name, NULL);
+    const pnr_engine_bench *bench =
+        module != NULL ? (const pnr_engine_bench *)dlsym(module, PNR_ENGINE_BENCH_SYMBOL) : NULL;
+
+    return bench != NULL && bench->abi == PNR_ENGINE_ABI ? bench : NULL;
+}

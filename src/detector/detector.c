@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* Candidates to echoes: noise, SNR and sigmas of the tracks that were fitted. */
+#include "detector/state.h"
+
+#include "engine/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { J = PNR_NEIGHBOURS };
+
+/* Kurtosis of a flat spectrum, less 1, over 2: of the time that a Doppler is seen in. */
+static const double flat_curvature = 0.4;
+
+typedef double value[2]; /* re, im */
+
+/* What the echoes add to sum |x|^2. */
+static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
+                          const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
+{
+    const double windows = (double)dwell->n_valid / (double)detector->radar->n_samples;
+    const double of_peaks =
+        windows / (gains->amplitude * gains->amplitude * detector->energy_of_code);
+    double energy = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const pnr_track *t = &tracks[i];
+        double own = t->amplitude2 * windows * detector->energy_of_code;
+        value rho;
+
+        if (t->code->nyquist > 0)
+            own *= 1 - t->code->nyquist * pow(sin(M_PI * t->fit.delay), 2);
+        if (detector->has_rows)
+            own *= pnr_fit_map_energy(detector->map, t->bins);
+        energy += own;
+        /* Of an incoherent dwell the phases are gone: the cross terms cancel on the average. */
+        for (size_t k = 0; k < i && !detector->is_sum; k++) { /* 2 Re(A_i conj(A_k) overlap) */
+            const double *a = t->fit.peak, *b = tracks[k].fit.peak;
+            const double re = a[0] * b[0] + a[1] * b[1], im = a[1] * b[0] - a[0] * b[1];
+
+            pnr_track_overlap(detector, t, &tracks[k], rho);
+            energy += 2 * (re * rho[0] - im * rho[1]) * of_peaks;
+        }
+    }
+    return energy;
+}
+
+/* The lost share of an echo's samples over the valid ones: what is missing in its sidelobes is
+ * noise of this times its own peak power. */
+static double holes_of(const pnr_detector *detector, const pnr_dwell *dwell)
+{
+    const double n_all = (double)dwell->n_periods * (double)detector->radar->n_samples;
+
+    return (1 - (double)dwell->n_valid / n_all) / (double)dwell->n_valid;
+}
+
+/* Noise of one cell, and the variance of that estimate over its square. */
+typedef struct noise_found {
+    double cell, variance;
+} noise_found;
+
+/*
+ * From the whole energy less the echoes'; but an echo's peak is known from 17 values, not from all
+ * samples, and the difference e of the two errors, of variance (amplitude_variance - 1/2) sigma^2,
+ * leaves 2 |a| e in that rest: too much where S is near N^2; and lost samples do not all have the
+ * same share of an echo. What the fit leaves of the strongest echo's 17 values is the other
+ * estimate. Both are weighted by their variances, which depend on the noise itself: a few turns
+ * settle that.
+ */
+static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwell,
+                              const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
+{
+    const double scale = gains->noise * detector->energy_of_code; /* of a sample's noise to a
+                                                                     cell's */
+    /* Each fit's three real parameters, four with Doppler, take half a complex sample's noise along
+     * each. */
+    const double taken = detector->has_rows ? 2 : 1.5;
+    const double n_left = fmax((double)dwell->n_valid - taken * (double)n, 1);
+    const double least = scale * dwell->energy / (double)dwell->n_valid * 1e-12; /* rounding */
+    const double rest =
+        scale * (dwell->energy - echo_energy(detector, dwell, gains, tracks, n)) / n_left;
+    const double holes = holes_of(detector, dwell);
+    double leak = 0, uneven = 0, cells = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const double power = pnr_squared(tracks[i].fit.peak) / (n_left * n_left);
+
+        leak += 4 * power * (tracks[i].loss * tracks[i].fit.amplitude_variance - 0.5);
+        uneven +=
+            power * pnr_squared(tracks[i].fit.peak) * holes / 2; /* of |a(n)|^2, half its square */
+    }
+    if (n == 0 || detector->is_sum ||
+        (rest > 0 && leak * rest + uneven < 0.1 * rest * rest / n_left))
+        return (noise_found){fmax(rest, least), 1 / n_left};
+
+    const double sidelobes = pnr_squared(tracks[0].fit.peak) * holes;
+    double cell, variance = 0;
+    const double near = pnr_track_noise(detector, tracks, n, &cells);
+
+    cell = fmax(near, least);
+    for (int turn = 0; turn < 4; turn++) {
+        const double of_rest = leak * (cell + sidelobes) + uneven + cell * cell / n_left;
+        const double of_near = (cell + sidelobes) * (cell + sidelobes) / cells;
+
+        variance = of_rest * of_near / (of_rest + of_near);
+        cell = (rest * of_near + (near - sidelobes) * of_rest) / (of_rest + of_near);
+        /* Below half of its own uncertainty it says no more than that. */
+        cell = fmax(cell, fmax(sqrt(variance) / 2, least));
+    }
+    return (noise_found){cell, fmin(variance / (cell * cell), 0.5)};
+}
+
+/* Variances of delay (samples^2), relative amplitude, phase and frequency (bins^2) at the SNR s. */
+typedef struct variances {
+    double delay, amplitude, phase, bins;
+} variances;
+
+static variances find_variances(const pnr_detector *detector, const pnr_dwell *dwell,
+                                const pnr_dwell_gains *gains, const pnr_track *t, double s)
+{
+    const pnr_fitted *fit = &t->fit;
+    /* Amplitude and phase are free of the lost sidelobes: every sample has its share of them. */
+    /*
+     * To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)):
+     * the noise bends the peak too. Of the measured S, which has moved with the peak, kurtosis - 1
+     * is left.
+     */
+    variances v = {fit->delay_variance *
+                       ((1 + t->code->curvature_noise / s) / s + holes_of(detector, dwell)),
+                   fit->amplitude_variance / s, fit->phase_variance / s,
+                   t->bins_variance * (1 + flat_curvature / s) / s};
+
+    if (detector->is_sum) {
+        /* Each look is turned by its own value at the centre, a share of the peak: noise times
+         * noise counts 1/(S of a look share^2) more. */
+        const double product = 1 + gains->looks / (s * t->share * t->share);
+
+        v.delay *= product;
+        v.amplitude *= product;
+        v.phase = NAN;
+        v.bins *= product;
+    }
+    return v;
+}
+
+/* Doppler and velocity; the look was read at another time scale, so its frequencies are. */
+static void describe_motion(const pnr_detector *detector, const pnr_track *t, double variance,
+                            pnr_echo *echo)
+{
+    const pnr_radar *radar = detector->radar;
+    const double scale =
+        1 / ((1 + pnr_fit_map_stretch(detector->map, t->candidate->row)) * radar->period_s);
+    const double carrier_hz = detector->config->radar.carrier_hz;
+    const double ways = detector->config->radar.path == PNR_PATH_ONE_WAY ? 1 : 2;
+
+    echo->doppler_hz = t->bins * scale;
+    echo->doppler_sigma_hz = sqrt(variance) * scale;
+    if (!(radar->wavelength_m > 0))
+        return;
+    /* doppler = ways velocity carrier / (speed - velocity) */
+    echo->velocity_mps = echo->doppler_hz * radar->wavelength_m / ways /
+                         (1 + echo->doppler_hz / (ways * carrier_hz));
+    echo->velocity_sigma_mps = echo->doppler_sigma_hz * radar->wavelength_m / ways;
+}
+
+/* What the one row's frequency turns from the look's first sample to its middle, rad. */
+static double middle_turn(const pnr_detector *detector)
+{
+    const double n = (double)detector->plan->n_samples;
+    const double middle = (n * (double)detector->plan->n_periods - 1) / (2 * n);
+
+    return 2 * M_PI * remainder(pnr_fit_map_bins(detector->map, 0) * middle, 1);
+}
+
+static void describe(const pnr_detector *detector, const pnr_observed *observed,
+                     const pnr_dwell_gains *gains, const pnr_track *t, const noise_found *noise,
+                     pnr_echo *echo)
+{
+    const pnr_radar *radar = detector->radar;
+    const double rate = pnr_rational_double(radar->rate_hz);
+    const double scale = gains->amplitude * detector->energy_of_code;
+    const double cell = noise->cell * t->loss;
+    /* The mean of 1/noise is 1/(1 - variance): noise is a gamma variable. */
+    const double snr = detector->is_sum
+                           ? t->amplitude2 * scale * scale / cell
+                           : t->fit.power / cell * (1 - noise->variance) - t->fit.cells;
+    const double s = snr > 1e-3 ? snr : 1e-3;
+    const variances v = find_variances(detector, observed->dwell, gains, t, s);
+
+    *echo = (pnr_echo){
+        .code = t->candidate->code,
+        .channel = t->candidate->channel,
+        .candidate = (uint32_t)(t->candidate - observed->candidates),
+        .row = t->candidate->row,
+        .lag = (double)t->centre + t->fit.delay,
+        .snr = snr,
+        .snr_db = 10 * log10(s),
+        .amplitude = detector->amplitude_scale * sqrt(t->amplitude2),
+        .phase_rad = detector->is_sum ? NAN : atan2(t->fit.peak[1], t->fit.peak[0]),
+        .phase_sigma_rad = sqrt(v.phase),
+        .doppler_hz = NAN,
+        .doppler_sigma_hz = NAN,
+        .velocity_mps = NAN,
+        .velocity_sigma_mps = NAN,
+    };
+    echo->amplitude_sigma = echo->amplitude * sqrt(v.amplitude);
+    echo->delay_s = pnr_radar_delay_s(radar, detector->config, echo->lag);
+    echo->delay_samples = echo->delay_s * rate;
+    echo->delay_sigma_s = sqrt(v.delay) / rate;
+    echo->range_m = pnr_radar_range_m(radar, echo->delay_s);
+    echo->range_sigma_m = radar->metres_per_second * echo->delay_sigma_s;
+    if (detector->has_rows)
+        describe_motion(detector, t, v.bins, echo);
+    else if (detector->map != NULL) /* one row: the echo is taken to be on its frequency */
+        echo->phase_rad = remainder(echo->phase_rad + middle_turn(detector), 2 * M_PI);
+}
+
+void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
+                         pnr_detection *out)
+{
+    const pnr_dwell *dwell = observed->dwell;
+    pnr_track tracks[PNR_MAX_CANDIDATES];
+    noise_found noise = {0};
+
+    out->noise_power = 0;
+    out->n_echoes = 0;
+    if (dwell->n_periods == 0 || dwell->n_valid == 0)
+        return;
+
+    const size_t n = pnr_track_all(detector, observed, tracks);
+    const pnr_dwell_gains gains = pnr_detector_gains(detector, observed);
+
+    noise = find_noise(detector, dwell, &gains, tracks, n);
+    out->noise_power = noise.cell / (gains.noise * detector->energy_of_code);
+    out->n_echoes = n;
+    for (size_t i = 0; i < n; i++)
+        describe(detector, observed, &gains, &tracks[i], &noise, &out->echoes[i]);
+    for (size_t i = 1; i < n; i++) { /* refined fits may have changed places */
+        const pnr_echo echo = out->echoes[i];
+        size_t at = i;
+
+        for (; at > 0 && out->echoes[at - 1].snr_db < echo.snr_db; at--)
+            out->echoes[at] = out->echoes[at - 1];
+        out->echoes[at] = echo;
+    }
+}
+
+static int fill_code(const pnr_setup_code *from, pnr_detector_code *code)
+{
+    code->autocorrelation = from->autocorrelation;
+    code->nyquist = pnr_waveform_nyquist(from->waveform);
+    code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
+    for (int u = -J; u < J; u++)
+        pnr_waveform_at(code->autocorrelation, u, code->rho[J + u]);
+    return pnr_fit_create(code->autocorrelation, &code->fit);
+}
+
+int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
+                        pnr_error *error)
+{
+    const pnr_plan *plan = &setup->plan;
+    pnr_detector *detector = calloc(1, sizeof *detector);
+    int code = detector == NULL ? PNR_ENOMEMORY : PNR_OK;
+
+    *out = NULL;
+    if (code != PNR_OK)
+        goto fail;
+    detector->config = config;
+    detector->radar = &setup->radar;
+    detector->plan = plan;
+    detector->waveforms = setup->codes;
+    detector->least_squares = setup->least_squares;
+    detector->is_sum = plan->dwell == PNR_DWELL_INCOHERENT || plan->n_looks > 1;
+    detector->max_echoes = setup->max_echoes;
+    detector->has_rows = pnr_plan_rows(plan) > 1;
+    detector->amplitude_scale =
+        !pnr_format_get(plan->format)->is_complex && plan->tune.num != 0 ? 2 : 1;
+    detector->energy_of_code = pnr_waveform_energy(setup->codes[0].waveform);
+    detector->n_codes = setup->n_codes;
+    detector->codes = calloc(setup->n_codes, sizeof *detector->codes);
+    if (detector->codes == NULL)
+        code = PNR_ENOMEMORY;
+    for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
+        code = fill_code(&setup->codes[c], &detector->codes[c]);
+    if (code == PNR_OK && pnr_plan_is_map(plan))
+        code = pnr_fit_map_create(setup, config->radar.carrier_hz, &detector->map);
+    if (code == PNR_OK && detector->has_rows &&
+        (detector->patches = calloc(PNR_MAX_CANDIDATES, sizeof *detector->patches)) == NULL)
+        code = PNR_ENOMEMORY;
+    if (code != PNR_OK)
+        goto fail;
+    *out = detector;
+    return PNR_OK;
+fail:
+    pnr_detector_destroy(detector);
+    return pnr_error_set(error, code, "detector: out of memory");
+}
+
+void pnr_detector_destroy(pnr_detector *detector)
+{
+    if (detector == NULL)
+        return;
+    for (size_t c = 0; detector->codes != NULL && c < detector->n_codes; c++)
+        pnr_fit_destroy(detector->codes[c].fit);
+    pnr_fit_map_destroy(detector->map);
+    free(detector->codes);
+    free(detector->patches);
+    free(detector);
+}

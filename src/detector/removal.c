@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Echoes back to samples: what takes one out of them, and what of it a candidate lacks then. */
+#include "detector/state.h"
+
+#include <math.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+typedef double value[2]; /* re, im */
+
+/* The frequency that the samples show, in bins, at a row's time scale;
+ * of one row it is the row's. */
+static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t row)
+{
+    if (detector->map == NULL)
+        return 0;
+    if (!isfinite(echo->doppler_hz))
+        return pnr_fit_map_bins(detector->map, 0);
+    return echo->doppler_hz * detector->radar->period_s *
+           (1 + pnr_fit_map_stretch(detector->map, row));
+}
+
+/* A, its phase moved by -bins from the look's middle to its first sample. */
+static void amplitude_of(const pnr_detector *detector, const pnr_echo *echo, double bins, value out)
+{
+    const double n = (double)detector->plan->n_samples;
+    const double middle = (n * (double)detector->plan->n_periods - 1) / (2 * n);
+    const double amplitude = echo->amplitude / detector->amplitude_scale;
+    const double phase = echo->phase_rad - 2 * M_PI * remainder(bins * middle, 1);
+
+    out[0] = amplitude * cos(phase);
+    out[1] = amplitude * sin(phase);
+}
+
+static void narrow(const double (*from)[2], size_t n, float (*to)[2])
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i][0] = (float)from[i][0];
+        to[i][1] = (float)from[i][1];
+    }
+}
+
+/*
+ * a(n - d - w (n - m)) is a(n - d) - w (n - m) a'(n - d) for a walk of w samples a sample about the
+ * look's middle m, and n - m = sin(u (n - m)) / u for small u: two tones.
+ */
+size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
+                             float (*replica)[2], float (*slope)[2], double (*work)[2],
+                             pnr_removal out[PNR_MAX_REMOVALS])
+{
+    const double n = (double)detector->plan->n_samples;
+    const double periods = (double)detector->plan->n_periods, middle = (n * periods - 1) / 2;
+    const double bins = bins_of(detector, echo, echo->row);
+    const double walk = detector->map != NULL ? pnr_fit_map_walk(detector->map, bins, 0) / n : 0;
+    const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* bins; rad a sample */
+    double(*by_time)[2] = work + detector->plan->n_samples;
+
+    out[0] = (pnr_removal){.replica = (const float(*)[2])replica, .bins = bins};
+    amplitude_of(detector, echo, bins, out[0].peak);
+    pnr_waveform_delay(detector->waveforms[echo->code].waveform, echo->lag, work,
+                       walk != 0 ? by_time : NULL);
+    narrow((const double(*)[2])work, detector->plan->n_samples, replica);
+    if (walk == 0)
+        return 1;
+    narrow((const double(*)[2])by_time, detector->plan->n_samples, slope);
+    for (int side = 0; side < 2; side++) { /* +- A w i / (2 u) exp(-+ i u m) at bins +- apart */
+        const double sign = side == 0 ? 1 : -1, factor = sign * walk / (2 * u);
+        const value turn = {factor * sin(sign * u * middle), factor * cos(u * middle)};
+        pnr_removal *r = &out[1 + side];
+
+        *r = (pnr_removal){.replica = (const float(*)[2])slope, .bins = bins + sign * apart};
+        r->peak[0] = out[0].peak[0] * turn[0] - out[0].peak[1] * turn[1];
+        r->peak[1] = out[0].peak[0] * turn[1] + out[0].peak[1] * turn[0];
+    }
+    return PNR_MAX_REMOVALS;
+}
+
+/* What a least-squares filter makes of the echo: its amplitude in each row, taken at the lag next
+ * to it, times the filter's response. values: [n_rows][17][2] */
+static void add_filtered(const pnr_detector *detector, const pnr_patch_place *place,
+                         const pnr_map_echo *echo, float *values)
+{
+    const pnr_plan *plan = detector->plan;
+    const size_t n_lags = plan->n_lags;
+    const size_t gate = ((size_t)place->lag + n_lags - plan->gate_first) % n_lags;
+    const pnr_patch_place next_to = {place->code, place->row, lrint(echo->lag)};
+    const double delay = remainder(echo->lag - (double)place->lag, (double)plan->n_samples);
+    float patch[J][J][2] = {{{0}}};
+    value response[J], rho;
+
+    pnr_least_squares_response(detector->least_squares, gate, delay, response);
+    if (detector->has_rows)
+        pnr_fit_map_add(detector->map, &next_to, echo, 0, &patch[0][0][0]);
+    pnr_waveform_at(detector->codes[echo->code].autocorrelation, (double)next_to.lag - echo->lag,
+                    rho);
+    for (int row = 0; row < (detector->has_rows ? J : 1); row++) {
+        const float *c = patch[row][MIDDLE];
+        const double power = rho[0] * rho[0] + rho[1] * rho[1];
+        value a = {echo->peak[0], echo->peak[1]};
+
+        if (detector->has_rows) {
+            a[0] = ((double)c[0] * rho[0] + (double)c[1] * rho[1]) / power;
+            a[1] = ((double)c[1] * rho[0] - (double)c[0] * rho[1]) / power;
+        }
+        for (int j = 0; j < J; j++) {
+            float *at = values + 2 * (J * row + j);
+
+            at[0] += (float)(a[0] * response[j][0] - a[1] * response[j][1]);
+            at[1] += (float)(a[0] * response[j][1] + a[1] * response[j][0]);
+        }
+    }
+}
+
+void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *observed,
+                          const pnr_detection *removed, pnr_candidate *candidate, float *patch)
+{
+    const double scale =
+        pnr_detector_gains(detector, observed).amplitude * detector->energy_of_code;
+    const size_t centre = candidate->cell / detector->plan->oversample;
+    const pnr_patch_place place = {candidate->code, candidate->row, (long)centre};
+    const double n = (double)detector->plan->n_samples;
+
+    for (size_t e = 0; e < removed->n_echoes; e++) {
+        const pnr_echo *echo = &removed->echoes[e];
+        const double bins = bins_of(detector, echo, candidate->row);
+        pnr_map_echo there = {.code = echo->code, .lag = echo->lag, .bins = bins};
+        double distance = (double)centre - echo->lag;
+
+        amplitude_of(detector, echo, detector->has_rows ? 0 : bins, there.peak);
+        there.peak[0] *= scale;
+        there.peak[1] *= scale;
+        if (detector->least_squares != NULL) {
+            add_filtered(detector, &place, &there,
+                         detector->has_rows ? patch : &candidate->value[0][0]);
+            continue;
+        }
+        if (detector->has_rows) {
+            pnr_fit_map_add(detector->map, &place, &there, 0, patch); /* by the exact sums */
+            continue;
+        }
+        if (echo->code != candidate->code)
+            continue;
+        distance -= n * floor(distance / n + 0.5);
+        for (int j = 0; j < J; j++) {
+            value rho;
+
+            pnr_waveform_at(detector->codes[echo->code].autocorrelation, distance + j - MIDDLE,
+                            rho);
+            candidate->value[j][0] += (float)(there.peak[0] * rho[0] - there.peak[1] * rho[1]);
+            candidate->value[j][1] += (float)(there.peak[0] * rho[1] + there.peak[1] * rho[0]);
+        }
+    }
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/* Each candidate is fitted with the others taken out; what the stronger ones explain is no echo. */
+#include "detector/state.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    J = PNR_NEIGHBOURS,
+    MIDDLE = PNR_NEIGHBOURS / 2,
+    MAX_PASSES = 4, /* of the fits of several echoes */
+    TURNS = 2       /* of a fit with what a filter left out */
+};
+
+static const double strong = 100; /* over the noise: what a filter left out shows */
+
+typedef double value[2]; /* re, im */
+
+/* The vertex of the parabola through (-1, a), (0, b), (1, c), b the greatest: within -1/2..1/2. */
+static double vertex(double a, double b, double c)
+{
+    const double curvature = a - 2 * b + c;
+
+    return curvature < 0 ? 0.5 * (a - c) / curvature : 0;
+}
+
+/* Where the climb starts: the vertex of |c| over the three lags around the cell, on the grid of the
+ * search. */
+static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
+                          const value *c)
+{
+    if (candidate->cell % detector->plan->oversample != 0)
+        return 0.5;
+    double p[3];
+
+    for (int i = 0; i < 3; i++)
+        p[i] = sqrt(pnr_squared(c[MIDDLE - 1 + i]));
+    return p[1] >= p[0] && p[1] >= p[2] ? vertex(p[0], p[1], p[2]) : 0;
+}
+
+/* Distance from lag b to lag a on the circle, in (-N/2, N/2]. */
+static double apart(const pnr_detector *detector, double a, double b)
+{
+    const double n = (double)detector->radar->n_samples;
+    const double difference = a - b;
+
+    return difference - n * floor(difference / n + 0.5);
+}
+
+/* --- a dwell, and its candidates as they come --- */
+
+/* What is the same for all tracks of a dwell. */
+typedef struct dwell_view {
+    const pnr_observed *observed;
+    pnr_dwell_gains gains;
+    double cell; /* noise of one, without the echoes found so far */
+} dwell_view;
+
+pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed)
+{
+    const pnr_dwell *dwell = observed->dwell;
+    const double windows = (double)dwell->n_valid / (double)detector->radar->n_samples;
+
+    if (detector->map == NULL)
+        return (pnr_dwell_gains){windows, windows, detector->is_sum ? (double)dwell->n_periods : 1};
+    pnr_fit_map_begin(detector->map, observed->lost, observed->nonfinite);
+    return (pnr_dwell_gains){pnr_fit_map_gain(detector->map), pnr_fit_map_noise_gain(detector->map),
+                             pnr_fit_map_looks(detector->map)};
+}
+
+pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t)
+{
+    return (pnr_patch_place){(size_t)(t->code - detector->codes), t->candidate->row,
+                             (long)t->centre};
+}
+
+pnr_map_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t)
+{
+    return (pnr_map_echo){.code = (size_t)(t->code - detector->codes),
+                          .lag = (double)t->centre + t->fit.delay,
+                          .bins = t->bins,
+                          .peak = {t->fit.peak[0], t->fit.peak[1]}};
+}
+
+/* Of an incoherent dwell c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P): the noise's own part of its
+ * mean, floor rho(j) / sqrt(P), is taken out. */
+static void load(const pnr_detector *detector, const dwell_view *view, size_t index, pnr_track *t)
+{
+    const pnr_candidate *candidate = &view->observed->candidates[index];
+
+    t->candidate = candidate;
+    t->code = &detector->codes[candidate->code];
+    t->centre = candidate->cell / detector->plan->oversample;
+    t->bins = t->bins_variance = 0;
+    t->loss = pnr_track_loss(detector, t);
+
+    const double floor = view->observed->dwell->floor * t->loss;
+
+    if (detector->has_rows) {
+        const pnr_patch_place place = pnr_track_place(detector, t);
+        const float *values = view->observed->patches + index * sizeof(pnr_patch) / sizeof(double);
+        float restored[2 * J * J];
+
+        if (detector->least_squares != NULL) {
+            pnr_track_restore(detector, t, values, J, restored);
+            values = restored;
+        }
+        pnr_fit_map_load(detector->map, &place, values, floor, t->patch);
+        return;
+    }
+    const float *values = &candidate->value[0][0];
+    float restored[2 * J];
+
+    if (detector->least_squares != NULL) {
+        pnr_track_restore(detector, t, values, 1, restored);
+        values = restored;
+    }
+    for (int i = 0; i < 2 * J; i++)
+        t->c[i / 2][i % 2] = (double)values[i];
+    if (detector->is_sum && t->c[MIDDLE][0] > 0) {
+        const double share = floor / t->c[MIDDLE][0];
+
+        for (int j = 0; j < J; j++) {
+            t->c[j][0] -= share * t->code->rho[J + j - MIDDLE][0];
+            t->c[j][1] -= share * t->code->rho[J + j - MIDDLE][1];
+        }
+    }
+}
+
+/* --- one among others --- */
+
+/* c less what the other echo puts there: A g R(0) rho(lag - its delay). Of a map with one row the
+ * other is on that row's frequency too; other codes' echoes are left in. */
+static void subtract(const pnr_detector *detector, const pnr_track *from, const pnr_track *other,
+                     value *c)
+{
+    const double distance =
+        apart(detector, (double)from->centre, (double)other->centre + other->fit.delay);
+
+    if (detector->least_squares != NULL) {
+        value response[J];
+
+        if (pnr_track_response(detector, from, other, response))
+            pnr_track_add(other->fit.peak, (const value *)response, c);
+        return;
+    }
+    for (int j = 0; j < J && from->code == other->code; j++) {
+        value rho;
+
+        pnr_waveform_at(from->code->autocorrelation, distance + j - MIDDLE, rho);
+        c[j][0] -= other->fit.peak[0] * rho[0] - other->fit.peak[1] * rho[1];
+        c[j][1] -= other->fit.peak[0] * rho[1] + other->fit.peak[1] * rho[0];
+    }
+}
+
+/* `out`: the values of one candidate with the other echoes taken out. */
+static void alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                  size_t n_others, value *out)
+{
+    memcpy(out, t->c, sizeof t->c);
+    for (size_t i = 0; i < n_others; i++)
+        if (&others[i] != t)
+            subtract(detector, t, &others[i], out);
+}
+
+static void patch_alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                        size_t n_others, double cell, pnr_vector *out)
+{
+    const pnr_patch_place place = pnr_track_place(detector, t);
+
+    memcpy(out, t->patch, sizeof(pnr_patch));
+    for (size_t i = 0; i < n_others; i++) {
+        if (&others[i] == t)
+            continue;
+        if (detector->least_squares != NULL) {
+            value response[J], rows[J];
+
+            if (pnr_track_response(detector, t, &others[i], response)) {
+                pnr_track_rows(detector, t, &others[i], cell, rows);
+                pnr_track_add_rows((const value *)rows, (const value *)response, out);
+            }
+            continue;
+        }
+        const pnr_map_echo echo = pnr_track_echo(detector, &others[i]);
+
+        pnr_fit_map_subtract(detector->map, &place, &echo, cell, out);
+    }
+}
+
+static void take(const pnr_map_fitted *found, pnr_track *t)
+{
+    t->fit = found->at;
+    t->bins = found->bins;
+    t->bins_variance = found->bins_variance;
+    t->share = found->centre;
+}
+
+static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
+                      size_t n_others, double cell)
+{
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    pnr_map_fitted found;
+    pnr_patch rest;
+
+    cell *= t->loss;
+    patch_alone(detector, t, others, n_others, cell, rest);
+    pnr_fit_map_find(detector->map, &place, (const pnr_vector *)rest,
+                     first_guess(detector, t->candidate, (const value *)rest[MIDDLE]), cell,
+                     &found);
+    take(&found, t);
+    for (int turn = 0;
+         turn < TURNS && detector->least_squares != NULL && t->fit.gain > strong * cell; turn++) {
+        value missing[J], rows[J];
+        pnr_patch whole;
+
+        pnr_track_missing(detector, t, missing);
+        pnr_track_rows(detector, t, t, cell, rows);
+        memcpy(whole, rest, sizeof whole);
+        pnr_track_add_rows((const value *)rows, (const value *)missing, whole);
+        pnr_fit_map_find(detector->map, &place, (const pnr_vector *)whole, t->fit.delay, cell,
+                         &found);
+        take(&found, t);
+    }
+}
+
+/* Fits once more, with what is missing. */
+static void fit_whole(const pnr_detector *detector, pnr_track *t, const value *c, double cell)
+{
+    for (int turn = 0; turn < TURNS && t->fit.gain > strong * t->loss * cell; turn++) {
+        value whole[J], missing[J];
+
+        pnr_track_missing(detector, t, missing);
+        memcpy(whole, c, sizeof whole);
+        pnr_track_add(t->fit.peak, (const value *)missing, whole);
+        pnr_fit_find(t->code->fit, (const value *)whole, t->fit.delay, &t->fit);
+    }
+}
+
+/* Fits one candidate among the others; returns its gain. */
+static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
+                        size_t n_others, double cell)
+{
+    const value *c = (const value *)t->c;
+    value rest[J], rho;
+
+    if (detector->has_rows) {
+        fit_patch(detector, t, others, n_others, cell);
+        return t->fit.gain;
+    }
+    if (n_others > 0) {
+        alone(detector, t, others, n_others, rest);
+        c = (const value *)rest;
+    }
+    pnr_fit_find(t->code->fit, c, first_guess(detector, t->candidate, c), &t->fit);
+    if (detector->least_squares != NULL)
+        fit_whole(detector, t, c, cell);
+    pnr_waveform_at(t->code->autocorrelation, t->fit.delay, rho);
+    t->share = sqrt(pnr_squared(rho));
+    return t->fit.gain;
+}
+
+/* The lags of a patch that stand for a candidate's cell: one, or both beside half a lag. */
+static int lags_of(const pnr_detector *detector, const pnr_track *t)
+{
+    return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
+}
+
+/* What an echo puts at the peak of a track, power; in a map into the lags of its cell. */
+static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
+                       double cell)
+{
+    value rho;
+
+    if (detector->least_squares != NULL && fabs(pnr_track_gates(detector, t, other)) > MIDDLE)
+        return 0;
+    if (detector->has_rows) {
+        const pnr_patch_place place = pnr_track_place(detector, t);
+        const pnr_map_echo echo = pnr_track_echo(detector, other);
+
+        return pnr_fit_map_power(detector->map, &place, &echo, cell, lags_of(detector, t));
+    }
+    if (t->code != other->code)
+        return 0;
+    pnr_waveform_at(
+        t->code->autocorrelation,
+        apart(detector, (double)t->centre + t->fit.delay, (double)other->centre + other->fit.delay),
+        rho);
+    return pnr_squared(rho) * pnr_squared(other->fit.peak);
+}
+
+/* Is this candidate of a dwell summed in power no more than what the stronger echoes' sidelobes put
+ * there? Their phases are gone, so it must stand out by 6 dB, in a map also by as much as noise in
+ * phase with them may add: that of the least candidate. */
+static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, const pnr_track *t,
+                        const pnr_track *others, size_t n)
+{
+    const pnr_dwell *dwell = view->observed->dwell;
+    const double least = detector->plan->threshold[dwell->n_periods - 1] * dwell->floor;
+    double seen = detector->has_rows ? 0 : pnr_squared(t->fit.peak), power = 0;
+
+    /* In a map both in the candidate's cell: a sidelobe has not an echo's shape, so its fit may
+     * climb far beyond it. */
+    for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
+        seen += pnr_squared(t->patch[MIDDLE][MIDDLE + j]);
+    for (size_t i = 0; i < n; i++)
+        power += power_at(detector, t, &others[i], view->cell);
+    if (detector->has_rows && (double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2))
+        return true;
+    return seen < 4 * power;
+}
+
+/* --- all of a dwell --- */
+
+/* |A|^2 of a track, from the peak |a| = |A| g R(0); of an incoherent dwell a = |A|^2 (sum g_p^2)
+ * R(0)^2 share / sqrt(P), with sum g_p^2 = g^2 / looks where the looks lost alike. */
+static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
+                                const pnr_track *t)
+{
+    const double peak = sqrt(pnr_squared(t->fit.peak)) / detector->energy_of_code;
+    const double g = gains->amplitude;
+
+    if (!detector->is_sum)
+        return peak * peak / (g * g);
+    return peak * sqrt(t->loss) * (double)t->candidate->value[MIDDLE][0] * gains->looks /
+           (g * g * detector->energy_of_code * t->share);
+}
+
+/* Of a map: the noise of one cell, were nothing there beside it and the echoes found. */
+static double cell_without(const pnr_detector *detector, const dwell_view *view,
+                           const pnr_track *tracks, size_t n)
+{
+    const pnr_dwell *dwell = view->observed->dwell;
+    double energy = dwell->energy;
+
+    for (size_t i = 0; i < n; i++)
+        energy -= squared_amplitude(detector, &view->gains, &tracks[i]) * detector->energy_of_code *
+                  (double)dwell->n_valid / (double)detector->radar->n_samples;
+    energy = fmax(energy, 1e-9 * dwell->energy);
+    return fmin(view->cell,
+                view->gains.noise * detector->energy_of_code * energy / (double)dwell->n_valid);
+}
+
+/* Each once more, free of the weaker ones too, until no peak moves by more than rounding. */
+static void refine(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
+                   size_t n)
+{
+    const double least = detector->has_rows ? 1e-6 * view->cell : 0;
+    bool moved = true;
+
+    for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
+        moved = false;
+        for (size_t i = 0; i < n; i++) {
+            double *peak = tracks[i].fit.peak;
+            const value before = {peak[0], peak[1]};
+
+            fit_among(detector, &tracks[i], tracks, n, view->cell);
+
+            const value change = {peak[0] - before[0], peak[1] - before[1]};
+
+            moved = moved || pnr_squared(change) > 1e-14 * pnr_squared(peak) + least;
+        }
+    }
+}
+
+/* Less noise than was thought asks for better sums: the last one is fitted anew. */
+static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track *tracks, size_t n)
+{
+    const double cell = cell_without(detector, view, tracks, n);
+    const bool is_less = cell < 0.5 * view->cell;
+
+    view->cell = cell;
+    if (is_less && !detector->is_sum)
+        fit_among(detector, &tracks[n - 1], tracks, n, cell);
+}
+
+/* What a candidate must have when the stronger ones are taken out: the threshold. Under CFAR, whose
+ * own is not known here, half of what it had. */
+static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
+                         const pnr_candidate *candidate)
+{
+    return detector->plan->cfar.kind == PNR_CFAR_OFF
+               ? detector->plan->threshold[dwell->n_periods - 1] * dwell->floor
+               : 0.5 * (double)candidate->power;
+}
+
+/* The strongest that is not taken yet. */
+static size_t strongest(const pnr_observed *observed, const bool *taken)
+{
+    float power = -1;
+    size_t best = 0;
+
+    for (size_t i = 0; i < observed->dwell->n_candidates; i++)
+        if (!taken[i] && observed->candidates[i].power > power)
+            power = observed->candidates[best = i].power;
+    return best;
+}
+
+size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks)
+{
+    const pnr_dwell *dwell = observed->dwell;
+    dwell_view view = {observed, pnr_detector_gains(detector, observed), dwell->floor};
+    bool taken[PNR_MAX_CANDIDATES] = {false};
+    size_t n = 0;
+
+    for (size_t k = 0; k < dwell->n_candidates && n < detector->max_echoes; k++) {
+        const size_t best = strongest(observed, taken);
+        const double least = least_gain(detector, dwell, &observed->candidates[best]);
+        pnr_track *t = &tracks[n];
+
+        taken[best] = true;
+        t->patch = detector->has_rows ? detector->patches[n] : NULL;
+        load(detector, &view, best, t);
+        if (detector->is_sum) {
+            fit_among(detector, t, NULL, 0, view.cell);
+            n += n == 0 || !is_sidelobe(detector, &view, t, tracks, n);
+        } else {
+            n += fit_among(detector, t, tracks, n, view.cell) > least * t->loss || n == 0;
+        }
+        if (detector->has_rows && n > 0)
+            lower_cell(detector, &view, tracks, n);
+    }
+    if (!detector->is_sum && n > 1)
+        refine(detector, &view, tracks, n);
+    for (size_t i = 0; i < n; i++)
+        tracks[i].amplitude2 = squared_amplitude(detector, &view.gains, &tracks[i]);
+    return n;
+}
+
+double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                       double *cells)
+{
+    if (detector->has_rows) {
+        const pnr_patch_place place = pnr_track_place(detector, &tracks[0]);
+        const pnr_map_fitted found = {.at = tracks[0].fit, .bins = tracks[0].bins};
+        pnr_patch rest;
+
+        patch_alone(detector, &tracks[0], tracks, n, 0, rest);
+        if (detector->least_squares != NULL) {
+            value missing[J], rows[J];
+
+            pnr_track_missing(detector, &tracks[0], missing);
+            pnr_track_rows(detector, &tracks[0], &tracks[0], 0, rows);
+            pnr_track_add_rows((const value *)rows, (const value *)missing, rest);
+        }
+        return pnr_fit_map_noise(detector->map, &place, (const pnr_vector *)rest, &found, cells) /
+               tracks[0].loss;
+    }
+
+    value c[J];
+
+    alone(detector, &tracks[0], tracks, n, c);
+    if (detector->least_squares != NULL) {
+        value missing[J];
+
+        pnr_track_missing(detector, &tracks[0], missing);
+        pnr_track_add(tracks[0].fit.peak, (const value *)missing, c);
+    }
+    return pnr_fit_noise(tracks[0].code->fit, (const value *)c, &tracks[0].fit, cells) /
+           tracks[0].loss;
+}
+
+/* sum_n a(n - x) conj(a(n - y)) / R(0), x and y lags of two echoes: R(y - x)/R(0), but a cosine at
+ * the Nyquist frequency is cos(pi x) cos(pi y) there, not cos(pi (x - y)). */
+void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const pnr_track *y,
+                       double out[2])
+{
+    const double sines = sin(M_PI * x->fit.delay) * sin(M_PI * y->fit.delay);
+
+    out[0] = out[1] = 0;
+    if (x->code != y->code)
+        return;
+    if (detector->has_rows) {
+        const pnr_map_echo a = pnr_track_echo(detector, x), b = pnr_track_echo(detector, y);
+
+        pnr_fit_map_overlap(detector->map, &a, &b, out);
+        return;
+    }
+    pnr_waveform_at(
+        x->code->autocorrelation,
+        apart(detector, (double)y->centre + y->fit.delay, (double)x->centre + x->fit.delay), out);
+    out[0] -= ((x->centre ^ y->centre) & 1 ? -1 : 1) * x->code->nyquist * sines;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* The zero range: a Kalman filter of the direct path's delay and drift. */
+#include "detector/zero.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum {
+    MOST_ASTRAY = 15 /* dwells in a row that are taken for errors */
+};
+
+static const double wander = 1e-16;     /* q, 1/s: see zero.h */
+static const double first_drift = 1e-4; /* sigma of a drift that nobody knows: cheap crystals */
+static const double astray_sigmas = 5;
+static const double least_astray = 0.1; /* samples: below that, no measurement is an error */
+static const double alarm_ends = 0.9;   /* of its limit: noise does not raise it twice */
+
+void pnr_zero_begin(pnr_zero_tracker *z, const pnr_config *config, const pnr_radar *radar,
+                    const pnr_zero_memory *last)
+{
+    const double rate_hz = pnr_rational_double(radar->rate_hz);
+
+    *z = (pnr_zero_tracker){.config = config, .radar = radar, .rate_hz = rate_hz};
+    if (config->radar.zero != PNR_ZERO_DIRECT_PATH)
+        return;
+    if (last != NULL) { /* sampling may have begun anew, anywhere between two samples */
+        z->x = last->delay_s;
+        z->xx = last->sigma_s * last->sigma_s + 1 / (rate_hz * rate_hz);
+        z->v = last->drift;
+        z->vv = last->drift_sigma * last->drift_sigma;
+        z->has_first = true;
+        z->first = last->first_s;
+    } else { /* anywhere within the search */
+        z->x = config->radar.zero_delay_s;
+        z->xx = radar->zero_search_s * radar->zero_search_s / 3;
+        z->vv = first_drift * first_drift;
+    }
+}
+
+/* Delays are known modulo Tr, unless the correlation is linear: the one within +-Tr/2 of 0. */
+static double wrap(const pnr_zero_tracker *z, double delay_s)
+{
+    return z->radar->is_linear ? delay_s : remainder(delay_s, z->radar->period_s);
+}
+
+/* Before the first sight it stays where it is: of that time nothing is known. */
+static void predict(pnr_zero_tracker *z, uint64_t sample)
+{
+    const double dt = z->has_begun && z->is_seen ? (double)(sample - z->sample) / z->rate_hz : 0;
+
+    z->x += z->v * dt;
+    z->xx += dt * (2 * z->xv + dt * (z->vv + wander * dt / 3));
+    z->xv += dt * (z->vv + wander * dt / 2);
+    z->vv += wander * dt;
+    z->sample = sample;
+    z->has_begun = true;
+}
+
+static void update(pnr_zero_tracker *z, double innovation, double variance)
+{
+    const double all = z->xx + variance;
+    const double gain_x = z->xx / all, gain_v = z->xv / all;
+
+    z->x += gain_x * innovation;
+    z->v += gain_v * innovation;
+    z->vv -= gain_v * z->xv;
+    z->xv *= variance / all;
+    z->xx *= variance / all;
+}
+
+/* The strongest of the first code, its distance from x; n_echoes: none. Strongest come first. */
+static size_t find(const pnr_zero_tracker *z, const pnr_detection *d, double *innovation)
+{
+    size_t i;
+
+    for (i = 0; i < d->n_echoes; i++) {
+        *innovation = wrap(z, d->echoes[i].delay_s + z->config->radar.zero_delay_s - z->x);
+        if (d->echoes[i].code == 0 && fabs(*innovation) <= z->radar->zero_search_s)
+            break;
+    }
+    return i;
+}
+
+/* False: it is astray. */
+static bool take(pnr_zero_tracker *z, double innovation, double sigma_s)
+{
+    const double variance = sigma_s * sigma_s;
+    const double limit = fmax(astray_sigmas * sqrt(z->xx + variance), least_astray / z->rate_hz);
+
+    if (z->is_seen && fabs(innovation) <= limit) {
+        update(z, innovation, variance);
+    } else if (z->is_seen && z->n_astray < MOST_ASTRAY) {
+        z->n_astray++;
+        return false;
+    } else { /* the first of a run, or of a new place */
+        z->x += innovation;
+        z->xx = variance;
+        z->xv = 0;
+        if (z->is_seen)
+            z->vv = first_drift * first_drift;
+    }
+    z->n_astray = 0;
+    z->is_seen = true;
+    z->seen_sample = z->sample;
+    if (!z->has_first)
+        z->first = z->x;
+    z->has_first = true;
+    return true;
+}
+
+/* Delays from x instead of radar.zero_delay_s. False: it is beyond the wanted ranges. */
+static bool correct(const pnr_zero_tracker *z, pnr_echo *echo)
+{
+    const pnr_radar *radar = z->radar;
+    double delay_s = echo->delay_s + z->config->radar.zero_delay_s - z->x;
+
+    if (!radar->is_linear) {
+        delay_s -= radar->period_s * floor((delay_s - radar->min_delay_s) / radar->period_s);
+        delay_s = fmax(delay_s, radar->min_delay_s); /* but for rounding it is */
+    }
+    if (delay_s < radar->min_delay_s || delay_s > radar->max_delay_s)
+        return false;
+    echo->delay_s = delay_s;
+    echo->delay_samples = delay_s * z->rate_hz;
+    echo->delay_sigma_s = hypot(echo->delay_sigma_s, sqrt(z->xx));
+    echo->range_m = pnr_radar_range_m(radar, delay_s);
+    echo->range_sigma_m = radar->metres_per_second * echo->delay_sigma_s;
+    return true;
+}
+
+static void correct_all(const pnr_zero_tracker *z, pnr_detection *d, size_t direct)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->n_echoes && n < z->config->detector.max_echoes; i++) {
+        d->echoes[n] = d->echoes[i];
+        n += i != direct && correct(z, &d->echoes[n]);
+    }
+    d->n_echoes = n;
+}
+
+static void watch(pnr_zero_tracker *z)
+{
+    const double limit_s = z->config->radar.zero_alarm_m / z->radar->metres_per_second;
+    const double moved_s = fabs(z->last.moved_s);
+    const bool is_alarm = limit_s > 0 && moved_s > (z->is_alarm ? alarm_ends : 1) * limit_s;
+
+    z->n_alarms += is_alarm && !z->is_alarm;
+    z->n_untold += is_alarm != z->is_alarm;
+    z->is_alarm = is_alarm;
+}
+
+void pnr_zero_track(pnr_zero_tracker *z, uint64_t sample, pnr_detection *d)
+{
+    double innovation = 0;
+    bool is_here;
+    size_t direct;
+
+    if (z->config->radar.zero != PNR_ZERO_DIRECT_PATH)
+        return;
+    predict(z, sample);
+    direct = find(z, d, &innovation);
+    is_here = direct < d->n_echoes && take(z, innovation, d->echoes[direct].delay_sigma_s);
+    z->last = (pnr_zero){
+        .is_tracked = true,
+        .delay_s = z->x,
+        .sigma_s = sqrt(z->xx),
+        .snr_db = is_here ? d->echoes[direct].snr_db : NAN,
+        .drift_ppm = z->v * 1e6,
+        .held_s = z->is_seen ? (double)(sample - z->seen_sample) / z->rate_hz : NAN,
+        .moved_s = z->has_first ? wrap(z, z->x - z->first) : NAN,
+    };
+    correct_all(z, d, direct);
+    watch(z);
+}
+
+void pnr_zero_tell(pnr_zero_tracker *z)
+{
+    const double metres = z->radar->metres_per_second;
+
+    if (z->n_untold == 0 || !pnr_log_is_ready())
+        return;
+    if (z->is_alarm)
+        pnr_log(PNR_LOG_WARN,
+                "direct path: moved by %.6g m, beyond radar.zero_alarm_m = %.6g (alarm %" PRIu64
+                ")",
+                z->last.moved_s * metres, z->config->radar.zero_alarm_m, z->n_alarms);
+    else
+        pnr_log(PNR_LOG_INFO,
+                "direct path: within radar.zero_alarm_m = %.6g again, moved by %.6g m (after alarm "
+                "%" PRIu64 ")",
+                z->config->radar.zero_alarm_m, z->last.moved_s * metres, z->n_alarms);
+    z->n_untold = 0;
+}
+
+bool pnr_zero_remember(const pnr_zero_tracker *z, pnr_zero_memory *out)
+{
+    *out = (pnr_zero_memory){z->x, sqrt(z->xx), z->v, sqrt(z->vv), z->first};
+    return z->is_seen;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* CFAR of a map on the host: which cells are above their training cells. */
+#include "engine/cfar_test.h"
+
+#include "base/wide.h"
+
+#include <float.h>
+#include <string.h>
+
+/* The training cells of a cell, or of a block of them that have equally many. */
+typedef struct training {
+    ptrdiff_t first, step; /* distances in values of the map */
+    size_t n_before, n_after;
+} training;
+
+/* Both sides are added up anew for each cell: sums that slide would carry the rounding of a strong
+ * echo into the noise behind it; these are off by their own `training` roundings in double. OS
+ * needs no order: P > factor z(r), z(r) the r-th smallest, when r values or more have P > factor z.
+ */
+
+static size_t rank_of(size_t n)
+{
+    return (3 * n + 3) / 4; /* ceil(3 n / 4) */
+}
+
+/* The level of CA, GO and SO from the sums of both sides. */
+static double level_of(pnr_cfar_kind kind, const training *t, double before, double after)
+{
+    if (kind == PNR_CFAR_CA || t->n_before == 0 || t->n_after == 0)
+        return (before + after) / (double)(t->n_before + t->n_after);
+    before /= (double)t->n_before;
+    after /= (double)t->n_after;
+    if (kind == PNR_CFAR_GO)
+        return before > after ? before : after;
+    return before < after ? before : after;
+}
+
+static double factor_of(const pnr_search_cfar *s, const training *t)
+{
+    return s->factor[t->n_before * (s->plan->cfar.training + 1) + t->n_after];
+}
+
+/* One cell, with these training cells around it. */
+static bool is_above_level(const pnr_search_cfar *s, const training *t, const float *here)
+{
+    const double factor = factor_of(s, t), power = (double)*here;
+    double before = 0, after = 0;
+    size_t n_below = 0;
+
+    for (size_t i = 0; i < t->n_before; i++) {
+        const double x = (double)here[-t->first - (ptrdiff_t)i * t->step];
+
+        before += x;
+        n_below += power > factor * x;
+    }
+    for (size_t i = 0; i < t->n_after; i++) {
+        const double x = (double)here[t->first + (ptrdiff_t)i * t->step];
+
+        after += x;
+        n_below += power > factor * x;
+    }
+    if (!(power > 0))
+        return false;
+    if (s->plan->cfar.kind == PNR_CFAR_OS)
+        return n_below >= rank_of(t->n_before + t->n_after);
+    return power > factor * level_of(s->plan->cfar.kind, t, before, after);
+}
+
+/* In single precision first, SCREEN cells at a time, with a factor less all roundings: it lets
+ * through what is above, and hardly anything else. */
+enum { SCREEN = 64, SIXTEENS = SCREEN / 16 };
+typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t sixteen_counts __attribute__((vector_size(64), aligned(4), may_alias));
+
+PNR_WIDE static void screen_levels(pnr_cfar_kind kind, const training *t, float factor,
+                                   const float *here, bool *may)
+{
+    const bool is_one = kind == PNR_CFAR_CA || t->n_before == 0 || t->n_after == 0;
+    const float all = 1 / (float)(t->n_before + t->n_after);
+    const float scale[2] = {is_one ? all : 1 / (float)t->n_before,
+                            is_one ? all : 1 / (float)t->n_after};
+    sixteen sum[2][SIXTEENS] = {{{0}}};
+    float before[SCREEN], after[SCREEN];
+
+    for (size_t i = 0; i < t->n_before; i++) {
+        const sixteen *x = (const sixteen *)(here - t->first - (ptrdiff_t)i * t->step);
+
+        for (int v = 0; v < SIXTEENS; v++)
+            sum[0][v] += x[v];
+    }
+    for (size_t i = 0; i < t->n_after; i++) {
+        const sixteen *x = (const sixteen *)(here + t->first + (ptrdiff_t)i * t->step);
+
+        for (int v = 0; v < SIXTEENS; v++)
+            sum[1][v] += x[v];
+    }
+    memcpy(before, sum[0], sizeof before);
+    memcpy(after, sum[1], sizeof after);
+    for (size_t c = 0; c < SCREEN; c++) {
+        const float b = before[c] * scale[0], a = after[c] * scale[1];
+        const float greater = b > a ? b : a, less = b > a ? a : b;
+        const float level = is_one ? a + b : kind == PNR_CFAR_GO ? greater : less;
+
+        may[c] = here[c] > factor * level;
+    }
+}
+
+PNR_WIDE static void screen_ranks(const training *t, float factor, const float *here, bool *may)
+{
+    const int rank = (int)rank_of(t->n_before + t->n_after);
+    const sixteen *power = (const sixteen *)here;
+    sixteen_counts below[SIXTEENS] = {{0}}; /* less than 0 */
+    int32_t count[SCREEN];
+
+    for (size_t i = 0; i < t->n_before + t->n_after; i++) {
+        const ptrdiff_t distance = i < t->n_before
+                                       ? -t->first - (ptrdiff_t)i * t->step
+                                       : t->first + (ptrdiff_t)(i - t->n_before) * t->step;
+        const sixteen *x = (const sixteen *)(here + distance);
+
+        for (int v = 0; v < SIXTEENS; v++)
+            below[v] += power[v] > factor * x[v];
+    }
+    memcpy(count, below, sizeof count);
+    for (size_t c = 0; c < SCREEN; c++)
+        may[c] = -count[c] >= rank;
+}
+
+/* Up to PNR_SEARCH_BLOCK cells from `here` on, all with the same training cells around them. */
+static void test_block(const pnr_search_cfar *s, const training *t, const float *here, size_t n,
+                       bool *is_above)
+{
+    const double roundings = (double)(t->n_before + t->n_after + 8);
+    const float factor = (float)(factor_of(s, t) * (1 - roundings * FLT_EPSILON));
+
+    for (size_t c = 0; c < n; c++)
+        is_above[c] = true;
+    for (size_t c = 0; n >= SCREEN && c < n; c += SCREEN) {
+        const size_t at = c + SCREEN < n ? c : n - SCREEN; /* the last ones once more */
+
+        if (s->plan->cfar.kind == PNR_CFAR_OS)
+            screen_ranks(t, factor, here + at, is_above + at);
+        else
+            screen_levels(s->plan->cfar.kind, t, factor, here + at, is_above + at);
+    }
+    for (size_t c = pnr_search_next(is_above, 0, n); c < n; c = pnr_search_next(is_above, c + 1, n))
+        is_above[c] = is_above_level(s, t, here + c);
+}
+
+/* The training cell `distance` lags before (or after) a cell, along the lags;
+ * NULL: there is none. */
+static const float *neighbour(const pnr_search_cfar *s, const float *line, size_t cell,
+                              size_t distance, bool is_after)
+{
+    const pnr_plan *plan = s->plan;
+    const size_t n = plan->n_lags, lag = cell / plan->oversample;
+    size_t other;
+
+    if (plan->linear && (is_after ? lag + distance >= n : lag < distance))
+        return NULL;
+    if (distance >= n)
+        distance %= n;
+    other = is_after ? lag + distance : lag + n - distance;
+    other -= other >= n ? n : 0;
+    if (plan->filter != NULL && !pnr_search_is_in_gate(plan, other))
+        return NULL;
+    return line + other * plan->oversample + cell % plan->oversample;
+}
+
+/* One cell near an end of its row. */
+static bool is_above_at_end(const pnr_search_cfar *s, const float *line, size_t cell)
+{
+    const pnr_cfar *cfar = &s->plan->cfar;
+    training t = {0};
+    double sum[2] = {0};
+    size_t n_below = 0;
+
+    for (size_t i = 0; i < 2 * cfar->training; i++)
+        if (neighbour(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2) != NULL)
+            i % 2 ? t.n_after++ : t.n_before++;
+    if (t.n_before + t.n_after == 0 || !(line[cell] > 0))
+        return false;
+
+    const double factor = factor_of(s, &t), here = (double)line[cell];
+
+    for (size_t i = 0; i < 2 * cfar->training; i++) {
+        const float *z = neighbour(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2);
+
+        if (z == NULL)
+            continue;
+        sum[i % 2] += (double)*z;
+        n_below += here > factor * (double)*z;
+    }
+    if (cfar->kind == PNR_CFAR_OS)
+        return n_below >= rank_of(t.n_before + t.n_after);
+    return here > factor * level_of(cfar->kind, &t, sum[0], sum[1]);
+}
+
+/* Cells of a row's part [first, end), of which [at, at + n) are asked for. */
+static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t first, size_t end,
+                            size_t at, size_t n, bool *is_above)
+{
+    const pnr_plan *plan = s->plan;
+    const pnr_cfar *cfar = &plan->cfar;
+    const size_t reach = (cfar->guard + 1 + (cfar->training - 1) * cfar->stride) * plan->oversample;
+    const size_t low = plan->filter != NULL ? first : 0;
+    const size_t high = plan->filter != NULL ? end : s->n_cells;
+    const training t = {.first = (ptrdiff_t)((cfar->guard + 1) * plan->oversample),
+                        .step = (ptrdiff_t)(cfar->stride * plan->oversample),
+                        .n_before = cfar->training,
+                        .n_after = cfar->training};
+    /* [from, to): all of whose training cells lie in the row as it is in memory */
+    size_t from = low + reach > at ? low + reach : at;
+    size_t to = high < reach ? 0 : high - reach;
+
+    if (to > at + n)
+        to = at + n;
+    if (from >= to)
+        from = to = at + n;
+    for (size_t cell = at; cell < from; cell++)
+        is_above[cell - at] = is_above_at_end(s, line, cell);
+    if (from < to)
+        test_block(s, &t, line + from, to - from, is_above + (from - at));
+    for (size_t cell = to; cell < at + n; cell++)
+        is_above[cell - at] = is_above_at_end(s, line, cell);
+}
+
+/* Of `room` rows on one side those that train. */
+static size_t rows_of(const pnr_cfar *cfar, size_t room)
+{
+    const size_t n = room <= cfar->guard ? 0 : (room - cfar->guard - 1) / cfar->stride + 1;
+
+    return n < cfar->training ? n : cfar->training;
+}
+
+static void test_along_rows(const pnr_search_cfar *s, const float *line, size_t row, size_t at,
+                            size_t n, bool *is_above)
+{
+    const pnr_cfar *cfar = &s->plan->cfar;
+    const training t = {.first = (ptrdiff_t)((cfar->guard + 1) * s->n_cells),
+                        .step = (ptrdiff_t)(cfar->stride * s->n_cells),
+                        .n_before = rows_of(cfar, row),
+                        .n_after = rows_of(cfar, s->n_rows - 1 - row)};
+
+    if (t.n_before + t.n_after == 0)
+        memset(is_above, 0, n * sizeof *is_above);
+    else
+        test_block(s, &t, line + at, n, is_above);
+}
+
+void pnr_search_cfar_test(const pnr_search_cfar *s, size_t number, const size_t part[2], size_t at,
+                          size_t n, bool *is_above)
+{
+    const float *line = s->power + number * s->n_cells;
+
+    if (s->plan->cfar.axis == PNR_CFAR_ALONG_LAGS)
+        test_along_lags(s, line, part[0], part[1], at, n, is_above);
+    else
+        test_along_rows(s, line, number % s->n_rows, at, n, is_above);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* CFAR of a map on the host: which cells are above their training cells. */
+#ifndef PNR_SEARCH_CFAR_H
+#define PNR_SEARCH_CFAR_H
+
+#include "engine/engine.h"
+
+#include <string.h>
+
+enum { PNR_SEARCH_BLOCK = 512 };
+
+typedef struct pnr_search_cfar {
+    const pnr_plan *plan;
+    const float *power;     /* [n_codes][n_rows][n_cells] */
+    size_t n_rows, n_cells; /* n_cells of a row */
+    const double *factor;   /* [training + 1][training + 1]; NULL: a threshold goes instead */
+} pnr_search_cfar;
+
+/* Cells at .. + n - 1, PNR_SEARCH_BLOCK at most, of line code * rows + row; they lie in a part
+ * [first, end) of it that the gate holds. */
+void pnr_search_cfar_test(const pnr_search_cfar *cfar, size_t number, const size_t part[2],
+                          size_t at, size_t n, bool *is_above);
+
+/* The first cell from `from` on that is; n: none. Hardly any is. */
+static inline size_t pnr_search_next(const bool *is, size_t from, size_t n)
+{
+    const bool *at = (const bool *)memchr(is + from, 1, n - from);
+
+    return at != NULL ? (size_t)(at - is) : n;
+}
+
+static inline bool pnr_search_is_in_gate(const pnr_plan *plan, size_t lag)
+{
+    return (lag + plan->n_lags - plan->gate_first) % plan->n_lags < plan->gate_count;
+}
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* The axes of a map as the cpu engine computes them: which transforms feed which rows. */
+#include "engine/cpu/axes.h"
+
+#include "base/transform.h"
+#include "engine/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint32_t NOWHERE = UINT32_MAX;
+
+/* Linear: sums of n + k < N + n_lags - 1 do not wrap at that length. */
+static size_t transform_length(const pnr_plan *plan)
+{
+    return plan->linear ? pnr_transform_fast_length(pnr_plan_window_samples(plan))
+                        : pnr_plan_transform_length(plan->n_samples);
+}
+
+static int32_t residue_of(int32_t quarters)
+{
+    return ((quarters % 4) + 4) % 4;
+}
+
+static int32_t whole_of(int32_t quarters)
+{
+    return (quarters - residue_of(quarters)) / 4;
+}
+
+static uint32_t modulo(int64_t a, size_t n)
+{
+    const int64_t m = (int64_t)n;
+
+    return (uint32_t)((a % m + m) % m);
+}
+
+/* Where `value` stands in list[0 .. *count-1]; else it is put there. */
+static uint32_t number_of(int32_t value, int32_t *list, size_t *count)
+{
+    size_t i = 0;
+
+    while (i < *count && list[i] != value)
+        i++;
+    if (i == *count)
+        list[(*count)++] = value;
+    return (uint32_t)i;
+}
+
+static uint32_t set_of(pnr_cpu_map_axes *axes, double stretch, unsigned quarters)
+{
+    size_t i = 0;
+
+    while (i < axes->n_sets &&
+           (axes->sets[i].stretch != stretch || axes->sets[i].quarters != quarters))
+        i++;
+    if (i == axes->n_sets)
+        axes->sets[axes->n_sets++] = (pnr_cpu_map_set){.stretch = stretch, .quarters = quarters};
+    return (uint32_t)i;
+}
+
+/* How a whole shift is done. */
+typedef enum { ROTATED_INDEX, TURNED_CODE, TURNED_SAMPLES } manner;
+
+enum { MOST_TURNED_CODES = 3 };
+
+static manner manner_of(const pnr_plan *plan, size_t n_transform)
+{
+    if (n_transform == plan->n_samples && !plan->linear)
+        return ROTATED_INDEX;
+    return plan->n_codes <= MOST_TURNED_CODES ? TURNED_CODE : TURNED_SAMPLES;
+}
+
+/* A transform gives all bins, but turns columns into rows and back: measured at 64 and 512 periods,
+ * it is worth that from about so many on. */
+enum { FEWEST_TRANSFORMED = 13, FEWEST_PERIODS = 8 };
+
+static bool is_summed(size_t n_bins, size_t n_periods)
+{
+    return n_bins < FEWEST_TRANSFORMED || n_periods < FEWEST_PERIODS;
+}
+
+/* Rows of one set: their spectra, each once. at: [n_rotations][K] */
+static void number_spectra(const pnr_plan *plan, pnr_cpu_map_axes *axes, size_t set,
+                           const uint32_t *set_of_hypothesis, uint32_t *at)
+{
+    const size_t k = plan->n_periods;
+    pnr_cpu_map_set *s = &axes->sets[set];
+    size_t row = 0;
+
+    memset(at, 0xff, axes->n_rotations * k * sizeof *at);
+    s->first = axes->n_spectra;
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        const pnr_hypothesis hypothesis = pnr_plan_hypothesis(plan, h);
+        const int64_t quarter = k % 4 == 0 ? residue_of(hypothesis.quarters) * (int64_t)(k / 4) : 0;
+
+        if (set_of_hypothesis[h] != set) {
+            row += hypothesis.n_rows;
+            continue;
+        }
+        for (uint32_t i = 0; i < hypothesis.n_rows; i++, row++) {
+            const uint32_t bin = modulo(hypothesis.first_bin + (int64_t)i + quarter, k);
+            const uint32_t rotation = axes->rows[row].spectrum; /* until here */
+            uint32_t *spectrum = &at[rotation * k + bin];
+
+            if (*spectrum == NOWHERE) {
+                axes->spectra[axes->n_spectra] = (pnr_cpu_map_spectrum){bin, rotation};
+                *spectrum = (uint32_t)axes->n_spectra++;
+            }
+            axes->rows[row].spectrum = *spectrum;
+        }
+    }
+    s->count = axes->n_spectra - s->first;
+    s->is_summed = is_summed(s->count, k);
+}
+
+/* A spectrum stays in the cache for all its rows. */
+static void order_rows(pnr_cpu_map_axes *axes, uint32_t *first) /* [n_spectra + 1], zeros */
+{
+    for (size_t row = 0; row < axes->n_rows; row++)
+        first[axes->rows[row].spectrum + 1]++;
+    for (size_t u = 0; u < axes->n_spectra; u++)
+        first[u + 1] += first[u];
+    for (size_t row = 0; row < axes->n_rows; row++)
+        axes->order[first[axes->rows[row].spectrum]++] = (uint32_t)row;
+}
+
+int pnr_cpu_map_axes_create(const pnr_plan *plan, pnr_cpu_map_axes *axes)
+{
+    const size_t n_hypotheses = plan->n_hypotheses, n_rows = pnr_plan_rows(plan);
+    uint32_t *set_of_hypothesis = calloc(n_hypotheses, sizeof *set_of_hypothesis);
+    uint32_t *at = NULL, *first = NULL;
+    int code = PNR_ENOMEMORY;
+    size_t row = 0;
+    manner how;
+
+    *axes = (pnr_cpu_map_axes){.n_transform = transform_length(plan), .n_rows = n_rows};
+    axes->rows = calloc(n_rows, sizeof *axes->rows);
+    axes->order = calloc(n_rows, sizeof *axes->order);
+    axes->sets = calloc(n_hypotheses, sizeof *axes->sets);
+    axes->spectra = calloc(n_rows, sizeof *axes->spectra);
+    axes->rotations = calloc(n_hypotheses, sizeof *axes->rotations);
+    axes->variants = calloc(n_hypotheses, sizeof *axes->variants);
+    if (set_of_hypothesis == NULL || axes->rows == NULL || axes->order == NULL ||
+        axes->sets == NULL || axes->spectra == NULL || axes->rotations == NULL ||
+        axes->variants == NULL)
+        goto end;
+    how = manner_of(plan, axes->n_transform);
+    for (size_t h = 0; h < n_hypotheses; h++) {
+        const pnr_hypothesis hypothesis = pnr_plan_hypothesis(plan, h);
+        const int32_t residue = residue_of(hypothesis.quarters);
+        const int32_t whole = whole_of(hypothesis.quarters);
+        const uint32_t m = modulo(whole, plan->n_samples);
+        const pnr_cpu_map_row each = {
+            .spectrum = number_of(how == TURNED_SAMPLES ? hypothesis.quarters : residue,
+                                  axes->rotations, &axes->n_rotations),
+            .shift = how == ROTATED_INDEX ? m : 0,
+            .variant = how == TURNED_CODE ? number_of(whole, axes->variants, &axes->n_variants) : 0,
+            .turn = how == TURNED_CODE ? m : 0,
+        };
+
+        set_of_hypothesis[h] =
+            set_of(axes, hypothesis.stretch, plan->n_periods % 4 == 0 ? 0 : (unsigned)residue);
+        for (uint32_t i = 0; i < hypothesis.n_rows; i++)
+            axes->rows[row++] = each;
+    }
+    if (how != TURNED_CODE) { /* the codes as they are */
+        axes->n_variants = 1;
+        axes->variants[0] = 0;
+    }
+    if ((at = calloc(axes->n_rotations * plan->n_periods, sizeof *at)) == NULL)
+        goto end;
+    for (size_t s = 0; s < axes->n_sets; s++)
+        number_spectra(plan, axes, s, set_of_hypothesis, at);
+    if ((first = calloc(axes->n_spectra + 1, sizeof *first)) == NULL)
+        goto end;
+    order_rows(axes, first);
+    code = PNR_OK;
+end:
+    free(first);
+    free(set_of_hypothesis);
+    free(at);
+    return code;
+}
+
+void pnr_cpu_map_axes_destroy(pnr_cpu_map_axes *axes)
+{
+    free(axes->rows);
+    free(axes->order);
+    free(axes->sets);
+    free(axes->spectra);
+    free(axes->rotations);
+    free(axes->variants);
+    *axes = (pnr_cpu_map_axes){0};
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The axes of a map as the cpu engine computes them: which transforms feed which rows. */
+#ifndef PNR_ENGINE_CPU_MAP_AXES_H
+#define PNR_ENGINE_CPU_MAP_AXES_H
+
+#include "engine/engine.h"
+
+/*
+ * A row is linear in the samples, so its sum over the periods comes first and its correlation last.
+ * With F = f + s/K, f = q/4, q = 4 m + r, r = 0 .. 3, and i = (n + k) mod N, linear: n + k,
+ *
+ *     y[i] = sum_p w_p exp(-2 pi i (r/4 + s/K) p) x_p[i]        exp(-2 pi i m p) = 1
+ *     c[k] = sum_n y[i] exp(-2 pi i (m + r/4) i / N) conj(a[n])
+ *
+ * - y is the slow-time transform of the samples at bin s, or, K a multiple of 4, at bin s + r K/4.
+ *   Those of one stretch (and, where 4 does not divide K, of one r) are a set: one transform down
+ *   all columns i gives all bins, or a sum over p each where few are wanted.
+ * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It feeds all codes, and all
+ *   rows whose q differ by whole bins: that is why there is one inverse transform a row and code,
+ *   and not K of them.
+ * - N transformed itself: C[j] = Y[(j + m) mod N] conj(A[j]), a rotated index.
+ * - Extended or linear: a bin of 1/N is no bin of the longer transform. Where i = n + k, or in the
+ *   periodic extension, exp(-2 pi i m i / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N), so the
+ *   code is turned instead, a[n] exp(2 pi i m n / N) (n < N: no jump), and its spectrum stored for
+ *   each m: a variant. c then lacks the factor exp(-2 pi i m k / N), which |c|^2 does not see; it
+ *   is set right where values leave. Of many codes the variants would come from memory, one for
+ *   each inverse transform, and of four the spectra that they save are at most a fifth of all
+ *   transforms: from there on each q has spectra of its own, its rotation the whole of q.
+ */
+
+/* One forward transform a look. */
+typedef struct pnr_cpu_map_spectrum {
+    uint32_t bin;      /* of its set's slow-time transform, 0 .. K-1 */
+    uint32_t rotation; /* which of the rotations */
+} pnr_cpu_map_spectrum;
+
+/* The spectra of one slow-time transform. */
+typedef struct pnr_cpu_map_set {
+    double stretch;
+    unsigned quarters;   /* r, where 4 does not divide K; else 0 */
+    size_t first, count; /* of the spectra */
+    bool is_summed;      /* few bins: a sum each */
+} pnr_cpu_map_set;
+
+typedef struct pnr_cpu_map_row {
+    uint32_t spectrum;
+    uint32_t shift;   /* m mod N of a rotated index */
+    uint32_t variant; /* of the codes' spectra */
+    uint32_t turn;    /* m mod N of the factor that c lacks */
+} pnr_cpu_map_row;
+
+typedef struct pnr_cpu_map_axes {
+    size_t n_transform; /* L */
+    size_t n_rows, n_sets, n_spectra, n_rotations, n_variants;
+    pnr_cpu_map_row *rows;
+    uint32_t *order; /* [n_rows] rows of one spectrum side by side */
+    pnr_cpu_map_set *sets;
+    pnr_cpu_map_spectrum *spectra; /* those of a set side by side */
+    int32_t *rotations;            /* quarters of a bin: x exp(-2 pi i rotation i / (4 N)) */
+    int32_t *variants;             /* m */
+} pnr_cpu_map_axes;
+
+/* PNR_OK, PNR_ENOMEMORY; destroy in either case. */
+int pnr_cpu_map_axes_create(const pnr_plan *plan, pnr_cpu_map_axes *axes);
+void pnr_cpu_map_axes_destroy(pnr_cpu_map_axes *axes);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* The transforms of a map's rows on the cpu engine. */
+#include "engine/cpu/line.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/cpu/dwell.h"
+#include "engine/cpu/ops.h"
+#include "engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef pnr_cpu_value value;
+
+static size_t greater(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+void pnr_cpu_map_transform_shape(size_t length, pnr_cpu_map_transform *t)
+{
+    *t = (pnr_cpu_map_transform){
+        .length = length,
+        .is_split = pnr_cpu_split_pays(length),
+        .spectrum_pitch = pnr_cpu_pitch(length),
+    };
+    t->in_values = t->out_values = t->spectrum_pitch;
+    if (!t->is_split)
+        return;
+    pnr_cpu_split_shape(length, &t->split);
+    t->spectrum_pitch = greater(t->spectrum_pitch, pnr_cpu_split_spectrum_values(&t->split));
+    t->in_values = t->spectrum_pitch;
+    t->out_values = greater(t->spectrum_pitch, pnr_cpu_split_profile_values(&t->split));
+    t->tile_values = pnr_cpu_split_tile_values(&t->split);
+}
+
+size_t pnr_cpu_map_transform_table_bytes(const pnr_cpu_map_transform *t)
+{
+    return t->is_split ? pnr_cpu_split_table_bytes(&t->split) : 0;
+}
+
+/* Estimated plans are the same in every process, so the results are the same bits. */
+int pnr_cpu_map_transform_create(pnr_cpu_map_transform *t)
+{
+    value *in, *out;
+
+    if (t->is_split)
+        return pnr_cpu_split_create(&t->split);
+    in = pnr_cpu_zeroed(t->in_values * sizeof *in);
+    out = pnr_cpu_zeroed(t->out_values * sizeof *out);
+    if (in != NULL && out != NULL) {
+        t->forward = fftwf_plan_dft_1d((int)t->length, in, out, FFTW_FORWARD,
+                                       FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
+        t->inverse = fftwf_plan_dft_1d((int)t->length, in, out, FFTW_BACKWARD,
+                                       FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
+    }
+    free(in);
+    free(out);
+    return t->forward != NULL && t->inverse != NULL ? PNR_OK : PNR_ENOMEMORY;
+}
+
+void pnr_cpu_map_transform_destroy(pnr_cpu_map_transform *t)
+{
+    if (t->forward != NULL)
+        fftwf_destroy_plan(t->forward);
+    if (t->inverse != NULL)
+        fftwf_destroy_plan(t->inverse);
+    pnr_cpu_split_destroy(&t->split);
+}
+
+void pnr_cpu_map_transform_order(const pnr_cpu_map_transform *t, const double (*natural)[2],
+                                 value *spectrum)
+{
+    if (t->is_split)
+        pnr_cpu_split_order(&t->split, natural, spectrum);
+    for (size_t i = 0; !t->is_split && i < t->length; i++) {
+        spectrum[i][0] = (float)natural[i][0];
+        spectrum[i][1] = (float)natural[i][1];
+    }
+}
+
+void pnr_cpu_map_transform_forward(const pnr_cpu_map_transform *t, const pnr_cpu_map_room *room,
+                                   value *spectrum)
+{
+    if (!t->is_split) {
+        fftwf_execute_dft(t->forward, room->in, spectrum);
+        return;
+    }
+    for (size_t b = 0; b < t->split.n_blocks; b++)
+        pnr_cpu_split_forward(&t->split, b, (const value *)room->in, t->length, room->out,
+                              room->tile);
+    pnr_cpu_split_spectrum(&t->split, room->out, spectrum);
+}
+
+static void lap(uint64_t *stage_ns, int stage, uint64_t *since)
+{
+    if (stage_ns != NULL) {
+        const uint64_t now = pnr_clock_ns();
+
+        stage_ns[stage] += now - *since;
+        *since = now;
+    }
+}
+
+void pnr_cpu_map_transform_correlate(const pnr_cpu_map_transform *t, const pnr_cpu_map_room *room,
+                                     const value *x, size_t shift, const value *a, size_t n_lags,
+                                     float *power, bool add, uint64_t *stage_ns)
+{
+    const size_t wrap = t->length - shift;
+    uint64_t since = stage_ns != NULL ? pnr_clock_ns() : 0;
+
+    if (t->is_split) {
+        pnr_cpu_split_product(&t->split, x, shift, a, room->tile, room->in);
+        lap(stage_ns, PNR_STAGE_PRODUCT, &since);
+        for (size_t b = 0; b < t->split.n_blocks; b++)
+            pnr_cpu_split_inverse(&t->split, b, (const value *)room->in, room->out,
+                                  power != NULL ? n_lags : 0, add, power, room->tile, stage_ns);
+        return;
+    }
+    pnr_cpu_product(wrap, x + shift, a, room->in);
+    pnr_cpu_product(shift, x, a + wrap, room->in + wrap);
+    lap(stage_ns, PNR_STAGE_PRODUCT, &since);
+    fftwf_execute_dft(t->inverse, room->in, room->out);
+    lap(stage_ns, PNR_STAGE_INVERSE, &since);
+    if (power != NULL)
+        pnr_cpu_power(n_lags, (const value *)room->out, add, power);
+    lap(stage_ns, PNR_STAGE_PEAK, &since);
+}
+
+value *pnr_cpu_map_transform_lags(const pnr_cpu_map_transform *t, const pnr_cpu_map_room *room)
+{
+    if (!t->is_split)
+        return room->out;
+    pnr_cpu_split_lags(&t->split, (const value *)room->out, room->in);
+    return room->in;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Slow time of a map on the cpu engine: sums over the periods, and the forward transforms. */
+#include "engine/cpu/map_steps.h"
+
+#include "base/wide.h"
+
+#include <string.h>
+
+typedef pnr_cpu_value value;
+
+/* Columns of a task where bins are sums; periods whose terms are added before they go to the total:
+ * their samples stay in the nearest cache, and rounding grows with the root of the number of
+ * periods and not with it. */
+enum { SUM_COLUMNS = 128, SUM_PERIODS = 32 };
+
+typedef pnr_cpu_map_wide wide;
+
+/* Of few periods. Real and imaginary parts of the weights have sums of their own, a + i b at the
+ * end. */
+PNR_WIDE static void sum_some(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch,
+                              const float (*w)[4][2], bool add, size_t n_out, float (*out)[2],
+                              size_t out_pitch)
+{
+    const wide turn = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
+
+    for (size_t i = 0; i < n; i += 8) {
+        wide a[4] = {{0}}, b[4] = {{0}};
+
+        for (size_t p = 0; p < n_periods; p++) {
+            const wide v = *(const wide *)(x + p * x_pitch + i);
+
+            for (int u = 0; u < 4; u++) {
+                a[u] += w[p][u][0] * v;
+                b[u] += w[p][u][1] * v;
+            }
+        }
+        for (int u = 0; u < 4; u++)
+            a[u] += turn * __builtin_shufflevector(b[u], b[u], 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10,
+                                                   13, 12, 15, 14);
+        for (size_t u = 0; u < n_out; u++) {
+            wide *to = (wide *)(out + u * out_pitch + i);
+
+            if (add)
+                a[u] += *to;
+            *to = a[u];
+        }
+    }
+}
+
+/* Rows lie far apart: nothing else asks for them ahead. */
+static void fetch(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch)
+{
+    for (size_t p = 0; p < n_periods; p++)
+        for (size_t i = 0; i < n; i += 8)
+            __builtin_prefetch(x + p * x_pitch + i);
+}
+
+void pnr_cpu_map_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch,
+                      const float (*w)[4][2], size_t n_out, float (*out)[2], size_t out_pitch)
+{
+    for (size_t p = 0; p < n_periods; p += SUM_PERIODS) {
+        const size_t left = n_periods - p, count = left < SUM_PERIODS ? left : SUM_PERIODS;
+        const size_t behind = left - count < SUM_PERIODS ? left - count : SUM_PERIODS;
+
+        fetch(behind, n, x + (p + count) * x_pitch, x_pitch);
+        for (size_t u = 0; u < n_out; u += 4)
+            sum_some(count, n, x + p * x_pitch, x_pitch, w + u / 4 * n_periods + p, p > 0,
+                     n_out - u < 4 ? n_out - u : 4, out + u * out_pitch, out_pitch);
+    }
+}
+
+bool pnr_cpu_map_is_there(const pnr_cpu_map_step *s, size_t look)
+{
+    for (size_t i = s->n_used; i-- > 0 && s->my->looks[i] >= look;)
+        if (s->my->looks[i] == look)
+            return true;
+    return false;
+}
+
+static void sum_columns(void *context, size_t task, size_t worker)
+{
+    const pnr_cpu_map_step *s = context;
+    const pnr_cpu_map *map = s->map;
+    const pnr_cpu_map_set *set = &map->axes.sets[s->set];
+    const size_t n_periods = map->plan->n_periods;
+    const size_t n_tasks = (map->window + SUM_COLUMNS - 1) / SUM_COLUMNS;
+    const size_t look = task / n_tasks, first = task % n_tasks * SUM_COLUMNS;
+    const size_t left = map->window - first, n = left < SUM_COLUMNS ? left : SUM_COLUMNS;
+    const value *x = s->x + look * n_periods * map->x_pitch + first;
+
+    (void)worker;
+    if (!pnr_cpu_map_is_there(s, s->first_look + look))
+        return;
+    pnr_cpu_map_sums(n_periods, n, x, map->x_pitch, (const float(*)[4][2])map->weights[s->set],
+                     set->count,
+                     pnr_cpu_map_spectrum_at(map, s->my, s->first_look + look, set->first) + first,
+                     map->transform.spectrum_pitch);
+}
+
+/* Columns to rows, their transforms, and those bins that are wanted back, in runs of neighbours. */
+static void transform_columns(void *context, size_t task, size_t worker)
+{
+    const pnr_cpu_map_step *s = context;
+    const pnr_cpu_map *map = s->map;
+    const pnr_cpu_map_set *set = &map->axes.sets[s->set];
+    const pnr_cpu_map_spectrum *spectra = map->axes.spectra + set->first;
+    const value *weights = (const value *)map->weights[s->set];
+    const pnr_cpu_map_bench *bench = &map->bench[worker];
+    const size_t k = map->plan->n_periods, most = map->slow_columns;
+    const size_t n_tasks = (map->window + most - 1) / most;
+    const size_t look = task / n_tasks, first = task % n_tasks * most;
+    const size_t left = map->window - first, n = left < most ? left : most;
+
+    if (!pnr_cpu_map_is_there(s, s->first_look + look))
+        return;
+    pnr_cpu_transpose(k, n, s->x + look * k * map->x_pitch + first, map->x_pitch, bench->slow[0],
+                      map->slow_pitch);
+    for (size_t i = 0; weights != NULL && i < n; i++) {
+        value *at = bench->slow[0] + i * map->slow_pitch;
+
+        pnr_cpu_product(k, (const value *)at, weights, at);
+    }
+    fftwf_execute_dft(map->slow, bench->slow[0], bench->slow[1]);
+    for (size_t u = 0, run; u < set->count; u += run) {
+        run = 1;
+        while (u + run < set->count && spectra[u + run].bin == spectra[u].bin + run)
+            run++;
+        pnr_cpu_transpose(
+            n, run, (const value *)(bench->slow[1] + spectra[u].bin), map->slow_pitch,
+            pnr_cpu_map_spectrum_at(map, s->my, s->first_look + look, set->first + u) + first,
+            map->transform.spectrum_pitch);
+    }
+}
+
+/* An extended transform sees y[i mod N], i < 2 N - 1, and zeros; a linear one y and zeros. */
+void pnr_cpu_map_forward(const pnr_cpu_map *map, size_t spectrum, pnr_cpu_value *y, size_t worker)
+{
+    const value *rotation = (const value *)map->rotations[map->axes.spectra[spectrum].rotation];
+    const size_t n = map->window, length = map->axes.n_transform;
+    value *in = map->bench[worker].room.in;
+    size_t lit = n;
+
+    if (rotation != NULL)
+        pnr_cpu_product(n, (const value *)y, rotation, in);
+    else
+        memcpy(in, y, n * sizeof *in);
+    if (length != n && !map->plan->linear) {
+        memcpy(in + n, in, (n - 1) * sizeof *in);
+        lit = 2 * n - 1;
+    }
+    memset(in + lit, 0, (length - lit) * sizeof *in);
+    pnr_cpu_map_transform_forward(&map->transform, &map->bench[worker].room, y);
+}
+
+static void forward(void *context, size_t task, size_t worker)
+{
+    const pnr_cpu_map_step *s = context;
+    const size_t n_spectra = s->map->axes.n_spectra;
+    const size_t look = s->first_look + task / n_spectra, spectrum = task % n_spectra;
+
+    if (pnr_cpu_map_is_there(s, look))
+        pnr_cpu_map_forward(s->map, spectrum,
+                            pnr_cpu_map_spectrum_at(s->map, s->my, look, spectrum), worker);
+}
+
+/* Windows that are not used have weight 0. */
+static void clear_unused(pnr_cpu_map_step *s)
+{
+    const size_t n_periods = s->map->plan->n_periods, first = s->first_look * n_periods;
+
+    for (size_t w = 0; w < s->n_looks * n_periods; w++)
+        if (!s->my->windows[first + w].is_used)
+            memset(s->my->x + w * s->map->x_pitch, 0, s->map->window * sizeof(value));
+}
+
+static void do_set(pnr_cpu_map_step *s, size_t set)
+{
+    const pnr_cpu_map *map = s->map;
+    const bool is_summed = map->axes.sets[set].is_summed;
+    const size_t most = is_summed ? SUM_COLUMNS : map->slow_columns;
+
+    s->set = set;
+    pnr_cpu_map_do(s, is_summed ? sum_columns : transform_columns,
+                   s->n_looks * ((map->window + most - 1) / most));
+}
+
+/* The stretched ones first: they are made of all windows, unused ones too. */
+void pnr_cpu_map_slow(pnr_cpu_map_step *s)
+{
+    const pnr_cpu_map *map = s->map;
+    double stretch = 0;
+
+    s->x = s->my->stretched;
+    for (size_t i = 0; i < map->axes.n_sets; i++) {
+        if (map->axes.sets[i].stretch == 0)
+            continue;
+        if (map->axes.sets[i].stretch != stretch)
+            pnr_cpu_map_stretch(s, stretch = map->axes.sets[i].stretch);
+        do_set(s, i);
+    }
+    clear_unused(s);
+    s->x = s->my->x;
+    for (size_t i = 0; i < map->axes.n_sets; i++)
+        if (map->axes.sets[i].stretch == 0)
+            do_set(s, i);
+    if (!map->is_fused)
+        pnr_cpu_map_do(s, forward, s->n_looks * map->axes.n_spectra);
+    pnr_cpu_map_lap(s->dwell, PNR_STAGE_FORWARD, &s->since);
+}

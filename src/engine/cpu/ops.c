@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* The loops over samples of the cpu engine, plain C that the compiler vectorises. */
+#include "engine/cpu/ops.h"
+
+#include "base/wide.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
+
+/* Packed integers (complex: 2 values a sample). A block without a clipped value, nearly every one,
+ * costs a comparison; in the others a sample with both I and Q clipped counts once. */
+#define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
+    static uint64_t name##_clipped(const type *in, size_t count, size_t values)                    \
+    {                                                                                              \
+        uint64_t clipped = 0;                                                                      \
+                                                                                                   \
+        for (size_t i = 0; i < count; i += values)                                                 \
+            clipped += in[i] == (low) || in[i] == (high) || in[i + values - 1] == (low) ||         \
+                       in[i + values - 1] == (high);                                               \
+        return clipped;                                                                            \
+    }                                                                                              \
+                                                                                                   \
+    PNR_WIDE static void name(const type *raw, size_t n_values, size_t values, float *out,         \
+                              pnr_converted *total)                                                \
+    {                                                                                              \
+        for (size_t first = 0; first < n_values; first += (size_t)2 * BLOCK) {                     \
+            const size_t count =                                                                   \
+                n_values - first < (size_t)2 * BLOCK ? n_values - first : (size_t)2 * BLOCK;       \
+            const type *in = raw + first;                                                          \
+            float *to = out + first;                                                               \
+            type any = 0;                                                                          \
+                                                                                                   \
+            for (size_t i = 0; i < count; i++) {                                                   \
+                to[i] = ((float)in[i] + (offset)) * (scale);                                       \
+                any |= (type)((in[i] == (low)) | (in[i] == (high)));                               \
+            }                                                                                      \
+            if (any)                                                                               \
+                total->n_clipped += name##_clipped(in, count, values);                             \
+        }                                                                                          \
+    }
+
+DEFINE_CONVERT_PACKED(convert_i8, int8_t, -128, 127, 0.0f, 1.0f / 128)
+DEFINE_CONVERT_PACKED(convert_u8, uint8_t, 0, 255, -127.5f, 1.0f / 128)
+DEFINE_CONVERT_PACKED(convert_i16, int16_t, -32768, 32767, 0.0f, 1.0f / 32768)
+
+/* Floats of either width, and every format with a stride: sample by sample. */
+static void convert_plain(pnr_format format, const char *raw, size_t stride, size_t n,
+                          float (*out)[2], pnr_converted *total)
+{
+    for (size_t i = 0; i < n; i++) {
+        double x[2];
+        const unsigned flags = pnr_format_read(format, raw + i * stride, x);
+
+        total->n_clipped += (flags & PNR_SAMPLE_CLIPPED) != 0;
+        total->n_nonfinite += (flags & PNR_SAMPLE_NONFINITE) != 0;
+        out[i][0] = (float)x[0];
+        out[i][1] = (float)x[1];
+    }
+}
+
+PNR_WIDE static void convert_cf32(const float (*raw)[2], size_t n, float (*out)[2],
+                                  pnr_converted *total)
+{
+    size_t bad = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        /* x - x is 0 for a finite x, NaN for NaN and Inf */
+        const int finite = raw[i][0] - raw[i][0] == 0 && raw[i][1] - raw[i][1] == 0;
+
+        out[i][0] = finite ? raw[i][0] : 0;
+        out[i][1] = finite ? raw[i][1] : 0;
+        bad += !finite;
+    }
+    total->n_nonfinite += bad;
+}
+
+/* Real values to complex, in place from the upper half so that nothing is overwritten early. */
+static void spread(size_t n, float (*out)[2])
+{
+    const float *real = &out[0][0];
+
+    for (size_t i = n; i-- > 0;) {
+        const float x = real[i];
+
+        out[i][0] = x;
+        out[i][1] = 0;
+    }
+}
+
+void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n, bool conjugate,
+                     float (*out)[2], pnr_converted *total)
+{
+    const pnr_format_info *info = pnr_format_get(format);
+    const size_t values = info->is_complex ? 2 : 1;
+
+    if (stride == info->bytes && (format == PNR_FORMAT_CI16 || format == PNR_FORMAT_I16))
+        convert_i16(raw, values * n, values, &out[0][0], total);
+    else if (stride == info->bytes && (format == PNR_FORMAT_CI8 || format == PNR_FORMAT_I8))
+        convert_i8(raw, values * n, values, &out[0][0], total);
+    else if (stride == info->bytes && (format == PNR_FORMAT_CU8 || format == PNR_FORMAT_U8))
+        convert_u8(raw, values * n, values, &out[0][0], total);
+    else if (stride == info->bytes && format == PNR_FORMAT_CF32)
+        convert_cf32(raw, n, out, total);
+    else
+        convert_plain(format, raw, stride, n, out, total);
+    if (values == 1 && stride == info->bytes && !info->is_float)
+        spread(n, out);
+    if (conjugate)
+        for (size_t i = 0; i < n; i++)
+            out[i][1] = -out[i][1];
+}
+
+/* Floats in LANES sums, so that no addition waits for the one before, within 2 SUM_BLOCK values,
+ * these by halves, doubles between the blocks. */
+PNR_WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
+{
+    const float *x = &samples[0][0];
+    double sum = 0;
+
+    for (size_t first = 0; first < 2 * n; first += (size_t)2 * SUM_BLOCK) {
+        const size_t end =
+            2 * n - first < (size_t)2 * SUM_BLOCK ? 2 * n : first + (size_t)2 * SUM_BLOCK;
+        float lane[LANES] = {0};
+        size_t i = first;
+
+        for (; i + LANES <= end; i += LANES)
+            for (size_t l = 0; l < LANES; l++)
+                lane[l] += x[i + l] * x[i + l];
+        for (; i < end; i++)
+            lane[i % LANES] += x[i] * x[i];
+        for (size_t half = LANES / 2; half > 0; half /= 2)
+            for (size_t l = 0; l < half; l++)
+                lane[l] += lane[l + half];
+        sum += (double)lane[0];
+    }
+    return sum;
+}
+
+void pnr_cpu_rotation_tables(pnr_rotation *rotation)
+{
+    const int n = 1 << PNR_ROTATION_BITS;
+
+    for (int i = 0; i < n; i++) {
+        const double coarse = 2 * M_PI * i / n;
+        const double fine = coarse / n;
+
+        rotation->coarse[i][0] = (float)cos(coarse);
+        rotation->coarse[i][1] = (float)-sin(coarse);
+        rotation->fine[i][0] = (float)cos(fine);
+        rotation->fine[i][1] = (float)-sin(fine);
+    }
+}
+
+/* exp(-j phi) = coarse * fine * (1 - j rest), rest below 2 pi 2^-20: its square is below 4e-11. */
+void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step, size_t n,
+                    float (*x)[2])
+{
+    const unsigned bits = PNR_ROTATION_BITS;
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+
+    for (size_t i = 0; i < n; i++, phase += step) {
+        const float *c = rotation->coarse[phase >> (64 - bits)];
+        const float *f = rotation->fine[(phase >> (64 - 2 * bits)) & mask];
+        const float rest = (float)(phase << (2 * bits) >> 40) * (float)(2 * M_PI / (1 << 24)) *
+                           (1.0f / (1 << (2 * bits)));
+        float re = c[0] * f[0] - c[1] * f[1];
+        float im = c[0] * f[1] + c[1] * f[0];
+        const float re_rest = re + im * rest;
+
+        im -= re * rest;
+        re = re_rest;
+
+        const float xr = x[i][0] * re - x[i][1] * im;
+
+        x[i][1] = x[i][0] * im + x[i][1] * re;
+        x[i][0] = xr;
+    }
+}
+
+PNR_WIDE void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2])
+{
+    for (size_t i = 0; i < n; i++) {
+        sum[i][0] += x[i][0];
+        sum[i][1] += x[i][1];
+    }
+}
+
+PNR_WIDE void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2])
+{
+    for (size_t i = 0; i < n; i++) {
+        const float re = x[i][0] * h[i][0] - x[i][1] * h[i][1];
+        const float im = x[i][0] * h[i][1] + x[i][1] * h[i][0];
+
+        out[i][0] = re;
+        out[i][1] = im;
+    }
+}
+
+PNR_WIDE void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power)
+{
+    if (add)
+        for (size_t i = 0; i < n; i++)
+            power[i] += c[i][0] * c[i][0] + c[i][1] * c[i][1];
+    else
+        for (size_t i = 0; i < n; i++)
+            power[i] = c[i][0] * c[i][0] + c[i][1] * c[i][1];
+}
+
+/* Values as whole 64-bit words, four at a time: a tile of 4 x 4 changes rows and columns in
+ * registers. */
+typedef uint64_t quad __attribute__((vector_size(32), aligned(8), may_alias));
+
+static inline void transpose_tile(const float (*from)[2], size_t from_row, float (*to)[2],
+                                  size_t to_row)
+{
+    const quad a = *(const quad *)from, b = *(const quad *)(from + from_row);
+    const quad c = *(const quad *)(from + 2 * from_row), d = *(const quad *)(from + 3 * from_row);
+    const quad ab_even = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+    const quad ab_odd = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+    const quad cd_even = __builtin_shufflevector(c, d, 0, 4, 2, 6);
+    const quad cd_odd = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+
+    *(quad *)to = __builtin_shufflevector(ab_even, cd_even, 0, 1, 4, 5);
+    *(quad *)(to + to_row) = __builtin_shufflevector(ab_odd, cd_odd, 0, 1, 4, 5);
+    *(quad *)(to + 2 * to_row) = __builtin_shufflevector(ab_even, cd_even, 2, 3, 6, 7);
+    *(quad *)(to + 3 * to_row) = __builtin_shufflevector(ab_odd, cd_odd, 2, 3, 6, 7);
+}
+
+/* The shorter side is the inner loop: whole cache lines are read or written there. */
+PNR_WIDE void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
+                                size_t from_row, float (*to)[2], size_t to_row)
+{
+    const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+
+    if (rows > columns)
+        for (size_t r = 0; r < whole_rows; r += 4)
+            for (size_t c = 0; c < whole_columns; c += 4)
+                transpose_tile(from + r * from_row + c, from_row, to + c * to_row + r, to_row);
+    else
+        for (size_t c = 0; c < whole_columns; c += 4)
+            for (size_t r = 0; r < whole_rows; r += 4)
+                transpose_tile(from + r * from_row + c, from_row, to + c * to_row + r, to_row);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = r < whole_rows ? whole_columns : 0; c < columns; c++) {
+            to[c * to_row + r][0] = from[r * from_row + c][0];
+            to[c * to_row + r][1] = from[r * from_row + c][1];
+        }
+}
+
+/* |c|^2 of 4 columns of c at 4 places, to 4 rows: squares, sums of neighbours, and 4 x 4 turned. */
+typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+static inline void power_tile(const float (*c)[2], size_t c_row, size_t power_row, bool add,
+                              float *power)
+{
+    const eight c0 = *(const eight *)c, c1 = *(const eight *)(c + c_row);
+    const eight c2 = *(const eight *)(c + 2 * c_row), c3 = *(const eight *)(c + 3 * c_row);
+    const eight s0 = c0 * c0, s1 = c1 * c1, s2 = c2 * c2, s3 = c3 * c3;
+    /* columns 0, 0, 1, 1 at places 0, 1, 0, 1, then at 2, 3, 2, 3; and columns 2, 3 */
+    const eight low = __builtin_shufflevector(s0, s1, 0, 2, 8, 10, 4, 6, 12, 14) +
+                      __builtin_shufflevector(s0, s1, 1, 3, 9, 11, 5, 7, 13, 15);
+    const eight high = __builtin_shufflevector(s2, s3, 0, 2, 8, 10, 4, 6, 12, 14) +
+                       __builtin_shufflevector(s2, s3, 1, 3, 9, 11, 5, 7, 13, 15);
+    const eight even = __builtin_shufflevector(low, high, 0, 2, 8, 10, 4, 6, 12, 14);
+    const eight odd = __builtin_shufflevector(low, high, 1, 3, 9, 11, 5, 7, 13, 15);
+    const four row[4] = {__builtin_shufflevector(even, even, 0, 1, 2, 3),
+                         __builtin_shufflevector(odd, odd, 0, 1, 2, 3),
+                         __builtin_shufflevector(even, even, 4, 5, 6, 7),
+                         __builtin_shufflevector(odd, odd, 4, 5, 6, 7)};
+
+    for (size_t i = 0; i < 4; i++) {
+        four *to = (four *)(power + i * power_row);
+
+        if (add)
+            *to += row[i];
+        else
+            *to = row[i];
+    }
+}
+
+PNR_WIDE void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
+                                    size_t power_row, bool add, float *power)
+{
+    const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+
+    for (size_t r = 0; r < whole_rows; r += 4)
+        for (size_t j = 0; j < whole_columns; j += 4)
+            power_tile(c + j * c_row + r, c_row, power_row, add, power + r * power_row + j);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t j = r < whole_rows ? whole_columns : 0; j < columns; j++) {
+            const float *at = c[j * c_row + r];
+            float *to = &power[r * power_row + j];
+
+            *to = (add ? *to : 0) + (at[0] * at[0] + at[1] * at[1]);
+        }
+}
+
+enum { TILE = 16 };
+
+/* 16 values of re, im, side by side, as w = (re, re), (-im, im): x w = x (re, re) + (im, re of x)
+ * (-im, im). */
+typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
+
+PNR_WIDE void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],
+                              bool conjugate, float (*x)[2])
+{
+    const float sign = conjugate ? -1 : 1;
+    const wide turn = {-sign, sign, -sign, sign, -sign, sign, -sign, sign,
+                       -sign, sign, -sign, sign, -sign, sign, -sign, sign};
+    wide re[2], im[2], re_turned[2], im_turned[2]; /* turned: as the imaginary part of w needs it */
+    size_t first = 0;
+
+    for (int half = 0; half < 2; half++) {
+        const wide f = *(const wide *)(fine + (size_t)half * TILE / 2);
+
+        re[half] =
+            __builtin_shufflevector(f, f, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14);
+        im[half] =
+            __builtin_shufflevector(f, f, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15);
+        re_turned[half] = turn * re[half];
+        im_turned[half] = turn * im[half];
+    }
+    for (; first + TILE <= n; first += TILE) {
+        const float *c = coarse[first / TILE];
+
+        for (int half = 0; half < 2; half++) {
+            wide *to = (wide *)(x + first + (size_t)half * TILE / 2);
+            const wide v = *to;
+            const wide swapped =
+                __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+
+            *to = v * (c[0] * re[half] - c[1] * im[half]) +
+                  swapped * (c[0] * im_turned[half] + c[1] * re_turned[half]);
+        }
+    }
+    for (; first < n; first++) {
+        const float *c = coarse[first / TILE], *f = fine[first % TILE];
+        const float wr = c[0] * f[0] - c[1] * f[1];
+        const float wi = sign * (c[0] * f[1] + c[1] * f[0]);
+        const float xr = x[first][0] * wr - x[first][1] * wi;
+
+        x[first][1] = x[first][0] * wi + x[first][1] * wr;
+        x[first][0] = xr;
+    }
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The loops over samples of the cpu engine; each sums in an order of its own, whatever the vector
+ * width. */
+#ifndef PNR_ENGINE_CPU_OPS_H
+#define PNR_ENGINE_CPU_OPS_H
+
+#include "base/format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What conversion counts on the way. */
+typedef struct pnr_converted {
+    double energy; /* sum |x|^2, full scale = 1 */
+    uint64_t n_clipped;
+    uint64_t n_nonfinite;
+} pnr_converted;
+
+/* Converts n samples, `stride` bytes apart, to out[n][2] in full scale = 1; adds to the counts of
+ * *total, not to its energy. Non-finite samples become 0. conjugate: I - jQ. Equal to
+ * pnr_format_read, value for value, in single precision. */
+void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n, bool conjugate,
+                     float (*out)[2], pnr_converted *total);
+/* sum |x|^2, in an order that depends on n alone. */
+double pnr_cpu_energy(size_t n, const float (*x)[2]);
+
+/* x[i] *= exp(-2 pi i (phase + i step) 2^-64). tables: pnr_cpu_rotation_tables. */
+enum { PNR_ROTATION_BITS = 10 };
+typedef struct pnr_rotation {
+    float coarse[1 << PNR_ROTATION_BITS][2];
+    float fine[1 << PNR_ROTATION_BITS][2];
+} pnr_rotation;
+void pnr_cpu_rotation_tables(pnr_rotation *rotation);
+void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step, size_t n,
+                    float (*x)[2]);
+
+void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2]);
+/* out[i] = x[i] h[i] */
+void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2]);
+/* power[i] = |c[i]|^2, or += */
+void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power);
+
+/* to[c][r] = from[r][c]; rows `from_row` and `to_row` values apart. */
+void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
+                       float (*to)[2], size_t to_row);
+/* power[r][j] = |c[j][r]|^2, or +=; r < rows, j < columns. */
+void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
+                           size_t power_row, bool add, float *power);
+/* x[16 b + j] *= coarse[b] fine[j], or the conjugate of that; fine[16]. */
+void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2], bool conjugate,
+                     float (*x)[2]);
+
+#endif

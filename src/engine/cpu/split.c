@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* Long transforms of the cpu engine in three passes over memory, from short FFTW plans. */
+#include "engine/cpu/split.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/transform.h"
+#include "engine/cpu/ops.h"
+#include "engine/engine.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    COLUMNS = PNR_CPU_COLUMNS,
+    LINE = 8,  /* values of a cache line */
+    ROWS = 16, /* of a task of pass B */
+    EDGES = 2, /* the end of the first period, and of the second: no two of a block in one row */
+    SHORTEST = 16384,
+    SHORTEST_WIDE = 8192
+};
+
+/* Whole lines, an odd number of them. */
+static size_t row_of(size_t n)
+{
+    return ((n + LINE - 1) / LINE | 1) * LINE;
+}
+
+static bool factors(size_t length, size_t *n1, size_t *n2)
+{
+    const size_t root_of_length = (size_t)sqrt((double)length);
+    size_t small = (root_of_length + 1) / 2;
+
+    /* Columns the shorter, half of sqrt(L) if it can be: they pass through a tile, COLUMNS of them,
+     * rows do not. */
+    while (small <= root_of_length && length % small != 0)
+        small++;
+    while (length % small != 0)
+        small--;
+    *n1 = small;
+    *n2 = length / small;
+    return *n2 <= 8 * *n1;
+}
+
+bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2)
+{
+    return length >= SHORTEST && factors(length, n1, n2);
+}
+
+bool pnr_cpu_split_pays(size_t length)
+{
+    size_t n1, n2;
+
+    return length >= SHORTEST_WIDE && factors(length, &n1, &n2) &&
+           (length >= SHORTEST || pnr_cpu_columns_can(n1));
+}
+
+void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split)
+{
+    memset(split, 0, sizeof *split);
+    split->length = length;
+    (void)factors(length, &split->n1, &split->n2);
+    split->row1 = row_of(split->n1);
+    split->n_blocks = (split->n2 + COLUMNS - 1) / COLUMNS;
+    split->is_wide = pnr_cpu_columns_can(split->n1);
+    /* the last block of lanes is whole in memory */
+    split->row2 = row_of(split->is_wide ? split->n_blocks * COLUMNS : split->n2);
+    split->next1 = split->is_wide ? split->row2 : 1;
+    split->next2 = split->is_wide ? 1 : split->row1;
+    split->n_row_blocks = (split->n1 + ROWS - 1) / ROWS;
+}
+
+size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split)
+{
+    return split->n1 * (split->n_blocks + COLUMNS) * sizeof *split->coarse +
+           (split->is_wide ? pnr_cpu_columns_table_bytes(split->n1) : 0);
+}
+
+size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split)
+{
+    return split->n1 * split->row2;
+}
+
+size_t pnr_cpu_split_profile_values(const pnr_cpu_split *split)
+{
+    return split->is_wide ? split->n1 * split->row2 : split->n2 * split->row1;
+}
+
+/* COLUMNS rows of N1 and one more, or a row of N2. */
+size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
+{
+    const size_t columns = (COLUMNS + 1) * split->row1;
+
+    return columns > 2 * split->row2 ? columns : 2 * split->row2;
+}
+
+static void root(size_t j, size_t n, pnr_cpu_value out)
+{
+    double w[2];
+
+    pnr_transform_root(j % n, n, w);
+    out[0] = (float)w[0];
+    out[1] = (float)-w[1];
+}
+
+/* The plans of FFTW's and the powers of W_L that go with columns of any length. */
+static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
+{
+    split->fine = fftwf_malloc(split->n1 * COLUMNS * sizeof *split->fine);
+    for (int way = 0; way < 2; way++)
+        split->column[way] = fftwf_plan_dft_1d((int)split->n1, tile + split->row1, tile,
+                                               way == 0 ? FFTW_FORWARD : FFTW_BACKWARD,
+                                               FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
+    if (split->fine == NULL || split->column[0] == NULL || split->column[1] == NULL)
+        return false;
+    for (size_t k1 = 0; k1 < split->n1; k1++) {
+        for (size_t b = 0; b < split->n_blocks; b++)
+            root(COLUMNS * b * k1, split->length, split->coarse[k1 * split->n_blocks + b]);
+        for (size_t j = 0; j < COLUMNS; j++)
+            root(j * k1, split->length, split->fine[k1 * COLUMNS + j]);
+    }
+    return true;
+}
+
+static bool create_wide(pnr_cpu_split *split)
+{
+    split->lines = fftwf_malloc(split->n1 * sizeof *split->lines);
+    if (split->lines == NULL || pnr_cpu_columns_create(&split->columns, split->n1) != PNR_OK)
+        return false;
+    for (size_t k1 = 0; k1 < split->n1; k1++) {
+        for (size_t b = 0; b < split->n_blocks; b++)
+            root(COLUMNS * b * k1, split->length, split->coarse[b * split->n1 + k1]);
+        for (size_t j = 0; j < COLUMNS; j++) {
+            pnr_cpu_value w;
+
+            root(j * k1, split->length, w);
+            split->lines[k1][0][j] = w[0];
+            split->lines[k1][1][j] = w[1];
+        }
+    }
+    return true;
+}
+
+int pnr_cpu_split_create(pnr_cpu_split *split)
+{
+    pnr_cpu_value *tile = fftwf_malloc(pnr_cpu_split_tile_values(split) * sizeof *tile);
+    pnr_cpu_value *row = fftwf_malloc(split->row2 * sizeof *row);
+    bool is_complete = tile != NULL && row != NULL;
+
+    split->coarse = fftwf_malloc(split->n1 * split->n_blocks * sizeof *split->coarse);
+    is_complete = is_complete && split->coarse != NULL;
+    /* Estimated plans are the same in every process, so the results are the same bits. */
+    for (int way = 0; way < 2 && is_complete; way++) {
+        split->row[way] =
+            fftwf_plan_dft_1d((int)split->n2, row, tile, way == 0 ? FFTW_FORWARD : FFTW_BACKWARD,
+                              FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
+        is_complete = split->row[way] != NULL;
+    }
+    if (is_complete)
+        is_complete = split->is_wide ? create_wide(split) : create_columns(split, tile);
+    fftwf_free(tile);
+    fftwf_free(row);
+    return is_complete ? PNR_OK : PNR_ENOMEMORY;
+}
+
+void pnr_cpu_split_destroy(pnr_cpu_split *split)
+{
+    for (int way = 0; way < 2; way++) {
+        if (split->column[way] != NULL)
+            fftwf_destroy_plan(split->column[way]);
+        if (split->row[way] != NULL)
+            fftwf_destroy_plan(split->row[way]);
+    }
+    fftwf_free(split->coarse);
+    fftwf_free(split->fine);
+    fftwf_free(split->lines);
+    pnr_cpu_columns_destroy(&split->columns);
+}
+
+void pnr_cpu_split_order(const pnr_cpu_split *split, const double (*natural)[2], pnr_cpu_value *h)
+{
+    for (size_t k1 = 0; k1 < split->n1; k1++)
+        for (size_t k2 = 0; k2 < split->n2; k2++) {
+            const double *from = natural[k1 + split->n1 * k2];
+
+            h[k1 * split->row2 + k2][0] = (float)from[0];
+            h[k1 * split->row2 + k2][1] = (float)from[1];
+        }
+}
+
+static size_t width_of(const pnr_cpu_split *split, size_t block)
+{
+    const size_t first = COLUMNS * block;
+
+    return split->n2 - first < COLUMNS ? split->n2 - first : COLUMNS;
+}
+
+/* Transforms columns 1 .. width of the tile, each to the place before it. */
+static void transform_columns(const pnr_cpu_split *split, int way, size_t width,
+                              pnr_cpu_value *tile)
+{
+    for (size_t j = 0; j < width; j++)
+        fftwf_execute_dft(split->column[way], tile + (j + 1) * split->row1, tile + j * split->row1);
+}
+
+/* Column values n1 of [first, end), where the period's edge or the zeros lie in between. */
+static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first, size_t end,
+                         const pnr_cpu_value *x, size_t n_samples, pnr_cpu_value *columns)
+{
+    const size_t width = width_of(split, block);
+
+    for (size_t n1 = first; n1 < end; n1++)
+        for (size_t j = 0; j < width; j++) {
+            const size_t n = split->n2 * n1 + COLUMNS * block + j;
+            float *to = columns[j * split->row1 + n1];
+            const bool is_lit = n < 2 * n_samples - 1;
+
+            to[0] = is_lit ? x[n < n_samples ? n : n - n_samples][0] : 0;
+            to[1] = is_lit ? x[n < n_samples ? n : n - n_samples][1] : 0;
+        }
+}
+
+/* The same by lines of lanes: each lies in x, or is zeros, or contains an edge and is put together
+ * in one of the two at `edge`. Lanes beyond the last column hold what they find. */
+static void forward_wide(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
+                         size_t n_samples, pnr_cpu_value *z, pnr_cpu_value *tile)
+{
+    static const pnr_cpu_value zeros[COLUMNS];
+    const float(*from[PNR_CPU_COLUMN_MAX])[2];
+    pnr_cpu_value edge[EDGES][COLUMNS];
+    const size_t lit = split->length == n_samples ? n_samples : 2 * n_samples - 1;
+    size_t n_edges = 0, n = COLUMNS * block;
+
+    for (size_t n1 = 0; n1 < split->n1; n1++, n += split->n2) {
+        const size_t at = n < n_samples ? n : n - n_samples;
+
+        if (n >= lit) {
+            from[n1] = (const float(*)[2])zeros;
+        } else if (at + COLUMNS <= n_samples && n + COLUMNS <= lit) {
+            from[n1] = (const float(*)[2])x + at;
+        } else {
+            for (size_t j = 0; j < COLUMNS; j++) {
+                const size_t i = n + j < n_samples ? n + j : n + j - n_samples;
+
+                edge[n_edges][j][0] = n + j < lit ? x[i][0] : 0;
+                edge[n_edges][j][1] = n + j < lit ? x[i][1] : 0;
+            }
+            from[n1] = (const float(*)[2])edge[n_edges++];
+        }
+    }
+
+    const pnr_cpu_column_twiddle twiddle = {(const float(*)[2])split->coarse + block * split->n1,
+                                            (const pnr_cpu_line *)split->lines};
+
+    pnr_cpu_columns_forward(&split->columns, from, &twiddle, (pnr_cpu_line *)tile,
+                            z + COLUMNS * block, split->row2);
+}
+
+void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
+                           size_t n_samples, pnr_cpu_value *z, pnr_cpu_value *tile)
+{
+    const size_t width = width_of(split, block), n2 = split->n2, first = COLUMNS * block;
+    pnr_cpu_value *columns = tile + split->row1;
+
+    if (split->is_wide) {
+        forward_wide(split, block, x, n_samples, z, tile);
+        return;
+    }
+    if (split->length == n_samples) {
+        pnr_cpu_transpose(split->n1, width, x + first, n2, columns, split->row1);
+    } else {
+        /* whole rows of the first period, of the second, then zeros; the edges value by value */
+        const size_t end = n_samples < first + width ? 0 : (n_samples - first - width) / n2 + 1;
+        const size_t again = n_samples < first ? 0 : (n_samples - first + n2 - 1) / n2;
+        const size_t lit = 2 * n_samples - 1;
+        size_t end_again = lit < first + width ? 0 : (lit - first - width) / n2 + 1;
+
+        end_again = end_again > again ? end_again : again;
+        pnr_cpu_transpose(end, width, x + first, n2, columns, split->row1);
+        fill_columns(split, block, end, again, x, n_samples, columns);
+        pnr_cpu_transpose(end_again - again, width, x + (again * n2 + first - n_samples), n2,
+                          columns + again, split->row1);
+        fill_columns(split, block, end_again, split->n1, x, n_samples, columns);
+    }
+    transform_columns(split, 0, width, tile);
+    pnr_cpu_transpose(width, split->n1, (const pnr_cpu_value *)tile, split->row1, z + first,
+                      split->row2);
+}
+
+static void lap(uint64_t *stage_ns, int stage, uint64_t *since)
+{
+    if (stage_ns != NULL) {
+        const uint64_t now = pnr_clock_ns();
+
+        stage_ns[stage] += now - *since;
+        *since = now;
+    }
+}
+
+void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
+                        pnr_cpu_value *const z[2], pnr_cpu_value *const h[2], pnr_cpu_value *tile,
+                        uint64_t *stage_ns)
+{
+    const size_t end = ROWS * (block + 1) < split->n1 ? ROWS * (block + 1) : split->n1;
+    const size_t n2 = split->n2;
+    uint64_t since = stage_ns != NULL ? pnr_clock_ns() : 0;
+
+    for (size_t k1 = ROWS * block; k1 < end; k1++) {
+        const pnr_cpu_value *coarse = split->coarse + k1 * split->n_blocks;
+        const pnr_cpu_value *fine = split->fine + k1 * COLUMNS;
+        const size_t at = k1 * split->row2;
+        pnr_cpu_value *last = tile + split->row2;
+
+        if (!split->is_wide)
+            pnr_cpu_twiddle(n2, coarse, fine, false, z[0] + at);
+        fftwf_execute_dft(split->row[0], z[0] + at, tile);
+        lap(stage_ns, PNR_STAGE_FORWARD, &since);
+        for (size_t i = 0; i < n; i++) {
+            pnr_cpu_value *product = i + 1 == n ? tile : last;
+
+            pnr_cpu_product(n2, (const pnr_cpu_value *)tile, (const pnr_cpu_value *)h[i] + at,
+                            product);
+            lap(stage_ns, PNR_STAGE_PRODUCT, &since);
+            fftwf_execute_dft(split->row[1], product, z[i] + at);
+            if (!split->is_wide)
+                pnr_cpu_twiddle(n2, coarse, fine, true, z[i] + at);
+            lap(stage_ns, PNR_STAGE_INVERSE, &since);
+        }
+    }
+}
+
+void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *z,
+                           pnr_cpu_value *c, size_t n_samples, bool add, float *power,
+                           pnr_cpu_value *tile, uint64_t *stage_ns)
+{
+    const size_t width = width_of(split, block), first = COLUMNS * block, n2 = split->n2;
+    uint64_t since = stage_ns != NULL ? pnr_clock_ns() : 0;
+    pnr_cpu_value *out = c + first * split->next2;
+    /* m1 from which a row of COLUMNS lags is no longer all below n_samples */
+    size_t whole = n_samples < first + width ? 0 : (n_samples - first - width) / n2 + 1;
+
+    if (split->is_wide) {
+        const pnr_cpu_column_twiddle twiddle = {(const float(*)[2])split->coarse +
+                                                    block * split->n1,
+                                                (const pnr_cpu_line *)split->lines};
+
+        whole = width < COLUMNS ? 0 : whole;
+        pnr_cpu_columns_inverse(&split->columns, z + first, split->row2, &twiddle,
+                                (pnr_cpu_line *)tile, out, power + first, n2, whole, add);
+        lap(stage_ns, PNR_STAGE_INVERSE, &since); /* with nearly all of |c|^2 */
+    } else {
+        pnr_cpu_transpose(split->n1, width, z + first, split->row2, tile, split->row1);
+        for (size_t j = 0; j < width; j++)
+            fftwf_execute_dft(split->column[1], tile + j * split->row1, out + j * split->row1);
+        lap(stage_ns, PNR_STAGE_INVERSE, &since);
+        pnr_cpu_power_columns(whole, width, (const pnr_cpu_value *)out, split->row1, n2, add,
+                              power + first);
+    }
+    for (size_t m1 = whole; n2 * m1 + first < n_samples; m1++)
+        for (size_t j = 0; j < width && n2 * m1 + first + j < n_samples; j++)
+            pnr_cpu_power(1, (const pnr_cpu_value *)out + m1 * split->next1 + j * split->next2, add,
+                          power + n2 * m1 + first + j);
+    lap(stage_ns, PNR_STAGE_PEAK, &since);
+}
+
+void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cpu_value *x)
+{
+    for (size_t k1 = 0; k1 < split->n1; k1++) {
+        const size_t at = k1 * split->row2;
+
+        if (!split->is_wide)
+            pnr_cpu_twiddle(split->n2, split->coarse + k1 * split->n_blocks,
+                            split->fine + k1 * COLUMNS, false, z + at);
+        fftwf_execute_dft(split->row[0], z + at, x + at);
+    }
+}
+
+/* Bin j + m of j = k1 + N1 k2, m = m1 + N1 m2: row k1 + m1 from m2 on, or, beyond N1, row k1 + m1 -
+ * N1 from m2 + 1 on. */
+void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
+                           const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z)
+{
+    for (size_t k1 = 0; k1 < split->n1; k1++) {
+        const size_t at = k1 * split->row2, to = k1 + shift % split->n1;
+        const size_t first = (shift / split->n1 + to / split->n1) % split->n2;
+        const size_t wrap = split->n2 - first;
+        const pnr_cpu_value *from = x + to % split->n1 * split->row2;
+
+        pnr_cpu_product(wrap, from + first, h + at, tile);
+        pnr_cpu_product(first, from, h + at + wrap, tile + wrap);
+        fftwf_execute_dft(split->row[1], tile, z + at);
+        if (!split->is_wide)
+            pnr_cpu_twiddle(split->n2, split->coarse + k1 * split->n_blocks,
+                            split->fine + k1 * COLUMNS, true, z + at);
+    }
+}
+
+void pnr_cpu_split_lags(const pnr_cpu_split *split, const pnr_cpu_value *c, pnr_cpu_value *natural)
+{
+    const size_t n2 = split->n2;
+
+    if (split->is_wide)
+        for (size_t m1 = 0; m1 < split->n1; m1++)
+            memcpy(natural + m1 * n2, c + m1 * split->row2, n2 * sizeof *c);
+    else
+        pnr_cpu_transpose(n2, split->n1, c, split->row1, natural, n2);
+}

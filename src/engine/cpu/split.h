@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Long transforms of the cpu engine in three passes over memory, from short FFTW plans. */
+#ifndef PNR_ENGINE_CPU_SPLIT_H
+#define PNR_ENGINE_CPU_SPLIT_H
+
+#include "engine/cpu/columns.h"
+
+#include <fftw3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A circular correlation of length L = N1 N2, N1 from sqrt(L) / 2 to sqrt(L). With n = N2 n1 + n2,
+ * k = k1 + N1 k2, m = N2 m1 + m2 and W_Q = exp(-2 pi i / Q), W_L^(nk) = W_N1^(n1 k1) W_L^(n2 k1)
+ * W_N2^(n2 k2), because W_L^(N1 N2) = 1. So
+ *
+ * pass A  Z[k1][n2] = sum_n1 W_N1^(n1 k1) x[N2 n1 + n2]                columns n2
+ * pass B  X[k1][k2] = sum_n2 W_N2^(n2 k2) W_L^(n2 k1) Z[k1][n2]        rows k1: the spectrum at
+ *                                                                      k1 + N1 k2
+ *         Z[k1][m2] = W_L^(-m2 k1) sum_k2 W_N2^(-m2 k2) X[k1][k2] H[k1][k2]   the way back
+ * pass C  c[m2 or N2 m1 + m2] = sum_k1 W_N1^(-k1 m1) Z[k1][m2]         columns m2
+ *
+ * Columns of power-of-two length are transformed COLUMNS at a time in vector lanes
+ * (engine_cpu_columns.h), the powers of W_L on the way, and c gets lines of Z's shape, [m1][m2].
+ * Others become contiguous rows, COLUMNS at a time, in a tile, for FFTW, and c is [m2][m1]. H is
+ * stored as X comes out, and a lag of c is found by pnr_cpu_split_place. Rows begin on cache lines,
+ * an odd number of them apart, so that columns spread over all sets of a cache. FFTW_ESTIMATE plans
+ * are good at these lengths, and poor at L itself.
+ */
+enum { PNR_CPU_COLUMNS = PNR_CPU_LANES };
+
+typedef float pnr_cpu_value[2]; /* re, im */
+
+typedef struct pnr_cpu_split {
+    size_t length, n1, n2; /* L, N1, N2 */
+    size_t row1, row2;   /* values from row to row: of N1 in c and in the tile, of N2 in Z and H */
+    size_t n_blocks;     /* of columns: tasks of passes A and C */
+    size_t n_row_blocks; /* of rows: tasks of pass B */
+    size_t next1, next2; /* values in c from m1 to m1 + 1, from m2 to m2 + 1 */
+    bool is_wide;        /* N1 is a power of two */
+    /* W_L^(COLUMNS b k1) and W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
+    pnr_cpu_value *coarse;        /* [N1][n_blocks]; is_wide: [n_blocks][N1] */
+    pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: none */
+    pnr_cpu_line *lines;          /* is_wide: the same, [N1] */
+    pnr_cpu_columns columns;      /* is_wide */
+    fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: no columns */
+} pnr_cpu_split;
+
+/* N1 and N2 for L; false: L is short, or has no such factors, and is better transformed at once. */
+bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
+/* For a transform of which one thread does all passes: also where L is shorter, and its columns lie
+ * in lanes. */
+bool pnr_cpu_split_pays(size_t length);
+/* Bytes of the tables, and values of: Z or H, c, one thread's tile. Of L alone. */
+void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
+size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
+size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
+size_t pnr_cpu_split_profile_values(const pnr_cpu_split *split);
+size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split);
+
+/* After shape. PNR_OK, PNR_ENOMEMORY; destroy in either case. */
+int pnr_cpu_split_create(pnr_cpu_split *split);
+void pnr_cpu_split_destroy(pnr_cpu_split *split);
+
+/* Where lag k lies in c. */
+static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)
+{
+    return k % split->n2 * split->next2 + k / split->n2 * split->next1;
+}
+
+/* natural[L] conj(spectrum of the code) / L, to H. */
+void pnr_cpu_split_order(const pnr_cpu_split *split, const double (*natural)[2], pnr_cpu_value *h);
+
+/* Pass A of one block of columns. x[0 .. n_samples-1] is a period; where L is longer, x goes on to
+ * n_lit = 2 n_samples - 1 periodically, then with zeros. */
+void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
+                           size_t n_samples, pnr_cpu_value *z, pnr_cpu_value *tile);
+/* Pass B of one block of rows, for n references: z[0] holds pass A's; z[i] gets that of h[i].
+ * stage_ns: [PNR_STAGE_COUNT], or NULL when nobody measures. */
+void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
+                        pnr_cpu_value *const z[2], pnr_cpu_value *const h[2], pnr_cpu_value *tile,
+                        uint64_t *stage_ns);
+/* Pass C of one block of columns; lag k < n_samples: power[k] = |c|^2, or += */
+void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *z,
+                           pnr_cpu_value *c, size_t n_samples, bool add, float *power,
+                           pnr_cpu_value *tile, uint64_t *stage_ns);
+
+/* The same where a spectrum is kept, all rows by one thread: pass A's z, which is used up, to X;
+ * and from X, read from bin `shift` on, back to z for pass C. tile as above. */
+void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cpu_value *x);
+void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
+                           const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z);
+/* c in the order of lags: natural[L]. */
+void pnr_cpu_split_lags(const pnr_cpu_split *split, const pnr_cpu_value *c, pnr_cpu_value *natural);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads of the cpu engine: dwells to lead, tasks to help with. */
+#include "engine/cpu/team.h"
+
+#include "base/error.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* The tasks of one step of one dwell; lives on its leader's stack, so the leader waits for its
+ * helpers. */
+struct pnr_cpu_job {
+    pnr_cpu_task *task;
+    void *context;
+    size_t n_tasks;
+    atomic_size_t next;
+    size_t n_helpers; /* under the team's lock */
+    pnr_cpu_job *newer;
+};
+
+typedef struct worker {
+    pnr_cpu_team *team;
+    size_t number;
+} worker;
+
+static void do_tasks(pnr_cpu_job *job, size_t number)
+{
+    size_t task;
+
+    while ((task = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->n_tasks)
+        job->task(job->context, task, number);
+}
+
+void pnr_cpu_team_do(pnr_cpu_team *team, size_t number, pnr_cpu_task *task, void *context,
+                     size_t n_tasks)
+{
+    pnr_cpu_job job = {.task = task, .context = context, .n_tasks = n_tasks};
+    pnr_cpu_job **link = &team->jobs;
+
+    if (team->n_threads <= 1 || n_tasks <= 1) {
+        do_tasks(&job, number);
+        return;
+    }
+    pthread_mutex_lock(&team->lock);
+    while (*link != NULL)
+        link = &(*link)->newer;
+    *link = &job;
+    pthread_cond_broadcast(&team->changed);
+    pthread_mutex_unlock(&team->lock);
+    do_tasks(&job, number);
+    pthread_mutex_lock(&team->lock);
+    for (link = &team->jobs; *link != &job;)
+        link = &(*link)->newer;
+    *link = job.newer;
+    while (job.n_helpers > 0)
+        pthread_cond_wait(&team->changed, &team->lock);
+    pthread_mutex_unlock(&team->lock);
+}
+
+/* All of these run under the lock. */
+static pnr_cpu_job *open_job(const pnr_cpu_team *team)
+{
+    pnr_cpu_job *job = team->jobs;
+
+    while (job != NULL && atomic_load_explicit(&job->next, memory_order_relaxed) >= job->n_tasks)
+        job = job->newer;
+    return job;
+}
+
+static bool help(pnr_cpu_team *team, size_t number)
+{
+    pnr_cpu_job *job = open_job(team);
+
+    if (job == NULL)
+        return false;
+    job->n_helpers++;
+    pthread_mutex_unlock(&team->lock);
+    do_tasks(job, number);
+    pthread_mutex_lock(&team->lock);
+    if (--job->n_helpers == 0)
+        pthread_cond_broadcast(&team->changed);
+    return true;
+}
+
+static bool lead(pnr_cpu_team *team, size_t number)
+{
+    pnr_cpu_turn turn;
+    size_t leader = 0;
+
+    while (leader < team->n_leaders && team->is_leading[leader])
+        leader++;
+    if (leader == team->n_leaders || !team->owner.take(team->owner.owner, &turn))
+        return false;
+    team->is_leading[leader] = true;
+    pthread_mutex_unlock(&team->lock);
+    team->owner.lead(team->owner.owner, &turn, leader, number);
+    pthread_mutex_lock(&team->lock);
+    team->is_leading[leader] = false;
+    if (team->owner.finish(team->owner.owner, &turn))
+        pthread_cond_broadcast(&team->changed);
+    return true;
+}
+
+/* One piece of work, if there is any. */
+static bool take_turn(pnr_cpu_team *team, size_t number)
+{
+    return (team->help_first && help(team, number)) || lead(team, number) ||
+           (!team->help_first && help(team, number));
+}
+
+static void *work(void *argument)
+{
+    const worker me = *(worker *)argument;
+    pnr_cpu_team *team = me.team;
+
+    free(argument);
+    pthread_mutex_lock(&team->lock);
+    while (true) {
+        if (take_turn(team, me.number))
+            continue;
+        if (team->quit)
+            break;
+        pthread_cond_wait(&team->changed, &team->lock);
+    }
+    pthread_mutex_unlock(&team->lock);
+    return NULL;
+}
+
+/* A submit wakes a thread on the core of who submits, where it would queue behind him for
+ * milliseconds, the other cores idle: so the team's own threads keep off the core of who waits and
+ * works. They are not bound otherwise, and a waiter whom the kernel moves is followed. */
+static void keep_off(pnr_cpu_team *team, int cpu)
+{
+    cpu_set_t rest = team->allowed;
+
+    if (cpu == team->waiter_cpu || cpu < 0 || (size_t)CPU_COUNT(&rest) < team->n_threads)
+        return;
+    CPU_CLR((size_t)cpu, &rest);
+    for (size_t i = 0; i < team->n_started; i++)
+        (void)pthread_setaffinity_np(team->threads[i], sizeof rest, &rest); /* a wish */
+    team->waiter_cpu = cpu;
+}
+
+/* Of one thread alone the team's own does it all, so that who polls without waiting gets a result
+ * too. */
+void pnr_cpu_team_wait(pnr_cpu_team *team)
+{
+    if (team->n_threads > 1)
+        keep_off(team, sched_getcpu());
+    if (team->n_threads < 2 || !take_turn(team, 0))
+        pthread_cond_wait(&team->changed, &team->lock);
+}
+
+void pnr_cpu_team_init(pnr_cpu_team *team, const pnr_cpu_owner *owner)
+{
+    *team = (pnr_cpu_team){.owner = *owner};
+    pthread_mutex_init(&team->lock, NULL);
+    pthread_cond_init(&team->changed, NULL);
+}
+
+int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads)
+{
+    const size_t n_own = n_threads > 1 ? n_threads - 1 : 1;
+    int code = PNR_OK;
+
+    /* Under the lock: no thread works before all are counted. */
+    pthread_mutex_lock(&team->lock);
+    team->n_threads = n_threads;
+    team->waiter_cpu = -1;
+    if (sched_getaffinity(0, sizeof team->allowed, &team->allowed) != 0)
+        CPU_ZERO(&team->allowed);
+    while (code == PNR_OK && team->n_started < n_own) {
+        worker *me = malloc(sizeof *me);
+
+        if (me != NULL)
+            *me = (worker){team, n_threads > 1 ? team->n_started + 1 : 0};
+        if (me != NULL && pthread_create(&team->threads[team->n_started], NULL, work, me) == 0) {
+            team->n_started++;
+        } else {
+            free(me);
+            code = PNR_ENOMEMORY;
+        }
+    }
+    pthread_mutex_unlock(&team->lock);
+    return code;
+}
+
+void pnr_cpu_team_stop(pnr_cpu_team *team)
+{
+    pthread_mutex_lock(&team->lock);
+    team->quit = true;
+    pthread_cond_broadcast(&team->changed);
+    pthread_mutex_unlock(&team->lock);
+    for (size_t i = 0; i < team->n_started; i++)
+        pthread_join(team->threads[i], NULL);
+    pthread_cond_destroy(&team->changed);
+    pthread_mutex_destroy(&team->lock);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* A windowed sinc, tabulated. */
+#include "engine/stretch.h"
+
+#include <math.h>
+
+enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 }; /* samples before the one that a time follows */
+
+/* A short transition matters more than deep stop bands: a code fills its band. */
+static const double kaiser_beta = 6;
+
+/* The modified Bessel function of order 0, by its power series. */
+static double bessel_i0(double x)
+{
+    double sum = 1, term = 1;
+
+    for (int k = 1; term > 1e-17 * sum; k++) {
+        term *= x * x / (4.0 * k * k);
+        sum += term;
+    }
+    return sum;
+}
+
+static double weight_of(double t)
+{
+    const double half = PNR_STRETCH_TAPS / 2;
+    const double inside = 1 - (t / half) * (t / half);
+    const double window =
+        inside > 0 ? bessel_i0(kaiser_beta * sqrt(inside)) / bessel_i0(kaiser_beta) : 0;
+
+    return t == 0 ? 1 : sin(M_PI * t) / (M_PI * t) * window;
+}
+
+void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS])
+{
+    for (int j = 0; j <= PNR_STRETCH_STEPS; j++) {
+        double weight[PNR_STRETCH_TAPS], sum = 0;
+
+        for (int i = 0; i < PNR_STRETCH_TAPS; i++) {
+            const double t = (double)j / PNR_STRETCH_STEPS - (i - BEFORE);
+
+            /* exact where the time is that of a sample: sin(pi t) is not */
+            weight[i] = t != 0 && t == floor(t) ? 0 : weight_of(t);
+            sum += weight[i];
+        }
+        for (int i = 0; i < PNR_STRETCH_TAPS; i++)
+            table[j][i] = (float)(weight[i] / sum);
+    }
+}

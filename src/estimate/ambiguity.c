@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* The code's cross-ambiguity: what an echo with a Doppler puts at a lag, summed over all samples */
+#include "estimate/ambiguity.h"
+
+#include "base/wide.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LANES = 8,  /* samples that are worked on at once */
+    STRIDE = 64 /* samples between two phases that are worked out by themselves */
+};
+
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
+
+/* n samples, planar. */
+typedef struct planar {
+    double *re, *im;
+} planar;
+
+struct pnr_ambiguity {
+    const pnr_setup *setup;
+    size_t n;            /* N */
+    size_t code_of_echo; /* SIZE_MAX: none yet */
+    double delay;
+    bool has_slope;
+    double (*value)[2], (*slope)[2]; /* [N] of the echo */
+    planar code;                     /* [N] that it is correlated with */
+    size_t code_held;
+    planar phase, turned; /* [N + PNR_AMBIGUITY_LAGS - 1] of e; the echo with it */
+    double *memory;
+};
+
+int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out)
+{
+    const size_t n = setup->plan.n_samples, longest = n + PNR_AMBIGUITY_LAGS - 1;
+    pnr_ambiguity *ambiguity = calloc(1, sizeof *ambiguity);
+
+    *out = NULL;
+    if (ambiguity == NULL)
+        return PNR_ENOMEMORY;
+    for (size_t c = 0; c < setup->n_codes; c++)
+        if (pnr_waveform_prepare(setup->codes[c].waveform) != PNR_OK)
+            goto fail;
+    ambiguity->setup = setup;
+    ambiguity->n = n;
+    ambiguity->code_of_echo = ambiguity->code_held = SIZE_MAX;
+    ambiguity->value = malloc(n * sizeof *ambiguity->value);
+    ambiguity->slope = malloc(n * sizeof *ambiguity->slope);
+    ambiguity->memory = malloc((2 * n + 4 * longest) * sizeof(double));
+    if (!ambiguity->value || !ambiguity->slope || !ambiguity->memory)
+        goto fail;
+    ambiguity->code = (planar){ambiguity->memory, ambiguity->memory + n};
+    ambiguity->turned = (planar){ambiguity->memory + 2 * n, ambiguity->memory + 2 * n + longest};
+    ambiguity->phase =
+        (planar){ambiguity->turned.re + 2 * longest, ambiguity->turned.re + 3 * longest};
+    *out = ambiguity;
+    return PNR_OK;
+fail:
+    pnr_ambiguity_destroy(ambiguity);
+    return PNR_ENOMEMORY;
+}
+
+void pnr_ambiguity_destroy(pnr_ambiguity *ambiguity)
+{
+    if (ambiguity == NULL)
+        return;
+    free(ambiguity->value);
+    free(ambiguity->slope);
+    free(ambiguity->memory);
+    free(ambiguity);
+}
+
+void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay)
+{
+    if (ambiguity->code_of_echo == code && ambiguity->delay == delay)
+        return;
+    ambiguity->code_of_echo = code;
+    ambiguity->delay = delay;
+    ambiguity->has_slope = false;
+    pnr_waveform_delay(ambiguity->setup->codes[code].waveform, delay, ambiguity->value, NULL);
+}
+
+static void hold_code(pnr_ambiguity *ambiguity, size_t code)
+{
+    const pnr_plan *plan = &ambiguity->setup->plan;
+    const double(*a)[2] = plan->references + code * plan->oversample * plan->n_samples;
+
+    if (ambiguity->code_held == code)
+        return;
+    ambiguity->code_held = code;
+    for (size_t i = 0; i < ambiguity->n; i++) {
+        ambiguity->code.re[i] = a[i][0];
+        ambiguity->code.im[i] = a[i][1];
+    }
+}
+
+static double time_of(const pnr_ambiguity *ambiguity, long i)
+{
+    const long n = (long)ambiguity->n, in_window = i % n + (i % n < 0 ? n : 0);
+
+    return (double)(ambiguity->setup->plan.linear ? i : in_window) - (double)(n - 1) / 2;
+}
+
+/* phase[j] = exp(2 pi i e (i - (N - 1)/2) / N) for `count` samples from i = first on; cyclic: i mod
+ * N, linear: i goes on. */
+static void fill_phase(pnr_ambiguity *ambiguity, double e, long first, size_t count)
+{
+    const double step = e / (double)ambiguity->n;
+    const double turn_re = cos(2 * M_PI * step), turn_im = sin(2 * M_PI * step);
+    double re = 0, im = 0, last = 0;
+    int fresh = 0;
+
+    for (size_t j = 0; j < count; j++) {
+        const double time = time_of(ambiguity, first + (long)j);
+
+        if (fresh == 0 || time < last) { /* it jumps where a cyclic window ends */
+            const double cycles = remainder(step * time, 1);
+
+            re = cos(2 * M_PI * cycles);
+            im = sin(2 * M_PI * cycles);
+            fresh = STRIDE;
+        }
+        ambiguity->phase.re[j] = re;
+        ambiguity->phase.im[j] = im;
+
+        const double next = re * turn_re - im * turn_im;
+
+        im = re * turn_im + im * turn_re;
+        re = next;
+        last = time;
+        fresh--;
+    }
+}
+
+/* turned[j] = x[i mod N] phase[j], i = first + j */
+static void turn(pnr_ambiguity *ambiguity, const double (*x)[2], long first, size_t count)
+{
+    const long n = (long)ambiguity->n;
+    size_t at = (size_t)(first % n + (first % n < 0 ? n : 0));
+    double *re = ambiguity->turned.re, *im = ambiguity->turned.im;
+
+    for (size_t j = 0; j < count;) {
+        const size_t piece = count - j < (size_t)n - at ? count - j : (size_t)n - at;
+
+        for (size_t k = 0; k < piece; k++) {
+            const double c = ambiguity->phase.re[j + k], s = ambiguity->phase.im[j + k];
+
+            re[j + k] = x[at + k][0] * c - x[at + k][1] * s;
+            im[j + k] = x[at + k][0] * s + x[at + k][1] * c;
+        }
+        j += piece;
+        at = 0;
+    }
+}
+
+/* turned[j] *= 2 pi i (i - (N - 1)/2) / N: its derivative by e */
+static void turn_by_e(pnr_ambiguity *ambiguity, long first, size_t count)
+{
+    double *re = ambiguity->turned.re, *im = ambiguity->turned.im;
+
+    for (size_t j = 0; j < count; j++) {
+        const double factor = 2 * M_PI * time_of(ambiguity, first + (long)j) / (double)ambiguity->n;
+        const double keep = re[j];
+
+        re[j] = -factor * im[j];
+        im[j] = factor * keep;
+    }
+}
+
+/* out = sum_i u[i + shift] conj(a[i]) */
+PNR_WIDE static void correlate(const planar *u, size_t shift, const planar *a, size_t n,
+                               double out[2])
+{
+    const double *ur = u->re + shift, *ui = u->im + shift;
+    lanes re = {0}, im = {0};
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES) {
+        lanes xr, xi, yr, yi;
+
+        memcpy(&xr, ur + i, sizeof xr);
+        memcpy(&xi, ui + i, sizeof xi);
+        memcpy(&yr, a->re + i, sizeof yr);
+        memcpy(&yi, a->im + i, sizeof yi);
+        re += xr * yr + xi * yi;
+        im += xi * yr - xr * yi;
+    }
+    out[0] = ((re[0] + re[1]) + (re[2] + re[3])) + ((re[4] + re[5]) + (re[6] + re[7]));
+    out[1] = ((im[0] + im[1]) + (im[2] + im[3])) + ((im[4] + im[5]) + (im[6] + im[7]));
+    for (; i < n; i++) {
+        out[0] += ur[i] * a->re[i] + ui[i] * a->im[i];
+        out[1] += ui[i] * a->re[i] - ur[i] * a->im[i];
+    }
+}
+
+static void correlate_all(pnr_ambiguity *ambiguity, size_t n_lags, double sign, double (*out)[2])
+{
+    const double energy = pnr_waveform_energy(ambiguity->setup->codes[0].waveform);
+
+    for (size_t l = 0; l < n_lags; l++) {
+        correlate(&ambiguity->turned, l, &ambiguity->code, ambiguity->n, out[l]);
+        out[l][0] *= sign / energy;
+        out[l][1] *= sign / energy;
+    }
+}
+
+void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long first, size_t n_lags,
+                      double (*chi)[2], double (*by_delay)[2], double (*by_e)[2])
+{
+    const size_t count = ambiguity->n + n_lags - 1;
+
+    hold_code(ambiguity, code);
+    fill_phase(ambiguity, e, first, count);
+    turn(ambiguity, (const double(*)[2])ambiguity->value, first, count);
+    correlate_all(ambiguity, n_lags, 1, chi);
+    if (by_e != NULL) {
+        turn_by_e(ambiguity, first, count);
+        correlate_all(ambiguity, n_lags, 1, by_e);
+    }
+    if (by_delay != NULL) {
+        if (!ambiguity->has_slope)
+            pnr_waveform_delay(ambiguity->setup->codes[ambiguity->code_of_echo].waveform,
+                               ambiguity->delay, NULL, ambiguity->slope);
+        ambiguity->has_slope = true;
+        turn(ambiguity, (const double(*)[2])ambiguity->slope, first, count);
+        correlate_all(ambiguity, n_lags, -1, by_delay);
+    }
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/* What an echo looks like in a map: rows, lags, and the columns made of them. */
+#include "estimate/echo_model.h"
+
+#include "engine/plan.h"
+#include "estimate/matrix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+static const double loading = 1e-4; /* rows closer than 1/K depend on each other */
+/* Rows of other time scales count as long as an echo's ends lie so near in both; the next ones
+ * always do, for its frequency is seen in them. */
+static const double alike_samples = 0.5;
+
+typedef double value[2]; /* re, im */
+
+struct pnr_map_model {
+    const pnr_setup *setup;
+    double rate_over_carrier; /* 0: no carrier */
+    size_t n_rows;
+    size_t *first_row; /* [n_hypotheses] */
+    pnr_slow_time *slow;
+    pnr_ambiguity *ambiguity;
+    pnr_map_lags *codes;
+};
+
+/* --- rows --- */
+
+pnr_map_row pnr_map_model_row(const pnr_map_model *model, size_t row)
+{
+    const pnr_plan *plan = &model->setup->plan;
+    size_t low = 0, high = plan->n_hypotheses;
+
+    while (high - low > 1) { /* first_row[low] <= row < first_row[high] */
+        const size_t middle = (low + high) / 2;
+
+        *(model->first_row[middle] <= row ? &low : &high) = middle;
+    }
+
+    const pnr_hypothesis h = pnr_plan_hypothesis(plan, low);
+    const double f = h.quarters / 4.0;
+    const double s = h.first_bin + (double)(row - model->first_row[low]);
+
+    return (pnr_map_row){f + s / (double)plan->n_periods, f, low};
+}
+
+/* sin(pi e) / (N sin(pi e / N)): a tone off by e bins, summed over a window. */
+double pnr_map_model_tone(const pnr_map_model *model, double e)
+{
+    const double n = (double)model->setup->plan.n_samples;
+    const double below = n * sin(M_PI * e / n);
+
+    return fabs(below) > 1e-9 ? sin(M_PI * e) / below : fabs(e) < 0.5 ? 1 : 0;
+}
+
+static void fill_noise(const pnr_map_model *model, pnr_map_rows *rows)
+{
+    for (int i = rows->first; i < rows->end; i++)
+        for (int j = rows->first; j <= i; j++) {
+            const double share =
+                pnr_map_model_tone(model, rows->row[i].rotation - rows->row[j].rotation);
+
+            pnr_slow_time_noise(model->slow, rows->row[i].bins, rows->row[j].bins, rows->g[i][j]);
+            rows->g[i][j][0] *= share;
+            rows->g[i][j][1] *= share;
+            rows->g[j][i][0] = rows->g[i][j][0];
+            rows->g[j][i][1] = -rows->g[i][j][1];
+        }
+}
+
+/* The noise of whole windows with equal weights does not reach
+ * from one multiple of 1/K to another. */
+static bool is_white(const pnr_map_model *model, const pnr_map_rows *rows)
+{
+    const pnr_plan *plan = &model->setup->plan;
+
+    if (plan->taper != NULL || plan->remove_mean || !pnr_slow_time_is_whole(model->slow))
+        return false;
+    for (int i = rows->first + 1; i < rows->end; i++) {
+        const double bins = (rows->row[i].bins - rows->row[i - 1].bins) * (double)plan->n_periods;
+
+        if (fabs(bins - round(bins)) > 1e-6)
+            return false;
+    }
+    return true;
+}
+
+/* Does an echo look in row i as it would at the middle row's time scale? */
+static bool is_alike(const pnr_map_model *model, const pnr_map_rows *rows, int i)
+{
+    const pnr_plan *plan = &model->setup->plan;
+    const double look = (double)(plan->n_periods * plan->n_samples);
+    const pnr_hypothesis middle = pnr_plan_hypothesis(plan, rows->row[MIDDLE].hypothesis);
+    const pnr_hypothesis other = pnr_plan_hypothesis(plan, rows->row[i].hypothesis);
+
+    return fabs(other.stretch - middle.stretch) * look <= alike_samples;
+}
+
+bool pnr_map_model_is_close(const pnr_map_model *model)
+{
+    const pnr_plan *plan = &model->setup->plan;
+    const double least = 0.99 / (double)plan->n_periods;
+
+    if (plan->filter != NULL)
+        return false;
+    for (size_t row = 1; row < model->n_rows; row++)
+        if (pnr_map_model_row(model, row).bins - pnr_map_model_row(model, row - 1).bins < least)
+            return true;
+    return false;
+}
+
+void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise, pnr_map_rows *out)
+{
+    out->first = row < MIDDLE ? MIDDLE - (int)row : 0;
+    out->end = row + MIDDLE < model->n_rows ? J : (int)(model->n_rows - row) + MIDDLE;
+    for (int i = out->first; i < out->end; i++)
+        out->row[i] = pnr_map_model_row(model, row + (size_t)i - MIDDLE);
+    while (out->first < MIDDLE - 1 && !is_alike(model, out, out->first))
+        out->first++;
+    while (out->end > MIDDLE + 2 && !is_alike(model, out, out->end - 1))
+        out->end--;
+    out->spacing = 1 / (double)model->setup->plan.n_periods;
+    for (int i = out->first + 1; i < out->end; i++)
+        out->spacing = fmin(out->spacing, out->row[i].bins - out->row[i - 1].bins);
+    if (!with_noise)
+        return;
+    out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    if (out->has_weights) { /* those far away tell little, and chi's own noise there does harm */
+        const double middle = out->row[MIDDLE].bins;
+        const double most = 2.01 / (double)model->setup->plan.n_periods;
+
+        while (middle - out->row[out->first].bins > most)
+            out->first++;
+        while (out->row[out->end - 1].bins - middle > most)
+            out->end--;
+    }
+    out->is_white = is_white(model, out);
+    if (out->is_white)
+        return;
+    memset(out->g, 0, sizeof out->g);
+    fill_noise(model, out);
+    if (!out->has_weights)
+        return; /* with a taper least squares as they are: weights would undo it */
+    memcpy(out->m, out->g, sizeof out->m);
+    for (int i = 0; i < J; i++)
+        out->m[i][i][0] += i >= out->first && i < out->end ? loading : 1;
+    pnr_matrix_invert(out->m);
+}
+
+/* --- the model --- */
+
+static void add_term(pnr_map_column *c, int x, int y)
+{
+    c->x[c->n] = x;
+    c->y[c->n] = y;
+    c->n++;
+}
+
+/* g(v - F) of each row, and its derivative by v. */
+static void fill_rows(const pnr_map_model *model, const pnr_map_rows *rows, double bins,
+                      bool with_tone, value *x, value *slope)
+{
+    const double h = 1e-3 / (double)model->setup->plan.n_periods;
+
+    for (int i = rows->first; i < rows->end; i++) {
+        const pnr_map_row *row = &rows->row[i];
+
+        for (int side = -1; side <= 1; side++) {
+            const double v = bins + side * h;
+            const double share = with_tone ? pnr_map_model_tone(model, v - row->rotation) : 1;
+            value z;
+
+            if (slope == NULL && side != 0)
+                continue;
+            pnr_slow_time_echo(model->slow, v, row->bins, z);
+            for (int c = 0; c < 2; c++)
+                if (side == 0)
+                    x[i][c] = z[c] * share;
+                else
+                    slope[i][c] += side * z[c] * share / (2 * h);
+        }
+    }
+}
+
+/* R(k - d)/R(0) at the patch's lags, k - d = distance + j - MIDDLE, and its derivative by d. */
+static void fill_lags(const pnr_map_lags *code, double distance, value *y, value *slope)
+{
+    const double h = 1e-3;
+
+    for (int j = 0; j < J; j++) {
+        const double u = distance + j - MIDDLE;
+        value before, after;
+
+        pnr_waveform_at(code->autocorrelation, u, y[j]);
+        if (slope == NULL)
+            continue;
+        pnr_waveform_at(code->autocorrelation, u - h, before);
+        pnr_waveform_at(code->autocorrelation, u + h, after);
+        for (int c = 0; c < 2; c++)
+            slope[j][c] = -(after[c] - before[c]) / (2 * h);
+    }
+}
+
+double pnr_map_model_walk(const pnr_map_model *model, double bins, double stretch)
+{
+    if (model->rate_over_carrier == 0)
+        return 0;
+    return -bins * model->rate_over_carrier - stretch * (double)model->setup->plan.n_samples;
+}
+
+/* walk = slope walk / (2 pi i): a slow time times the walk is a derivative by frequency. Linear in
+ * it, so no more than half a sample of a look is taken. False: nothing walks. */
+static bool fill_walk(const pnr_map_model *model, const pnr_map_rows *rows, double bins,
+                      const value *slope, value *walk)
+{
+    const pnr_plan *plan = &model->setup->plan;
+    const double most = 0.5 / (double)plan->n_periods;
+    bool is_walking = false;
+
+    for (int i = rows->first; i < rows->end; i++) {
+        const double stretch = pnr_plan_hypothesis(plan, rows->row[i].hypothesis).stretch;
+        const double here = pnr_map_model_walk(model, bins, stretch);
+        const double samples = fmin(fmax(here, -most), most);
+
+        walk[i][0] = slope[i][1] * samples / (2 * M_PI);
+        walk[i][1] = -slope[i][0] * samples / (2 * M_PI);
+        is_walking = is_walking || samples != 0;
+    }
+    return is_walking;
+}
+
+/* One product: R and the tone take the place of chi. */
+void pnr_map_model_smooth(const pnr_map_model *model, const pnr_map_rows *rows,
+                          const pnr_map_echo *echo, long lag, bool with_slopes,
+                          pnr_map_columns *out)
+{
+    const bool is_walking = model->rate_over_carrier != 0;
+    const bool is_wide = with_slopes || is_walking;
+
+    memset(out->x, 0, 3 * sizeof *out->x);
+    fill_rows(model, rows, echo->bins, true, out->x[0], is_wide ? out->x[1] : NULL);
+    fill_lags(&model->codes[echo->code], (double)lag - echo->lag, out->y[0],
+              is_wide ? out->y[1] : NULL);
+    out->n_x = out->n_y = is_wide ? 2 : 1;
+    out->echo.n = out->by_delay.n = out->by_bins.n = 0;
+    add_term(&out->echo, 0, 0);
+    if (is_walking && fill_walk(model, rows, echo->bins, (const value *)out->x[1], out->x[2])) {
+        add_term(&out->echo, 2, 1);
+        out->n_x = 3;
+    }
+    if (with_slopes) {
+        add_term(&out->by_delay, 0, 1);
+        add_term(&out->by_bins, 1, 0);
+    }
+}
+
+/* The smooth chi and its derivatives by delay and e: R times the tone. */
+static void fill_chi(const pnr_map_model *model, const pnr_map_echo *echo, double e, long lag,
+                     value (*chi)[J])
+{
+    const double h = 1e-3, share = pnr_map_model_tone(model, e);
+    const double slope =
+        (pnr_map_model_tone(model, e + h) - pnr_map_model_tone(model, e - h)) / (2 * h);
+
+    fill_lags(&model->codes[echo->code], (double)lag - echo->lag, chi[0], chi[1]);
+    for (int j = 0; j < J; j++)
+        for (int c = 0; c < 2; c++) {
+            chi[2][j][c] = chi[0][j][c] * slope;
+            chi[0][j][c] *= share;
+            chi[1][j][c] *= share;
+        }
+}
+
+/* A product for each rotation among the rows, with its own chi where that is
+ * rough. */
+void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
+                         const pnr_map_echo *echo, const pnr_patch_place *place, bool with_slopes,
+                         pnr_map_columns *out)
+{
+    const bool may_walk = model->rate_over_carrier != 0;
+    value x[J] = {{0}}, slope[J] = {{0}}, walk[J] = {{0}};
+
+    pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
+    fill_rows(model, rows, echo->bins, false, x, with_slopes || may_walk ? slope : NULL);
+
+    const bool is_walking =
+        may_walk && fill_walk(model, rows, echo->bins, (const value *)slope, walk);
+
+    out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
+    for (int i = rows->first; i < rows->end;) {
+        const pnr_map_row *row = &rows->row[i];
+        const int n_x = out->n_x, n_y = out->n_y;
+        bool is_rough = false;
+
+        memset(out->x[n_x], 0, 3 * sizeof out->x[0]);
+        for (; i < rows->end && rows->row[i].hypothesis == row->hypothesis; i++) {
+            is_rough = is_rough || rows->is_rough[i];
+            memcpy(out->x[n_x][i], x[i], sizeof x[i]);
+            memcpy(out->x[n_x + 1][i], slope[i], sizeof x[i]);
+            memcpy(out->x[n_x + 2][i], walk[i], sizeof x[i]);
+        }
+        if (is_rough || place->code != echo->code)
+            pnr_ambiguity_at(model->ambiguity, place->code, echo->bins - row->rotation,
+                             place->lag - MIDDLE, J, out->y[n_y],
+                             with_slopes || is_walking ? out->y[n_y + 1] : NULL,
+                             with_slopes ? out->y[n_y + 2] : NULL);
+        else
+            fill_chi(model, echo, echo->bins - row->rotation, place->lag, &out->y[n_y]);
+        add_term(&out->echo, n_x, n_y);
+        if (is_walking)
+            add_term(&out->echo, n_x + 2, n_y + 1);
+        if (with_slopes) {
+            add_term(&out->by_delay, n_x, n_y + 1);
+            add_term(&out->by_bins, n_x + 1, n_y);
+            add_term(&out->by_bins, n_x, n_y + 2);
+        }
+        out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
+        out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
+    }
+}
+
+/* Does chi's own shape matter beside the noise of one cell? Its self-noise grows with e up to about
+ * that of two unlike codes. An echo's frequency may still move a little: no row is taken to be free
+ * of it. Rows closer than 1/K share their noise, and the weights that make use of that make much of
+ * any difference between them: there it is all or none. */
+bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
+                            const pnr_map_echo *echo, size_t code, double cell)
+{
+    const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    const double least_share = 1e-3, tolerance = is_close ? 1e-4 : 0.005;
+    const double power = echo->peak[0] * echo->peak[0] + echo->peak[1] * echo->peak[1];
+    const double rough = pow(model->codes[echo->code].roughness, 2);
+    const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
+    bool is_any = false;
+
+    for (int i = rows->first; i < rows->end; i++) {
+        const double e = echo->bins - rows->row[i].rotation;
+        const double level = code != echo->code ? unlike : fmin(rough * e * e, unlike);
+        value g;
+
+        pnr_slow_time_echo(model->slow, echo->bins, rows->row[i].bins, g);
+        rows->is_rough[i] =
+            power * level * (g[0] * g[0] + g[1] * g[1] + least_share) > tolerance * cell;
+        is_any = is_any || rows->is_rough[i];
+    }
+    for (int i = rows->first; i < rows->end && is_close; i++)
+        rows->is_rough[i] = is_any;
+    return is_any;
+}
+
+/* --- the whole --- */
+
+/* How far chi is from the smooth product at an eighth of a bin, over lags and places of the seam,
+ * by the bin. */
+static double roughness_of(pnr_map_model *model, size_t code)
+{
+    enum { SEAMS = 4 };
+    const double e = 0.125;
+    const size_t n = model->setup->plan.n_samples;
+    double worst = 0;
+
+    if (model->setup->plan.filter != NULL)
+        return 0; /* the sums are not what the filter makes of them */
+    for (size_t s = 0; s < SEAMS; s++) {
+        const long lag = (long)(s * n / SEAMS + n / 7);
+        value smooth[J], chi[J];
+
+        fill_lags(&model->codes[code], 0, smooth, NULL);
+        pnr_ambiguity_set(model->ambiguity, code, (double)lag);
+        pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
+        for (int j = 0; j < J; j++) {
+            const double t = pnr_map_model_tone(model, e);
+
+            worst = fmax(worst, hypot(chi[j][0] - t * smooth[j][0], chi[j][1] - t * smooth[j][1]));
+        }
+    }
+    return worst / e;
+}
+
+static void fill_code(pnr_map_model *model, size_t c)
+{
+    pnr_map_lags *code = &model->codes[c];
+
+    code->autocorrelation = model->setup->codes[c].autocorrelation;
+    for (int i = 0; i < J; i++)
+        for (int j = 0; j < J; j++)
+            pnr_waveform_at(code->autocorrelation, i - j, code->p[i][j]);
+    memcpy(code->w, code->p, sizeof code->w);
+    for (int i = 0; i < J; i++)
+        code->w[i][i][0] += loading;
+    pnr_matrix_invert(code->w);
+    for (int i = 0; i < J; i++)
+        for (int j = 0; j < J; j++)
+            code->cells +=
+                code->w[i][j][0] * code->p[j][i][0] - code->w[i][j][1] * code->p[j][i][1];
+    code->roughness = roughness_of(model, c);
+}
+
+int pnr_map_model_create(const pnr_setup *setup, double carrier_hz, pnr_map_model **out)
+{
+    const pnr_plan *plan = &setup->plan;
+    pnr_map_model *model = calloc(1, sizeof *model);
+
+    *out = NULL;
+    if (model == NULL)
+        return PNR_ENOMEMORY;
+    model->setup = setup;
+    if (carrier_hz > 0)
+        model->rate_over_carrier = pnr_rational_double(setup->radar.rate_hz) / carrier_hz;
+    model->first_row = calloc(plan->n_hypotheses, sizeof *model->first_row);
+    model->codes = calloc(setup->n_codes, sizeof *model->codes);
+    if (model->first_row == NULL || model->codes == NULL ||
+        pnr_slow_time_create(plan, &model->slow) != PNR_OK ||
+        pnr_ambiguity_create(setup, &model->ambiguity) != PNR_OK) {
+        pnr_map_model_destroy(model);
+        return PNR_ENOMEMORY;
+    }
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        model->first_row[h] = model->n_rows;
+        model->n_rows += pnr_plan_hypothesis(plan, h).n_rows;
+    }
+    for (size_t c = 0; c < setup->n_codes; c++)
+        fill_code(model, c);
+    *out = model;
+    return PNR_OK;
+}
+
+void pnr_map_model_destroy(pnr_map_model *model)
+{
+    if (model == NULL)
+        return;
+    pnr_slow_time_destroy(model->slow);
+    pnr_ambiguity_destroy(model->ambiguity);
+    free(model->first_row);
+    free(model->codes);
+    free(model);
+}
+
+pnr_slow_time *pnr_map_model_slow(const pnr_map_model *model)
+{
+    return model->slow;
+}
+
+const pnr_map_lags *pnr_map_model_lags(const pnr_map_model *model, size_t code)
+{
+    return &model->codes[code];
+}

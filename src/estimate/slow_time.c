@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Slow time: sums over windows from tables of all of them, less those that are missing. */
+#include "estimate/slow_time.h"
+
+#include "base/transform.h"
+#include "code/waveform.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What a window lacks. */
+typedef struct lack {
+    double place; /* p - (K - 1)/2 */
+    double share; /* 1 - u_p */
+    double weight;
+} lack;
+
+struct pnr_slow_time {
+    size_t n, n_periods, n_looks;
+    bool is_without_mean;
+    const double *taper;                  /* the plan's */
+    pnr_waveform *once, *twice, *not_any; /* sums of w_p, w_p^2, 1; of all windows */
+    lack *lacks;                          /* [n_lacks], room for K */
+    size_t n_lacks;
+    double sum_w, sum_w2, sum_u, looks; /* of a look; and how many */
+};
+
+static double weight_of(const pnr_slow_time *slow, size_t p)
+{
+    return slow->taper != NULL ? slow->taper[p] : 1;
+}
+
+/* sum_p w_p^power exp(2 pi i x (p - floor(K/2))) as a waveform of one period over x = 0 .. 1: a
+ * polynomial of K harmonics through an odd number of points. */
+static int tabulate(const pnr_slow_time *slow, int power, pnr_waveform **out)
+{
+    const size_t n_periods = slow->n_periods, n = n_periods | 1, middle = n_periods / 2;
+    double(*points)[2] = calloc(n, sizeof *points);
+    int code = PNR_ENOMEMORY;
+
+    if (points == NULL)
+        return code;
+    for (size_t p = 0; p < n_periods; p++)
+        points[(p + n - middle) % n][0] = pow(weight_of(slow, p), power);
+    if ((code = pnr_transform_inverse(points, n)) == PNR_OK &&
+        (code = pnr_waveform_create((const double(*)[2])points, n, out)) == PNR_OK)
+        code = pnr_waveform_prepare(*out);
+    free(points);
+    return code;
+}
+
+int pnr_slow_time_create(const pnr_plan *plan, pnr_slow_time **out)
+{
+    pnr_slow_time *slow = calloc(1, sizeof *slow);
+
+    *out = NULL;
+    if (slow == NULL)
+        return PNR_ENOMEMORY;
+    slow->n = plan->n_samples;
+    slow->n_periods = plan->n_periods;
+    slow->n_looks = plan->n_looks;
+    slow->is_without_mean = plan->remove_mean;
+    slow->taper = plan->taper;
+    slow->lacks = malloc(plan->n_periods * sizeof *slow->lacks);
+    if (slow->lacks == NULL || tabulate(slow, 1, &slow->once) != PNR_OK ||
+        tabulate(slow, 2, &slow->twice) != PNR_OK || tabulate(slow, 0, &slow->not_any) != PNR_OK) {
+        pnr_slow_time_destroy(slow);
+        return PNR_ENOMEMORY;
+    }
+    pnr_slow_time_begin(slow, NULL, NULL);
+    *out = slow;
+    return PNR_OK;
+}
+
+void pnr_slow_time_destroy(pnr_slow_time *slow)
+{
+    if (slow == NULL)
+        return;
+    pnr_waveform_destroy(slow->once);
+    pnr_waveform_destroy(slow->twice);
+    pnr_waveform_destroy(slow->not_any);
+    free(slow->lacks);
+    free(slow);
+}
+
+/* How much of a window is there, as the engines say. */
+static double share_of(const pnr_slow_time *slow, uint64_t missing)
+{
+    return missing > slow->n / 2 ? 0 : 1 - (double)missing / (double)slow->n;
+}
+
+void pnr_slow_time_begin(pnr_slow_time *slow, const uint32_t *lost, const uint32_t *nonfinite)
+{
+    slow->n_lacks = 0;
+    slow->sum_w = slow->sum_w2 = slow->sum_u = slow->looks = 0;
+    for (size_t look = 0; look < slow->n_looks; look++) {
+        bool is_there = false;
+
+        for (size_t p = 0; p < slow->n_periods && !is_there; p++) {
+            const size_t w = look * slow->n_periods + p;
+
+            is_there =
+                share_of(slow, (uint64_t)(lost ? lost[w] : 0) + (nonfinite ? nonfinite[w] : 0)) > 0;
+        }
+        slow->looks += is_there;
+    }
+    for (size_t p = 0; p < slow->n_periods; p++) {
+        const double weight = weight_of(slow, p);
+        double share = 0;
+
+        for (size_t w = p; w < slow->n_looks * slow->n_periods; w += slow->n_periods)
+            share +=
+                share_of(slow, (uint64_t)(lost ? lost[w] : 0) + (nonfinite ? nonfinite[w] : 0));
+        share /= fmax(slow->looks, 1);
+        slow->sum_w += weight * share;
+        slow->sum_w2 += weight * weight * share;
+        slow->sum_u += share;
+        if (share < 1)
+            slow->lacks[slow->n_lacks++] =
+                (lack){(double)p - ((double)slow->n_periods - 1) / 2, 1 - share, weight};
+    }
+}
+
+bool pnr_slow_time_is_whole(const pnr_slow_time *slow)
+{
+    return slow->n_lacks == 0;
+}
+
+double pnr_slow_time_gain(const pnr_slow_time *slow)
+{
+    return slow->looks * slow->sum_w;
+}
+
+double pnr_slow_time_noise_gain(const pnr_slow_time *slow)
+{
+    return slow->looks * slow->sum_w2;
+}
+
+double pnr_slow_time_looks(const pnr_slow_time *slow)
+{
+    return slow->looks;
+}
+
+/* sum_p w_p^power u_p exp(2 pi i x (p - (K - 1)/2)) */
+static void sum_at(const pnr_slow_time *slow, int power, double x, double out[2])
+{
+    const pnr_waveform *table = power == 0 ? slow->not_any : power == 1 ? slow->once : slow->twice;
+    const size_t n = slow->n_periods | 1;
+    double half[2] = {1, 0}, z[2];
+
+    pnr_waveform_at(table, (x - floor(x)) * (double)n, z);
+    if (slow->n_periods % 2 == 0) { /* the middle lies between two windows */
+        const double angle = M_PI * remainder(x, 2);
+
+        half[0] = cos(angle);
+        half[1] = sin(angle);
+    }
+    out[0] = z[0] * half[0] - z[1] * half[1];
+    out[1] = z[0] * half[1] + z[1] * half[0];
+    for (size_t i = 0; i < slow->n_lacks; i++) {
+        const lack *l = &slow->lacks[i];
+        const double angle = 2 * M_PI * remainder(x * l->place, 1);
+        const double share = l->share * pow(l->weight, power);
+
+        out[0] -= share * cos(angle);
+        out[1] -= share * sin(angle);
+    }
+}
+
+void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, double out[2])
+{
+    sum_at(slow, 1, v - f_row, out);
+    if (slow->is_without_mean) {
+        double mean[2], still[2];
+
+        sum_at(slow, 0, v, mean);
+        sum_at(slow, 1, -f_row, still);
+        out[0] -= (mean[0] * still[0] - mean[1] * still[1]) / slow->sum_u;
+        out[1] -= (mean[0] * still[1] + mean[1] * still[0]) / slow->sum_u;
+    }
+    out[0] /= slow->sum_w;
+    out[1] /= slow->sum_w;
+}
+
+double pnr_slow_time_energy(const pnr_slow_time *slow, double v)
+{
+    double mean[2];
+
+    if (!slow->is_without_mean || slow->sum_u <= 1)
+        return 1;
+    sum_at(slow, 0, v, mean);
+
+    const double still = (mean[0] * mean[0] + mean[1] * mean[1]) / (slow->sum_u * slow->sum_u);
+
+    return (1 - still) * slow->sum_u / (slow->sum_u - 1);
+}
+
+/* With n_p white, n = sum_p w_p u_p (n_p - mean) exp(-2 pi i F (p - middle)). */
+void pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other, double out[2])
+{
+    sum_at(slow, 2, f_other - f_row, out);
+    if (slow->is_without_mean) {
+        double here[2], there[2];
+
+        sum_at(slow, 1, -f_row, here);
+        sum_at(slow, 1, -f_other, there);
+        out[0] -= (here[0] * there[0] + here[1] * there[1]) / slow->sum_u;
+        out[1] -= (here[1] * there[0] - here[0] * there[1]) / slow->sum_u;
+    }
+    out[0] /= slow->sum_w2;
+    out[1] /= slow->sum_w2;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* The acquisition thread: what comes is committed, what is lost is skipped, nothing is forgotten */
+#include "pipeline/acquisition.h"
+
+#include "base/clock.h"
+
+static const uint64_t patience_ns = 50 * 1000 * 1000;
+
+static bool is_stopped(const pnr_acquisition *a)
+{
+    return (a->stop != NULL && __atomic_load_n(a->stop, __ATOMIC_RELAXED) != 0) ||
+           atomic_load(&a->cancel) != 0;
+}
+
+/* Samples that are read at `position`, at most. */
+static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
+{
+    if (!a->is_live || a->dwell == 0)
+        return a->chunk;
+
+    const uint64_t to_end = position < a->first_window
+                                ? a->first_window - position
+                                : a->dwell - (position - a->first_window) % a->dwell;
+
+    return to_end < a->chunk ? (size_t)to_end : a->chunk;
+}
+
+/* Where the next samples go: into the ring, or nowhere when a live source finds it full. NULL:
+ * stopped. */
+static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples, bool *is_spare)
+{
+    const size_t chunk = next_chunk(a, position);
+
+    void *data = NULL;
+
+    while (!is_stopped(a)) {
+        *is_spare = false;
+        if (pnr_ring_reserve(a->ring, chunk, &data, n_samples) == PNR_OK)
+            return data;
+        if (a->is_live) {
+            *is_spare = true;
+            *n_samples = chunk;
+            return a->spare;
+        }
+        (void)pnr_ring_wait_space(a->ring, patience_ns);
+    }
+    return NULL;
+}
+
+/* A recording's samples exist only when their time has come. */
+static void keep_pace(const pnr_acquisition *a, uint64_t began_ns, uint64_t position)
+{
+    const uint64_t due = began_ns + (uint64_t)pnr_rational_time_ns(a->rate_hz, position);
+
+    while (!is_stopped(a)) {
+        const uint64_t now = pnr_clock_ns();
+
+        if (now >= due)
+            return;
+        (void)pnr_clock_sleep_until(due - now > patience_ns ? now + patience_ns : due, NULL);
+    }
+}
+
+void pnr_acquisition_run(pnr_acquisition *a)
+{
+    const uint64_t began_ns = pnr_clock_ns();
+    uint64_t position = 0;
+
+    while (a->code == PNR_OK) {
+        size_t n_samples = 0, got = 0;
+        uint64_t gap = 0;
+        bool is_spare;
+        void *data = next_place(a, position, &n_samples, &is_spare);
+
+        if (data == NULL)
+            break;
+
+        const int code = pnr_source_read(a->source, data, n_samples, &got, &gap, &a->error);
+
+        if (code == PNR_EAGAIN)
+            continue;
+        if (code == PNR_EEND)
+            break;
+        if (code != PNR_OK) {
+            a->code = code;
+            break;
+        }
+        position += got + gap;
+        if (atomic_load(&a->start_utc_ns) == 0)
+            atomic_store(&a->start_utc_ns,
+                         pnr_clock_utc_ns() - pnr_rational_time_ns(a->rate_hz, position));
+        if (a->is_paced)
+            keep_pace(a, began_ns, position);
+        if (gap > 0)
+            pnr_ring_skip(a->ring, gap, PNR_LOST_SOURCE);
+        else if (is_spare)
+            pnr_ring_skip(a->ring, got, PNR_LOST_RING_FULL);
+        else
+            pnr_ring_commit(a->ring, got);
+    }
+    pnr_ring_end(a->ring);
+}

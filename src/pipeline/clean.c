@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* CLEAN: the search again, with the echoes that were found taken out of the samples. */
+#include "pipeline/clean.h"
+
+#include "engine/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATCH = 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS }; /* floats */
+
+/* An echo that was not taken out to the last bit shows again next to itself. */
+static const double own_lags = 1.5, own_rows = 1.5;
+
+struct pnr_clean {
+    const pnr_detector *detector;
+    const pnr_radar *radar;
+    const pnr_plan *plan;
+    size_t n_searches, n_copies;
+    float (**copies)[2];       /* [n_copies][N] of an echo's code, its slope, the next one's .. */
+    double (*work)[2];         /* [2 N] */
+    pnr_removal *removals;     /* [max_echoes][PNR_MAX_REMOVALS] */
+    size_t n_candidates;       /* those that became echoes, then new ones */
+    pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES] */
+    float *patches;            /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: one row */
+};
+
+int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr_detector *detector,
+                     pnr_clean **out, pnr_error *error)
+{
+    const size_t n = setup->plan.n_samples;
+    pnr_clean *clean = calloc(1, sizeof *clean);
+    bool is_good = clean != NULL;
+
+    *out = NULL;
+    for (size_t c = 0; c < setup->n_codes && is_good; c++)
+        is_good = pnr_waveform_prepare(setup->codes[c].waveform) == PNR_OK;
+    if (is_good) {
+        clean->detector = detector;
+        clean->radar = &setup->radar;
+        clean->plan = &setup->plan;
+        clean->n_searches = config->detector.subtract;
+        clean->n_copies = 2 * setup->max_echoes;
+        clean->copies = calloc(clean->n_copies, sizeof *clean->copies);
+        clean->removals = calloc(setup->max_echoes * PNR_MAX_REMOVALS, sizeof *clean->removals);
+        clean->work = calloc(2 * n, sizeof *clean->work);
+        clean->candidates = calloc(PNR_MAX_CANDIDATES, sizeof *clean->candidates);
+        if (pnr_plan_rows(&setup->plan) > 1)
+            clean->patches = calloc((size_t)PNR_MAX_CANDIDATES * PATCH, sizeof(float));
+        is_good = clean->copies && clean->removals && clean->work && clean->candidates &&
+                  (clean->patches != NULL || pnr_plan_rows(&setup->plan) == 1);
+    }
+    for (size_t i = 0; is_good && i < clean->n_copies; i++)
+        is_good = (clean->copies[i] = calloc(n, sizeof *clean->copies[i])) != NULL;
+    if (!is_good) {
+        pnr_clean_destroy(clean);
+        return pnr_error_set(error, PNR_ENOMEMORY,
+                             "detector.subtract: no memory for %zu echoes of %zu samples",
+                             setup->max_echoes, n);
+    }
+    *out = clean;
+    return PNR_OK;
+}
+
+void pnr_clean_destroy(pnr_clean *clean)
+{
+    if (clean == NULL)
+        return;
+    for (size_t i = 0; clean->copies != NULL && i < clean->n_copies; i++)
+        free(clean->copies[i]);
+    free(clean->copies);
+    free(clean->removals);
+    free(clean->work);
+    free(clean->candidates);
+    free(clean->patches);
+    free(clean);
+}
+
+static void keep(pnr_clean *clean, size_t at, const pnr_candidate *candidate, const float *patch)
+{
+    clean->candidates[at] = *candidate;
+    if (clean->patches != NULL)
+        memmove(clean->patches + at * PATCH, patch, PATCH * sizeof(float));
+}
+
+/* The candidates of echoes alone, in their own order. */
+static void keep_echoes(pnr_clean *clean, const pnr_observed *observed,
+                        const pnr_detection *detection)
+{
+    bool is_echo[PNR_MAX_CANDIDATES] = {false};
+
+    for (size_t e = 0; e < detection->n_echoes; e++)
+        is_echo[detection->echoes[e].candidate] = true;
+    clean->n_candidates = 0;
+    for (size_t i = 0; i < observed->dwell->n_candidates; i++)
+        if (is_echo[i])
+            keep(clean, clean->n_candidates++, &observed->candidates[i],
+                 observed->patches != NULL ? observed->patches + i * PATCH : NULL);
+}
+
+static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
+                       const pnr_detection *detection)
+{
+    const double n = (double)clean->plan->n_samples;
+    const double lag = (double)candidate->cell / (double)clean->plan->oversample;
+
+    for (size_t e = 0; e < detection->n_echoes; e++) {
+        const pnr_echo *echo = &detection->echoes[e];
+        const double rows = fabs((double)candidate->row - (double)echo->row);
+
+        if (echo->code == candidate->code && fabs(remainder(lag - echo->lag, n)) <= own_lags &&
+            rows <= own_rows)
+            return true;
+    }
+    return false;
+}
+
+/* New candidates, as they were with the echoes; returns how many. */
+static size_t take_new(pnr_clean *clean, const pnr_observed *observed, const pnr_result *rest,
+                       const pnr_detection *detection)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < rest->dwells[0].n_candidates; i++) {
+        const size_t at = clean->n_candidates;
+        float *patch = clean->patches != NULL ? clean->patches + at * PATCH : NULL;
+
+        if (at == PNR_MAX_CANDIDATES)
+            break;
+        if (is_remnant(clean, &rest->candidates[i], detection))
+            continue;
+        keep(clean, at, &rest->candidates[i],
+             rest->patches != NULL ? rest->patches + i * PATCH : NULL);
+        pnr_detector_restore(clean->detector, observed, detection, &clean->candidates[at], patch);
+        clean->n_candidates++;
+        n++;
+    }
+    return n;
+}
+
+int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_windows *windows,
+                  size_t d, const pnr_observed *observed, pnr_detection *detection)
+{
+    pnr_dwell dwell = *observed->dwell;
+    pnr_observed all = *observed;
+
+    keep_echoes(clean, observed, detection);
+    for (size_t search = 0; search < clean->n_searches && detection->n_echoes > 0; search++) {
+        const size_t n_before = detection->n_echoes;
+        size_t n_removals = 0;
+        pnr_result rest;
+
+        for (size_t e = 0; e < n_before; e++)
+            n_removals += pnr_detector_removals(clean->detector, &detection->echoes[e],
+                                                clean->copies[2 * e], clean->copies[2 * e + 1],
+                                                clean->work, &clean->removals[n_removals]);
+
+        const int code =
+            pnr_correlator_again(correlator, windows, d, clean->removals, n_removals, &rest);
+
+        if (code != PNR_OK)
+            return code;
+        if (take_new(clean, observed, &rest, detection) == 0)
+            break;
+        dwell.floor = fmin(dwell.floor, rest.dwells[0].floor);
+        dwell.n_candidates = (uint32_t)clean->n_candidates;
+        all.dwell = &dwell;
+        all.candidates = clean->candidates;
+        all.patches = clean->patches;
+        pnr_detector_detect(clean->detector, &all, detection);
+        keep_echoes(clean, &all, detection);
+        if (detection->n_echoes == n_before)
+            break;
+    }
+    return PNR_OK;
+}

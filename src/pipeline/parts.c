@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the pipeline: everything that is slow or allocates, before the first sample. */
+#include "pipeline/state.h"
+
+#include "base/log.h"
+#include "detector/zero_state.h"
+#include "engine/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How many dwells a submit may hold so that the ring has room for all submits in flight and for the
+ * source, and how many samples that ring has. */
+static int shape_ring(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_config *config = p->config;
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
+    const size_t dwell = pnr_plan_dwell_samples(plan);
+    const size_t behind = pnr_plan_view_samples(plan, 0);
+    const double rate = pnr_rational_double(p->setup->radar.rate_hz);
+    const size_t views = plan->depth + 1; /* one more for the source to write into */
+
+    p->max_dwells = plan->batch;
+    if (config->ring.bytes > 0)
+        p->capacity = config->ring.bytes / sample_bytes;
+    else if (config->ring.seconds > 0)
+        p->capacity = (size_t)(config->ring.seconds * rate);
+    else
+        p->capacity = views * plan->batch * dwell + behind;
+    if (config->ring.bytes == 0 && config->ring.seconds == 0)
+        return PNR_OK;
+
+    const size_t whole = p->capacity > behind ? (p->capacity - behind) / dwell : 0;
+
+    if (whole < 2)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "ring of %zu samples (%zu bytes): a dwell has %zu samples, so at least "
+            "ring.bytes = %zu is needed",
+            p->capacity, p->capacity * sample_bytes, dwell, (2 * dwell + behind) * sample_bytes);
+    if (p->max_dwells > whole / views)
+        p->max_dwells = whole / views;
+    if (p->max_dwells < 1)
+        p->max_dwells = 1;
+    p->setup->plan.batch = p->max_dwells;
+    return PNR_OK;
+}
+
+/* The system lends more than it has, and ends the program once it is used. */
+static int check_memory(const pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    const double ring = (double)p->capacity * (double)pnr_plan_sample_bytes(plan);
+    pnr_engine_choice choice = {0};
+    int code = p->ops->describe(plan, &choice, error);
+
+    if (code != PNR_OK || there <= 0 || ring + (double)choice.host_bytes <= there)
+        return code;
+    return pnr_error_set(error, PNR_ENOMEMORY,
+                         "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and this "
+                         "machine has %.4g GiB: fewer periods or looks (a result has %zu "
+                         "samples), a smaller engine.batch or ring",
+                         p->capacity, ring / 0x1p30, (double)choice.host_bytes / 0x1p30,
+                         there / 0x1p30, pnr_plan_dwell_samples(plan));
+}
+
+static int open_ring(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
+    const pnr_ring_shape shape = {
+        .capacity = p->capacity,
+        .sample_bytes = sample_bytes,
+        .n_samples = plan->n_samples,
+        .n_behind = pnr_plan_view_samples(plan, 0),
+        .n_periods = pnr_plan_windows(plan),
+        .max_dwells = p->max_dwells,
+        .first_window = p->setup->radar.first_window,
+        .zero_byte = plan->format == PNR_FORMAT_CU8 || plan->format == PNR_FORMAT_U8 ? 0x80 : 0,
+        .depth = plan->depth,
+    };
+    pnr_ring_shape with_memory = shape;
+
+    if ((p->memory = p->ops->alloc(p->capacity * sample_bytes)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes",
+                             p->capacity * sample_bytes);
+    with_memory.memory = p->memory;
+    return pnr_ring_create(&with_memory, &p->ring, error);
+}
+
+/* How much of a dwell the engine gets ahead of the rest: less is not worth a copy of its own. */
+static size_t worth_ahead(const pnr_pipeline *p)
+{
+    enum { WORTH_BYTES = 1 << 16, PARTS = 16 };
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t dwell = pnr_plan_dwell_samples(plan);
+    const size_t least = WORTH_BYTES / (plan->n_channels * pnr_format_get(plan->format)->bytes);
+    const size_t ahead = dwell / PARTS > least ? dwell / PARTS : least;
+
+    return p->is_live && p->ops->advance != NULL && ahead < dwell ? ahead : 0;
+}
+
+/* A part of a dwell at a time: the last one is soon there, and those before it can go ahead. */
+static size_t live_chunk(size_t dwell)
+{
+    enum { CHUNK_SAMPLES = 4096, PARTS = 8 };
+    const size_t part = (dwell + PARTS - 1) / PARTS;
+    const size_t chunk = part > CHUNK_SAMPLES ? part : CHUNK_SAMPLES;
+
+    return chunk < dwell ? chunk : dwell;
+}
+
+static int open_acquisition(pnr_pipeline *p, pnr_error *error)
+{
+    pnr_acquisition *a = &p->acquisition;
+    const pnr_config *config = p->config;
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
+    const size_t dwell = pnr_plan_dwell_samples(plan);
+    size_t chunk = (size_t)(1 << 20) / sample_bytes;
+
+    a->ring = p->ring;
+    a->first_window = p->setup->radar.first_window + pnr_plan_view_samples(plan, 0);
+    a->dwell = dwell;
+    a->rate_hz = p->setup->radar.rate_hz;
+    a->stop = p->options->stop;
+    a->is_paced = config->source.pace == PNR_PACE_REAL_TIME;
+    a->is_live = p->is_live;
+    if (a->is_live)
+        chunk = live_chunk(dwell);
+    if (config->source.chunk > 0)
+        chunk = config->source.chunk;
+    a->chunk = chunk < 1 ? 1 : chunk > p->capacity ? p->capacity : chunk;
+    if ((a->spare = malloc(a->chunk * sample_bytes)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a chunk of %zu samples",
+                             a->chunk);
+    return PNR_OK;
+}
+
+/* Rows at even steps are one run; Doppler counts in steps of 1 / (4 K Tr), in which it is whole. */
+static int fill_doppler(const pnr_pipeline *p, pnr_map_info *map, pnr_error *error)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const double unit_hz = 1 / (4 * (double)plan->n_periods * p->setup->radar.period_s);
+    int64_t first = 0, step = 0;
+    pnr_doppler_run *run = NULL;
+
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        const pnr_hypothesis hypothesis = pnr_plan_hypothesis(plan, h);
+
+        for (size_t i = 0; i < hypothesis.n_rows; i++) {
+            const int64_t bin = hypothesis.first_bin + (int64_t)i;
+            const int64_t at = hypothesis.quarters * (int64_t)plan->n_periods + 4 * bin;
+
+            if (run != NULL && run->n_rows == 1)
+                step = at - first;
+            if (run == NULL || at != first + step * (int64_t)run->n_rows) {
+                if (map->n_runs == PNR_MAX_DOPPLER_RUNS)
+                    return pnr_error_set(error, PNR_ECONFIG,
+                                         "publisher.profile: this map's Doppler rows lie at more "
+                                         "than %d uneven steps; doppler.step = whole makes them "
+                                         "even",
+                                         PNR_MAX_DOPPLER_RUNS);
+                run = &map->runs[map->n_runs++];
+                *run = (pnr_doppler_run){.first_hz = (double)at * unit_hz};
+                first = at;
+            } else {
+                run->step_hz = (double)step * unit_hz;
+            }
+            run->n_rows++;
+        }
+    }
+    return PNR_OK;
+}
+
+/* What profiles and maps tell of themselves. */
+static int fill_map(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_radar *radar = &p->setup->radar;
+    const pnr_plan *plan = &p->setup->plan;
+    const double ways = p->config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
+    pnr_map_info *map = &p->map;
+
+    *map = (pnr_map_info){
+        .row = {.is_complex = plan->want_profile == PNR_WANT_COMPLEX,
+                .n_cells = plan->n_lags * plan->oversample,
+                .oversample = plan->oversample,
+                .step_s = 1 / (pnr_rational_double(radar->rate_hz) * (double)plan->oversample),
+                .metres_per_second = radar->metres_per_second,
+                .dwell_samples = pnr_plan_dwell_samples(plan)},
+        .n_codes = plan->n_codes,
+        .n_rows = pnr_plan_rows(plan),
+        .mps_per_hz = radar->wavelength_m > 0 ? radar->wavelength_m / ways : (double)NAN,
+    };
+    map->row.delay_s =
+        pnr_radar_cells(radar, p->config, plan->oversample, &map->row.first_cell, &map->row.n_gate);
+    p->gate_delay_s = map->row.delay_s;
+    p->gate_first_cell = map->row.first_cell;
+    if ((p->code_names = calloc(plan->n_codes, sizeof *p->code_names)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", plan->n_codes);
+    for (size_t c = 0; c < plan->n_codes; c++)
+        p->code_names[c] = p->setup->codes[c].code->name;
+    map->code_names = p->code_names;
+    return plan->want_profile != PNR_WANT_NONE ? fill_doppler(p, map, error) : PNR_OK;
+}
+
+static int open_clean(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_plan *plan = &p->setup->plan;
+
+    if (p->config->detector.subtract == 0)
+        return PNR_OK;
+    for (size_t h = 0; h < plan->n_hypotheses; h++)
+        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a replica repeats every N samples */
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "detector.subtract = %zu: the codes are resampled, as "
+                                 "radar.carrier_hz = %.10g and the range of Doppler want it, and "
+                                 "no echo can be taken out of the samples then",
+                                 p->config->detector.subtract, p->config->radar.carrier_hz);
+    if (p->ops->again == NULL)
+        return pnr_error_set(error, PNR_EUNSUPPORTED,
+                             "detector.subtract = %zu: the engine %s cannot search again",
+                             p->config->detector.subtract, p->ops->name);
+    return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
+}
+
+/* Queued messages are the program's own memory. */
+static void warn_of_queue(const pnr_pipeline *p)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const double each = (double)pnr_plan_cells(plan) * sizeof(float) *
+                        (plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1);
+    const double queue = each * (double)p->config->publisher.high_water;
+
+    if (plan->want_profile != PNR_WANT_NONE && *p->config->publisher.endpoint && queue > 0x1p30)
+        pnr_log(PNR_LOG_WARN,
+                "publisher.high_water = %zu: profiles of %.4g MiB for a subscriber that is slow "
+                "may take %.4g GiB",
+                p->config->publisher.high_water, each / 0x1p20, queue / 0x1p30);
+}
+
+static void fill_constants(pnr_pipeline *p)
+{
+    const char *engine = pnr_correlator_name(p->correlator);
+
+    memcpy(p->report.run, pnr_publisher_run(p->publisher), sizeof p->report.run);
+    memcpy(p->report.stream, p->config->stream.name, sizeof p->report.stream);
+    strncpy(p->report.engine, engine, sizeof p->report.engine - 1);
+    p->report.pfa_cell = p->setup->pfa_cell;
+}
+
+/* Where the direct path is looked for first. */
+static int open_zero(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_config *config = p->config;
+    pnr_zero_memory memory;
+    int code;
+
+    p->is_zero_kept =
+        config->radar.zero == PNR_ZERO_DIRECT_PATH && config->radar.zero_state_path[0] != '\0';
+    if (p->is_zero_kept && (code = pnr_zero_state_check(config, error)) != PNR_OK)
+        return code;
+    pnr_zero_begin(&p->zero, config, &p->setup->radar,
+                   p->is_zero_kept && pnr_zero_state_read(config, p->info.format, &memory) ? &memory
+                                                                                           : NULL);
+    return PNR_OK;
+}
+
+int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_config *config = p->config;
+    int code;
+
+    p->info = (pnr_source_info){
+        .format = config->source.format, .n_channels = config->source.channels, .n_samples = 0};
+    if (p->options->feed == NULL) {
+        if ((code = pnr_source_open(config, &p->acquisition.source, error)) != PNR_OK)
+            return code;
+        p->info = *pnr_source_get_info(p->acquisition.source);
+        pnr_log(PNR_LOG_INFO, "source: %s", p->info.text);
+        if (p->info.n_trailing_bytes > 0)
+            pnr_log(PNR_LOG_WARN, "source: %llu bytes after the last whole sample are no sample",
+                    (unsigned long long)p->info.n_trailing_bytes);
+    }
+    p->is_live = config->source.pace == PNR_PACE_REAL_TIME || p->info.is_live;
+    if ((code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
+            PNR_OK ||
+        (code = shape_ring(p, error)) != PNR_OK ||
+        (code = pnr_engine_choose(config->engine.name, &p->setup->plan, &p->ops, error)) !=
+            PNR_OK ||
+        (code = check_memory(p, error)) != PNR_OK ||
+        (code = pnr_correlator_create(p->ops, &p->setup->plan, &p->correlator, error)) != PNR_OK ||
+        (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
+        (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
+        (code = open_clean(p, error)) != PNR_OK || (code = open_zero(p, error)) != PNR_OK ||
+        (code = fill_map(p, error)) != PNR_OK ||
+        (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
+        return code;
+    fill_constants(p);
+    warn_of_queue(p);
+    p->ahead = worth_ahead(p);
+    p->deadline = pnr_deadline_of(config->engine.deadline, p->setup->radar.period_s, p->is_live);
+    pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
+            p->setup->codes[0].code->name, p->setup->plan.n_samples, p->setup->radar.period_s * 1e3,
+            p->capacity);
+
+    const pnr_least_squares *filter = p->setup->least_squares;
+
+    if (filter != NULL)
+        pnr_log(PNR_LOG_INFO,
+                "least squares over %zu gates: SNR loss %.2f dB, at worst %.2f; condition %.3g",
+                filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
+    return PNR_OK;
+}
+
+void pnr_pipeline_close(pnr_pipeline *p)
+{
+    pnr_publisher_destroy(p->publisher);
+    pnr_clean_destroy(p->clean);
+    pnr_detector_destroy(p->detector);
+    pnr_correlator_destroy(p->correlator);
+    pnr_ring_destroy(p->ring);
+    if (p->ops != NULL && p->memory != NULL)
+        p->ops->free(p->memory);
+    pnr_setup_destroy(p->setup);
+    pnr_source_close(p->acquisition.source);
+    free(p->acquisition.spare);
+    free(p->code_names);
+    free(p);
+}

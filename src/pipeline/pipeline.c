@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* The pipeline: the way of the data in one place, turn by turn. */
+#include "pipeline/state.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/pause.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t patience_ns = 50 * 1000 * 1000;
+
+/* --- after the engine --- */
+
+static bool is_in_flight(const pnr_pipeline *p)
+{
+    return p->n_back < p->n_fed;
+}
+
+static bool has_room(const pnr_pipeline *p)
+{
+    return p->n_fed - p->n_back < p->setup->plan.depth;
+}
+
+/* Windows of the oldest submit that will not become results. */
+static void drop_oldest(pnr_pipeline *p)
+{
+    pnr_pipeline_drop(p, &p->fed[p->n_back++ % PNR_MAX_DEPTH], &p->account.dropped_engine_error);
+    pnr_ring_release(p->ring);
+}
+
+/* The oldest submit's end: PNR_OK, PNR_EAGAIN when there is none ready, PNR_ELOST. An engine that
+ * gives nothing though we wait, or the result of another submit, can be believed no more: all that
+ * it has is dropped. */
+static int collect(pnr_pipeline *p, bool wait)
+{
+    pnr_windows windows;
+    pnr_result result;
+    const int code = pnr_correlator_collect(p->correlator, wait, &windows, &result);
+
+    if (code == PNR_EAGAIN && !wait)
+        return code;
+    if (code == PNR_EAGAIN || (code == PNR_OK && result.tag != p->n_back)) {
+        p->is_out_of_step = true;
+        while (is_in_flight(p))
+            drop_oldest(p);
+        return PNR_ELOST;
+    }
+    if (code != PNR_OK) {
+        drop_oldest(p);
+        return code == PNR_ELOST ? PNR_ELOST : PNR_OK;
+    }
+    p->n_back++;
+    pnr_pipeline_report(p, &windows, &result);
+    pnr_ring_release(p->ring);
+    return PNR_OK;
+}
+
+/* --- before the engine --- */
+
+/* The oldest leave first, so that views go back to the ring in order. */
+static int feed(pnr_pipeline *p, const pnr_windows *windows)
+{
+    int code = pnr_correlator_submit(p->correlator, windows);
+
+    if (code == PNR_OK) {
+        p->fed[p->n_fed++ % PNR_MAX_DEPTH] = *windows;
+        return code;
+    }
+    while (is_in_flight(p))
+        if (collect(p, true) == PNR_ELOST)
+            code = PNR_ELOST;
+    pnr_pipeline_drop(p, windows, &p->account.dropped_engine_error);
+    pnr_ring_release(p->ring);
+    return code;
+}
+
+/* --- both --- */
+
+/* What has come of the next dwell goes ahead while the rest still comes. */
+static int advance(pnr_pipeline *p)
+{
+    pnr_windows begun;
+
+    if (p->ahead == 0 || !has_room(p) || pnr_ring_peek(p->ring, p->ahead, &begun) != PNR_OK)
+        return PNR_OK;
+    return pnr_correlator_advance(p->correlator, &begun) == PNR_ELOST ? PNR_ELOST : PNR_OK;
+}
+
+/* Nothing is to be done until a result or samples come. Who spins looks again, where there is
+ * anything but the oldest result to look for. */
+static int rest(pnr_pipeline *p, bool is_over)
+{
+    const bool spins = p->setup->plan.spin;
+
+    if (is_in_flight(p) && (!spins || is_over || !has_room(p)))
+        return collect(p, true);
+    if (!is_in_flight(p))
+        (void)pnr_publisher_flush(p->publisher);
+    if (spins)
+        pnr_pause();
+    else
+        (void)pnr_ring_wait_more(p->ring, p->ahead, patience_ns);
+    return PNR_OK;
+}
+
+/* One turn: a finished result leaves before we wait for new samples. */
+static int turn(pnr_pipeline *p)
+{
+    pnr_windows windows;
+    int acquired = PNR_EAGAIN;
+    int code;
+
+    pnr_pipeline_tell_status(p);
+    while (has_room(p) &&
+           (acquired = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) == PNR_OK) {
+        if (feed(p, &windows) == PNR_ELOST || collect(p, false) == PNR_ELOST)
+            return PNR_ELOST;
+        pnr_pipeline_tell_status(p); /* also while the samples never pause */
+    }
+    if (acquired == PNR_EEND && !is_in_flight(p))
+        return PNR_EEND;
+    if ((code = collect(p, false)) != PNR_EAGAIN)
+        return code;
+    if (advance(p) == PNR_ELOST)
+        return PNR_ELOST;
+    return rest(p, acquired == PNR_EEND);
+}
+
+/* The device is gone: what is in flight and what is in the ring is counted,
+ * and nothing more comes. */
+static void abandon(pnr_pipeline *p)
+{
+    pnr_windows windows;
+    int code;
+
+    atomic_store(&p->acquisition.cancel, 1);
+    while (is_in_flight(p))
+        (void)collect(p, true);
+    while ((code = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) != PNR_EEND) {
+        if (code == PNR_OK) {
+            pnr_pipeline_drop(p, &windows, &p->account.dropped_shutdown);
+            pnr_ring_release(p->ring);
+        } else {
+            (void)pnr_ring_wait(p->ring, patience_ns);
+        }
+    }
+}
+
+/* --- from open to close --- */
+
+static void *acquire_thread(void *argument)
+{
+    pnr_pipeline *p = argument;
+
+    pnr_realtime_touch_stack();
+    if (p->options->feed == NULL) {
+        pnr_acquisition_run(&p->acquisition);
+    } else {
+        p->options->feed(p->options->feed_context, p->ring, &p->setup->plan, p->memory, p->capacity,
+                         p->options->stop);
+        pnr_ring_end(p->ring);
+    }
+    return NULL;
+}
+
+/* Both threads, from the first sample to the last result. */
+static int stream(pnr_pipeline *p, pnr_error *error)
+{
+    int code;
+
+    pnr_realtime_begin(&p->realtime, p->config);
+    pnr_realtime_touch_stack();
+    p->began_ns = p->told_ns = pnr_clock_ns();
+    if (pthread_create(&p->thread, NULL, acquire_thread, p) != 0) {
+        pnr_realtime_end(&p->realtime);
+        return pnr_error_set(error, PNR_ENOMEMORY, "no acquisition thread could be started");
+    }
+    pnr_realtime_enter(&p->realtime, p->config, p->thread);
+    while ((code = turn(p)) == PNR_OK)
+        ;
+    if (code == PNR_ELOST)
+        abandon(p);
+    pthread_join(p->thread, NULL);
+    pnr_realtime_end(&p->realtime);
+    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* taken, but they never left */
+        const uint64_t n = pnr_publisher_waiting(p->publisher);
+
+        p->account.sent -= n;
+        p->account.unsent_publish_refused += n;
+    }
+    if (code == PNR_ELOST)
+        return pnr_error_set(error, code, "engine %s: %s", p->report.engine,
+                             p->is_out_of_step ? "it lost a submit: restart the program"
+                                               : pnr_error_text(code));
+    if (p->acquisition.code != PNR_OK) {
+        if (error != NULL)
+            *error = p->acquisition.error;
+        return p->acquisition.code;
+    }
+    if (p->account.dropped_engine_error > 0)
+        return pnr_error_set(error, PNR_EENGINE, "engine %s failed on %llu of %llu windows",
+                             p->report.engine, (unsigned long long)p->account.dropped_engine_error,
+                             (unsigned long long)p->account.windows);
+    return PNR_OK;
+}
+
+int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *options,
+                     pnr_account *account, pnr_error *error)
+{
+    static const pnr_pipeline_options none;
+    pnr_pipeline *p = calloc(1, sizeof *p);
+    int code;
+
+    memset(account, 0, sizeof *account);
+    if (p == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "pipeline: out of memory");
+    p->config = config;
+    p->options = options != NULL ? options : &none;
+    code = pnr_pipeline_open(p, error);
+    if (code == PNR_OK) {
+        if (config->publisher.wait_s > 0 &&
+            pnr_publisher_wait(p->publisher, config->publisher.wait_s, p->options->stop) != PNR_OK)
+            pnr_log(PNR_LOG_WARN, "no subscriber came within %.3g s", config->publisher.wait_s);
+        code = stream(p, error);
+        code = pnr_pipeline_close_account(p, code, error, account);
+    }
+    pnr_pipeline_close(p);
+    return code;
+}

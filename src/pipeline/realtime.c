@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* What the operating system is asked for so that the two threads keep time; a refusal is never
+ * fatal.
+ */
+#include "pipeline/realtime.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 256 * 1024 };
+
+static void refuse(char words[PNR_REALTIME_LEN], const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void refuse(char words[PNR_REALTIME_LEN], const char *key, const char *format, ...)
+{
+    static const char refused[] = "refused: ";
+    const size_t length = sizeof refused - 1;
+    va_list arguments;
+
+    memcpy(words, refused, sizeof refused);
+    va_start(arguments, format);
+    vsnprintf(words + length, PNR_REALTIME_LEN - length, format, arguments);
+    va_end(arguments);
+    pnr_log(PNR_LOG_WARN, "realtime.%s: %s", key, words);
+}
+
+static bool is_capable(unsigned capability)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+    return syscall(SYS_capget, &header, sets) == 0 &&
+           (sets[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
+}
+
+static void lock_memory(pnr_realtime *r)
+{
+    struct rlimit limit = {0};
+
+    (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (limit.rlim_cur != RLIM_INFINITY && !is_capable(CAP_IPC_LOCK)) {
+        refuse(r->lock_memory, "lock_memory",
+               "RLIMIT_MEMLOCK is %llu bytes; it takes unlimited, or CAP_IPC_LOCK",
+               (unsigned long long)limit.rlim_cur);
+    } else if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+        refuse(r->lock_memory, "lock_memory", "%s", strerror(errno));
+    } else {
+        r->is_locked = true;
+        strcpy(r->lock_memory, "yes");
+    }
+}
+
+static void place(const pnr_realtime *r, pthread_t thread, int cpu, const char *key,
+                  char words[PNR_REALTIME_LEN])
+{
+    cpu_set_t cpus;
+
+    CPU_ZERO(&cpus);
+    CPU_SET((size_t)cpu, &cpus);
+
+    const int code = pthread_setaffinity_np(thread, sizeof cpus, &cpus);
+
+    if (code != 0)
+        refuse(words, key, "%s; of %ld processors this program may use %d, processor %d %s",
+               strerror(code), sysconf(_SC_NPROCESSORS_CONF), CPU_COUNT(&r->cpus), cpu,
+               CPU_ISSET((size_t)cpu, &r->cpus) ? "too" : "not");
+    else
+        snprintf(words, PNR_REALTIME_LEN, "%d", cpu);
+}
+
+/* The samples that nobody fetches are lost, a result may wait: acquisition comes first. */
+static void rank(pnr_realtime *r, pthread_t acquisition, int priority)
+{
+    const struct sched_param first = {.sched_priority = priority};
+    const struct sched_param second = {.sched_priority = priority > 1 ? priority - 1 : 1};
+    struct rlimit limit = {0};
+    int code = pthread_setschedparam(acquisition, SCHED_FIFO, &first);
+
+    if (code == 0)
+        code = pthread_setschedparam(pthread_self(), SCHED_FIFO, &second);
+    (void)getrlimit(RLIMIT_RTPRIO, &limit);
+    if (code != 0)
+        refuse(r->priority, "priority",
+               "%s; it takes RLIMIT_RTPRIO from %d (it is %llu), or CAP_SYS_NICE", strerror(code),
+               priority, (unsigned long long)limit.rlim_cur);
+    else
+        snprintf(r->priority, sizeof r->priority, "%d", priority);
+}
+
+void pnr_realtime_begin(pnr_realtime *r, const pnr_config *config)
+{
+    const pthread_t self = pthread_self();
+
+    *r = (pnr_realtime){
+        .lock_memory = "no", .acquisition_cpu = "any", .processing_cpu = "any", .priority = "none"};
+    (void)pthread_getaffinity_np(self, sizeof r->cpus, &r->cpus);
+    (void)pthread_getschedparam(self, &r->policy, &r->param);
+    if (config->realtime.lock_memory)
+        lock_memory(r);
+}
+
+void pnr_realtime_enter(pnr_realtime *r, const pnr_config *config, pthread_t acquisition)
+{
+    if (config->realtime.acquisition_cpu >= 0)
+        place(r, acquisition, config->realtime.acquisition_cpu, "acquisition_cpu",
+              r->acquisition_cpu);
+    if (config->realtime.processing_cpu >= 0)
+        place(r, pthread_self(), config->realtime.processing_cpu, "processing_cpu",
+              r->processing_cpu);
+    if (config->realtime.priority > 0)
+        rank(r, acquisition, (int)config->realtime.priority);
+}
+
+void pnr_realtime_end(pnr_realtime *r)
+{
+    (void)pthread_setschedparam(pthread_self(), r->policy, &r->param);
+    (void)pthread_setaffinity_np(pthread_self(), sizeof r->cpus, &r->cpus);
+    if (r->is_locked)
+        (void)munlockall();
+    r->is_locked = false;
+}
+
+void pnr_realtime_touch_stack(void)
+{
+    enum { PAGE = 4096 };
+    volatile char stack[STACK_BYTES];
+
+    for (size_t i = 0; i < sizeof stack; i += PAGE)
+        stack[i] = 0;
+}

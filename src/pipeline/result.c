@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Behind the engine: each dwell of a result goes to the account, the detector and the publisher. */
+#include "pipeline/state.h"
+
+#include "base/clock.h"
+#include "engine/plan.h"
+
+#include <math.h>
+
+enum { CACHE_LINE = 64, DWELLS_AHEAD = 4 };
+
+static void fill_time(const pnr_pipeline *p, pnr_report *report)
+{
+    const pnr_radar *radar = &p->setup->radar;
+    int64_t start = radar->start_utc_ns;
+
+    report->time_source = PNR_TIME_NONE;
+    if (radar->has_start)
+        report->time_source = PNR_TIME_FILE;
+    else if (p->info.n_samples == UINT64_MAX &&
+             (start = atomic_load(&p->acquisition.start_utc_ns)) != 0)
+        report->time_source = PNR_TIME_HOST;
+    report->has_time = report->time_source != PNR_TIME_NONE;
+    report->time_ns =
+        report->has_time ? start + pnr_rational_time_ns(radar->rate_hz, report->sample) : 0;
+}
+
+/* Every window of dwell d goes to its place in the account;
+ * returns the samples lost in the dwell. */
+static uint64_t account_for(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
+                            size_t d)
+{
+    const size_t n = p->setup->plan.n_samples, n_periods = windows->n_periods;
+    pnr_account *account = &p->account;
+    uint64_t lost_in_dwell = 0;
+
+    for (size_t w = d * n_periods; w < (d + 1) * n_periods; w++) {
+        const uint64_t lost = windows->lost[w], nonfinite = result->nonfinite[w];
+        const bool is_refused = lost + nonfinite > n / 2;
+
+        account->positions += n;
+        account->windows++;
+        account->lost_source += nonfinite;
+        account->n_nonfinite += nonfinite;
+        *(is_refused ? &account->skipped_refused : &account->used) += n - lost - nonfinite;
+        *(is_refused ? &account->refused_too_much_lost : &account->processed) += 1;
+        lost_in_dwell += lost + nonfinite;
+    }
+    account->n_clipped += result->dwells[d].n_clipped;
+    return lost_in_dwell;
+}
+
+static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t lost)
+{
+    return (lost > dwell->n_nonfinite ? PNR_FLAG_LOST : 0) |
+           (dwell->n_nonfinite > 0 ? PNR_FLAG_NONFINITE : 0) |
+           (dwell->n_clipped > 0 ? PNR_FLAG_CLIPPED : 0) |
+           (dwell->n_periods < pnr_plan_windows(&p->setup->plan) ? PNR_FLAG_PARTIAL : 0) |
+           (dwell->n_maxima > dwell->n_candidates ? PNR_FLAG_MORE_ECHOES : 0);
+}
+
+/* Complex values of several looks are the last one's: a share of the noise, and no threshold of
+ * their own. */
+static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t a_look = plan->dwell == PNR_DWELL_INCOHERENT ? 1 : plan->n_periods;
+    const size_t n_looks = (dwell->n_periods + a_look - 1) / a_look;
+
+    info->floor = dwell->floor;
+    info->threshold = plan->threshold[dwell->n_periods - 1] * dwell->floor;
+    if (plan->cfar.kind != PNR_CFAR_OFF)
+        info->threshold = NAN; /* each cell has its own */
+    if (info->is_complex && n_looks > 1) {
+        info->floor /= (double)n_looks;
+        info->threshold = NAN;
+    }
+}
+
+/* The gate moves with the direct path, cell by cell, as far as it is searched for. */
+static void place_gate(const pnr_pipeline *p, pnr_profile_info *info)
+{
+    const double moved_s = p->zero.last.delay_s - p->config->radar.zero_delay_s;
+    const double most = floor(p->setup->radar.zero_search_s / info->step_s);
+    double cells;
+
+    if (!p->zero.last.is_tracked)
+        return;
+    cells = round(moved_s / info->step_s);
+    if (info->n_gate < info->n_cells) /* all of the circle has no end */
+        cells = fmin(fmax(cells, -most), most);
+    info->first_cell = (size_t)fmod(
+        fmod((double)p->gate_first_cell + cells, (double)info->n_cells) + (double)info->n_cells,
+        (double)info->n_cells);
+    info->delay_s = p->gate_delay_s + cells * info->step_s - moved_s;
+}
+
+static void publish_cells(pnr_pipeline *p, const pnr_result *result, size_t d)
+{
+    pnr_map_info *map = &p->map;
+    const size_t each = map->row.is_complex ? 2 : 1;
+    const float *cells = result->profile + d * map->n_codes * map->n_rows * map->row.n_cells * each;
+
+    fill_levels(p, &result->dwells[d], &map->row);
+    place_gate(p, &map->row);
+    /* They are a picture beside the result: one that finds no place is not a loss. */
+    if (map->n_codes * map->n_rows > 1)
+        (void)pnr_publisher_send_map(p->publisher, &p->report, map, cells);
+    else
+        (void)pnr_publisher_send_profile(p->publisher, &p->report, &map->row, cells);
+}
+
+static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
+{
+    p->account.results++;
+    if (pnr_publisher_send_range(p->publisher, &p->report) == PNR_OK)
+        p->account.sent++;
+    else
+        p->account.unsent_publish_refused++;
+    if (p->setup->plan.want_profile != PNR_WANT_NONE)
+        publish_cells(p, result, d);
+}
+
+static pnr_observed observe(const pnr_plan *plan, const pnr_windows *windows,
+                            const pnr_result *result, size_t d)
+{
+    const size_t candidates = d * plan->max_candidates;
+
+    return (pnr_observed){
+        .dwell = &result->dwells[d],
+        .candidates = result->candidates + candidates,
+        .patches = result->patches != NULL
+                       ? result->patches + candidates * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
+                       : NULL,
+        .lost = windows->lost + d * windows->n_periods,
+        .nonfinite = result->nonfinite + d * windows->n_periods,
+    };
+}
+
+static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
+                         size_t d)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t n_dwell = pnr_plan_dwell_samples(plan);
+    const pnr_dwell *dwell = &result->dwells[d];
+    pnr_report *report = &p->report;
+    const uint64_t lost = account_for(p, windows, result, d);
+
+    if (d == 0)
+        p->unreported += windows->lost_before;
+    if (dwell->n_periods == 0) { /* too much of it was not finite */
+        p->unreported += n_dwell;
+        return;
+    }
+    report->sample = windows->first_sample + d * n_dwell;
+    fill_time(p, report);
+    report->periods = dwell->n_periods;
+    report->lost = lost;
+    report->lost_before = p->unreported;
+    p->unreported = 0;
+    report->flags = flags_of(p, dwell, lost);
+    report->cells_above = dwell->n_above;
+
+    const pnr_observed observed = observe(plan, windows, result, d);
+
+    pnr_detector_detect(p->detector, &observed, &report->detection);
+    /* An engine that fails here says so again when the next result is collected. */
+    if (p->clean != NULL)
+        (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
+    pnr_zero_track(&p->zero, report->sample, &report->detection);
+    report->zero = p->zero.last;
+    report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;
+
+    report->ready_ns = windows->ready_ns[d];
+    report->submitted_ns = windows->submitted_ns;
+    report->collected_ns = windows->collected_ns;
+
+    const uint64_t latency_ns = pnr_clock_ns() - windows->ready_ns[d];
+
+    report->latency_us = (double)latency_ns * 1e-3;
+    if (pnr_deadline_is_missed(&p->deadline, latency_ns)) {
+        report->flags |= PNR_FLAG_LATE;
+        p->account.deadline_missed++;
+    }
+    pnr_histogram_add(&p->latency_ns, latency_ns);
+    publish(p, result, d);
+    if (p->options->tap != NULL)
+        p->options->tap(p->options->tap_context, report);
+}
+
+/* What a device wrote is in no cache of ours, and a dwell's candidates lie far from the last one's:
+ * the first of a dwell soon to come is asked for in time. */
+static void ask_for(const pnr_plan *plan, const pnr_result *result, size_t d)
+{
+    if (d < result->n_dwells) {
+        const char *candidate = (const char *)(result->candidates + d * plan->max_candidates);
+
+        for (size_t at = 0; at < sizeof(pnr_candidate); at += CACHE_LINE)
+            __builtin_prefetch(candidate + at);
+        __builtin_prefetch(candidate + sizeof(pnr_candidate) - 1);
+        __builtin_prefetch(&result->dwells[d]);
+    }
+}
+
+void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result)
+{
+    for (size_t d = 0; d < result->n_dwells; d++) {
+        ask_for(&p->setup->plan, result, d + DWELLS_AHEAD);
+        report_dwell(p, windows, result, d);
+    }
+}
+
+void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason)
+{
+    const size_t n = p->setup->plan.n_samples;
+
+    for (size_t w = 0; w < windows->n_dwells * windows->n_periods; w++) {
+        p->account.positions += n;
+        p->account.windows++;
+        p->account.used += n - windows->lost[w];
+        *reason += 1;
+    }
+    p->unreported += windows->lost_before + windows->n_dwells * windows->n_periods * n;
+}

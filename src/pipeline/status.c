@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* How the pipeline stands, told once a second and at the end, and the account that must close. */
+#include "pipeline/state.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "detector/zero_state.h"
+#include "engine/plan.h"
+
+#include <string.h>
+
+static const uint64_t status_period_ns = 1000 * 1000 * 1000;
+
+static void fill_status(pnr_pipeline *p, pnr_status *status)
+{
+    memset(status, 0, sizeof *status);
+    memcpy(status->run, p->report.run, sizeof status->run);
+    memcpy(status->stream, p->report.stream, sizeof status->stream);
+    memcpy(status->engine, p->report.engine, sizeof status->engine);
+    status->elapsed_s = (double)(pnr_clock_ns() - p->began_ns) * 1e-9;
+    status->account = p->account;
+    pnr_ring_account(p->ring, &status->account);
+    status->latency_p50_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.5) * 1e-3;
+    status->latency_p99_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.99) * 1e-3;
+    status->latency_p999_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.999) * 1e-3;
+    status->latency_max_us = (double)p->latency_ns.max * 1e-3;
+    status->subscribers = pnr_publisher_subscribers(p->publisher);
+    status->deadline_s = (double)p->deadline.due_ns * 1e-9;
+    status->radar = &p->setup->radar;
+    status->config = p->config;
+    status->realtime = &p->realtime;
+    status->zero = &p->zero;
+}
+
+/* What the next run begins with. The first failure is told, and the last try counts. */
+static void keep_zero(pnr_pipeline *p, bool lasting)
+{
+    pnr_zero_memory memory;
+    pnr_error error;
+
+    if (!p->is_zero_kept || !pnr_zero_remember(&p->zero, &memory))
+        return;
+    if (pnr_zero_state_write(p->config, p->info.format, &memory, lasting, &error) != PNR_OK &&
+        !p->is_zero_refused) {
+        p->is_zero_refused = true;
+        pnr_log(PNR_LOG_WARN, "%s", error.text);
+    }
+}
+
+void pnr_pipeline_tell_status(pnr_pipeline *p)
+{
+    const uint64_t now = pnr_clock_ns();
+
+    if (now - p->told_ns < status_period_ns)
+        return;
+
+    pnr_status status;
+
+    (void)pnr_publisher_flush(p->publisher);
+    fill_status(p, &status);
+    (void)pnr_publisher_send_status(p->publisher, &status, false);
+    pnr_deadline_tell(&p->deadline);
+    pnr_zero_tell(&p->zero);
+    keep_zero(p, false);
+    p->told_ns = now;
+}
+
+int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_account *account)
+{
+    const bool is_stopped = p->options->stop != NULL && *p->options->stop != 0;
+    char text[512];
+    pnr_status status;
+
+    *account = p->account;
+    pnr_ring_account(p->ring, account);
+    if (!pnr_account_closes(account) || account->positions != pnr_ring_positions(p->ring))
+        code = pnr_error_set(error, PNR_EINTERNAL, "the account does not close: %s",
+                             pnr_account_format(account, text, sizeof text));
+    pnr_zero_tell(&p->zero);
+    keep_zero(p, true);
+    fill_status(p, &status);
+    status.reason = code != PNR_OK ? (error != NULL ? error->text : pnr_error_text(code))
+                    : is_stopped   ? "stopped"
+                                   : "end of input";
+    status.exit_status = pnr_error_exit(code);
+    (void)pnr_publisher_send_status(p->publisher, &status, true);
+    pnr_log(PNR_LOG_INFO, "%s: %s", status.reason, pnr_account_format(account, text, sizeof text));
+    if (code == PNR_OK && account->windows == 0)
+        pnr_log(PNR_LOG_WARN, "nothing to correlate: a result takes %zu samples",
+                pnr_plan_view_samples(&p->setup->plan, 1));
+    return code;
+}

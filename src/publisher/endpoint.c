@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the publisher binds: what an address may be, who may reach it, and under which key. */
+#include "publisher/endpoint.h"
+
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum { KEY_LEN = 40, FILES_NEEDED = 16 };
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The host's text alone decides; a name could mean anything tomorrow. */
+static pnr_reach reach_of(const char *host, bool is_v6)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+
+    if (is_v6)
+        return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6) ? PNR_REACH_LOOPBACK
+                                                                                : PNR_REACH_WIDER;
+    return inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127 ? PNR_REACH_LOOPBACK
+                                                                               : PNR_REACH_WIDER;
+}
+
+static bool is_port(const char *text)
+{
+    unsigned long port = 0;
+    size_t i;
+
+    if (strcmp(text, "*") == 0)
+        return true;
+    for (i = 0; text[i] >= '0' && text[i] <= '9' && i < 6; i++)
+        port = port * 10 + (unsigned long)(text[i] - '0');
+    return i > 0 && text[i] == '\0' && port <= 65535;
+}
+
+static int read_tcp(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,
+                    pnr_error *error)
+{
+    const char *host = endpoint + strlen("tcp://");
+    const char *colon = strrchr(host, ':');
+    const bool is_v6 = host[0] == '[';
+    char name[PNR_ENDPOINT_LEN];
+    size_t length = colon != NULL ? (size_t)(colon - host) : 0;
+
+    if (length == 0 || !is_port(colon + 1) || length >= sizeof name)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "publisher.endpoint = %s: want tcp://ADDRESS:PORT, PORT 0..65535 or *",
+                             endpoint);
+    if (is_v6 && (length < 2 || host[length - 1] != ']'))
+        return pnr_error_set(error, PNR_ECONFIG, "publisher.endpoint = %s: [ without ]", endpoint);
+    memcpy(name, host + is_v6, length - 2 * is_v6);
+    name[length - 2 * is_v6] = '\0';
+    if (!is_v6 && strcmp(name, "localhost") == 0) {
+        snprintf(bind, PNR_ENDPOINT_LEN, "tcp://127.0.0.1%s", colon);
+        *reach = PNR_REACH_LOOPBACK;
+        return PNR_OK;
+    }
+    *reach = reach_of(name, is_v6);
+    return PNR_OK;
+}
+
+int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,
+                      pnr_error *error)
+{
+    *reach = PNR_REACH_LOOPBACK;
+    if (strlen(endpoint) >= PNR_ENDPOINT_LEN)
+        return pnr_error_set(error, PNR_ECONFIG, "publisher.endpoint is longer than %d bytes",
+                             PNR_ENDPOINT_LEN - 1);
+    strcpy(bind, endpoint);
+    if (starts_with(endpoint, "tcp://"))
+        return read_tcp(endpoint, bind, reach, error);
+    if ((starts_with(endpoint, "ipc://") && endpoint[6] != '\0') ||
+        (starts_with(endpoint, "inproc://") && endpoint[9] != '\0'))
+        return PNR_OK;
+    return pnr_error_set(error, PNR_ECONFIG,
+                         "publisher.endpoint = %s: want tcp://ADDRESS:PORT, ipc://PATH or "
+                         "inproc://NAME",
+                         endpoint);
+}
+
+/* ZeroMQ would remove whatever lies at an ipc path, another program's socket too. */
+static int check_ipc(const char *endpoint, pnr_error *error)
+{
+    const char *path = endpoint + strlen("ipc://");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat status;
+    int handle, answered;
+
+    if (!starts_with(endpoint, "ipc://") || path[0] == '@' || path[0] == '*' ||
+        lstat(path, &status) != 0)
+        return PNR_OK;
+    if (!S_ISSOCK(status.st_mode))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "publisher.endpoint = %s: a file that is no socket lies there",
+                             endpoint);
+    if (strlen(path) >= sizeof address.sun_path)
+        return PNR_OK; /* bind refuses it in words */
+    strcpy(address.sun_path, path);
+    handle = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (handle < 0)
+        return PNR_OK;
+    answered = connect(handle, (const struct sockaddr *)&address, sizeof address);
+    close(handle);
+    if (answered == 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "cannot bind %s: address in use", endpoint);
+    return PNR_OK;
+}
+
+static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
+{
+    char text[KEY_LEN + 3];
+    FILE *file = fopen(path, "re");
+    struct stat status;
+    size_t n;
+
+    if (file == NULL)
+        return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
+                             "publisher.curve_secret_path = %s: %s", path, strerror(errno));
+    setvbuf(file, NULL, _IONBF, 0); /* no copy of the key stays in a freed buffer */
+    if (fstat(fileno(file), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        pnr_log(PNR_LOG_WARN, "%s: others may read this secret key: chmod 600", path);
+    n = fread(text, 1, sizeof text, file);
+    fclose(file);
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+        n--;
+    if (n == KEY_LEN) {
+        memcpy(key, text, KEY_LEN);
+        key[KEY_LEN] = '\0';
+    }
+    explicit_bzero(text, sizeof text);
+    if (n != KEY_LEN)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%s: no CURVE secret key: want one line of 40 Z85 characters", path);
+    return PNR_OK;
+}
+
+static int use_curve(void *socket, const char *path, pnr_error *error)
+{
+    const int server = 1;
+    char secret[KEY_LEN + 1], public[KEY_LEN + 1];
+    int code;
+
+    if (!zmq_has("curve"))
+        return pnr_error_set(error, PNR_EUNSUPPORTED,
+                             "publisher.curve_secret_path: this libzmq was built without CURVE");
+    if ((code = read_key(path, secret, error)) != PNR_OK)
+        return code;
+    if (zmq_curve_public(public, secret) != 0 ||
+        zmq_setsockopt(socket, ZMQ_CURVE_SERVER, &server, sizeof server) != 0 ||
+        zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, sizeof secret) != 0)
+        code = pnr_error_set(error, PNR_EDATA, "%s: not a CURVE secret key in Z85", path);
+    else
+        pnr_log(PNR_LOG_INFO, "publisher: CURVE public key %s", public);
+    explicit_bzero(secret, sizeof secret);
+    return code;
+}
+
+static int bind_failed(const char *endpoint, int reason, pnr_error *error)
+{
+    switch (reason) {
+    case EADDRINUSE:
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "cannot bind %s: address in use", endpoint);
+    case EACCES:
+    case EPERM:
+        return pnr_error_set(error, PNR_EPERMISSION, "cannot bind %s: permission denied", endpoint);
+    case EINVAL:
+    case ENAMETOOLONG:
+    case EPROTONOSUPPORT:
+        return pnr_error_set(error, PNR_ECONFIG, "cannot bind publisher.endpoint = %s: %s",
+                             endpoint, zmq_strerror(reason));
+    default:
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "cannot bind %s: %s", endpoint,
+                             zmq_strerror(reason));
+    }
+}
+
+int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_ENDPOINT_LEN],
+                      pnr_error *error)
+{
+    const char *endpoint = config->publisher.endpoint;
+    const char *secret_path = config->publisher.curve_secret_path;
+    const int v6 = 1;
+    size_t size = PNR_ENDPOINT_LEN;
+    char bind[PNR_ENDPOINT_LEN];
+    pnr_reach reach;
+    int code = pnr_endpoint_read(endpoint, bind, &reach, error);
+
+    if (code != PNR_OK || (code = check_ipc(bind, error)) != PNR_OK)
+        return code;
+    if (strcmp(bind, endpoint) != 0)
+        pnr_log(PNR_LOG_INFO, "publisher: %s is bound as %s", endpoint, bind);
+    if (reach == PNR_REACH_WIDER && secret_path[0] == '\0' && !config->publisher.expose)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "publisher.endpoint = %s reaches beyond this machine: give "
+                             "publisher.curve_secret_path, or publisher.expose = yes",
+                             endpoint);
+    if (secret_path[0] != '\0' && (code = use_curve(socket, secret_path, error)) != PNR_OK)
+        return code;
+    if (strchr(bind, '[') != NULL && zmq_setsockopt(socket, ZMQ_IPV6, &v6, sizeof v6) != 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no IPv6: %s",
+                             zmq_strerror(zmq_errno()));
+    if (zmq_bind(socket, bind) != 0)
+        return bind_failed(endpoint, zmq_errno(), error);
+    if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size) != 0)
+        return pnr_error_set(error, PNR_EINTERNAL, "publisher: %s", zmq_strerror(zmq_errno()));
+    return PNR_OK;
+}
+
+int pnr_endpoint_enough_files(pnr_error *error)
+{
+    int handles[FILES_NEEDED], n = 0, reason = 0;
+
+    while (n < FILES_NEEDED && reason == 0) {
+        handles[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (handles[n] < 0)
+            reason = errno;
+        else
+            n++;
+    }
+    while (n > 0)
+        close(handles[--n]);
+    if (reason != 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE,
+                             "publisher: fewer than %d free file descriptors: %s", FILES_NEEDED,
+                             strerror(reason));
+    return PNR_OK;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* The wire: range, status and end messages as JSON (and packed records).
+ * Writing allocates nothing; reading trusts nothing. */
+#ifndef PNR_MESSAGE_H
+#define PNR_MESSAGE_H
+
+#include "base/account.h"
+#include "base/error.h"
+#include "base/stats.h"
+#include "config/config.h"
+#include "detector/detector.h"
+#include "detector/zero.h"
+#include "engine/block.h"
+#include "pipeline/realtime.h"
+#include "setup/radar.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Flags of a dwell, as words on the wire. */
+#define PNR_FLAGS(X)                                                                               \
+    X(LOST, "lost")                                                                                \
+    X(NONFINITE, "non-finite")                                                                     \
+    X(CLIPPED, "clipped")                                                                          \
+    X(PARTIAL, "partial")                                                                          \
+    X(MORE_ECHOES, "more-echoes") X(LATE, "late") X(ZERO_ALARM, "zero-alarm")
+enum {
+#define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
+    PNR_FLAGS(PNR_FLAG_BIT)
+#undef PNR_FLAG_BIT
+#define PNR_FLAG_VALUE(name, word) PNR_FLAG_##name = 1 << PNR_FLAG_BIT_##name,
+        PNR_FLAGS(PNR_FLAG_VALUE)
+#undef PNR_FLAG_VALUE
+};
+
+/* Where a time comes from, as words on the wire. */
+#define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host")
+
+/* One dwell as published: the range message. PARTIAL: fewer periods than configured were used;
+ * LATE: latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond
+ * radar.zero_alarm_m. */
+typedef struct pnr_report {
+    char run[17]; /* 16 hex digits */
+    char stream[PNR_TEXT_LEN];
+    char engine[48]; /* "cuda/library" */
+    uint64_t seq;    /* counts per topic */
+    uint64_t sample; /* first sample of the dwell */
+    bool has_time;
+    int64_t time_ns; /* UTC of that sample */
+    pnr_time_source time_source;
+    uint32_t periods; /* windows used */
+    uint64_t lost, lost_before;
+    unsigned flags;
+    double latency_us; /* last sample in the ring -> message handed over */
+    double pfa_cell;
+    uint32_t cells_above; /* cells above the threshold, before max_echoes */
+    pnr_zero zero;        /* on the wire when it is tracked */
+    /* CLOCK_MONOTONIC; not on the wire: the last sample in the ring, to the engine, back from it */
+    uint64_t ready_ns, submitted_ns, collected_ns;
+    pnr_detection detection;
+} pnr_report;
+
+enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text: max_echoes echoes */
+
+/* All writers: JSON text without NUL-termination problems, no NaN ever (null instead), 64-bit
+ * integers as strings, "C" locale numbers with 12 significant digits. Return the length, or 0 when
+ * capacity is too small. Never allocate. */
+size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
+
+/* The cells of a profile, cell g at lag g / oversample: little-endian float32, powers or (I, Q)
+ * pairs. The gate is n_gate cells from first_cell on, modulo n_cells. */
+typedef struct pnr_profile_info {
+    bool is_complex;
+    size_t n_cells, oversample;
+    size_t first_cell, n_gate;
+    double delay_s;           /* of first_cell */
+    double step_s;            /* from one cell to the next */
+    double metres_per_second; /* range per delay */
+    uint64_t dwell_samples;   /* from one dwell's first sample to the next one's */
+    double floor, threshold;  /* powers: the mean of noise, and what an echo must exceed; NAN: not
+                                 known */
+} pnr_profile_info;
+
+/* The header of a profile, which the cells follow. seq is that of the topic profile/<stream>. */
+size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
+                                 const pnr_profile_info *info, char *text, size_t capacity);
+
+/* Rows of a map at even steps of Doppler. */
+typedef struct pnr_doppler_run {
+    double first_hz, step_hz; /* step: above 0 where there is more than one row */
+    size_t n_rows;
+} pnr_doppler_run;
+
+enum { PNR_MAX_DOPPLER_RUNS = 512 };
+
+/* The cells of a map, [n_codes][n_rows][row.n_cells]: each row is a profile, floor and threshold
+ * are those of all. Rows are at ascending Doppler. */
+typedef struct pnr_map_info {
+    pnr_profile_info row;
+    size_t n_codes, n_rows;
+    const char *const *code_names;              /* [n_codes]; the reader leaves it NULL */
+    double mps_per_hz;                          /* velocity per Doppler, NAN: no carrier */
+    size_t n_runs;                              /* 1 .. PNR_MAX_DOPPLER_RUNS */
+    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* of all rows, in order */
+} pnr_map_info;
+
+/* Doppler of a row below n_rows. */
+double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
+/* The header of a map, which its cells follow. seq is that of the topic map/<stream>. */
+size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
+                             char *text, size_t capacity);
+
+/*
+ * Packed results: header JSON (dtype, counts, first seq, run, stream, ...) and one array of these
+ * records, one per echo. X(C type, numpy type, name), the widest first, so that the struct has no
+ * padding; FIRST is X for the first.
+ *   time_ns   INT64_MIN: unknown
+ *   flags     PNR_FLAG_... bits
+ *   zero_...  as in pnr_zero; zero_delay_s is NaN when it is not tracked
+ *   n_echoes  of the dwell; its records follow each other, echo = 0 .. n_echoes - 1;
+ *             0: one record whose echo values are NaN
+ */
+#define PNR_RECORD_FIELDS(FIRST, X)                                                                \
+    FIRST(uint64_t, "<u8", seq)                                                                    \
+    X(uint64_t, "<u8", sample)                                                                     \
+    X(int64_t, "<i8", time_ns)                                                                     \
+    X(uint64_t, "<u8", lost)                                                                       \
+    X(uint64_t, "<u8", lost_before)                                                                \
+    X(double, "<f8", delay_s)                                                                      \
+    X(double, "<f8", delay_samples)                                                                \
+    X(double, "<f8", range_m)                                                                      \
+    X(double, "<f8", zero_delay_s)                                                                 \
+    X(float, "<f4", delay_sigma_s)                                                                 \
+    X(float, "<f4", range_sigma_m)                                                                 \
+    X(float, "<f4", snr_db)                                                                        \
+    X(float, "<f4", amplitude)                                                                     \
+    X(float, "<f4", amplitude_sigma)                                                               \
+    X(float, "<f4", phase_rad)                                                                     \
+    X(float, "<f4", phase_sigma_rad)                                                               \
+    X(float, "<f4", doppler_hz)                                                                    \
+    X(float, "<f4", doppler_sigma_hz)                                                              \
+    X(float, "<f4", velocity_mps)                                                                  \
+    X(float, "<f4", velocity_sigma_mps)                                                            \
+    X(float, "<f4", zero_sigma_s)                                                                  \
+    X(float, "<f4", zero_snr_db)                                                                   \
+    X(float, "<f4", zero_drift_ppm)                                                                \
+    X(float, "<f4", zero_held_s)                                                                   \
+    X(float, "<f4", noise_db)                                                                      \
+    X(float, "<f4", latency_us)                                                                    \
+    X(uint32_t, "<u4", periods)                                                                    \
+    X(uint32_t, "<u4", cells_above)                                                                \
+    X(uint32_t, "<u4", flags)                                                                      \
+    X(uint32_t, "<u4", code)                                                                       \
+    X(uint32_t, "<u4", channel)                                                                    \
+    X(uint32_t, "<u4", n_echoes)                                                                   \
+    X(uint32_t, "<u4", echo)
+typedef struct pnr_record {
+#define PNR_RECORD_MEMBER(type, numpy, name) type name;
+    PNR_RECORD_FIELDS(PNR_RECORD_MEMBER, PNR_RECORD_MEMBER)
+#undef PNR_RECORD_MEMBER
+} pnr_record;
+/* The numpy dtype of pnr_record as JSON: [["seq","<u8"],...]: made from the same list. */
+extern const char pnr_record_dtype[];
+void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *out);
+size_t pnr_message_write_pack(const pnr_report *first, size_t n_results, size_t n_records,
+                              char *text, size_t capacity);
+
+typedef struct pnr_status {
+    char run[17];
+    char stream[PNR_TEXT_LEN];
+    char engine[48];
+    uint64_t seq;
+    double elapsed_s;
+    pnr_account account;
+    double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
+    double deadline_s; /* 0: none */
+    size_t subscribers;
+    const char
+        *reason;     /* end: "end of input", "stopped by signal", an error's text; NULL in status */
+    int exit_status; /* end only */
+    const pnr_radar *radar;
+    const pnr_config *config; /* the radar's configuration */
+    const pnr_realtime *realtime;
+    const pnr_zero_tracker *zero; /* NULL: not tracked */
+} pnr_status;
+size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
+
+/* --- the reader (listener, tests): strict, never trusts ---
+ * Keys that this version does not know are passed over; a known one with the wrong type, out of
+ * range or missing is refused. PNR_OK, or PNR_EDATA with what is wrong. Allocates inside. */
+typedef struct pnr_end_summary {
+    char run[17];
+    char stream[PNR_TEXT_LEN];
+    char reason[160]; /* "" in a status; a longer one is cut */
+    pnr_account account;
+    double deadline_s; /* NAN: none */
+    int exit_status;   /* 0 in a status */
+} pnr_end_summary;
+/* detection.n_echoes <= PNR_MAX_CANDIDATES; what is not on the wire (lag, snr, and
+ * of a pack zero.moved_s) is NAN. */
+int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);
+int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
+                            pnr_error *error);
+int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error);
+/* bytes: of the cells that came with it. report: run, stream, seq, sample, time and engine; the
+ * rest is 0. */
+int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
+                             pnr_profile_info *info, pnr_error *error);
+int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
+                         pnr_map_info *info, pnr_error *error);
+/* True when the text of a range message is the header of packed results. */
+bool pnr_message_is_pack(const char *text, size_t length);
+/* n_results dwells come out one by one: *offset (bytes) starts at 0 and advances; PNR_EEND after
+ * the last. The whole array is checked at offset 0. */
+int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
+                          size_t *offset, pnr_report *out, pnr_error *error);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader of the wire: strict, never trusts what it reads. */
+#include "publisher/message_reader.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLAG_WORD(name, word) [PNR_FLAG_BIT_##name] = word,
+static const char *const flag_words[] = {PNR_FLAGS(FLAG_WORD)};
+enum { N_FLAGS = sizeof flag_words / sizeof flag_words[0] };
+
+static const int64_t year_2262_ns = INT64_C(9214646400) * PNR_NS_PER_S;
+
+static unsigned read_flags(pnr_reader *r)
+{
+    const json_t *words = pnr_reader_get(r, r->root, "flags");
+    unsigned flags = 0;
+    size_t i, bit;
+
+    if (!json_is_array(words))
+        pnr_reader_wrong(r, "flags", "is no list");
+    for (i = 0; i < json_array_size(words); i++) {
+        const char *word = json_string_value(json_array_get(words, i));
+
+        for (bit = 0; bit < N_FLAGS; bit++)
+            if (word != NULL && strcmp(word, flag_words[bit]) == 0)
+                break;
+        if (bit == N_FLAGS || flags & 1u << bit)
+            pnr_reader_wrong(r, "flags", "has an unknown or doubled word");
+        else
+            flags |= 1u << bit;
+    }
+    return flags;
+}
+
+static void read_echo(pnr_reader *r, const json_t *object, pnr_echo *out)
+{
+    if (!json_is_object(object)) {
+        pnr_reader_wrong(r, "echoes", "has an element that is no object");
+        return;
+    }
+    *out = (pnr_echo){
+        .code = (uint32_t)pnr_reader_u64(r, object, "code", UINT32_MAX),
+        .channel = (uint32_t)pnr_reader_u64(r, object, "channel", UINT32_MAX),
+        .delay_s = pnr_reader_double(r, object, "delay_s"),
+        .delay_samples = pnr_reader_double(r, object, "delay_samples"),
+        .delay_sigma_s = pnr_reader_double(r, object, "delay_sigma_s"),
+        .lag = NAN,
+        .snr = NAN,
+        .range_m = pnr_reader_double(r, object, "range_m"),
+        .range_sigma_m = pnr_reader_double(r, object, "range_sigma_m"),
+        .snr_db = pnr_reader_double(r, object, "snr_db"),
+        .amplitude = pnr_reader_double(r, object, "amplitude"),
+        .amplitude_sigma = pnr_reader_double(r, object, "amplitude_sigma"),
+        .phase_rad = pnr_reader_double(r, object, "phase_rad"),
+        .phase_sigma_rad = pnr_reader_double(r, object, "phase_sigma_rad"),
+        .doppler_hz = pnr_reader_double(r, object, "doppler_hz"),
+        .doppler_sigma_hz = pnr_reader_double(r, object, "doppler_sigma_hz"),
+        .velocity_mps = pnr_reader_double(r, object, "velocity_mps"),
+        .velocity_sigma_mps = pnr_reader_double(r, object, "velocity_sigma_mps"),
+    };
+}
+
+/* The zero delay: not there when it is fixed. */
+static void read_zero(pnr_reader *r, pnr_zero *out)
+{
+    const json_t *object = json_object_get(r->root, "zero");
+
+    if (object == NULL)
+        return;
+    if (!json_is_object(object)) {
+        pnr_reader_wrong(r, "zero", "is no object");
+        return;
+    }
+    *out = (pnr_zero){
+        .is_tracked = true,
+        .delay_s = pnr_reader_double(r, object, "delay_s"),
+        .sigma_s = pnr_reader_double(r, object, "sigma_s"),
+        .snr_db = pnr_reader_double(r, object, "snr_db"),
+        .drift_ppm = pnr_reader_double(r, object, "drift_ppm"),
+        .held_s = pnr_reader_double(r, object, "held_s"),
+        .moved_s = pnr_reader_double(r, object, "moved_s"),
+    };
+}
+
+static double power_of(double db)
+{
+    return isfinite(db) ? pow(10, db / 10) : 0;
+}
+
+int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error)
+{
+    pnr_reader r = {.error = error};
+    const json_t *echoes;
+    size_t i;
+
+    memset(out, 0, sizeof *out);
+    pnr_reader_open(&r, text, length, out->run, out->stream, &out->seq);
+    if (r.code != PNR_OK)
+        return pnr_reader_close(&r);
+    pnr_reader_moment(&r, out);
+    out->periods = (uint32_t)pnr_reader_u64(&r, r.root, "periods", UINT32_MAX);
+    out->lost = pnr_reader_u64(&r, r.root, "lost", INT64_MAX);
+    out->lost_before = pnr_reader_u64(&r, r.root, "lost_before", INT64_MAX);
+    out->flags = read_flags(&r);
+    pnr_reader_string(&r, r.root, "engine", out->engine, sizeof out->engine);
+    out->latency_us = pnr_reader_double(&r, r.root, "latency_us");
+    out->detection.noise_power = power_of(pnr_reader_double(&r, r.root, "noise_db"));
+    out->pfa_cell = pnr_reader_double(&r, r.root, "pfa_cell");
+    out->cells_above = (uint32_t)pnr_reader_u64(&r, r.root, "cells_above", UINT32_MAX);
+    read_zero(&r, &out->zero);
+    echoes = pnr_reader_get(&r, r.root, "echoes");
+    if (!json_is_array(echoes) || json_array_size(echoes) > PNR_MAX_CANDIDATES)
+        pnr_reader_wrong(&r, "echoes", "is no list of at most 64");
+    for (i = 0; r.code == PNR_OK && i < json_array_size(echoes); i++)
+        read_echo(&r, json_array_get(echoes, i), &out->detection.echoes[i]);
+    out->detection.n_echoes = r.code == PNR_OK ? i : 0;
+    return pnr_reader_close(&r);
+}
+
+/* Status and end are alike; an end has a reason too. */
+static void read_summary(pnr_reader *r, const char *text, size_t length, pnr_end_summary *out)
+{
+    const json_t *account;
+    uint64_t seq;
+
+    memset(out, 0, sizeof *out);
+    pnr_reader_open(r, text, length, out->run, out->stream, &seq);
+    if (r->code != PNR_OK)
+        return;
+    account = pnr_reader_get(r, r->root, "account");
+    if (!json_is_object(account)) {
+        pnr_reader_wrong(r, "account", "is no object");
+        return;
+    }
+#define ACCOUNT_KEY(name) out->account.name = pnr_reader_long(r, account, #name);
+    ACCOUNT_KEY(positions)
+    PNR_ACCOUNT_SAMPLES(ACCOUNT_KEY)
+    ACCOUNT_KEY(windows)
+    PNR_ACCOUNT_WINDOWS(ACCOUNT_KEY)
+    ACCOUNT_KEY(results)
+    PNR_ACCOUNT_RESULTS(ACCOUNT_KEY)
+    ACCOUNT_KEY(n_clipped)
+    ACCOUNT_KEY(n_nonfinite)
+    ACCOUNT_KEY(deadline_missed)
+    out->deadline_s = pnr_reader_double(r, r->root, "deadline_s");
+}
+
+int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out, pnr_error *error)
+{
+    pnr_reader r = {.error = error};
+
+    read_summary(&r, text, length, out);
+    return pnr_reader_close(&r);
+}
+
+int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error)
+{
+    pnr_reader r = {.error = error};
+    const char *reason;
+    size_t i;
+
+    read_summary(&r, text, length, out);
+    if (r.code != PNR_OK)
+        return pnr_reader_close(&r);
+    reason = json_string_value(pnr_reader_get(&r, r.root, "reason"));
+    if (reason == NULL)
+        pnr_reader_wrong(&r, "reason", "is no string");
+    else
+        strncpy(out->reason, reason, sizeof out->reason - 1);
+    for (i = 0; out->reason[i] != '\0'; i++)
+        if ((unsigned char)out->reason[i] < 0x20 || out->reason[i] == 0x7f)
+            out->reason[i] = ' '; /* an error's text may quote anything */
+    out->exit_status = (int)pnr_reader_u64(&r, r.root, "exit_status", 255);
+    return pnr_reader_close(&r);
+}
+
+/* --- packed results --- */
+
+bool pnr_message_is_pack(const char *text, size_t length)
+{
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+    const bool is_pack = json_is_true(json_object_get(root, "pack"));
+
+    json_decref(root);
+    return is_pack;
+}
+
+static pnr_record record_at(const void *records, size_t index)
+{
+    pnr_record record; /* copied: the array need not be aligned */
+
+    memcpy(&record, (const char *)records + index * sizeof record, sizeof record);
+    return record;
+}
+
+/* Records that one dwell takes: one for each echo, and one when there is none. */
+static size_t records_of(const pnr_record *record)
+{
+    return record->n_echoes > 0 ? record->n_echoes : 1;
+}
+
+/* The header's counts, and every record's place in its dwell. */
+static void check_pack(pnr_reader *r, const void *records, size_t bytes)
+{
+    const size_t n = bytes / sizeof(pnr_record);
+    const uint64_t n_records = pnr_reader_u64(r, r->root, "n_records", INT64_MAX);
+    const uint64_t n_results = pnr_reader_u64(r, r->root, "n_results", INT64_MAX);
+    uint64_t results = 0;
+    size_t at, i;
+    json_t *dtype = json_loads(pnr_record_dtype, 0, NULL);
+
+    if (!json_equal(pnr_reader_get(r, r->root, "dtype"), dtype))
+        pnr_reader_wrong(r, "dtype", "is not this version's record");
+    json_decref(dtype);
+    if (bytes % sizeof(pnr_record) != 0 || n != n_records)
+        pnr_reader_wrong(r, "n_records", "does not fit the bytes that came");
+    for (at = 0; r->code == PNR_OK && at < n; at += i, results++) {
+        const pnr_record first = record_at(records, at);
+
+        if (first.n_echoes > PNR_MAX_CANDIDATES || records_of(&first) > n - at) {
+            pnr_reader_wrong(r, "n_echoes", "of a record is too large");
+            return;
+        }
+        for (i = 0; i < records_of(&first); i++) {
+            const pnr_record record = record_at(records, at + i);
+
+            if (record.seq != first.seq || record.n_echoes != first.n_echoes || record.echo != i)
+                pnr_reader_wrong(r, "echo", "of a record is out of order");
+            if (record.time_ns != INT64_MIN &&
+                (record.time_ns < 0 || record.time_ns >= year_2262_ns))
+                pnr_reader_wrong(r, "time_ns", "of a record is not within 1970..2261");
+            if (record.flags >> N_FLAGS != 0)
+                pnr_reader_wrong(r, "flags", "of a record has an unknown bit");
+        }
+    }
+    if (results != n_results)
+        pnr_reader_wrong(r, "n_results", "is not the number of dwells in the records");
+}
+
+static double finite_or_nan(double value)
+{
+    return isfinite(value) ? value : (double)NAN;
+}
+
+static void read_record(const pnr_record *record, pnr_echo *out)
+{
+    *out = (pnr_echo){
+        .code = record->code,
+        .channel = record->channel,
+        .delay_s = finite_or_nan(record->delay_s),
+        .delay_samples = finite_or_nan(record->delay_samples),
+        .delay_sigma_s = finite_or_nan((double)record->delay_sigma_s),
+        .lag = NAN,
+        .snr = NAN,
+        .range_m = finite_or_nan(record->range_m),
+        .range_sigma_m = finite_or_nan((double)record->range_sigma_m),
+        .snr_db = finite_or_nan((double)record->snr_db),
+        .amplitude = finite_or_nan((double)record->amplitude),
+        .amplitude_sigma = finite_or_nan((double)record->amplitude_sigma),
+        .phase_rad = finite_or_nan((double)record->phase_rad),
+        .phase_sigma_rad = finite_or_nan((double)record->phase_sigma_rad),
+        .doppler_hz = finite_or_nan((double)record->doppler_hz),
+        .doppler_sigma_hz = finite_or_nan((double)record->doppler_sigma_hz),
+        .velocity_mps = finite_or_nan((double)record->velocity_mps),
+        .velocity_sigma_mps = finite_or_nan((double)record->velocity_sigma_mps),
+    };
+}
+
+int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
+                          size_t *offset, pnr_report *out, pnr_error *error)
+{
+    pnr_reader r = {.error = error};
+    pnr_record record;
+    size_t i, n, at;
+
+    memset(out, 0, sizeof *out);
+    pnr_reader_open(&r, header, length, out->run, out->stream, &out->seq);
+    if (r.code != PNR_OK)
+        return pnr_reader_close(&r);
+    if (*offset == 0)
+        check_pack(&r, records, bytes);
+    pnr_reader_moment(&r, out);
+    pnr_reader_string(&r, r.root, "engine", out->engine, sizeof out->engine);
+    out->pfa_cell = pnr_reader_double(&r, r.root, "pfa_cell");
+    if (r.code != PNR_OK)
+        return pnr_reader_close(&r);
+    if (*offset >= bytes) {
+        json_decref(r.root);
+        return PNR_EEND;
+    }
+
+    at = *offset / sizeof record;
+    record = record_at(records, at);
+    n = records_of(&record);
+    if (*offset % sizeof record != 0 || n > bytes / sizeof record - at || n > PNR_MAX_CANDIDATES) {
+        pnr_reader_wrong(&r, "offset", "is not at a dwell");
+        return pnr_reader_close(&r);
+    }
+    out->seq = record.seq;
+    out->sample = record.sample;
+    out->has_time = record.time_ns != INT64_MIN;
+    out->time_ns = out->has_time ? record.time_ns : 0;
+    out->periods = record.periods;
+    out->lost = record.lost;
+    out->lost_before = record.lost_before;
+    out->flags = record.flags;
+    out->latency_us = finite_or_nan((double)record.latency_us);
+    out->cells_above = record.cells_above;
+    out->zero = (pnr_zero){
+        .is_tracked = isfinite(record.zero_delay_s),
+        .delay_s = finite_or_nan(record.zero_delay_s),
+        .sigma_s = finite_or_nan((double)record.zero_sigma_s),
+        .snr_db = finite_or_nan((double)record.zero_snr_db),
+        .drift_ppm = finite_or_nan((double)record.zero_drift_ppm),
+        .held_s = finite_or_nan((double)record.zero_held_s),
+        .moved_s = NAN,
+    };
+    out->detection.noise_power = power_of((double)record.noise_db);
+    out->detection.n_echoes = record.n_echoes;
+    for (i = 0; i < record.n_echoes; i++) {
+        record = record_at(records, at + i);
+        read_record(&record, &out->detection.echoes[i]);
+    }
+    *offset += n * sizeof record;
+    return pnr_reader_close(&r);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* One message while it is read: values by name, checked one by one. */
+#include "publisher/message_reader.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TIME_WORD(name, word) [PNR_TIME_##name] = word,
+static const char *const time_sources[] = {PNR_TIME_SOURCES(TIME_WORD)};
+
+void pnr_reader_wrong(pnr_reader *r, const char *name, const char *what)
+{
+    if (r->code == PNR_OK)
+        r->code = pnr_error_set(r->error, PNR_EDATA, "message: \"%s\" %s", name, what);
+}
+
+json_t *pnr_reader_get(pnr_reader *r, const json_t *object, const char *name)
+{
+    json_t *value = json_object_get(object, name);
+
+    if (value == NULL)
+        pnr_reader_wrong(r, name, "is missing");
+    return value;
+}
+
+uint64_t pnr_reader_u64(pnr_reader *r, const json_t *object, const char *name, uint64_t max)
+{
+    const json_t *value = pnr_reader_get(r, object, name);
+
+    if (value == NULL)
+        return 0;
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        (uint64_t)json_integer_value(value) > max) {
+        pnr_reader_wrong(r, name, "is no integer in its range");
+        return 0;
+    }
+    return (uint64_t)json_integer_value(value);
+}
+
+/* A 64-bit integer as a string of digits. */
+uint64_t pnr_reader_long(pnr_reader *r, const json_t *object, const char *name)
+{
+    const char *digits = json_string_value(pnr_reader_get(r, object, name));
+    uint64_t value = 0;
+    size_t i;
+
+    if (digits == NULL || digits[0] == '\0' || (digits[0] == '0' && digits[1] != '\0')) {
+        pnr_reader_wrong(r, name, "is no integer in a string");
+        return 0;
+    }
+    for (i = 0; digits[i] != '\0'; i++) {
+        if (digits[i] < '0' || digits[i] > '9' ||
+            __builtin_mul_overflow(value, UINT64_C(10), &value) ||
+            __builtin_add_overflow(value, (uint64_t)(digits[i] - '0'), &value)) {
+            pnr_reader_wrong(r, name, "is no 64-bit integer");
+            return 0;
+        }
+    }
+    return value;
+}
+
+/* NAN for null. */
+double pnr_reader_double(pnr_reader *r, const json_t *object, const char *name)
+{
+    const json_t *value = pnr_reader_get(r, object, name);
+
+    if (json_is_number(value))
+        return json_number_value(value);
+    if (!json_is_null(value))
+        pnr_reader_wrong(r, name, "is neither a number nor null");
+    return NAN;
+}
+
+/* A string fit for a terminal and a log. */
+void pnr_reader_string(pnr_reader *r, const json_t *object, const char *name, char *out,
+                       size_t size)
+{
+    const char *text = json_string_value(pnr_reader_get(r, object, name));
+    size_t i;
+
+    out[0] = '\0';
+    if (text == NULL)
+        pnr_reader_wrong(r, name, "is no string");
+    else if (strlen(text) >= size)
+        pnr_reader_wrong(r, name, "is too long");
+    else
+        memcpy(out, text, strlen(text) + 1);
+    for (i = 0; out[i] != '\0'; i++)
+        if ((unsigned char)out[i] < 0x20 || out[i] == 0x7f)
+            pnr_reader_wrong(r, name, "has a control character");
+}
+
+/* Parses, and reads what every message begins with. */
+void pnr_reader_open(pnr_reader *r, const char *text, size_t length, char run[17],
+                     char stream[PNR_TEXT_LEN], uint64_t *seq)
+{
+    json_error_t json_error;
+
+    r->root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &json_error);
+    if (r->root == NULL) {
+        r->code = pnr_error_set(r->error, PNR_EDATA, "message: no JSON: %s (byte %d)",
+                                json_error.text, json_error.position);
+        return;
+    }
+    if (!json_is_object(r->root)) {
+        r->code = pnr_error_set(r->error, PNR_EDATA, "message: no JSON object");
+        return;
+    }
+    if (pnr_reader_u64(r, r->root, "v", INT64_MAX) != 1)
+        pnr_reader_wrong(r, "v", "is not 1: made by another version");
+    pnr_reader_string(r, r->root, "run", run, 17);
+    if (r->code == PNR_OK && (strlen(run) != 16 || strspn(run, "0123456789abcdef") != 16))
+        pnr_reader_wrong(r, "run", "is not 16 hex digits");
+    pnr_reader_string(r, r->root, "stream", stream, PNR_TEXT_LEN);
+    if (stream[0] == '\0')
+        pnr_reader_wrong(r, "stream", "is empty");
+    *seq = pnr_reader_u64(r, r->root, "seq", INT64_MAX);
+}
+
+int pnr_reader_close(pnr_reader *r)
+{
+    json_decref(r->root);
+    return r->code;
+}
+
+void pnr_reader_moment(pnr_reader *r, pnr_report *out)
+{
+    const json_t *time = pnr_reader_get(r, r->root, "time");
+    char source[8];
+    size_t i;
+
+    out->sample = pnr_reader_long(r, r->root, "sample");
+    out->has_time = !json_is_null(time);
+    if (out->has_time &&
+        (!json_is_string(time) || pnr_time_parse(json_string_value(time), &out->time_ns) != PNR_OK))
+        pnr_reader_wrong(r, "time", "is no UTC time");
+    pnr_reader_string(r, r->root, "time_source", source, sizeof source);
+    for (i = 0; i < sizeof time_sources / sizeof time_sources[0]; i++) {
+        if (strcmp(source, time_sources[i]) == 0) {
+            out->time_source = (pnr_time_source)i;
+            return;
+        }
+    }
+    pnr_reader_wrong(r, "time_source", "is none of none, file, host");
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* The publisher: a ZeroMQ XPUB socket that never blocks and counts what it could not send. */
+#include "publisher/publisher.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "publisher/endpoint.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <zmq.h>
+
+enum {
+    TOPIC_LEN = PNR_TEXT_LEN + 16,
+    MAX_INBOUND = 1024, /* bytes: a subscription is a topic; longer ones cut the peer off */
+    MAX_DRAIN = 1024,   /* subscription messages looked at in one call */
+    POLL_MS = 50
+};
+
+typedef enum {
+    TOPIC_RANGE,
+    TOPIC_PROFILE,
+    TOPIC_MAP,
+    TOPIC_STATUS,
+    TOPIC_END,
+    TOPIC_COUNT
+} topic_kind;
+static const char *const topic_names[] = {"range", "profile", "map", "status", "end"};
+
+typedef struct topic {
+    char name[TOPIC_LEN]; /* "range/<stream>" */
+    uint64_t seq;         /* of the next message */
+} topic;
+
+struct pnr_publisher {
+    void *context;
+    void *socket; /* NULL: sends nowhere */
+    char endpoint[PNR_ENDPOINT_LEN];
+    char run[17];
+    char stream[PNR_TEXT_LEN];
+    topic topics[TOPIC_COUNT];
+    size_t n_subscribers;
+    char text[PNR_MESSAGE_MAX];
+
+    /* publisher.pack > 1: results that wait for a full pack. */
+    size_t pack;
+    size_t n_results, n_records, max_records;
+    pnr_record *records; /* [max_records] */
+    pnr_report first;    /* of the pack */
+};
+
+/* One part of a message: sent as it lies. */
+typedef struct part {
+    const void *data;
+    size_t bytes;
+} part;
+
+/* Parts leave together or not at all: memory for all of them is taken before the first is sent. */
+static int send_parts(pnr_publisher *p, const part *parts, size_t n_parts)
+{
+    zmq_msg_t messages[3];
+    size_t n = 0, i;
+    int code = PNR_OK;
+
+    if (p->socket == NULL)
+        return PNR_OK;
+    for (n = 0; n < n_parts; n++) {
+        if (zmq_msg_init_size(&messages[n], parts[n].bytes) != 0) {
+            code = PNR_EAGAIN;
+            break;
+        }
+        memcpy(zmq_msg_data(&messages[n]), parts[n].data, parts[n].bytes);
+    }
+    for (i = 0; i < n && code == PNR_OK; i++) {
+        const int more = i + 1 < n ? ZMQ_SNDMORE : 0;
+
+        while (zmq_msg_send(&messages[i], p->socket, ZMQ_DONTWAIT | more) < 0) {
+            if (errno != EINTR) {
+                code = PNR_EAGAIN;
+                break;
+            }
+        }
+    }
+    for (i = 0; i < n; i++)
+        zmq_msg_close(&messages[i]); /* an empty one, once it was sent */
+    return code;
+}
+
+static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const void *data,
+                     size_t bytes)
+{
+    const topic *t = &p->topics[kind];
+    const part parts[3] = {{t->name, strlen(t->name)}, {p->text, length}, {data, bytes}};
+
+    if (length == 0)
+        return PNR_EAGAIN;
+    return send_parts(p, parts, data != NULL ? 3 : 2);
+}
+
+/* --- packed results --- */
+
+int pnr_publisher_flush(pnr_publisher *p)
+{
+    int code;
+
+    if (p->n_results == 0)
+        return PNR_OK;
+    code = send_text(
+        p, TOPIC_RANGE,
+        pnr_message_write_pack(&p->first, p->n_results, p->n_records, p->text, sizeof p->text),
+        p->records, p->n_records * sizeof *p->records);
+    if (code == PNR_OK)
+        p->n_results = p->n_records = 0;
+    return code;
+}
+
+size_t pnr_publisher_waiting(const pnr_publisher *p)
+{
+    return p->n_results;
+}
+
+static int pack(pnr_publisher *p, const pnr_report *report)
+{
+    const size_t n_echoes = report->detection.n_echoes;
+    const size_t n_new = n_echoes > 0 ? n_echoes : 1;
+    size_t i;
+
+    if ((p->n_results == p->pack || n_new > p->max_records - p->n_records) &&
+        (pnr_publisher_flush(p) != PNR_OK || n_new > p->max_records))
+        return PNR_EAGAIN;
+    if (p->n_results == 0)
+        p->first = *report;
+    for (i = 0; i < n_new; i++)
+        pnr_message_fill_record(report, i, &p->records[p->n_records++]);
+    if (++p->n_results == p->pack)
+        (void)pnr_publisher_flush(p); /* refused: it waits for the next call */
+    return PNR_OK;
+}
+
+/* --- what is sent --- */
+
+static uint64_t sign(pnr_publisher *p, topic_kind kind, char run[17], char stream[PNR_TEXT_LEN])
+{
+    memcpy(run, p->run, sizeof p->run);
+    memcpy(stream, p->stream, sizeof p->stream);
+    return p->topics[kind].seq++;
+}
+
+int pnr_publisher_send_range(pnr_publisher *p, pnr_report *report)
+{
+    report->seq = sign(p, TOPIC_RANGE, report->run, report->stream);
+    if (p->socket == NULL)
+        return PNR_OK;
+    if (p->pack > 1)
+        return pack(p, report);
+    return send_text(p, TOPIC_RANGE, pnr_message_write_range(report, p->text, sizeof p->text), NULL,
+                     0);
+}
+
+int pnr_publisher_send_profile(pnr_publisher *p, const pnr_report *report,
+                               const pnr_profile_info *info, const float *profile)
+{
+    const uint64_t seq = p->topics[TOPIC_PROFILE].seq++;
+
+    if (p->socket == NULL)
+        return PNR_OK;
+    return send_text(p, TOPIC_PROFILE,
+                     pnr_message_write_profile(report, seq, info, p->text, sizeof p->text), profile,
+                     info->n_cells * sizeof *profile * (info->is_complex ? 2 : 1));
+}
+
+int pnr_publisher_send_map(pnr_publisher *p, const pnr_report *report, const pnr_map_info *info,
+                           const float *cells)
+{
+    const uint64_t seq = p->topics[TOPIC_MAP].seq++;
+    const size_t n_cells = info->n_codes * info->n_rows * info->row.n_cells;
+
+    if (p->socket == NULL)
+        return PNR_OK;
+    return send_text(p, TOPIC_MAP,
+                     pnr_message_write_map(report, seq, info, p->text, sizeof p->text), cells,
+                     n_cells * sizeof *cells * (info->row.is_complex ? 2 : 1));
+}
+
+int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
+{
+    const topic_kind kind = is_end ? TOPIC_END : TOPIC_STATUS;
+
+    status->subscribers = pnr_publisher_subscribers(p);
+    status->seq = sign(p, kind, status->run, status->stream);
+    if (p->socket == NULL)
+        return PNR_OK;
+    return send_text(p, kind, pnr_message_write_status(status, p->text, sizeof p->text), NULL, 0);
+}
+
+/* --- who listens --- */
+
+/* A subscription is one byte, 1 or 0, and the prefix that is wanted. ZMQ_XPUB_VERBOSER tells of
+ * every one. */
+static void count(pnr_publisher *p, const unsigned char *data, size_t size)
+{
+    const char *name = p->topics[TOPIC_RANGE].name;
+
+    if (size == 0 || size - 1 > strlen(name) || memcmp(data + 1, name, size - 1) != 0)
+        return;
+    if (data[0] == 1)
+        p->n_subscribers++;
+    else if (data[0] == 0 && p->n_subscribers > 0)
+        p->n_subscribers--;
+}
+
+size_t pnr_publisher_subscribers(pnr_publisher *p)
+{
+    unsigned char data[TOPIC_LEN + 1];
+    int i, size;
+
+    for (i = 0; p->socket != NULL && i < MAX_DRAIN; i++) {
+        size = zmq_recv(p->socket, data, sizeof data, ZMQ_DONTWAIT);
+        if (size < 0)
+            break;
+        if ((size_t)size <= sizeof data)
+            count(p, data, (size_t)size);
+    }
+    return p->n_subscribers;
+}
+
+int pnr_publisher_wait(pnr_publisher *p, double patience_s, const volatile int *stop)
+{
+    const uint64_t begin_ns = pnr_clock_ns();
+
+    if (p->socket == NULL)
+        return PNR_OK; /* nobody can come */
+    while ((stop == NULL || !*stop)) {
+        zmq_pollitem_t item = {.socket = p->socket, .events = ZMQ_POLLIN};
+
+        if (pnr_publisher_subscribers(p) > 0)
+            return PNR_OK;
+        if ((double)(pnr_clock_ns() - begin_ns) * 1e-9 >= patience_s)
+            break;
+        (void)zmq_poll(&item, 1, POLL_MS);
+    }
+    return PNR_EAGAIN;
+}
+
+const char *pnr_publisher_endpoint(const pnr_publisher *p)
+{
+    return p->endpoint;
+}
+
+const char *pnr_publisher_run(const pnr_publisher *p)
+{
+    return p->run;
+}
+
+/* --- from create to destroy --- */
+
+static int make_run(char run[17], pnr_error *error)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char bytes[8];
+    size_t i;
+
+    while (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        if (errno != EINTR)
+            return pnr_error_set(error, PNR_EUNAVAILABLE, "getrandom: %s", strerror(errno));
+    for (i = 0; i < sizeof bytes; i++) {
+        run[2 * i] = hex[bytes[i] >> 4];
+        run[2 * i + 1] = hex[bytes[i] & 15];
+    }
+    run[16] = '\0';
+    return PNR_OK;
+}
+
+static int clamp(double value)
+{
+    return value < 1 ? 1 : value > INT_MAX ? INT_MAX : (int)value;
+}
+
+static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_error *error)
+{
+    const struct {
+        int option, value;
+        const char *name;
+    } options[] = {
+        /* 0 would be no limit at all. */
+        {ZMQ_SNDHWM, clamp((double)config->publisher.high_water), "publisher.high_water"},
+        {ZMQ_LINGER, clamp(config->publisher.linger_s * 1e3), "publisher.linger_s"},
+        {ZMQ_XPUB_VERBOSER, 1, "ZMQ_XPUB_VERBOSER"},
+        {ZMQ_MAXMSGSIZE, MAX_INBOUND, "ZMQ_MAXMSGSIZE"},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const int64_t wide = options[i].value;
+        const bool is_wide = options[i].option == ZMQ_MAXMSGSIZE;
+
+        if (zmq_setsockopt(p->socket, options[i].option,
+                           is_wide ? (const void *)&wide : (const void *)&options[i].value,
+                           is_wide ? sizeof wide : sizeof options[i].value) != 0)
+            return pnr_error_set(error, PNR_ECONFIG, "%s = %d is refused by libzmq: %s",
+                                 options[i].name, options[i].value, zmq_strerror(zmq_errno()));
+    }
+    return PNR_OK;
+}
+
+/* A processing thread that spins on a processor of its own keeps that one awake: there libzmq's
+ * thread begins at once, where an idle processor takes tens of microseconds to wake up. Not beside
+ * a real-time priority, which would never let it run. Asked first: libzmq aborts when it may not.
+ */
+static void share_processor(void *context, const pnr_config *config)
+{
+    const int cpu = config->realtime.processing_cpu;
+    cpu_set_t allowed;
+
+    if (config->engine.wait == PNR_WAIT_SPIN && config->realtime.priority == 0 && cpu >= 0 &&
+        cpu < CPU_SETSIZE && sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+        CPU_ISSET(cpu, &allowed))
+        (void)zmq_ctx_set(context, ZMQ_THREAD_AFFINITY_CPU_ADD, cpu);
+}
+
+static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_error *error)
+{
+    int code = pnr_endpoint_enough_files(error);
+
+    if (code != PNR_OK)
+        return code;
+    if ((p->context = zmq_ctx_new()) != NULL)
+        share_processor(p->context, config);
+    p->socket = p->context != NULL ? zmq_socket(p->context, ZMQ_XPUB) : NULL;
+    if (p->socket == NULL)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no ZeroMQ socket: %s",
+                             zmq_strerror(zmq_errno()));
+    if ((code = set_options(p, config, error)) != PNR_OK)
+        return code;
+    return pnr_endpoint_bind(p->socket, config, p->endpoint, error);
+}
+
+static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *error)
+{
+    const size_t max_echoes = config->detector.max_echoes;
+    const size_t a_result =
+        max_echoes > 0 && max_echoes < PNR_MAX_CANDIDATES ? max_echoes : PNR_MAX_CANDIDATES;
+
+    p->pack = config->publisher.pack;
+    if (p->pack <= 1)
+        return PNR_OK;
+    if (p->pack <= SIZE_MAX / sizeof *p->records / a_result)
+        p->records = calloc(p->pack * a_result, sizeof *p->records);
+    p->max_records = p->pack * a_result;
+    if (p->records == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "publisher.pack = %zu: no memory for it",
+                             p->pack);
+    return PNR_OK;
+}
+
+int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error)
+{
+    pnr_publisher *p = calloc(1, sizeof *p);
+    size_t i;
+    int code;
+
+    *out = NULL;
+    if (p == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "publisher: out of memory");
+    memcpy(p->stream, config->stream.name, sizeof p->stream);
+    p->stream[sizeof p->stream - 1] = '\0';
+    for (i = 0; i < TOPIC_COUNT; i++) {
+        strcpy(p->topics[i].name, topic_names[i]);
+        strcat(p->topics[i].name, "/");
+        strcat(p->topics[i].name, p->stream);
+    }
+    if ((code = make_run(p->run, error)) != PNR_OK)
+        goto fail;
+    if (config->publisher.endpoint[0] != '\0' &&
+        ((code = allocate_pack(p, config, error)) != PNR_OK ||
+         (code = open_socket(p, config, error)) != PNR_OK))
+        goto fail;
+    *out = p;
+    return PNR_OK;
+fail:
+    pnr_publisher_destroy(p);
+    return code;
+}
+
+void pnr_publisher_destroy(pnr_publisher *p)
+{
+    if (p == NULL)
+        return;
+    if (p->socket != NULL)
+        zmq_close(p->socket);
+    while (p->context != NULL && zmq_ctx_term(p->context) != 0 && zmq_errno() == EINTR)
+        ;
+    free(p->records);
+    free(p);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader of the ring: from marks to dwells, from dwells to views; what is refused, and why. */
+#include "ring/state.h"
+
+#include <string.h>
+
+static void wake_writer(pnr_ring *ring)
+{
+    if (pnr_ring_has_space(ring))
+        pnr_ring_wake(&ring->writer);
+}
+
+/* Zeroes positions [first, end), all within one view. */
+static void zero(pnr_ring *ring, uint64_t first, uint64_t end)
+{
+    const pnr_ring_shape *shape = &ring->shape;
+
+    while (first < end) {
+        const size_t at = (size_t)(first % shape->capacity);
+        const size_t room = shape->capacity - at;
+        const size_t n = end - first < room ? (size_t)(end - first) : room;
+
+        memset((char *)shape->memory + at * shape->sample_bytes, (int)shape->zero_byte,
+               n * shape->sample_bytes);
+        first += n;
+    }
+}
+
+/* Notes that [first, end) is lost, behind all that is noted: together with the last run when it
+ * touches it, or when no more runs are told apart. */
+static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t first, uint64_t end)
+{
+    pnr_lost_run *last = &runs[*n_runs > 0 ? *n_runs - 1 : 0];
+
+    if (*n_runs > 0 && (last->first + last->count == first || *n_runs == most))
+        last->count = end - last->first;
+    else
+        runs[(*n_runs)++] = (pnr_lost_run){first, end - first};
+}
+
+/* Walks the marks over [passed, end), which has been told, and adds to the losses. Returns the lost
+ * positions in it; when they lie in a view, they are noted, and zeroed in memory. */
+static uint64_t walk(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_losses *losses)
+{
+    uint64_t lost = 0;
+
+    while (ring->passed < end) {
+        const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
+        const pnr_ring_mark *at = &ring->marks[m % ring->n_marks];
+        const uint64_t to = at->end < end ? at->end : end;
+
+        if (at->lost != PNR_RING_HELD) {
+            lost += to - ring->passed;
+            losses->n[at->lost] += to - ring->passed;
+            if (is_view) {
+                zero(ring, ring->passed, to);
+                note_run(ring->runs, &ring->n_runs, PNR_RING_RUNS, ring->passed - ring->next,
+                         to - ring->next);
+            }
+        }
+        ring->ready_ns = at->time_ns;
+        ring->passed = to;
+        if (to == at->end) {
+            atomic_store(&ring->mark_tail, m + 1);
+            wake_writer(ring);
+        }
+    }
+    return lost;
+}
+
+/* Where the run ends that the reader stands in, when it is a lost one; else where the reader
+ * stands. */
+static uint64_t end_of_loss(const pnr_ring *ring)
+{
+    const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
+
+    if (m == atomic_load(&ring->mark_head) || ring->marks[m % ring->n_marks].lost == PNR_RING_HELD)
+        return ring->passed;
+    return ring->marks[m % ring->n_marks].end;
+}
+
+/* The losses go to the account, together with what they are part of. */
+static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
+{
+    ring->account.lost_source += losses->n[PNR_LOST_SOURCE];
+    ring->account.lost_ring_full += losses->n[PNR_LOST_RING_FULL];
+    *losses = (pnr_ring_losses){{0}};
+}
+
+/* Positions that no window will see: before the first window, after the last whole dwell. */
+static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
+{
+    const uint64_t n = end - ring->passed;
+    pnr_ring_losses losses = {{0}};
+    const uint64_t lost = walk(ring, end, false, &losses);
+
+    *skipped += n - lost;
+    ring->account.positions += n;
+    ring->lost_before += lost;
+    account_for(ring, &losses);
+}
+
+/* Lost positions in the first n_windows windows from next on, as far as passed. */
+static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
+{
+    uint64_t lost = 0;
+
+    for (size_t p = 0; p < n_windows; p++)
+        lost += ring->lost[p];
+    return lost;
+}
+
+/* The same by reason, added to *losses. */
+static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
+{
+    for (size_t p = 0; p < n_windows; p++)
+        for (size_t reason = 0; reason < PNR_LOST_COUNT; reason++)
+            losses->n[reason] += ring->losses[p].n[reason];
+}
+
+/* Those of the windows that the reader knows of which lie in the next n_dwells dwells. */
+static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
+{
+    const uint64_t n = ring->shape.n_periods * n_dwells;
+
+    return n < ring->n_windows ? (size_t)n : ring->n_windows;
+}
+
+/* On to the dwell n_dwells later; what is known of the windows there comes along. */
+static void leave_dwells(pnr_ring *ring, uint64_t n_dwells)
+{
+    const size_t n = windows_in(ring, n_dwells), n_left = ring->n_windows - n;
+    const uint64_t n_samples = n_dwells * ring->dwell;
+    size_t n_runs = 0;
+
+    memmove(ring->lost, ring->lost + n, n_left * sizeof *ring->lost);
+    memset(ring->lost + n_left, 0, n * sizeof *ring->lost);
+    memmove(ring->losses, ring->losses + n, n_left * sizeof *ring->losses);
+    memset(ring->losses + n_left, 0, n * sizeof *ring->losses);
+    for (size_t i = 0; i < ring->n_runs; i++) {
+        const uint64_t first = ring->runs[i].first, end = first + ring->runs[i].count;
+
+        if (end > n_samples)
+            note_run(ring->runs, &n_runs, PNR_RING_RUNS, first > n_samples ? first - n_samples : 0,
+                     end - n_samples);
+    }
+    ring->n_runs = n_runs;
+    ring->next += n_samples;
+}
+
+/* Refuses the next n_dwells dwells, `lost` positions of them: nearly nothing of them is there. */
+static void refuse(pnr_ring *ring, uint64_t n_dwells, uint64_t lost, pnr_ring_losses *losses)
+{
+    const uint64_t windows = n_dwells * ring->shape.n_periods;
+
+    add_losses(ring, windows_in(ring, n_dwells), losses);
+    ring->account.positions += n_dwells * ring->dwell;
+    ring->account.skipped_refused += n_dwells * ring->dwell - lost;
+    ring->account.windows += windows;
+    ring->account.refused_too_much_lost += windows;
+    account_for(ring, losses);
+    ring->lost_before += n_dwells * ring->dwell;
+    leave_dwells(ring, n_dwells);
+}
+
+/* Dwells that lie wholly in one lost run, however long, in one step. */
+static void refuse_lost_run(pnr_ring *ring)
+{
+    const uint64_t n_dwells = (end_of_loss(ring) - ring->next) / ring->dwell;
+    const uint64_t end = ring->next + n_dwells * ring->dwell;
+    pnr_ring_losses losses = {{0}};
+
+    if (n_dwells == 0 || lost_in(ring, ring->n_windows) != ring->passed - ring->next)
+        return;
+    if (ring->passed < end)
+        (void)walk(ring, end, false, &losses);
+    refuse(ring, n_dwells, n_dwells * ring->dwell, &losses);
+}
+
+/* Walks on inside the next dwell and behind it as far as head; true when it is whole. */
+static bool build_dwell(pnr_ring *ring, uint64_t head)
+{
+    const size_t n_samples = ring->shape.n_samples;
+    const uint64_t end = ring->next + ring->reach;
+    const uint64_t told = head < end ? head : end;
+
+    while (ring->passed < told) {
+        const size_t p = (size_t)((ring->passed - ring->next) / n_samples);
+        const uint64_t window_end = ring->next + (p + 1) * n_samples;
+
+        ring->lost[p] +=
+            (uint32_t)walk(ring, window_end < told ? window_end : told, true, &ring->losses[p]);
+    }
+    return ring->passed == end;
+}
+
+/* Is there a window in the dwell that was built of which at least half is there? */
+static bool is_of_use(const pnr_ring *ring)
+{
+    for (size_t p = 0; p < ring->shape.n_periods; p++)
+        if (ring->lost[p] <= ring->shape.n_samples / 2)
+            return true;
+    return false;
+}
+
+/* The lost runs in the first n_samples from next on, which lie `at` samples into view v. */
+static void take_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v, uint64_t at)
+{
+    for (size_t i = 0; i < ring->n_runs && ring->runs[i].first < n_samples; i++) {
+        const uint64_t first = ring->runs[i].first, end = first + ring->runs[i].count;
+
+        note_run(v->runs, &v->n_runs, PNR_RING_VIEW_RUNS, at + first,
+                 at + (end < n_samples ? end : n_samples));
+    }
+}
+
+/* The whole dwell that was built becomes dwell d of view v. */
+static void take_dwell(pnr_ring *ring, pnr_ring_view *v, size_t d)
+{
+    const size_t n_periods = ring->shape.n_periods;
+
+    memcpy(v->lost + d * n_periods, ring->lost, n_periods * sizeof *v->lost);
+    v->ready_ns[d] = ring->ready_ns;
+    add_losses(ring, n_periods, &v->losses);
+    take_runs(ring, ring->dwell, v, d * ring->dwell);
+    leave_dwells(ring, 1);
+}
+
+static void free_memory(pnr_ring *ring)
+{
+    atomic_store(&ring->tail, ring->n_views > 0 ? ring->views[ring->first_view].first : ring->next);
+    wake_writer(ring);
+}
+
+/* The rest of an ended stream: it fills no dwell. */
+static void finish(pnr_ring *ring, uint64_t head)
+{
+    const uint64_t walked = ring->passed - ring->next;
+    pnr_ring_losses losses = {{0}};
+
+    ring->account.positions += walked;
+    ring->account.skipped_tail += walked - lost_in(ring, ring->n_windows);
+    add_losses(ring, ring->n_windows, &losses);
+    account_for(ring, &losses);
+    pass_by(ring, head, &ring->account.skipped_tail);
+    leave_dwells(ring, ring->n_windows); /* asked again, nothing is left */
+    ring->next = head;
+}
+
+/* May the next dwell be walked? Its lost positions are zeroed, so its memory must be the reader's;
+ * a view holds what is consecutive. */
+static bool is_ours(const pnr_ring *ring, size_t n_in_view)
+{
+    const uint64_t limit =
+        atomic_load_explicit(&ring->tail, memory_order_relaxed) + ring->shape.capacity;
+
+    return ring->n_views + n_in_view == 0 || ring->next + ring->reach <= limit;
+}
+
+/* Builds the next dwell that is of use as far as it has come, and refuses those before it; true
+ * when it is whole. */
+static bool reach_dwell(pnr_ring *ring, uint64_t head)
+{
+    while (is_ours(ring, 0)) {
+        refuse_lost_run(ring);
+        if (ring->n_views == 0)
+            free_memory(ring);
+        if (!is_ours(ring, 0) || !build_dwell(ring, head))
+            break; /* beyond the loss the memory is still lent, or it has not come */
+        if (is_of_use(ring))
+            return true;
+
+        pnr_ring_losses losses = {{0}};
+
+        refuse(ring, 1, lost_in(ring, ring->shape.n_periods), &losses);
+    }
+    return false;
+}
+
+/* Whole dwells into v, at most max_dwells; returns how many. A view ends before a dwell that is
+ * refused, and where it might have to note more lost runs than it can. */
+static size_t fill_view(pnr_ring *ring, pnr_ring_view *v, size_t max_dwells, uint64_t head)
+{
+    size_t n = 0;
+
+    if (!reach_dwell(ring, head))
+        return 0;
+    v->first = ring->next;
+    v->n_runs = 0;
+    do
+        take_dwell(ring, v, n++);
+    while (n < max_dwells && v->n_runs <= PNR_RING_VIEW_RUNS - 2 * PNR_RING_RUNS &&
+           is_ours(ring, n) && build_dwell(ring, head) && is_of_use(ring));
+    take_runs(ring, ring->shape.n_behind, v, n * ring->dwell);
+    return n;
+}
+
+/* What has been told, and whether it is all. */
+typedef struct told {
+    uint64_t head;
+    bool is_all;
+} told;
+
+static told look(pnr_ring *ring)
+{
+    const bool ended = atomic_load(&ring->ended); /* read before head, which is final then */
+    const bool is_all = ended && pnr_ring_tell_unmarked(ring); /* the writer is gone */
+
+    return (told){.head = atomic_load(&ring->head), .is_all = is_all};
+}
+
+/* On to the first window; true when we stand there or behind. */
+static bool is_aligned(pnr_ring *ring, uint64_t head)
+{
+    if (ring->passed < ring->next) {
+        pass_by(ring, head < ring->next ? head : ring->next, &ring->account.skipped_alignment);
+        atomic_store(&ring->tail, ring->passed);
+        wake_writer(ring);
+    }
+    return ring->passed >= ring->next;
+}
+
+static pnr_windows windows_at(const pnr_ring *ring, uint64_t first, size_t n_samples)
+{
+    const pnr_ring_shape *shape = &ring->shape;
+    const size_t at = (size_t)(first % shape->capacity);
+    const size_t before_wrap = shape->capacity - at < n_samples ? shape->capacity - at : n_samples;
+
+    return (pnr_windows){
+        .spans = {{(const char *)shape->memory + at * shape->sample_bytes, before_wrap},
+                  {shape->memory, n_samples - before_wrap}},
+        .first_sample = first,
+        .n_periods = shape->n_periods,
+    };
+}
+
+int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
+{
+    const pnr_ring_shape *shape = &ring->shape;
+    const told t = look(ring);
+
+    if (ring->n_views == shape->depth)
+        return PNR_EAGAIN;
+    if (!is_aligned(ring, t.head))
+        return t.is_all ? PNR_EEND : PNR_EAGAIN;
+
+    pnr_ring_view *v = &ring->views[(ring->first_view + ring->n_views) % shape->depth];
+    const size_t n =
+        fill_view(ring, v, max_dwells < shape->max_dwells ? max_dwells : shape->max_dwells, t.head);
+
+    if (n == 0) {
+        if (!t.is_all || ring->next + ring->reach <= t.head)
+            return PNR_EAGAIN;
+        finish(ring, t.head);
+        return PNR_EEND;
+    }
+    ring->n_views++;
+    *out = windows_at(ring, v->first, n * (size_t)ring->dwell + shape->n_behind);
+    out->n_dwells = n;
+    out->lost = v->lost;
+    out->lost_runs = v->runs;
+    out->n_lost_runs = v->n_runs;
+    out->lost_before = ring->lost_before;
+    out->ready_ns = v->ready_ns;
+    ring->lost_before = 0;
+    return PNR_OK;
+}
+
+/* The end of what peek has shown of the next dwell. */
+static uint64_t end_of_shown(const pnr_ring *ring)
+{
+    return ring->shown > ring->next ? ring->shown : ring->next;
+}
+
+int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out)
+{
+    const told t = look(ring);
+
+    if (!is_aligned(ring, t.head))
+        return t.is_all ? PNR_EEND : PNR_EAGAIN;
+
+    const bool is_whole = reach_dwell(ring, t.head);
+
+    if (t.is_all && ring->next + ring->reach > t.head)
+        return PNR_EEND;
+    if (ring->passed < end_of_shown(ring) + (at_least > 0 ? at_least : 1))
+        return PNR_EAGAIN;
+    ring->shown = ring->passed;
+    *out = windows_at(ring, ring->next, (size_t)(ring->passed - ring->next));
+    out->n_dwells = is_whole;
+    out->lost = ring->lost;
+    out->lost_runs = ring->runs;
+    out->n_lost_runs = ring->n_runs;
+    out->lost_before = ring->lost_before;
+    out->ready_ns = &ring->ready_ns;
+    return PNR_OK;
+}
+
+void pnr_ring_release(pnr_ring *ring)
+{
+    if (ring->n_views == 0)
+        return;
+    account_for(ring, &ring->views[ring->first_view].losses);
+    ring->first_view = (ring->first_view + 1) % ring->shape.depth;
+    ring->n_views--;
+    free_memory(ring);
+}
+
+/* Where the reader goes on: at the end of the next dwell, or when peek has so much more to show. */
+static uint64_t next_work(const pnr_ring *ring, size_t at_least)
+{
+    const uint64_t end = ring->next + ring->reach;
+
+    if (ring->passed < ring->next)
+        return ring->passed + 1;
+    if (at_least == 0 || end_of_shown(ring) + at_least > end || !is_ours(ring, 0))
+        return end;
+    return end_of_shown(ring) + at_least;
+}
+
+/* Also when many marks wait, so that they are passed before the dwell is whole: a dwell may have
+ * any number. */
+bool pnr_ring_has_work(const pnr_ring *ring)
+{
+    return atomic_load(&ring->ended) || atomic_load(&ring->head) >= atomic_load(&ring->wanted) ||
+           atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) > ring->n_marks / 2;
+}
+
+int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns)
+{
+    atomic_store(&ring->wanted, next_work(ring, at_least));
+    return pnr_ring_sleep(ring, &ring->reader, pnr_ring_has_work, patience_ns);
+}
+
+int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns)
+{
+    return pnr_ring_wait_more(ring, 0, patience_ns);
+}
+
+void pnr_ring_account(const pnr_ring *ring, pnr_account *account)
+{
+    account->positions += ring->account.positions;
+    account->skipped_alignment += ring->account.skipped_alignment;
+    account->skipped_tail += ring->account.skipped_tail;
+    account->skipped_refused += ring->account.skipped_refused;
+    account->lost_source += ring->account.lost_source;
+    account->lost_ring_full += ring->account.lost_ring_full;
+    account->windows += ring->account.windows;
+    account->refused_too_much_lost += ring->account.refused_too_much_lost;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* White Gaussian noise: Philox4x32-10 numbers through Box-Muller, in blocks that compilers
+ * vectorise. */
+#include "scene/noise.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 64, ROUNDS = 10 };
+
+static const double turn = 6.283185307179586476925;
+static const double root_2 = 1.414213562373095048802;
+static const double ln_2 = 0.693147180559945309417;
+
+void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
+{
+    uint32_t k0 = key[0], k1 = key[1];
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53 * c0, p1 = (uint64_t)0xCD9E8D57 * c2;
+        uint32_t d1 = c1, d3 = c3;
+
+        c0 = (uint32_t)(p1 >> 32) ^ d1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ d3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9;
+        k1 += 0xBB67AE85;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+/*
+ * ln u = e ln 2 + 2 atanh s, s = (m - 1) / (m + 1), for u = m 2^e normal, 1/sqrt 2 <= m < sqrt 2:
+ * |s| < 0.172, and the series' first term left out is below 2e-17 of the sum.
+ */
+static double logarithm(double u)
+{
+    uint64_t bits;
+    double m;
+
+    memcpy(&bits, &u, sizeof bits);
+    int e = (int)(bits >> 52) - 1023;
+    bits = (bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000;
+    memcpy(&m, &bits, sizeof m);
+    if (m > root_2) {
+        m *= 0.5;
+        e += 1;
+    }
+    double s = (m - 1) / (m + 1), z = s * s;
+    double sum = 1.0 / 21;
+    sum = sum * z + 1.0 / 19;
+    sum = sum * z + 1.0 / 17;
+    sum = sum * z + 1.0 / 15;
+    sum = sum * z + 1.0 / 13;
+    sum = sum * z + 1.0 / 11;
+    sum = sum * z + 1.0 / 9;
+    sum = sum * z + 1.0 / 7;
+    sum = sum * z + 1.0 / 5;
+    sum = sum * z + 1.0 / 3;
+    return e * ln_2 + (2 * s + 2 * s * (sum * z));
+}
+
+/* exp(2 pi i f) for 0 <= f < 1: f = quadrant / 4 + r, |r| <= 1/8, and Taylor's series at |x| <= pi
+ * / 4. */
+static void unit_vector(double f, double value[2])
+{
+    int quadrant = (int)(4 * f + 0.5);
+    double x = turn * (f - 0.25 * quadrant), z = x * x;
+    double s = 1.0 / 355687428096000, c = 1.0 / 20922789888000;
+
+    s = s * z - 1.0 / 1307674368000;
+    s = s * z + 1.0 / 6227020800;
+    s = s * z - 1.0 / 39916800;
+    s = s * z + 1.0 / 362880;
+    s = s * z - 1.0 / 5040;
+    s = s * z + 1.0 / 120;
+    s = s * z - 1.0 / 6;
+    s = x + x * (s * z);
+    c = c * z - 1.0 / 87178291200;
+    c = c * z + 1.0 / 479001600;
+    c = c * z - 1.0 / 3628800;
+    c = c * z + 1.0 / 40320;
+    c = c * z - 1.0 / 720;
+    c = c * z + 1.0 / 24;
+    c = c * z - 0.5;
+    c = 1 + c * z;
+
+    double re = quadrant & 1 ? s : c, im = quadrant & 1 ? c : s;
+    value[0] = (quadrant + 1) & 2 ? -re : re;
+    value[1] = quadrant & 2 ? -im : im;
+}
+
+/* z = sqrt(-ln u) exp(2 pi i f): |z|^2 is exponential with mean 1, f uniform. */
+static void block(const uint32_t key[2], uint32_t channel, uint64_t first, size_t n_samples,
+                  double (*out)[2])
+{
+    double u[BLOCK], f[BLOCK];
+
+    for (size_t i = 0; i < n_samples; i++) {
+        uint64_t n = first + i;
+        const uint32_t counter[4] = {(uint32_t)n, (uint32_t)(n >> 32), channel, 0};
+        uint32_t word[4];
+
+        pnr_philox(key, counter, word);
+        u[i] = (double)(((uint64_t)word[1] << 21 | word[0] >> 11) + 1) * 0x1p-53;
+        f[i] = (double)((uint64_t)word[3] << 21 | word[2] >> 11) * 0x1p-53;
+    }
+    for (size_t i = 0; i < n_samples; i++) {
+        double radius = sqrt(-logarithm(u[i])), direction[2];
+
+        unit_vector(f[i], direction);
+        out[i][0] = radius * direction[0];
+        out[i][1] = radius * direction[1];
+    }
+}
+
+void pnr_noise_gaussian(uint64_t seed, uint32_t channel, uint64_t first, size_t n_samples,
+                        double (*out)[2])
+{
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+
+    for (size_t i = 0; i < n_samples; i += BLOCK)
+        block(key, channel, first + i, n_samples - i < BLOCK ? n_samples - i : BLOCK, out + i);
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT */
+/* The synthetic scene: one table for all that stands still, one path for each thing that moves. */
+#include "scene/scene.h"
+
+#include "code/code.h"
+#include "code/waveform.h"
+#include "scene/noise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Times and phases start anew at every multiple of BLOCK, from the absolute index: a sample's bits
+ * depend on nothing else, and rounding never adds up. */
+enum { BLOCK = 256 };
+
+static const double turn = 6.283185307179586476925;
+static const double edge = 1e-9; /* samples */
+
+/* A rotation, turns a sample, with its first BLOCK steps. */
+typedef struct rotation {
+    long double turns;
+    double (*steps)[2]; /* [BLOCK] exp(2 pi i turns j); NULL: does not turn */
+} rotation;
+
+/* An echo: code time is n + drift n + start. */
+typedef struct echo {
+    long double start; /* samples, 0 <= start < N */
+    long double drift; /* samples a sample: stretch and clock error */
+    double amplitude;
+    double value[2]; /* amplitude exp(i phase) */
+    size_t code;     /* from 0 */
+    bool moves;      /* else it is part of the table of still echoes */
+    rotation doppler;
+} echo;
+
+/* One transmitter's code. */
+typedef struct sender {
+    pnr_code *code;
+    pnr_waveform *waveform;
+    double chip_gain; /* chips to samples of mean power 1 */
+} sender;
+
+struct pnr_scene {
+    const pnr_config *config;
+    pnr_radar radar;
+    sender *codes; /* [n_codes] */
+    size_t n_codes;
+    size_t n; /* N */
+    double rate;
+    long double clock; /* 1 + clock_ppm 1e-6 */
+    bool rectangular;
+    double peak; /* of the first code */
+    double noise_rms;
+    echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
+    size_t n_targets;
+    size_t n_echoes;
+    double (*still)[2]; /* [N] the sum of what does not move; NULL: nothing */
+    double cw_amplitude;
+    rotation cw;
+    pnr_rational tune; /* cycles a sample */
+    bool tuned;
+    rotation tuning;
+    bool conjugate;
+};
+
+static void polar(double turns, double value[2])
+{
+    value[0] = cos(turn * turns);
+    value[1] = sin(turn * turns);
+}
+
+static void multiply(const double a[2], const double b[2], double out[2])
+{
+    double re = a[0] * b[0] - a[1] * b[1], im = a[0] * b[1] + a[1] * b[0];
+
+    out[0] = re;
+    out[1] = im;
+}
+
+static int rotation_init(rotation *r, long double turns)
+{
+    r->turns = turns;
+    r->steps = malloc(BLOCK * sizeof *r->steps);
+    if (!r->steps)
+        return PNR_ENOMEMORY;
+    for (int j = 0; j < BLOCK; j++) {
+        long double angle = turns * j;
+        polar((double)(angle - roundl(angle)), r->steps[j]);
+    }
+    return PNR_OK;
+}
+
+/* exp(2 pi i turns n) */
+static void rotation_at(const rotation *r, uint64_t n, double value[2])
+{
+    long double angle = r->turns * (long double)n;
+
+    polar((double)(angle - roundl(angle)), value);
+}
+
+/* x mod n, 0 <= result < n */
+static long double wrap(long double x, long double n)
+{
+    long double rest = fmodl(x, n);
+
+    if (rest < 0)
+        rest += n;
+    return rest < n ? rest : 0;
+}
+
+/* a(u), u >= 0 */
+static void code_at(const pnr_scene *scene, const sender *of, double u, double value[2])
+{
+    if (!scene->rectangular) {
+        pnr_waveform_at(of->waveform, u, value);
+        return;
+    }
+    double n = (double)scene->n;
+    u = fmod(u + edge, n);
+    /* u L is exact for whole u, and its quotient by N never rounds up to an integer. */
+    size_t chip = (size_t)(u * (double)of->code->n_chips / n);
+    if (chip >= of->code->n_chips)
+        chip = 0;
+    value[0] = of->chip_gain * of->code->chips[chip][0];
+    value[1] = of->chip_gain * of->code->chips[chip][1];
+}
+
+/* --- construction --- */
+
+static int create_waveform(pnr_scene *scene, const pnr_config *config, sender *of, pnr_error *error)
+{
+    double(*samples)[2] = malloc(scene->n * sizeof *samples);
+    double power = 0, peak = 0;
+    int rc;
+
+    if (!samples)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", scene->n);
+    rc = pnr_code_sample(of->code, config, scene->n, samples, error);
+    if (rc == PNR_OK) {
+        for (size_t i = 0; i < scene->n; i++) {
+            const double *chip = of->code->chips[i * of->code->n_chips / scene->n];
+            power += chip[0] * chip[0] + chip[1] * chip[1];
+            peak = fmax(peak, hypot(samples[i][0], samples[i][1]));
+        }
+        if (of == scene->codes)
+            scene->peak = peak;
+        of->chip_gain = power > 0 ? sqrt((double)scene->n / power) : 0;
+        rc = pnr_waveform_create((const double(*)[2])samples, scene->n, &of->waveform);
+        if (rc != PNR_OK)
+            pnr_error_set(error, rc, "no memory for a waveform of %zu samples", scene->n);
+    }
+    free(samples);
+    return rc;
+}
+
+/* The codes, and from the first the radar. */
+static int create_codes(pnr_scene *scene, pnr_error *error)
+{
+    scene->n_codes = pnr_config_codes(scene->config);
+    scene->codes = calloc(scene->n_codes, sizeof *scene->codes);
+    if (!scene->codes)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", scene->n_codes);
+    for (size_t c = 0; c < scene->n_codes; c++) {
+        sender *of = &scene->codes[c];
+        pnr_config one;
+        pnr_radar radar;
+        int rc;
+
+        pnr_config_code(scene->config, c, &one);
+        if ((rc = pnr_code_create(&one, &of->code, error)) != PNR_OK ||
+            (rc = pnr_radar_derive(&one, of->code->n_chips, &radar, error)) != PNR_OK)
+            return rc;
+        if (c == 0) {
+            scene->radar = radar;
+            scene->n = radar.n_samples;
+        }
+        if (radar.n_samples != scene->n)
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "code.%zu is %s, %zu samples a period, and code.1 %zu: all codes "
+                                 "must repeat together",
+                                 c + 1, of->code->name, radar.n_samples, scene->n);
+        if ((rc = create_waveform(scene, &one, of, error)) != PNR_OK)
+            return rc;
+    }
+    return PNR_OK;
+}
+
+/* The geometry of one target: code time, drift, Doppler. See scene.h. */
+static int aim(pnr_scene *scene, const pnr_target *target, size_t number, echo *out,
+               pnr_error *error)
+{
+    const pnr_config *config = scene->config;
+    long double speed = config->radar.speed_mps, velocity = target->velocity_mps;
+    long double ways = config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
+
+    if (!(fabsl(velocity) < speed))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "target.%zu.velocity_mps = %g: slower than the wave, %g m/s, please",
+                             number, target->velocity_mps, config->radar.speed_mps);
+    if (target->amplitude == 0 && target->has_snr && !(scene->noise_rms > 0))
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "target.%zu.snr_db needs echo.noise_rms above 0 (or give an amplitude)", number);
+
+    /* -d tau / d t: what the echo gains on the receiver. */
+    long double gain = ways * velocity / (speed - velocity);
+    long double delay = ways * target->range_m / (speed - velocity) + config->radar.zero_delay_s;
+
+    out->start = wrap(-delay * scene->rate - (long double)scene->radar.epoch_sample -
+                          scene->radar.epoch_fraction,
+                      (long double)scene->n);
+    out->drift = (gain - (scene->clock - 1)) / scene->clock;
+    out->amplitude = target->amplitude;
+    if (target->amplitude == 0 && target->has_snr)
+        out->amplitude = scene->noise_rms * pow(10, target->snr_db / 20);
+    out->value[0] = out->amplitude * cos(target->phase_rad);
+    out->value[1] = out->amplitude * sin(target->phase_rad);
+    out->code = target->code > 0 ? target->code - 1 : 0;
+    out->moves = out->drift != 0;
+    if (gain == 0 || config->radar.carrier_hz == 0)
+        return PNR_OK;
+    if (rotation_init(&out->doppler, (long double)config->radar.carrier_hz * gain /
+                                         (scene->rate * scene->clock)) != PNR_OK)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for target %zu", number);
+    return PNR_OK;
+}
+
+static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error)
+{
+    const pnr_config *config = scene->config;
+    int rc = PNR_OK;
+
+    scene->n_targets = kind == PNR_SCENE_ECHOES ? config->n_targets : 0;
+    scene->echoes = calloc(scene->n_targets + 1, sizeof *scene->echoes);
+    if (!scene->echoes)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu targets", scene->n_targets);
+    while (rc == PNR_OK && scene->n_echoes < scene->n_targets) {
+        size_t i = scene->n_echoes++;
+        rc = aim(scene, &config->targets[i], i + 1, &scene->echoes[i], error);
+    }
+    if (rc != PNR_OK)
+        return rc;
+
+    if (kind == PNR_SCENE_TRANSMIT) {
+        scene->echoes[scene->n_echoes++] = (echo){.amplitude = 1, .value = {1, 0}};
+    } else if (config->echo.leak_amplitude != 0) {
+        const pnr_target leak = {.amplitude = config->echo.leak_amplitude};
+        rc = aim(scene, &leak, 0, &scene->echoes[scene->n_echoes++], error);
+    }
+    return rc;
+}
+
+/* still[m] = sum of A a(m + start) */
+static int create_still(pnr_scene *scene, pnr_error *error)
+{
+    double(*shifted)[2] = NULL;
+    int rc = PNR_OK;
+
+    for (size_t i = 0; i < scene->n_echoes && rc == PNR_OK; i++) {
+        const echo *e = &scene->echoes[i];
+
+        if (e->moves || e->amplitude == 0)
+            continue;
+        if (!scene->still) {
+            scene->still = calloc(scene->n, sizeof *scene->still);
+            shifted = malloc(scene->n * sizeof *shifted);
+        }
+        if (!scene->still || !shifted) {
+            rc = PNR_ENOMEMORY;
+            break;
+        }
+        if (scene->rectangular)
+            for (size_t m = 0; m < scene->n; m++)
+                code_at(scene, &scene->codes[e->code],
+                        (double)wrap((long double)m + e->start, (long double)scene->n), shifted[m]);
+        else
+            rc = pnr_waveform_shift(scene->codes[e->code].waveform, -(double)e->start, shifted);
+        for (size_t m = 0; m < scene->n && rc == PNR_OK; m++) {
+            double term[2];
+
+            multiply(shifted[m], e->value, term);
+            scene->still[m][0] += term[0];
+            scene->still[m][1] += term[1];
+        }
+    }
+    free(shifted);
+    return rc == PNR_OK ? rc : pnr_error_set(error, rc, "no memory for %zu samples", scene->n);
+}
+
+static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error)
+{
+    const pnr_config *config = scene->config;
+    int rc = PNR_OK;
+
+    if (config->source.tune_hz.num != 0) {
+        if (pnr_rational_div(config->source.tune_hz, scene->radar.rate_hz, &scene->tune) != PNR_OK)
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "source.tune_hz over source.rate_hz does not fit 64 bits");
+        scene->tuned = true;
+        rc = rotation_init(&scene->tuning, (long double)scene->tune.num / scene->tune.den);
+    }
+    if (rc == PNR_OK && kind == PNR_SCENE_ECHOES && config->echo.cw_amplitude != 0) {
+        scene->cw_amplitude = config->echo.cw_amplitude;
+        rc = rotation_init(&scene->cw,
+                           (long double)config->echo.cw_hz / (scene->rate * scene->clock));
+    }
+    return rc == PNR_OK ? rc : pnr_error_set(error, rc, "no memory for the scene");
+}
+
+/* What moves is read between the samples. */
+static int prepare(pnr_scene *scene, pnr_error *error)
+{
+    for (size_t i = 0; i < scene->n_echoes; i++)
+        if (scene->echoes[i].moves &&
+            pnr_waveform_prepare(scene->codes[scene->echoes[i].code].waveform) != PNR_OK)
+            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples",
+                                 scene->n);
+    return PNR_OK;
+}
+
+int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **out,
+                     pnr_error *error)
+{
+    int rc;
+
+    *out = NULL;
+    pnr_scene *scene = calloc(1, sizeof *scene);
+    if (!scene)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the scene");
+    scene->config = config;
+    scene->rectangular = config->code.pulse == PNR_PULSE_RECTANGULAR;
+    scene->conjugate = config->source.spectrum == PNR_SPECTRUM_INVERTED;
+    scene->noise_rms = kind == PNR_SCENE_ECHOES ? config->echo.noise_rms : 0;
+    scene->clock = 1 + (long double)config->echo.clock_ppm * 1e-6L;
+
+    rc = create_codes(scene, error);
+    if (rc != PNR_OK)
+        goto fail;
+    scene->rate = pnr_rational_double(scene->radar.rate_hz);
+    rc = create_echoes(scene, kind, error);
+    if (rc != PNR_OK)
+        goto fail;
+    rc = create_still(scene, error);
+    if (rc != PNR_OK)
+        goto fail;
+    rc = create_rotations(scene, kind, error);
+    if (rc != PNR_OK)
+        goto fail;
+    rc = prepare(scene, error);
+    if (rc != PNR_OK)
+        goto fail;
+    *out = scene;
+    return PNR_OK;
+
+fail:
+    pnr_scene_destroy(scene);
+    return rc;
+}
+
+void pnr_scene_destroy(pnr_scene *scene)
+{
+    if (!scene)
+        return;
+    for (size_t i = 0; i < scene->n_echoes; i++)
+        free(scene->echoes[i].doppler.steps);
+    free(scene->echoes);
+    free(scene->still);
+    free(scene->cw.steps);
+    free(scene->tuning.steps);
+    for (size_t c = 0; scene->codes && c < scene->n_codes; c++) {
+        pnr_waveform_destroy(scene->codes[c].waveform);
+        pnr_code_destroy(scene->codes[c].code);
+    }
+    free(scene->codes);
+    free(scene);
+}
+
+const pnr_radar *pnr_scene_radar(const pnr_scene *scene)
+{
+    return &scene->radar;
+}
+
+double pnr_scene_peak(const pnr_scene *scene)
+{
+    return scene->peak;
+}
+
+/* --- generation: samples block + from .. block + to - 1, block a multiple of BLOCK --- */
+
+static void put_still(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
+                      double (*out)[2])
+{
+    size_t m = (size_t)((block + from) % scene->n);
+
+    for (size_t j = from; j < to; j++, out++) {
+        (*out)[0] = scene->still ? scene->still[m][0] : 0;
+        (*out)[1] = scene->still ? scene->still[m][1] : 0;
+        m = m + 1 < scene->n ? m + 1 : 0;
+    }
+}
+
+static void add_moving(const pnr_scene *scene, const echo *e, uint64_t block, size_t from,
+                       size_t to, double (*out)[2])
+{
+    long double n = (long double)scene->n;
+    double start = (double)wrap(
+        (long double)(block % scene->n) + fmodl(e->drift * (long double)block, n) + e->start, n);
+    double step = (double)(1 + e->drift), value[2] = {1, 0};
+
+    if (e->doppler.steps)
+        rotation_at(&e->doppler, block, value);
+    multiply(value, e->value, value);
+    for (size_t j = from; j < to; j++, out++) {
+        double a[2];
+
+        code_at(scene, &scene->codes[e->code], start + (double)j * step, a);
+        multiply(a, value, a);
+        if (e->doppler.steps)
+            multiply(a, e->doppler.steps[j], a);
+        (*out)[0] += a[0];
+        (*out)[1] += a[1];
+    }
+}
+
+static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t to, double (*out)[2])
+{
+    double value[2];
+
+    rotation_at(&scene->cw, block, value);
+    for (size_t j = from; j < to; j++, out++) {
+        double a[2];
+
+        multiply(value, scene->cw.steps[j], a);
+        (*out)[0] += scene->cw_amplitude * a[0];
+        (*out)[1] += scene->cw_amplitude * a[1];
+    }
+}
+
+/* The phase at the block's start is exact for every n. */
+static void tune(const pnr_scene *scene, uint64_t block, size_t from, size_t to, double (*out)[2])
+{
+    double value[2];
+
+    polar((double)(int64_t)pnr_rational_phase(scene->tune, block) * 0x1p-64, value);
+    for (size_t j = from; j < to; j++, out++) {
+        double a[2];
+
+        multiply(value, scene->tuning.steps[j], a);
+        multiply(*out, a, *out);
+    }
+}
+
+static void signal_block(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
+                         double (*out)[2])
+{
+    put_still(scene, block, from, to, out);
+    for (size_t i = 0; i < scene->n_echoes; i++)
+        if (scene->echoes[i].moves && scene->echoes[i].amplitude != 0)
+            add_moving(scene, &scene->echoes[i], block, from, to, out);
+    if (scene->cw_amplitude != 0)
+        add_cw(scene, block, from, to, out);
+    if (scene->tuned)
+        tune(scene, block, from, to, out);
+    if (scene->conjugate)
+        for (size_t i = 0; i < to - from; i++)
+            out[i][1] = -out[i][1];
+}
+
+void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, size_t n_samples,
+                        double (*out)[2])
+{
+    const bool has_signal = channel == scene->config->source.channel;
+
+    while (n_samples > 0) {
+        size_t from = first % BLOCK, to = BLOCK - from < n_samples ? BLOCK : from + n_samples;
+        size_t n = to - from;
+
+        if (has_signal)
+            signal_block(scene, first - from, from, to, out);
+        else
+            memset(out, 0, n * sizeof *out);
+        if (scene->noise_rms > 0) {
+            double noise[BLOCK][2];
+
+            pnr_noise_gaussian(scene->config->echo.seed, (uint32_t)channel, first, n, noise);
+            for (size_t i = 0; i < n; i++) {
+                out[i][0] += scene->noise_rms * noise[i][0];
+                out[i][1] += scene->noise_rms * noise[i][1];
+            }
+        }
+        first += n;
+        out += n;
+        n_samples -= n;
+    }
+}
+
+/* --- the truth --- */
+
+void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr_truth *out)
+{
+    const pnr_config *config = scene->config;
+    const pnr_target *t = &config->targets[target];
+    const echo *e = &scene->echoes[target];
+    long double n = (long double)scene->n, first = (long double)scene->radar.first_window;
+    long double centre = first + (long double)period * n + (n - 1) / 2;
+    long double time = centre / (scene->rate * scene->clock);
+    long double speed = config->radar.speed_mps, velocity = t->velocity_mps;
+
+    /* The receiver's window starts at the code's: lag = n - window - u(n), mod N. */
+    double lag = (double)wrap(-e->drift * centre - e->start - first, n);
+
+    if (scene->radar.is_linear && lag < (double)scene->radar.gate_first)
+        lag += (double)n; /* nothing is nearer than the gate: it is of a later repetition */
+    out->delay_s = pnr_radar_delay_s(&scene->radar, config, lag);
+    out->delay_samples = out->delay_s * scene->rate;
+    out->range_m = (double)((t->range_m - velocity * time) * speed / (speed - velocity));
+    out->velocity_mps = t->velocity_mps;
+    out->snr_db = e->amplitude == 0 ? -INFINITY : 20 * log10(e->amplitude / scene->noise_rms);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Sinks: samples out, in any format that a source reads: raw, sound files, stdout, FIFOs. */
+#ifndef PNR_SINK_H
+#define PNR_SINK_H
+
+#include "base/error.h"
+#include "config/config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct pnr_sink pnr_sink;
+
+/* Known after open. */
+typedef struct pnr_sink_info {
+    pnr_format
+        format; /* of one sample of one channel; of a sound file: as the source reads it back */
+    size_t n_channels;  /* write takes [n_samples][n_channels] */
+    bool is_regular;    /* a file that ends and can be removed; else stdout, FIFO, device */
+    uint64_t n_written; /* samples */
+    uint64_t n_clipped; /* samples of a channel that the ADC or the format limited */
+    char text[1280];    /* "raw ci16, 1 channel: echo.sc16" for the log */
+} pnr_sink_info;
+
+/*
+ * path "-" is stdout, raw only. A path that ends in .wav .rf64 .w64 .au .flac is written by
+ * libsndfile: 8, 16 bits or floats as source.format says (none: 16); two sound channels are I and Q
+ * of one complex channel; a real format has one, or with layout channels source.channels.
+ * Anything else is raw: source.format, else the extension's.
+ *
+ * echo.bits = b > 1: values are first rounded to multiples of 2^(1-b) and limited to
+ * -1 .. 1 - 2^(1-b), as a b-bit ADC does; b = 1: to -1/2, 1/2 by their sign, never clipped;
+ * 0: the format's own.
+ *
+ * n_samples: how many will be written (a WAV file ends at 4 GiB: refused before, not after);
+ * 0: until stopped, which no regular file can take.
+ * A FIFO is waited for until a reader opens it; *stop (may be NULL) ends every wait.
+ *
+ * PNR_EUSAGE: stdout is a terminal, a file without end; PNR_ECONFIG: format not known, not possible
+ * in this file; PNR_EIO, PNR_EPERMISSION; PNR_EEND: stopped while waiting.
+ */
+int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples,
+                  const volatile int *stop, pnr_sink **out, pnr_error *error);
+const pnr_sink_info *pnr_sink_get_info(const pnr_sink *sink);
+
+/* samples[n_samples][n_channels][2], full scale = 1; real formats take the real part. PNR_OK;
+ * PNR_EEND: the reader has gone, or *stop; PNR_EIO, explained. */
+int pnr_sink_write(pnr_sink *sink, const double (*samples)[2], size_t n_samples, pnr_error *error);
+
+/* Completes and closes the output; when !keep, or when that fails, a regular file is removed. NULL
+ * is fine. */
+int pnr_sink_close(pnr_sink *sink, bool keep, pnr_error *error);
+
+#endif

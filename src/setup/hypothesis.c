@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* Doppler hypotheses: rows to rotations, in integers; and where the code's stretch counts. */
+#include "setup/hypothesis.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { MAX_ROWS = 1 << 20 };
+
+static const double edge_rows = 1e-6;   /* nearer to a row than this is that row */
+static const double walk_samples = 0.5; /* that is worth another hypothesis */
+static const double most_stretch = 0.1; /* that engines take */
+static const int quarters_of[] = {
+    [PNR_STEP_WHOLE] = 4, [PNR_STEP_HALF] = 2, [PNR_STEP_QUARTER] = 1};
+static const char *const step_of[] = {
+    [PNR_STEP_WHOLE] = "whole", [PNR_STEP_HALF] = "half", [PNR_STEP_QUARTER] = "quarter"};
+
+/* The rows: F = j / K bins, first <= j <= last; without Doppler K is 1 and j counts rotations. */
+typedef struct grid {
+    int64_t first, last;
+    int64_t n_periods; /* K */
+    int64_t quarters;  /* from rotation to rotation */
+    bool is_doppler;
+    double rows_a_hertz;    /* j per Hz */
+    double samples_a_hertz; /* walk during a look; 0 without a carrier */
+} grid;
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, pnr_error *error)
+{
+    const double min_hz = config->doppler.min_hz, max_hz = config->doppler.max_hz;
+    const double carrier_hz = config->radar.carrier_hz;
+
+    g->is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
+    g->n_periods = config->dwell.combine == PNR_COMBINE_DOPPLER ||
+                           config->dwell.combine == PNR_COMBINE_COHERENT
+                       ? (int64_t)config->dwell.periods
+                       : 1;
+    g->quarters = quarters_of[config->doppler.step];
+    g->rows_a_hertz =
+        radar->period_s * (g->is_doppler ? (double)g->n_periods : 4.0 / (double)g->quarters);
+    if (carrier_hz > 0)
+        g->samples_a_hertz = (double)g->n_periods * (double)radar->n_samples / carrier_hz;
+
+    const double low = min_hz * g->rows_a_hertz, high = max_hz * g->rows_a_hertz;
+
+    if (!(high - low < MAX_ROWS && fabs(low) < 0x1p40 && fabs(high) < 0x1p40))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "doppler.min_hz %.10g to max_hz %.10g: %.3g rows; %d are possible",
+                             min_hz, max_hz, high - low + 1, MAX_ROWS);
+    if (!g->is_doppler) {
+        g->first = (int64_t)floor(low + edge_rows);
+        g->last = (int64_t)ceil(high - edge_rows);
+    } else if (min_hz == 0 && max_hz == 0) {
+        g->first = -(g->n_periods / 2);
+        g->last = g->first + g->n_periods - 1;
+    } else {
+        g->first = (int64_t)ceil(low - edge_rows);
+        g->last = (int64_t)floor(high + edge_rows);
+        if (g->first > g->last)
+            g->first = g->last = (int64_t)llround((low + high) / 2);
+    }
+    return PNR_OK;
+}
+
+/* The rotation, in quarter bins, that row j belongs to. */
+static int64_t rotation_of(const grid *g, int64_t j)
+{
+    const int64_t step = g->n_periods * g->quarters; /* of 4 j */
+
+    return g->is_doppler ? floor_div(8 * j + step, 2 * step) * g->quarters : j * g->quarters;
+}
+
+/* The next rows, from j on, that make one hypothesis. */
+static int64_t count_rows(const grid *g, int64_t j, int64_t most)
+{
+    const int64_t quarters = rotation_of(g, j);
+    int64_t n = 1;
+
+    while (n < most && j + n <= g->last && rotation_of(g, j + n) == quarters)
+        n++;
+    return n;
+}
+
+int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_hypothesis **out,
+                          size_t *n, pnr_error *error)
+{
+    grid g = {0};
+    int code;
+
+    *out = NULL;
+    *n = 0;
+    if ((code = lay_grid(config, radar, &g, error)) != PNR_OK)
+        return code;
+
+    const double farthest_hz = (double)(-g.first > g.last ? -g.first : g.last) / g.rows_a_hertz;
+    const double row_walk = g.samples_a_hertz / g.rows_a_hertz; /* from row to row */
+    const bool is_stretched = farthest_hz * g.samples_a_hertz >= walk_samples;
+    const bool is_split = is_stretched && row_walk * (double)(g.last - g.first) > walk_samples;
+    const int64_t most = is_split ? 1 + (int64_t)(walk_samples / row_walk) : MAX_ROWS;
+
+    if (is_stretched && farthest_hz >= most_stretch * config->radar.carrier_hz)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "a Doppler shift of %.6g Hz stretches the code by more than a tenth at "
+            "radar.carrier_hz = %.10g",
+            farthest_hz, config->radar.carrier_hz);
+    if ((*out = malloc((size_t)(g.last - g.first + 1) * sizeof **out)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %" PRId64 " Doppler rows",
+                             g.last - g.first + 1);
+    for (int64_t j = g.first, rows; j <= g.last; j += rows) {
+        const int64_t quarters = rotation_of(&g, j);
+        pnr_hypothesis *h = &(*out)[(*n)++];
+
+        rows = g.is_doppler ? count_rows(&g, j, most) : 1;
+        if (g.is_doppler && quarters * g.n_periods % 4 != 0) {
+            free(*out);
+            *out = NULL;
+            return pnr_error_set(
+                error, PNR_ECONFIG,
+                "doppler.step = %s with dwell.periods = %" PRId64
+                ": the rows of neighbouring rotations would not meet; take a multiple of %d "
+                "periods, or whole steps",
+                step_of[config->doppler.step], g.n_periods,
+                config->doppler.step == PNR_STEP_HALF ? 2 : 4);
+        }
+        *h = (pnr_hypothesis){
+            .quarters = (int32_t)quarters,
+            .first_bin = g.is_doppler ? (int32_t)(j - quarters * g.n_periods / 4) : 0,
+            .n_rows = (uint32_t)rows,
+        };
+        if (is_stretched)
+            h->stretch =
+                -((double)j + (double)(rows - 1) / 2) / (g.rows_a_hertz * config->radar.carrier_hz);
+    }
+    return PNR_OK;
+}

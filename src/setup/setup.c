@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* From a configuration to the plan: code, waveform, thresholds, batch. */
+#include "setup/setup.h"
+
+#include "engine/plan.h"
+#include "setup/cfar_factor.h"
+#include "setup/hypothesis.h"
+#include "setup/taper.h"
+#include "setup/threshold.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
+static const size_t samples_a_submit = (size_t)1 << 23; /* its upload hides its launches */
+static const size_t maps_a_submit = (size_t)1 << 28;    /* bytes of maps */
+
+/* Powers that are summed in `used` windows, for the threshold: of several looks the whole ones that
+ * they would make, since those in part make the sum steadier than without them. */
+static size_t looks_in(const pnr_plan *plan, size_t used)
+{
+    if (plan->dwell == PNR_DWELL_INCOHERENT)
+        return used;
+    return used > plan->n_periods ? used / plan->n_periods : 1;
+}
+
+/* The engine's threshold for `used` of the dwell's windows,
+ * and the cell's false-alarm probability. */
+static double threshold_for(const pnr_config *config, const pnr_setup *setup, size_t used,
+                            double *pfa_cell)
+{
+    const pnr_plan *plan = &setup->plan;
+    const size_t n_looks = looks_in(plan, used);
+    const double n_samples = (double)plan->n_samples * (double)used / (double)n_looks;
+    const double step = 1.0 / (double)plan->oversample;
+    double rho[2];
+
+    pnr_waveform_at(setup->codes[0].autocorrelation, step, rho);
+
+    const double rho2 = rho[0] * rho[0] + rho[1] * rho[1];
+    const double n_cells = (double)(plan->gate_count * plan->oversample) *
+                           (double)(pnr_plan_rows(plan) * plan->n_codes);
+
+    *pfa_cell = pnr_threshold_cell_pfa(config->detector.pfa, n_cells, rho2, n_looks);
+    return plan->linear ? pnr_threshold_ratio_apart(*pfa_cell, n_looks, n_samples)
+                        : pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
+}
+
+/* By whole looks of `stride` windows: exact for 1..16, for every power of two and for the whole
+ * dwell; between those linear in 1/sqrt(looks), right within 1 %: they serve only dwells that lost
+ * windows. */
+static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
+{
+    const size_t stride = setup->plan.n_looks > 1 ? setup->plan.n_periods : 1;
+    const size_t n_windows = pnr_plan_windows(&setup->plan), n = n_windows / stride;
+    size_t below = 1;
+    double pfa_cell = 0;
+
+    for (size_t used = 1; used <= n; used++) {
+        const bool is_power = (used & (used - 1)) == 0;
+
+        if (used > EXACT_LOOKS && !is_power && used != n)
+            continue;
+        setup->threshold[used - 1] = threshold_for(config, setup, used * stride, &pfa_cell);
+
+        const double from = 1 / sqrt((double)below), to = 1 / sqrt((double)used);
+
+        for (size_t i = below + 1; i < used; i++) {
+            const double share = (1 / sqrt((double)i) - from) / (to - from);
+
+            setup->threshold[i - 1] =
+                setup->threshold[below - 1] * (1 - share) + setup->threshold[used - 1] * share;
+        }
+        below = used;
+    }
+    setup->pfa_cell = pfa_cell;
+    for (size_t used = n_windows; stride > 1 && used > 0; used--)
+        setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
+}
+
+/* One code's references: itself and, with oversample 2, half a sample later. */
+static int fill_references(const pnr_setup *setup, const pnr_config *config, pnr_setup_code *to,
+                           double (*references)[2], pnr_error *error)
+{
+    const size_t n = setup->radar.n_samples;
+    const int code = pnr_code_sample(to->code, config, n, references, error);
+
+    if (code != PNR_OK)
+        return code;
+    if (pnr_waveform_create((const double(*)[2])references, n, &to->waveform) != PNR_OK ||
+        (config->detector.oversample == 2 &&
+         pnr_waveform_shift(to->waveform, 0.5, references + n) != PNR_OK) ||
+        pnr_waveform_autocorrelation(to->waveform, &to->autocorrelation) != PNR_OK)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples", n);
+    return PNR_OK;
+}
+
+/* All codes: their samples have mean power 1, so that all have the energy of the first. */
+static int make_codes(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    setup->n_codes = pnr_config_codes(config);
+    setup->codes = calloc(setup->n_codes, sizeof *setup->codes);
+    if (setup->codes == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", setup->n_codes);
+    for (size_t c = 0; c < setup->n_codes; c++) {
+        pnr_setup_code *to = &setup->codes[c];
+        pnr_config one;
+        pnr_radar radar;
+        int code;
+
+        pnr_config_code(config, c, &one);
+        if ((code = pnr_code_create(&one, &to->code, error)) != PNR_OK ||
+            (code = pnr_radar_derive(&one, to->code->n_chips, &radar, error)) != PNR_OK)
+            return code;
+        if (c == 0)
+            setup->radar = radar;
+        if (radar.n_samples != setup->radar.n_samples)
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "code.%zu is %s, %zu samples a period, and code.1 %zu: all codes "
+                                 "must repeat together",
+                                 c + 1, to->code->name, radar.n_samples, setup->radar.n_samples);
+
+        const size_t n_references = config->detector.oversample * radar.n_samples;
+
+        if (c == 0 && (setup->references = calloc(setup->n_codes * n_references,
+                                                  sizeof *setup->references)) == NULL)
+            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes of %zu samples",
+                                 setup->n_codes, radar.n_samples);
+        if ((code = fill_references(setup, &one, to, setup->references + c * n_references,
+                                    error)) != PNR_OK)
+            return code;
+    }
+    return PNR_OK;
+}
+
+static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
+{
+    const size_t dwell = plan->n_samples * pnr_plan_windows(plan);
+    const size_t map_bytes = pnr_plan_is_map(plan) ? pnr_plan_cells(plan) * sizeof(float) : 0;
+    size_t fitting = samples_a_submit / dwell;
+
+    if (config->engine.batch > 0)
+        return config->engine.batch;
+    if (map_bytes > 0 && fitting > maps_a_submit / map_bytes)
+        fitting = maps_a_submit / map_bytes;
+    return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
+}
+
+/* Looks, periods, Doppler rows and tapers: what makes a dwell of its windows. */
+static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    static const pnr_dwell_kind dwell_of[] = {[PNR_COMBINE_NONE] = PNR_DWELL_SINGLE,
+                                              [PNR_COMBINE_COHERENT] = PNR_DWELL_COHERENT,
+                                              [PNR_COMBINE_INCOHERENT] = PNR_DWELL_INCOHERENT,
+                                              [PNR_COMBINE_DOPPLER] = PNR_DWELL_DOPPLER};
+    pnr_plan *plan = &setup->plan;
+    int code = pnr_hypotheses_create(config, &setup->radar, &setup->hypotheses, &plan->n_hypotheses,
+                                     error);
+
+    if (code != PNR_OK)
+        return code;
+    plan->hypotheses = setup->hypotheses;
+    plan->dwell = dwell_of[config->dwell.combine];
+    plan->n_periods = config->dwell.periods;
+    plan->n_looks = config->dwell.looks;
+    plan->remove_mean = config->dwell.clutter == PNR_CLUTTER_REMOVE;
+    plan->cfar.kind = (pnr_cfar_kind)config->detector.cfar;
+    plan->exclusion_cells = config->detector.exclusion_cells;
+    plan->exclusion_rows = config->detector.exclusion_rows;
+    if (plan->n_looks > MAX_WINDOWS / plan->n_periods)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one "
+            "result",
+            plan->n_looks, plan->n_periods, MAX_WINDOWS);
+    /* Of a map the powers of windows are those of looks of one window. */
+    if (plan->dwell == PNR_DWELL_INCOHERENT && pnr_plan_is_map(plan)) {
+        plan->dwell = PNR_DWELL_SINGLE;
+        plan->n_looks *= plan->n_periods;
+        plan->n_periods = 1;
+    }
+    if (plan->dwell == PNR_DWELL_DOPPLER && config->dwell.taper != PNR_TAPER_RECTANGULAR) {
+        setup->taper = calloc(plan->n_periods, sizeof *setup->taper);
+        if (setup->taper == NULL ||
+            pnr_taper_fill((pnr_taper)config->dwell.taper, config->dwell.taper_sidelobe_db,
+                           plan->n_periods, setup->taper) != PNR_OK)
+            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu periods a dwell",
+                                 plan->n_periods);
+        plan->taper = setup->taper;
+    }
+    return PNR_OK;
+}
+
+/* Cells from one to the next whose noise is not correlated: a chip of range; of Doppler a main lobe
+ * of the taper, or of one period where each row is a rotation. 0: out of memory. */
+static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
+{
+    static const size_t rows_a_bin[] = {
+        [PNR_STEP_WHOLE] = 1, [PNR_STEP_HALF] = 2, [PNR_STEP_QUARTER] = 4};
+    const pnr_plan *plan = &setup->plan;
+
+    if (config->detector.cfar_axis == PNR_CFAR_ALONG_LAGS)
+        return (plan->n_samples + setup->radar.n_chips - 1) / setup->radar.n_chips;
+    return plan->dwell == PNR_DWELL_DOPPLER ? pnr_taper_stride(plan->taper, plan->n_periods)
+                                            : rows_a_bin[config->doppler.step];
+}
+
+/* Guard and training cells, and the factors that hold the cell's false-alarm probability. The cell
+ * tested is not correlated with the first one that trains: the guard is in chips of range, where it
+ * keeps an echo's main lobe out, or in rows, but never less than the taper's lobe. */
+static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    pnr_plan *plan = &setup->plan;
+    pnr_cfar *cfar = &plan->cfar;
+    const bool is_range = config->detector.cfar_axis == PNR_CFAR_ALONG_LAGS;
+    const size_t n_cells = is_range ? plan->n_lags : pnr_plan_rows(plan);
+    const size_t side = config->detector.cfar_training + 1;
+
+    if (cfar->kind == PNR_CFAR_OFF)
+        return PNR_OK;
+    cfar->axis = (pnr_cfar_axis)config->detector.cfar_axis;
+    cfar->training = config->detector.cfar_training;
+    cfar->stride = cfar_stride(setup, config);
+    cfar->guard = is_range ? (config->detector.cfar_guard + 1) * cfar->stride - 1
+                           : config->detector.cfar_guard;
+    if (cfar->guard + 1 < cfar->stride)
+        cfar->guard = cfar->stride - 1;
+    setup->cfar_factor = calloc(plan->n_looks * side * side, sizeof *setup->cfar_factor);
+    if (cfar->stride == 0 || setup->cfar_factor == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for CFAR of %zu cells",
+                             cfar->training);
+
+    const size_t reach = cfar->guard + 1 + (cfar->training - 1) * cfar->stride;
+
+    if (is_range && !plan->linear ? 2 * reach >= n_cells : reach >= n_cells)
+        return pnr_error_set(
+            error, PNR_ECONFIG,
+            "detector.cfar_training = %zu, a cell in %zu behind detector.cfar_guard "
+            "= %zu, reaches %zu %s to either side; there are %zu",
+            cfar->training, cfar->stride, config->detector.cfar_guard, reach,
+            is_range ? "lags" : "Doppler rows", n_cells);
+    pnr_cfar_factors(plan, setup->pfa_cell, setup->cfar_factor);
+    cfar->factor = setup->cfar_factor;
+    return PNR_OK;
+}
+
+/* The samples, the codes, and what is asked of the engine: all that is known before the dwell. */
+static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format format,
+                        size_t n_channels, pnr_error *error)
+{
+    static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
+                                       [PNR_PROFILE_POWER] = PNR_WANT_POWER,
+                                       [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};
+    /* The direct path takes a place, and so does what lies between it and the wanted ranges. */
+    const size_t echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH
+                              ? 2 * config->detector.max_echoes + 8
+                              : config->detector.max_echoes;
+    const size_t candidates = 2 * echoes + 8; /* sidelobes take places too */
+    pnr_rational tune = {0, 1};
+
+    if (config->source.tune_hz.num != 0 &&
+        pnr_rational_div(config->source.tune_hz, setup->radar.rate_hz, &tune) != PNR_OK)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
+
+    /* Held for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
+    const pnr_code *first = setup->codes[0].code;
+    const bool is_m_sequence = first->is_m_sequence &&
+                               setup->radar.n_samples % first->n_chips == 0 &&
+                               config->code.pulse != PNR_PULSE_FILE;
+
+    setup->max_echoes = echoes < PNR_MAX_CANDIDATES ? echoes : PNR_MAX_CANDIDATES;
+    setup->plan = (pnr_plan){
+        .n_samples = setup->radar.n_samples,
+        .format = format,
+        .n_channels = n_channels,
+        .first_channel = config->source.channel,
+        .n_used_channels = 1,
+        .n_codes = setup->n_codes,
+        .reference = PNR_REFERENCE_STORED,
+        .linear = setup->radar.is_linear,
+        .n_lags = setup->radar.n_lags,
+        .oversample = config->detector.oversample,
+        .references = (const double(*)[2])setup->references,
+        .m_degree = is_m_sequence ? first->degree : 0,
+        .m_taps = is_m_sequence ? first->taps : 0,
+        .m_samples = is_m_sequence ? setup->radar.n_samples / first->n_chips : 0,
+        .tune = tune,
+        .conjugate = config->source.spectrum == PNR_SPECTRUM_INVERTED,
+        .gate_first = setup->radar.gate_first,
+        .gate_count = setup->radar.gate_count,
+        .max_candidates = candidates < PNR_MAX_CANDIDATES ? candidates : PNR_MAX_CANDIDATES,
+        .depth = config->engine.depth,
+        .want_profile = want_of[config->publisher.profile],
+        .spin = config->engine.wait == PNR_WAIT_SPIN,
+        .device = config->engine.device,
+        .threads = config->engine.threads,
+        .method = config->engine.method,
+        .repeats = config->detector.subtract > 0,
+    };
+    return PNR_OK;
+}
+
+/* The filter of the gates. */
+static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    pnr_plan *plan = &setup->plan;
+    int code;
+
+    if (config->window.filter == PNR_FILTER_MATCHED)
+        return PNR_OK;
+    if (plan->n_codes > 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "window.filter = least-squares is for one code; there are %zu",
+                             plan->n_codes);
+    code = pnr_least_squares_create(setup->codes[0].autocorrelation, plan->gate_count,
+                                    !plan->linear && plan->gate_count == plan->n_lags,
+                                    &setup->least_squares, error);
+    if (code == PNR_OK)
+        plan->filter = (const double(*)[2])setup->least_squares->filter;
+    return code;
+}
+
+static int plan_thresholds(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    const size_t n_windows = pnr_plan_windows(&setup->plan);
+
+    setup->threshold = calloc(n_windows, sizeof *setup->threshold);
+    if (setup->threshold == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu periods a dwell", n_windows);
+    setup->plan.threshold = setup->threshold;
+    fill_thresholds(config, setup);
+    return PNR_OK;
+}
+
+int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
+                     pnr_setup **out, pnr_error *error)
+{
+    pnr_setup *setup = calloc(1, sizeof *setup);
+    int code;
+
+    *out = NULL;
+    if (setup == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
+    if ((code = make_codes(setup, config, error)) != PNR_OK ||
+        (code = plan_samples(setup, config, format, n_channels, error)) != PNR_OK ||
+        (code = plan_filter(setup, config, error)) != PNR_OK ||
+        (code = plan_dwell(setup, config, error)) != PNR_OK ||
+        (code = plan_thresholds(setup, config, error)) != PNR_OK ||
+        (code = plan_cfar(setup, config, error)) != PNR_OK)
+        goto fail;
+    setup->plan.batch = batch_of(config, &setup->plan);
+    *out = setup;
+    return PNR_OK;
+fail:
+    pnr_setup_destroy(setup);
+    return code;
+}
+
+void pnr_setup_destroy(pnr_setup *setup)
+{
+    if (setup == NULL)
+        return;
+    for (size_t c = 0; setup->codes != NULL && c < setup->n_codes; c++) {
+        pnr_code_destroy(setup->codes[c].code);
+        pnr_waveform_destroy(setup->codes[c].waveform);
+        pnr_waveform_destroy(setup->codes[c].autocorrelation);
+    }
+    free(setup->codes);
+    free(setup->references);
+    free(setup->threshold);
+    free(setup->hypotheses);
+    free(setup->taper);
+    free(setup->cfar_factor);
+    pnr_least_squares_destroy(setup->least_squares);
+    free(setup);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Thresholds: incomplete gamma and beta functions, correlated cells, and their inverses by
+ * bisection. */
+#include "setup/threshold.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { MAX_TERMS = 100000 };
+
+/* log(x^a exp(-x) / Gamma(a)); for large a by Stirling's series (6.1.41), whose terms do not cancel
+ * as those of lgamma do. */
+static double log_gamma_front(double a, double x)
+{
+    const double a2 = a * a, from_mean = (x - a) / a;
+
+    if (a < 16)
+        return a * log(x) - x - lgamma(a);
+    return a * ((x < a / 2 ? log(x / a) : log1p(from_mean)) - from_mean) + log(a / (2 * M_PI)) / 2 -
+           (1 - (1 - (2 - 1.5 / a2) / (7 * a2)) / (30 * a2)) / (12 * a);
+}
+
+/* P(a, x) over its front, by the series (6.5.29), best for x < a + 1. */
+static double gamma_series(double a, double x)
+{
+    double term = 1 / a, sum = term;
+
+    for (int i = 1; i < MAX_TERMS && term > sum * DBL_EPSILON / 8; i++)
+        sum += term *= x / (a + i);
+    return sum;
+}
+
+/* Q(a, x) over its front, by the continued fraction (6.5.31), Lentz's method,
+ * best for x >= a + 1. */
+static double gamma_fraction(double a, double x)
+{
+    double b = x + 1 - a, c = 1 / DBL_MIN, d = 1 / b, h = d;
+
+    for (int i = 1; i < MAX_TERMS; i++) {
+        const double an = -i * (i - a);
+
+        b += 2;
+        d = 1 / (an * d + b);
+        c = b + an / c;
+        h *= d * c;
+        if (fabs(d * c - 1) < DBL_EPSILON)
+            break;
+    }
+    return h;
+}
+
+pnr_gamma_logs pnr_gamma_log(double a, double x)
+{
+    pnr_gamma_logs log_of = {.density = log_gamma_front(a, x)};
+
+    if (x < a + 1) {
+        log_of.p = log_of.density + log(gamma_series(a, x));
+        log_of.q = log1p(-exp(log_of.p));
+    } else {
+        log_of.q = log_of.density + log(gamma_fraction(a, x));
+        log_of.p = log1p(-exp(log_of.q));
+    }
+    return log_of;
+}
+
+double pnr_gamma_q(double a, double x)
+{
+    if (x <= 0)
+        return 1;
+    return x < a + 1 ? 1 - exp(log_gamma_front(a, x)) * gamma_series(a, x)
+                     : exp(log_gamma_front(a, x)) * gamma_fraction(a, x);
+}
+
+/* The continued fraction of I_x(a, b) (26.5.8), Lentz's method, for x < (a + 1)/(a + b + 2). */
+static double beta_fraction(double a, double b, double x)
+{
+    double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), h = d;
+
+    for (int m = 1; m < MAX_TERMS; m++) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+
+        d = 1 / (1 + even * d);
+        c = 1 + even / c;
+        h *= d * c;
+        d = 1 / (1 + odd * d);
+        c = 1 + odd / c;
+        h *= d * c;
+        if (fabs(d * c - 1) < DBL_EPSILON)
+            break;
+    }
+    return h;
+}
+
+/* x^a (1-x)^b / (a B(a, b)) times the fraction, in logarithms: the small tail keeps its digits. */
+static double beta_tail(double a, double b, double x, double log_x, double log_1_x)
+{
+    const double log_front =
+        lgamma(a + b) - lgamma(a) - lgamma(b) + a * log_x + b * log_1_x - log(a);
+
+    return exp(log_front) * beta_fraction(a, b, x);
+}
+
+double pnr_beta_i(double a, double b, double x)
+{
+    if (x <= 0)
+        return 0;
+    if (x >= 1)
+        return 1;
+    return x < (a + 1) / (a + b + 2) ? beta_tail(a, b, x, log(x), log1p(-x))
+                                     : 1 - beta_tail(b, a, 1 - x, log1p(-x), log(x));
+}
+
+/* P(beta > x), exact in the far tail, where 1 - I would have lost every digit. */
+static double beta_upper(double a, double b, double x)
+{
+    if (x <= 0)
+        return 1;
+    if (x >= 1)
+        return 0;
+    return x < (a + 1) / (a + b + 2) ? 1 - beta_tail(a, b, x, log(x), log1p(-x))
+                                     : beta_tail(b, a, 1 - x, log1p(-x), log(x));
+}
+
+/*
+ * P(both of two neighbouring cells > t), each the sum of K exponential looks of unit mean, squared
+ * correlation rho2 within a look (Kibble 1941): a mixture of independent gammas, sum over j of
+ * NB(j; K, rho2) Q(K + j, t / (1 - rho2))^2
+ */
+static double both_above(double t, double rho2, size_t n_looks)
+{
+    const double k = (double)n_looks;
+    double log_weight = k * log1p(-rho2), sum = 0;
+
+    if (rho2 <= 0)
+        return pnr_gamma_q(k, t) * pnr_gamma_q(k, t);
+    for (int j = 0; j < MAX_TERMS; j++) {
+        const double q = pnr_gamma_q(k + j, t / (1 - rho2));
+        const double term = exp(log_weight) * q * q;
+
+        sum += term;
+        if (j > k * rho2 / (1 - rho2) && q > 0.5 && term < sum * 1e-13)
+            break;
+        log_weight += log(rho2 * (k + j) / (j + 1));
+    }
+    return sum;
+}
+
+static double false_alarms(double t, double n_cells, double rho2, size_t n_looks)
+{
+    const double alone = pnr_gamma_q((double)n_looks, t);
+
+    return n_cells * (alone - both_above(t, rho2, n_looks));
+}
+
+double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_looks)
+{
+    const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
+    const double k = (double)n_looks;
+
+    if (rho2 >
+        0.9999) /* a grid that fine is one cell wide: the formula's difference has no digits left */
+        rho2 = 0.9999;
+    /* Above the mean the expected number of upcrossings falls with t. */
+    double low = k, high = k + 50 + 40 * sqrt(k);
+
+    while (false_alarms(high, n_cells, rho2, n_looks) > wanted)
+        high *= 2;
+    for (int i = 0; i < 100 && high - low > 1e-12 * high; i++) {
+        const double middle = (low + high) / 2;
+
+        if (false_alarms(middle, n_cells, rho2, n_looks) > wanted)
+            low = middle;
+        else
+            high = middle;
+    }
+    return pnr_gamma_q(k, (low + high) / 2);
+}
+
+/* x: P(Beta(a, b) > x) = p */
+static double beta_quantile(double a, double b, double p)
+{
+    double low = 0, high = 1;
+
+    for (int i = 0; i < 200 && high - low > 1e-15 * high; i++) {
+        const double middle = (low + high) / 2;
+
+        if (beta_upper(a, b, middle) > p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}
+
+double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples)
+{
+    const double k = (double)n_looks;
+
+    if (n_samples <= 1)
+        return 1; /* one cell holds all the energy: nothing can stand out */
+    return n_samples * beta_quantile(k, k * (n_samples - 1), pfa_cell);
+}
+
+double pnr_threshold_ratio_apart(double pfa_cell, size_t n_looks, double n_samples)
+{
+    const double share = beta_quantile((double)n_looks, (double)n_looks * n_samples, pfa_cell);
+
+    return n_samples * share / (1 - share);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* Raw samples from files, stdin and FIFOs, straight into the reader's memory. */
+#include "source/kind.h"
+#include "source/sound_header.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 50, MAX_CHANNELS = 4096, MAX_READ_BYTES = 1 << 30 };
+
+typedef struct raw {
+    const pnr_source_input *input;
+    pnr_source_info *info;
+    size_t sample_bytes; /* of all channels */
+    uint64_t n_left;     /* samples; of a pipe: no limit */
+    uint64_t n_read;     /* samples */
+    bool ended;
+    size_t n_carry;        /* bytes of a sample of which the rest has not come yet */
+    unsigned char carry[]; /* [sample_bytes] */
+} raw;
+
+static bool raw_takes(const pnr_source_input *input, const pnr_config *config)
+{
+    (void)input;
+    (void)config;
+    return true;
+}
+
+/* Something to read within PATIENCE_MS, or the end of a pipe, or an error that read will name. */
+static bool is_ready(int fd)
+{
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+
+    return poll(&wanted, 1, PATIENCE_MS) > 0;
+}
+
+/* What a pipe begins with. It is lost to later readers: only for a pipe that is refused anyway. */
+static size_t peek(const pnr_source_input *input, unsigned char *head, size_t n_bytes)
+{
+    size_t n = 0;
+
+    while (n < n_bytes && is_ready(input->fd)) {
+        ssize_t got = read(input->fd, head + n, n_bytes - n);
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    return n;
+}
+
+static int refuse_unknown_format(const pnr_source_input *input, pnr_error *error)
+{
+    unsigned char head[4];
+    const char *kind = pnr_sound_header_kind(input->head, input->n_head);
+
+    if (!kind && input->is_stdin && !input->is_regular)
+        kind = pnr_sound_header_kind(head, peek(input, head, sizeof head));
+    if (kind)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "%s carries a %s file: name the file instead, or pipe raw samples "
+                             "without a header and set source.format (%s)",
+                             input->name, kind, pnr_format_names());
+    return pnr_error_set(error, PNR_ECONFIG,
+                         "%.200s: the format of its samples is not known%s: set source.format to "
+                         "one of: %s",
+                         input->name, input->is_stdin ? "" : " from its extension",
+                         pnr_format_names());
+}
+
+static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
+                    void **state, pnr_error *error)
+{
+    size_t n_channels = config->source.channels > 0 ? config->source.channels : 1;
+    pnr_format format = pnr_source_named_format(input, config);
+    const pnr_format_info *words = pnr_format_get(format);
+
+    if (format == PNR_FORMAT_NONE)
+        return refuse_unknown_format(input, error);
+    if (n_channels > MAX_CHANNELS)
+        return pnr_error_set(error, PNR_ECONFIG, "source.channels is %zu, at most %d are read",
+                             n_channels, MAX_CHANNELS);
+    size_t sample_bytes = words->bytes * n_channels;
+    info->format = format;
+    info->n_channels = n_channels;
+    info->n_samples = UINT64_MAX;
+    if (input->is_regular) {
+        info->n_samples = input->n_bytes / sample_bytes;
+        info->n_trailing_bytes = input->n_bytes % sample_bytes;
+        if (info->n_samples == 0)
+            return pnr_error_set(error, PNR_EDATA,
+                                 "%s: no samples: the file has %" PRIu64
+                                 " bytes, one %s sample of %zu %s has %zu",
+                                 input->name, input->n_bytes, words->name, n_channels,
+                                 n_channels == 1 ? "channel" : "channels", sample_bytes);
+    }
+    snprintf(info->text, sizeof info->text, "raw %s, %zu %s", words->name, n_channels,
+             n_channels == 1 ? "channel" : "channels");
+
+    raw *r = calloc(1, sizeof *r + sample_bytes);
+    if (!r)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a raw source");
+    *r = (raw){
+        .input = input, .info = info, .sample_bytes = sample_bytes, .n_left = info->n_samples};
+    *state = r;
+    return PNR_OK;
+}
+
+/* The pipe's writer has gone, or the file ends where it did not end when it was opened. */
+static int finish(raw *r, pnr_error *error)
+{
+    r->ended = true;
+    if (r->input->is_regular && r->n_left > 0)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%s: cut short while it was read: %" PRIu64 " samples came, %" PRIu64
+                             " more were there at the start",
+                             r->input->name, r->n_read, r->n_left);
+    if (!r->input->is_regular)
+        r->info->n_trailing_bytes = r->n_carry;
+    if (r->n_read == 0)
+        return pnr_error_set(error, PNR_EDATA, "%s: no samples: %zu bytes came, one sample has %zu",
+                             r->input->name, r->n_carry, r->sample_bytes);
+    return PNR_EEND;
+}
+
+static int raw_read(void *state, void *data, size_t max_samples, size_t *n_samples,
+                    pnr_error *error)
+{
+    raw *r = state;
+    size_t limit = MAX_READ_BYTES / r->sample_bytes;
+    unsigned char *bytes = data;
+
+    if (r->ended)
+        return PNR_EEND;
+    if (r->n_left == 0)
+        return finish(r, error);
+    if (!r->input->is_regular && !is_ready(r->input->fd))
+        return PNR_EAGAIN;
+    if (max_samples < limit)
+        limit = max_samples;
+    if (r->n_left < limit)
+        limit = (size_t)r->n_left;
+
+    ssize_t got = read(r->input->fd, bytes + r->n_carry, limit * r->sample_bytes - r->n_carry);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return PNR_EAGAIN;
+    if (got < 0)
+        return pnr_error_set(error, PNR_EIO, "%s: after %" PRIu64 " samples: %s", r->input->name,
+                             r->n_read, strerror(errno));
+    if (got == 0)
+        return finish(r, error);
+    memcpy(bytes, r->carry, r->n_carry);
+
+    size_t n_bytes = r->n_carry + (size_t)got;
+    size_t n = n_bytes / r->sample_bytes;
+    r->n_carry = n_bytes % r->sample_bytes;
+    memcpy(r->carry, bytes + n * r->sample_bytes, r->n_carry);
+    r->n_read += n;
+    if (r->n_left != UINT64_MAX)
+        r->n_left -= n;
+    *n_samples = n;
+    return n > 0 ? PNR_OK : PNR_EAGAIN; /* a piece of a sample: the rest may come at once */
+}
+
+static void raw_close(void *state)
+{
+    free(state);
+}
+
+const pnr_source_kind pnr_source_raw = {
+    .takes = raw_takes, .open = raw_open, .read = raw_read, .close = raw_close};

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* Sound files through libsndfile, after the header has been held against the size of the file. */
+#include "source/kind.h"
+#include "source/sound_header.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sndfile.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+typedef struct sound {
+    const pnr_source_input *input;
+    SNDFILE *file;
+    bool is_integer;   /* read as int16, else as float */
+    uint64_t n_frames; /* as the header says */
+    uint64_t n_read;
+    bool ended;
+} sound;
+
+/* Extensions that announce a sound file even where its first bytes do not. */
+static const char *const extensions[] = {"wav", "wave", "rf64", "w64", "au", "snd", "flac"};
+
+static bool has_sound_extension(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    for (size_t i = 0; dot && i < sizeof extensions / sizeof extensions[0]; i++)
+        if (strcasecmp(dot + 1, extensions[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool sound_takes(const pnr_source_input *input, const pnr_config *config)
+{
+    if (!input->is_regular || input->is_stdin)
+        return false;
+    if (pnr_sound_header_kind(input->head, input->n_head))
+        return true;
+    return pnr_source_named_format(input, config) == PNR_FORMAT_NONE &&
+           has_sound_extension(input->name);
+}
+
+/* n_bytes of the file at offset into new memory, the caller's. */
+static int read_part(const pnr_source_input *input, uint64_t offset, size_t n_bytes,
+                     unsigned char **out, pnr_error *error)
+{
+    unsigned char *bytes = malloc(n_bytes + 1);
+    size_t n = 0;
+
+    *out = bytes;
+    if (!bytes)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu bytes of %s", n_bytes,
+                             input->name);
+    while (n < n_bytes) {
+        ssize_t got = pread(input->fd, bytes + n, n_bytes - n, (off_t)(offset + n));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return pnr_error_set(error, PNR_EIO, "%s: %s", input->name,
+                                 got < 0 ? strerror(errno) : "cut short while it was read");
+        n += (size_t)got;
+    }
+    return PNR_OK;
+}
+
+static int check_header(const pnr_source_input *input, pnr_sound_header *header, pnr_error *error)
+{
+    size_t n_head =
+        input->n_bytes < PNR_SOUND_HEAD_BYTES ? (size_t)input->n_bytes : PNR_SOUND_HEAD_BYTES;
+    unsigned char *bytes = NULL;
+    pnr_error inner = {0};
+    int rc = read_part(input, 0, n_head, &bytes, error);
+
+    if (rc == PNR_OK) {
+        rc = pnr_sound_header_read(bytes, n_head, input->n_bytes, header, &inner);
+        if (rc != PNR_OK)
+            pnr_error_set(error, rc, "%.200s: %s", input->name, inner.text);
+    }
+    free(bytes);
+    if (rc != PNR_OK || header->rest_bytes == 0)
+        return rc;
+    if (header->rest_bytes > PNR_SOUND_HEAD_BYTES)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%.200s: the header says that the samples end at byte %" PRIu64
+                             ", but %" PRIu64 " bytes follow",
+                             input->name, header->rest_offset, header->rest_bytes);
+    rc = read_part(input, header->rest_offset, (size_t)header->rest_bytes, &bytes, error);
+    if (rc == PNR_OK) {
+        rc = pnr_sound_header_check_rest(header, bytes, &inner);
+        if (rc != PNR_OK)
+            pnr_error_set(error, rc, "%.200s: %s", input->name, inner.text);
+    }
+    free(bytes);
+    return rc;
+}
+
+static bool is_integer(const pnr_sound_header *header)
+{
+    return header->bits <= 16 && !header->is_float;
+}
+
+/* How a frame's channels become the stream's: layout iq pairs them, layout channels does not. */
+static int shape(const pnr_source_input *input, const pnr_config *config,
+                 const pnr_sound_header *header, pnr_source_info *info, pnr_error *error)
+{
+    unsigned n = header->n_channels;
+    bool is_complex = config->source.layout == PNR_LAYOUT_IQ && n > 1;
+
+    if (is_complex && n % 2 != 0)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "%s has %u channels, and layout iq needs pairs (or one): set "
+                             "source.layout = channels",
+                             input->name, n);
+    if (is_integer(header))
+        info->format = is_complex ? PNR_FORMAT_CI16 : PNR_FORMAT_I16;
+    else
+        info->format = is_complex ? PNR_FORMAT_CF32 : PNR_FORMAT_F32;
+    info->n_channels = is_complex ? n / 2 : n;
+    info->n_samples = header->n_frames;
+    info->n_trailing_bytes = header->n_trailing_bytes;
+    info->rate_hz = (pnr_rational){header->rate_hz, 1};
+    snprintf(info->text, sizeof info->text, "%s %u bits%s as %s, %zu %s, %u Hz", header->name,
+             header->bits, header->is_float ? " float" : "", pnr_format_get(info->format)->name,
+             info->n_channels, info->n_channels == 1 ? "channel" : "channels",
+             (unsigned)header->rate_hz);
+    return PNR_OK;
+}
+
+/* What the configuration says about the file must be what the file says about itself. */
+static int check_against_config(const pnr_source_input *input, const pnr_config *config,
+                                const pnr_source_info *info, pnr_error *error)
+{
+    pnr_rational rate_hz = config->source.rate_hz;
+    pnr_format named = pnr_source_named_format(input, config);
+    bool same_rate = rate_hz.den == 0 || (rate_hz.num % rate_hz.den == 0 &&
+                                          rate_hz.num / rate_hz.den == info->rate_hz.num);
+
+    if (!same_rate) {
+        char text[48];
+
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "%s: the header says %" PRId64 " Hz, source.rate_hz says %s Hz",
+                             input->name, info->rate_hz.num, pnr_rational_format(rate_hz, text));
+    }
+    if (named != PNR_FORMAT_NONE && named != info->format)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "%.200s is a sound file (%s), but the format is given as %s: leave "
+                             "source.format out, or give it raw samples without a header",
+                             input->name, info->text, pnr_format_get(named)->name);
+    if (config->source.channels > 1 && config->source.channels != info->n_channels)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.channels is %zu, but %.200s is %s with %zu",
+                             config->source.channels, input->name,
+                             pnr_format_get(info->format)->name, info->n_channels);
+    return PNR_OK;
+}
+
+static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
+{
+    return s->is_integer ? sf_readf_short(s->file, data, n_frames)
+                         : sf_readf_float(s->file, data, n_frames);
+}
+
+/*
+ * libsndfile must agree with our own reading of the header, and the last frame must be there: that
+ * tells of a FLAC file cut short, and makes the decoder get its memory before the stream starts.
+ */
+static int check_frames(sound *s, const pnr_sound_header *header, const SF_INFO *found,
+                        pnr_error *error)
+{
+    sf_count_t last = (sf_count_t)(header->n_frames - 1);
+    float *frame;
+    bool is_whole;
+
+    if (found->frames != last + 1 || found->channels != (int)header->n_channels)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%s: the header says %" PRIu64 " frames of %u channels, libsndfile "
+                             "reads %" PRId64 " of %d",
+                             s->input->name, header->n_frames, header->n_channels,
+                             (int64_t)found->frames, found->channels);
+    frame = malloc(header->n_channels * sizeof *frame);
+    if (!frame)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a frame of %u channels",
+                             header->n_channels);
+    is_whole = sf_seek(s->file, last, SEEK_SET) == last && read_frames(s, frame, 1) == 1 &&
+               sf_seek(s->file, 0, SEEK_SET) == 0 && read_frames(s, frame, 1) == 1 &&
+               sf_seek(s->file, 0, SEEK_SET) == 0 && sf_error(s->file) == SF_ERR_NO_ERROR;
+    free(frame);
+    if (!is_whole)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%s: the header says %" PRIu64 " frames, but the file of %" PRIu64
+                             " bytes does not hold the last one",
+                             s->input->name, header->n_frames, s->input->n_bytes);
+    return PNR_OK;
+}
+
+static void sound_close(void *state)
+{
+    sound *s = state;
+
+    if (s->file)
+        sf_close(s->file);
+    free(s);
+}
+
+static int sound_open(const pnr_source_input *input, const pnr_config *config,
+                      pnr_source_info *info, void **state, pnr_error *error)
+{
+    pnr_sound_header header;
+    SF_INFO found = {0};
+    int rc = check_header(input, &header, error);
+
+    if (rc == PNR_OK)
+        rc = shape(input, config, &header, info, error);
+    if (rc == PNR_OK)
+        rc = check_against_config(input, config, info, error);
+    if (rc != PNR_OK)
+        return rc;
+
+    sound *s = calloc(1, sizeof *s);
+    if (!s)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a sound source");
+    s->input = input;
+    s->is_integer = is_integer(&header);
+    s->n_frames = header.n_frames;
+    s->file = sf_open_fd(input->fd, SFM_READ, &found, SF_FALSE);
+    if (s->file)
+        rc = check_frames(s, &header, &found, error);
+    else
+        rc = pnr_error_set(error, PNR_EDATA, "%s: %s: %s", input->name, header.name,
+                           sf_strerror(NULL));
+    if (rc != PNR_OK)
+        goto fail;
+    *state = s;
+    return PNR_OK;
+fail:
+    sound_close(s);
+    return rc;
+}
+
+static int sound_read(void *state, void *data, size_t max_samples, size_t *n_samples,
+                      pnr_error *error)
+{
+    sound *s = state;
+    uint64_t left = s->n_frames - s->n_read;
+    sf_count_t wanted = (sf_count_t)(left < max_samples ? left : max_samples);
+
+    if (s->ended || left == 0)
+        return PNR_EEND;
+    sf_count_t got = read_frames(s, data, wanted);
+    if (got <= 0 || sf_error(s->file) != SF_ERR_NO_ERROR) {
+        s->ended = true;
+        return pnr_error_set(error, PNR_EDATA,
+                             "%s: the header says %" PRIu64 " frames, %" PRIu64
+                             " could be read (%s)",
+                             s->input->name, s->n_frames, s->n_read, sf_strerror(s->file));
+    }
+    s->n_read += (uint64_t)got;
+    *n_samples = (size_t)got;
+    return PNR_OK;
+}
+
+const pnr_source_kind pnr_source_sound = {
+    .takes = sound_takes, .open = sound_open, .read = sound_read, .close = sound_close};

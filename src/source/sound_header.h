@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What a sound file's header says, held against the size of the file before anyone trusts it. */
+#ifndef PNR_SOUND_HEADER_H
+#define PNR_SOUND_HEADER_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The samples must begin within this many bytes, and as many may follow them at most. */
+enum { PNR_SOUND_HEAD_BYTES = 1 << 20 };
+enum { PNR_SOUND_MAX_CHANNELS = 1024 };
+
+/* A frame is one sample of every channel. */
+typedef struct pnr_sound_header {
+    const char *name;    /* "WAV", "RF64", "W64", "AU" or "FLAC" */
+    uint64_t n_frames;   /* whole ones, >= 1 */
+    unsigned n_channels; /* 1..PNR_SOUND_MAX_CHANNELS */
+    unsigned bits;       /* of one channel: 8, 16, 24, 32, 64 (float); FLAC 4..32 */
+    bool is_float;
+    uint32_t rate_hz;          /* > 0 */
+    unsigned n_trailing_bytes; /* after the last whole frame */
+    uint64_t rest_offset;      /* what follows the samples in the file (tags, cues): */
+    uint64_t rest_bytes;       /* 0: nothing */
+} pnr_sound_header;
+
+/* The kind that these first bytes announce, NULL for none of the five. Needs 4 bytes. */
+const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes);
+
+/*
+ * bytes: the file's first n_bytes (all of it, or PNR_SOUND_HEAD_BYTES); file_bytes: its size.
+ * PNR_OK, or PNR_EDATA, explained, with both numbers where two sizes disagree: not one of the five,
+ * cut short, data size 0, unfinished (0xffffffff), wrapped past 4 GiB, an encoding other than
+ * integers and floats, ... What FLAC's header says cannot be held against the size of the file.
+ */
+int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes,
+                          pnr_sound_header *out, pnr_error *error);
+
+/* bytes: header->rest_bytes bytes of the file from header->rest_offset. PNR_OK when they are whole
+ * chunks; else PNR_EDATA: they are samples that the header does not count. */
+int pnr_sound_header_check_rest(const pnr_sound_header *header, const void *bytes,
+                                pnr_error *error);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens the input, chooses the kind of source that reads it, and puts lost runs in their places. */
+#include "source/source.h"
+
+#include "source/kind.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The first that takes the input reads it. */
+static const pnr_source_kind *const kinds[] = {&pnr_source_sound, &pnr_source_raw};
+
+struct pnr_source {
+    pnr_source_input input;
+    const pnr_source_kind *kind;
+    void *state;
+    pnr_source_info info;
+    uint64_t position; /* in the stream: samples read and samples lost */
+    pnr_run *lost;     /* [n_lost] in order, none touching the next */
+    size_t n_lost;
+    size_t next_lost;
+};
+
+static int by_first(const void *a, const void *b)
+{
+    const pnr_run *one = a;
+    const pnr_run *other = b;
+
+    return (one->first > other->first) - (one->first < other->first);
+}
+
+/* A copy of source.lost in order, with empty runs left out and overlapping ones made one. */
+static int sort_lost(pnr_source *source, const pnr_config *config, pnr_error *error)
+{
+    size_t n = config->source.n_lost;
+    pnr_run *runs = calloc(n + 1, sizeof *runs);
+    size_t n_merged = 0;
+
+    if (!runs)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu runs of source.lost", n);
+    source->lost = runs;
+    if (n > 0)
+        memcpy(runs, config->source.lost, n * sizeof *runs);
+    qsort(runs, n, sizeof *runs, by_first);
+    for (size_t i = 0; i < n; i++) {
+        pnr_run *last = n_merged > 0 ? &runs[n_merged - 1] : NULL;
+
+        if (runs[i].count >= UINT64_MAX - runs[i].first)
+            return pnr_error_set(error, PNR_ECONFIG,
+                                 "source.lost: %" PRIu64 " samples from sample %" PRIu64
+                                 " is beyond any stream",
+                                 runs[i].count, runs[i].first);
+        if (runs[i].count == 0)
+            continue;
+        if (last && runs[i].first <= last->first + last->count) {
+            uint64_t end = runs[i].first + runs[i].count;
+
+            if (end > last->first + last->count)
+                last->count = end - last->first;
+        } else {
+            runs[n_merged++] = runs[i];
+        }
+    }
+    source->n_lost = n_merged;
+    return PNR_OK;
+}
+
+/*
+ * How many positions the lost runs add to a stream of n_samples recorded ones. A run counts when
+ * the recording reaches its first position; one that begins further on says nothing about this
+ * stream.
+ */
+static uint64_t count_lost(const pnr_source *source, uint64_t n_samples, size_t *n_beyond)
+{
+    uint64_t lost = 0;
+    size_t i = 0;
+
+    while (i < source->n_lost && source->lost[i].first - lost <= n_samples)
+        lost += source->lost[i++].count;
+    *n_beyond = source->n_lost - i;
+    return lost;
+}
+
+/* Completes n_samples and the line for the log. */
+static int account_for_lost(pnr_source *source, pnr_error *error)
+{
+    pnr_source_info *info = &source->info;
+    size_t used = strlen(info->text);
+    char *rest = info->text + used;
+    size_t room = sizeof info->text - used;
+    size_t n_beyond = 0;
+    uint64_t lost = 0;
+    int length;
+
+    if (info->n_samples == UINT64_MAX) {
+        snprintf(rest, room, ", length not known: %s", source->input.name);
+        return PNR_OK;
+    }
+    lost = count_lost(source, info->n_samples, &n_beyond);
+    if (lost >= UINT64_MAX - info->n_samples)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.lost: %" PRIu64 " samples lost is beyond any stream", lost);
+    info->n_samples += lost;
+    length = snprintf(rest, room, ", %" PRIu64 " samples", info->n_samples);
+    if (lost > 0)
+        length +=
+            snprintf(rest + length, room - (size_t)length, ", %" PRIu64 " of them lost", lost);
+    if (n_beyond > 0)
+        length += snprintf(rest + length, room - (size_t)length,
+                           " (source.lost beyond the end: %zu)", n_beyond);
+    snprintf(rest + length, room - (size_t)length, ": %s", source->input.name);
+    return PNR_OK;
+}
+
+static int open_failure(int number)
+{
+    if (number == EACCES || number == EPERM)
+        return PNR_EPERMISSION;
+    if (number == EIO || number == EMFILE || number == ENFILE || number == ENOMEM)
+        return PNR_EIO;
+    return PNR_ENOINPUT;
+}
+
+/* Opens a path or takes stdin, and finds out what it is. */
+static int open_input(pnr_source_input *input, const char *path, pnr_error *error)
+{
+    struct stat status;
+    off_t offset;
+
+    if (path[0] == '\0')
+        return pnr_error_set(error, PNR_ENOINPUT,
+                             "no input: name a file, a FIFO or - (stdin), or set source.input");
+    input->is_stdin = strcmp(path, "-") == 0;
+    if (input->is_stdin)
+        input->fd = STDIN_FILENO;
+    else /* a FIFO without a writer must not hold us here: O_NONBLOCK */
+        input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (input->fd < 0)
+        return pnr_error_set(error, open_failure(errno), "%s: %s", path, strerror(errno));
+    if (fstat(input->fd, &status) != 0)
+        return pnr_error_set(error, PNR_ENOINPUT, "%s: %s", input->name, strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return pnr_error_set(error, PNR_ENOINPUT, "%s: is a directory", input->name);
+    input->is_regular = S_ISREG(status.st_mode);
+    if (!input->is_regular)
+        return PNR_OK;
+    offset = lseek(input->fd, 0, SEEK_CUR); /* stdin may stand inside its file */
+    if (offset < 0)
+        return pnr_error_set(error, PNR_EIO, "%s: %s", input->name, strerror(errno));
+    input->n_bytes = status.st_size > offset ? (uint64_t)(status.st_size - offset) : 0;
+    ssize_t n_head = pread(input->fd, input->head, sizeof input->head, offset);
+    if (n_head < 0)
+        return pnr_error_set(error, PNR_EIO, "%s: %s", input->name, strerror(errno));
+    input->n_head = (size_t)n_head;
+    if (input->n_bytes == 0)
+        return pnr_error_set(error, PNR_EDATA, "%s: the file is empty", input->name);
+    return PNR_OK;
+}
+
+static int open_kind(pnr_source *source, const pnr_config *config, pnr_error *error)
+{
+    size_t i = 0;
+
+    while (!kinds[i]->takes(&source->input, config)) /* the last takes everything */
+        i++;
+    source->kind = kinds[i];
+    int rc = source->kind->open(&source->input, config, &source->info, &source->state, error);
+    if (rc != PNR_OK)
+        return rc;
+    if (config->source.channel >= source->info.n_channels)
+        return pnr_error_set(error, PNR_ECONFIG, "source.channel is %zu, but %s has %zu (from 0)",
+                             config->source.channel, source->input.name, source->info.n_channels);
+    return PNR_OK;
+}
+
+pnr_format pnr_source_named_format(const pnr_source_input *input, const pnr_config *config)
+{
+    if (config->source.format != PNR_FORMAT_NONE || input->is_stdin)
+        return config->source.format;
+    return pnr_format_of_path(input->name);
+}
+
+int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error)
+{
+    const char *path = config->source.input;
+    pnr_source *source;
+    int rc;
+
+    *out = NULL;
+    source = calloc(1, sizeof *source + strlen(path) + sizeof "stdin");
+    if (!source)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a source");
+    source->input.fd = -1;
+    source->input.name = strcpy((char *)(source + 1), strcmp(path, "-") == 0 ? "stdin" : path);
+    rc = open_input(&source->input, path, error);
+    if (rc != PNR_OK)
+        goto fail;
+    rc = sort_lost(source, config, error);
+    if (rc != PNR_OK)
+        goto fail;
+    rc = open_kind(source, config, error);
+    if (rc != PNR_OK)
+        goto fail;
+    rc = account_for_lost(source, error);
+    if (rc != PNR_OK)
+        goto fail;
+    *out = source;
+    return PNR_OK;
+fail:
+    pnr_source_close(source);
+    return rc;
+}
+
+void pnr_source_close(pnr_source *source)
+{
+    if (!source)
+        return;
+    if (source->state)
+        source->kind->close(source->state);
+    if (source->input.fd >= 0 && !source->input.is_stdin)
+        close(source->input.fd);
+    free(source->lost);
+    free(source);
+}
+
+const pnr_source_info *pnr_source_get_info(const pnr_source *source)
+{
+    return &source->info;
+}
+
+int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
+                    uint64_t *gap, pnr_error *error)
+{
+    const pnr_run *run = &source->lost[source->next_lost];
+
+    assert(max_samples > 0);
+    *n_samples = 0;
+    *gap = 0;
+    if (source->next_lost < source->n_lost) {
+        if (run->first == source->position) {
+            source->next_lost++;
+            source->position += run->count;
+            *gap = run->count;
+            return PNR_OK;
+        }
+        if (max_samples > run->first - source->position)
+            max_samples = (size_t)(run->first - source->position);
+    }
+    int rc = source->kind->read(source->state, data, max_samples, n_samples, error);
+    if (rc == PNR_OK)
+        source->position += *n_samples;
+    return rc;
+}

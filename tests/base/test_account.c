@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of account.c: each number is in its sum, and each loss is a loss. */
+#include "base/account.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ALL_FIELDS(X)                                                                              \
+    X(positions)                                                                                   \
+    PNR_ACCOUNT_SAMPLES(X) X(windows) PNR_ACCOUNT_WINDOWS(X) X(results) PNR_ACCOUNT_RESULTS(X)
+
+static const size_t fields[] = {
+#define OFFSET(name) offsetof(pnr_account, name),
+    ALL_FIELDS(OFFSET)
+#undef OFFSET
+};
+
+static uint64_t *field(pnr_account *account, size_t offset)
+{
+    return (uint64_t *)(void *)((char *)account + offset);
+}
+
+static pnr_account example(void)
+{
+    return (pnr_account){
+        .positions = 1000,
+        .used = 800,
+        .skipped_alignment = 10,
+        .skipped_tail = 20,
+        .skipped_refused = 30,
+        .lost_source = 40,
+        .lost_ring_full = 100,
+        .windows = 20,
+        .processed = 13,
+        .dropped_engine_error = 4,
+        .dropped_shutdown = 2,
+        .refused_too_much_lost = 1,
+        .results = 13,
+        .sent = 10,
+        .unsent_publish_refused = 3,
+        .n_clipped = 5,
+        .n_nonfinite = 7,
+    };
+}
+
+static void nothing_closes(void **state)
+{
+    const pnr_account account = {0};
+
+    (void)state;
+    assert_true(pnr_account_closes(&account));
+    assert_true(pnr_account_lossless(&account));
+}
+
+static void every_number_counts(void **state)
+{
+    pnr_account account = example();
+
+    (void)state;
+    assert_true(pnr_account_closes(&account));
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        ++*field(&account, fields[i]);
+        assert_false(pnr_account_closes(&account));
+        *field(&account, fields[i]) -= 2;
+        assert_false(pnr_account_closes(&account));
+        ++*field(&account, fields[i]);
+        assert_true(pnr_account_closes(&account));
+    }
+}
+
+static void the_three_sums_are_apart(void **state)
+{
+    pnr_account account = example();
+
+    (void)state;
+    /* One too many here and one too few there is still wrong. */
+    account.used++;
+    account.processed--;
+    assert_false(pnr_account_closes(&account));
+    account = example();
+    account.n_clipped = 999;
+    account.n_nonfinite = 999;
+    assert_true(pnr_account_closes(&account));
+}
+
+static void a_sum_beyond_64_bits_does_not_close(void **state)
+{
+    const pnr_account account = {.positions = 4, .used = UINT64_MAX, .lost_source = 5};
+
+    (void)state;
+    assert_false(pnr_account_closes(&account));
+}
+
+static void what_is_a_loss(void **state)
+{
+    const size_t losses[] = {
+        offsetof(pnr_account, skipped_refused),        offsetof(pnr_account, lost_source),
+        offsetof(pnr_account, lost_ring_full),         offsetof(pnr_account, dropped_engine_error),
+        offsetof(pnr_account, dropped_shutdown),       offsetof(pnr_account, refused_too_much_lost),
+        offsetof(pnr_account, unsent_publish_refused),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        pnr_account account = {0};
+        bool is_loss = false;
+        *field(&account, fields[i]) = 1;
+        for (size_t j = 0; j < sizeof losses / sizeof losses[0]; j++)
+            is_loss |= losses[j] == fields[i];
+        assert_int_equal(pnr_account_lossless(&account), !is_loss);
+    }
+    const pnr_account clipped = {.n_clipped = 9};
+    assert_true(pnr_account_lossless(&clipped));
+}
+
+static void the_line(void **state)
+{
+    const pnr_account clean = {.positions = 41943,
+                               .used = 40960,
+                               .skipped_tail = 983,
+                               .windows = 40,
+                               .processed = 40,
+                               .results = 40,
+                               .sent = 40};
+    const pnr_account none = {0}, full = example();
+    char text[512];
+
+    (void)state;
+    assert_string_equal(pnr_account_format(&clean, text, sizeof text),
+                        "41943 samples = 40960 used + 983 skipped tail; 40 windows = 40 processed; "
+                        "40 results = 40 sent");
+    assert_string_equal(pnr_account_format(&none, text, sizeof text),
+                        "0 samples = 0 used; 0 windows = 0 processed; 0 results = 0 sent");
+    assert_string_equal(
+        pnr_account_format(&full, text, sizeof text),
+        "1000 samples = 800 used + 10 skipped alignment + 20 skipped tail + 30 skipped refused + "
+        "40 lost source + 100 lost ring full; 20 windows = 13 processed + 4 dropped engine error + "
+        "2 dropped shutdown + 1 refused too much lost; 13 results = 10 sent + 3 unsent publish "
+        "refused; 5 clipped; 7 non-finite");
+}
+
+static void the_longest_line_fits_the_log(void **state)
+{
+    pnr_account account;
+    char text[768];
+
+    (void)state;
+    memset(&account, 0xff, sizeof account);
+    pnr_account_format(&account, text, sizeof text);
+    assert_in_range(strlen(text), 400, sizeof text - 2);
+    assert_null(strchr(text, '\n'));
+}
+
+static void a_short_line_is_cut(void **state)
+{
+    const pnr_account account = example();
+    char whole[512], cut[512];
+
+    (void)state;
+    pnr_account_format(&account, whole, sizeof whole);
+    for (size_t size = 1; size <= strlen(whole) + 1; size++) {
+        memset(cut, '#', sizeof cut);
+        assert_ptr_equal(pnr_account_format(&account, cut, size), cut);
+        assert_int_equal(strlen(cut), size - 1);
+        assert_memory_equal(cut, whole, size - 1);
+        assert_int_equal(cut[size], '#');
+    }
+    cut[0] = '#';
+    pnr_account_format(&account, cut, 0);
+    assert_int_equal(cut[0], '#');
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_closes),
+        cmocka_unit_test(every_number_counts),
+        cmocka_unit_test(the_three_sums_are_apart),
+        cmocka_unit_test(a_sum_beyond_64_bits_does_not_close),
+        cmocka_unit_test(what_is_a_loss),
+        cmocka_unit_test(the_line),
+        cmocka_unit_test(the_longest_line_fits_the_log),
+        cmocka_unit_test(a_short_line_is_cut),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

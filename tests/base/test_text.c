@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers and strings as JSON wants them, judged by the C library and by jansson. */
+#include "base/text.h"
+
+#include <float.h>
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *number(double value, char out[64])
+{
+    pnr_text t;
+
+    pnr_text_begin(&t, out, 64);
+    pnr_text_double(&t, value, "null");
+    assert_int_not_equal(pnr_text_end(&t), 0);
+    return out;
+}
+
+/* Right within 0.51 of the 12th digit, no longer than need be, and a JSON number. */
+static void check_double(double value)
+{
+    char out[64], twelve[64];
+    double unit, read;
+    json_t *json;
+    int exponent;
+
+    number(value, out);
+    snprintf(twelve, sizeof twelve, "%.11e", value);
+    exponent = atoi(strchr(twelve, 'e') + 1);
+    read = strtod(out, NULL);
+    if (exponent < -300) { /* the unit itself is not normal: compare scaled */
+        assert_true(fabs(read - value) <= fabs(value) * 5.2e-12 + DBL_TRUE_MIN);
+    } else {
+        unit = pow(10, exponent - 11);
+        if (!(fabs(read - value) <= 0.51 * unit))
+            fail_msg("%s for %.17g", out, value);
+    }
+    json = json_loads(out, JSON_DECODE_ANY, NULL);
+    if (!json_is_number(json))
+        fail_msg("%s is no JSON number", out);
+    json_decref(json);
+    assert_true(strlen(out) <= 19);
+}
+
+static void test_known_numbers(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {0, "0"},
+        {-0.0, "0"},
+        {1, "1"},
+        {-1, "-1"},
+        {10, "10"},
+        {0.5, "0.5"},
+        {61.2, "61.2"},
+        {-12.4, "-12.4"},
+        {1e-5, "0.00001"},
+        {1.25e-6, "1.25e-6"},
+        {1e-300, "1e-300"},
+        {123456789012, "123456789012"},
+        {1234567890123, "1.23456789012e12"},
+        {100000, "100000"},
+        {299792458, "299792458"},
+        {0.1 + 0.2, "0.3"},
+        {999999999999.7, "1e12"},
+        {9.9999999999996, "10"},
+        {9.99999999999, "9.99999999999"},
+        {0.000123456789012345, "0.000123456789012"},
+        {NAN, "null"},
+        {INFINITY, "null"},
+        {-INFINITY, "null"},
+    };
+    char out[64];
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(number(cases[i].value, out), cases[i].text);
+}
+
+static void test_random_numbers(void **state)
+{
+    uint64_t s = 88172645463325252;
+    int i;
+
+    (void)state;
+    for (i = 0; i < 200000; i++) {
+        double value;
+
+        s ^= s << 13;
+        s ^= s >> 7;
+        s ^= s << 17;
+        memcpy(&value, &s, sizeof value); /* any exponent */
+        if (isfinite(value))
+            check_double(value);
+        check_double(((double)(s >> 11) - 4503599627370496.0) * 1e-9);
+    }
+    for (i = -323; i <= 308; i++) {
+        char text[16];
+
+        snprintf(text, sizeof text, "1e%d", i);
+        check_double(strtod(text, NULL));
+        check_double(nextafter(strtod(text, NULL), 0));
+        check_double(nextafter(strtod(text, NULL), INFINITY));
+    }
+    check_double(DBL_MAX);
+    check_double(DBL_MIN);
+}
+
+static void test_integers(void **state)
+{
+    char out[128];
+    pnr_text t;
+
+    (void)state;
+    pnr_text_begin(&t, out, sizeof out);
+    pnr_text_u64(&t, 0);
+    pnr_text_add(&t, " ");
+    pnr_text_u64(&t, UINT64_MAX);
+    pnr_text_add(&t, " ");
+    pnr_text_i64(&t, INT64_MIN);
+    pnr_text_add(&t, " ");
+    pnr_text_i64(&t, -7);
+    assert_int_equal(pnr_text_end(&t), strlen(out));
+    assert_string_equal(out, "0 18446744073709551615 -9223372036854775808 -7");
+}
+
+static void check_string(const char *string, const char *want)
+{
+    char out[128];
+    json_t *json;
+    pnr_text t;
+
+    pnr_text_begin(&t, out, sizeof out);
+    pnr_text_string(&t, string);
+    assert_int_not_equal(pnr_text_end(&t), 0);
+    json = json_loads(out, JSON_DECODE_ANY, NULL);
+    assert_non_null(json);
+    assert_string_equal(json_string_value(json), want);
+    json_decref(json);
+}
+
+static void test_strings(void **state)
+{
+    (void)state;
+    check_string("", "");
+    check_string("demo", "demo");
+    check_string("a\"b\\c/d", "a\"b\\c/d");
+    check_string("tab\there\x01\x1f\x7f", "tab\there\x01\x1f\x7f");
+    check_string("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x93\xa1",
+                 "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x93\xa1");
+    /* not UTF-8: alone, cut, too long, surrogate, beyond U+10FFFF */
+    check_string("a\x80z", "a\xef\xbf\xbdz");
+    check_string("\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd");
+    check_string("\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd");
+    check_string("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    check_string("\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+static void test_full(void **state)
+{
+    char out[8] = "xxxxxxx";
+    pnr_text t;
+
+    (void)state;
+    pnr_text_begin(&t, out, 5);
+    pnr_text_add(&t, "abcd");
+    assert_int_equal(pnr_text_end(&t), 4);
+    assert_string_equal(out, "abcd");
+    pnr_text_add(&t, "e");
+    assert_int_equal(pnr_text_end(&t), 0);
+    assert_memory_equal(out + 5, "xx", 3); /* nothing beyond the fifth byte */
+    pnr_text_begin(&t, out, 0);
+    pnr_text_add(&t, "");
+    assert_int_equal(pnr_text_end(&t), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_numbers), cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_integers),      cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_full),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

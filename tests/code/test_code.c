@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* Each family of codes by its defining property:
+ * autocorrelation, cross-correlation bound, balance. */
+#include "tests/fixture/code_fixture.h"
+
+#include "tests/golden/random_phase.h"
+
+/* All pairs of a family of n_codes: every correlation but the peak of each with itself is one of
+ * values. */
+static void family_has_values(keys k, size_t n_codes, const double *values, size_t n_values)
+{
+    sample **spectra = calloc(n_codes, sizeof *spectra);
+    sample *c = NULL;
+    size_t n = 0;
+
+    assert_non_null(spectra);
+    for (k.index = 0; k.index < n_codes; k.index++) {
+        pnr_code *code = new_code(k);
+
+        n = code->n_chips;
+        spectra[k.index] = spectrum_of((const sample *)code->chips, n);
+        pnr_code_destroy(code);
+    }
+    c = malloc(n * sizeof *c);
+    assert_non_null(c);
+    for (size_t i = 0; i < n_codes; i++) {
+        for (size_t j = i; j < n_codes; j++) {
+            correlate_spectra((const sample *)spectra[i], (const sample *)spectra[j], n, c);
+            for (size_t lag = i == j; lag < n; lag++) {
+                if (!is_one_of(c[lag], values, n_values))
+                    fail_msg("length %zu, codes %zu and %zu, lag %zu: %g", n, i, j, lag, c[lag][0]);
+            }
+            if (i == j)
+                assert_true(fabs(c[0][0] - (double)n) < 1e-5);
+        }
+    }
+    for (size_t i = 0; i < n_codes; i++)
+        free(spectra[i]);
+    free(spectra);
+    free(c);
+}
+
+static double gold_bound(size_t degree)
+{
+    return exp2((double)(degree / 2 + 1)) + 1; /* 2^((n+1)/2) + 1 odd, 2^((n+2)/2) + 1 even */
+}
+
+static void gold_family_is_three_valued(void **state)
+{
+    static const size_t degrees[] = {3, 5, 6, 7};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        const double t = gold_bound(degrees[i]);
+        const double values[] = {-1, -t, t - 2};
+
+        family_has_values((keys){.type = PNR_CODE_GOLD, .degree = degrees[i]},
+                          ((size_t)1 << degrees[i]) + 1, values, 3);
+    }
+}
+
+static void gold_pair_is_preferred_at_longer_degrees(void **state)
+{
+    static const size_t degrees[] = {9, 10, 11, 13, 14, 15, 17};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
+        const double t = gold_bound(degrees[i]);
+        const double values[] = {-1, -t, t - 2};
+        size_t times[3] = {0};
+        pnr_code *u = new_code((keys){.type = PNR_CODE_GOLD, .degree = degrees[i]});
+        pnr_code *v = new_code((keys){.type = PNR_CODE_GOLD, .degree = degrees[i], .index = 1});
+        pnr_code *m = new_code((keys){.type = PNR_CODE_M_SEQUENCE, .degree = degrees[i]});
+        const size_t n = u->n_chips;
+        sample *cross = correlate((const sample *)u->chips, (const sample *)v->chips, n);
+        sample *own = correlate((const sample *)v->chips, (const sample *)v->chips, n);
+
+        assert_memory_equal(u->chips, m->chips, n * sizeof(sample));
+        for (size_t lag = 0; lag < n; lag++) {
+            for (int j = 0; j < 3; j++)
+                times[j] += (size_t)is_one_of(cross[lag], values + j, 1);
+            assert_true(lag == 0 || is_one_of(own[lag], values, 1)); /* v is an m-sequence */
+        }
+        assert_int_equal(times[0] + times[1] + times[2], n);
+        assert_true(times[0] > 0 && times[1] > 0 && times[2] > 0);
+        free(cross);
+        free(own);
+        pnr_code_destroy(u);
+        pnr_code_destroy(v);
+        pnr_code_destroy(m);
+    }
+}
+
+static void gold_members_are_shifted_products_of_the_pair(void **state)
+{
+    const size_t shifts[] = {0, 1, 500, 1022};
+    pnr_code *u = new_code((keys){.type = PNR_CODE_GOLD, .degree = 10});
+    pnr_code *v = new_code((keys){.type = PNR_CODE_GOLD, .degree = 10, .index = 1});
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        pnr_code *code =
+            new_code((keys){.type = PNR_CODE_GOLD, .degree = 10, .index = 2 + shifts[i]});
+
+        for (size_t k = 0; k < 1023; k++)
+            assert_true(code->chips[k][0] == u->chips[k][0] * v->chips[(k + shifts[i]) % 1023][0]);
+        assert_int_equal(code->is_m_sequence, 0);
+        pnr_code_destroy(code);
+    }
+    assert_string_equal(v->name, "gold n=10 index=1 taps=10,3");
+    pnr_code_destroy(u);
+    pnr_code_destroy(v);
+    u = new_code((keys){.type = PNR_CODE_GOLD, .degree = 10, .text = "10,7"});
+    assert_string_equal(u->name, "gold n=10 index=0 taps=10,7");
+    pnr_code_destroy(u);
+}
+
+static void kasami_family_keeps_its_bound(void **state)
+{
+    (void)state;
+    for (size_t degree = 4; degree <= 10; degree += 2) {
+        const double t = exp2((double)degree / 2) + 1;
+        const double values[] = {-1, -t, t - 2};
+
+        family_has_values((keys){.type = PNR_CODE_KASAMI, .degree = degree},
+                          (size_t)1 << degree / 2, values, 3);
+    }
+    /* Long ones: the first and the last member. */
+    for (size_t degree = 12; degree <= 16; degree += 2) {
+        const size_t last = ((size_t)1 << degree / 2) - 1;
+        const double t = exp2((double)degree / 2) + 1;
+        const double values[] = {-1, -t, t - 2};
+        pnr_code *a = new_code((keys){.type = PNR_CODE_KASAMI, .degree = degree});
+        pnr_code *b = new_code((keys){.type = PNR_CODE_KASAMI, .degree = degree, .index = last});
+        sample *c = correlate((const sample *)a->chips, (const sample *)b->chips, a->n_chips);
+
+        for (size_t lag = 0; lag < a->n_chips; lag++)
+            assert_true(is_one_of(c[lag], values, 3));
+        free(c);
+        pnr_code_destroy(a);
+        pnr_code_destroy(b);
+    }
+}
+
+/* Member 1 + s is u times w, s later; w is u decimated by 2^(n/2) + 1. */
+static void kasami_members_are_shifted_products(void **state)
+{
+    pnr_code *u = new_code((keys){.type = PNR_CODE_KASAMI, .degree = 8});
+
+    (void)state;
+    for (size_t s = 0; s < 15; s++) {
+        pnr_code *code = new_code((keys){.type = PNR_CODE_KASAMI, .degree = 8, .index = 1 + s});
+
+        for (size_t k = 0; k < 255; k++)
+            assert_true(code->chips[k][0] == u->chips[k][0] * u->chips[17 * (k + s) % 255][0]);
+        assert_int_equal(code->is_m_sequence, 0);
+        pnr_code_destroy(code);
+    }
+    assert_string_equal(u->name, "kasami n=8 index=0 taps=8,4,3,2");
+    pnr_code_destroy(u);
+}
+
+/* The first ten chips of each code, octal: IS-GPS-200, table 3-Ia (a chip of -1 is a one). */
+static const unsigned gps_first_chips[] = {
+    0,     01440, 01620, 01710, 01744, 01133, 01455, 01131, 01454, 01626, 01504, 01642, 01750,
+    01764, 01772, 01775, 01776, 01156, 01467, 01633, 01715, 01746, 01763, 01063, 01706, 01743,
+    01761, 01770, 01774, 01127, 01453, 01625, 01712, 01745, 01713, 01134, 01456, 01713};
+
+static void gps_codes_start_as_published(void **state)
+{
+    (void)state;
+    for (size_t prn = 1; prn <= 37; prn++) {
+        pnr_code *code = new_code((keys){.type = PNR_CODE_GPS_L1CA, .prn = prn});
+        unsigned first = 0;
+        double sum = 0;
+
+        assert_int_equal(code->n_chips, 1023);
+        for (size_t i = 0; i < 10; i++)
+            first = first << 1 | (code->chips[i][0] < 0);
+        assert_int_equal(first, gps_first_chips[prn]);
+        for (size_t i = 0; i < 1023; i++)
+            sum += code->chips[i][0];
+        assert_true(sum == -1 || sum == 63 || sum == -65); /* of a Gold code: 512, 480, 544 ones */
+        pnr_code_destroy(code);
+    }
+}
+
+static void gps_codes_are_one_gold_family(void **state)
+{
+    const double values[] = {-1, -65, 63};
+    sample *spectra[38] = {NULL};
+    sample *c = malloc(1023 * sizeof *c);
+
+    (void)state;
+    assert_non_null(c);
+    for (size_t prn = 1; prn <= 37; prn++) {
+        pnr_code *code = new_code((keys){.type = PNR_CODE_GPS_L1CA, .prn = prn});
+
+        spectra[prn] = spectrum_of((const sample *)code->chips, 1023);
+        pnr_code_destroy(code);
+    }
+    for (size_t a = 1; a <= 37; a++) {
+        for (size_t b = a; b <= 37; b++) {
+            const int same = a == b || (a == 34 && b == 37);
+
+            correlate_spectra((const sample *)spectra[a], (const sample *)spectra[b], 1023, c);
+            if (same)
+                assert_true(fabs(c[0][0] - 1023) < 1e-5);
+            for (size_t lag = (size_t)same; lag < 1023; lag++)
+                assert_true(is_one_of(c[lag], values, 3));
+        }
+    }
+    for (size_t prn = 1; prn <= 37; prn++)
+        free(spectra[prn]);
+    free(c);
+}
+
+static void barker_sidelobes_are_at_most_one(void **state)
+{
+    static const size_t all[] = {2, 3, 4, 5, 7, 11, 13};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const size_t n = all[i];
+        pnr_code *code = new_code((keys){.type = PNR_CODE_BARKER, .length = n});
+
+        assert_int_equal(code->n_chips, n);
+        for (size_t lag = 1; lag < n; lag++) {
+            double sum = 0; /* aperiodic */
+
+            for (size_t k = 0; k + lag < n; k++)
+                sum += code->chips[k + lag][0] * code->chips[k][0];
+            assert_true(fabs(sum) <= 1);
+        }
+        for (size_t k = 0; k < n; k++)
+            assert_true(fabs(code->chips[k][0]) == 1 && code->chips[k][1] == 0);
+        pnr_code_destroy(code);
+    }
+}
+
+static void legendre_autocorrelation_is_two_valued(void **state)
+{
+    static const size_t primes[] = {3, 5, 7, 11, 13, 17, 19, 101, 103, 1009, 1019, 10007};
+    const double minus_one[] = {-1}, one_or_minus_three[] = {1, -3};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof primes / sizeof primes[0]; i++) {
+        const size_t n = primes[i];
+        pnr_code *code = new_code((keys){.type = PNR_CODE_LEGENDRE, .length = n});
+        sample *c = correlate((const sample *)code->chips, (const sample *)code->chips, n);
+        double sum = 0;
+
+        for (size_t lag = 1; lag < n; lag++)
+            assert_true(n % 4 == 3 ? is_one_of(c[lag], minus_one, 1)
+                                   : is_one_of(c[lag], one_or_minus_three, 2));
+        for (size_t k = 0; k < n; k++)
+            sum += code->chips[k][0];
+        assert_true(sum == 1); /* as many squares as others, and chip 0 */
+        assert_true(code->chips[0][0] == 1 && code->chips[1][0] == 1);
+        free(c);
+        pnr_code_destroy(code);
+    }
+}
+
+static void is_perfect(keys k)
+{
+    pnr_code *code = new_code(k);
+    const size_t n = code->n_chips;
+    sample *c = correlate((const sample *)code->chips, (const sample *)code->chips, n);
+
+    assert_true(fabs(c[0][0] - (double)n) < 1e-12 * (double)n);
+    for (size_t lag = 1; lag < n; lag++)
+        assert_true(hypot(c[lag][0], c[lag][1]) < 1e-12 * (double)n);
+    for (size_t i = 0; i < n; i++)
+        assert_true(fabs(hypot(code->chips[i][0], code->chips[i][1]) - 1) < 1e-15);
+    free(c);
+    pnr_code_destroy(code);
+}
+
+static void polyphase_codes_have_perfect_periodic_autocorrelation(void **state)
+{
+    static const keys all[] = {
+        {.type = PNR_CODE_ZADOFF_CHU, .length = 1, .root = 1},
+        {.type = PNR_CODE_ZADOFF_CHU, .length = 2, .root = 1},
+        {.type = PNR_CODE_ZADOFF_CHU, .length = 255, .root = 7},
+        {.type = PNR_CODE_ZADOFF_CHU, .length = 256, .root = 3},
+        {.type = PNR_CODE_ZADOFF_CHU, .length = 839, .root = 838},
+        {.type = PNR_CODE_ZADOFF_CHU, .length = 1000, .root = 499},
+        {.type = PNR_CODE_ZADOFF_CHU, .length = 10007, .root = 5000},
+        {.type = PNR_CODE_ZADOFF_CHU, .length = 65536, .root = 12345},
+        {.type = PNR_CODE_FRANK, .length = 1},
+        {.type = PNR_CODE_FRANK, .length = 4},
+        {.type = PNR_CODE_FRANK, .length = 25},
+        {.type = PNR_CODE_FRANK, .length = 1024},
+        {.type = PNR_CODE_FRANK, .length = 99 * 99},
+        {.type = PNR_CODE_P4, .length = 1},
+        {.type = PNR_CODE_P4, .length = 2},
+        {.type = PNR_CODE_P4, .length = 63},
+        {.type = PNR_CODE_P4, .length = 1000},
+        {.type = PNR_CODE_P4, .length = 10007},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        is_perfect(all[i]);
+}
+
+static void polyphase_phases_are_those_of_the_definition(void **state)
+{
+    pnr_code *odd = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 63, .root = 25});
+    pnr_code *even = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 64, .root = 25});
+    pnr_code *frank = new_code((keys){.type = PNR_CODE_FRANK, .length = 64});
+    pnr_code *p4 = new_code((keys){.type = PNR_CODE_P4, .length = 64});
+
+    (void)state;
+    for (int k = 0; k < 63; k++) {
+        const struct {
+            const double *chip;
+            double phase;
+        } all[] = {
+            {odd->chips[k], -M_PI * 25 * k * (k + 1) / 63.0},
+            {even->chips[k], -M_PI * 25 * k * k / 64.0},
+            {frank->chips[k], 2 * M_PI * (k / 8) * (k % 8) / 8.0},
+            {p4->chips[k], M_PI * (k * k / 64.0 - k)},
+        };
+
+        for (int j = 0; j < 4; j++) {
+            assert_true(fabs(all[j].chip[0] - cos(all[j].phase)) < 1e-11);
+            assert_true(fabs(all[j].chip[1] - sin(all[j].phase)) < 1e-11);
+        }
+    }
+    assert_string_equal(odd->name, "zadoff-chu length=63 root=25");
+    pnr_code_destroy(odd);
+    pnr_code_destroy(even);
+    pnr_code_destroy(frank);
+    pnr_code_destroy(p4);
+}
+
+/* Two roots whose difference is coprime to an odd length: |c| = sqrt(N) at every lag. */
+static void zadoff_chu_roots_cross_at_the_square_root(void **state)
+{
+    pnr_code *a = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 839, .root = 25});
+    pnr_code *b = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 839, .root = 129});
+    sample *c = correlate((const sample *)a->chips, (const sample *)b->chips, 839);
+
+    (void)state;
+    for (size_t lag = 0; lag < 839; lag++)
+        assert_true(fabs(hypot(c[lag][0], c[lag][1]) - sqrt(839)) < 1e-9);
+    free(c);
+    pnr_code_destroy(a);
+    pnr_code_destroy(b);
+}
+
+static void random_phases_are_numpys(void **state)
+{
+    pnr_code *code = NULL;
+    size_t seed = SIZE_MAX;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof golden_random_phase / sizeof golden_random_phase[0]; i++) {
+        const double *chip;
+
+        if (golden_random_phase[i].seed != seed) {
+            seed = golden_random_phase[i].seed;
+            pnr_code_destroy(code);
+            code = new_code((keys){.type = PNR_CODE_RANDOM, .length = GOLDEN_LENGTH, .seed = seed});
+        }
+        chip = code->chips[golden_random_phase[i].chip];
+        /* To the bit for the phase; numpy's own sine may differ in the last place. */
+        assert_true(chip[0] == cos(2 * M_PI * golden_random_phase[i].u));
+        assert_true(chip[1] == sin(2 * M_PI * golden_random_phase[i].u));
+        assert_true(fabs(chip[0] - golden_random_phase[i].re) < 2.3e-16);
+        assert_true(fabs(chip[1] - golden_random_phase[i].im) < 2.3e-16);
+    }
+    pnr_code_destroy(code);
+}
+
+static void wrong_parameters_are_refused_with_the_reason(void **state)
+{
+    static const struct {
+        keys k;
+        const char *reason;
+    } all[] = {
+        {{.type = PNR_CODE_GOLD, .degree = 8}, "code.degree 8"},
+        {{.type = PNR_CODE_GOLD, .degree = 24}, "no multiple of 4"},
+        {{.type = PNR_CODE_GOLD, .degree = 2}, "code.degree 2"},
+        {{.type = PNR_CODE_GOLD, .degree = 5, .index = 33}, "code.index 33: must be 0 to 32"},
+        {{.type = PNR_CODE_GOLD, .degree = 10, .text = "10,5"}, "not primitive"},
+        {{.type = PNR_CODE_KASAMI, .degree = 5}, "even degree"},
+        {{.type = PNR_CODE_KASAMI, .degree = 2}, "even degree of 4 to 24"},
+        {{.type = PNR_CODE_KASAMI, .degree = 6, .index = 8}, "code.index 8: must be 0 to 7"},
+        {{.type = PNR_CODE_GPS_L1CA, .prn = 0}, "code.prn 0: must be 1 to 37"},
+        {{.type = PNR_CODE_GPS_L1CA, .prn = 38}, "code.prn 38"},
+        {{.type = PNR_CODE_BARKER, .length = 6}, "2, 3, 4, 5, 7, 11 or 13"},
+        {{.type = PNR_CODE_BARKER, .length = 0}, "code.length 0"},
+        {{.type = PNR_CODE_LEGENDRE, .length = 1001}, "code.length 1001"},
+        {{.type = PNR_CODE_LEGENDRE, .length = 1020}, "1019 would be right"},
+        {{.type = PNR_CODE_LEGENDRE, .length = 0}, "3 would be right"},
+        {{.type = PNR_CODE_LEGENDRE, .length = 2}, "3 would be right"},
+        {{.type = PNR_CODE_LEGENDRE, .length = SIZE_MAX}, "code.length"},
+        {{.type = PNR_CODE_ZADOFF_CHU, .length = 255, .root = 5}, "common divisor is 5"},
+        {{.type = PNR_CODE_ZADOFF_CHU, .length = 255, .root = 0}, "code.root 0: must be 1 to 254"},
+        {{.type = PNR_CODE_ZADOFF_CHU, .length = 255, .root = 256}, "code.root 256"},
+        {{.type = PNR_CODE_ZADOFF_CHU, .length = 0, .root = 1}, "a code of 0 chips"},
+        {{.type = PNR_CODE_FRANK, .length = 63}, "64 would be right"},
+        {{.type = PNR_CODE_FRANK, .length = 0}, "a code of 0 chips"},
+        {{.type = PNR_CODE_P4, .length = SIZE_MAX}, "must be 1 to 16777216"},
+        {{.type = PNR_CODE_RANDOM, .length = 0}, "a code of 0 chips"},
+        {{.type = PNR_CODE_RANDOM, .length = 8, .seed = 4294967296}, "code.seed 4294967296"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        refused(all[i].k, PNR_ECONFIG, all[i].reason);
+    refused((keys){.type = 99}, PNR_EINTERNAL, "99");
+    refused((keys){.type = -1}, PNR_EINTERNAL, "-1");
+    pnr_code_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gold_family_is_three_valued),
+        cmocka_unit_test(gold_pair_is_preferred_at_longer_degrees),
+        cmocka_unit_test(gold_members_are_shifted_products_of_the_pair),
+        cmocka_unit_test(kasami_family_keeps_its_bound),
+        cmocka_unit_test(kasami_members_are_shifted_products),
+        cmocka_unit_test(gps_codes_start_as_published),
+        cmocka_unit_test(gps_codes_are_one_gold_family),
+        cmocka_unit_test(barker_sidelobes_are_at_most_one),
+        cmocka_unit_test(legendre_autocorrelation_is_two_valued),
+        cmocka_unit_test(polyphase_codes_have_perfect_periodic_autocorrelation),
+        cmocka_unit_test(polyphase_phases_are_those_of_the_definition),
+        cmocka_unit_test(zadoff_chu_roots_cross_at_the_square_root),
+        cmocka_unit_test(random_phases_are_numpys),
+        cmocka_unit_test(wrong_parameters_are_refused_with_the_reason),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

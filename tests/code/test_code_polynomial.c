@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Shift registers: primitive polynomials by their number and order, m-sequences by what defines
+ * them. */
+#include "code/polynomial.h"
+
+#include "tests/fixture/code_fixture.h"
+
+static unsigned long totient(unsigned long n)
+{
+    unsigned long result = n;
+
+    for (unsigned long p = 2; p * p <= n; p++) {
+        if (n % p != 0)
+            continue;
+        result -= result / p;
+        while (n % p == 0)
+            n /= p;
+    }
+    return n > 1 ? result - result / n : result;
+}
+
+/* There are phi(2^n - 1) / n primitive polynomials of degree n. */
+static void primitive_polynomials_are_as_many_as_there_are(void **state)
+{
+    (void)state;
+    for (unsigned degree = 2; degree <= 13; degree++) {
+        unsigned long found = 0;
+
+        for (unsigned long rest = 0; rest < 1UL << (degree - 1); rest++)
+            found +=
+                pnr_polynomial_is_primitive((pnr_polynomial){degree, rest | 1UL << (degree - 1)});
+        assert_int_equal(found, totient((1UL << degree) - 1) / degree);
+    }
+}
+
+/* The first return of the all-ones register, by stepping the sequence. */
+static size_t period_of(pnr_polynomial polynomial)
+{
+    const size_t most = (size_t)1 << polynomial.degree;
+    const size_t n = polynomial.degree;
+    uint8_t *bits = malloc(most + n);
+    size_t period = 1;
+
+    assert_non_null(bits);
+    pnr_polynomial_run(polynomial, bits, most + n);
+    while (memcmp(bits + period, bits, n) != 0)
+        period++;
+    free(bits);
+    return period;
+}
+
+static void primitive_is_the_longest_period(void **state)
+{
+    (void)state;
+    for (unsigned degree = 2; degree <= 9; degree++) {
+        for (unsigned long rest = 0; rest < 1UL << (degree - 1); rest++) {
+            const pnr_polynomial polynomial = {degree, rest | 1UL << (degree - 1)};
+
+            assert_int_equal(pnr_polynomial_is_primitive(polynomial),
+                             period_of(polynomial) == (1UL << degree) - 1);
+        }
+    }
+}
+
+static void the_table_is_primitive_and_obeys_its_recurrence(void **state)
+{
+    (void)state;
+    for (size_t degree = 2; degree <= 14; degree++) {
+        pnr_code *code = new_code((keys){.type = PNR_CODE_M_SEQUENCE, .degree = degree});
+        const size_t n = code->n_chips;
+
+        assert_int_equal(n, (1UL << degree) - 1);
+        assert_int_equal(code->is_m_sequence, 1);
+        assert_int_equal(code->degree, degree);
+        assert_true(pnr_polynomial_is_primitive((pnr_polynomial){code->degree, code->taps}));
+        /* bit[i + degree] = xor over taps t of bit[i + degree - t]: a product of chips. */
+        for (size_t i = 0; i < n; i++) {
+            double product = 1;
+
+            for (unsigned t = 1; t <= degree; t++) {
+                if (code->taps >> (t - 1) & 1)
+                    product *= code->chips[(i + degree - t) % n][0];
+            }
+            assert_true(code->chips[(i + degree) % n][0] == product);
+            assert_true(code->chips[i][1] == 0);
+        }
+        for (size_t i = 0; i < degree; i++)
+            assert_true(code->chips[i][0] == -1);
+        pnr_code_destroy(code);
+    }
+}
+
+static void autocorrelation_is_n_and_minus_one(void **state)
+{
+    const double minus_one = -1;
+
+    (void)state;
+    for (size_t degree = 2; degree <= 14; degree++) {
+        pnr_code *code = new_code((keys){.type = PNR_CODE_M_SEQUENCE, .degree = degree});
+        const size_t n = code->n_chips;
+        sample *c = correlate((const sample *)code->chips, (const sample *)code->chips, n);
+
+        assert_true(fabs(c[0][0] - (double)n) < 1e-5);
+        for (size_t k = 1; k < n; k++)
+            assert_true(is_one_of(c[k], &minus_one, 1));
+        free(c);
+        pnr_code_destroy(code);
+    }
+}
+
+/* Every state of the register but zero, once: the definition, for the degrees that are long. */
+static void every_window_of_bits_comes_once(void **state)
+{
+    (void)state;
+    for (unsigned degree = 15; degree <= PNR_DEGREE_MAX; degree++) {
+        pnr_config *config = new_config((keys){.degree = degree});
+        const size_t n = ((size_t)1 << degree) - 1;
+        pnr_polynomial polynomial;
+        uint8_t *bits = malloc(n);
+        uint8_t *seen = calloc(n / 8 + 1, 1);
+        size_t window = 0, ones = 0;
+
+        assert_non_null(bits);
+        assert_non_null(seen);
+        assert_int_equal(pnr_polynomial_choose(config, &polynomial, NULL), PNR_OK);
+        assert_true(pnr_polynomial_is_primitive(polynomial));
+        pnr_polynomial_run(polynomial, bits, n);
+        for (size_t i = 0; i < n + degree - 1; i++) {
+            window = (window << 1 | bits[i < n ? i : i - n]) & n;
+            if (i < degree - 1)
+                continue;
+            if (window == 0 || seen[window / 8] >> window % 8 & 1)
+                fail_msg("degree %u: window %zu comes again at %zu", degree, window, i);
+            seen[window / 8] |= (uint8_t)(1 << window % 8);
+        }
+        for (size_t i = 0; i < n; i++)
+            ones += bits[i];
+        assert_int_equal(ones, (n + 1) / 2);
+        free(seen);
+        free(bits);
+        free(config);
+    }
+}
+
+static void taps_of_ones_own_are_taken_in_any_order(void **state)
+{
+    static const char *const same[] = {"10,7", "7,10", " 10 , 7 "};
+    pnr_code *other = new_code((keys){.degree = 10, .text = "10,3"});
+    pnr_code *table = new_code((keys){.degree = 10});
+
+    (void)state;
+    assert_int_equal(other->taps, table->taps);
+    assert_string_equal(table->name, "m-sequence n=10 taps=10,3");
+    for (int i = 0; i < 3; i++) {
+        pnr_code *code = new_code((keys){.degree = 10, .text = same[i]});
+
+        assert_int_equal(code->taps, 1UL << 9 | 1UL << 6);
+        assert_string_equal(code->name, "m-sequence n=10 taps=10,7");
+        assert_memory_not_equal(code->chips, table->chips, 1023 * sizeof(sample));
+        pnr_code_destroy(code);
+    }
+    pnr_code_destroy(other);
+    pnr_code_destroy(table);
+    table = new_code((keys){.degree = 13});
+    assert_string_equal(table->name, "m-sequence n=13 taps=13,4,3,1");
+    pnr_code_destroy(table);
+}
+
+static void wrong_taps_and_degrees_are_refused_with_the_reason(void **state)
+{
+    (void)state;
+    refused((keys){.degree = 0}, PNR_ECONFIG, "code.degree 0: must be 2 to 24");
+    refused((keys){.degree = 1}, PNR_ECONFIG, "code.degree 1");
+    refused((keys){.degree = 25}, PNR_ECONFIG, "code.degree 25");
+    refused((keys){.degree = SIZE_MAX}, PNR_ECONFIG, "must be 2 to 24");
+    /* Irreducible, but of order 5: x^4 + x^3 + x^2 + x + 1. */
+    refused((keys){.degree = 4, .text = "4,3,2,1"}, PNR_ECONFIG, "after 5 chips, not 15");
+    refused((keys){.degree = 10, .text = "10,5"}, PNR_ECONFIG, "not primitive");
+    refused((keys){.degree = 10, .text = "10,5"}, PNR_ECONFIG, "10,3 would be right");
+    refused((keys){.degree = 24, .text = "24"}, PNR_ECONFIG, "repeats after 1 chips");
+    refused((keys){.degree = 10, .text = "9,4"}, PNR_ECONFIG, "largest tap must be code.degree");
+    refused((keys){.degree = 10, .text = "11,2"}, PNR_ECONFIG, "largest tap must be code.degree");
+    refused((keys){.degree = 10, .text = "10,3,3"}, PNR_ECONFIG, "tap 3 comes twice");
+    refused((keys){.degree = 10, .text = "10,0"}, PNR_ECONFIG, "a tap must be 1 to 24");
+    refused((keys){.degree = 10, .text = "99999999999999999999"}, PNR_ECONFIG, "1 to 24");
+    refused((keys){.degree = 10, .text = "10,3,"}, PNR_ECONFIG, "not a list");
+    refused((keys){.degree = 10, .text = "10;3"}, PNR_ECONFIG, "not a list");
+    refused((keys){.degree = 10, .text = "10,-3"}, PNR_ECONFIG, "not a list");
+    refused((keys){.degree = 10, .text = "ten"}, PNR_ECONFIG, "\"ten\": not a list");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(primitive_polynomials_are_as_many_as_there_are),
+        cmocka_unit_test(primitive_is_the_longest_period),
+        cmocka_unit_test(the_table_is_primitive_and_obeys_its_recurrence),
+        cmocka_unit_test(autocorrelation_is_n_and_minus_one),
+        cmocka_unit_test(every_window_of_bits_comes_once),
+        cmocka_unit_test(taps_of_ones_own_are_taken_in_any_order),
+        cmocka_unit_test(wrong_taps_and_degrees_are_refused_with_the_reason),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/* The waveform against the direct trigonometric sum: values, shifts, autocorrelation, bandwidth. */
+#include "code/waveform.h"
+
+#include "base/error.h"
+#include "base/transform.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef double sample[2];
+
+static const size_t lengths[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64, 101, 255, 256};
+enum { N_LENGTHS = sizeof lengths / sizeof lengths[0], LONGEST = 1000 };
+
+static double uniform(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(int64_t)*state / 9223372036854775808.0;
+}
+
+static void fill_random(sample *samples, size_t n)
+{
+    uint64_t state = 17 * n + 1;
+
+    for (size_t k = 0; k < n; k++) {
+        samples[k][0] = uniform(&state);
+        samples[k][1] = uniform(&state);
+    }
+}
+
+static void fill_tone(sample *samples, size_t n, double harmonic, double amplitude)
+{
+    for (size_t k = 0; k < n; k++) {
+        samples[k][0] += amplitude * cos(2 * M_PI * harmonic * (double)k / (double)n);
+        samples[k][1] += amplitude * sin(2 * M_PI * harmonic * (double)k / (double)n);
+    }
+}
+
+static pnr_waveform *create(const sample *samples, size_t n)
+{
+    pnr_waveform *waveform;
+
+    assert_int_equal(pnr_waveform_create(samples, n, &waveform), PNR_OK);
+    assert_int_equal(pnr_waveform_prepare(waveform), PNR_OK);
+    return waveform;
+}
+
+/* a(t) = 1/N sum_m X[m] exp(2 pi i m t / N), m = -N/2 .. N/2, Nyquist as X[N/2] cos(pi t). */
+static void direct(const sample *spectrum, size_t n, double t, double value[2])
+{
+    value[0] = value[1] = 0;
+    for (size_t bin = 0; bin < n; bin++) {
+        double harmonic = 2 * bin <= n ? (double)bin : (double)bin - (double)n;
+        double phase = 2 * M_PI * harmonic * fmod(t, (double)n) / (double)n;
+        double c = cos(phase), s = 2 * bin == n ? 0 : sin(phase);
+
+        value[0] += (spectrum[bin][0] * c - spectrum[bin][1] * s) / (double)n;
+        value[1] += (spectrum[bin][0] * s + spectrum[bin][1] * c) / (double)n;
+    }
+}
+
+static double rms(const sample *samples, size_t n)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < n; k++)
+        sum += samples[k][0] * samples[k][0] + samples[k][1] * samples[k][1];
+    return sqrt(sum / (double)n);
+}
+
+static double apart(const double a[2], const double b[2])
+{
+    return hypot(a[0] - b[0], a[1] - b[1]);
+}
+
+static void value_at_any_time_is_the_trigonometric_sum(void **unused)
+{
+    sample samples[LONGEST], spectrum[LONGEST];
+    uint64_t state = 5;
+
+    (void)unused;
+    for (size_t i = 0; i <= N_LENGTHS; i++) {
+        const size_t n = i < N_LENGTHS ? lengths[i] : LONGEST;
+        const double spans[] = {0.5, 1, 3, 1e6};
+        pnr_waveform *waveform;
+
+        fill_random(samples, n);
+        memcpy(spectrum, samples, n * sizeof *samples);
+        assert_int_equal(pnr_transform_forward(spectrum, n), PNR_OK);
+        waveform = create((const sample *)samples, n);
+        for (int k = 0; k < 400; k++) {
+            double t = uniform(&state) * spans[k % 4] * (double)n;
+            double fast[2], slow[2];
+
+            pnr_waveform_at(waveform, t, fast);
+            direct((const sample *)spectrum, n, t, slow);
+            assert_true(apart(fast, slow) < 1e-8 * rms((const sample *)samples, n));
+        }
+        pnr_waveform_destroy(waveform);
+    }
+}
+
+static void value_at_a_sample_is_the_sample_in_every_period(void **unused)
+{
+    sample samples[256];
+
+    (void)unused;
+    for (size_t i = 0; i < N_LENGTHS; i++) {
+        const size_t n = lengths[i];
+        pnr_waveform *waveform;
+
+        fill_random(samples, n);
+        waveform = create((const sample *)samples, n);
+        for (int64_t k = -3 * (int64_t)n; k < 4 * (int64_t)n; k++) {
+            double value[2];
+
+            pnr_waveform_at(waveform, (double)k, value);
+            assert_true(apart(value, samples[(size_t)(k + 3 * (int64_t)n) % n]) < 1e-14);
+        }
+        pnr_waveform_destroy(waveform);
+    }
+}
+
+static void times_at_the_seam_and_beyond_reason_are_safe(void **unused)
+{
+    sample samples[16];
+    double value[2], other[2];
+    pnr_waveform *waveform;
+
+    (void)unused;
+    fill_random(samples, 16);
+    waveform = create((const sample *)samples, 16);
+    pnr_waveform_at(waveform, -1e-300, value);
+    assert_true(apart(value, samples[0]) < 1e-14);
+    pnr_waveform_at(waveform, nextafter(16, 0), value);
+    assert_true(apart(value, samples[0]) < 1e-13);
+    pnr_waveform_at(waveform, nextafter(16, 17), value);
+    assert_true(apart(value, samples[0]) < 1e-13);
+    pnr_waveform_at(waveform, 16 * 0x1p40 + 3.25, value);
+    pnr_waveform_at(waveform, 3.25, other);
+    assert_true(apart(value, other) == 0);
+    pnr_waveform_at(waveform, NAN, value);
+    assert_true(isnan(value[0]) && isnan(value[1]));
+    pnr_waveform_at(waveform, -INFINITY, value);
+    assert_true(isnan(value[0]) && isnan(value[1]));
+    pnr_waveform_destroy(waveform);
+}
+
+static void the_nyquist_bin_is_a_cosine(void **unused)
+{
+    sample samples[8], shifted[8];
+    pnr_waveform *waveform;
+
+    (void)unused;
+    for (size_t k = 0; k < 8; k++) {
+        samples[k][0] = k % 2 ? -3 : 3;
+        samples[k][1] = k % 2 ? 2 : -2;
+    }
+    waveform = create((const sample *)samples, 8);
+    for (double t = -9; t < 9; t += 0.11) {
+        double value[2];
+
+        pnr_waveform_at(waveform, t, value);
+        assert_true(fabs(value[0] - 3 * cos(M_PI * t)) < 4e-8);
+        assert_true(fabs(value[1] + 2 * cos(M_PI * t)) < 4e-8);
+    }
+    assert_int_equal(pnr_waveform_shift(waveform, 0.3, shifted), PNR_OK);
+    for (size_t k = 0; k < 8; k++) {
+        assert_true(fabs(shifted[k][0] - samples[k][0] * cos(0.3 * M_PI)) < 1e-14);
+        assert_true(fabs(shifted[k][1] - samples[k][1] * cos(0.3 * M_PI)) < 1e-14);
+    }
+    pnr_waveform_destroy(waveform);
+}
+
+static void a_shift_is_the_waveform_later(void **unused)
+{
+    static const double shifts[] = {0.25, 0.5, -0.5, -0.37, 3.75, -11.1, 100.625, 1e7 + 0.3};
+    sample samples[256], spectrum[256], shifted[256];
+
+    (void)unused;
+    for (size_t i = 0; i < N_LENGTHS; i++) {
+        const size_t n = lengths[i];
+        pnr_waveform *waveform;
+
+        fill_random(samples, n);
+        memcpy(spectrum, samples, n * sizeof *samples);
+        assert_int_equal(pnr_transform_forward(spectrum, n), PNR_OK);
+        waveform = create((const sample *)samples, n);
+        for (size_t s = 0; s < sizeof shifts / sizeof shifts[0]; s++) {
+            assert_int_equal(pnr_waveform_shift(waveform, shifts[s], shifted), PNR_OK);
+            for (size_t k = 0; k < n; k++) {
+                double value[2];
+
+                direct((const sample *)spectrum, n, (double)k - fmod(shifts[s], (double)n), value);
+                assert_true(apart(value, shifted[k]) < 3e-13);
+            }
+        }
+        pnr_waveform_destroy(waveform);
+    }
+}
+
+static void a_delay_is_the_shift_from_the_table_and_its_slope(void **unused)
+{
+    static const double delays[] = {0, 0.3, -0.5, 7.25, -100.9, 1234.56, 1e-12, -1e-17};
+
+    (void)unused;
+    for (size_t l = 0; l < N_LENGTHS; l++) {
+        const size_t n = lengths[l];
+        sample samples[256], want[256], value[256], slope[256];
+        pnr_waveform *waveform;
+
+        fill_random(samples, n);
+        waveform = create((const sample *)samples, n);
+        for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+            const double d = delays[i], h = 1e-3;
+
+            assert_int_equal(pnr_waveform_shift(waveform, d, want), PNR_OK);
+            pnr_waveform_delay(waveform, d, value, NULL);
+            for (size_t k = 0; k < n; k++)
+                assert_true(hypot(value[k][0] - want[k][0], value[k][1] - want[k][1]) < 1e-7);
+            pnr_waveform_delay(waveform, d, value, slope);
+            for (size_t k = 0; k < n; k++) {
+                sample before, after;
+
+                pnr_waveform_at(waveform, (double)k - d - h, before);
+                pnr_waveform_at(waveform, (double)k - d + h, after);
+                for (int c = 0; c < 2; c++)
+                    assert_true(fabs(slope[k][c] - (after[c] - before[c]) / (2 * h)) < 1e-4);
+            }
+        }
+        pnr_waveform_destroy(waveform);
+    }
+}
+
+static void a_shift_by_whole_samples_is_a_rotation_to_the_bit(void **unused)
+{
+    sample samples[256], shifted[256];
+
+    (void)unused;
+    for (size_t i = 0; i < N_LENGTHS; i++) {
+        const size_t n = lengths[i];
+        pnr_waveform *waveform;
+
+        fill_random(samples, n);
+        waveform = create((const sample *)samples, n);
+        for (int64_t shift = -2 * (int64_t)n - 1; shift <= 2 * (int64_t)n + 1; shift++) {
+            size_t later = (size_t)(shift + 3 * (int64_t)n) % n;
+
+            assert_int_equal(pnr_waveform_shift(waveform, (double)shift, shifted), PNR_OK);
+            for (size_t k = 0; k < n; k++)
+                assert_memory_equal(shifted[(k + later) % n], samples[k], sizeof *samples);
+        }
+        pnr_waveform_destroy(waveform);
+    }
+}
+
+static void a_tone_of_either_sign_turns_the_right_way(void **unused)
+{
+    const size_t n = 63;
+
+    (void)unused;
+    for (double harmonic = -31; harmonic <= 31; harmonic++) {
+        sample samples[63] = {{0}}, shifted[63];
+        pnr_waveform *waveform;
+
+        fill_tone(samples, n, harmonic, 1);
+        waveform = create((const sample *)samples, n);
+        assert_int_equal(pnr_waveform_shift(waveform, 5.3, shifted), PNR_OK);
+        for (size_t k = 0; k < n; k++) {
+            double phase = 2 * M_PI * harmonic * ((double)k - 5.3) / (double)n;
+            double expected[2] = {cos(phase), sin(phase)}, value[2];
+
+            assert_true(apart(shifted[k], expected) < 1e-13);
+            pnr_waveform_at(waveform, (double)k - 5.3, value);
+            assert_true(apart(value, expected) < 1e-8);
+        }
+        pnr_waveform_destroy(waveform);
+    }
+}
+
+/* R(u) = sum_n a(n + u) conj(a(n)), from the direct sum. */
+static void direct_autocorrelation(const sample *samples, const sample *spectrum, size_t n,
+                                   double u, double value[2])
+{
+    value[0] = value[1] = 0;
+    for (size_t k = 0; k < n; k++) {
+        double a[2];
+
+        direct(spectrum, n, (double)k + u, a);
+        value[0] += a[0] * samples[k][0] + a[1] * samples[k][1];
+        value[1] += a[1] * samples[k][0] - a[0] * samples[k][1];
+    }
+}
+
+static void autocorrelation_is_its_definition(void **unused)
+{
+    sample samples[256], spectrum[256];
+
+    (void)unused;
+    for (size_t i = 0; i < N_LENGTHS; i++) {
+        const size_t n = lengths[i];
+        pnr_waveform *waveform, *correlation;
+        double value[2], mirrored[2], slow[2], energy;
+
+        fill_random(samples, n);
+        memcpy(spectrum, samples, n * sizeof *samples);
+        assert_int_equal(pnr_transform_forward(spectrum, n), PNR_OK);
+        waveform = create((const sample *)samples, n);
+        energy = pnr_waveform_energy(waveform);
+        assert_int_equal(pnr_waveform_autocorrelation(waveform, &correlation), PNR_OK);
+        for (double u = -10; u <= 10; u += n > 64 ? 0.625 : 0.08) {
+            pnr_waveform_at(correlation, u, value);
+            direct_autocorrelation((const sample *)samples, (const sample *)spectrum, n, u, slow);
+            slow[0] /= energy;
+            slow[1] /= energy;
+            assert_true(apart(value, slow) < 1e-8);
+            pnr_waveform_at(correlation, -u, mirrored);
+            mirrored[1] = -mirrored[1]; /* R(-u) = conj(R(u)) */
+            assert_true(apart(value, mirrored) < 1e-8);
+        }
+        pnr_waveform_at(correlation, 0, value);
+        assert_true(fabs(value[0] - 1) < 1e-13 && fabs(value[1]) < 1e-13);
+        assert_true(fabs(energy / (pow(rms((const sample *)samples, n), 2) * (double)n) - 1) <
+                    1e-14);
+        pnr_waveform_destroy(correlation);
+        pnr_waveform_destroy(waveform);
+    }
+}
+
+static double bandwidth_of(const sample *samples, size_t n)
+{
+    pnr_waveform *waveform = create(samples, n);
+    double bandwidth = pnr_waveform_bandwidth(waveform);
+
+    pnr_waveform_destroy(waveform);
+    return bandwidth;
+}
+
+static void bandwidth_is_the_variance_of_frequency(void **unused)
+{
+    enum { N = 101 };
+    const double step = 2 * M_PI / N;
+    sample impulse[N] = {{1, 0}}, tone[N] = {{0}}, pair[N] = {{0}}, aside[N] = {{0}};
+    sample nyquist[8] = {{1, 0}, {-1, 0}, {1, 0}, {-1, 0}, {1, 0}, {-1, 0}, {1, 0}, {-1, 0}};
+    sample nothing[4] = {{0}};
+
+    (void)unused;
+    /* A flat spectrum: mean of (2 pi m / N)^2, m = -50..50, is pi^2/3 (1 - 1/N^2). */
+    assert_true(
+        fabs(bandwidth_of((const sample *)impulse, N) / (M_PI * M_PI / 3 * (1 - 1.0 / (N * N))) -
+             1) < 1e-12);
+    fill_tone(tone, N, 30, 2);
+    assert_true(fabs(bandwidth_of((const sample *)tone, N)) < 1e-12);
+    fill_tone(pair, N, 20, 1);
+    fill_tone(pair, N, -20, 1);
+    assert_true(fabs(bandwidth_of((const sample *)pair, N) / pow(20 * step, 2) - 1) < 1e-12);
+    fill_tone(aside, N, 10, sqrt(3));
+    fill_tone(aside, N, 14, 1);
+    /* Weights 3/4 and 1/4, four bins apart: variance 3/16 of 4^2. */
+    assert_true(fabs(bandwidth_of((const sample *)aside, N) / (3 * step * step) - 1) < 1e-11);
+    assert_true(fabs(bandwidth_of((const sample *)nyquist, 8) / (M_PI * M_PI) - 1) < 1e-12);
+    assert_true(bandwidth_of((const sample *)nothing, 4) == 0);
+}
+
+static void kurtosis_is_that_of_frequency(void **unused)
+{
+    enum { N = 101 };
+    sample impulse[N] = {{1, 0}}, pair[N] = {{0}}, aside[N] = {{0}};
+    const double kurtosis_flat = 0.6 * (3.0 * N * N - 7) / (1.0 * N * N - 1);
+    const double kurtosis_aside = 0.75 * pow(0.25, 4) + 0.25 * pow(0.75, 4);
+    const struct {
+        const sample *samples;
+        double kurtosis;
+    } cases[] = {
+        {(const sample *)impulse, kurtosis_flat}, /* a discrete uniform variable */
+        {(const sample *)pair, 1},
+        {(const sample *)aside, kurtosis_aside / pow(3.0 / 16, 2)},
+    };
+
+    (void)unused;
+    fill_tone(pair, N, 20, 1);
+    fill_tone(pair, N, -20, 1);
+    fill_tone(aside, N, 10, sqrt(3));
+    fill_tone(aside, N, 14, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pnr_waveform *waveform = create(cases[i].samples, N);
+
+        assert_true(fabs(pnr_waveform_kurtosis(waveform) / cases[i].kurtosis - 1) < 1e-10);
+        assert_true(pnr_waveform_nyquist(waveform) == 0);
+        pnr_waveform_destroy(waveform);
+    }
+}
+
+static void nyquist_is_what_half_a_sample_takes(void **unused)
+{
+    sample samples[64], late[64];
+    pnr_waveform *waveform;
+
+    (void)unused;
+    fill_random(samples, 64);
+    waveform = create((const sample *)samples, 64);
+    for (double d = 0; d < 1; d += 0.125) {
+        double energy = 0;
+
+        assert_int_equal(pnr_waveform_shift(waveform, d, late), PNR_OK);
+        for (size_t k = 0; k < 64; k++)
+            energy += late[k][0] * late[k][0] + late[k][1] * late[k][1];
+        assert_true(fabs(energy / pnr_waveform_energy(waveform) - 1 +
+                         pnr_waveform_nyquist(waveform) * pow(sin(M_PI * d), 2)) < 1e-12);
+    }
+    pnr_waveform_destroy(waveform);
+}
+
+static void samples_are_copied_and_destroy_takes_null(void **unused)
+{
+    sample samples[3] = {{1, 0}, {2, 0}, {3, 0}};
+    pnr_waveform *waveform = create((const sample *)samples, 3);
+    double value[2];
+
+    (void)unused;
+    memset(samples, 0, sizeof samples);
+    assert_int_equal(pnr_waveform_prepare(waveform), PNR_OK);
+    pnr_waveform_at(waveform, 1, value);
+    assert_true(fabs(value[0] - 2) < 1e-14);
+    pnr_waveform_destroy(waveform);
+    pnr_waveform_destroy(NULL);
+    assert_int_equal(pnr_waveform_create((const sample *)samples, SIZE_MAX, &waveform),
+                     PNR_ENOMEMORY);
+    assert_null(waveform);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(value_at_any_time_is_the_trigonometric_sum),
+        cmocka_unit_test(value_at_a_sample_is_the_sample_in_every_period),
+        cmocka_unit_test(times_at_the_seam_and_beyond_reason_are_safe),
+        cmocka_unit_test(the_nyquist_bin_is_a_cosine),
+        cmocka_unit_test(a_shift_is_the_waveform_later),
+        cmocka_unit_test(a_delay_is_the_shift_from_the_table_and_its_slope),
+        cmocka_unit_test(a_shift_by_whole_samples_is_a_rotation_to_the_bit),
+        cmocka_unit_test(a_tone_of_either_sign_turns_the_right_way),
+        cmocka_unit_test(autocorrelation_is_its_definition),
+        cmocka_unit_test(bandwidth_is_the_variance_of_frequency),
+        cmocka_unit_test(kurtosis_is_that_of_frequency),
+        cmocka_unit_test(nyquist_is_what_half_a_sample_takes),
+        cmocka_unit_test(samples_are_copied_and_destroy_takes_null),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* Values: every type of key, to the edges of its range, from text and back, in any locale. */
+#include "tests/fixture/config_fixture.h"
+
+#include <locale.h>
+#include <math.h>
+#include <unistd.h>
+
+/* What a key's value prints as after it took text; NULL when it was refused (why is printed). */
+static char *read_and_print(const char *section, const char *name, const char *text)
+{
+    const pnr_key *key = key_of(section, name);
+    bool is_target = strcmp(section, "target.n") == 0;
+    pnr_config c;
+    char why[PNR_WHY_LEN], *out = NULL;
+    size_t size;
+
+    pnr_config_init(&c);
+    if (is_target)
+        accept_set(&c, "target.1.phase_rad=0");
+    void *base = is_target ? (void *)c.targets : (void *)&c;
+    int code = pnr_value_parse(key, text, base, why);
+    if (code == PNR_OK) {
+        FILE *stream = open_memstream(&out, &size);
+
+        assert_non_null(stream);
+        assert_string_equal(why, "");
+        pnr_value_print(key, base, stream);
+        assert_int_equal(fclose(stream), 0);
+    } else {
+        assert_int_equal(code, PNR_ECONFIG);
+        assert_true(strlen(why) > 10);
+    }
+    pnr_config_clear(&c);
+    return out;
+}
+
+typedef struct value_case {
+    const char *section, *name, *text;
+    const char *print; /* NULL: refused */
+} value_case;
+
+static void check_cases(const value_case *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const value_case *v = &cases[i];
+        char *print = read_and_print(v->section, v->name, v->text);
+
+        if (!v->print && print)
+            fail_msg("%s.%s took \"%s\" as %s", v->section, v->name, v->text, print);
+        if (v->print && (!print || strcmp(print, v->print) != 0))
+            fail_msg("%s.%s made %s of \"%s\"", v->section, v->name, print ? print : "(refused)",
+                     v->text);
+        if (print) { /* what is printed is read to the same print */
+            char *again = read_and_print(v->section, v->name, print[0] == '"' ? v->text : print);
+            assert_non_null(again);
+            assert_string_equal(again, print);
+            free(again);
+        }
+        free(print);
+    }
+}
+#define CHECK(...)                                                                                 \
+    do {                                                                                           \
+        const value_case cases[] = {__VA_ARGS__};                                                  \
+        check_cases(cases, sizeof cases / sizeof cases[0]);                                        \
+    } while (0)
+
+static void doubles(void **state)
+{
+    (void)state;
+#define V(text, print) {"radar", "zero_delay_s", text, print}
+    CHECK(V("0", "0"), V("-0", "0"), V("1", "1"), V("+1.5", "1.5"), V("-2.50", "-2.5"),
+          V("1e-6", "1e-06"), V("1E+3", "1000"), V(".5", "0.5"), V("5.", "5"), V("0.1", "0.1"),
+          V("0.30000000000000004", "0.30000000000000004"), V("1e6", "1000000"),
+          V("-1000000", "-1000000"), V("1000000.0000001", NULL), V("1e7", NULL), V("", NULL),
+          V(".", NULL), V("e5", NULL), V("1e", NULL), V("1e+", NULL), V("1,5", NULL),
+          V("1.5.", NULL), V("0x10", NULL), V("inf", NULL), V("-infinity", NULL), V("nan", NULL),
+          V("1e400", NULL), V("1e-400", NULL), V("1 2", NULL), V(" 1", NULL), V("1 ", NULL),
+          V("--1", NULL), V("1/2", NULL));
+#undef V
+#define V(text, print) {"detector", "pfa", text, print} /* both ends are out */
+    CHECK(V("0", NULL), V("1", NULL), V("-0.1", NULL), V("1e-300", "1e-300"),
+          V("0.999999", "0.999999"));
+#undef V
+#define V(text, print) {"radar", "speed_mps", text, print}
+    CHECK(V("0", NULL), V("1e-9", "1e-09"), V("1e9", "1000000000"), V("1.1e9", NULL));
+#undef V
+#define V(text, print) {"radar", "carrier_hz", text, print} /* no upper end */
+    CHECK(V("0", "0"), V("1e300", "1e+300"), V("-1", NULL));
+#undef V
+}
+
+static void optional_doubles(void **state)
+{
+    pnr_config c;
+
+    (void)state;
+#define V(text, print) {"target.n", "snr_db", text, print}
+    CHECK(V("", ""), V("-12.5", "-12.5"), V("0", "0"), V("300", "300"), V("300.1", NULL),
+          V("x", NULL));
+#undef V
+    pnr_config_init(&c);
+    accept_set(&c, "target.1.snr_db=0");
+    assert_true(c.targets[0].has_snr);
+    accept_set(&c, "target.1.snr_db=");
+    assert_false(c.targets[0].has_snr);
+    pnr_config_clear(&c);
+}
+
+static void whole_numbers(void **state)
+{
+    (void)state;
+#define V(text, print) {"code", "degree", text, print}
+    CHECK(V("2", "2"), V("24", "24"), V("007", "7"), V("1", NULL), V("25", NULL), V("-3", NULL),
+          V("+3", NULL), V("3.0", NULL), V("3e0", NULL), V("0x3", NULL), V("", NULL),
+          V("3 4", NULL), V("18446744073709551619", NULL)); /* 2^64 + 3 */
+#undef V
+#define V(text, print) {"echo", "seed", text, print}
+    CHECK(V("0", "0"), V("18446744073709551615", "18446744073709551615"),
+          V("18446744073709551616", NULL), V("99999999999999999999", NULL), V("-1", NULL));
+#undef V
+#define V(text, print) {"code", "seed", text, print}
+    CHECK(V("4294967295", "4294967295"), V("4294967296", NULL));
+#undef V
+#define V(text, print) {"realtime", "processing_cpu", text, print}
+    CHECK(V("-1", "-1"), V("-01", "-1"), V("0", "0"), V("-0", "0"), V("1023", "1023"),
+          V("1024", NULL), V("-2", NULL), V("--1", NULL), V("- 1", NULL), V("+1", NULL),
+          V("-", NULL), V("", NULL), V("1.0", NULL), V("4294967295", NULL), V("4294967296", NULL),
+          V("18446744073709551615", NULL), V("99999999999999999999", NULL));
+#undef V
+}
+
+static void bytes(void **state)
+{
+    pnr_config c;
+
+    (void)state;
+#define V(text, print) {"ring", "bytes", text, print}
+    CHECK(V("0", "0"), V("1", "1"), V("1023", "1023"), V("1024", "1K"), V("4K", "4K"),
+          V("1024K", "1M"), V("1536M", "1536M"), V("2G", "2G"), V("1024G", "1024G"),
+          V("1025G", NULL), V("4k", NULL), V("4KB", NULL), V("4 K", NULL), V("K", NULL),
+          V("1.5G", NULL), V("-1", NULL), V("4T", NULL), V("", NULL),
+          V("17179869184G", NULL)); /* 2^64 bytes */
+#undef V
+    pnr_config_init(&c);
+    accept_set(&c, "ring.bytes=3M");
+    assert_int_equal(c.ring.bytes, 3 << 20);
+    pnr_config_clear(&c);
+}
+
+static void rates(void **state)
+{
+    (void)state;
+#define V(text, print) {"source", "rate_hz", text, print}
+    CHECK(V("", ""), V("1e6", "1000000"), V("1.023e6", "1023000"), V("40000000/3", "40000000/3"),
+          V("262143000/62", "131071500/31"), V("0.5", "1/2"), V("0", NULL), V("-1", NULL),
+          V("1/0", NULL), V("x", NULL), V("1 MHz", NULL), V("1e30", NULL), V("nan", NULL));
+#undef V
+#define V(text, print) {"source", "tune_hz", text, print} /* always a number */
+    CHECK(V("0", "0"), V("-1680", "-1680"), V("", NULL));
+#undef V
+}
+
+static void choices_and_words(void **state)
+{
+    (void)state;
+    CHECK({"code", "type", "gps-l1ca", "gps-l1ca"}, {"code", "type", "p4", "p4"},
+          {"code", "type", "P4", NULL}, {"code", "type", "", NULL}, {"code", "type", "0", NULL},
+          {"dwell", "combine", "incoherent", "incoherent"}, {"dwell", "combine", "inco", NULL},
+          {"publisher", "expose", "yes", "yes"}, {"publisher", "expose", "no", "no"},
+          {"publisher", "expose", "true", NULL}, {"publisher", "expose", "1", NULL},
+          {"source", "format", "auto", "auto"}, {"source", "format", "", "auto"},
+          {"source", "format", "sc16", "ci16"}, {"source", "format", "f64", "f64"},
+          {"source", "format", "none", NULL}, {"source", "format", "ci15", NULL});
+
+    /* Every choice of every key has its own number, in order. */
+    for (size_t i = 0; i < pnr_config_n_keys; i++) {
+        const pnr_key *key = &pnr_config_keys[i];
+
+        for (size_t j = 0; key->type == PNR_KEY_CHOICE && key->choices[j]; j++) {
+            pnr_config c;
+            char why[PNR_WHY_LEN];
+
+            pnr_config_init(&c);
+            assert_int_equal(pnr_value_parse(key, key->choices[j], &c, why), PNR_OK);
+            assert_int_equal(*(const int *)(const void *)((const char *)&c + key->offset), j);
+            pnr_config_clear(&c);
+        }
+    }
+}
+
+static void names_stand_for_the_enums(void **state)
+{
+    pnr_config c;
+
+    (void)state;
+    accept_text(&c, "[source]\nspectrum = inverted\nlayout = channels\npace = real-time\n"
+                    "[code]\ntype = file\npulse = rectangular\n[radar]\npath = one-way\n"
+                    "[dwell]\ncombine = coherent\n[publisher]\nprofile = complex\n");
+    assert_int_equal(c.source.spectrum, PNR_SPECTRUM_INVERTED);
+    assert_int_equal(c.source.layout, PNR_LAYOUT_CHANNELS);
+    assert_int_equal(c.source.pace, PNR_PACE_REAL_TIME);
+    assert_int_equal(c.code.type, PNR_CODE_FILE);
+    assert_int_equal(c.code.pulse, PNR_PULSE_RECTANGULAR);
+    assert_int_equal(c.radar.path, PNR_PATH_ONE_WAY);
+    assert_int_equal(c.dwell.combine, PNR_COMBINE_COHERENT);
+    assert_int_equal(c.publisher.profile, PNR_PROFILE_COMPLEX);
+    accept_set(&c, "code.type=zadoff-chu");
+    accept_set(&c, "dwell.combine=incoherent");
+    accept_set(&c, "publisher.profile=power");
+    assert_int_equal(c.code.type, PNR_CODE_ZADOFF_CHU);
+    assert_int_equal(c.dwell.combine, PNR_COMBINE_INCOHERENT);
+    assert_int_equal(c.publisher.profile, PNR_PROFILE_POWER);
+    pnr_config_clear(&c);
+}
+
+static void texts(void **state)
+{
+    char text[PNR_VALUE_MAX + 2], why[PNR_WHY_LEN];
+    pnr_config c;
+
+    (void)state;
+    CHECK({"stream", "name", "", ""}, {"stream", "name", "x\\y", "x\\y"},
+          {"source", "input", "a b", "\"a b\""}, {"source", "input", "#", "\"#\""},
+          {"source", "input", "a\"b\\", "\"a\\\"b\\\\\""},
+          {"source", "input", "\xc3\xa4.ci16", "\xc3\xa4.ci16"});
+
+    memset(text, 'x', sizeof text);
+    text[PNR_TEXT_LEN] = '\0';
+    pnr_config_init(&c);
+    assert_int_equal(pnr_value_parse(key_of("stream", "name"), text, &c, why), PNR_ECONFIG);
+    assert_non_null(strstr(why, "127"));
+    assert_string_equal(c.stream.name, "pnradar");
+    text[PNR_TEXT_LEN - 1] = '\0';
+    assert_int_equal(pnr_value_parse(key_of("stream", "name"), text, &c, why), PNR_OK);
+    assert_int_equal(strlen(c.stream.name), PNR_TEXT_LEN - 1);
+    memset(text, 'x', sizeof text);
+    text[PNR_PATH_LEN] = '\0';
+    assert_int_equal(pnr_value_parse(key_of("source", "input"), text, &c, why), PNR_ECONFIG);
+    text[PNR_PATH_LEN - 1] = '\0';
+    assert_int_equal(pnr_value_parse(key_of("source", "input"), text, &c, why), PNR_OK);
+    memset(text, '0', sizeof text);
+    text[PNR_VALUE_MAX + 1] = '\0';
+    assert_int_equal(pnr_value_parse(key_of("echo", "seed"), text, &c, why), PNR_ECONFIG);
+    assert_non_null(strstr(why, "4000"));
+    text[PNR_VALUE_MAX] = '\0';
+    assert_int_equal(pnr_value_parse(key_of("echo", "seed"), text, &c, why), PNR_OK);
+    assert_int_equal(c.echo.seed, 0);
+    pnr_config_clear(&c);
+}
+
+static void times_and_epochs(void **state)
+{
+    pnr_config c;
+
+    (void)state;
+#define V(text, print) {"source", "start_time", text, print}
+    CHECK(V("", ""), V("2026-11-21T02:40:12Z", "2026-11-21T02:40:12Z"),
+          V("2026-11-21T02:40:12.5Z", "2026-11-21T02:40:12.5Z"), V("2026-11-21", NULL),
+          V("2026-13-21T02:40:12Z", NULL), V("now", NULL));
+#undef V
+#define V(text, print) {"code", "epoch", text, print}
+    CHECK(V("0", "0"), V("-1023", "-1023"), V("+5", "5"),
+          V("9223372036854775807", "9223372036854775807"),
+          V("-9223372036854775807", "-9223372036854775807"), V("9223372036854775808", NULL),
+          V("1.5", NULL), V("", NULL), V("-", NULL), V("1e3", NULL),
+          V("1970-01-01T00:00:01.25Z", "1970-01-01T00:00:01.250000000Z"),
+          V("2026-11-21T02:40:12", NULL));
+#undef V
+    pnr_config_init(&c);
+    accept_set(&c, "code.epoch=1970-01-01T00:00:01.25Z");
+    assert_true(c.code.epoch.is_utc);
+    assert_int_equal(c.code.epoch.utc_ns, 1250000000);
+    accept_set(&c, "code.epoch=-7");
+    assert_false(c.code.epoch.is_utc);
+    assert_int_equal(c.code.epoch.sample, -7);
+    assert_int_equal(c.code.epoch.utc_ns, 0);
+    pnr_config_clear(&c);
+}
+
+static void runs(void **state)
+{
+    pnr_config c;
+    pnr_error error = {0};
+
+    (void)state;
+#define V(text, print) {"source", "lost", text, print}
+    CHECK(V("", ""), V("10000+500, 34000+2000", "10000+500,34000+2000"), V("0+1", "0+1"),
+          V(" 1 + 2 ,\t5+1 ", "1+2,5+1"), V("1+2,3+4", "1+6"), V("1+2,3+4,7+1,9+1", "1+7,9+1"),
+          V("18446744073709551614+1", "18446744073709551614+1"), V("18446744073709551615+1", NULL),
+          V("1+18446744073709551615", NULL), V("5+1,3+1", NULL), V("1+3,3+1", NULL),
+          V("1+3,1+3", NULL), V("1+0", NULL), V("1", NULL), V("1+", NULL), V("+1", NULL),
+          V("1+2,", NULL), V(",1+2", NULL), V("1+2;3+4", NULL), V("1+2 3+4", NULL), V("-1+2", NULL),
+          V("a+b", NULL), V(",", NULL));
+#undef V
+    accept_text(&c, "[source]\nlost = 10000+500, 34000+2000\n");
+    assert_int_equal(c.source.n_lost, 2);
+    assert_int_equal(c.source.lost[0].first, 10000);
+    assert_int_equal(c.source.lost[0].count, 500);
+    assert_int_equal(c.source.lost[1].first, 34000);
+    assert_int_equal(c.source.lost[1].count, 2000);
+    assert_int_equal(pnr_config_set(&c, "source.lost=7+1,2+1", &error), PNR_ECONFIG);
+    assert_int_equal(c.source.n_lost, 2); /* a refused list leaves the old one */
+    accept_set(&c, "source.lost=");
+    assert_int_equal(c.source.n_lost, 0);
+    pnr_config_clear(&c);
+}
+
+/* A locale with a decimal comma, made here, since a plain machine has none. False: no localedef. */
+static bool enter_comma_locale(char folder[])
+{
+    static const char source[] = "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \"\"\n"
+                                 "grouping -1\nEND LC_NUMERIC\n";
+    char text[512];
+
+    if (!mkdtemp(folder))
+        return false;
+    snprintf(text, sizeof text, "%s/source", folder);
+    FILE *file = fopen(text, "w");
+    if (!file)
+        return false;
+    fputs(source, file);
+    fclose(file);
+    /* Its warnings are about the categories that are not needed; its status says so, too. */
+    snprintf(text, sizeof text,
+             "cd %s && localedef -c --no-archive -i source ./comma >log 2>&1 || test -d comma",
+             folder);
+    if (system(text) != 0)
+        return false;
+    setenv("LOCPATH", folder, 1);
+    return setlocale(LC_ALL, "comma") || setlocale(LC_NUMERIC, "comma");
+}
+
+static void numbers_do_not_know_the_locale(void **state)
+{
+    char folder[] = "/tmp/pnr-test-locale-XXXXXX", text[128];
+    pnr_config c;
+    bool entered = enter_comma_locale(folder);
+    char *print = NULL;
+
+    (void)state;
+    if (entered) {
+        snprintf(text, sizeof text, "%.1f", 0.5);
+        assert_string_equal(text, "0,5"); /* the locale does what it should */
+        pnr_config_init(&c);
+        assert_true(c.detector.pfa == 1e-4 && c.echo.noise_rms == 0.1);
+        accept_set(&c, "radar.zero_delay_s=1.25");
+        accept_set(&c, "source.rate_hz=1.5e3");
+        assert_true(c.radar.zero_delay_s == 1.25);
+        assert_int_equal(c.source.rate_hz.num, 1500);
+        assert_int_equal(pnr_config_set(&c, "radar.zero_delay_s=1,25", NULL), PNR_ECONFIG);
+        print = printed(&c);
+        assert_non_null(strstr(print, "zero_delay_s = 1.25\n"));
+        assert_non_null(strstr(print, "noise_rms = 0.1\n"));
+        free(print);
+        pnr_config_clear(&c);
+        setlocale(LC_ALL, "C");
+    }
+    snprintf(text, sizeof text, "rm -rf %s", folder);
+    assert_int_equal(system(text), 0);
+    if (!entered)
+        skip();
+}
+
+static void ranges_are_said_in_words(void **state)
+{
+    static const struct {
+        const char *section, *name, *words;
+    } cases[] = {
+        {"code", "degree", "2 to 24"},
+        {"detector", "pfa", "more than 0, less than 1"},
+        {"radar", "speed_mps", "more than 0, at most 1000000000"},
+        {"source", "rate_hz", "more than 0"},
+        {"radar", "carrier_hz", "0 or more"},
+        {"source", "tune_hz", ""},
+        {"stream", "name", ""},
+        {"source", "layout", "iq | channels"},
+        {"publisher", "expose", "yes | no"},
+        {"source", "format", "auto | ci8 | cu8 | ci16 | cf32 | cf64 | i8 | u8 | i16 | f32 | f64"},
+    };
+    char words[PNR_WHY_LEN];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_string_equal(pnr_value_range(key_of(cases[i].section, cases[i].name), words),
+                            cases[i].words);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(doubles),
+        cmocka_unit_test(optional_doubles),
+        cmocka_unit_test(whole_numbers),
+        cmocka_unit_test(bytes),
+        cmocka_unit_test(rates),
+        cmocka_unit_test(choices_and_words),
+        cmocka_unit_test(names_stand_for_the_enums),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(times_and_epochs),
+        cmocka_unit_test(runs),
+        cmocka_unit_test(numbers_do_not_know_the_locale),
+        cmocka_unit_test(ranges_are_said_in_words),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

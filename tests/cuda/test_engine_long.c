@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* Method fused above 16384 points, of the engines that have it: against the reference while that is
+ * affordable, against method library at the great lengths. */
+#include "tests/fixture/engine_fixture.h"
+
+enum { FIRST_BITS = 15, LAST_BITS = 22 };
+
+static scenario scenario_of(const char *name, size_t n_samples)
+{
+    return (scenario){.name = name,
+                      .n_samples = n_samples,
+                      .code = RANDOM_PHASE,
+                      .format = PNR_FORMAT_CI16,
+                      .dwell = PNR_DWELL_SINGLE,
+                      .n_periods = 1,
+                      .n_dwells = 2,
+                      .oversample = 1,
+                      .n_channels = 1,
+                      .tune = {0, 1},
+                      .echo = 0.05,
+                      .threshold = 16,
+                      .delay = uniform()};
+}
+
+/* The answer of `method` to the world, and that it is a method of that name. */
+static void ask_method(const pnr_engine_ops *ops, world *w, const char *method, pnr_want want,
+                       answer *out)
+{
+    pnr_engine_choice choice;
+    pnr_error error = {0};
+
+    w->plan.method = method;
+    if (ops->describe(&w->plan, &choice, &error) != PNR_OK)
+        fail_msg("%s, N = %zu: %s", w->s.name, w->s.n_samples, error.text);
+    assert_string_equal(choice.method, method);
+    ask(ops, w, want, out);
+}
+
+static void compare_answers(const world *w, const answer *got, const answer *want)
+{
+    const size_t each = want->n_values / w->s.n_dwells;
+
+    assert_memory_equal(got->nonfinite, want->nonfinite, want->n_windows * sizeof *want->nonfinite);
+    for (size_t d = 0; d < w->s.n_dwells; d++) {
+        compare_dwell(w, &got->dwells[d], &got->candidates[d * got->max_candidates],
+                      &want->dwells[d], &want->candidates[d * want->max_candidates]);
+        compare_profile(w, &want->dwells[d], got->profile + d * each, want->profile + d * each);
+        /* Few cells lie so near the threshold that rounding decides. */
+        assert_in_range(got->dwells[d].n_above + 1, want->dwells[d].n_above * 999ull / 1000,
+                        want->dwells[d].n_above * 1001ull / 1000 + 2);
+        assert_in_range(got->dwells[d].n_maxima + 1, want->dwells[d].n_maxima * 999ull / 1000,
+                        want->dwells[d].n_maxima * 1001ull / 1000 + 2);
+    }
+}
+
+/* fused against the reference, or against library; and the same bits without the profile. */
+static void agree_long(const pnr_engine_ops *ops, const scenario *s, bool is_reference)
+{
+    const pnr_engine_ops *judge = ops;
+    answer want, got, again;
+    world w;
+
+    if (is_reference)
+        assert_int_equal(pnr_engine_find("reference", 0, &judge, NULL), PNR_OK);
+    world_create(&w, s, ops);
+    if (is_reference)
+        ask(judge, &w, PNR_WANT_COMPLEX, &want);
+    else
+        ask_method(ops, &w, "library", PNR_WANT_COMPLEX, &want);
+    ask_method(ops, &w, "fused", PNR_WANT_COMPLEX, &got);
+    compare_answers(&w, &got, &want);
+    ask_method(ops, &w, "fused", PNR_WANT_NONE, &again);
+    for (size_t d = 0; d < s->n_dwells; d++) {
+        assert_memory_equal(&got.dwells[d], &again.dwells[d], sizeof got.dwells[d]);
+        assert_memory_equal(&got.candidates[d * got.max_candidates],
+                            &again.candidates[d * got.max_candidates],
+                            got.dwells[d].n_candidates * sizeof *got.candidates);
+    }
+    answer_destroy(&want);
+    answer_destroy(&got);
+    answer_destroy(&again);
+    world_destroy(&w, ops);
+}
+
+/* 2^15 itself, and lengths that are extended to 2^15, 2^16 and 2^17. */
+static void test_reference(void **unused)
+{
+    static const size_t lengths[] = {32768, 8193, 16383, 20000};
+    const pnr_engine_ops *ops = cuda();
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        const size_t n = lengths[i];
+        scenario s = scenario_of("long", n);
+
+        agree_long(ops, &s, true);
+        s.name = "long, conjugate, a gate that wraps, many above";
+        s.format = PNR_FORMAT_CI8;
+        s.conjugate = true;
+        s.gate_first = n - n / 10;
+        s.gate_count = n / 3;
+        s.threshold = 4;
+        s.echo = 0.3;
+        s.max_candidates = 64;
+        s.n_dwells = 1;
+        agree_long(ops, &s, true);
+        s.name = "long, lost and not finite";
+        s.format = PNR_FORMAT_CF32;
+        s.conjugate = false;
+        s.gate_count = 0;
+        s.gate_first = 0;
+        s.threshold = 15;
+        s.max_candidates = 3;
+        s.n_dwells = n > 20000 ? 2 : 5;
+        s.has_lost = true;
+        s.has_nonfinite = true;
+        agree_long(ops, &s, true);
+    }
+}
+
+/* What another step prepares: several periods, tunes, channels, all formats. */
+static void test_prepared(void **unused)
+{
+    static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF64,
+                                         PNR_FORMAT_CF32};
+    const pnr_engine_ops *ops = cuda();
+
+    (void)unused;
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        scenario s = scenario_of("long, coherent", f == 3 ? 32768 : 8500);
+
+        s.format = formats[f];
+        s.dwell = PNR_DWELL_COHERENT;
+        s.n_periods = 1 + f;
+        s.tune = (pnr_rational){f < 2 ? -1234567 : 0, 4000000};
+        s.conjugate = f % 2 == 1;
+        s.has_lost = f > 0;
+        s.n_dwells = 2;
+        agree_long(ops, &s, true);
+    }
+    for (size_t f = 0; f < 2; f++) {
+        scenario s = scenario_of("long, channels", 9000);
+
+        s.format = f == 0 ? PNR_FORMAT_CI16 : PNR_FORMAT_I16;
+        s.n_channels = 3;
+        s.channel = 1 + f;
+        s.tune = (pnr_rational){(int64_t)f, 5};
+        s.echo = 0.2;
+        agree_long(ops, &s, true);
+    }
+}
+
+/* Sums of powers: the profile of powers, and the last window's. */
+static void agree_sum(const pnr_engine_ops *ops, const scenario *s)
+{
+    const pnr_engine_ops *reference;
+    answer want, got, again;
+    world w;
+
+    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
+    world_create(&w, s, ops);
+    ask(reference, &w, PNR_WANT_COMPLEX, &want);
+    ask_method(ops, &w, "fused", PNR_WANT_COMPLEX, &got);
+    compare_answers(&w, &got, &want);
+    answer_destroy(&want);
+    w.plan.method = "auto";
+    ask(reference, &w, PNR_WANT_POWER, &want);
+    ask_method(ops, &w, "fused", PNR_WANT_POWER, &again);
+    for (size_t d = 0; d < s->n_dwells; d++) {
+        const double allowed = tolerance(&w, &want.dwells[d]);
+
+        assert_memory_equal(&got.dwells[d], &again.dwells[d], sizeof got.dwells[d]);
+        assert_memory_equal(&got.candidates[d * got.max_candidates],
+                            &again.candidates[d * got.max_candidates],
+                            got.dwells[d].n_candidates * sizeof *got.candidates);
+        for (size_t i = d * s->n_samples; i < (d + 1) * s->n_samples; i++)
+            if (!(fabs((double)again.profile[i] - (double)want.profile[i]) <=
+                  2 * sqrt((double)want.profile[i]) * allowed + allowed * allowed))
+                fail_msg("%s: power %zu of dwell %zu is %g, not %g", s->name, i - d * s->n_samples,
+                         d, (double)again.profile[i], (double)want.profile[i]);
+    }
+    answer_destroy(&want);
+    answer_destroy(&got);
+    answer_destroy(&again);
+    world_destroy(&w, ops);
+}
+
+static void test_sums(void **unused)
+{
+    const pnr_engine_ops *ops = cuda();
+
+    (void)unused;
+    for (size_t k = 1; k <= 5; k += 2) {
+        scenario s = scenario_of("long, incoherent", k == 5 ? 8193 : 9000);
+
+        s.dwell = PNR_DWELL_INCOHERENT;
+        s.n_periods = k;
+        s.n_dwells = 3;
+        s.threshold = 20;
+        s.max_candidates = k == 3 ? 3 : 20;
+        s.format = k == 3 ? PNR_FORMAT_CF32 : PNR_FORMAT_CI16;
+        s.has_nonfinite = k == 3;
+        agree_sum(ops, &s);
+        s.name = "long, incoherent, lost, a strong echo";
+        s.has_lost = true;
+        s.echo = 0.5;
+        agree_sum(ops, &s);
+        s.name = "long, incoherent, many above";
+        s.threshold = (double)k;
+        s.max_candidates = 64;
+        s.n_dwells = 1;
+        agree_sum(ops, &s);
+    }
+    scenario s = scenario_of("long, incoherent", 40000);
+
+    s.dwell = PNR_DWELL_INCOHERENT;
+    s.n_periods = 2;
+    s.n_dwells = 1;
+    agree_sum(ops, &s);
+}
+
+/* Echoes all over the period; a strong one that hides the others from the first search; clipped
+ * samples. */
+static void add_echoes(world *w, size_t n_echoes, double amplitude)
+{
+    const size_t n = w->s.n_samples;
+    int16_t(*x)[2] = (int16_t(*)[2])(void *)w->samples;
+
+    for (size_t e = 0; e < n_echoes; e++) {
+        const size_t delay = (size_t)(uniform() * (double)n);
+        const double phase = 2 * M_PI * uniform();
+        const double re = amplitude * 32768 * cos(phase), im = amplitude * 32768 * sin(phase);
+
+        for (size_t i = 0; i < n * w->s.n_dwells; i++) {
+            const double *a = w->references[(i % n + n - delay) % n];
+
+            x[i][0] = (int16_t)lrint(x[i][0] + re * a[0] - im * a[1]);
+            x[i][1] = (int16_t)lrint(x[i][1] + re * a[1] + im * a[0]);
+        }
+    }
+}
+
+static void check_echoes(const pnr_engine_ops *ops, size_t n, size_t n_echoes, double strong,
+                         size_t max_candidates, double threshold)
+{
+    scenario s = scenario_of("long, several echoes", n);
+    answer want, got;
+    world w;
+
+    s.echo = strong;
+    s.max_candidates = max_candidates;
+    s.threshold = threshold;
+    s.n_dwells = n < 1 << 20 ? 3 : 1;
+    world_create(&w, &s, ops);
+    add_echoes(&w, n_echoes, 0.03);
+    ask_method(ops, &w, "library", PNR_WANT_COMPLEX, &want);
+    ask_method(ops, &w, "fused", PNR_WANT_COMPLEX, &got);
+    compare_answers(&w, &got, &want);
+    for (size_t d = 0; d < s.n_dwells; d++)
+        print_message("N = %zu: %u above, %u maxima, %u kept\n", n, got.dwells[d].n_above,
+                      got.dwells[d].n_maxima, got.dwells[d].n_candidates);
+    answer_destroy(&want);
+    answer_destroy(&got);
+    world_destroy(&w, ops);
+}
+
+/* Every length against library, in every format; few and many cells above. */
+static void test_library(void **unused)
+{
+    static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};
+    const pnr_engine_ops *ops = cuda();
+
+    (void)unused;
+    for (unsigned bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
+        const size_t n = (size_t)1 << bits;
+
+        for (size_t f = 0; f < 3; f++) {
+            scenario s = scenario_of("long, against library", n);
+
+            s.format = formats[f];
+            s.n_dwells = bits < 18 ? 5 : 1;
+            s.threshold = 20;
+            agree_long(ops, &s, false);
+        }
+        check_echoes(ops, n, 6, 0.03, 8, 20);
+        check_echoes(ops, n, 6, 0.5, 8, 20); /* hidden until the second search */
+        check_echoes(ops, n, 1, 0.5, 64, 1); /* a third of all cells are above */
+    }
+    check_echoes(ops, (1 << 17) + 1, 3, 0.3, 8, 20);
+    check_echoes(ops, 300000, 3, 0.3, 8, 20);
+    check_echoes(ops, 1000003, 3, 0.3, 8, 20);
+    check_echoes(ops, (1 << 21) - 1, 3, 0.3, 8, 20);
+}
+
+/* The bits of a dwell do not depend on which others are submitted with it. */
+static void test_batches(void **unused)
+{
+    static const size_t lengths[] = {32768, 30000, 1 << 18, 1 << 21};
+    const pnr_engine_ops *ops = cuda();
+
+    (void)unused;
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        scenario s = scenario_of("long, batches", lengths[l]);
+        answer all;
+        world w;
+
+        s.n_dwells = 7;
+        s.threshold = 8;
+        s.echo = 0.4;
+        world_create(&w, &s, ops);
+        w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * 7};
+        w.windows.spans[1] = (pnr_span){w.samples, 0};
+        ask_method(ops, &w, "fused", PNR_WANT_NONE, &all);
+        check_submits(ops, &w, &all, 3);
+        answer_destroy(&all);
+        world_destroy(&w, ops);
+    }
+}
+
+/* Two equal samples half a period apart, the code an impulse: both powers are exactly equal, and
+ * the lower lag is kept. Silence has no echo. */
+static void test_tie(void **unused)
+{
+    const pnr_engine_ops *ops = cuda();
+
+    (void)unused;
+    for (unsigned bits = FIRST_BITS; bits <= 18; bits++) {
+        const size_t n = (size_t)1 << bits;
+        scenario s = scenario_of("long, a tie", n);
+        answer got;
+        world w;
+
+        s.n_dwells = 1;
+        s.max_candidates = 1;
+        s.threshold = 4;
+        world_create(&w, &s, ops);
+        memset(w.references, 0, n * sizeof *w.references);
+        w.references[0][0] = 1;
+        memset(w.samples, 0, n * 4);
+        int16_t(*x)[2] = (int16_t(*)[2])(void *)w.samples;
+        x[n / 2 + 77][0] = 16384;
+        x[77][0] = 16384;
+        ask_method(ops, &w, "fused", PNR_WANT_COMPLEX, &got);
+        assert_true(got.profile[2 * 77] == got.profile[2 * (77 + n / 2)]);
+        assert_int_equal(got.dwells[0].n_maxima, 2);
+        assert_int_equal(got.dwells[0].n_candidates, 1);
+        assert_int_equal(got.candidates[0].cell, 77);
+        answer_destroy(&got);
+        memset(w.samples, 0, n * 4);
+        ask_method(ops, &w, "fused", PNR_WANT_NONE, &got);
+        assert_int_equal(got.dwells[0].n_above, 0);
+        assert_int_equal(got.dwells[0].n_candidates, 0);
+        answer_destroy(&got);
+        world_destroy(&w, ops);
+    }
+}
+
+/* What is longer is refused in words, and auto takes another method. */
+static void test_words(void **unused)
+{
+    const pnr_engine_ops *ops = cuda();
+    scenario s = scenario_of("too long", ((size_t)1 << 21) + 1);
+    pnr_engine_choice choice;
+    pnr_error error = {0};
+    world w;
+
+    (void)unused;
+    s.n_dwells = 1;
+    world_create(&w, &s, ops);
+    w.plan.method = "fused";
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
+    assert_non_null(strstr(error.text, "2^22"));
+    w.plan.method = "auto";
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+    assert_string_equal(choice.method, "library");
+    w.plan.n_samples = w.plan.n_lags = 30000;
+    w.plan.gate_count = 30000;
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+    assert_string_equal(choice.method, "fused");
+    assert_int_equal(choice.n_transform, 65536);
+    assert_non_null(strstr(choice.why, "three kernels"));
+    world_destroy(&w, ops);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words),    cmocka_unit_test(test_tie),
+        cmocka_unit_test(test_batches),  cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_prepared), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_library),
+    };
+
+    seed_random();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

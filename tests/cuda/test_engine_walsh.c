@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/* Method walsh of every engine by name, whatever else auto would take: every degree, format and
+ * kind of dwell, several samples a chip, ties, parts of a batch, groups of long windows. */
+#include "tests/fixture/engine_fixture.h"
+
+static const scenario plain = {.name = "walsh",
+                               .n_samples = 1023,
+                               .code = M_SEQUENCE,
+                               .format = PNR_FORMAT_CI16,
+                               .dwell = PNR_DWELL_SINGLE,
+                               .n_periods = 1,
+                               .n_dwells = 5,
+                               .oversample = 1,
+                               .n_channels = 1,
+                               .tune = {0, 1},
+                               .echo = 0.2,
+                               .threshold = 12,
+                               .delay = 0.31};
+
+/* NULL: no such engine here, or it has no such method. */
+static const pnr_engine_ops *find_method(const char *name, const char *method)
+{
+    const pnr_engine_ops *ops = find_engine(name);
+    pnr_engine_choice choice;
+    pnr_error error = {0};
+    world w;
+
+    if (ops == NULL)
+        return NULL;
+    world_create(&w, &plain, ops);
+    w.plan.method = method;
+
+    const int code = ops->describe(&w.plan, &choice, &error);
+
+    world_destroy(&w, ops);
+    if (code == PNR_ECONFIG)
+        return NULL;
+    if (code != PNR_OK)
+        fail_msg("%s", error.text);
+    assert_string_equal(choice.method, method);
+    return ops;
+}
+
+/* The reference's time is N^2 a dwell, and sanitizers make it six times longer. Longer windows are
+ * compared with `library`. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { LONGEST = 2047 };
+#else
+enum { LONGEST = 65535 };
+#endif
+
+/* 37 dwells have delays of every rest mod q. */
+static size_t dwells_of(size_t n)
+{
+    return n <= 2047 ? 37 : n <= 8191 ? 2 : 1;
+}
+
+static void check_degree(const pnr_engine_ops *ops, unsigned degree, size_t q)
+{
+    const size_t n = q * (((size_t)1 << degree) - 1);
+    const double low = degree < 8 ? 4 : 12;
+    scenario s = {.name = "walsh",
+                  .n_samples = n,
+                  .code = M_SEQUENCE,
+                  .format = PNR_FORMAT_CI16,
+                  .dwell = PNR_DWELL_SINGLE,
+                  .n_periods = 1,
+                  .n_dwells = dwells_of(n),
+                  .oversample = 1,
+                  .n_channels = 1,
+                  .tune = {0, 1},
+                  .echo = 0.25,
+                  .threshold = low,
+                  .delay = uniform()};
+
+    if (n > LONGEST)
+        return;
+    agree(ops, &s);
+    if (n > 65535 / 2)
+        return;
+    s.name = "walsh, ci8, a strong echo, clipped";
+    s.format = PNR_FORMAT_CI8;
+    s.echo = 1.1;
+    agree(ops, &s);
+    if (n > 16383)
+        return;
+    s.name = "walsh, a gate that wraps, low threshold";
+    s.format = PNR_FORMAT_CI16;
+    s.echo = 0.1;
+    s.gate_first = n - n / 10;
+    s.gate_count = n / 3;
+    s.threshold = 3;
+    s.max_candidates = 64;
+    s.conjugate = true;
+    agree(ops, &s);
+    s.name = "walsh, the strongest alone";
+    s.max_candidates = 1;
+    agree(ops, &s);
+    s.name = "walsh, more maxima than places";
+    s.gate_first = 0;
+    s.gate_count = n;
+    s.echo = 0;
+    s.threshold = 2;
+    s.max_candidates = 5;
+    agree(ops, &s);
+    s.name = "walsh, lost and not finite";
+    s.format = PNR_FORMAT_CF32;
+    s.conjugate = false;
+    s.n_dwells = n <= 2047 ? 37 : n <= 8191 ? 5 : 2;
+    s.max_candidates = 0;
+    s.echo = 0.2;
+    s.threshold = low;
+    s.has_lost = true;
+    s.has_nonfinite = degree > 9;
+    agree(ops, &s);
+}
+
+/* Dwells of several periods: all formats, lost and non-finite samples,
+ * part of a batch of windows. */
+static void check_dwells(const pnr_engine_ops *ops, unsigned degree, size_t q)
+{
+    static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};
+    const size_t n = q * (((size_t)1 << degree) - 1);
+
+    for (size_t f = 0; n <= LONGEST && f < 3; f++) {
+        scenario s = {.name = "walsh, dwells",
+                      .n_samples = n,
+                      .code = M_SEQUENCE,
+                      .format = formats[f],
+                      .n_dwells = n < 2048 ? 7 : 2,
+                      .oversample = 1,
+                      .n_channels = 1,
+                      .tune = {0, 1},
+                      .echo = f == 1 ? 1.1 : 0.2,
+                      .threshold = 12,
+                      .max_candidates = f == 0 ? 1 : 8,
+                      .gate_first = f == 0 ? 0 : n / 2,
+                      .gate_count = n,
+                      .conjugate = f == 2,
+                      .has_lost = f != 1,
+                      .has_nonfinite = f == 2 && degree > 9,
+                      .delay = uniform()};
+
+        s.dwell = PNR_DWELL_COHERENT;
+        s.n_periods = 3;
+        agree(ops, &s);
+        s.dwell = PNR_DWELL_INCOHERENT;
+        s.n_periods = f == 0 ? (degree < 12 ? 16 : 4) : f == 1 ? 1 : 5;
+        s.threshold = degree < 8 ? 3 : 6;
+        agree(ops, &s);
+        s.max_candidates = 40;
+        s.threshold = 1.5;
+        s.echo = 0.05;
+        agree(ops, &s);
+    }
+}
+
+static void test_walsh(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_method(names[e], "walsh");
+
+        for (unsigned degree = 5; ops != NULL && degree <= 16; degree++)
+            check_degree(ops, degree, 1);
+        for (unsigned degree = 5; ops != NULL && degree <= 13; degree++)
+            check_dwells(ops, degree, 1);
+        if (ops != NULL)
+            print_message("%s: walsh agrees with the reference, degrees 5 to 16\n", names[e]);
+    }
+}
+
+/* A strong and a weak echo, at offsets `delay` + 0 .. q-1: the reference's candidates, both echoes
+ * among them. */
+static void check_two_echoes(const pnr_engine_ops *ops, unsigned degree, size_t q)
+{
+    const size_t n = q * (((size_t)1 << degree) - 1), first = (size_t)(uniform() * (double)n);
+    const scenario s = {.name = "walsh, a strong and a weak echo",
+                        .n_samples = n,
+                        .code = M_SEQUENCE,
+                        .format = PNR_FORMAT_CI16,
+                        .dwell = PNR_DWELL_SINGLE,
+                        .n_periods = 1,
+                        .n_dwells = q,
+                        .oversample = 1,
+                        .n_channels = 1,
+                        .tune = {0, 1},
+                        .threshold = 12};
+    const pnr_engine_ops *reference;
+    answer got, want;
+    world w;
+
+    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
+    world_create(&w, &s, ops);
+    w.plan.method = "walsh";
+    for (size_t i = 0; i < n * q; i++) {
+        const size_t strong = (first + i / n) % n, weak = (strong + n / 3) % n;
+        int16_t *x = (int16_t *)(void *)w.samples + 2 * i;
+        const double *a = w.references[(i % n + n - strong) % n];
+        const double *b = w.references[(i % n + n - weak) % n];
+
+        x[0] = (int16_t)lrint(8000 * a[0] + 50 * gaussian());
+        x[1] = (int16_t)lrint(1600 * b[0] + 50 * gaussian());
+    }
+    ask(ops, &w, PNR_WANT_COMPLEX, &got);
+    w.plan.method = "auto";
+    ask(reference, &w, PNR_WANT_COMPLEX, &want);
+    for (size_t d = 0; d < q; d++) {
+        const size_t strong = (first + d) % n, weak = (strong + n / 3) % n;
+        const pnr_candidate *c = got.candidates + d * got.max_candidates;
+        int n_met = 0;
+
+        compare_dwell(&w, &got.dwells[d], c, &want.dwells[d],
+                      want.candidates + d * want.max_candidates);
+        compare_profile(&w, &want.dwells[d], got.profile + d * 2 * n, want.profile + d * 2 * n);
+        for (uint32_t i = 0; i < got.dwells[d].n_candidates; i++)
+            n_met += c[i].cell == strong || c[i].cell == weak;
+        assert_int_equal(n_met, 2);
+    }
+    answer_destroy(&got);
+    answer_destroy(&want);
+    world_destroy(&w, ops);
+}
+
+static void test_walsh_parts(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+    static const size_t samples[] = {2, 3, 4, 10};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_method(names[e], "walsh");
+
+        for (size_t i = 0; ops != NULL && i < 4; i++)
+            for (unsigned degree = 5; degree <= 13 && samples[i] << degree <= 16384; degree++) {
+                check_degree(ops, degree, samples[i]);
+                if (degree == 5 || degree == (samples[i] < 4 ? 10 : 7))
+                    check_dwells(ops, degree, samples[i]);
+                if (degree > 6 && degree < 10)
+                    check_two_echoes(ops, degree, samples[i]);
+            }
+        if (ops == NULL)
+            continue;
+        check_degree(ops, 5, 16);
+        check_degree(ops, 14, 2);
+        print_message("%s: walsh agrees at 2, 3, 4, 10 and 16 samples a chip\n", names[e]);
+    }
+}
+
+/* Of several samples a chip auto takes what moves the fewest bytes: on the GPU that is fused, but
+ * walsh where fused does not suit. */
+static void test_walsh_parts_words(void **unused)
+{
+    static const struct {
+        const char *engine, *takes;
+    } cases[] = {{"cpu", "walsh"}, {"cuda", "fused"}};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_method(cases[e].engine, "walsh");
+        scenario s = plain;
+        pnr_engine_choice choice;
+        pnr_error error = {0};
+        world w;
+
+        if (ops == NULL)
+            continue;
+        s.n_samples = 4 * 511;
+        world_create(&w, &s, ops);
+        assert_int_equal(w.plan.m_samples, 4);
+        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+        assert_string_equal(choice.method, cases[e].takes);
+        w.plan.method = "walsh";
+        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+        assert_non_null(strstr(choice.why, "4 polyphase parts"));
+        assert_int_equal(choice.n_transform, 512);
+        world_destroy(&w, ops);
+
+        s.n_samples = 4 * 31;
+        world_create(&w, &s, ops);
+        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+        assert_string_equal(choice.method, "walsh");
+        world_destroy(&w, ops);
+
+        s.n_samples = 4 * 511;
+        s.oversample = 2;
+        world_create(&w, &s, ops);
+        w.plan.method = "walsh";
+        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
+        assert_non_null(strstr(error.text, "half lags"));
+        world_destroy(&w, ops);
+
+        s.oversample = 1;
+        s.n_samples = 17 * 511;
+        world_create(&w, &s, ops);
+        w.plan.method = "walsh";
+        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
+        assert_non_null(strstr(error.text, "samples a chip"));
+        world_destroy(&w, ops);
+    }
+}
+
+/* Two equal echoes of integers, `apart` lags from each other, c exactly equal there. */
+static void check_walsh_tie(const pnr_engine_ops *ops, unsigned degree, size_t q, size_t delay,
+                            size_t apart)
+{
+    const size_t n = q * (((size_t)1 << degree) - 1);
+    const scenario s = {.name = "walsh, a tie",
+                        .n_samples = n,
+                        .code = M_SEQUENCE,
+                        .format = PNR_FORMAT_CI16,
+                        .dwell = PNR_DWELL_SINGLE,
+                        .n_periods = 1,
+                        .n_dwells = 1,
+                        .oversample = 1,
+                        .n_channels = 1,
+                        .tune = {0, 1},
+                        .threshold = 4,
+                        .max_candidates = 1};
+    const size_t second = (delay + apart) % n;
+    answer got;
+    world w;
+
+    world_create(&w, &s, ops);
+    w.plan.method = "walsh";
+    for (size_t i = 0; i < n; i++) {
+        int16_t *x = (int16_t *)(void *)w.samples + 2 * i;
+
+        x[0] = (int16_t)(100 * (w.references[(i + n - delay) % n][0] +
+                                w.references[(i + n - second) % n][0]));
+        x[1] = 0;
+    }
+    ask(ops, &w, PNR_WANT_NONE, &got);
+    assert_int_equal(got.dwells[0].n_candidates, 1);
+    assert_int_equal(got.candidates[0].cell, apart == 1 || delay < second ? delay : second);
+    assert_true(got.candidates[0].value[8][0] == got.candidates[0].value[8 + (apart < 9)][0] ||
+                apart > 1);
+    answer_destroy(&got);
+    memset(w.samples, 0, 4 * n); /* silence has no echo */
+    ask(ops, &w, PNR_WANT_NONE, &got);
+    assert_int_equal(got.dwells[0].n_above, 0);
+    assert_int_equal(got.dwells[0].n_candidates, 0);
+    answer_destroy(&got);
+    world_destroy(&w, ops);
+}
+
+static void test_walsh_ties(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_method(names[e], "walsh");
+
+        for (unsigned degree = 7; ops != NULL && degree <= 17; degree++)
+            for (size_t q = 1; q <= (degree < 15 ? 4 : 1); q += 1 + degree % 3) {
+                const size_t n = q * (((size_t)1 << degree) - 1);
+
+                check_walsh_tie(ops, degree, q, n - 1, 1);
+                check_walsh_tie(ops, degree, q, 5, 1);
+                check_walsh_tie(ops, degree, q, 5, n / 2);
+                check_walsh_tie(ops, degree, q, n - 20, n / 2);
+            }
+    }
+}
+
+/* The bits of a dwell do not depend on which others are submitted with it. */
+static void test_walsh_batches(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+    static const unsigned degrees[] = {6, 10, 11, 13, 14, 17, 7, 15};
+    static const size_t samples[] = {1, 1, 1, 1, 1, 1, 5, 2};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_method(names[e], "walsh");
+
+        for (size_t l = 0; ops != NULL && l < 8; l++) {
+            scenario s = plain;
+            answer all;
+            world w;
+
+            s.n_samples = samples[l] * (((size_t)1 << degrees[l]) - 1);
+            s.n_dwells = 7;
+            s.threshold = 4;
+            world_create(&w, &s, ops);
+            w.plan.method = "walsh";
+            w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * 7};
+            w.windows.spans[1] = (pnr_span){w.samples, 0};
+            ask(ops, &w, PNR_WANT_NONE, &all);
+            check_submits(ops, &w, &all, 2);
+            answer_destroy(&all);
+            world_destroy(&w, ops);
+        }
+    }
+}
+
+/* Too long for the reference: one echo a dwell, as `library` finds it. */
+static void check_against_library(const pnr_engine_ops *ops, const scenario *s)
+{
+    answer want, got;
+    world w;
+
+    world_create(&w, s, ops);
+    w.plan.method = "library";
+    ask(ops, &w, PNR_WANT_NONE, &want);
+    w.plan.method = "walsh";
+    ask(ops, &w, PNR_WANT_NONE, &got);
+    for (size_t d = 0; d < s->n_dwells; d++) {
+        assert_int_equal(got.dwells[d].n_candidates, 1);
+        assert_int_equal(got.candidates[d * got.max_candidates].cell,
+                         want.candidates[d * want.max_candidates].cell);
+        compare_dwell(&w, &got.dwells[d], &got.candidates[d * got.max_candidates], &want.dwells[d],
+                      &want.candidates[d * want.max_candidates]);
+    }
+    answer_destroy(&want);
+    answer_destroy(&got);
+    world_destroy(&w, ops);
+}
+
+/* Long windows are worked on in groups, each with scratch memory of its own. */
+static void test_walsh_groups(void **unused)
+{
+    static const unsigned degrees[] = {22, 21};
+    const pnr_engine_ops *ops = find_method("cuda", "walsh");
+
+    (void)unused;
+    for (size_t l = 0; ops != NULL && l < 2; l++) {
+        const scenario s = {.name = "walsh, groups of windows",
+                            .n_samples = ((size_t)1 << degrees[l]) - 1,
+                            .code = M_SEQUENCE,
+                            .format = l == 0 ? PNR_FORMAT_CI16 : PNR_FORMAT_CI8,
+                            .dwell = PNR_DWELL_SINGLE,
+                            .n_periods = 1,
+                            .n_dwells = l == 0 ? 3 : 5,
+                            .oversample = 1,
+                            .n_channels = 1,
+                            .tune = {0, 1},
+                            .echo = 0.03,
+                            .threshold = 25,
+                            .delay = uniform()};
+
+        check_against_library(ops, &s);
+    }
+}
+
+/* Parts that are long themselves. */
+static void test_walsh_long_parts(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+    static const struct {
+        unsigned degree;
+        size_t q, n_dwells;
+    } cases[] = {{13, 3, 5}, {13, 4, 5},  {11, 10, 5}, {12, 10, 5}, {13, 10, 5},
+                 {16, 2, 5}, {15, 16, 2}, {18, 3, 2},  {20, 4, 1}};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_method(names[e], "walsh");
+
+        for (size_t l = 0; ops != NULL && l < sizeof cases / sizeof *cases; l++) {
+            scenario s = plain;
+
+            s.name = "walsh, long parts";
+            s.n_samples = cases[l].q * (((size_t)1 << cases[l].degree) - 1);
+            s.n_dwells = cases[l].n_dwells;
+            s.echo = 0.03;
+            s.threshold = 30;
+            s.max_candidates = 1;
+            s.delay = uniform();
+            check_against_library(ops, &s);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_walsh),
+        cmocka_unit_test(test_walsh_parts),
+        cmocka_unit_test(test_walsh_parts_words),
+        cmocka_unit_test(test_walsh_ties),
+        cmocka_unit_test(test_walsh_batches),
+        cmocka_unit_test(test_walsh_groups),
+        cmocka_unit_test(test_walsh_long_parts),
+    };
+
+    seed_random();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* The direct path is tracked without bias and with an honest sigma, held when it fades, and taken
+ * out of the echoes. */
+#include "detector/zero.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { PERIOD = 1000 };
+static const double rate_hz = 1e6, us = 1e-6;
+
+static pnr_config config;
+static pnr_radar radar;
+static pnr_zero_tracker zero;
+static uint64_t seed;
+
+static double uniform(void)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ((double)(seed >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
+}
+
+static void set(const char *assignment)
+{
+    pnr_error error;
+
+    if (pnr_config_set(&config, assignment, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+}
+
+static void derive(void)
+{
+    pnr_error error;
+
+    if (pnr_radar_derive(&config, PERIOD, &radar, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    pnr_config_init(&config);
+    set("source.rate_hz=1e6");
+    set("radar.zero=direct-path");
+    set("radar.zero_delay_s=5e-6");
+    derive();
+    pnr_zero_begin(&zero, &config, &radar, NULL);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    pnr_config_clear(&config);
+    return 0;
+}
+
+/* An echo as the detector gives it: at a delay from radar.zero_delay_s, wrapped. */
+static pnr_echo echo_at(double delay_s, double sigma_s, double snr_db)
+{
+    const double delay = delay_s - config.radar.zero_delay_s;
+    const double wrapped =
+        delay - radar.period_s * floor((delay - radar.min_delay_s) / radar.period_s);
+
+    return (pnr_echo){.delay_s = wrapped,
+                      .delay_samples = wrapped * rate_hz,
+                      .delay_sigma_s = sigma_s,
+                      .range_m = wrapped * radar.metres_per_second,
+                      .range_sigma_m = sigma_s * radar.metres_per_second,
+                      .snr_db = snr_db};
+}
+
+static pnr_detection dwell_of(const pnr_echo *echoes, size_t n)
+{
+    pnr_detection d = {.n_echoes = n};
+
+    memcpy(d.echoes, echoes, n * sizeof *echoes);
+    return d;
+}
+
+/* One dwell with the direct path alone. */
+static void see(uint64_t dwell, double delay_s, double sigma_s)
+{
+    const pnr_echo direct = echo_at(delay_s, sigma_s, 30);
+    pnr_detection d = dwell_of(&direct, 1);
+
+    pnr_zero_track(&zero, dwell * PERIOD, &d);
+    assert_int_equal(d.n_echoes, 0);
+}
+
+static void miss(uint64_t dwell)
+{
+    pnr_detection d = {0};
+
+    pnr_zero_track(&zero, dwell * PERIOD, &d);
+}
+
+/* A drift of any speed leaves no bias, and the error is what sigma says: over many runs. */
+static void test_drift(void **state)
+{
+    enum { RUNS = 400, DWELLS = 600 };
+    const double sigma_s = 0.02 * us;
+
+    (void)state;
+    for (int speed = 0; speed < 3; speed++) {
+        const double drift = (double[]){0, 5e-6, -6e-5}[speed]; /* 3 and 36 samples in all */
+        double sum = 0, sum_squares = 0, drift_squares = 0;
+
+        for (int run = 0; run < RUNS; run++) {
+            const double start_s = (4 + 2 * uniform()) * us;
+
+            pnr_zero_begin(&zero, &config, &radar, NULL);
+            for (uint64_t k = 0; k < DWELLS; k++)
+                see(k, start_s + drift * (double)k * 1e-3 + sigma_s * normal(), sigma_s);
+
+            const double error = zero.last.delay_s - start_s - drift * (DWELLS - 1) * 1e-3;
+
+            assert_true(zero.last.held_s == 0 && zero.last.snr_db == 30);
+            sum += error / zero.last.sigma_s;
+            sum_squares += pow(error / zero.last.sigma_s, 2);
+            drift_squares += pow((zero.v - drift), 2) / zero.vv;
+        }
+        /* The filter allows for a wandering drift, which is not there: a little too careful. */
+        assert_true(zero.last.sigma_s < 0.2 * sigma_s);
+        assert_true(fabs(sum / RUNS) < 4 / sqrt(RUNS));
+        assert_true(sum_squares / RUNS > 0.4 && sum_squares / RUNS < 1.3);
+        assert_true(drift_squares / RUNS > 0.2 && drift_squares / RUNS < 1.3);
+    }
+}
+
+/* With the drift that the model assumes the normalised error has variance 1. */
+static void test_sigma(void **state)
+{
+    enum { RUNS = 2000, DWELLS = 300 };
+    const double sigma_s = 0.02 * us, dt = PERIOD / rate_hz;
+    double sum_squares = 0, held_squares = 0;
+
+    (void)state;
+    for (int run = 0; run < RUNS; run++) {
+        double x = 5 * us, v = 1e-6 * normal();
+
+        pnr_zero_begin(&zero, &config, &radar, NULL);
+        for (uint64_t k = 0; k < DWELLS + 500; k++) {
+            /* v' is white noise of density 1e-16: the exact step of both. */
+            const double a = normal(), b = normal(), root = sqrt(1e-16 * dt);
+
+            x += v * dt + root * dt * (a / 2 + b / sqrt(12));
+            v += root * a;
+            if (k < DWELLS)
+                see(k, x + sigma_s * normal(), sigma_s);
+            else
+                miss(k);
+            if (k == DWELLS - 1)
+                sum_squares += pow((zero.last.delay_s - x) / zero.last.sigma_s, 2);
+        }
+        held_squares += pow((zero.last.delay_s - x) / zero.last.sigma_s, 2);
+        assert_true(fabs(zero.last.held_s - 0.5) < 1e-9 && isnan(zero.last.snr_db));
+    }
+    assert_true(fabs(sum_squares / RUNS - 1) < 4 * sqrt(2.0 / RUNS));
+    assert_true(fabs(held_squares / RUNS - 1) < 4 * sqrt(2.0 / RUNS));
+}
+
+/* Before it was ever seen the zero delay is the configuration's, anywhere within the search. */
+static void test_never_seen(void **state)
+{
+    const pnr_echo far = echo_at(70 * us, 0.01 * us, 40);
+    pnr_detection d;
+
+    (void)state;
+    for (uint64_t k = 0; k < 3; k++) {
+        d = dwell_of(&far, 1);
+        pnr_zero_track(&zero, k * PERIOD, &d);
+        assert_true(zero.last.is_tracked && zero.last.delay_s == 5e-6);
+        assert_true(fabs(zero.last.sigma_s - 10 * us / sqrt(3)) < 1e-12);
+        assert_true(isnan(zero.last.held_s) && isnan(zero.last.moved_s) && !zero.is_alarm);
+        assert_int_equal(d.n_echoes, 1);
+        assert_true(d.echoes[0].delay_s == far.delay_s);
+        assert_true(d.echoes[0].delay_sigma_s > 5 * us);
+    }
+}
+
+/* The strongest of the first code near the last delay is the direct path; the others count from
+ * it, with its sigma; those beyond the ranges, and the weakest, are left out. */
+static void test_echoes(void **state)
+{
+    pnr_echo echoes[6];
+    pnr_detection d;
+
+    (void)state;
+    set("radar.min_range_m=1500");  /* 10 us */
+    set("radar.max_range_m=30000"); /* 200.14 us */
+    set("detector.max_echoes=2");
+    derive();
+    pnr_zero_begin(&zero, &config, &radar, NULL);
+    echoes[0] = echo_at(120 * us, 0.003 * us, 50); /* strong, and no direct path */
+    echoes[1] = echo_at(7 * us, 0.004 * us, 40);
+    echoes[1].code = 1;                          /* of another transmitter */
+    echoes[2] = echo_at(8 * us, 0.004 * us, 35); /* this is it */
+    echoes[3] = echo_at(4 * us, 0.004 * us, 33); /* between it and the ranges */
+    echoes[4] = echo_at(210 * us, 0.1 * us, 20); /* beyond 200.14 + 5, within 200.14 + 8 - .. */
+    echoes[5] = echo_at(300 * us, 0.1 * us, 15);
+    d = dwell_of(echoes, 6);
+    pnr_zero_track(&zero, 0, &d);
+    assert_true(fabs(zero.last.delay_s - 8 * us) < 1e-15 && zero.last.snr_db == 35);
+    assert_true(fabs(zero.last.sigma_s - 0.004 * us) < 1e-15 && zero.last.held_s == 0);
+    assert_int_equal(d.n_echoes, 1);
+    assert_true(fabs(d.echoes[0].delay_s - 112 * us) < 1e-15);
+    assert_true(fabs(d.echoes[0].delay_samples - 112) < 1e-9);
+    assert_true(fabs(d.echoes[0].delay_sigma_s - 0.005 * us) < 1e-15);
+    assert_true(fabs(d.echoes[0].range_m - 112 * us * radar.metres_per_second) < 1e-8);
+    assert_true(fabs(d.echoes[0].range_sigma_m - 0.005 * us * radar.metres_per_second) < 1e-8);
+
+    /* The ranges move along: 207 us was beyond them, and is not any more. */
+    echoes[4] = echo_at(207 * us, 0.1 * us, 20);
+    d = dwell_of(echoes, 6);
+    pnr_zero_track(&zero, PERIOD, &d);
+    assert_int_equal(d.n_echoes, 2);
+    assert_true(fabs(d.echoes[1].delay_s - 199 * us) < 1e-12);
+
+    echoes[3] = echo_at(100 * us, 0.004 * us, 33);
+    d = dwell_of(echoes, 6);
+    pnr_zero_track(&zero, 2 * PERIOD, &d);
+    assert_int_equal(d.n_echoes, 2); /* max_echoes, without the direct path */
+    assert_true(d.echoes[1].snr_db == 33);
+}
+
+/* It may drift round the whole period, far beyond the search about its first place. */
+static void test_round(void **state)
+{
+    const double drift = 1e-5, sigma_s = 0.01 * us;
+    uint64_t k;
+
+    (void)state;
+    for (k = 0; k < 250000; k++)
+        see(k, 5 * us + drift * (double)k * 1e-3 + sigma_s * normal(), sigma_s);
+    assert_true(fabs(zero.last.delay_s - (5 * us + drift * (double)(k - 1) * 1e-3)) < sigma_s);
+    assert_true(fabs(zero.last.drift_ppm - 10) < 0.1);
+    /* Two turns and a half. */
+    assert_true(fabs(fabs(zero.last.moved_s) - 500 * us) < 0.1 * us);
+}
+
+/* One that jumps is an error at first, and the truth when it stays. */
+static void test_astray(void **state)
+{
+    uint64_t k = 0;
+
+    (void)state;
+    for (; k < 100; k++)
+        see(k, 5 * us, 0.01 * us);
+    see(k++, 9 * us, 0.01 * us);
+    assert_true(fabs(zero.last.delay_s - 5 * us) < 1e-9 && zero.last.held_s > 0);
+    see(k++, 5 * us, 0.01 * us);
+    assert_true(fabs(zero.last.delay_s - 5 * us) < 1e-9 && zero.last.held_s == 0);
+    for (int i = 0; i < 15; i++)
+        see(k++, 9 * us, 0.01 * us);
+    assert_true(fabs(zero.last.delay_s - 5 * us) < 1e-9);
+    see(k++, 9 * us, 0.01 * us);
+    assert_true(fabs(zero.last.delay_s - 9 * us) < 1e-12 && zero.last.held_s == 0);
+    assert_true(fabs(zero.last.moved_s - 4 * us) < 1e-12);
+}
+
+/* Over the limit once is one alarm; noise about the limit raises no other. */
+static void test_alarm(void **state)
+{
+    uint64_t k = 0;
+
+    (void)state;
+    set("radar.zero_alarm_m=300"); /* 2.0014 us */
+    pnr_zero_begin(&zero, &config, &radar, NULL);
+    for (int turn = 1; turn <= 2; turn++) {
+        for (int i = 0; i < 1000; i++, k++) {
+            see(k, 5 * us + i * 2.1e-3 * us, 0.01 * us);
+            if (zero.last.moved_s < 1.8 * us)
+                assert_false(zero.is_alarm);
+        }
+        assert_true(zero.is_alarm && zero.n_alarms == (uint64_t)turn);
+        for (int i = 1000; i >= 0; i--, k++)
+            see(k, 5 * us + i * 2.1e-3 * us, 0.01 * us);
+        assert_true(!zero.is_alarm && zero.n_alarms == (uint64_t)turn);
+    }
+    assert_int_equal(zero.n_untold, 4);
+    pnr_zero_tell(&zero);
+    assert_int_equal(zero.n_untold, 0);
+}
+
+/* A run goes on where the last one ended, and its first sight of the direct path counts alone. */
+static void test_memory(void **state)
+{
+    pnr_zero_memory memory;
+    double first;
+
+    (void)state;
+    assert_false(pnr_zero_remember(&zero, &memory));
+    for (uint64_t k = 0; k < 300; k++)
+        see(k, 6 * us + 3e-6 * (double)k * 1e-3, 0.01 * us);
+    assert_true(pnr_zero_remember(&zero, &memory));
+    first = zero.first;
+
+    pnr_zero_begin(&zero, &config, &radar, &memory);
+    miss(0);
+    assert_true(zero.last.delay_s == memory.delay_s && isnan(zero.last.held_s));
+    assert_true(fabs(zero.last.sigma_s - 1 * us) < 1e-9);
+    assert_true(fabs(zero.last.moved_s - (memory.delay_s - first)) < 1e-15);
+    assert_false(pnr_zero_remember(&zero, &memory));
+    see(1, 6.4 * us, 0.01 * us);
+    assert_true(fabs(zero.last.delay_s - 6.4 * us) < 1e-15);
+    assert_true(fabs(zero.last.moved_s - (6.4 * us - first)) < 1e-15);
+    assert_true(fabs(zero.last.drift_ppm - 3) < 0.1);
+}
+
+static void test_fixed(void **state)
+{
+    const pnr_echo echo = echo_at(5 * us, 0.01 * us, 40);
+    pnr_detection d = dwell_of(&echo, 1);
+    pnr_zero_memory memory;
+
+    (void)state;
+    set("radar.zero=fixed");
+    pnr_zero_begin(&zero, &config, &radar, NULL);
+    pnr_zero_track(&zero, 0, &d);
+    assert_true(d.n_echoes == 1 && memcmp(&d.echoes[0], &echo, sizeof echo) == 0);
+    assert_false(zero.last.is_tracked || pnr_zero_remember(&zero, &memory));
+}
+
+int main(void)
+{
+#define ZERO_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        ZERO_TEST(test_drift),  ZERO_TEST(test_sigma),  ZERO_TEST(test_never_seen),
+        ZERO_TEST(test_echoes), ZERO_TEST(test_round),  ZERO_TEST(test_astray),
+        ZERO_TEST(test_alarm),  ZERO_TEST(test_memory), ZERO_TEST(test_fixed),
+    };
+
+    seed = pnr_clock_ns();
+    printf("# seed %llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

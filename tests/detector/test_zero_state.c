@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* The zero delay's file comes back as it was written, for its own source only, and nothing broken
+ * is believed. */
+#include "detector/zero_state.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static pnr_config config;
+static char folder[256], path[300];
+static const pnr_zero_memory memory = {1.23456789012e-5, 2.5e-9, -3.25e-7, 1e-9, 1.2e-5};
+
+static void set(const char *assignment)
+{
+    pnr_error error;
+
+    if (pnr_config_set(&config, assignment, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+}
+
+static int begin(void **state)
+{
+    const char *tmp = getenv("TMPDIR");
+    char setting[400];
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/pnr.XXXXXX", tmp != NULL ? tmp : "/tmp");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(path, sizeof path, "%s/zero", folder);
+    pnr_config_init(&config);
+    set("source.rate_hz=10000000/3");
+    set("source.channels=2");
+    strcpy(config.source.input, "a \"strange\"\tname.ci16");
+    snprintf(setting, sizeof setting, "radar.zero_state_path=%s", path);
+    set(setting);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    pnr_config_clear(&config);
+    (void)unlink(path);
+    return rmdir(folder); /* fails when a file was left beside it */
+}
+
+static void keep(bool lasting)
+{
+    pnr_error error;
+
+    assert_int_equal(pnr_zero_state_write(&config, PNR_FORMAT_CI16, &memory, lasting, &error),
+                     PNR_OK);
+}
+
+static bool is_back(pnr_format format)
+{
+    pnr_zero_memory out;
+
+    return pnr_zero_state_read(&config, format, &out) && out.delay_s == memory.delay_s &&
+           out.sigma_s == memory.sigma_s && out.drift == memory.drift &&
+           out.drift_sigma == memory.drift_sigma && out.first_s == memory.first_s;
+}
+
+static void test_round_trip(void **state)
+{
+    pnr_error error;
+
+    (void)state;
+    assert_int_equal(pnr_zero_state_check(&config, &error), PNR_OK);
+    assert_true(access(path, F_OK) != 0);
+    assert_false(is_back(PNR_FORMAT_CI16)); /* the first start */
+    keep(false);
+    assert_true(is_back(PNR_FORMAT_CI16));
+    keep(true); /* over the one before */
+    assert_true(is_back(PNR_FORMAT_CI16));
+}
+
+static void test_another(void **state)
+{
+    (void)state;
+    keep(false);
+    assert_false(is_back(PNR_FORMAT_CF32));
+    set("source.channel=1");
+    assert_false(is_back(PNR_FORMAT_CI16));
+    set("source.channel=0");
+    set("source.rate_hz=10000000/3.0");
+    set("source.rate_hz=10000001/3");
+    assert_false(is_back(PNR_FORMAT_CI16));
+    set("source.rate_hz=10000000/3");
+    set("source.input=b.ci16");
+    assert_false(is_back(PNR_FORMAT_CI16));
+    strcpy(config.source.input, "a \"strange\"\tname.ci16");
+    assert_true(is_back(PNR_FORMAT_CI16));
+}
+
+static void write_file(const char *text, size_t n)
+{
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Cut anywhere, or with any one of its numbers gone or spoilt. */
+static void test_broken(void **state)
+{
+    static const char *const names[] = {"\"v\"",     "\"zero_delay_s\"", "\"sigma_s\"",
+                                        "\"drift\"", "\"drift_sigma\"",  "\"first_s\""};
+    char text[PNR_ZERO_STATE_LEN] = "", changed[PNR_ZERO_STATE_LEN + 64];
+    FILE *file;
+    size_t n;
+
+    (void)state;
+    keep(false);
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    n = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    for (size_t i = 0; i + 1 < n; i++) { /* all but its last newline */
+        write_file(text, i);
+        assert_false(is_back(PNR_FORMAT_CI16));
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *at = strstr(text, names[i]);
+
+        assert_non_null(at);
+        snprintf(changed, sizeof changed, "%.*s\"x%s", (int)(at - text), text, at + 1);
+        write_file(changed, strlen(changed));
+        assert_false(is_back(PNR_FORMAT_CI16));
+        snprintf(changed, sizeof changed, "%.*s:null,\"%zu\"%s",
+                 (int)(at - text + (ptrdiff_t)strlen(names[i])), text, i, at + strlen(names[i]));
+        write_file(changed, strlen(changed));
+        assert_false(is_back(PNR_FORMAT_CI16));
+    }
+    write_file(text, n);
+    assert_true(is_back(PNR_FORMAT_CI16));
+}
+
+static void test_no_file(void **state)
+{
+    pnr_error error;
+    pnr_zero_memory out;
+
+    (void)state;
+    assert_int_equal(mkdir(path, 0700), 0); /* a folder in its place */
+    assert_false(pnr_zero_state_read(&config, PNR_FORMAT_CI16, &out));
+    assert_int_equal(pnr_zero_state_write(&config, PNR_FORMAT_CI16, &memory, false, &error),
+                     PNR_EIO);
+    assert_non_null(strstr(error.text, path));
+    assert_int_equal(rmdir(path), 0);
+    set("radar.zero_state_path=/nowhere/at/all");
+    assert_int_equal(pnr_zero_state_check(&config, &error), PNR_EIO);
+}
+
+int main(void)
+{
+#define STATE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {STATE_TEST(test_round_trip), STATE_TEST(test_another),
+                                       STATE_TEST(test_broken), STATE_TEST(test_no_file)};
+
+    setenv("PNR_LOG", "quiet", 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* Every engine that works here against the reference: same cells, same values, same sums, same
+ * bits. */
+#include "tests/fixture/engine_scenarios.h"
+
+static void test_powers_of_two(void **unused)
+{
+    static const char *const names[] = {"cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_engine(names[e]);
+
+        for (size_t i = 0; ops != NULL && i < sizeof powers_of_two / sizeof *powers_of_two; i++)
+            agree(ops, &powers_of_two[i]);
+    }
+}
+
+static void test_agreement(void **unused)
+{
+    static const char *const names[] = {"reference", "cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 3; e++) {
+        const pnr_engine_ops *ops = find_engine(names[e]);
+
+        if (ops == NULL)
+            continue;
+        for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+            agree(ops, &scenarios[i]);
+        print_message("%s: %zu scenarios agree with the reference\n", names[e],
+                      sizeof scenarios / sizeof *scenarios);
+    }
+}
+
+/* N = 65535 costs the reference seconds, so it is asked once for all engines. */
+static void test_long_m_sequence(void **unused)
+{
+    static const scenario s = {"m-sequence 65535",
+                               65535,
+                               M_SEQUENCE,
+                               PNR_FORMAT_CI16,
+                               PNR_DWELL_SINGLE,
+                               1,
+                               1,
+                               1,
+                               1,
+                               0,
+                               {0, 1},
+                               0,
+                               0,
+                               0,
+                               0.05,
+                               16,
+                               0,
+                               0,
+                               0,
+                               0.87};
+    static const char *const names[] = {"cpu", "cuda"};
+    const pnr_engine_ops *reference;
+    answer want;
+    world w;
+
+    (void)unused;
+    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
+    world_create(&w, &s, reference);
+    ask(reference, &w, PNR_WANT_COMPLEX, &want);
+    for (size_t e = 0; e < 2; e++) {
+        const pnr_engine_ops *ops = find_engine(names[e]);
+        answer got;
+
+        if (ops == NULL)
+            continue;
+        ask(ops, &w, PNR_WANT_COMPLEX, &got);
+        compare_dwell(&w, &got.dwells[0], got.candidates, &want.dwells[0], want.candidates);
+        compare_profile(&w, &want.dwells[0], got.profile, want.profile);
+        assert_int_equal(got.candidates[0].cell, (size_t)(0.87 * 65535));
+        answer_destroy(&got);
+    }
+    answer_destroy(&want);
+    world_destroy(&w, reference);
+}
+
+static void check_delay(const pnr_engine_ops *ops, size_t n, size_t delay)
+{
+    scenario s = scenarios[3];
+    answer got;
+    world w;
+
+    s.n_samples = n;
+    s.n_dwells = 1;
+    s.oversample = 1;
+    s.threshold = 3;
+    world_create(&w, &s, ops);
+    for (size_t i = 0; i < n; i++) {
+        const double *a = w.references[(i + n - delay) % n];
+        const double x[2] = {0.25 * a[0], 0.25 * a[1]};
+
+        (void)pnr_format_write(s.format, x, w.samples + 8 * i);
+    }
+    ask(ops, &w, PNR_WANT_COMPLEX, &got);
+    assert_int_equal(got.dwells[0].n_candidates, 1);
+    assert_int_equal(got.candidates[0].cell, delay);
+    for (size_t k = 0; k < n; k++) { /* Zadoff-Chu: all other lags are 0 */
+        const double peak = k == delay ? 0.25 * (double)n : 0;
+
+        assert_true(fabs((double)got.profile[2 * k] - peak) < 1e-4);
+        assert_true(fabs((double)got.profile[2 * k + 1]) < 1e-4);
+    }
+    answer_destroy(&got);
+    world_destroy(&w, ops);
+}
+
+/* Noise-free and by hand: c at the echo's lag is A sum|a|^2, elsewhere the autocorrelation. Kills a
+ * wrong conjugate (the echo would vanish), an off-by-one beyond N/2, a missing 1/N. */
+static void test_by_hand(void **unused)
+{
+    static const char *const names[] = {"reference", "cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 3; e++) {
+        const pnr_engine_ops *ops = find_engine(names[e]);
+
+        /* a length that is transformed itself, and a prime that is extended */
+        for (size_t i = 0; ops != NULL && i < 2; i++)
+            for (size_t delay = 0; delay < (i == 0 ? 75 : 61); delay++)
+                check_delay(ops, i == 0 ? 75 : 61, delay);
+    }
+}
+
+/* Ties: two equal echoes, all samples exact, give equal powers; the kept one is the lower lag. */
+static void test_tie(void **unused)
+{
+    static const char *const names[] = {"reference", "cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 3; e++) {
+        const pnr_engine_ops *ops = find_engine(names[e]);
+        scenario s = scenarios[0];
+        answer got;
+        world w;
+
+        if (ops == NULL)
+            continue;
+        s.n_samples = 16;
+        s.code = RANDOM_PHASE;
+        s.format = PNR_FORMAT_CF32;
+        s.n_dwells = 1;
+        s.threshold = 2;
+        s.max_candidates = 1;
+        world_create(&w, &s, ops);
+        /* the code is an impulse: c = x */
+        memset(w.references, 0, 16 * sizeof *w.references);
+        w.references[0][0] = 1;
+        float(*x)[2] = (float(*)[2])(void *)w.samples;
+        memset(x, 0, 16 * sizeof *x);
+        x[11][0] = 0.5f;
+        x[4][1] = -0.5f;
+        ask(ops, &w, PNR_WANT_NONE, &got);
+        assert_int_equal(got.dwells[0].n_maxima, 2);
+        assert_int_equal(got.dwells[0].n_candidates, 1);
+        assert_int_equal(got.candidates[0].cell, 4);
+        /* silence has no echo */
+        answer_destroy(&got);
+        memset(x, 0, 16 * sizeof *x);
+        ask(ops, &w, PNR_WANT_NONE, &got);
+        assert_int_equal(got.dwells[0].n_candidates, 0);
+        assert_int_equal(got.dwells[0].n_above, 0);
+        answer_destroy(&got);
+        world_destroy(&w, ops);
+    }
+}
+
+/* The same dwells in submits of 1, 2, 3, 1, two in flight, over one engine of batch 3; every view
+ * wraps inside a window, at an odd sample. */
+static void check_pieces(const pnr_engine_ops *ops, const world *w, const answer *all)
+{
+    static const size_t sizes[] = {1, 2, 3, 1};
+    const size_t dwell = w->s.n_samples * w->s.n_periods;
+    const size_t bytes = pnr_plan_sample_bytes(&w->plan);
+    pnr_plan plan = w->plan;
+    pnr_engine *engine;
+    pnr_error error = {0};
+    size_t submitted = 0, collected = 0, n_in = 0, n_out = 0;
+
+    plan.batch = 3;
+    if (ops->create(&plan, &engine, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    while (collected < 7) {
+        pnr_result result;
+
+        if (n_in < 4 && n_in - n_out < 2) {
+            const size_t n = sizes[n_in];
+            const size_t first = (n * dwell / 2 + 26 * (n_in + 1)) | 1;
+            const char *samples = w->samples + submitted * dwell * bytes;
+            pnr_windows v = w->windows;
+
+            assert_true(first % w->s.n_samples > 0 && first < n * dwell);
+            v.first_sample += submitted * dwell;
+            v.n_dwells = n;
+            v.spans[0] = (pnr_span){samples, first};
+            v.spans[1] = (pnr_span){samples + first * bytes, n * dwell - first};
+            assert_int_equal(ops->submit(engine, &(pnr_job){&v, submitted}), PNR_OK);
+            submitted += n;
+            n_in++;
+            continue;
+        }
+        if (n_in - n_out == 2)
+            assert_int_equal(ops->submit(engine, &(pnr_job){&w->windows, 0}), PNR_EAGAIN);
+        assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
+        assert_int_equal(result.tag, collected);
+        for (size_t d = 0; d < result.n_dwells; d++, collected++) {
+            assert_memory_equal(&result.dwells[d], &all->dwells[collected], sizeof *result.dwells);
+            assert_memory_equal(&result.candidates[d * plan.max_candidates],
+                                &all->candidates[collected * plan.max_candidates],
+                                all->dwells[collected].n_candidates * sizeof *all->candidates);
+        }
+        n_out++;
+    }
+    assert_int_equal(collected, 7);
+    ops->destroy(engine);
+}
+
+/* The bits of a dwell do not depend on which others are submitted with it, nor on where the view
+ * wraps. */
+static void test_batches(void **unused)
+{
+    static const char *const names[] = {"reference", "cpu", "cuda"};
+    static const size_t lengths[] = {512, 1023, 10000, 20000, 1024, 8192};
+    static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CF32};
+
+    (void)unused;
+    for (size_t i = 0; i < 3 * 6 * 2; i++) {
+        const size_t e = i / 12, length = i / 2 % 6;
+        const pnr_engine_ops *ops = find_engine(names[e]);
+        scenario s = scenarios[8];
+        answer all;
+        world w;
+
+        s.n_samples = lengths[length];
+        s.format = formats[i % 2];
+        s.code = RANDOM_PHASE;
+        s.n_dwells = 7;
+        s.n_periods = e == 0 || length >= 4 ? 1 : 3;
+        if (length >= 4) /* own kernels take windows one by one */
+            s.dwell = PNR_DWELL_SINGLE;
+        if (ops == NULL || (e == 0 && s.n_samples > 2000))
+            continue;
+        world_create(&w, &s, ops);
+        w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * s.n_periods * 7};
+        w.windows.spans[1] = (pnr_span){w.samples, 0};
+        ask(ops, &w, PNR_WANT_NONE, &all);
+        check_pieces(ops, &w, &all);
+        answer_destroy(&all);
+        world_destroy(&w, ops);
+    }
+}
+
+/* What an engine lacks is said in words. */
+static void test_words(void **unused)
+{
+    static const char *const names[] = {"reference", "cpu", "cuda"};
+
+    (void)unused;
+    for (size_t e = 0; e < 3; e++) {
+        const pnr_engine_ops *ops = find_engine(names[e]);
+        pnr_engine_choice choice;
+        pnr_error error = {0};
+        world w;
+
+        if (ops == NULL)
+            continue;
+        world_create(&w, &scenarios[3], ops);
+        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+        assert_true(choice.n_transform >= 255 && choice.method[0] != '\0');
+        w.plan.reference = PNR_REFERENCE_CHANNEL;
+        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
+        w.plan.reference = PNR_REFERENCE_STORED;
+        w.plan.method = "magic";
+        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_ECONFIG);
+        assert_non_null(strstr(error.text, "magic"));
+        world_destroy(&w, ops);
+    }
+
+    const pnr_engine_ops *ops;
+    pnr_error error = {0};
+
+    assert_int_equal(pnr_engine_find("no-such-engine", 0, &ops, &error), PNR_EUNAVAILABLE);
+    assert_non_null(strstr(error.text, "no-such-engine"));
+    assert_null(ops);
+}
+
+/* A plan whose reference is not the m-sequence that it names is refused. */
+static void test_m_sequence_plan(void **unused)
+{
+    const pnr_engine_ops *ops = find_engine("reference");
+    pnr_engine_choice choice;
+    pnr_error error = {0};
+    world w;
+
+    (void)unused;
+    world_create(&w, &scenarios[0], ops);
+    assert_int_equal(w.plan.m_degree, 10);
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+    w.references[700][0] = -w.references[700][0];
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    assert_non_null(strstr(error.text, "degree 10"));
+    w.references[700][0] = -w.references[700][0];
+    w.references[1][1] = 1e-9;
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    w.references[1][1] = 0;
+    w.plan.m_taps = taps_of(9);
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    w.plan.m_taps = UINT64_C(1) << 9; /* x^10 + 1: no maximal period */
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    w.plan.m_taps = taps_of(10);
+    w.plan.m_degree = 25;
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    world_destroy(&w, ops);
+
+    scenario several = scenarios[0];
+
+    several.n_samples = 3 * 1023;
+    world_create(&w, &several, ops);
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+    w.references[700][0] = -w.references[700][0]; /* the second sample of its chip */
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    w.references[700][0] = -w.references[700][0];
+    w.plan.m_samples = 1;
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    assert_non_null(strstr(error.text, "1 samples a chip"));
+    w.plan.m_samples = 0;
+    assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
+    world_destroy(&w, ops);
+}
+
+/* The setup names an m-sequence of whole samples a chip, and no other. */
+static void test_m_sequence_setup(void **unused)
+{
+    static const struct {
+        const char *rate, *degree;
+        size_t n_samples, m_degree, m_samples;
+    } cases[] = {
+        {"source.rate_hz=1e6", "code.degree=7", 127, 7, 1},
+        {"source.rate_hz=2e6", "code.degree=7", 254, 7, 2},
+        {"source.rate_hz=10e6", "code.degree=7", 1270, 7, 10},
+        {"source.rate_hz=1.2e6", "code.degree=8", 306, 0, 0},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const pnr_engine_ops *ops = find_engine("reference");
+        pnr_engine_choice choice;
+        pnr_config config;
+        pnr_setup *setup;
+        pnr_error error = {0};
+
+        pnr_config_init(&config);
+        assert_int_equal(pnr_config_set(&config, cases[i].rate, &error), PNR_OK);
+        assert_int_equal(pnr_config_set(&config, "code.type=m-sequence", &error), PNR_OK);
+        assert_int_equal(pnr_config_set(&config, cases[i].degree, &error), PNR_OK);
+        assert_int_equal(pnr_config_set(&config, "code.chip_rate_hz=1e6", &error), PNR_OK);
+        if (pnr_setup_create(&config, PNR_FORMAT_CI16, 1, &setup, &error) != PNR_OK)
+            fail_msg("%s", error.text);
+        assert_int_equal(setup->plan.n_samples, cases[i].n_samples);
+        assert_int_equal(setup->plan.m_degree, cases[i].m_degree);
+        assert_int_equal(setup->plan.m_samples, cases[i].m_samples);
+        assert_int_equal(ops->describe(&setup->plan, &choice, &error), PNR_OK);
+        pnr_setup_destroy(setup);
+        pnr_config_clear(&config);
+    }
+}
+
+static void test_lengths(void **unused)
+{
+    (void)unused;
+    assert_true(pnr_plan_is_direct(4000));
+    assert_int_equal(pnr_plan_transform_length(4000), 4000);
+    assert_false(pnr_plan_is_direct(1023));
+    assert_true(pnr_plan_transform_length(1023) >= 2045);
+    assert_int_equal(pnr_plan_transform_length(1), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_powers_of_two),
+        cmocka_unit_test(test_long_m_sequence),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_tie),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_m_sequence_plan),
+        cmocka_unit_test(test_m_sequence_setup),
+    };
+
+    seed_random();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

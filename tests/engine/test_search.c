@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/* The search of a map against a plain one that looks at everything, on random maps of all kinds. */
+#include "engine/search.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { MAX_TRAINING = 40, MAX_LOOKS = 2 };
+
+static uint64_t state;
+
+static double uniform(void) /* splitmix64 */
+{
+    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+static size_t below(size_t n) /* 0 .. n - 1 */
+{
+    return (size_t)(uniform() * (double)n);
+}
+
+/* --- the plain search: one list of all cells of the gate --- */
+
+typedef struct plain {
+    const pnr_plan *plan;
+    const float *power;
+    size_t n_rows, n_cells, looks_used;
+} plain;
+
+/* The value at a row and cell of a code, whatever they are; false: there is none. */
+static bool value_at(const plain *m, size_t code, long row, long cell, float *value)
+{
+    const long n = (long)m->n_cells;
+
+    if (row < 0 || row >= (long)m->n_rows || (m->plan->linear && (cell < 0 || cell >= n)))
+        return false;
+    cell = ((cell % n) + n) % n;
+    *value = m->power[(code * m->n_rows + (size_t)row) * m->n_cells + (size_t)cell];
+    return true;
+}
+
+static bool in_gate(const pnr_plan *plan, size_t lag)
+{
+    for (size_t i = 0; i < plan->gate_count; i++)
+        if ((plan->gate_first + i) % plan->n_lags == lag)
+            return true;
+    return false;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Z factor of a cell; false: no training cell. */
+static bool limit_of(const plain *m, size_t code, long row, long cell, double *limit)
+{
+    const pnr_plan *plan = m->plan;
+    const pnr_cfar *cfar = &plan->cfar;
+    double z[2 * MAX_TRAINING], mean[2] = {0};
+    size_t n = 0, count[2] = {0};
+
+    for (int after = 0; after < 2; after++)
+        for (size_t i = 0; i < cfar->training; i++) {
+            const long d = (long)(cfar->guard + 1 + i * cfar->stride) * (after ? 1 : -1);
+            const long os = (long)plan->oversample, lags = (long)plan->n_lags;
+            const bool rows = cfar->axis == PNR_CFAR_ALONG_ROWS;
+            float value;
+
+            if (!value_at(m, code, rows ? row + d : row, rows ? cell : cell + d * os, &value) ||
+                (!rows && plan->filter != NULL &&
+                 !in_gate(plan, (size_t)((((cell / os + d) % lags) + lags) % lags))))
+                continue;
+            z[n++] = (double)value;
+            mean[after] += (double)value;
+            count[after]++;
+        }
+    if (n == 0)
+        return false;
+
+    const double factor = cfar->factor[((m->looks_used - 1) * (cfar->training + 1) + count[0]) *
+                                           (cfar->training + 1) +
+                                       count[1]];
+    const double all = (mean[0] + mean[1]) / (double)n;
+
+    for (int after = 0; after < 2; after++)
+        mean[after] = count[after] > 0 ? mean[after] / (double)count[after] : all;
+    qsort(z, n, sizeof *z, by_value);
+    switch (cfar->kind) {
+    case PNR_CFAR_CA:
+        *limit = factor * all;
+        break;
+    case PNR_CFAR_GO:
+        *limit = factor * fmax(mean[0], mean[1]);
+        break;
+    case PNR_CFAR_SO:
+        *limit = factor * fmin(mean[0], mean[1]);
+        break;
+    default:
+        *limit = factor * z[(size_t)ceil(0.75 * (double)n) - 1];
+    }
+    return true;
+}
+
+static bool is_maximum(const plain *m, size_t code, long row, long cell, float here)
+{
+    const long rows = (long)m->plan->exclusion_rows, cells = (long)m->plan->exclusion_cells;
+
+    for (long r = -rows; r <= rows; r++)
+        for (long c = -cells; c <= cells; c++) {
+            float other;
+
+            if ((r == 0 && c == 0) || !value_at(m, code, row + r, cell + c, &other))
+                continue;
+            if (r < 0 || (r == 0 && c < 0) ? other >= here : other > here)
+                return false;
+        }
+    return true;
+}
+
+static int by_power(const void *a, const void *b)
+{
+    const pnr_candidate *x = a, *y = b;
+
+    if (x->power != y->power)
+        return x->power > y->power ? -1 : 1;
+    return x->code != y->code   ? (int)x->code - (int)y->code
+           : x->row != y->row   ? (int)x->row - (int)y->row
+           : x->cell != y->cell ? (int)x->cell - (int)y->cell
+                                : 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const pnr_candidate *x = a, *y = b;
+
+    return x->code != y->code   ? (int)x->code - (int)y->code
+           : x->row != y->row   ? (int)x->row - (int)y->row
+           : x->cell != y->cell ? (int)x->cell - (int)y->cell
+                                : 0;
+}
+
+/* All maxima above into `all`, the kept ones first and in order. */
+static void look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_candidate *all)
+{
+    const pnr_plan *plan = m->plan;
+    size_t n = 0, above = 0;
+
+    for (size_t code = 0; code < plan->n_codes; code++)
+        for (size_t row = 0; row < m->n_rows; row++)
+            for (size_t cell = 0; cell < m->n_cells; cell++) {
+                double limit = (double)(float)(plan->threshold[dwell->n_periods - 1] * floor);
+                float here = 0;
+
+                value_at(m, code, (long)row, (long)cell, &here);
+                if (!in_gate(plan, cell / plan->oversample) || !(here > 0) ||
+                    (plan->cfar.kind != PNR_CFAR_OFF && !((double)here > 1e-6 * floor)) ||
+                    (plan->cfar.kind != PNR_CFAR_OFF &&
+                     !limit_of(m, code, (long)row, (long)cell, &limit)) ||
+                    !((double)here > limit))
+                    continue;
+                above++;
+                if (is_maximum(m, code, (long)row, (long)cell, here))
+                    all[n++] = (pnr_candidate){.code = (uint16_t)code,
+                                               .row = (uint32_t)row,
+                                               .cell = (uint32_t)cell,
+                                               .power = here};
+            }
+    qsort(all, n, sizeof *all, by_power);
+    dwell->n_above = (uint32_t)above;
+    dwell->n_maxima = (uint32_t)n;
+    dwell->n_candidates = (uint32_t)(n < plan->max_candidates ? n : plan->max_candidates);
+    qsort(all, dwell->n_candidates, sizeof *all, by_place);
+}
+
+/* The mean of what no kept candidate reaches; negative: none. */
+static double rest_plainly(const plain *m, const pnr_dwell *dwell, const pnr_candidate *kept)
+{
+    const pnr_plan *plan = m->plan;
+    size_t n_columns = 0, n_left = 0;
+    double sum = 0;
+
+    for (size_t code = 0; code < plan->n_codes; code++)
+        for (size_t lag = 0; lag < plan->n_lags; lag++) {
+            bool taken = false;
+
+            if (plan->filter != NULL && !in_gate(plan, lag))
+                continue;
+            for (size_t i = 0; i < dwell->n_candidates; i++)
+                for (long j = -8; j <= 8; j++) {
+                    const long at = (long)(kept[i].cell / plan->oversample) + j;
+                    const long n = (long)plan->n_lags;
+
+                    taken |= kept[i].code == code &&
+                             (plan->linear ? at : ((at % n) + n) % n) == (long)lag;
+                }
+            n_columns++;
+            if (taken)
+                continue;
+            n_left++;
+            for (size_t row = 0; row < m->n_rows; row++)
+                sum += (double)
+                           m->power[(code * m->n_rows + row) * m->n_cells + lag * plan->oversample];
+        }
+    return dwell->n_candidates > 0 && 2 * n_left >= n_columns ? sum / (double)(n_left * m->n_rows)
+                                                              : -1;
+}
+
+static void search_plainly(const plain *m, double energy_of_code, pnr_dwell *dwell,
+                           pnr_candidate *all)
+{
+    const bool is_cfar = m->plan->cfar.kind != PNR_CFAR_OFF;
+    uint32_t n_above = 0;
+
+    dwell->noise_sum = 0;
+    for (size_t i = 0; i < m->plan->n_codes * m->n_rows * m->n_cells; i += m->plan->oversample)
+        dwell->noise_sum += (double)m->power[i];
+    for (int i = 0; i < (is_cfar ? 1 : 3); i++) {
+        double rest;
+
+        look_plainly(m, dwell->floor, dwell, all);
+        n_above = i == 0 ? dwell->n_above : n_above;
+        rest = rest_plainly(m, dwell, all);
+        if (rest < 0)
+            break;
+        rest = fmax(rest, 1e-12 * dwell->energy * energy_of_code * dwell->n_periods);
+        if (!is_cfar && (i == 2 || rest >= 0.95 * dwell->floor))
+            break;
+        dwell->floor = rest;
+        if (dwell->n_candidates == m->plan->max_candidates)
+            break;
+    }
+    dwell->n_above = n_above;
+}
+
+/* --- random maps --- */
+
+typedef struct world {
+    pnr_plan plan;
+    pnr_hypothesis hypotheses[2];
+    double threshold[6], *factor, filter[1][2];
+    float *power;
+    size_t n_values, n_rows;
+} world;
+
+static void world_create(world *w, size_t n_lags)
+{
+    const size_t training = 1 + below(uniform() < 0.1 ? MAX_TRAINING : 6);
+    const bool linear = n_lags > 40 && uniform() < 0.4;
+    pnr_plan *p = &w->plan;
+    size_t n_factors;
+
+    memset(w, 0, sizeof *w);
+    w->hypotheses[0].n_rows = 1 + (uint32_t)below(7);
+    w->hypotheses[1].n_rows = 1 + (uint32_t)below(3);
+    for (size_t i = 0; i < 6; i++)
+        w->threshold[i] = 1 + 4 * uniform();
+    *p = (pnr_plan){
+        .n_samples = n_lags,
+        .n_lags = n_lags,
+        .linear = linear,
+        .n_codes = 1 + below(3),
+        .n_hypotheses = 1 + below(2),
+        .hypotheses = w->hypotheses,
+        .n_looks = MAX_LOOKS,
+        .n_periods = 3,
+        .oversample = 1 + below(2),
+        .threshold = w->threshold,
+        .gate_first = linear ? 8 + below(10) : below(n_lags),
+        .gate_count = linear ? n_lags - 30 : 1 + below(n_lags),
+        .exclusion_cells = 1 + below(uniform() < 0.1 ? 100 : 4),
+        .exclusion_rows = 1 + below(3),
+        .max_candidates = 1 + below(uniform() < 0.5 ? 4 : 64),
+        .cfar = {.kind = (pnr_cfar_kind)below(5),
+                 .axis = (pnr_cfar_axis)below(2),
+                 .guard = below(3),
+                 .training = training,
+                 .stride = 1 + below(3)},
+    };
+    w->n_rows = w->hypotheses[0].n_rows + (p->n_hypotheses > 1 ? w->hypotheses[1].n_rows : 0);
+    if (p->oversample == 1 && uniform() < 0.3)
+        p->filter = (const double(*)[2])w->filter; /* only that there is one counts here */
+    n_factors = MAX_LOOKS * (training + 1) * (training + 1);
+    w->factor = calloc(n_factors, sizeof *w->factor);
+    w->n_values = p->n_codes * w->n_rows * n_lags * p->oversample;
+    w->power = calloc(w->n_values, sizeof *w->power);
+    assert_true(w->factor != NULL && w->power != NULL);
+    for (size_t i = 0; i < n_factors; i++)
+        w->factor[i] = 0.7 + 3 * uniform();
+    p->cfar.factor = w->factor;
+
+    const bool has_ties = uniform() < 0.5;
+
+    for (size_t i = 0; i < w->n_values; i++) {
+        const double power = -log(1 - uniform()) * (uniform() < 0.02 ? 50 : 1);
+
+        if (p->filter == NULL || in_gate(p, i / p->oversample % n_lags))
+            w->power[i] = (float)(has_ties ? floor(4 * power) / 4 : power);
+    }
+}
+
+/* The same bits when all lines are looked at beforehand, the last one first. */
+static void check_lines(const world *w, size_t looks, double energy_of_code, const pnr_dwell *empty,
+                        const pnr_dwell *want, const pnr_candidate *candidates)
+{
+    const pnr_plan *p = &w->plan;
+    const size_t n_lines = p->n_codes * w->n_rows, n_words = pnr_search_words(p);
+    pnr_search_line *lines = calloc(n_lines, sizeof *lines);
+    uint64_t *above = malloc((n_lines * n_words + 1) * sizeof *above);
+    pnr_dwell got = *empty;
+    pnr_candidate out[PNR_MAX_CANDIDATES];
+
+    assert_true(lines != NULL && above != NULL);
+    memset(above, 0xff, (n_lines * n_words + 1) * sizeof *above);
+    memset(out, 0xff, sizeof out);
+    for (size_t i = n_lines; i-- > 0;) {
+        lines[i].above = above + i * n_words;
+        pnr_search_map_line(p, w->power, looks, i, &lines[i]);
+    }
+    assert_true(above[n_lines * n_words] == UINT64_MAX);
+    pnr_search_map(p, energy_of_code, w->power, looks, lines, &got, out);
+    assert_memory_equal(&got, want, sizeof got);
+    assert_memory_equal(out, candidates, sizeof out);
+    free(lines);
+    free(above);
+}
+
+static void check(const world *w)
+{
+    const pnr_plan *p = &w->plan;
+    const double energy_of_code = 3;
+    const uint32_t periods = 1 + (uint32_t)below(6);
+    const pnr_dwell empty = {.energy = 1 + uniform(), .n_periods = periods, .floor = uniform()};
+    pnr_dwell got = empty, want = empty;
+    const plain m = {p, w->power, w->n_rows, p->n_lags * p->oversample, 1 + below(MAX_LOOKS)};
+    pnr_candidate *all = calloc(w->n_values, sizeof *all);
+    pnr_candidate out[PNR_MAX_CANDIDATES];
+
+    memset(out, 0xff, sizeof out);
+    assert_non_null(all);
+    search_plainly(&m, energy_of_code, &want, all);
+    pnr_search_map(p, energy_of_code, w->power, m.looks_used, NULL, &got, out);
+    check_lines(w, m.looks_used, energy_of_code, &empty, &got, out);
+    assert_true(fabs(got.noise_sum - want.noise_sum) <= 1e-12 * want.noise_sum);
+    assert_true(fabs(got.floor - want.floor) <= 1e-11 * want.floor);
+    assert_int_equal(got.n_above, want.n_above);
+    assert_int_equal(got.n_maxima, want.n_maxima);
+    assert_int_equal(got.n_candidates, want.n_candidates);
+    for (size_t i = 0; i < got.n_candidates; i++) {
+        assert_int_equal(out[i].code, all[i].code);
+        assert_int_equal(out[i].row, all[i].row);
+        assert_int_equal(out[i].cell, all[i].cell);
+        assert_int_equal(out[i].channel, 0);
+        assert_true(out[i].power == all[i].power);
+    }
+    free(all);
+}
+
+static void test_random(void **unused)
+{
+    size_t n_found[5] = {0};
+
+    (void)unused;
+    for (size_t trial = 0; trial < 2500; trial++) {
+        world w;
+
+        /* also codes shorter than a neighbourhood, and rows of more than a block */
+        world_create(&w, trial % 50 == 0  ? 700 + below(900)
+                         : trial % 5 == 0 ? 1 + below(20)
+                                          : 20 + below(150));
+        check(&w);
+        n_found[w.plan.cfar.kind]++;
+        free(w.factor);
+        free(w.power);
+    }
+    for (size_t i = 0; i < 5; i++)
+        assert_true(n_found[i] > 100);
+}
+
+/* Noise of 1 beside an echo of 10^14: the level behind the echo is the noise's. */
+static void test_beside_a_strong_echo(void **unused)
+{
+    enum { N = 4096, TRAINING = 8 };
+    const double threshold = 5;
+    double factor[(TRAINING + 1) * (TRAINING + 1)];
+    static float power[N];
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof factor / sizeof *factor; i++)
+        factor[i] = 1.5;
+    for (pnr_cfar_kind kind = PNR_CFAR_CA; kind <= PNR_CFAR_OS; kind++) {
+        const pnr_plan plan = {.n_samples = N,
+                               .n_lags = N,
+                               .n_codes = 1,
+                               .n_hypotheses = 1,
+                               .n_looks = 1,
+                               .n_periods = 1,
+                               .oversample = 1,
+                               .threshold = &threshold,
+                               .gate_count = N,
+                               .exclusion_cells = 1,
+                               .exclusion_rows = 1,
+                               .max_candidates = 8,
+                               .cfar = {.kind = kind,
+                                        .axis = PNR_CFAR_ALONG_LAGS,
+                                        .guard = 1,
+                                        .training = TRAINING,
+                                        .stride = 1,
+                                        .factor = factor}};
+        pnr_dwell dwell = {.energy = 1, .n_periods = 1, .floor = 1};
+        pnr_candidate out[8];
+
+        for (size_t i = 0; i < N; i++)
+            power[i] = 1;
+        power[1000] = 1e14f;
+        power[1000 + TRAINING + 3] = 1.6f; /* the first behind the echo's reach */
+        power[3000] = 1.6f;
+        power[4000] = 1.4f;
+        pnr_search_map(&plan, 1, power, 1, NULL, &dwell, out);
+        assert_int_equal(dwell.n_candidates, 3);
+        assert_int_equal(out[0].cell, 1000);
+        assert_int_equal(out[1].cell, 1000 + TRAINING + 3);
+        assert_int_equal(out[2].cell, 3000);
+        assert_true(fabs(dwell.floor - 1) < 0.02); /* 10^14 is out of the rest */
+    }
+}
+
+/* Nothing was used: nothing is found, whatever lies in the map. */
+static void test_nothing_used(void **unused)
+{
+    const double threshold = 1;
+    const float power[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const pnr_plan plan = {.n_samples = 8,
+                           .n_lags = 8,
+                           .n_codes = 1,
+                           .n_hypotheses = 1,
+                           .n_looks = 2,
+                           .n_periods = 1,
+                           .oversample = 1,
+                           .threshold = &threshold,
+                           .gate_count = 8,
+                           .exclusion_cells = 1,
+                           .exclusion_rows = 1,
+                           .max_candidates = 1};
+    pnr_dwell dwell = {.noise_sum = 7, .n_above = 7, .n_maxima = 7, .n_candidates = 7};
+    const pnr_dwell none = {0};
+    pnr_candidate out[1];
+
+    (void)unused;
+    pnr_search_map(&plan, 1, power, 0, NULL, &dwell, out);
+    assert_memory_equal(&dwell, &none, sizeof none);
+}
+
+int main(void)
+{
+    const char *seed = getenv("PNR_SEED");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_beside_a_strong_echo),
+        cmocka_unit_test(test_nothing_used),
+    };
+
+    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
+    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* The estimates of one echo in a map by statistics, at the detector's input: 17 x 17 values and the
+ * energy as an engine would give them, drawn from their exact distribution. */
+#include "tests/fixture/fit_map_fixture.h"
+
+enum {
+    J = PNR_NEIGHBOURS,
+    MIDDLE = PNR_NEIGHBOURS / 2,
+    N_SNRS = 5,
+    DRAWS = 25 /* of the noise at one place */
+};
+
+static const double snrs_db[N_SNRS] = {15, 20, 30, 40, 50};
+
+typedef double value[2];
+
+/* Two independent normal numbers of variance 1/2: noise of power 1. */
+static void draw(value z)
+{
+    const double r = sqrt(-log(uniform())), angle = 2 * M_PI * uniform();
+
+    z[0] = r * cos(angle);
+    z[1] = r * sin(angle);
+}
+
+/* L L^H = R(i - j)/R(0); a lag that depends on others brings no noise. */
+static void factor(const pnr_waveform *autocorrelation, value (*l)[J])
+{
+    memset(l, 0, sizeof(value[J][J]));
+    for (int j = 0; j < J; j++)
+        for (int i = j; i < J; i++) {
+            value sum;
+
+            pnr_waveform_at(autocorrelation, i - j, sum);
+            for (int k = 0; k < j; k++) { /* - L_ik conj(L_jk) */
+                const double *x = l[i][k], *y = l[j][k];
+
+                sum[0] -= x[0] * y[0] + x[1] * y[1];
+                sum[1] -= x[1] * y[0] - x[0] * y[1];
+            }
+            if (i == j)
+                l[j][j][0] = sum[0] > 1e-9 ? sqrt(sum[0]) : 0;
+            else if (l[j][j][0] > 0)
+                for (int c = 0; c < 2; c++)
+                    l[i][j][c] = sum[c] / l[j][j][0];
+        }
+}
+
+/* One echo's signal in white coordinates: signal = L y, row by row; its energy there. */
+static double whiten(value (*l)[J], const float (*signal)[J][2], value (*y)[J])
+{
+    double energy = 0;
+
+    for (int r = 0; r < J; r++)
+        for (int i = 0; i < J; i++) {
+            for (int c = 0; c < 2; c++)
+                y[r][i][c] = (double)signal[r][i][c];
+            for (int k = 0; k < i; k++) {
+                y[r][i][0] -= l[i][k][0] * y[r][k][0] - l[i][k][1] * y[r][k][1];
+                y[r][i][1] -= l[i][k][0] * y[r][k][1] + l[i][k][1] * y[r][k][0];
+            }
+            for (int c = 0; c < 2; c++)
+                y[r][i][c] = l[i][i][0] > 0 ? y[r][i][c] / l[i][i][0] : 0;
+            energy += y[r][i][0] * y[r][i][0] + y[r][i][1] * y[r][i][1];
+        }
+    return energy;
+}
+
+/* Errors of one quantity over many trials. */
+typedef struct errors {
+    double sum, square, normalised;
+} errors;
+
+static void note(errors *e, double error, double sigma)
+{
+    e->sum += error;
+    e->square += error * error;
+    e->normalised += error * error / (sigma * sigma);
+}
+
+typedef struct tally {
+    double n, n_outliers, snr, noise;
+    errors delay, doppler, amplitude, phase;
+} tally;
+
+/* Is the rms error within 1.06 of `bound`, the bias within 0.3 of it, and the normalised variance 1
+ * +- 0.1, each with four sigma of their number? */
+static bool is_good(const char *what, const errors *e, double n, double bound)
+{
+    const double chance = 4 * sqrt(2 / n); /* of a variance from n trials; of its root half */
+    const double rms = sqrt(e->square / n) / bound, bias = e->sum / n / bound;
+
+    print_message("  %s: rms %.3f of the bound, bias %+.3f sigma, normalised variance %.3f\n", what,
+                  rms, bias, e->normalised / n);
+    return rms <= 1.06 + chance / 2 && fabs(bias) <= 0.3 &&
+           fabs(e->normalised / n - 1) <= 0.1 + chance;
+}
+
+/* Is the middle the greatest of the cells around it, as a search would have it? */
+static bool is_maximum(const float (*values)[J][2])
+{
+    const float *m = values[MIDDLE][MIDDLE];
+
+    for (int r = MIDDLE - 1; r <= MIDDLE + 1; r++)
+        for (int j = MIDDLE - 1; j <= MIDDLE + 1; j++)
+            if (hypotf(values[r][j][0], values[r][j][1]) > hypotf(m[0], m[1]))
+                return false;
+    return true;
+}
+
+/* One echo with noise of power 1 a cell; what the detector makes of it. */
+static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *place,
+                      const float (*signal)[J][2], double snr, pnr_echo *echo, double *noise)
+{
+    const pnr_plan *plan = &b->setup->plan;
+    const double n = (double)(plan->n_samples * plan->n_periods);
+    const double cells = pnr_waveform_energy(b->setup->codes[0].waveform) *
+                         (double)plan->n_periods; /* of a sample's noise to a cell's */
+    float values[J][J][2];
+    value y[J][J], w[J][J], along = {0}, out;
+    const double inside = whiten(l, signal, y);
+
+    for (int r = 0; r < J; r++)
+        for (int i = 0; i < J; i++) {
+            value sum = {sqrt(snr) * (double)signal[r][i][0], sqrt(snr) * (double)signal[r][i][1]};
+
+            draw(w[r][i]);
+            along[0] += (y[r][i][0] * w[r][i][0] + y[r][i][1] * w[r][i][1]) / sqrt(inside);
+            for (int k = 0; k <= i; k++) {
+                sum[0] += l[i][k][0] * w[r][k][0] - l[i][k][1] * w[r][k][1];
+                sum[1] += l[i][k][0] * w[r][k][1] + l[i][k][1] * w[r][k][0];
+            }
+            values[r][i][0] = (float)sum[0];
+            values[r][i][1] = (float)sum[1];
+        }
+    if (!is_maximum((const float(*)[J][2])values) ||
+        hypotf(values[MIDDLE][MIDDLE][0], values[MIDDLE][MIDDLE][1]) < 2)
+        return false; /* no search would have stopped here */
+    /* Along the echo there is what these cells hold, and what they do not. */
+    draw(out);
+    along[0] = sqrt(fmin(inside, 1)) * along[0] + sqrt(fmax(1 - inside, 0)) * out[0];
+    draw(out);
+
+    const double energy = snr + 2 * sqrt(snr) * along[0] + n + sqrt(2 * n) * out[0];
+    pnr_candidate candidate = {.cell = (uint32_t)place->lag, .row = (uint32_t)place->row};
+    const pnr_dwell dwell = {.energy = energy / cells,
+                             .floor = energy / n,
+                             .n_valid = (uint64_t)n,
+                             .n_periods = (uint32_t)plan->n_periods,
+                             .n_candidates = 1};
+    const pnr_observed observed = {&dwell, &candidate, &values[0][0][0], NULL, NULL};
+    pnr_detection found;
+
+    memcpy(candidate.value, values[MIDDLE], sizeof candidate.value);
+    candidate.power = hypotf(values[MIDDLE][MIDDLE][0], values[MIDDLE][MIDDLE][1]);
+    candidate.power *= candidate.power;
+    pnr_detector_detect(b->detector, &observed, &found);
+    assert_int_equal(found.n_echoes, 1);
+    *echo = found.echoes[0];
+    *noise = found.noise_power * cells;
+    return true;
+}
+
+/* step_loss: on the average of what the rotations' distance takes of the amplitude. */
+static bool judge(const map_bench *b, double snr_db, double step_loss, const tally *t)
+{
+    const pnr_plan *plan = &b->setup->plan;
+    const double snr = pow(10, snr_db / 10), seen = snr * step_loss * step_loss;
+    const double delay = 1 / sqrt(2 * seen * pnr_waveform_bandwidth(b->setup->codes[0].waveform));
+    /* A tone of K N samples: sigma = sqrt(6 / S) / (2 pi K) bins of 1/Tr. */
+    const double doppler = sqrt(6 / seen) / (2 * M_PI * (double)plan->n_periods);
+    const double chance = 5 * sqrt(2 * snr + 1) / snr / sqrt(t->n) * 10 / log(10);
+    bool good = t->n_outliers <= (snr_db < 20 ? 3 + 0.002 * t->n : 0);
+
+    print_message("%s, %zu x %zu, %g dB: SNR %+.3f dB, noise %+.3f dB, %.0f outliers\n",
+                  b->setup->codes[0].code->name, plan->n_periods, plan->n_samples, snr_db,
+                  10 * log10(t->snr / t->n / snr), 10 * log10(t->noise / t->n), t->n_outliers);
+    good &= is_good("delay", &t->delay, t->n, delay);
+    good &= is_good("Doppler", &t->doppler, t->n, doppler);
+    good &= is_good("amplitude", &t->amplitude, t->n, 1 / sqrt(2 * seen));
+    good &= is_good("phase", &t->phase, t->n, 1 / sqrt(2 * seen));
+    return good && fabs(10 * log10(t->snr / t->n / snr)) <= 0.1 + chance &&
+           fabs(10 * log10(t->noise / t->n)) <= 0.05;
+}
+
+static void one_map(const char *const *settings, size_t n_trials, double step_loss)
+{
+    const size_t n_places = n_trials / DRAWS / SHARE;
+    tally tallies[N_SNRS] = {{0}};
+    pnr_error error;
+    value l[J][J];
+    map_bench b;
+    bool good = true;
+
+    map_open(&b, settings);
+    assert_int_equal(pnr_detector_create(&b.config, b.setup, &b.detector, &error), PNR_OK);
+    factor(b.setup->codes[0].autocorrelation, l);
+
+    const pnr_plan *plan = &b.setup->plan;
+    const double full = pnr_waveform_energy(b.setup->codes[0].waveform) * (double)plan->n_periods;
+    const double period = b.setup->radar.period_s, rate = 1e6;
+
+    for (size_t p = 0; p < n_places; p++) {
+        /* Rows enough on either side: at the ends of the map there is less to know. */
+        const size_t row =
+            MIDDLE + (size_t)(uniform() * (double)(pnr_plan_rows(plan) - 2 * MIDDLE));
+        const pnr_patch_place place = {0, row, (long)(uniform() * (double)plan->n_samples)};
+        const double lag = (double)place.lag + 0.9 * (uniform() - 0.5);
+        const double bins =
+            map_row(plan, row).bins + 0.9 * (uniform() - 0.5) / (double)plan->n_periods;
+        const double phase = 2 * M_PI * uniform();
+        float signal[J][J][2];
+
+        map_patch(plan, b.setup->codes[0].waveform, &place, lag, bins, 1 / full, phase, signal);
+        if (!is_maximum((const float(*)[J][2])signal)) { /* a search would look elsewhere */
+            p--;
+            continue;
+        }
+        for (int s = 0; s < N_SNRS; s++)
+            for (int i = 0; i < DRAWS;) {
+                const double snr = pow(10, snrs_db[s] / 10);
+                tally *t = &tallies[s];
+                pnr_echo echo;
+                double noise;
+
+                if (!one_trial(&b, l, &place, (const float(*)[J][2])signal, snr, &echo, &noise))
+                    continue;
+                i++;
+                t->noise += noise;
+                if (fabs(echo.lag - lag) >= 1 ||
+                    fabs(echo.doppler_hz * period - bins) * (double)plan->n_periods >= 1) {
+                    t->n_outliers++;
+                    continue;
+                }
+                const double relative = echo.amplitude * full / sqrt(snr);
+
+                t->n++;
+                t->snr += echo.snr;
+                note(&t->delay, echo.lag - lag, echo.delay_sigma_s * rate);
+                note(&t->doppler, echo.doppler_hz * period - bins, echo.doppler_sigma_hz * period);
+                note(&t->amplitude, relative - 1, echo.amplitude_sigma * full / sqrt(snr));
+                note(&t->phase, remainder(echo.phase_rad - phase, 2 * M_PI), echo.phase_sigma_rad);
+            }
+    }
+    for (int s = 0; s < N_SNRS; s++)
+        good &= judge(&b, snrs_db[s], step_loss, &tallies[s]);
+    pnr_detector_destroy(b.detector);
+    map_close(&b);
+    assert_on_average(good);
+}
+
+static void test_doppler(void **unused)
+{
+    static const char *const m_sequence[] = {"dwell.combine=doppler", "dwell.periods=32",
+                                             "code.degree=8",         "doppler.min_hz=-8000",
+                                             "doppler.max_hz=9000",   NULL};
+
+    (void)unused;
+    one_map(m_sequence, 10000, 1);
+}
+
+static void test_doppler_of_random_phases(void **unused)
+{
+    static const char *const random_phase[] = {"dwell.combine=doppler", "dwell.periods=64",
+                                               "code.type=random",      "code.length=150",
+                                               "doppler.step=half",     NULL};
+
+    (void)unused;
+    /* sin(pi e) / (pi e), squared, over e = -1/4 .. 1/4, has the mean 0.934. */
+    one_map(random_phase, 2500, sqrt(0.934));
+}
+
+/* Its delay and Doppler are one to a single period; to K they are apart. */
+static void test_doppler_of_a_chirp(void **unused)
+{
+    static const char *const chu[] = {"dwell.combine=doppler", "dwell.periods=40",
+                                      "code.type=zadoff-chu", "code.length=139", NULL};
+
+    (void)unused;
+    one_map(chu, 2500, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_doppler),
+        cmocka_unit_test(test_doppler_of_random_phases),
+        cmocka_unit_test(test_doppler_of_a_chirp),
+    };
+
+    seed();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The fit without noise: exact; and its variances against those worked out by hand. Its behaviour
+ * in noise is test_estimate's. */
+#include "estimate/fit.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, N = 1001 };
+
+typedef double value[2];
+
+/* bandwidth: B; NULL: not asked for. */
+static pnr_waveform *autocorrelation_of(const value *samples, size_t n, double *bandwidth)
+{
+    pnr_waveform *waveform, *autocorrelation;
+
+    assert_int_equal(pnr_waveform_create(samples, n, &waveform), PNR_OK);
+    assert_int_equal(pnr_waveform_autocorrelation(waveform, &autocorrelation), PNR_OK);
+    if (bandwidth != NULL)
+        *bandwidth = pnr_waveform_bandwidth(waveform);
+    pnr_waveform_destroy(waveform);
+    return autocorrelation;
+}
+
+/* A flat spectrum: R(u) = sin(pi u) / (N sin(pi u / N)). */
+static pnr_waveform *flat(void)
+{
+    value impulse[N] = {{1, 0}};
+
+    return autocorrelation_of((const value *)impulse, N, NULL);
+}
+
+/* Chips of seven samples, turned 48 times a period: a spectrum far from flat, with a mean. */
+static pnr_waveform *turned(double *bandwidth)
+{
+    value samples[N];
+    unsigned bits = 1;
+
+    for (size_t k = 0; k < N; k++) {
+        const double phase = 2 * M_PI * 48 * (double)k / N;
+
+        if (k % 7 == 0)
+            bits = bits * 1103515245 + 12345;
+        samples[k][0] = cos(phase) * (bits >> 20 & 1 ? 1 : -1);
+        samples[k][1] = sin(phase) * (bits >> 20 & 1 ? 1 : -1);
+    }
+    return autocorrelation_of((const value *)samples, N, bandwidth);
+}
+
+static void without_noise_it_is_exact(void **unused)
+{
+    pnr_waveform *const waveforms[] = {flat(), turned(NULL)};
+
+    (void)unused;
+    for (size_t w = 0; w < 2; w++) {
+        pnr_fit *fit;
+
+        assert_int_equal(pnr_fit_create(waveforms[w], &fit), PNR_OK);
+        for (double d = -0.99; d < 1; d += 0.0331) {
+            const double re = 3 * cos(7 * d), im = 3 * sin(7 * d);
+            value c[J];
+            pnr_fitted fitted;
+            double cells;
+
+            for (int j = 0; j < J; j++) {
+                value rho;
+
+                pnr_waveform_at(waveforms[w], j - MIDDLE - d, rho);
+                c[j][0] = re * rho[0] - im * rho[1];
+                c[j][1] = re * rho[1] + im * rho[0];
+            }
+            pnr_fit_find(fit, (const value *)c, d > 0 ? 0.5 : -0.5, &fitted);
+            assert_true(fabs(fitted.delay - d) < 1e-6);
+            assert_true(hypot(fitted.peak[0] - re, fitted.peak[1] - im) < 3e-6);
+            assert_true(fabs(fitted.power / 9 - 1) < 1e-3);
+            /* Rounding, and with nearly dependent lags what their loading leaves. */
+            assert_true(pnr_fit_noise(fit, (const value *)c, &fitted, &cells) < 1e-5);
+            assert_true(fitted.cells > 1 && fitted.cells < 5.5 && cells >= 0.5 && cells <= 15.5);
+        }
+        pnr_fit_destroy(fit);
+        pnr_waveform_destroy(waveforms[w]);
+    }
+}
+
+/* A flat spectrum at a lag: r is 1 at the middle and 0 elsewhere, r'_j = +-1/j beside it, so that
+ * the 17 values hold 2 sum 1/j^2, j = 1..8, of the pi^2/3 that all lags hold. */
+static void variances_of_a_flat_spectrum(void **unused)
+{
+    pnr_waveform *waveform = flat();
+    value c[J] = {{0}};
+    double information = 0, cells;
+    pnr_fitted fitted;
+    pnr_fit *fit;
+
+    (void)unused;
+    assert_int_equal(pnr_fit_create(waveform, &fit), PNR_OK);
+    for (int j = 1; j <= MIDDLE; j++)
+        information += 2.0 / (j * j);
+    c[MIDDLE][0] = 1;
+    pnr_fit_find(fit, (const value *)c, 0, &fitted);
+    assert_true(fabs(fitted.delay_variance * 2 * information - 1) < 1e-3);
+    assert_true(fabs(sqrt(fitted.delay_variance * 2 * M_PI * M_PI / 3) - 1.038) < 1e-3);
+    assert_true(fabs(fitted.amplitude_variance - 0.5) < 1e-3);
+    assert_true(fabs(fitted.phase_variance - 0.5) < 1e-3);
+    pnr_fit_noise(fit, (const value *)c, &fitted, &cells);
+    assert_true(fabs(cells - 15.5) < 0.01);
+    pnr_fit_destroy(fit);
+    pnr_waveform_destroy(waveform);
+}
+
+/* The phase is that at the code's own mean frequency w: its variance is 1/2 (1 + w^2/B). Where the
+ * sampling is dense the 17 values hold all there is. */
+static void variances_of_a_turned_code(void **unused)
+{
+    double b;
+    pnr_waveform *waveform = turned(&b);
+    value c[J], after;
+    pnr_fitted fitted;
+    pnr_fit *fit;
+
+    (void)unused;
+    assert_int_equal(pnr_fit_create(waveform, &fit), PNR_OK);
+    for (int j = 0; j < J; j++)
+        pnr_waveform_at(waveform, j - MIDDLE, c[j]);
+    pnr_waveform_at(waveform, 1e-3, after);
+
+    const double w = after[1] / 1e-3; /* R' = i w */
+
+    pnr_fit_find(fit, (const value *)c, 0, &fitted);
+    assert_true(fabs(w - 2 * M_PI * 48 / N) < 0.1);
+    assert_true(fabs(fitted.delay_variance * 2 * b - 1) < 0.02);
+    assert_true(fabs(fitted.amplitude_variance * 2 - 1) < 0.01);
+    assert_true(fabs(fitted.phase_variance * 2 / (1 + w * w / b) - 1) < 0.02);
+    pnr_fit_destroy(fit);
+    pnr_waveform_destroy(waveform);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_noise_it_is_exact),
+        cmocka_unit_test(variances_of_a_flat_spectrum),
+        cmocka_unit_test(variances_of_a_turned_code),
+    };
+
+    pnr_fit_destroy(NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

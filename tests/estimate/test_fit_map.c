@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The fit in a map without noise: exact, against the sums of engine.h term by term; and its
+ * variances against those of a tone and a delay. Its behaviour in noise is test_estimate_map's. */
+#include "estimate/fit_patch.h"
+
+#include "tests/fixture/fit_map_fixture.h"
+
+static void open_map(map_bench *b, const char *const *settings)
+{
+    map_open(b, settings);
+    assert_int_equal(pnr_fit_map_create(b->setup, 0, &b->fit), PNR_OK);
+}
+
+static void close_map(map_bench *b)
+{
+    pnr_fit_map_destroy(b->fit);
+    map_close(b);
+}
+
+/* An echo anywhere near the middle of a patch comes back as it was. */
+static void is_exact(const char *const *settings, size_t n_trials)
+{
+    map_bench b;
+    double worst_lag = 0, worst_bins = 0, worst_peak = 0;
+
+    open_map(&b, settings);
+
+    const size_t n = b.setup->plan.n_samples, n_rows = pnr_plan_rows(&b.setup->plan);
+    const double spacing = map_row(&b.setup->plan, 1).bins - map_row(&b.setup->plan, 0).bins;
+
+    for (size_t t = 0; t < n_trials; t++) {
+        const size_t first = b.setup->plan.gate_first, count = b.setup->plan.gate_count;
+        const size_t row = (size_t)(uniform() * (double)n_rows);
+        const pnr_patch_place place = {0, row, (long)(first + (size_t)(uniform() * (double)count))};
+        const double d = 1.0 * (uniform() - 0.5);
+        const double v = map_row(&b.setup->plan, row).bins + 0.9 * (uniform() - 0.5) * spacing;
+        const double phase = 2 * M_PI * uniform(), amplitude = 0.3;
+        float values[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2];
+        pnr_patch patch;
+        pnr_map_fitted found;
+
+        map_patch(&b.setup->plan, b.setup->codes[0].waveform, &place, (double)place.lag + d, v,
+                  amplitude, phase, values);
+        pnr_fit_map_begin(b.fit, NULL, NULL);
+        pnr_fit_map_load(b.fit, &place, &values[0][0][0], 0, patch);
+        pnr_fit_map_find(b.fit, &place, (const pnr_vector *)patch, 0, 1e-12, &found);
+
+        const double peak =
+            amplitude * pnr_waveform_energy(b.setup->codes[0].waveform) * pnr_fit_map_gain(b.fit);
+
+        worst_lag = fmax(worst_lag, fabs(found.at.delay - d));
+        worst_bins = fmax(worst_bins, fabs(found.bins - v) / spacing);
+        worst_peak = fmax(worst_peak, hypot(found.at.peak[0] - peak * cos(phase),
+                                            found.at.peak[1] - peak * sin(phase)) /
+                                          peak);
+    }
+    print_message("%s, N = %zu, %zu rows: lag %.1e, rows %.1e, peak %.1e\n",
+                  b.setup->codes[0].code->name, n, n_rows, worst_lag, worst_bins, worst_peak);
+    close_map(&b);
+    assert_true(worst_lag < 2e-5 && worst_bins < 2e-5 && worst_peak < 2e-5);
+}
+
+static void without_noise_it_is_exact(void **unused)
+{
+    (void)unused;
+    is_exact(map_random, 200);
+    is_exact(map_chu, 200);
+    is_exact(map_m_sequence, 200);
+    is_exact(map_hann, 100);
+    is_exact(map_without_mean, 100);
+    is_exact(map_linear, 100);
+    is_exact(map_single, 100);
+}
+
+/* In noise alone nothing runs away, neither beyond the first and last rows nor to where the mean
+ * that was taken out leaves nothing: an echo there would be as strong as one likes. */
+static void noise_stays(const char *const *settings, bool is_edge)
+{
+    enum { TRIALS = 400 };
+    map_bench b;
+    double most_gain = 0, most_power = 0, farthest = 0;
+
+    open_map(&b, settings);
+
+    const size_t n_rows = pnr_plan_rows(&b.setup->plan);
+    const double spacing = map_row(&b.setup->plan, 1).bins - map_row(&b.setup->plan, 0).bins;
+
+    for (size_t t = 0; t < TRIALS; t++) {
+        const size_t row = is_edge ? t % 2 * (n_rows - 1) : n_rows / 2 - 1 + t % 2 * 2;
+        const pnr_patch_place place = {0, row, 30};
+        pnr_patch patch;
+        float noise[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2];
+        pnr_map_fitted found;
+
+        memset(noise, 0, sizeof noise);
+        add_noise(&noise[0][0], PNR_NEIGHBOURS * PNR_NEIGHBOURS, 1);
+        pnr_fit_map_begin(b.fit, NULL, NULL);
+        pnr_fit_map_load(b.fit, &place, &noise[0][0][0], 0, patch);
+        pnr_fit_map_find(b.fit, &place, (const pnr_vector *)patch, 0, 1, &found);
+        most_gain = fmax(most_gain, found.at.gain);
+        most_power = fmax(most_power, found.at.power);
+        farthest = fmax(farthest, fabs(found.bins - map_row(&b.setup->plan, row).bins) / spacing);
+    }
+    print_message("noise in %zu rows: gain at most %.3g, power %.3g, %.2f rows away\n", n_rows,
+                  most_gain, most_power, farthest);
+    close_map(&b);
+    assert_true(most_gain < 40 && most_power < 400 && farthest <= 1);
+}
+
+static void noise_does_not_run_away(void **unused)
+{
+    static const char *const without_mean[] = {MAP_DOPPLER, "code.type=random", "code.length=64",
+                                               "dwell.clutter=remove", NULL};
+
+    (void)unused;
+    noise_stays(map_random, true);
+    noise_stays(map_m_sequence, true);
+    noise_stays(without_mean, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_noise_it_is_exact),
+        cmocka_unit_test(noise_does_not_run_away),
+    };
+
+    seed();
+    pnr_fit_map_destroy(NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* The noise of a patch against sums over samples, term by term. */
+#include "estimate/patch_noise.h"
+
+#include "tests/fixture/fit_map_fixture.h"
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, N = PNR_MAP_SUMS };
+
+/* sum_r,l h[r][l] exp(2 pi i (f_r t_n / N + F_r (p - (K - 1)/2))) a(n - l) */
+static void sample(const pnr_plan *plan, const pnr_map_rows *rows, const pnr_patch_place *place,
+                   const pnr_patch h, size_t p, long n, double out[2])
+{
+    const long length = (long)plan->n_samples;
+
+    out[0] = out[1] = 0;
+    for (int r = rows->first; r < rows->end; r++) {
+        const map_place row = map_row(plan, place->row + (size_t)r - MIDDLE);
+        const double slow = (double)p - ((double)plan->n_periods - 1) / 2;
+        const double time = ((double)n - (double)(length - 1) / 2) / (double)length;
+        const double angle = 2 * M_PI * (row.rotation * time + row.bins * slow);
+        const double turn[2] = {cos(angle), sin(angle)};
+
+        for (int j = 0; j < J; j++) {
+            const long m = n - place->lag - (j - MIDDLE);
+            double z[2];
+
+            if (plan->linear && (m < 0 || m >= length))
+                continue;
+            pnr_map_multiply(turn, h[r][j], z);
+            pnr_map_multiply(z, plan->references[(m % length + length) % length], z);
+            out[0] += z[0];
+            out[1] += z[1];
+        }
+    }
+}
+
+/* Of random weights, at random places. */
+static void agrees(const char *const *settings, double limit)
+{
+    map_bench b;
+    pnr_map_noise *noise;
+    pnr_map_model *model;
+    double worst = 0;
+
+    map_open(&b, settings);
+
+    const pnr_plan *plan = &b.setup->plan;
+    const long length = (long)plan->n_samples;
+
+    assert_int_equal(pnr_map_model_create(b.setup, 0, &model), PNR_OK);
+    assert_true(pnr_map_model_is_close(model) == (plan->n_periods == 1));
+    assert_int_equal(pnr_map_noise_create(b.setup, &noise), PNR_OK);
+    for (int trial = 0; trial < 5; trial++) {
+        const size_t row = (size_t)(uniform() * (double)pnr_plan_rows(plan));
+        const long lag = (long)plan->gate_first + (long)(uniform() * (double)plan->gate_count);
+        const pnr_patch_place place = {0, row, lag};
+        const long first = plan->linear ? lag - MIDDLE : 0;
+        const long end = plan->linear ? lag + MIDDLE + length : length;
+        double got[N][N][2], want[N][N][2] = {{{0}}}, weight = 0;
+        pnr_patch h[N];
+        pnr_map_rows rows;
+
+        for (double *x = &h[0][0][0][0]; x < &h[0][0][0][0] + N * J * J * 2; x++)
+            *x = uniform() - 0.5;
+        pnr_map_model_rows(model, row, true, &rows);
+        pnr_map_noise_of(noise, pnr_map_model_slow(model), &rows, &place, (const pnr_patch *)h, N,
+                         got);
+        for (size_t p = 0; p < plan->n_periods; p++) {
+            const double w = plan->taper != NULL ? plan->taper[p] : 1;
+
+            weight += w * w;
+            for (long n = first; n < end; n++) {
+                double v[N][2];
+
+                for (int i = 0; i < N; i++)
+                    sample(plan, &rows, &place, (const pnr_vector *)h[i], p, n, v[i]);
+                for (int i = 0; i < N; i++)
+                    for (int j = 0; j < N; j++) {
+                        want[i][j][0] += w * w * (v[i][0] * v[j][0] + v[i][1] * v[j][1]);
+                        want[i][j][1] += w * w * (v[i][0] * v[j][1] - v[i][1] * v[j][0]);
+                    }
+            }
+        }
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++)
+                for (int c = 0; c < 2; c++) {
+                    const double energy = pnr_waveform_energy(b.setup->codes[0].waveform);
+                    const double scale = sqrt(got[i][i][0] * got[j][j][0]);
+
+                    worst =
+                        fmax(worst, fabs(got[i][j][c] - want[i][j][c] / weight / energy) / scale);
+                }
+    }
+    print_message("%s, %zu x %zu, %zu rows: %.1e\n", b.setup->codes[0].code->name, plan->n_periods,
+                  plan->n_samples, pnr_plan_rows(plan), worst);
+    pnr_map_noise_destroy(noise);
+    pnr_map_model_destroy(model);
+    map_close(&b);
+    assert_true(worst < limit);
+}
+
+static void it_is_that_of_the_samples(void **unused)
+{
+#define WITH(...)                                                                                  \
+    (const char *const[]){"doppler.min_hz=-30000", "doppler.max_hz=30000", __VA_ARGS__, NULL}
+    (void)unused;
+    /* Blocks of one sample: exact. */
+    agrees(WITH("code.type=random", "code.length=61", "doppler.step=half"), 1e-6);
+    agrees(WITH("code.degree=5", "doppler.step=quarter"), 1e-6);
+    agrees(WITH("code.type=random", "code.length=63", "doppler.step=half", "dwell.combine=doppler",
+                "dwell.periods=4", "dwell.taper=hann"),
+           1e-4);
+    /* Longer ones, and a linear correlation's ends. */
+    agrees(WITH("code.type=random", "code.length=700", "doppler.step=quarter"), 0.02);
+    agrees(WITH("code.type=random", "code.length=400", "doppler.step=half",
+                "window.correlation=linear", "radar.min_range_m=3000", "radar.max_range_m=9000"),
+           0.02);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_that_of_the_samples),
+    };
+
+    seed();
+    pnr_map_noise_destroy(NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

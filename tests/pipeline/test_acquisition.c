@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* The acquisition thread alone: what a recording holds is in the ring, what a full ring refuses is
+ * counted, and it stops. */
+#include "pipeline/acquisition.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N = 10, CAPACITY = 4 * N };
+
+/* A recording of i16 samples 0, 1, 2, ... and a ring of four windows. */
+typedef struct stage {
+    char path[256];
+    pnr_config config;
+    int16_t memory[CAPACITY];
+    int16_t spare[CAPACITY];
+    pnr_acquisition a;
+    volatile int stop;
+    pthread_t thread;
+} stage;
+
+static void open_stage(stage *s, size_t n_samples, size_t chunk, const char *lost)
+{
+    const char *folder = getenv("TMPDIR");
+    pnr_error error;
+
+    memset(s, 0, sizeof *s);
+    snprintf(s->path, sizeof s->path, "%s/pnr-acquisition.XXXXXX",
+             folder != NULL ? folder : "/tmp");
+
+    FILE *file = fdopen(mkstemp(s->path), "wb");
+
+    assert_non_null(file);
+    for (size_t i = 0; i < n_samples; i++) {
+        const int16_t sample = (int16_t)i;
+
+        assert_int_equal(fwrite(&sample, sizeof sample, 1, file), 1);
+    }
+    assert_int_equal(fclose(file), 0);
+    pnr_config_init(&s->config);
+    assert_int_equal(pnr_config_set(&s->config, "source.format=i16", &error), PNR_OK);
+    assert_int_equal(pnr_config_set(&s->config, "source.rate_hz=1000", &error), PNR_OK);
+    assert_int_equal(pnr_config_set(&s->config, lost, &error), PNR_OK);
+    strcpy(s->config.source.input, s->path);
+
+    const pnr_ring_shape shape = {.memory = s->memory,
+                                  .capacity = CAPACITY,
+                                  .sample_bytes = sizeof *s->memory,
+                                  .n_samples = N,
+                                  .n_periods = 1,
+                                  .max_dwells = 1,
+                                  .depth = 1};
+
+    assert_int_equal(pnr_ring_create(&shape, &s->a.ring, &error), PNR_OK);
+    if (pnr_source_open(&s->config, &s->a.source, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    s->a.chunk = chunk;
+    s->a.spare = s->spare;
+    s->a.rate_hz = s->config.source.rate_hz;
+    s->a.stop = &s->stop;
+}
+
+static void close_stage(stage *s)
+{
+    pnr_source_close(s->a.source);
+    pnr_ring_destroy(s->a.ring);
+    pnr_config_clear(&s->config);
+    unlink(s->path);
+}
+
+static void *run(void *argument)
+{
+    pnr_acquisition_run(argument);
+    return NULL;
+}
+
+static void start(stage *s)
+{
+    assert_int_equal(pthread_create(&s->thread, NULL, run, &s->a), 0);
+}
+
+/* The next window; false at the end. */
+static bool next(stage *s, pnr_windows *out)
+{
+    int code;
+
+    while ((code = pnr_ring_acquire(s->a.ring, 1, out)) == PNR_EAGAIN)
+        (void)pnr_ring_wait(s->a.ring, 10000000);
+    assert_true(code == PNR_OK || code == PNR_EEND);
+    return code == PNR_OK;
+}
+
+static int16_t sample_at(const pnr_windows *w, size_t i)
+{
+    const pnr_span *span = &w->spans[i >= w->spans[0].n_samples];
+
+    return ((const int16_t *)span->data)[i - (span == w->spans ? 0 : w->spans[0].n_samples)];
+}
+
+/* Reads all; the samples of a recording without holes are their own index. Returns the windows
+ * seen. */
+static size_t drain(stage *s)
+{
+    pnr_windows w;
+    size_t n = 0;
+
+    for (; next(s, &w); n++) {
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(sample_at(&w, i), (int16_t)(w.first_sample + i));
+        pnr_ring_release(s->a.ring);
+    }
+    return n;
+}
+
+static pnr_account account_of(const stage *s)
+{
+    pnr_account account = {0};
+
+    pnr_ring_account(s->a.ring, &account);
+    return account;
+}
+
+/* --- the tests --- */
+
+static void test_every_sample(void **state)
+{
+    (void)state;
+    for (size_t chunk = 1; chunk <= CAPACITY; chunk += 3) {
+        stage s;
+
+        open_stage(&s, 1007, chunk, "source.lost=");
+        start(&s);
+        assert_int_equal(drain(&s), 100);
+        pthread_join(s.thread, NULL);
+        assert_int_equal(s.a.code, PNR_OK);
+        assert_int_equal(account_of(&s).skipped_tail, 7);
+        assert_true(pnr_ring_positions(s.a.ring) == 1007);
+        assert_true(s.a.start_utc_ns > 0);
+        close_stage(&s);
+    }
+}
+
+static void test_gap(void **state)
+{
+    stage s;
+    pnr_windows w;
+    size_t n = 0;
+
+    (void)state;
+    open_stage(&s, 100, 7, "source.lost=12+3, 40+60");
+    start(&s);
+    for (; next(&s, &w); n++) {
+        for (size_t i = 0; i < N; i++) { /* the file goes on where the hole ends */
+            const size_t at = (size_t)w.first_sample + i;
+            const size_t hole = at >= 100 ? 63 : at >= 15 ? 3 : 0;
+            const bool is_hole = at >= 12 && at < 15;
+
+            assert_int_equal(sample_at(&w, i), is_hole ? 0 : (int16_t)(at - hole));
+        }
+        assert_int_equal(w.lost[0], w.first_sample == 10 ? 3 : 0);
+        assert_int_equal(w.lost_before, w.first_sample == 100 ? 60 : 0);
+        pnr_ring_release(s.a.ring);
+    }
+    pthread_join(s.thread, NULL);
+    assert_int_equal(n, 10);
+    assert_int_equal(account_of(&s).lost_source, 63);
+    assert_int_equal(account_of(&s).lost_ring_full, 0);
+    close_stage(&s);
+}
+
+/* Nobody reads: a recording waits, and is stopped by either flag. */
+static void test_stop(void **state)
+{
+    (void)state;
+    for (int by_cancel = 0; by_cancel < 2; by_cancel++) {
+        stage s;
+
+        open_stage(&s, 1000, 8, "source.lost=");
+        start(&s);
+        while (pnr_ring_positions(s.a.ring) < CAPACITY)
+            usleep(1000);
+        if (by_cancel)
+            atomic_store(&s.a.cancel, 1);
+        else
+            __atomic_store_n(&s.stop, 1, __ATOMIC_SEQ_CST);
+        pthread_join(s.thread, NULL);
+        assert_int_equal(s.a.code, PNR_OK);
+        assert_true(pnr_ring_positions(s.a.ring) == CAPACITY);
+        assert_int_equal(account_of(&s).lost_ring_full, 0);
+        close_stage(&s);
+    }
+}
+
+/* A flag that was up before: nothing is read. */
+static void test_stopped_before(void **state)
+{
+    stage s;
+    pnr_windows w;
+
+    (void)state;
+    open_stage(&s, 1000, 8, "source.lost=");
+    s.stop = 1;
+    start(&s);
+    pthread_join(s.thread, NULL);
+    assert_true(pnr_ring_positions(s.a.ring) == 0);
+    assert_int_equal(pnr_ring_acquire(s.a.ring, 1, &w), PNR_EEND);
+    close_stage(&s);
+}
+
+/* Nobody reads: a live source goes on, and what found no place is lost, each sample once. */
+static void test_live(void **state)
+{
+    (void)state;
+    for (size_t chunk = 1; chunk <= CAPACITY; chunk += 13) {
+        stage s;
+
+        open_stage(&s, 1003, chunk, "source.lost=500+100");
+        s.a.is_live = true;
+        start(&s);
+        pthread_join(s.thread, NULL);
+        assert_int_equal(s.a.code, PNR_OK);
+        assert_true(pnr_ring_positions(s.a.ring) == 1103);
+        assert_int_equal(drain(&s), 4);
+
+        const pnr_account a = account_of(&s);
+
+        assert_int_equal(a.lost_ring_full, 1003 - CAPACITY);
+        assert_int_equal(a.lost_source, 100);
+        assert_true(a.positions + CAPACITY ==
+                    1103); /* the windows seen are the reader's to count */
+        close_stage(&s);
+    }
+}
+
+/* However much a live read may take, a dwell's last sample waits for none behind it. */
+static void test_live_reads_end_with_dwells(void **state)
+{
+    stage s;
+    pnr_windows w;
+    uint64_t before_ns = 0;
+    size_t n = 0;
+
+    (void)state;
+    open_stage(&s, 3 * N, CAPACITY, "source.lost=");
+    s.a.is_live = true;
+    s.a.dwell = N;
+    s.a.first_window = 0;
+    start(&s);
+    pthread_join(s.thread, NULL);
+    for (; next(&s, &w); n++) {
+        assert_true(w.ready_ns[0] > before_ns); /* each was committed on its own */
+        before_ns = w.ready_ns[0];
+        pnr_ring_release(s.a.ring);
+    }
+    assert_int_equal(n, 3);
+    close_stage(&s);
+}
+
+/* No sample is there before its time: 300 at 1000 Hz. */
+static void test_pace(void **state)
+{
+    stage s;
+    pnr_windows w;
+
+    (void)state;
+    open_stage(&s, 300, 4, "source.lost=100+20");
+    s.a.is_live = s.a.is_paced = true;
+
+    const uint64_t began_ns = pnr_clock_ns();
+
+    start(&s);
+    while (next(&s, &w)) {
+        assert_true(pnr_clock_ns() - began_ns >= (w.first_sample + N) * 1000000);
+        assert_true(w.ready_ns[0] - began_ns >= (w.first_sample + N) * 1000000);
+        pnr_ring_release(s.a.ring);
+    }
+    pthread_join(s.thread, NULL);
+    assert_true(pnr_ring_positions(s.a.ring) == 320);
+    close_stage(&s);
+}
+
+/* A stop does not wait for samples whose time is far away. */
+static void test_pace_stopped(void **state)
+{
+    stage s;
+
+    (void)state;
+    open_stage(&s, 300, 30, "source.lost=");
+    s.a.is_live = s.a.is_paced = true;
+    s.a.rate_hz = (pnr_rational){1, 3600}; /* 30 samples: 30 hours */
+    start(&s);
+    usleep(20000);
+    __atomic_store_n(&s.stop, 1, __ATOMIC_SEQ_CST);
+    pthread_join(s.thread, NULL);
+    assert_int_equal(s.a.code, PNR_OK);
+    /* What was read is counted though its time had not come. */
+    assert_true(pnr_ring_positions(s.a.ring) == 30);
+    close_stage(&s);
+}
+
+static void test_error(void **state)
+{
+    stage s;
+
+    (void)state;
+    open_stage(&s, 1000, 8, "source.lost=");
+    assert_int_equal(truncate(s.path, 200), 0);
+    start(&s);
+    assert_int_equal(drain(&s), 10);
+    pthread_join(s.thread, NULL);
+    assert_int_equal(s.a.code, PNR_EDATA);
+    assert_int_equal(s.a.error.code, PNR_EDATA);
+    assert_non_null(strstr(s.a.error.text, "cut short"));
+    close_stage(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_sample), cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_stop),         cmocka_unit_test(test_stopped_before),
+        cmocka_unit_test(test_live),         cmocka_unit_test(test_live_reads_end_with_dwells),
+        cmocka_unit_test(test_pace),         cmocka_unit_test(test_pace_stopped),
+        cmocka_unit_test(test_error),
+    };
+
+    return cmocka_run_group_tests_name("acquisition", tests, NULL, NULL);
+}

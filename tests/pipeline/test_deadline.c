@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* The deadline: what it is by default, what is late, and one line about it. */
+#include "pipeline/deadline.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void test_due(void **state)
+{
+    (void)state;
+    assert_int_equal(pnr_deadline_of(0, 1e-3, true).due_ns, 1000000);
+    assert_int_equal(pnr_deadline_of(0, 1e-3, false).due_ns, 0);
+    assert_int_equal(pnr_deadline_of(0.25, 1e-3, true).due_ns, 250000000);
+    assert_int_equal(pnr_deadline_of(0.25, 1e-3, false).due_ns, 250000000);
+    assert_int_equal(pnr_deadline_of(1e-12, 1, false).due_ns, 1); /* never none by rounding */
+}
+
+static void test_missed(void **state)
+{
+    pnr_deadline d = pnr_deadline_of(1e-3, 1, false), none = pnr_deadline_of(0, 1, false);
+
+    (void)state;
+    assert_false(pnr_deadline_is_missed(&d, 0));
+    assert_false(pnr_deadline_is_missed(&d, 1000000));
+    assert_true(pnr_deadline_is_missed(&d, 1000001));
+    assert_true(pnr_deadline_is_missed(&d, 3000000));
+    assert_int_equal(d.n_results, 4);
+    assert_int_equal(d.n_missed, 2);
+    assert_int_equal(d.worst_ns, 3000000);
+    assert_false(pnr_deadline_is_missed(&none, UINT64_MAX));
+    assert_int_equal(none.n_missed, 0);
+}
+
+/* What a call says on standard error. */
+static const char *told(pnr_deadline *d, char text[512])
+{
+    const int saved = dup(STDERR_FILENO);
+    int pair[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    dup2(pair[1], STDERR_FILENO);
+    pnr_deadline_tell(d);
+    dup2(saved, STDERR_FILENO);
+
+    const ssize_t n = recv(pair[0], text, 511, MSG_DONTWAIT);
+
+    text[n > 0 ? n : 0] = '\0';
+    close(pair[0]);
+    close(pair[1]);
+    close(saved);
+    return text;
+}
+
+static void test_told(void **state)
+{
+    pnr_deadline d = pnr_deadline_of(1e-3, 1, false);
+    char text[512];
+
+    (void)state;
+    setenv("PNR_LOG", "info", 1);
+    assert_string_equal(told(&d, text), "");
+    for (uint64_t i = 0; i < 10; i++)
+        (void)pnr_deadline_is_missed(&d, 900000 + 50000 * i);
+    assert_non_null(strstr(told(&d, text), "warning: 7 results late, the worst after 1350 us where "
+                                           "1000 us are due; 7 of 10 since the start\n"));
+    assert_string_equal(told(&d, text), ""); /* once */
+    (void)pnr_deadline_is_missed(&d, 1100000);
+    assert_non_null(strstr(told(&d, text), "1 results late, the worst after 1100 us"));
+    assert_non_null(strstr(text, "8 of 11 since"));
+}
+
+/* Nobody reads standard error, and its pipe is full: it waits for the next time. */
+static void test_not_told_to_a_full_pipe(void **state)
+{
+    pnr_deadline d = pnr_deadline_of(1e-3, 1, false);
+    const int saved = dup(STDERR_FILENO);
+    int ends[2];
+    char byte = 0;
+
+    (void)state;
+    setenv("PNR_LOG", "info", 1);
+    assert_int_equal(pipe2(ends, 0), 0);
+    for (size_t i = 0; i < 65536; i++)
+        assert_int_equal(write(ends[1], &byte, 1), 1);
+    dup2(ends[1], STDERR_FILENO);
+    (void)pnr_deadline_is_missed(&d, 2000000);
+    pnr_deadline_tell(&d);
+    dup2(saved, STDERR_FILENO);
+    assert_int_equal(d.n_untold, 1);
+    close(ends[0]);
+    close(ends[1]);
+    close(saved);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_due),
+        cmocka_unit_test(test_missed),
+        cmocka_unit_test(test_told),
+        cmocka_unit_test(test_not_told_to_a_full_pipe),
+    };
+
+    return cmocka_run_group_tests_name("deadline", tests, NULL, NULL);
+}

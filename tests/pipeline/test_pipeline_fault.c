@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* The pipeline when its engine fails: every error at every place, told to the caller, to
+ * subscribers and in the account. */
+#include "tests/fixture/pipeline_fixture.h"
+
+enum { DWELLS = 20 };
+
+/* A run of the fault engine: DWELLS dwells, all in the ring before the second is asked for. */
+static void run_fault(const char *fault, outcome *o, subscriber *heard, const char *batch)
+{
+    static const char *const settings[] = {"engine.name=fault", "ring.bytes=24384", NULL};
+    stage s;
+
+    open_stage(&s, DWELLS * N, settings);
+    set(&s, batch);
+    save(&s, 0);
+    setenv("PNR_FAULT", fault, 1);
+    if (heard != NULL)
+        subscribe(&s, heard, 1000);
+    run(&s, o);
+    unsetenv("PNR_FAULT");
+    if (heard != NULL)
+        assert_end(heard, o);
+    close_stage(&s);
+}
+
+/* --- before the first sample --- */
+
+static void test_refused_at_start(void **state)
+{
+    static const struct {
+        const char *place;
+        int code; /* 0: the error itself */
+    } places[] = {
+        {"probe", PNR_EUNAVAILABLE}, {"alloc", PNR_ENOMEMORY}, {"describe", 0}, {"create", 0}};
+    static const struct {
+        const char *name;
+        int code;
+    } errors[] = {{"EUNAVAILABLE", PNR_EUNAVAILABLE},
+                  {"EUNSUPPORTED", PNR_EUNSUPPORTED},
+                  {"ENOMEMORY", PNR_ENOMEMORY},
+                  {"EINTERNAL", PNR_EINTERNAL},
+                  {"EENGINE", PNR_EENGINE},
+                  {"ELOST", PNR_ELOST},
+                  {"EAGAIN", PNR_EAGAIN},
+                  {"ECONFIG", PNR_ECONFIG},
+                  {"EPERMISSION", PNR_EPERMISSION},
+                  {"EIO", PNR_EIO}};
+
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+        for (size_t e = 0; e < sizeof errors / sizeof *errors; e++) {
+            const pnr_account nothing = {0};
+            outcome o = {0};
+            char fault[64];
+
+            snprintf(fault, sizeof fault, "%s=%s", places[p].place, errors[e].name);
+            run_fault(fault, &o, NULL, "engine.batch=1");
+            assert_int_equal(o.code, places[p].code != 0 ? places[p].code : errors[e].code);
+            assert_true(strlen(o.error.text) > 0);
+            assert_same_account(&o.account, &nothing);
+            forget(&o);
+        }
+}
+
+/* --- while samples flow --- */
+
+/* What n failing calls of one place leave, from the first of them on; 0: all calls fail. */
+static pnr_account wanted(size_t at, bool is_lost)
+{
+    const size_t first = at == 0 ? 1 : at;
+    pnr_account a = {.positions = DWELLS * N, .used = DWELLS * N, .windows = DWELLS};
+
+    a.dropped_engine_error = is_lost || at > 0 ? 1 : DWELLS;
+    a.dropped_shutdown = is_lost ? DWELLS - first : 0;
+    a.processed = DWELLS - a.dropped_engine_error - a.dropped_shutdown;
+    a.results = a.sent = a.processed;
+    return a;
+}
+
+static void fail_at(const char *place, size_t at, const char *error)
+{
+    const bool is_lost = strcmp(error, "ELOST") == 0;
+    const pnr_account a = wanted(at, is_lost);
+    outcome o = {0};
+    subscriber heard;
+    char fault[64];
+
+    if (at == 0)
+        snprintf(fault, sizeof fault, "%s=%s", place, error);
+    else
+        snprintf(fault, sizeof fault, "%s:%zu=%s", place, at, error);
+    run_fault(fault, &o, &heard, "engine.batch=1");
+    assert_int_equal(o.code, is_lost ? PNR_ELOST : PNR_EENGINE);
+    assert_int_equal(heard.end.exit_status, is_lost ? 75 : 70);
+    assert_same_account(&o.account, &a);
+    assert_chain(&o, N);
+    for (size_t i = 0; i < o.n; i++) { /* the dwells that were not hit, no others */
+        const bool is_behind = !is_lost && at > 0 && i + 1 >= at;
+
+        assert_true(o.reports[i].sample == (i + (is_behind ? 1 : 0)) * N);
+    }
+    assert_true(heard.n_results == o.n);
+    forget(&o);
+}
+
+static void fail_everywhere(const char *place)
+{
+    static const char *const errors[] = {"EENGINE", "ENOMEMORY", "EINTERNAL", "ELOST"};
+    static const size_t at[] = {0, 1, 2, 5, DWELLS};
+
+    for (size_t e = 0; e < sizeof errors / sizeof *errors; e++)
+        for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+            fail_at(place, at[i], errors[e]);
+}
+
+static void test_submit(void **state)
+{
+    (void)state;
+    fail_everywhere("submit");
+    fail_at("submit", 0, "EAGAIN");
+    fail_at("submit", 1, "EAGAIN");
+    fail_at("submit", DWELLS, "EAGAIN");
+}
+
+static void test_collect(void **state)
+{
+    (void)state;
+    fail_everywhere("collect");
+}
+
+/* An engine that says "later" for ever, or once loses a submit so that each result after it is
+ * another's: it is given up, and no result goes to the wrong samples. */
+static void test_collect_out_of_step(void **state)
+{
+    static const char *const faults[] = {"collect=EAGAIN", "collect:1=EAGAIN", "collect:5=EAGAIN",
+                                         "collect:20=EAGAIN"};
+    outcome clean = {0};
+
+    (void)state;
+    run_fault("", &clean, NULL, "engine.batch=1");
+    assert_int_equal(clean.n, DWELLS);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        outcome o = {0};
+        subscriber heard;
+
+        run_fault(faults[i], &o, &heard, "engine.batch=1");
+        assert_int_equal(o.code, PNR_ELOST);
+        assert_int_equal(heard.end.exit_status, 75);
+        assert_true(o.account.positions == DWELLS * N);
+        assert_true(o.account.dropped_engine_error >= 1 &&
+                    o.account.dropped_engine_error <= PNR_MAX_DEPTH);
+        assert_true(o.n < DWELLS);
+        for (size_t r = 0; r < o.n; r++)
+            assert_true(is_same_report(&o.reports[r], &clean.reports[r]));
+        forget(&o);
+    }
+    forget(&clean);
+}
+
+/* Several failures of one run, in submits of several dwells:
+ * each takes its own submit and no more. */
+static void test_several(void **state)
+{
+    outcome o = {0};
+    subscriber heard;
+
+    (void)state;
+    run_fault("submit:2=EENGINE,collect:1=EENGINE,submit:4=EAGAIN", &o, &heard, "engine.batch=4");
+    assert_int_equal(o.code, PNR_EENGINE);
+    assert_true(o.account.positions == DWELLS * N);
+    assert_int_equal(o.account.dropped_engine_error, 12); /* three of five submits of four */
+    assert_int_equal(o.account.processed, 8);
+    assert_chain(&o, N);
+    assert_true(o.reports[0].sample == 8 * N && o.reports[0].lost_before == 8 * N);
+    assert_non_null(strstr(o.error.text, "12 of 20 windows"));
+    forget(&o);
+}
+
+/* A lost engine while a live source goes on: the source is stopped, and what came is counted. */
+static void test_lost_in_real_time(void **state)
+{
+    static const char *const settings[] = {"engine.name=fault", "source.pace=real-time",
+                                           "ring.bytes=8128", "engine.batch=1", NULL};
+    stage s;
+    outcome o = {0};
+    subscriber heard;
+
+    (void)state;
+    open_stage(&s, 100000 * N, settings); /* 12.7 s */
+    save(&s, 0);
+    setenv("PNR_FAULT", "collect:10=ELOST", 1);
+    subscribe(&s, &heard, 1000);
+    run(&s, &o);
+    unsetenv("PNR_FAULT");
+    assert_int_equal(o.code, PNR_ELOST);
+    assert_end(&heard, &o);
+    assert_int_equal(o.n, 9);
+    assert_true(o.account.dropped_engine_error >= 1);
+    assert_true(o.account.positions < 100000 * N);
+    forget(&o);
+    close_stage(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused_at_start), cmocka_unit_test(test_submit),
+        cmocka_unit_test(test_collect),          cmocka_unit_test(test_collect_out_of_step),
+        cmocka_unit_test(test_several),          cmocka_unit_test(test_lost_in_real_time),
+    };
+
+    find_modules();
+    return cmocka_run_group_tests_name("pipeline_fault", tests, NULL, NULL);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/* The pipeline in time: a source faster than the engine, a subscriber that stops reading, status
+ * once a second, deadlines, waiting awake, samples ahead of their dwell. */
+#include "tests/fixture/pipeline_fixture.h"
+
+#include <dlfcn.h>
+#include <sys/resource.h>
+
+/* Sums of what the results say is missing, and where the last one ends. */
+typedef struct told {
+    uint64_t missing, end;
+} told;
+
+static told told_by(const outcome *o)
+{
+    told t = {0};
+
+    for (size_t i = 0; i < o->n; i++) {
+        const pnr_report *r = &o->reports[i];
+
+        t.missing += r->lost + r->lost_before;
+        t.end = r->sample + N;
+        assert_true(((r->flags & PNR_FLAG_LOST) != 0) == (r->lost > 0));
+        assert_true(r->lost <= N / 2);
+    }
+    return t;
+}
+
+/* A recording in real time against an engine that takes slow_ms
+ * for a dwell and has a ring of four. */
+static void run_slow(size_t n_dwells, const char *rate, const char *slow_ms, const char *chunk)
+{
+    static const char *const settings[] = {"engine.name=fault", "source.pace=real-time",
+                                           "ring.bytes=2032", "engine.batch=1", NULL};
+    stage s;
+    outcome o = {0};
+    subscriber heard;
+
+    open_stage(&s, n_dwells * N + 10, settings);
+    set(&s, rate);
+    set(&s, chunk);
+    set(&s, "radar.max_range_m=0");
+    save(&s, 0);
+    setenv("PNR_FAULT_SLOW_MS", slow_ms, 1);
+    subscribe(&s, &heard, 100000);
+    run(&s, &o);
+    unsetenv("PNR_FAULT_SLOW_MS");
+    assert_int_equal(o.code, PNR_OK);
+    assert_end(&heard, &o);
+    assert_string_equal(heard.end.reason, "end of input");
+
+    const told t = told_by(&o);
+    const pnr_account *a = &o.account;
+
+    assert_true(a->positions == n_dwells * N + 10); /* every sample of the recording had its time */
+    assert_true(a->lost_ring_full > 0);
+    assert_int_equal(a->lost_source, 0);
+    assert_chain(&o, N);
+    assert_true(t.missing > 0);
+    /* What was told, and what fell behind the last result: no less than what was lost. */
+    assert_true(t.missing + (a->positions - t.end) >= a->lost_ring_full);
+    assert_true(t.missing <= a->lost_ring_full + a->skipped_refused);
+    assert_true(heard.n_results == o.n && heard.lost == 0);
+    assert_true(a->processed == o.n);
+    forget(&o);
+    close_stage(&s);
+}
+
+static void test_source_1_5_times_faster(void **state)
+{
+    (void)state;
+    run_slow(60, "source.rate_hz=9525", "20", "source.chunk=0"); /* 13.3 ms a dwell */
+}
+
+static void test_source_much_faster(void **state)
+{
+    (void)state;
+    run_slow(4000, "source.rate_hz=1000000", "20", "source.chunk=0");
+    run_slow(4000, "source.rate_hz=1000000", "20", "source.chunk=100");
+    run_slow(4000, "source.rate_hz=1000000", "20", "source.chunk=508"); /* the whole ring */
+}
+
+/* --- a subscriber that stops reading --- */
+
+enum { MANY = 20000, LAST = 5 };
+
+typedef struct waiting {
+    subscriber *heard;
+    uint64_t before; /* what it had read when it went on */
+} waiting;
+
+/* All but the last few results have been sent: it goes on, and has read what was kept for it. */
+static void resume(void *context, size_t n)
+{
+    waiting *w = context;
+
+    if (n != MANY - LAST)
+        return;
+    w->before = w->heard->n_results;
+    atomic_store(&w->heard->is_dry, 0);
+    atomic_store(&w->heard->hold, 0);
+    while (!atomic_load(&w->heard->is_dry))
+        usleep(1000);
+}
+
+static void test_stopped_subscriber(void **state)
+{
+    static const char *const settings[] = {"engine.batch=64", "publisher.high_water=10", NULL};
+    stage s;
+    outcome o = {0};
+    subscriber heard;
+    waiting w = {.heard = &heard};
+
+    (void)state;
+    open_stage(&s, MANY * N, settings);
+    save(&s, 0);
+    subscribe(&s, &heard, 10);
+    atomic_store(&heard.hold, 1);
+    o.also = resume;
+    o.also_context = &w;
+    run(&s, &o);
+    assert_int_equal(o.code, PNR_OK);
+    assert_int_equal(o.n, MANY); /* nothing waited for it */
+    assert_int_equal(o.account.sent, MANY);
+    assert_end(&heard, &o); /* its own account closes */
+    assert_true(heard.lost > 0 && heard.n_gaps > 0);
+    assert_int_equal(heard.last_seq, MANY - 1);
+    assert_true(heard.n_results >= LAST + w.before);
+    forget(&o);
+    close_stage(&s);
+}
+
+/* --- status --- */
+
+static void test_status(void **state)
+{
+    static const char *const settings[] = {"engine.name=fault", "engine.batch=1", NULL};
+    stage s;
+    outcome o = {0};
+    subscriber heard;
+
+    (void)state;
+    open_stage(&s, 22 * N, settings); /* samples are always there: no turn is idle */
+    save(&s, 0);
+    setenv("PNR_FAULT_SLOW_MS", "100", 1);
+    subscribe(&s, &heard, 1000);
+    run(&s, &o);
+    unsetenv("PNR_FAULT_SLOW_MS");
+    assert_end(&heard, &o);
+    assert_true(heard.n_status >= 1); /* of 2.2 s or more */
+    forget(&o);
+    close_stage(&s);
+}
+
+/* --- deadlines --- */
+
+/* Every result says for itself whether it was late; returns how many were. */
+static uint64_t late_by_latency(const outcome *o, double deadline_s)
+{
+    uint64_t n_late = 0;
+
+    for (size_t i = 0; i < o->n; i++) {
+        const bool is_late = o->reports[i].latency_us > deadline_s * 1e6;
+
+        assert_int_equal((o->reports[i].flags & PNR_FLAG_LATE) != 0, is_late);
+        n_late += is_late;
+    }
+    return n_late;
+}
+
+/* A live stream, 50 ms a dwell, before an engine that takes slow_ms: what is late is the same in
+ * the results, the account and at the subscriber. Returns it. */
+static uint64_t run_late(const char *slow_ms, const char *deadline, double deadline_s)
+{
+    static const char *const settings[] = {"engine.name=fault", "source.pace=real-time",
+                                           "source.rate_hz=2540", "engine.batch=1", NULL};
+    enum { DWELLS = 12 };
+    stage s;
+    outcome o = {0};
+    subscriber heard;
+
+    open_stage(&s, DWELLS * N, settings);
+    set(&s, "radar.max_range_m=0");
+    set(&s, deadline);
+    save(&s, 0);
+    setenv("PNR_FAULT_SLOW_MS", slow_ms, 1);
+    subscribe(&s, &heard, 1000);
+    run(&s, &o);
+    unsetenv("PNR_FAULT_SLOW_MS");
+    assert_int_equal(o.code, PNR_OK);
+    assert_int_equal(o.n, DWELLS);
+    assert_end(&heard, &o);
+    assert_true(heard.end.deadline_s == deadline_s);
+    assert_true(pnr_account_lossless(&o.account)); /* late is not lost */
+
+    const uint64_t n_late = late_by_latency(&o, deadline_s);
+
+    assert_true(o.account.deadline_missed == n_late);
+    assert_true(heard.end.account.deadline_missed == n_late && heard.n_late == n_late);
+    forget(&o);
+    close_stage(&s);
+    return n_late;
+}
+
+static void test_deadline(void **state)
+{
+    (void)state;
+    assert_int_equal(run_late("0", "engine.deadline=30", 30), 0);
+    assert_int_equal(run_late("20", "engine.deadline=0.01", 0.01), 12);
+    (void)run_late("45", "engine.deadline=0", 0.05); /* a period; some are late, or none */
+}
+
+/* A recording that plays as fast as it goes has none, unless it is given. */
+static void test_deadline_of_a_recording(void **state)
+{
+    stage s;
+    outcome o = {0};
+
+    (void)state;
+    open_stage(&s, 20 * N, NULL);
+    save(&s, 0);
+    run(&s, &o);
+    assert_int_equal(o.account.deadline_missed, 0);
+    assert_int_equal(o.reports[0].flags, 0);
+    set(&s, "engine.deadline=1e-9");
+    run(&s, &o);
+    assert_int_equal(o.account.deadline_missed, 20);
+    assert_int_equal(o.reports[19].flags, PNR_FLAG_LATE);
+    forget(&o);
+    close_stage(&s);
+}
+
+/* --- waiting awake --- */
+
+/* Sleeps of the processing thread between the first result and the last. */
+typedef struct sleeps {
+    long first, last;
+} sleeps;
+
+static void count_sleeps(void *context, size_t n)
+{
+    sleeps *s = context;
+    struct rusage usage;
+
+    getrusage(RUSAGE_THREAD, &usage);
+    *(n == 1 ? &s->first : &s->last) = usage.ru_nvcsw;
+}
+
+static void run_awake(stage *s, const char *wait, outcome *o, long *n_sleeps)
+{
+    sleeps seen = {0};
+
+    set(s, wait);
+    o->also = count_sleeps;
+    o->also_context = &seen;
+    run(s, o);
+    assert_int_equal(o->code, PNR_OK);
+    *n_sleeps = seen.last - seen.first;
+}
+
+/* The same bits, whether it sleeps or spins; and when it spins, it never sleeps. */
+static void spin(const char *engine)
+{
+    static const char *const settings[] = {"source.pace=real-time", "source.rate_hz=254000",
+                                           "engine.batch=1",        "engine.deadline=1000",
+                                           "radar.max_range_m=0",   NULL};
+    enum { DWELLS = 600 }; /* 0.3 s */
+    stage s;
+    outcome asleep = {0}, awake = {0};
+    long n_sleeps = 0, n_naps = 0;
+
+    open_stage(&s, DWELLS * N, settings);
+    set(&s, engine);
+    set(&s, "ring.bytes=1M");
+    save(&s, 0);
+    run_awake(&s, "engine.wait=sleep", &asleep, &n_sleeps);
+    run_awake(&s, "engine.wait=spin", &awake, &n_naps);
+    assert_same_reports(&awake, &asleep);
+    assert_same_account(&awake.account, &asleep.account);
+    assert_int_equal(awake.n, DWELLS);
+    if (strstr(engine, "reference") != NULL) /* the cpu engine's team may make its caller wait */
+        /* a lock that another thread holds, now and then, on a machine that is busy elsewhere */
+        assert_in_range(n_naps, 0, 10 + n_sleeps / 10);
+    forget(&asleep);
+    forget(&awake);
+    close_stage(&s);
+}
+
+static void test_spin(void **state)
+{
+    (void)state;
+    spin("engine.name=reference");
+    spin("engine.name=cpu");
+}
+
+/* Whatever fails, it ends: an engine that has nothing to give is given up also when we spin. */
+static void test_spin_with_faults(void **state)
+{
+    static const char *const faults[] = {"collect=EAGAIN", "collect:5=EAGAIN", "submit:3=ELOST",
+                                         "collect:7=ELOST", "collect:2=EENGINE"};
+    static const char *const settings[] = {"engine.name=fault", "engine.wait=spin",
+                                           "ring.bytes=24384", "engine.batch=1", NULL};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        stage s;
+        outcome o = {0};
+
+        open_stage(&s, 20 * N, settings);
+        save(&s, 0);
+        setenv("PNR_FAULT", faults[i], 1);
+        run(&s, &o);
+        unsetenv("PNR_FAULT");
+        assert_int_equal(o.code, strstr(faults[i], "EENGINE") ? PNR_EENGINE : PNR_ELOST);
+        assert_true(o.account.positions == 20 * N);
+        forget(&o);
+        close_stage(&s);
+    }
+}
+
+/* --- samples ahead of their dwell --- */
+
+/* As engine_fault.c counts them. */
+typedef struct fault_ahead {
+    uint64_t n_advances, n_kept, n_dropped, n_broken;
+} fault_ahead;
+
+/* The counts of the fault engine, which stays loaded once it was. */
+static fault_ahead *ahead_of_fault(void)
+{
+    char path[4096];
+    void *module, *found;
+
+    snprintf(path, sizeof path, "%s/fault.so", getenv("PNR_ENGINE_PATH"));
+    module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    assert_non_null(module);
+    found = dlsym(module, "pnr_fault_ahead");
+    assert_non_null(found);
+    dlclose(module);
+    return found;
+}
+
+enum { LONG_PERIODS = 400, LONG_DWELL = LONG_PERIODS * N, LONG_DWELLS = 8 };
+
+/* Dwells of 0.25 s and 200 kB, of which the engine gets at least 64 KiB at a time. */
+static void run_ahead(const char *const *more, const char *fault, outcome *o)
+{
+    static const char *const settings[] = {"engine.name=fault",      "source.rate_hz=203200",
+                                           "radar.max_range_m=0",    "dwell.periods=400",
+                                           "dwell.combine=coherent", "engine.batch=1",
+                                           "engine.deadline=1000",   NULL};
+    stage s;
+
+    open_stage(&s, LONG_DWELLS * LONG_DWELL + 100, settings);
+    set_all(&s, more);
+    for (size_t r = 0; r < s.config.source.n_lost; r++)
+        for (size_t i = 0; i < s.config.source.lost[r].count; i++)
+            s.kinds[s.config.source.lost[r].first + i] = LOST;
+    save(&s, 0);
+    *ahead_of_fault() = (fault_ahead){0};
+    setenv("PNR_FAULT", fault, 1);
+    run(&s, o);
+    unsetenv("PNR_FAULT");
+    close_stage(&s);
+}
+
+/* Nearly all of dwell 3 is lost, bit by bit: it is refused when some of it has gone ahead. */
+static const char *const lost_bit_by_bit[] = {
+    "source.pace=real-time", "source.lost=1000+77,152450+20000,172451+20000,192452+10748,300000+1",
+    NULL};
+
+static void test_ahead(void **state)
+{
+    const char *fast[] = {"source.pace=fast", lost_bit_by_bit[1], NULL};
+    const fault_ahead *counts = ahead_of_fault();
+    outcome live = {0}, recorded = {0};
+
+    (void)state;
+    run_ahead(fast, "", &recorded);
+    assert_int_equal(recorded.code, PNR_OK);
+    assert_int_equal(recorded.n, LONG_DWELLS - 1);
+    assert_int_equal(counts->n_advances, 0); /* nobody waits for a recording */
+    run_ahead(lost_bit_by_bit, "", &live);
+    assert_int_equal(live.code, PNR_OK);
+    assert_same_reports(&live, &recorded);
+    assert_same_account(&live.account, &recorded.account);
+    print_message("%llu times ahead: %llu submits began with it, %llu did not come\n",
+                  (unsigned long long)counts->n_advances, (unsigned long long)counts->n_kept,
+                  (unsigned long long)counts->n_dropped);
+    assert_int_equal(counts->n_broken, 0);
+    assert_in_range(counts->n_kept, 2, LONG_DWELLS - 1);
+    assert_in_range(counts->n_dropped, 0, 1);
+    assert_in_range(counts->n_advances, counts->n_kept, 3 * LONG_DWELLS);
+    forget(&live);
+    forget(&recorded);
+}
+
+/* A GPU that uploads what comes ahead gives the bits of one that uploads all at once. */
+static void test_ahead_cuda(void **state)
+{
+    const char *fast[] = {"engine.name=cuda", "source.pace=fast", lost_bit_by_bit[1], NULL};
+    const char *live[] = {"engine.name=cuda", lost_bit_by_bit[0], lost_bit_by_bit[1], NULL};
+    outcome ahead = {0}, whole = {0};
+
+    (void)state;
+    run_ahead(fast, "", &whole);
+    if (whole.code == PNR_EUNAVAILABLE) {
+        print_message("skipped: %s\n", whole.error.text);
+        return;
+    }
+    assert_int_equal(whole.code, PNR_OK);
+    run_ahead(live, "", &ahead);
+    assert_same_reports(&ahead, &whole);
+    assert_same_account(&ahead.account, &whole.account);
+    forget(&ahead);
+    forget(&whole);
+}
+
+/* "Later" is no fault; a device that is lost while it waits for the rest is. */
+static void test_ahead_fails(void **state)
+{
+    static const char *const live[] = {"source.pace=real-time", NULL};
+    const fault_ahead *counts = ahead_of_fault();
+    outcome o = {0};
+
+    (void)state;
+    run_ahead(live, "advance=EAGAIN", &o);
+    assert_int_equal(o.code, PNR_OK);
+    assert_int_equal(o.n, LONG_DWELLS);
+    assert_int_equal(counts->n_advances, 0);
+    run_ahead(live, "advance:5=ELOST", &o);
+    assert_int_equal(o.code, PNR_ELOST);
+    assert_true(o.n < LONG_DWELLS);
+    forget(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_source_1_5_times_faster),
+        cmocka_unit_test(test_source_much_faster),
+        cmocka_unit_test(test_stopped_subscriber),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_deadline_of_a_recording),
+        cmocka_unit_test(test_spin),
+        cmocka_unit_test(test_spin_with_faults),
+        cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_ahead_cuda),
+        cmocka_unit_test(test_ahead_fails),
+    };
+
+    find_modules();
+    return cmocka_run_group_tests_name("pipeline_live", tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* The direct path through the whole pipeline: it drifts, fades, raises an alarm, and the next run
+ * begins where the last one ended. */
+#include "tests/fixture/pipeline_fixture.h"
+
+#include "detector/zero_state.h"
+
+/* 600 periods of 127 us; a direct path and a target of 47 dB after correlation; the receiver's
+ * clock loses 3 samples against the transmitter's, in every path alike. */
+enum { PERIODS = 600 };
+static const char *const drifting[] = {
+    "radar.zero=direct-path", "radar.zero_delay_s=3.3e-6", "radar.zero_search_m=1500",
+    "radar.min_range_m=3000", "radar.max_range_m=12000",   "echo.leak_amplitude=0.1",
+    "echo.noise_rms=0.005",   "echo.clock_ppm=39.37",      NULL};
+static const double samples_m = 149.896229;
+
+/* The scene once more, without the direct path between two positions. */
+static void fade(stage *s, size_t from, size_t to)
+{
+    const double leak = s->config.echo.leak_amplitude;
+    double(*samples)[2] = calloc(to - from, sizeof *samples);
+    pnr_scene *scene;
+    pnr_error error;
+
+    s->config.echo.leak_amplitude = 0;
+    assert_non_null(samples);
+    assert_int_equal(pnr_scene_create(&s->config, PNR_SCENE_ECHOES, &scene, &error), PNR_OK);
+    pnr_scene_generate(scene, 0, from, to - from, samples);
+    for (size_t i = from; i < to; i++)
+        (void)pnr_format_write(s->config.source.format, samples[i - from],
+                               s->bytes + i * s->sample_bytes);
+    s->config.echo.leak_amplitude = leak;
+    pnr_scene_destroy(scene);
+    free(samples);
+}
+
+/* Mean and rms of the target's range error in samples, over results from .. to - 1, and the largest
+ * error over its sigma. */
+static void errors_of(const outcome *o, size_t from, size_t to, double *mean, double *rms,
+                      double *worst)
+{
+    double sum = 0, squares = 0;
+
+    *worst = 0;
+    for (size_t i = from; i < to; i++) {
+        const pnr_detection *d = &o->reports[i].detection;
+
+        if (d->n_echoes != 1)
+            fail_msg("%zu echoes in result %zu", d->n_echoes, i);
+
+        const double error_m = d->echoes[0].range_m - 6000;
+
+        sum += error_m / samples_m;
+        squares += pow(error_m / samples_m, 2);
+        *worst = fmax(*worst, fabs(error_m) / d->echoes[0].range_sigma_m);
+    }
+    *mean = sum / (double)(to - from);
+    *rms = sqrt(squares / (double)(to - from));
+}
+
+static void test_drift(void **state)
+{
+    stage s;
+    outcome o = {0};
+    double mean, rms, worst;
+
+    (void)state;
+    open_stage(&s, (size_t)N * PERIODS, drifting);
+    save(&s, 0);
+    run(&s, &o);
+    assert_int_equal(o.code, PNR_OK);
+    assert_int_equal(o.n, PERIODS);
+    errors_of(&o, 0, PERIODS, &mean, &rms, &worst);
+    print_message("# drift of 3 samples: mean error %.5f samples, rms %.5f, worst %.2f sigma\n",
+                  mean, rms, worst);
+    assert_true(fabs(mean) <= 0.001 && rms < 0.005 && worst < 5);
+    for (size_t tenth = 0; tenth < 10; tenth++) {
+        errors_of(&o, tenth * PERIODS / 10, (tenth + 1) * PERIODS / 10, &mean, &rms, &worst);
+        assert_true(fabs(mean) <= 0.01);
+    }
+    for (size_t i = 0; i < PERIODS; i++) {
+        const pnr_zero *zero = &o.reports[i].zero;
+        /* In the middle of the dwell the receiver is so late. */
+        const double true_s = 3.3e-6 + 39.37e-6 * ((double)i + 0.5) * N * 1e-6;
+
+        assert_true(zero->is_tracked && zero->held_s == 0 && zero->snr_db > 40);
+        if (fabs(zero->delay_s - true_s) > 5 * zero->sigma_s)
+            fail_msg("result %zu: zero delay %g +- %g, not %g", i, zero->delay_s, zero->sigma_s,
+                     true_s);
+        assert_false(o.reports[i].flags & PNR_FLAG_ZERO_ALARM);
+    }
+    assert_true(fabs(o.reports[PERIODS - 1].zero.drift_ppm - 39.37) < 0.5);
+    assert_true(fabs(o.reports[PERIODS - 1].zero.moved_s - 3e-6) < 0.02e-6);
+    forget(&o);
+
+    /* With a fixed zero the drift is in the ranges: what is measured above is not nothing. */
+    set(&s, "radar.zero=fixed");
+    run(&s, &o);
+    errors_of(&o, 0, PERIODS, &mean, &rms, &worst);
+    assert_true(fabs(mean - 1.5) < 0.01 && !o.reports[0].zero.is_tracked);
+    forget(&o);
+    close_stage(&s);
+}
+
+/* Maps, and delays that are not cyclic: the same drift, in dwells of 8 periods. */
+static void test_kinds(void **state)
+{
+    static const char *const kinds[][3] = {
+        {"dwell.periods=8", "dwell.combine=doppler", NULL},
+        {"dwell.periods=8", "dwell.combine=coherent", "window.correlation=linear"},
+        {"dwell.periods=8", "dwell.combine=coherent", NULL},
+    };
+    double mean, rms, worst;
+    stage s;
+
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        outcome o = {0};
+
+        open_stage(&s, (size_t)N * PERIODS, drifting);
+        for (size_t i = 0; i < 3 && kinds[k][i] != NULL; i++)
+            set(&s, kinds[k][i]);
+        save(&s, 0);
+        run(&s, &o);
+        if (o.code != PNR_OK)
+            fail_msg("%s", o.error.text);
+        assert_true(o.n >= PERIODS / 8 - 1);
+        errors_of(&o, 0, o.n, &mean, &rms, &worst);
+        print_message("# %s: mean error %.5f samples, rms %.5f, worst %.2f sigma\n", kinds[k][1],
+                      mean, rms, worst);
+        assert_true(fabs(mean) <= 0.01 && rms <= 0.01);
+        assert_true(o.reports[o.n - 1].zero.held_s == 0);
+        assert_true(fabs(o.reports[o.n - 1].zero.drift_ppm - 39.37) < 1);
+        forget(&o);
+        close_stage(&s);
+    }
+}
+
+/* Clutter between the direct path and the wanted ranges, stronger than the target, and more of it
+ * than max_echoes: none of it takes the target's place, also with searches after the first. */
+static void test_clutter(void **state)
+{
+    static const char *const settings[] = {"target.2.range_m=500",
+                                           "target.2.amplitude=0.07",
+                                           "target.3.range_m=1100",
+                                           "target.3.amplitude=0.05",
+                                           "target.4.range_m=1700",
+                                           "target.4.amplitude=0.06",
+                                           "target.5.range_m=2300",
+                                           "target.5.amplitude=0.05",
+                                           "target.6.range_m=2800",
+                                           "target.6.amplitude=0.07",
+                                           "target.1.amplitude=0.02",
+                                           "echo.leak_amplitude=0.15",
+                                           "detector.max_echoes=1",
+                                           "dwell.periods=8",
+                                           "dwell.combine=doppler",
+                                           "radar.zero_search_m=300",
+                                           NULL};
+    const char *all[32];
+    double mean, rms, worst;
+    size_t n = 0;
+    stage s;
+
+    (void)state;
+    for (size_t i = 0; drifting[i] != NULL; i++)
+        all[n++] = drifting[i];
+    for (size_t i = 0; settings[i] != NULL; i++)
+        all[n++] = settings[i];
+    all[n] = NULL;
+    open_stage(&s, (size_t)N * 64, all);
+    save(&s, 0);
+    for (size_t k = 0; k < 2; k++) {
+        outcome o = {0};
+
+        set(&s, k == 0 ? "detector.subtract=0" : "detector.subtract=2");
+        run(&s, &o);
+        assert_int_equal(o.code, PNR_OK);
+        assert_int_equal(o.n, 8);
+        errors_of(&o, 0, o.n, &mean, &rms, &worst);
+        assert_true(fabs(mean) <= 0.02);
+        forget(&o);
+    }
+    close_stage(&s);
+}
+
+static void test_fading(void **state)
+{
+    enum { FROM = 300, TO = 450 };
+    stage s;
+    outcome o = {0};
+    double mean, rms, worst, sigma_s = 0;
+
+    (void)state;
+    open_stage(&s, (size_t)N * PERIODS, drifting);
+    fade(&s, (size_t)N * FROM, (size_t)N * TO);
+    save(&s, 0);
+    run(&s, &o);
+    assert_int_equal(o.n, PERIODS);
+    errors_of(&o, FROM, TO, &mean, &rms, &worst);
+    print_message("# 150 dwells without direct path: mean error %.5f samples, worst %.2f sigma\n",
+                  mean, worst);
+    assert_true(fabs(mean) <= 0.01 && worst < 5);
+    for (size_t i = 0; i < PERIODS; i++) {
+        const pnr_zero *zero = &o.reports[i].zero;
+
+        if (i < FROM || i >= TO) {
+            assert_true(zero->held_s == 0 && zero->snr_db > 40);
+            continue;
+        }
+        assert_true(isnan(zero->snr_db) && zero->sigma_s > sigma_s);
+        assert_true(fabs(zero->held_s - (double)(i + 1 - FROM) * N * 1e-6) < 1e-12);
+        sigma_s = zero->sigma_s;
+    }
+    errors_of(&o, TO, PERIODS, &mean, &rms, &worst);
+    assert_true(fabs(mean) <= 0.01 && worst < 5);
+    forget(&o);
+    close_stage(&s);
+}
+
+/* 150 m are a sample: the alarm comes at a third of the run, and stays. */
+static void test_alarm(void **state)
+{
+    stage s;
+    outcome o = {0};
+    size_t first = 0;
+
+    (void)state;
+    open_stage(&s, (size_t)N * PERIODS, drifting);
+    set(&s, "radar.zero_alarm_m=149.896229");
+    save(&s, 0);
+    run(&s, &o);
+    while (first < o.n && !(o.reports[first].flags & PNR_FLAG_ZERO_ALARM))
+        first++;
+    assert_true(first > 190 && first < 210);
+    for (size_t i = first; i < o.n; i++)
+        assert_true(o.reports[i].flags & PNR_FLAG_ZERO_ALARM);
+    forget(&o);
+    close_stage(&s);
+}
+
+/* A second run in which the direct path is not seen measures from where the first one ended; one of
+ * another rate, or after a file that is broken, does not. */
+static void test_restart(void **state)
+{
+    char path[320], setting[400];
+    pnr_zero_memory memory;
+    stage s;
+    outcome o = {0};
+    double mean, rms, worst;
+
+    (void)state;
+    open_stage(&s, (size_t)N * PERIODS, drifting);
+    fade(&s, (size_t)N * 400, (size_t)N * PERIODS);
+    save(&s, 0);
+    snprintf(path, sizeof path, "%s/zero", s.folder);
+    snprintf(setting, sizeof setting, "radar.zero_state_path=%s", path);
+    set(&s, setting);
+    run(&s, &o);
+    assert_int_equal(o.code, PNR_OK);
+    forget(&o);
+    assert_true(pnr_zero_state_read(&s.config, PNR_FORMAT_CI16, &memory));
+    assert_true(fabs(memory.delay_s - 6.3e-6) < 0.05e-6 && fabs(memory.first_s - 3.3e-6) < 0.05e-6);
+
+    /* The recording goes on there, without the direct path and without drift. */
+    set(&s, "echo.clock_ppm=0");
+    set(&s, "echo.leak_amplitude=0");
+    set(&s, "radar.zero_delay_s=6.3e-6");
+    fade(&s, 0, (size_t)N * PERIODS);
+    set(&s, "radar.zero_delay_s=3.3e-6");
+    save(&s, 0);
+    run(&s, &o);
+    errors_of(&o, 0, PERIODS, &mean, &rms, &worst);
+    assert_true(fabs(mean) <= 0.05 && isnan(o.reports[0].zero.held_s));
+    assert_true(fabs(o.reports[0].zero.moved_s - 3e-6) < 0.05e-6);
+    assert_true(o.reports[0].detection.echoes[0].range_sigma_m > 100);
+    forget(&o);
+    /* A run that never saw it has nothing to keep. */
+    assert_true(pnr_zero_state_read(&s.config, PNR_FORMAT_CI16, &memory));
+
+    assert_int_equal(truncate(path, 20), 0);
+    run(&s, &o);
+    errors_of(&o, 0, PERIODS, &mean, &rms, &worst);
+    assert_true(fabs(mean - 3) < 0.05);
+    forget(&o);
+
+    set(&s, "radar.zero_state_path=/nowhere/zero");
+    run(&s, &o);
+    assert_int_equal(o.code, PNR_EIO);
+    assert_non_null(strstr(o.error.text, "/nowhere/zero"));
+    forget(&o);
+    (void)unlink(path);
+    close_stage(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_drift),  cmocka_unit_test(test_kinds), cmocka_unit_test(test_clutter),
+        cmocka_unit_test(test_fading), cmocka_unit_test(test_alarm), cmocka_unit_test(test_restart),
+    };
+
+    find_modules();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

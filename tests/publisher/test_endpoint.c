@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Endpoints: who may reach them, what is refused and in which words. */
+#include "publisher/endpoint.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <cmocka.h>
+
+static void test_reach(void **state)
+{
+    static const struct {
+        const char *endpoint, *bind; /* NULL: as it is */
+        pnr_reach reach;
+    } cases[] = {
+        {"tcp://127.0.0.1:5555", NULL, PNR_REACH_LOOPBACK},
+        {"tcp://127.255.0.9:*", NULL, PNR_REACH_LOOPBACK},
+        {"tcp://[::1]:5555", NULL, PNR_REACH_LOOPBACK},
+        {"tcp://[0:0:0:0:0:0:0:1]:5555", NULL, PNR_REACH_LOOPBACK},
+        {"tcp://localhost:5555", "tcp://127.0.0.1:5555", PNR_REACH_LOOPBACK},
+        {"ipc:///run/pnradar", NULL, PNR_REACH_LOOPBACK},
+        {"inproc://results", NULL, PNR_REACH_LOOPBACK},
+        {"tcp://*:5555", NULL, PNR_REACH_WIDER},
+        {"tcp://0.0.0.0:5555", NULL, PNR_REACH_WIDER},
+        {"tcp://128.0.0.1:5555", NULL, PNR_REACH_WIDER},
+        {"tcp://12.7.0.0:127", NULL, PNR_REACH_WIDER},
+        {"tcp://192.168.1.2:5555", NULL, PNR_REACH_WIDER},
+        {"tcp://[::]:5555", NULL, PNR_REACH_WIDER},
+        {"tcp://[::ffff:10.0.0.1]:5555", NULL, PNR_REACH_WIDER},
+        {"tcp://eth0:5555", NULL, PNR_REACH_WIDER},
+        {"tcp://localhost.example.org:5555", NULL, PNR_REACH_WIDER},
+        {"tcp://127.0.0.1.example.org:5555", NULL, PNR_REACH_WIDER},
+        {"tcp://127.0.0.1:80:5555", NULL, PNR_REACH_WIDER},
+    };
+    char bind[PNR_ENDPOINT_LEN];
+    pnr_reach reach;
+    pnr_error error;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(pnr_endpoint_read(cases[i].endpoint, bind, &reach, &error), PNR_OK);
+        if (reach != cases[i].reach)
+            fail_msg("%s: reach %d", cases[i].endpoint, reach);
+        assert_string_equal(bind, cases[i].bind != NULL ? cases[i].bind : cases[i].endpoint);
+    }
+}
+
+static void test_refused(void **state)
+{
+    static const char *const cases[] = {"tcp://127.0.0.1",
+                                        "tcp://:5555",
+                                        "tcp://127.0.0.1:",
+                                        "tcp://127.0.0.1:65536",
+                                        "tcp://127.0.0.1:-1",
+                                        "tcp://127.0.0.1:80x",
+                                        "tcp://127.0.0.1:1000000000000",
+                                        "tcp://[::1:5555",
+                                        "tcp://",
+                                        "ipc://",
+                                        "inproc://",
+                                        "udp://127.0.0.1:5555",
+                                        "127.0.0.1:5555",
+                                        "pgm://eth0;239.0.0.1:5555"};
+    char bind[PNR_ENDPOINT_LEN], longest[2 * PNR_ENDPOINT_LEN];
+    pnr_reach reach;
+    pnr_error error;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (pnr_endpoint_read(cases[i], bind, &reach, &error) != PNR_ECONFIG)
+            fail_msg("%s was let in", cases[i]);
+        assert_non_null(strstr(error.text, cases[i]));
+    }
+    memset(longest, 'a', sizeof longest - 1);
+    memcpy(longest, "ipc://", 6);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(pnr_endpoint_read(longest, bind, &reach, &error), PNR_ECONFIG);
+}
+
+static void bind_to(const char *endpoint, bool expose, int want, const char *word)
+{
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
+    char bound[PNR_ENDPOINT_LEN];
+    pnr_config config = {.publisher.expose = expose};
+    pnr_error error = {0};
+    int code;
+
+    snprintf(config.publisher.endpoint, sizeof config.publisher.endpoint, "%s", endpoint);
+    code = pnr_endpoint_bind(socket, &config, bound, &error);
+    if (code != want)
+        fail_msg("%s: %d instead of %d: %s", endpoint, code, want, error.text);
+    if (strstr(want == PNR_OK ? bound : error.text, word) == NULL)
+        fail_msg("%s is not in: %s", word, want == PNR_OK ? bound : error.text);
+    zmq_close(socket);
+    zmq_ctx_term(context);
+}
+
+static void test_bind(void **state)
+{
+    (void)state;
+    bind_to("tcp://127.0.0.1:*", false, PNR_OK, "tcp://127.0.0.1:");
+    bind_to("tcp://localhost:*", false, PNR_OK, "tcp://127.0.0.1:");
+    bind_to("tcp://*:*", false, PNR_ECONFIG, "publisher.expose");
+    bind_to("tcp://*:*", true, PNR_OK, "tcp://");
+    bind_to("tcp://203.0.113.7:5555", true, PNR_EUNAVAILABLE, "tcp://203.0.113.7:5555");
+}
+
+/* What lies at an ipc path is neither removed nor taken over. */
+static void test_ipc_in_the_way(void **state)
+{
+    char folder[] = "/tmp/pnradar-endpoint-XXXXXX", path[64], endpoint[80];
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
+    char bound[PNR_ENDPOINT_LEN];
+    pnr_config config = {0};
+    pnr_error error;
+    FILE *file;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/s", folder);
+    snprintf(endpoint, sizeof endpoint, "ipc://%s", path);
+
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    bind_to(endpoint, false, PNR_ECONFIG, "no socket");
+    assert_int_equal(access(path, F_OK), 0);
+    unlink(path);
+
+    strcpy(config.publisher.endpoint, endpoint);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_OK);
+    bind_to(endpoint, false, PNR_EUNAVAILABLE, "in use");
+    zmq_close(socket);
+    zmq_ctx_term(context);
+    bind_to(endpoint, false, PNR_OK, endpoint);
+    unlink(path);
+    rmdir(folder);
+}
+
+static void test_key_files(void **state)
+{
+    char path[] = "/tmp/pnradar-key-XXXXXX", bound[PNR_ENDPOINT_LEN], public[41], secret[41];
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
+    pnr_config config = {.publisher.endpoint = "tcp://127.0.0.1:*"};
+    const int handle = mkstemp(path);
+    pnr_error error;
+
+    (void)state;
+    assert_true(handle >= 0);
+    snprintf(config.publisher.curve_secret_path, sizeof config.publisher.curve_secret_path, "%s",
+             path);
+    if (!zmq_has("curve"))
+        skip();
+    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_EDATA); /* empty */
+    assert_int_equal(pwrite(handle, "0123456789012345678901234567890123456789\n", 41, 0), 41);
+    assert_int_equal(zmq_curve_keypair(public, secret), 0);
+    secret[5] = '~'; /* not Z85 */
+    assert_int_equal(pwrite(handle, secret, 40, 0), 40);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_EDATA);
+    assert_null(strstr(error.text, secret));
+    assert_int_equal(zmq_curve_keypair(public, secret), 0);
+    assert_int_equal(pwrite(handle, secret, 40, 0), 40);
+    assert_int_equal(pwrite(handle, "trailing", 8, 40), 8);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_EDATA);
+    assert_int_equal(ftruncate(handle, 40), 0);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_OK);
+    close(handle);
+    unlink(path);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_ENOINPUT);
+    zmq_close(socket);
+    zmq_ctx_term(context);
+}
+
+static void test_few_files(void **state)
+{
+    struct rlimit limit, low;
+    pnr_error error;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(pnr_endpoint_enough_files(&error), PNR_OK);
+    low = limit;
+    low.rlim_cur = 8;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    assert_int_equal(pnr_endpoint_enough_files(&error), PNR_EUNAVAILABLE);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_non_null(strstr(error.text, "file descriptors"));
+    assert_int_equal(pnr_endpoint_enough_files(&error), PNR_OK); /* none was kept */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reach),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bind),      cmocka_unit_test(test_ipc_in_the_way),
+        cmocka_unit_test(test_key_files), cmocka_unit_test(test_few_files),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

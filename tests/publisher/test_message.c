@@ -1,0 +1,769 @@
+/* SPDX-License-Identifier: MIT */
+/* What is written comes back, in the words of DESIGN.md, and nothing else gets in. */
+#include "publisher/message.h"
+
+#include "base/clock.h"
+#include "tests/fixture/report_fixture.h"
+
+#include <float.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* Same within the 12 digits of the wire; null and NAN are the same. */
+static void assert_close(double a, double b)
+{
+    if (isnan(a) && isnan(b))
+        return;
+    if (!(fabs(a - b) <= 1e-11 * fabs(a)))
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+/* To single precision. */
+static void assert_near(double a, double b)
+{
+    if (isnan(a) && isnan(b))
+        return;
+    if (!(fabs(a - b) <= (double)FLT_EPSILON * fabs(a)))
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+static void assert_same_header(const pnr_report *a, const pnr_report *b)
+{
+    assert_string_equal(a->run, b->run);
+    assert_string_equal(a->stream, b->stream);
+    assert_string_equal(a->engine, b->engine);
+    assert_true(a->seq == b->seq);
+    assert_true(a->sample == b->sample);
+    assert_int_equal(a->has_time, b->has_time);
+    assert_true(a->time_ns == b->time_ns);
+    assert_int_equal(a->time_source, b->time_source);
+    assert_int_equal(a->periods, b->periods);
+    assert_true(a->lost == b->lost);
+    assert_true(a->lost_before == b->lost_before);
+    assert_int_equal(a->flags, b->flags);
+    assert_int_equal(a->cells_above, b->cells_above);
+    assert_close(a->pfa_cell, b->pfa_cell);
+    assert_int_equal(a->detection.n_echoes, b->detection.n_echoes);
+}
+
+typedef void (*compare)(double a, double b);
+
+static void assert_same_echo(const pnr_echo *a, const pnr_echo *b, compare same)
+{
+    assert_int_equal(a->code, b->code);
+    assert_int_equal(a->channel, b->channel);
+    assert_close(a->delay_s, b->delay_s);
+    assert_close(a->delay_samples, b->delay_samples);
+    assert_close(a->range_m, b->range_m);
+    same(a->delay_sigma_s, b->delay_sigma_s);
+    same(a->range_sigma_m, b->range_sigma_m);
+    same(a->snr_db, b->snr_db);
+    same(a->amplitude, b->amplitude);
+    same(a->amplitude_sigma, b->amplitude_sigma);
+    same(a->phase_rad, b->phase_rad);
+    same(a->phase_sigma_rad, b->phase_sigma_rad);
+    same(a->doppler_hz, b->doppler_hz);
+    same(a->doppler_sigma_hz, b->doppler_sigma_hz);
+    same(a->velocity_mps, b->velocity_mps);
+    same(a->velocity_sigma_mps, b->velocity_sigma_mps);
+}
+
+static const pnr_zero tracked = {true, 3.25e-6, 1.5e-9, 33.5, -2.75, 0.125, -1e-7};
+
+static void assert_same_zero(const pnr_zero *a, const pnr_zero *b, compare same)
+{
+    assert_int_equal(a->is_tracked, b->is_tracked);
+    if (!a->is_tracked)
+        return;
+    assert_close(a->delay_s, b->delay_s);
+    same(a->sigma_s, b->sigma_s);
+    same(a->snr_db, b->snr_db);
+    same(a->drift_ppm, b->drift_ppm);
+    same(a->held_s, b->held_s);
+}
+
+static size_t write_range(const pnr_report *report, char *text)
+{
+    const size_t length = pnr_message_write_range(report, text, PNR_MESSAGE_MAX);
+
+    assert_true(length > 0);
+    assert_int_equal(length, strlen(text));
+    return length;
+}
+
+static void test_range_text(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    pnr_report report;
+
+    (void)state;
+    report_fixture(&report, 1);
+    report.flags = PNR_FLAG_LOST | PNR_FLAG_MORE_ECHOES;
+    report.lost = 3;
+    report.lost_before = 5;
+    write_range(&report, text);
+    assert_string_equal(
+        text,
+        "{\"v\":1,\"run\":\"9f2c00112233aabb\",\"stream\":\"demo\",\"seq\":41,\"sample\":\"41943\","
+        "\"time\":\"2026-11-21T02:40:12.000041943Z\",\"time_source\":\"file\",\"periods\":1,"
+        "\"lost\":3,\"lost_before\":5,\"flags\":[\"lost\",\"more-echoes\"],"
+        "\"engine\":\"cuda/walsh\",\"latency_us\":61.25,\"noise_db\":-12.4,\"pfa_cell\":1e-6,"
+        "\"cells_above\":7,\"echoes\":[{\"code\":0,\"channel\":1,\"delay_s\":0.0025,"
+        "\"delay_samples\":2500.125,\"delay_sigma_s\":1.5e-8,\"range_m\":374740.625,"
+        "\"range_sigma_m\":2.25,\"snr_db\":27.5,\"amplitude\":0.015625,"
+        "\"amplitude_sigma\":0.0009765625,\"phase_rad\":-1.25,\"phase_sigma_rad\":0.0625,"
+        "\"doppler_hz\":null,\"doppler_sigma_hz\":null,\"velocity_mps\":null,"
+        "\"velocity_sigma_mps\":null}]}");
+
+    report_fixture(&report, 0);
+    report.has_time = false;
+    report.time_source = PNR_TIME_NONE;
+    report.detection.noise_power = 0;
+    report.sample = UINT64_MAX;
+    report.zero = tracked;
+    report.zero.snr_db = NAN;
+    report.flags = PNR_FLAG_ZERO_ALARM;
+    write_range(&report, text);
+    assert_non_null(strstr(text, "\"cells_above\":7,\"zero\":{\"delay_s\":3.25e-6,"
+                                 "\"sigma_s\":1.5e-9,\"snr_db\":null,\"drift_ppm\":-2.75,"
+                                 "\"held_s\":0.125,\"moved_s\":-1e-7},\"echoes\""));
+    assert_non_null(strstr(text, "\"sample\":\"18446744073709551615\",\"time\":null,"
+                                 "\"time_source\":\"none\""));
+    assert_non_null(strstr(text, "\"flags\":[\"zero-alarm\"],"));
+    assert_non_null(strstr(text, "\"noise_db\":null,"));
+    assert_non_null(strstr(text, "\"echoes\":[]}"));
+}
+
+static void test_range_round_trip(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    pnr_report report, read;
+    pnr_error error;
+    size_t n, i;
+
+    (void)state;
+    for (n = 0; n <= PNR_MAX_CANDIDATES; n++) {
+        report_fixture(&report, n);
+        report.flags = (unsigned)n & 127;
+        report.zero = tracked;
+        report.zero.is_tracked = n % 2 != 0;
+        report.zero.held_s = n % 4 == 1 ? NAN : 0;
+        report.time_source = (pnr_time_source)(n % 3);
+        report.has_time = report.time_source != PNR_TIME_NONE;
+        if (!report.has_time)
+            report.time_ns = 0;
+        report.lost = n * 1000;
+        report.seq = n << 40;
+        if (n > 0)
+            report.detection.echoes[n - 1].phase_rad = NAN;
+        assert_int_equal(pnr_message_read_range(text, write_range(&report, text), &read, &error),
+                         PNR_OK);
+        assert_same_header(&report, &read);
+        assert_close(report.latency_us, read.latency_us);
+        assert_same_zero(&report.zero, &read.zero, assert_close);
+        assert_true(!read.zero.is_tracked || read.zero.moved_s == tracked.moved_s);
+        assert_close(report.detection.noise_power, read.detection.noise_power);
+        for (i = 0; i < n; i++)
+            assert_same_echo(&report.detection.echoes[i], &read.detection.echoes[i], assert_close);
+    }
+}
+
+/* The longest that there can be fits, every shorter memory is refused, and nothing is written
+ * beyond it. */
+static void test_range_capacity(void **state)
+{
+    static char text[PNR_MESSAGE_MAX], cut[PNR_MESSAGE_MAX];
+    pnr_report report;
+    size_t length, i;
+
+    (void)state;
+    report_fixture(&report, PNR_MAX_CANDIDATES);
+    memset(report.stream, 1, sizeof report.stream - 1); /* six bytes each */
+    memset(report.engine, '"', sizeof report.engine - 1);
+    report.seq = report.sample = report.lost = report.lost_before = UINT64_MAX;
+    report.flags = 127;
+    report.zero = tracked;
+    for (i = 0; i < PNR_MAX_CANDIDATES; i++) {
+        double *number = &report.detection.echoes[i].delay_s;
+
+        report.detection.echoes[i].code = report.detection.echoes[i].channel = UINT32_MAX;
+        for (; number <= &report.detection.echoes[i].velocity_sigma_mps; number++)
+            *number = -1.23456789012e-300;
+    }
+    length = write_range(&report, text);
+    assert_true(length < PNR_MESSAGE_MAX);
+    for (i = 0; i <= length; i += i < 300 || i + 300 > length ? 1 : 97) {
+        memset(cut, 'x', sizeof cut);
+        assert_int_equal(pnr_message_write_range(&report, cut, i), 0);
+        assert_int_equal(cut[i], 'x');
+    }
+    assert_int_equal(pnr_message_write_range(&report, cut, length + 1), length);
+}
+
+/* A good message with one thing changed. */
+static void check_refused(const char *what, const char *with, const char *word)
+{
+    static char text[PNR_MESSAGE_MAX], changed[PNR_MESSAGE_MAX];
+    pnr_report report, read;
+    pnr_error error = {0};
+    const char *at;
+
+    report_fixture(&report, 1);
+    write_range(&report, text);
+    at = strstr(text, what);
+    assert_non_null(at);
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, with, at + strlen(what));
+    if (pnr_message_read_range(changed, strlen(changed), &read, &error) != PNR_EDATA)
+        fail_msg("%s for %s was let in", with, what);
+    assert_int_equal(error.code, PNR_EDATA);
+    if (strstr(error.text, word) == NULL)
+        fail_msg("\"%s\" does not name %s", error.text, word);
+    assert_int_equal(read.detection.n_echoes, 0);
+}
+
+static void test_range_refused(void **state)
+{
+    static const struct {
+        const char *what, *with, *word;
+    } cases[] = {
+        {"\"v\":1", "\"v\":2", "\"v\""},
+        {"\"v\":1", "\"v\":\"1\"", "\"v\""},
+        {"\"v\":1,", "", "\"v\""},
+        {"9f2c00112233aabb", "9f2c00112233aab", "run"},
+        {"9f2c00112233aabb", "9f2c00112233aabbc", "run"},
+        {"9f2c00112233aabb", "9f2c00112233aabg", "run"},
+        {"\"demo\"", "\"\"", "stream"},
+        {"\"demo\"", "\"de\\u001bmo\"", "stream"},
+        {"\"demo\"", "\"de\\u0000mo\"", "JSON"},
+        {"\"demo\"", "7", "stream"},
+        {"\"seq\":41", "\"seq\":-1", "seq"},
+        {"\"seq\":41", "\"seq\":41.5", "seq"},
+        {"\"seq\":41", "\"seq\":\"41\"", "seq"},
+        {"\"seq\":41", "\"seq\":41,\"seq\":42", "JSON"},
+        {"\"sample\":\"41943\"", "\"sample\":41943", "sample"},
+        {"\"41943\"", "\"\"", "sample"},
+        {"\"41943\"", "\"041943\"", "sample"},
+        {"\"41943\"", "\"-1\"", "sample"},
+        {"\"41943\"", "\" 1\"", "sample"},
+        {"\"41943\"", "\"1e3\"", "sample"},
+        {"\"41943\"", "\"18446744073709551616\"", "sample"},
+        {"\"41943\"", "\"99999999999999999999999\"", "sample"},
+        {"2026-11-21", "2026-13-21", "time"},
+        {"\"2026-11-21T02:40:12.000041943Z\"", "0", "time"},
+        {"\"file\"", "\"gps\"", "time_source"},
+        {"\"periods\":1", "\"periods\":4294967296", "periods"},
+        {"\"flags\":[]", "\"flags\":[\"lots\"]", "flags"},
+        {"\"flags\":[]", "\"flags\":[\"lost\",\"lost\"]", "flags"},
+        {"\"flags\":[]", "\"flags\":[3]", "flags"},
+        {"\"flags\":[]", "\"flags\":null", "flags"},
+        {"\"latency_us\":61.25", "\"latency_us\":\"61\"", "latency_us"},
+        {"\"latency_us\":61.25", "\"latency_us\":NaN", "JSON"},
+        {"\"latency_us\":61.25", "\"latency_us\":1e999", "JSON"},
+        {"\"echoes\":[", "\"echoes\":[5,", "echoes"},
+        {"\"echoes\":[{", "\"echoes\":{\"a\":{", "JSON"},
+        {"\"range_m\":374740.625,", "", "range_m"},
+        {"\"velocity_mps\":null", "\"velocity_mps\":false", "velocity_mps"},
+        {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]} {}", "JSON"},
+        {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]", "JSON"},
+    };
+    static char many[PNR_MESSAGE_MAX];
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_refused(cases[i].what, cases[i].with, cases[i].word);
+    strcpy(many, "\"echoes\":[{}");
+    for (i = 0; i < PNR_MAX_CANDIDATES; i++)
+        strcat(many, ",{}");
+    strcat(many, "],\"x\":[");
+    check_refused("\"echoes\":[", many, "echoes");
+}
+
+static void test_unknown_keys_pass(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    pnr_report report, read;
+    pnr_error error;
+    size_t length;
+
+    (void)state;
+    report_fixture(&report, 2);
+    length = write_range(&report, text);
+    strcpy(text + length - 1, ",\"later\":{\"a\":[1]}}");
+    assert_int_equal(pnr_message_read_range(text, strlen(text), &read, &error), PNR_OK);
+    assert_same_header(&report, &read);
+}
+
+/* --- packed results --- */
+
+typedef struct packed {
+    char header[4096];
+    size_t length;
+    pnr_record records[64];
+    size_t n_records;
+    pnr_report reports[4];
+} packed;
+
+static void fill_pack(packed *p)
+{
+    static const size_t n_echoes[] = {2, 0, 1, 3};
+    size_t i, k;
+
+    memset(p, 0, sizeof *p);
+    for (i = 0; i < 4; i++) {
+        pnr_report *r = &p->reports[i];
+
+        report_fixture(r, n_echoes[i]);
+        r->seq = 41 + i + (i > 1 ? 5 : 0); /* five were refused between */
+        r->sample += i * 1023;
+        r->has_time = i != 2;
+        r->time_ns = r->has_time ? r->time_ns + (int64_t)i : 0;
+        r->flags = (unsigned)(i * 39 & 127);
+        r->zero = tracked;
+        r->zero.is_tracked = i != 1;
+        r->lost = i == 3 ? UINT64_C(1) << 40 : i;
+        r->lost_before = i * 10;
+        for (k = 0; k < n_echoes[i] || k == 0; k++)
+            pnr_message_fill_record(r, k, &p->records[p->n_records++]);
+    }
+    p->length =
+        pnr_message_write_pack(&p->reports[0], 4, p->n_records, p->header, sizeof p->header);
+    assert_true(p->length > 0);
+}
+
+static void test_pack_round_trip(void **state)
+{
+    packed p;
+    pnr_report read;
+    pnr_error error;
+    size_t offset = 0, i, k;
+
+    (void)state;
+    fill_pack(&p);
+    assert_int_equal(p.n_records, 7);
+    assert_true(pnr_message_is_pack(p.header, p.length));
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(pnr_message_read_pack(p.header, p.length, p.records,
+                                               p.n_records * sizeof p.records[0], &offset, &read,
+                                               &error),
+                         PNR_OK);
+        assert_same_header(&p.reports[i], &read);
+        assert_near(p.reports[i].latency_us, read.latency_us);
+        assert_same_zero(&p.reports[i].zero, &read.zero, assert_near);
+        assert_true(fabs(log(p.reports[i].detection.noise_power / read.detection.noise_power)) <
+                    1e-6);
+        for (k = 0; k < read.detection.n_echoes; k++)
+            assert_same_echo(&p.reports[i].detection.echoes[k], &read.detection.echoes[k],
+                             assert_near);
+    }
+    assert_int_equal(pnr_message_read_pack(p.header, p.length, p.records,
+                                           p.n_records * sizeof p.records[0], &offset, &read,
+                                           &error),
+                     PNR_EEND);
+}
+
+/* The dtype names each member once, in order, and its sizes add up to the record. */
+static void test_dtype(void **state)
+{
+    json_t *dtype = json_loads(pnr_record_dtype, 0, NULL);
+    size_t bytes = 0, i;
+
+    (void)state;
+    assert_true(json_is_array(dtype));
+    for (i = 0; i < json_array_size(dtype); i++) {
+        const json_t *member = json_array_get(dtype, i);
+        const char *type = json_string_value(json_array_get(member, 1));
+
+        assert_int_equal(json_array_size(member), 2);
+        assert_int_equal(type[0], '<');
+        if (strcmp(json_string_value(json_array_get(member, 0)), "range_m") == 0)
+            assert_int_equal(bytes, offsetof(pnr_record, range_m));
+        if (strcmp(json_string_value(json_array_get(member, 0)), "echo") == 0)
+            assert_int_equal(bytes, offsetof(pnr_record, echo));
+        bytes += (size_t)(type[2] - '0');
+    }
+    assert_int_equal(bytes, sizeof(pnr_record));
+    json_decref(dtype);
+}
+
+static void check_pack_refused(const packed *p, size_t bytes, const char *word)
+{
+    pnr_report read;
+    pnr_error error = {0};
+    size_t offset = 0;
+
+    assert_int_equal(
+        pnr_message_read_pack(p->header, p->length, p->records, bytes, &offset, &read, &error),
+        PNR_EDATA);
+    if (strstr(error.text, word) == NULL)
+        fail_msg("\"%s\" does not name %s", error.text, word);
+}
+
+static void test_pack_refused(void **state)
+{
+    const size_t bytes = 7 * sizeof(pnr_record);
+    packed p;
+
+    (void)state;
+    fill_pack(&p);
+    check_pack_refused(&p, bytes - 1, "n_records");
+    check_pack_refused(&p, bytes - sizeof(pnr_record), "n_records");
+    check_pack_refused(&p, 0, "n_records");
+    p.records[0].n_echoes = 65;
+    check_pack_refused(&p, bytes, "n_echoes");
+    fill_pack(&p);
+    p.records[6].echo = 1;
+    check_pack_refused(&p, bytes, "echo");
+    fill_pack(&p);
+    p.records[1].seq++;
+    check_pack_refused(&p, bytes, "echo");
+    fill_pack(&p);
+    p.records[4].n_echoes = 9; /* beyond the array's end */
+    check_pack_refused(&p, bytes, "n_echoes");
+    fill_pack(&p);
+    p.records[2].flags = 1 << 20;
+    check_pack_refused(&p, bytes, "flags");
+    fill_pack(&p);
+    p.records[2].time_ns = -5;
+    check_pack_refused(&p, bytes, "time_ns");
+    fill_pack(&p);
+    p.records[2].time_ns = INT64_MAX; /* in 2262: no text for it */
+    check_pack_refused(&p, bytes, "time_ns");
+    fill_pack(&p);
+    p.length = pnr_message_write_pack(&p.reports[0], 3, 7, p.header, sizeof p.header);
+    check_pack_refused(&p, bytes, "n_results");
+    fill_pack(&p);
+    *strstr(p.header, "<u8") = '>';
+    check_pack_refused(&p, bytes, "dtype");
+}
+
+/* An offset that is not where a dwell starts, and infinities, do no harm. */
+static void test_pack_odd(void **state)
+{
+    const size_t bytes = 7 * sizeof(pnr_record);
+    packed p;
+    pnr_report read;
+    pnr_error error;
+    size_t offset = 3;
+
+    (void)state;
+    fill_pack(&p);
+    assert_int_equal(
+        pnr_message_read_pack(p.header, p.length, p.records, bytes, &offset, &read, &error),
+        PNR_EDATA);
+    p.records[0].range_m = INFINITY;
+    p.records[0].snr_db = -INFINITY;
+    offset = 0;
+    assert_int_equal(
+        pnr_message_read_pack(p.header, p.length, p.records, bytes, &offset, &read, &error),
+        PNR_OK);
+    assert_true(isnan(read.detection.echoes[0].range_m));
+    assert_true(isnan(read.detection.echoes[0].snr_db));
+}
+
+/* --- status and end --- */
+
+static void fill_status(pnr_status *status, const pnr_radar *radar, const pnr_config *config)
+{
+    memset(status, 0, sizeof *status);
+    strcpy(status->run, "0123456789abcdef");
+    strcpy(status->stream, "demo");
+    strcpy(status->engine, "cpu/library");
+    status->seq = 3;
+    status->elapsed_s = 12.5;
+    status->account = (pnr_account){.positions = UINT64_C(9007199254740993), /* 2^53 + 1 */
+                                    .used = UINT64_C(9007199254740900),
+                                    .lost_ring_full = 93,
+                                    .windows = 10,
+                                    .processed = 9,
+                                    .dropped_shutdown = 1,
+                                    .results = 9,
+                                    .sent = 8,
+                                    .unsent_publish_refused = 1,
+                                    .n_clipped = 4,
+                                    .deadline_missed = 6};
+    status->latency_p50_us = 10;
+    status->latency_p99_us = 20;
+    status->latency_p999_us = 30;
+    status->latency_max_us = 40.5;
+    status->deadline_s = 0.001;
+    status->subscribers = 2;
+    status->radar = radar;
+    status->config = config;
+}
+
+static void test_status(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    const pnr_radar radar = {.n_chips = 1023,
+                             .n_samples = 4000,
+                             .rate_hz = {4000000, 1},
+                             .chip_rate_hz = {1023000, 1},
+                             .period_s = 1e-3,
+                             .gain_db = 36.02,
+                             .resolution_m = 146.5,
+                             .unambiguous_m = 149896.229};
+    const pnr_realtime realtime = {.lock_memory = "refused: \"no\"",
+                                   .acquisition_cpu = "any",
+                                   .processing_cpu = "3",
+                                   .priority = "none"};
+    const pnr_zero_tracker zero = {.last = tracked, .n_alarms = 2, .is_alarm = true};
+    pnr_config config = {.code.type = PNR_CODE_GPS_L1CA, .radar.carrier_hz = 1575420000};
+    pnr_status status;
+    pnr_end_summary end;
+    pnr_error error;
+    json_t *json, *part;
+    size_t length;
+
+    (void)state;
+    fill_status(&status, &radar, &config);
+    status.realtime = &realtime;
+    status.zero = &zero;
+    length = pnr_message_write_status(&status, text, sizeof text);
+    json = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(json);
+    assert_int_equal(json_integer_value(json_object_get(json, "subscribers")), 2);
+    assert_null(json_object_get(json, "reason"));
+    part = json_object_get(json, "account");
+    assert_string_equal(json_string_value(json_object_get(part, "positions")), "9007199254740993");
+    assert_string_equal(json_string_value(json_object_get(part, "lost_ring_full")), "93");
+    assert_true(json_is_true(json_object_get(part, "closes")));
+    assert_string_equal(json_string_value(json_object_get(part, "deadline_missed")), "6");
+    assert_close(json_number_value(json_object_get(json, "deadline_s")), 0.001);
+    part = json_object_get(json, "realtime");
+    assert_string_equal(json_string_value(json_object_get(part, "lock_memory")), "refused: \"no\"");
+    assert_string_equal(json_string_value(json_object_get(part, "acquisition_cpu")), "any");
+    assert_string_equal(json_string_value(json_object_get(part, "processing_cpu")), "3");
+    assert_string_equal(json_string_value(json_object_get(part, "priority")), "none");
+    part = json_object_get(json, "latency_us");
+    assert_close(json_number_value(json_object_get(part, "max")), 40.5);
+    part = json_object_get(json, "zero");
+    assert_close(json_number_value(json_object_get(part, "drift_ppm")), -2.75);
+    assert_int_equal(json_integer_value(json_object_get(part, "alarms")), 2);
+    assert_true(json_is_true(json_object_get(part, "alarm")));
+    part = json_object_get(json, "radar");
+    assert_int_equal(json_integer_value(json_object_get(part, "n_samples")), 4000);
+    assert_close(json_number_value(json_object_get(part, "rate_hz")), 4e6);
+    assert_close(json_number_value(json_object_get(part, "unambiguous_m")), 149896.229);
+    assert_close(json_number_value(json_object_get(part, "carrier_hz")), 1575420000);
+    assert_string_equal(json_string_value(json_object_get(part, "code_type")), "gps-l1ca");
+    json_decref(json);
+
+    assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);
+    assert_string_equal(end.run, status.run);
+    assert_close(end.deadline_s, 0.001);
+    status.deadline_s = 0; /* none */
+    length = pnr_message_write_status(&status, text, sizeof text);
+    assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);
+    assert_true(isnan(end.deadline_s));
+    assert_memory_equal(&end.account, &status.account, sizeof end.account);
+    assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_EDATA); /* no reason */
+}
+
+static void test_end(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    char reason[400];
+    pnr_status status;
+    pnr_end_summary end;
+    pnr_error error;
+    size_t length;
+
+    (void)state;
+    fill_status(&status, NULL, NULL);
+    status.reason = "end of input";
+    status.exit_status = 75;
+    length = pnr_message_write_status(&status, text, sizeof text);
+    assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_OK);
+    assert_string_equal(end.reason, "end of input");
+    assert_string_equal(end.stream, "demo");
+    assert_int_equal(end.exit_status, 75);
+    assert_memory_equal(&end.account, &status.account, sizeof end.account);
+
+    memset(reason, 'r', sizeof reason);
+    reason[10] = '\x1b';
+    reason[sizeof reason - 1] = '\0';
+    status.reason = reason;
+    length = pnr_message_write_status(&status, text, sizeof text);
+    assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_OK);
+    assert_int_equal(strlen(end.reason), sizeof end.reason - 1);
+    assert_int_equal(end.reason[10], ' ');
+
+    *strstr(text, "\"sent\":\"8\"") = ' ';
+    assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_EDATA);
+}
+
+/* Every code type has on the wire the word that the configuration has for it. */
+static void test_words(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    static const char *const words[] = {"m-sequence", "gold",     "gps-l1ca",   "kasami",
+                                        "barker",     "legendre", "zadoff-chu", "frank",
+                                        "p4",         "random",   "file"};
+    const pnr_radar radar = {0};
+    char setting[64];
+    pnr_config config;
+    pnr_status status;
+    pnr_error error;
+    size_t i;
+
+    (void)state;
+    pnr_config_init(&config);
+    for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+        snprintf(setting, sizeof setting, "code.type=%s", words[i]);
+        assert_int_equal(pnr_config_set(&config, setting, &error), PNR_OK);
+        fill_status(&status, &radar, &config);
+        assert_true(pnr_message_write_status(&status, text, sizeof text) > 0);
+        snprintf(setting, sizeof setting, "\"code_type\":\"%s\"", words[i]);
+        assert_non_null(strstr(text, setting));
+    }
+    pnr_config_clear(&config);
+}
+
+/* --- profiles --- */
+
+static const pnr_profile_info cells = {.is_complex = true,
+                                       .n_cells = 2046,
+                                       .oversample = 2,
+                                       .first_cell = 2040,
+                                       .n_gate = 100,
+                                       .delay_s = -1.5e-6,
+                                       .step_s = 5e-7,
+                                       .metres_per_second = 149896229,
+                                       .dwell_samples = 4092,
+                                       .floor = 0.5,
+                                       .threshold = NAN};
+
+static void write_profile(const pnr_profile_info *info, char text[4096])
+{
+    pnr_report report;
+
+    report_fixture(&report, 0);
+    assert_true(pnr_message_write_profile(&report, 12, info, text, 4096) > 0);
+}
+
+static void test_profile(void **state)
+{
+    char text[4096];
+    pnr_report report, read;
+    pnr_profile_info info;
+    pnr_error error;
+
+    (void)state;
+    report_fixture(&report, 0);
+    write_profile(&cells, text);
+    assert_non_null(strstr(text, "\"seq\":12,\"sample\":\"41943\""));
+    assert_non_null(
+        strstr(text, "\"profile\":\"complex\",\"dtype\":\"<c8\",\"n_cells\":2046,\"oversample\":2,"
+                     "\"first_cell\":2040,\"n_gate\":100,\"delay_s\":-1.5e-6,\"step_s\":5e-7,"
+                     "\"metres_per_second\":149896229,\"dwell_samples\":4092,\"floor\":0.5,"
+                     "\"threshold\":null}"));
+    assert_int_equal(pnr_message_read_profile(text, strlen(text), 2046 * 8, &read, &info, &error),
+                     PNR_OK);
+    assert_true(read.seq == 12 && read.sample == report.sample && read.time_ns == report.time_ns);
+    assert_string_equal(read.run, report.run);
+    assert_string_equal(read.stream, report.stream);
+    assert_true(info.is_complex && info.n_cells == 2046 && info.oversample == 2);
+    assert_true(info.first_cell == 2040 && info.n_gate == 100 && info.dwell_samples == 4092);
+    assert_close(info.delay_s, cells.delay_s);
+    assert_close(info.step_s, cells.step_s);
+    assert_close(info.metres_per_second, cells.metres_per_second);
+    assert_close(info.floor, cells.floor);
+    assert_true(isnan(info.threshold));
+    assert_int_equal(pnr_message_read_profile(text, strlen(text), 2046 * 4, &read, &info, &error),
+                     PNR_EDATA);
+}
+
+static void test_profile_refused(void **state)
+{
+    static const struct {
+        const char *what, *with, *word;
+    } cases[] = {
+        {"\"complex\"", "\"phase\"", "profile"},
+        {"\"<c8\"", "\"<f4\"", "dtype"},
+        {"\"n_cells\":2046", "\"n_cells\":2047", "n_cells"},
+        {"\"n_cells\":2046", "\"n_cells\":0", "n_cells"},
+        {"\"oversample\":2", "\"oversample\":0", "oversample"},
+        {"\"first_cell\":2040", "\"first_cell\":2046", "first_cell"},
+        {"\"n_gate\":100", "\"n_gate\":0", "n_gate"},
+        {"\"n_gate\":100", "\"n_gate\":2047", "n_gate"},
+        {"\"delay_s\":-1.5e-6", "\"delay_s\":null", "delay_s"},
+        {"\"step_s\":5e-7", "\"step_s\":0", "step_s"},
+        {"\"metres_per_second\":149896229,", "", "metres_per_second"},
+        {"\"dwell_samples\":4092", "\"dwell_samples\":0", "dwell_samples"},
+        {"\"floor\":0.5", "\"floor\":\"low\"", "floor"},
+    };
+    char text[4096], changed[8192];
+    pnr_report read;
+    pnr_profile_info info;
+    size_t i;
+
+    (void)state;
+    write_profile(&cells, text);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *at = strstr(text, cases[i].what);
+        pnr_error error = {0};
+
+        assert_non_null(at);
+        snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, cases[i].with,
+                 at + strlen(cases[i].what));
+        if (pnr_message_read_profile(changed, strlen(changed), 2046 * 8, &read, &info, &error) !=
+            PNR_EDATA)
+            fail_msg("%s for %s was let in", cases[i].with, cases[i].what);
+        if (strstr(error.text, cases[i].word) == NULL)
+            fail_msg("\"%s\" does not name %s", error.text, cases[i].word);
+    }
+}
+
+/* A range message with one echo takes a few microseconds; ten times that is a mistake. */
+static void test_speed(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    pnr_report report;
+    uint64_t best_ns = UINT64_MAX;
+    int run, i;
+
+    (void)state;
+    report_fixture(&report, 1);
+    for (run = 0; run < 20; run++) {
+        const uint64_t begin_ns = pnr_clock_ns();
+        uint64_t taken_ns;
+
+        for (i = 0; i < 100; i++)
+            write_range(&report, text);
+        taken_ns = (pnr_clock_ns() - begin_ns) / 100;
+        best_ns = taken_ns < best_ns ? taken_ns : best_ns;
+    }
+    print_message("a range message with one echo: %.2f us\n", (double)best_ns * 1e-3);
+    assert_true(best_ns < 30000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_range_text),
+        cmocka_unit_test(test_range_round_trip),
+        cmocka_unit_test(test_range_capacity),
+        cmocka_unit_test(test_range_refused),
+        cmocka_unit_test(test_unknown_keys_pass),
+        cmocka_unit_test(test_pack_round_trip),
+        cmocka_unit_test(test_dtype),
+        cmocka_unit_test(test_pack_refused),
+        cmocka_unit_test(test_pack_odd),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_profile_refused),
+        cmocka_unit_test(test_speed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

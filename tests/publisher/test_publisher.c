@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: MIT */
+/* The publisher against real SUB sockets: what arrives, what a slow subscriber misses, and that
+ * nothing waits for it. */
+#include "publisher/publisher.h"
+
+#include "base/clock.h"
+#include "tests/fixture/report_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <cmocka.h>
+
+enum { PATIENCE_MS = 10000 };
+
+static void configure(pnr_config *config, const char *endpoint)
+{
+    memset(config, 0, sizeof *config);
+    strcpy(config->stream.name, "demo");
+    snprintf(config->publisher.endpoint, sizeof config->publisher.endpoint, "%s", endpoint);
+    config->publisher.pack = 1;
+    config->publisher.high_water = 1000;
+    config->publisher.linger_s = 1;
+    config->detector.max_echoes = 8;
+}
+
+static pnr_publisher *create(const pnr_config *config)
+{
+    pnr_publisher *publisher;
+    pnr_error error = {0};
+
+    if (pnr_publisher_create(config, &publisher, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    return publisher;
+}
+
+/* A subscriber, connected and known to the publisher. */
+typedef struct subscriber {
+    void *context, *socket;
+} subscriber;
+
+static void subscribe(subscriber *s, pnr_publisher *publisher, const char *topic, int high_water)
+{
+    const int patience_ms = PATIENCE_MS, linger = 0;
+    const size_t before = pnr_publisher_subscribers(publisher);
+    const uint64_t begin_ns = pnr_clock_ns();
+
+    s->context = zmq_ctx_new();
+    s->socket = zmq_socket(s->context, ZMQ_SUB);
+    assert_non_null(s->socket);
+    zmq_setsockopt(s->socket, ZMQ_RCVHWM, &high_water, sizeof high_water);
+    zmq_setsockopt(s->socket, ZMQ_RCVTIMEO, &patience_ms, sizeof patience_ms);
+    zmq_setsockopt(s->socket, ZMQ_LINGER, &linger, sizeof linger);
+    assert_int_equal(zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, topic, strlen(topic)), 0);
+    assert_int_equal(zmq_connect(s->socket, pnr_publisher_endpoint(publisher)), 0);
+    while (pnr_publisher_subscribers(publisher) <= before) {
+        assert_true(pnr_clock_ns() - begin_ns < PATIENCE_MS * UINT64_C(1000000));
+        usleep(1000);
+    }
+}
+
+static void unsubscribe(subscriber *s)
+{
+    zmq_close(s->socket);
+    zmq_ctx_term(s->context);
+}
+
+/* One part, with a NUL after it; -1: nothing within the patience. */
+static int part(subscriber *s, char *out, size_t size)
+{
+    const int n = zmq_recv(s->socket, out, size - 1, 0);
+
+    assert_true(n < (int)size);
+    if (n >= 0)
+        out[n] = '\0';
+    return n;
+}
+
+static bool more(subscriber *s)
+{
+    int value = 0;
+    size_t size = sizeof value;
+
+    zmq_getsockopt(s->socket, ZMQ_RCVMORE, &value, &size);
+    return value != 0;
+}
+
+/* A whole range message that is not packed. */
+static void receive(subscriber *s, pnr_report *out)
+{
+    static char text[PNR_MESSAGE_MAX];
+    pnr_error error = {0};
+    int n;
+
+    assert_true(part(s, text, sizeof text) > 0);
+    assert_string_equal(text, "range/demo");
+    assert_true(more(s));
+    n = part(s, text, sizeof text);
+    assert_true(n > 0);
+    assert_false(more(s));
+    if (pnr_message_read_range(text, (size_t)n, out, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+}
+
+static void exchange(const char *endpoint)
+{
+    pnr_publisher *publisher;
+    pnr_report report, read;
+    pnr_config config;
+    subscriber s;
+    uint64_t i;
+
+    configure(&config, endpoint);
+    publisher = create(&config);
+    subscribe(&s, publisher, "range/demo", 1000);
+    for (i = 0; i < 20; i++) {
+        report_fixture(&report, i % 4);
+        report.sample = i * 1023;
+        assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+        assert_true(report.seq == i);
+    }
+    for (i = 0; i < 20; i++) {
+        receive(&s, &read);
+        assert_true(read.seq == i);
+        assert_true(read.sample == i * 1023);
+        assert_int_equal(read.detection.n_echoes, i % 4);
+        assert_string_equal(read.run, pnr_publisher_run(publisher));
+        assert_string_equal(read.stream, "demo");
+    }
+    unsubscribe(&s);
+    pnr_publisher_destroy(publisher);
+}
+
+static void test_tcp(void **state)
+{
+    (void)state;
+    exchange("tcp://127.0.0.1:*");
+}
+
+static void test_ipc(void **state)
+{
+    char folder[] = "/tmp/pnradar-publisher-XXXXXX", endpoint[80];
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(endpoint, sizeof endpoint, "ipc://%s/s", folder);
+    exchange(endpoint);
+    unlink(endpoint + 6);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* Each topic counts for itself; status has no reason and end has. */
+static void test_topics(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    static const char *const want[] = {"status/demo", "status/demo", "end/demo"};
+    pnr_publisher *publisher;
+    pnr_status status = {.account = {.results = 3, .sent = 3}};
+    pnr_end_summary summary;
+    pnr_report report;
+    pnr_config config;
+    pnr_error error;
+    subscriber s;
+    int i, n;
+
+    (void)state;
+    configure(&config, "tcp://127.0.0.1:*");
+    publisher = create(&config);
+    subscribe(&s, publisher, "", 1000); /* a prefix of range/demo */
+    zmq_setsockopt(s.socket, ZMQ_UNSUBSCRIBE, "", 0);
+    zmq_setsockopt(s.socket, ZMQ_SUBSCRIBE, "status/", 7);
+    zmq_setsockopt(s.socket, ZMQ_SUBSCRIBE, "end/", 4);
+    for (i = 0; pnr_publisher_subscribers(publisher) > 0; i++) {
+        assert_true(i < PATIENCE_MS);
+        usleep(1000);
+    }
+    usleep(100000); /* the two later subscriptions follow the first's end */
+    report_fixture(&report, 1);
+    assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+    assert_int_equal(pnr_publisher_send_status(publisher, &status, false), PNR_OK);
+    assert_int_equal(status.seq, 0);
+    assert_int_equal(pnr_publisher_send_status(publisher, &status, false), PNR_OK);
+    assert_int_equal(status.seq, 1);
+    status.reason = "end of input";
+    assert_int_equal(pnr_publisher_send_status(publisher, &status, true), PNR_OK);
+    assert_int_equal(status.seq, 0);
+    for (i = 0; i < 3; i++) {
+        assert_true(part(&s, text, sizeof text) > 0);
+        assert_string_equal(text, want[i]);
+        n = part(&s, text, sizeof text);
+        assert_int_equal((i < 2 ? pnr_message_read_status : pnr_message_read_end)(text, (size_t)n,
+                                                                                  &summary, &error),
+                         PNR_OK);
+        assert_string_equal(summary.run, pnr_publisher_run(publisher));
+        assert_int_equal(summary.account.results, 3);
+    }
+    assert_string_equal(summary.reason, "end of input");
+    unsubscribe(&s);
+    pnr_publisher_destroy(publisher);
+}
+
+static void test_subscribers(void **state)
+{
+    pnr_publisher *publisher;
+    pnr_config config;
+    subscriber a, b, c;
+    volatile int stop = 0;
+    int i;
+
+    (void)state;
+    configure(&config, "tcp://127.0.0.1:*");
+    publisher = create(&config);
+    assert_int_equal(pnr_publisher_subscribers(publisher), 0);
+    assert_int_equal(pnr_publisher_wait(publisher, 0.05, &stop), PNR_EAGAIN);
+    subscribe(&a, publisher, "range/demo", 1000);
+    assert_int_equal(pnr_publisher_wait(publisher, 10, &stop), PNR_OK);
+    subscribe(&b, publisher, "range/demo", 1000); /* the same again: another one */
+    subscribe(&c, publisher, "ran", 1000);
+    zmq_setsockopt(c.socket, ZMQ_SUBSCRIBE, "range/demo2", 11); /* not ours */
+    zmq_setsockopt(c.socket, ZMQ_SUBSCRIBE, "status/", 7);
+    usleep(100000);
+    assert_int_equal(pnr_publisher_subscribers(publisher), 3);
+    unsubscribe(&a); /* gone without a word */
+    unsubscribe(&b);
+    for (i = 0; pnr_publisher_subscribers(publisher) != 1; i++) {
+        assert_true(i < PATIENCE_MS);
+        usleep(1000);
+    }
+    unsubscribe(&c);
+    stop = 1;
+    assert_int_equal(pnr_publisher_wait(publisher, 1000, &stop), PNR_EAGAIN);
+    pnr_publisher_destroy(publisher);
+}
+
+/* A subscriber that does not read: sends stay quick, and what it missed shows as a gap in seq. */
+static void test_slow_subscriber(void **state)
+{
+    enum { N = 30000 };
+    const int patience_ms = 500;
+    pnr_publisher *publisher;
+    pnr_report report, read;
+    pnr_config config;
+    subscriber s;
+    uint64_t i, longest_ns = 0, received = 0, last = 0;
+
+    (void)state;
+    configure(&config, "tcp://127.0.0.1:*");
+    config.publisher.high_water = 10;
+    publisher = create(&config);
+    subscribe(&s, publisher, "range/demo", 10);
+    for (i = 0; i < N; i++) {
+        uint64_t begin_ns;
+
+        report_fixture(&report, 1);
+        begin_ns = pnr_clock_ns();
+        assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+        begin_ns = pnr_clock_ns() - begin_ns;
+        longest_ns = begin_ns > longest_ns ? begin_ns : longest_ns;
+    }
+    print_message("the longest of %d sends to a stopped subscriber: %.0f us\n", N,
+                  (double)longest_ns * 1e-3);
+    assert_true(longest_ns < UINT64_C(1000000000));
+
+    /* What was kept comes; then the subscriber keeps up again, and the gap is seen. */
+    zmq_setsockopt(s.socket, ZMQ_RCVTIMEO, &patience_ms, sizeof patience_ms);
+    for (;;) {
+        static char text[PNR_MESSAGE_MAX];
+        pnr_error error;
+        int n;
+
+        if (part(&s, text, sizeof text) < 0)
+            break;
+        n = part(&s, text, sizeof text);
+        assert_int_equal(pnr_message_read_range(text, (size_t)n, &read, &error), PNR_OK);
+        assert_true(received == 0 || read.seq > last);
+        last = read.seq;
+        received++;
+    }
+    assert_in_range(received, 1, N - 1);
+    assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+    receive(&s, &read);
+    received++;
+    assert_true(read.seq == N);
+    assert_true(read.seq - 0 + 1 > received); /* last - first + 1 = received + lost */
+    unsubscribe(&s);
+    pnr_publisher_destroy(publisher);
+}
+
+static void receive_pack(subscriber *s, uint64_t first, size_t n_results)
+{
+    static char text[PNR_MESSAGE_MAX];
+    static char records[65536];
+    pnr_report read;
+    pnr_error error = {0};
+    size_t offset = 0, i, k;
+    int length, bytes;
+
+    assert_true(part(s, text, sizeof text) > 0);
+    assert_string_equal(text, "range/demo");
+    length = part(s, text, sizeof text);
+    assert_true(length > 0);
+    assert_true(more(s));
+    bytes = part(s, records, sizeof records);
+    assert_true(bytes > 0);
+    assert_false(more(s));
+    for (i = 0; i < n_results; i++) {
+        if (pnr_message_read_pack(text, (size_t)length, records, (size_t)bytes, &offset, &read,
+                                  &error) != PNR_OK)
+            fail_msg("%s", error.text);
+        assert_true(read.seq == first + i);
+        assert_int_equal(read.detection.n_echoes, (first + i) % 3);
+        for (k = 0; k < read.detection.n_echoes; k++)
+            assert_true(fabs(read.detection.echoes[k].range_m - 374740.625 - 1000 * (double)k) <
+                        1e-6);
+    }
+    assert_int_equal(
+        pnr_message_read_pack(text, (size_t)length, records, (size_t)bytes, &offset, &read, &error),
+        PNR_EEND);
+}
+
+static void test_pack(void **state)
+{
+    pnr_publisher *publisher;
+    pnr_report report;
+    pnr_config config;
+    subscriber s;
+    size_t i;
+
+    (void)state;
+    configure(&config, "tcp://127.0.0.1:*");
+    config.publisher.pack = 5;
+    publisher = create(&config);
+    subscribe(&s, publisher, "range/demo", 1000);
+    for (i = 0; i < 12; i++) {
+        assert_int_equal(pnr_publisher_waiting(publisher), i % 5);
+        report_fixture(&report, i % 3);
+        assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+    }
+    assert_int_equal(pnr_publisher_waiting(publisher), 2);
+    assert_int_equal(pnr_publisher_flush(publisher), PNR_OK);
+    assert_int_equal(pnr_publisher_waiting(publisher), 0);
+    assert_int_equal(pnr_publisher_flush(publisher), PNR_OK); /* nothing left: no message */
+    receive_pack(&s, 0, 5);
+    receive_pack(&s, 5, 5);
+    receive_pack(&s, 10, 2);
+
+    /* More echoes than the configuration allows still have their place. */
+    report_fixture(&report, 8);
+    for (i = 0; i < 5; i++)
+        assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+    report_fixture(&report, 64);
+    assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_EAGAIN);
+    unsubscribe(&s);
+    pnr_publisher_destroy(publisher);
+}
+
+static void test_profile(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    const float profile[] = {1, 2, 3, 4, 5, 6};
+    pnr_publisher *publisher;
+    pnr_report report;
+    pnr_config config;
+    subscriber s;
+
+    (void)state;
+    configure(&config, "tcp://127.0.0.1:*");
+    config.publisher.profile = PNR_PROFILE_COMPLEX;
+    publisher = create(&config);
+    subscribe(&s, publisher, "", 1000);
+    report_fixture(&report, 0);
+    assert_int_equal(pnr_publisher_send_profile(
+                         publisher, &report,
+                         &(pnr_profile_info){.is_complex = true, .n_cells = 3, .oversample = 1},
+                         profile),
+                     PNR_OK);
+    assert_true(part(&s, text, sizeof text) > 0);
+    assert_string_equal(text, "profile/demo");
+    assert_true(part(&s, text, sizeof text) > 0);
+    assert_non_null(strstr(text, "\"n_cells\":3"));
+    assert_int_equal(part(&s, text, sizeof text), sizeof profile);
+    assert_memory_equal(text, profile, sizeof profile);
+    unsubscribe(&s);
+    pnr_publisher_destroy(publisher);
+}
+
+static void test_map(void **state)
+{
+    static char text[PNR_MESSAGE_MAX];
+    static const char *const names[] = {"a code"};
+    static const pnr_map_info map = {.row = {.n_cells = 3, .oversample = 1},
+                                     .n_codes = 1,
+                                     .n_rows = 2,
+                                     .code_names = names,
+                                     .n_runs = 1,
+                                     .runs = {{-1, 2, 2}}};
+    const float cells[] = {1, 2, 3, 4, 5, 6};
+    pnr_publisher *publisher;
+    pnr_report report;
+    pnr_config config;
+    subscriber s;
+
+    (void)state;
+    configure(&config, "tcp://127.0.0.1:*");
+    publisher = create(&config);
+    subscribe(&s, publisher, "", 1000);
+    report_fixture(&report, 0);
+    for (int seq = 0; seq < 2; seq++) {
+        char wanted[32];
+
+        snprintf(wanted, sizeof wanted, "\"seq\":%d,", seq);
+        assert_int_equal(pnr_publisher_send_map(publisher, &report, &map, cells), PNR_OK);
+        assert_true(part(&s, text, sizeof text) > 0);
+        assert_string_equal(text, "map/demo");
+        assert_true(part(&s, text, sizeof text) > 0);
+        assert_non_null(strstr(text, "\"shape\":[1,2,3]"));
+        assert_non_null(strstr(text, wanted));
+        assert_int_equal(part(&s, text, sizeof text), sizeof cells);
+        assert_memory_equal(text, cells, sizeof cells);
+    }
+    unsubscribe(&s);
+    pnr_publisher_destroy(publisher);
+}
+
+static void test_no_endpoint(void **state)
+{
+    pnr_publisher *publisher;
+    pnr_report report;
+    pnr_status status = {0};
+    pnr_config config;
+
+    (void)state;
+    configure(&config, "");
+    config.publisher.pack = 3;
+    publisher = create(&config);
+    assert_string_equal(pnr_publisher_endpoint(publisher), "");
+    report_fixture(&report, 1);
+    assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+    assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+    assert_true(report.seq == 1);
+    assert_string_equal(report.run, pnr_publisher_run(publisher));
+    assert_int_equal(pnr_publisher_flush(publisher), PNR_OK);
+    assert_int_equal(pnr_publisher_waiting(publisher), 0);
+    assert_int_equal(pnr_publisher_send_profile(publisher, &report, &(pnr_profile_info){0}, NULL),
+                     PNR_OK);
+    assert_int_equal(pnr_publisher_send_status(publisher, &status, true), PNR_OK);
+    assert_int_equal(pnr_publisher_subscribers(publisher), 0);
+    assert_int_equal(pnr_publisher_wait(publisher, 1000, NULL), PNR_OK);
+    pnr_publisher_destroy(publisher);
+    pnr_publisher_destroy(NULL);
+}
+
+static void test_create_fails_in_words(void **state)
+{
+    pnr_publisher *first, *second;
+    struct rlimit limit, low;
+    pnr_config config;
+    pnr_error error;
+
+    (void)state;
+    configure(&config, "tcp://127.0.0.1:*");
+    first = create(&config);
+    configure(&config, pnr_publisher_endpoint(first));
+    assert_int_equal(pnr_publisher_create(&config, &second, &error), PNR_EUNAVAILABLE);
+    assert_null(second);
+    assert_non_null(strstr(error.text, pnr_publisher_endpoint(first)));
+    assert_non_null(strstr(error.text, "in use"));
+
+    configure(&config, "tcp://*:*");
+    assert_int_equal(pnr_publisher_create(&config, &second, &error), PNR_ECONFIG);
+    assert_null(second);
+
+    configure(&config, "tcp://127.0.0.1:*");
+    config.publisher.pack = SIZE_MAX / 4;
+    assert_int_equal(pnr_publisher_create(&config, &second, &error), PNR_ENOMEMORY);
+    assert_null(second);
+
+    configure(&config, "tcp://127.0.0.1:*");
+    getrlimit(RLIMIT_NOFILE, &limit);
+    low = limit;
+    low.rlim_cur = 10;
+    setrlimit(RLIMIT_NOFILE, &low);
+    assert_int_equal(pnr_publisher_create(&config, &second, &error), PNR_EUNAVAILABLE);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    assert_null(second);
+    pnr_publisher_destroy(first);
+}
+
+/* The end leaves within linger, also with a subscriber that never reads. */
+static void test_linger(void **state)
+{
+    pnr_publisher *publisher;
+    pnr_report report;
+    pnr_config config;
+    subscriber s;
+    uint64_t begin_ns;
+    int i;
+
+    (void)state;
+    configure(&config, "tcp://127.0.0.1:*");
+    config.publisher.linger_s = 0.2;
+    config.publisher.high_water = 100000;
+    publisher = create(&config);
+    subscribe(&s, publisher, "range/demo", 1);
+    report_fixture(&report, 64);
+    for (i = 0; i < 1000; i++)
+        assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+    begin_ns = pnr_clock_ns();
+    pnr_publisher_destroy(publisher);
+    assert_true(pnr_clock_ns() - begin_ns < UINT64_C(3000000000));
+    unsubscribe(&s);
+}
+
+static void test_curve(void **state)
+{
+    char path[] = "/tmp/pnradar-curve-XXXXXX", public[41], secret[41], own[41], own_secret[41];
+    const int handle = mkstemp(path), patience_ms = 300, linger = 0;
+    pnr_publisher *publisher;
+    pnr_report report;
+    pnr_config config;
+    void *context, *socket;
+    char text[64];
+    int with_key;
+
+    (void)state;
+    assert_true(handle >= 0);
+    if (!zmq_has("curve"))
+        skip();
+    assert_int_equal(zmq_curve_keypair(public, secret), 0);
+    assert_int_equal(write(handle, secret, 40), 40);
+    close(handle);
+    configure(&config, "tcp://0.0.0.0:*"); /* beyond this machine: allowed with a key */
+    strcpy(config.publisher.curve_secret_path, path);
+    publisher = create(&config);
+    for (with_key = 0; with_key < 2; with_key++) {
+        char endpoint[64];
+
+        snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1%s",
+                 strrchr(pnr_publisher_endpoint(publisher), ':'));
+        context = zmq_ctx_new();
+        socket = zmq_socket(context, ZMQ_SUB);
+        if (with_key) {
+            zmq_curve_keypair(own, own_secret);
+            zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, public, 41);
+            zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, own, 41);
+            zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, own_secret, 41);
+        }
+        zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
+        zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
+        zmq_connect(socket, endpoint);
+        assert_int_equal(pnr_publisher_wait(publisher, with_key ? 10 : 0.5, NULL),
+                         with_key ? PNR_OK : PNR_EAGAIN);
+        report_fixture(&report, 1);
+        assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+        zmq_setsockopt(socket, ZMQ_RCVTIMEO, with_key ? &(int){PATIENCE_MS} : &patience_ms,
+                       sizeof patience_ms);
+        assert_int_equal(zmq_recv(socket, text, sizeof text, 0), with_key ? 10 : -1);
+        zmq_close(socket);
+        zmq_ctx_term(context);
+    }
+    pnr_publisher_destroy(publisher);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tcp),
+        cmocka_unit_test(test_ipc),
+        cmocka_unit_test(test_topics),
+        cmocka_unit_test(test_subscribers),
+        cmocka_unit_test(test_slow_subscriber),
+        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_no_endpoint),
+        cmocka_unit_test(test_create_fails_in_words),
+        cmocka_unit_test(test_linger),
+        cmocka_unit_test(test_curve),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: MIT */
+/* The ring against a model: which dwells come, what they hold, what is lost, and an account that
+ * closes. */
+#include "ring/ring.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static uint64_t state;
+
+static uint64_t below(uint64_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return n > 0 ? state % n : 0;
+}
+
+/* A sample's value tells its position. */
+static uint32_t value_at(uint64_t position)
+{
+    return (uint32_t)(position * 2654435761u) | 1;
+}
+
+/* What the stream is: for each position 0 (held), 1 (lost by the source), 2 (ring full). */
+typedef struct model {
+    uint8_t *kind;
+    uint64_t length;
+} model;
+
+typedef struct bench {
+    pnr_ring *ring;
+    uint32_t *memory;
+    pnr_ring_shape shape;
+    model m;
+    /* the reader's view of the account: of what it has given back, and of what it still holds */
+    pnr_account account;
+    pnr_account held[4]; /* a queue */
+    pnr_windows lent[4]; /* the same */
+    size_t first_held, n_held;
+    uint64_t next; /* position from which the next view is expected, refused dwells aside */
+    uint64_t n_views;
+    uint64_t shown, n_shown; /* first sample that peek showed last, and how many */
+} bench;
+
+static void open_linear(bench *b, size_t n, size_t periods, size_t max_dwells, size_t capacity,
+                        uint64_t first_window, size_t depth, uint64_t length, size_t n_behind)
+{
+    pnr_error error = {0};
+
+    memset(b, 0, sizeof *b);
+    b->memory = calloc(capacity, sizeof *b->memory);
+    b->m.kind = calloc(length + 1, 1);
+    b->m.length = length;
+    b->shape = (pnr_ring_shape){.memory = b->memory,
+                                .capacity = capacity,
+                                .sample_bytes = sizeof *b->memory,
+                                .n_samples = n,
+                                .n_behind = n_behind,
+                                .n_periods = periods,
+                                .max_dwells = max_dwells,
+                                .first_window = first_window,
+                                .depth = depth};
+    if (pnr_ring_create(&b->shape, &b->ring, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    b->next = first_window;
+}
+
+static void open_bench(bench *b, size_t n, size_t periods, size_t max_dwells, size_t capacity,
+                       uint64_t first_window, size_t depth, uint64_t length)
+{
+    open_linear(b, n, periods, max_dwells, capacity, first_window, depth, length, 0);
+}
+
+static void close_bench(bench *b)
+{
+    pnr_ring_destroy(b->ring);
+    free(b->memory);
+    free(b->m.kind);
+}
+
+/* Writes positions [at, at + n) of the model's kind at `at`; returns how many went (0: full). */
+static uint64_t write_run(bench *b, uint64_t at, uint64_t n)
+{
+    uint64_t run = 1;
+    void *data;
+    size_t room;
+
+    while (run < n && at + run < b->m.length && b->m.kind[at + run] == b->m.kind[at])
+        run++;
+    if (b->m.kind[at] != 0) {
+        pnr_ring_skip(b->ring, run, b->m.kind[at] == 1 ? PNR_LOST_SOURCE : PNR_LOST_RING_FULL);
+        return run;
+    }
+    if (pnr_ring_reserve(b->ring, run, &data, &room) != PNR_OK)
+        return 0;
+    assert_in_range(room, 1, run);
+    for (size_t i = 0; i < room; i++)
+        ((uint32_t *)data)[i] = value_at(at + i);
+    pnr_ring_commit(b->ring, room);
+    return room;
+}
+
+static uint64_t lost_in(const bench *b, uint64_t first, uint64_t n)
+{
+    uint64_t lost = 0;
+
+    for (uint64_t i = first; i < first + n; i++)
+        lost += b->m.kind[i] != 0;
+    return lost;
+}
+
+static bool is_refused(const bench *b, uint64_t first)
+{
+    for (size_t p = 0; p < b->shape.n_periods; p++)
+        if (lost_in(b, first + p * b->shape.n_samples, b->shape.n_samples) <=
+            b->shape.n_samples / 2)
+            return false;
+    return true;
+}
+
+/* Every run of lost samples in the view, each from end to end;
+ * of too many the last holds the rest. */
+static void check_runs(const bench *b, const pnr_windows *v, uint64_t n)
+{
+    size_t found = 0;
+    uint64_t end = 0;
+
+    for (uint64_t i = 0, count; i < n; i += count) {
+        const uint64_t first = v->first_sample + i;
+
+        count = 1;
+        if (b->m.kind[first] == 0)
+            continue;
+        while (i + count < n && b->m.kind[first + count] != 0)
+            count++;
+        if (found < v->n_lost_runs) {
+            assert_int_equal(v->lost_runs[found].first, i);
+            assert_true(v->lost_runs[found].count >= count);
+            if (found + 1 < v->n_lost_runs)
+                assert_int_equal(v->lost_runs[found].count, count);
+        }
+        found++;
+        end = i + count;
+    }
+    assert_true(found == v->n_lost_runs || (found > v->n_lost_runs && v->n_lost_runs >= 1024));
+    if (found > 0)
+        assert_int_equal(
+            v->lost_runs[v->n_lost_runs - 1].first + v->lost_runs[v->n_lost_runs - 1].count, end);
+}
+
+static void check_samples(const bench *b, const pnr_windows *v)
+{
+    const uint64_t n = v->spans[0].n_samples + v->spans[1].n_samples;
+
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t position = v->first_sample + i;
+        const uint32_t got = i < v->spans[0].n_samples
+                                 ? ((const uint32_t *)v->spans[0].data)[i]
+                                 : ((const uint32_t *)v->spans[1].data)[i - v->spans[0].n_samples];
+
+        if (got != (b->m.kind[position] == 0 ? value_at(position) : 0))
+            fail_msg("position %llu holds %u", (unsigned long long)position, got);
+    }
+    check_runs(b, v, n);
+}
+
+/* What peek shows is what will come: the beginning of the next dwell that is not refused, and more
+ * than before. */
+static void check_peek(bench *b, size_t at_least)
+{
+    const size_t dwell = b->shape.n_samples * b->shape.n_periods;
+    pnr_windows v;
+    const int code = pnr_ring_peek(b->ring, at_least, &v);
+
+    if (code != PNR_OK) {
+        assert_true(code == PNR_EAGAIN || code == PNR_EEND);
+        return;
+    }
+
+    const uint64_t n = v.spans[0].n_samples + v.spans[1].n_samples;
+
+    assert_in_range(n, at_least > 0 ? at_least : 1, dwell + b->shape.n_behind);
+    assert_int_equal(v.n_dwells, n == dwell + b->shape.n_behind);
+    assert_true(v.first_sample >= b->next && (v.first_sample - b->next) % dwell == 0);
+    for (uint64_t at = b->next; at < v.first_sample; at += dwell)
+        assert_true(is_refused(b, at));
+    check_samples(b, &v);
+    if (b->n_shown > 0 && b->shown == v.first_sample)
+        assert_true(n >= b->n_shown + (at_least > 0 ? at_least : 1));
+    b->shown = v.first_sample;
+    b->n_shown = n;
+}
+
+/* Every sample of a view is where it should be. */
+static void check_view(bench *b, const pnr_windows *v)
+{
+    const size_t n = b->shape.n_samples, dwell = n * b->shape.n_periods;
+    uint64_t lost_before = 0;
+
+    if (b->n_views++ == 0)
+        lost_before = lost_in(b, 0, b->shape.first_window);
+    while (is_refused(b, b->next)) {
+        b->next += dwell;
+        lost_before += dwell;
+    }
+    assert_int_equal(v->first_sample, b->next);
+    assert_int_equal(v->lost_before, lost_before);
+    assert_in_range(v->n_dwells, 1, b->shape.max_dwells);
+    assert_int_equal(v->spans[0].n_samples + v->spans[1].n_samples,
+                     v->n_dwells * dwell + b->shape.n_behind);
+    check_samples(b, v);
+    if (b->n_shown > 0 && !is_refused(b, b->shown))
+        assert_int_equal(v->first_sample, b->shown);
+    b->n_shown = 0;
+
+    const size_t place = (b->first_held + b->n_held++) % 4;
+    pnr_account *held = &b->held[place];
+
+    b->lent[place] = *v;
+    *held = (pnr_account){0};
+    for (size_t w = 0; w < v->n_dwells * b->shape.n_periods; w++) {
+        const uint64_t lost = lost_in(b, v->first_sample + w * n, n);
+
+        assert_int_equal(v->lost[w], lost);
+        held->positions += n;
+        held->windows++;
+        held->processed++;
+        held->used += n - lost;
+    }
+    for (size_t d = 0; d < v->n_dwells; d++)
+        assert_false(is_refused(b, v->first_sample + d * dwell));
+    b->next += v->n_dwells * dwell;
+}
+
+/* Whatever is held, half there or not told yet. */
+static void check_account(const bench *b, pnr_account *account)
+{
+    char text[512];
+
+    *account = b->account;
+    pnr_ring_account(b->ring, account);
+    if (!pnr_account_closes(account))
+        fail_msg("%s", pnr_account_format(account, text, sizeof text));
+}
+
+static void release(bench *b)
+{
+    const pnr_account *held = &b->held[b->first_held];
+
+    assert_true(b->n_held > 0);
+    check_samples(b, &b->lent[b->first_held]); /* still as it was lent */
+    b->account.positions += held->positions;
+    b->account.windows += held->windows;
+    b->account.processed += held->processed;
+    b->account.used += held->used;
+    b->first_held = (b->first_held + 1) % 4;
+    b->n_held--;
+    pnr_ring_release(b->ring);
+}
+
+static void check_end(bench *b)
+{
+    uint64_t lost[3] = {0};
+    pnr_account account;
+    pnr_windows v;
+
+    while (b->n_held > 0)
+        release(b);
+    assert_int_equal(pnr_ring_acquire(b->ring, 1, &v), PNR_EEND);
+    assert_int_equal(pnr_ring_acquire(b->ring, 1, &v), PNR_EEND);
+    check_account(b, &account);
+    for (uint64_t i = 0; i < b->m.length; i++)
+        lost[b->m.kind[i]]++;
+    assert_int_equal(account.positions, b->m.length);
+    assert_int_equal(account.positions, pnr_ring_positions(b->ring));
+    assert_int_equal(account.lost_source, lost[1]);
+    assert_int_equal(account.lost_ring_full, lost[2]);
+    /* nothing that could have been a view was left out */
+    while (b->next + b->shape.n_samples * b->shape.n_periods + b->shape.n_behind <= b->m.length) {
+        assert_true(is_refused(b, b->next));
+        b->next += b->shape.n_samples * b->shape.n_periods;
+    }
+}
+
+static void random_losses(bench *b)
+{
+    for (uint64_t runs = below(30); runs > 0; runs--) {
+        const uint64_t first = below(b->m.length);
+        const uint64_t count = below(4) == 0 ? below(b->m.length / 2) : below(60);
+        const uint8_t kind = (uint8_t)(1 + below(2));
+
+        for (uint64_t i = first; i < first + count && i < b->m.length; i++)
+            b->m.kind[i] = kind;
+    }
+}
+
+/* One thread plays both sides in random order: every interleaving of calls. */
+static void test_interleaved(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 400; round++) {
+        const size_t n = 1 + below(40), periods = 1 + below(4), max_dwells = 1 + below(4);
+        const size_t dwell = n * periods, depth = 1 + below(4);
+        const size_t n_behind = below(2) == 0 ? below(3 * n) : 0;
+        const size_t capacity = dwell * (max_dwells + 1) + n_behind + below(4 * dwell);
+        uint64_t at = 0;
+        bool ended = false;
+        pnr_account account;
+        bench b;
+
+        open_linear(&b, n, periods, max_dwells, capacity, below(3 * dwell), depth,
+                    below(60 * dwell), n_behind);
+        random_losses(&b);
+        while (true) {
+            pnr_windows v;
+
+            if (at < b.m.length && below(2) == 0) {
+                at += write_run(&b, at, 1 + below(dwell));
+            } else if (at == b.m.length && !ended) {
+                pnr_ring_end(b.ring);
+                ended = true;
+            } else if (b.n_held > 0 && below(2) == 0) {
+                release(&b);
+            } else if (below(3) == 0) {
+                check_peek(&b, below(dwell + n_behind));
+            } else {
+                const int code = pnr_ring_acquire(b.ring, 1 + below(max_dwells), &v);
+
+                if (code == PNR_EEND)
+                    break;
+                if (code == PNR_OK) {
+                    check_view(&b, &v);
+                } else {
+                    assert_int_equal(code, PNR_EAGAIN);
+                }
+            }
+            check_account(&b, &account);
+        }
+        check_end(&b);
+        close_bench(&b);
+    }
+}
+
+static void *writer(void *argument)
+{
+    bench *b = argument;
+    uint64_t at = 0, random = 12345;
+
+    while (at < b->m.length) {
+        random = random * UINT64_C(6364136223846793005) + 1;
+
+        const uint64_t n = write_run(b, at, 1 + (random >> 33) % 300);
+
+        if (n == 0)
+            (void)pnr_ring_wait_space(b->ring, 50 * 1000 * 1000);
+        at += n;
+    }
+    pnr_ring_end(b->ring);
+    return NULL;
+}
+
+static void test_threads(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 6; round++) {
+        bench b;
+        pthread_t thread;
+        pnr_windows v;
+        int code;
+
+        open_linear(&b, 64, 2, 3, 128 * 5, 77, 2, 200000, round < 3 ? 0 : 100);
+        random_losses(&b);
+        assert_int_equal(pthread_create(&thread, NULL, writer, &b), 0);
+        while ((code = pnr_ring_acquire(b.ring, 3, &v)) != PNR_EEND) {
+            if (code == PNR_OK) {
+                check_view(&b, &v);
+                if (b.n_held == 2)
+                    release(&b);
+            } else if (b.n_held > 0) {
+                release(&b);
+            } else if (round % 2 == 0) {
+                (void)pnr_ring_wait(b.ring, 50 * 1000 * 1000);
+            } else {
+                check_peek(&b, 20);
+                (void)pnr_ring_wait_more(b.ring, 20, 50 * 1000 * 1000);
+            }
+        }
+        pthread_join(thread, NULL);
+        check_end(&b);
+        close_bench(&b);
+    }
+}
+
+/* More lost runs in one dwell than the ring has marks for. */
+static void test_many_runs(void **unused)
+{
+    const uint64_t length = 200000;
+    uint64_t at = 0;
+    bench b;
+    pnr_windows v;
+
+    (void)unused;
+    open_bench(&b, 100000, 1, 1, 200000, 0, 1, length);
+    for (uint64_t i = 0; i < length; i += 3)
+        b.m.kind[i] = 1;
+    while (at < length) {
+        const uint64_t n = write_run(&b, at, 1);
+
+        if (n == 0 || at % 5000 == 0) {
+            if (pnr_ring_acquire(b.ring, 1, &v) == PNR_OK) {
+                check_view(&b, &v);
+                release(&b);
+            }
+        }
+        at += n;
+    }
+    pnr_ring_end(b.ring);
+    while (pnr_ring_acquire(b.ring, 1, &v) != PNR_EEND) {
+        check_view(&b, &v);
+        release(&b);
+    }
+    assert_int_equal(b.n_views, 2);
+    check_end(&b);
+    close_bench(&b);
+}
+
+/* A source that was away for weeks. */
+static void be_away(size_t n_behind)
+{
+    const uint64_t away = UINT64_C(1) << 50;
+    bench b;
+    pnr_windows v;
+    pnr_account account = {0};
+    void *data;
+    size_t room;
+
+    open_linear(&b, 100, 2, 2, 1000, 0, 2, 1, n_behind);
+    assert_int_equal(pnr_ring_reserve(b.ring, 250, &data, &room), PNR_OK);
+    assert_int_equal(room, 250);
+    pnr_ring_commit(b.ring, 250);
+    pnr_ring_skip(b.ring, away, PNR_LOST_RING_FULL);
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_OK);
+    assert_int_equal(v.n_dwells, 2); /* the second has half a window: it is of use */
+    assert_int_equal(v.lost[2], 50);
+    assert_int_equal(v.lost[3], 100);
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_EAGAIN);
+    pnr_ring_release(b.ring);
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_EAGAIN);
+    while (pnr_ring_reserve(b.ring, 1000, &data, &room) == PNR_OK)
+        pnr_ring_commit(b.ring, room);
+    pnr_ring_end(b.ring);
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_OK);
+    assert_int_equal(v.first_sample % 200, 0);
+    assert_true(v.first_sample >= away);
+    pnr_ring_release(b.ring);
+    while (pnr_ring_acquire(b.ring, 2, &v) == PNR_OK)
+        pnr_ring_release(b.ring);
+    pnr_ring_account(b.ring, &account);
+    assert_int_equal(account.lost_ring_full, away);
+    close_bench(&b);
+}
+
+static void test_long_loss(void **unused)
+{
+    (void)unused;
+    be_away(0);
+    be_away(150);
+}
+
+static void test_too_small(void **unused)
+{
+    uint32_t memory[100];
+    const pnr_ring_shape shape = {.memory = memory,
+                                  .capacity = 100,
+                                  .sample_bytes = 4,
+                                  .n_samples = 60,
+                                  .n_periods = 1,
+                                  .max_dwells = 1,
+                                  .depth = 2};
+    pnr_ring *ring;
+    pnr_error error = {0};
+
+    (void)unused;
+    assert_int_equal(pnr_ring_create(&shape, &ring, &error), PNR_ECONFIG);
+    assert_null(ring);
+    assert_non_null(strstr(error.text, "100 samples"));
+    pnr_ring_destroy(NULL);
+}
+
+/* Zeroed, shown while it grows, not changed by what comes; refused, it is not the next view. */
+static void test_peek(void **unused)
+{
+    bench b;
+    pnr_windows v;
+
+    (void)unused;
+    open_bench(&b, 100, 1, 2, 300, 7, 2, 1000);
+    memset(b.m.kind + 37, 1, 5);
+    memset(b.m.kind + 107 + 20, 1, 100);
+    assert_int_equal(pnr_ring_peek(b.ring, 0, &v), PNR_EAGAIN);
+    assert_int_equal(write_run(&b, 0, 7), 7);
+    assert_int_equal(pnr_ring_peek(b.ring, 0, &v), PNR_EAGAIN); /* alignment is no view */
+    assert_int_equal(write_run(&b, 7, 30), 30);
+    assert_int_equal(pnr_ring_peek(b.ring, 31, &v), PNR_EAGAIN);
+    check_peek(&b, 30);
+    assert_int_equal(b.n_shown, 30);
+    assert_int_equal(pnr_ring_peek(b.ring, 1, &v), PNR_EAGAIN); /* nothing new */
+    assert_int_equal(write_run(&b, 37, 5), 5);
+    assert_int_equal(write_run(&b, 42, 65), 65);
+    assert_int_equal(write_run(&b, 107, 20), 20);
+    check_peek(&b, 1);
+    assert_int_equal(b.n_shown, 100); /* whole, and no more than it */
+    assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_OK);
+    check_view(&b, &v);
+    check_peek(&b, 1);
+    assert_int_equal(b.shown, 107);
+    assert_int_equal(write_run(&b, 127, 100), 100); /* more than half of it is lost */
+    assert_int_equal(write_run(&b, 227, 10), 10);
+    check_peek(&b, 1);
+    assert_int_equal(b.shown, 207);
+    assert_int_equal(b.n_shown, 30);
+    release(&b);
+    pnr_ring_end(b.ring);
+    assert_int_equal(pnr_ring_peek(b.ring, 1, &v), PNR_EEND);
+    b.m.length = 237;
+    check_end(&b);
+    close_bench(&b);
+}
+
+/* Windows of 10 + 6 samples: what is lost behind a dwell is shown with it, and counted with the
+ * next. The last dwell without all that is behind it is the tail. */
+static void test_behind(void **unused)
+{
+    bench b;
+    pnr_windows v;
+    pnr_account account;
+
+    (void)unused;
+    open_linear(&b, 10, 2, 4, 200, 0, 2, 66, 6);
+    memset(b.m.kind + 22, 1, 3);
+    memset(b.m.kind + 44, 2, 16); /* lost across the end of a dwell */
+    for (uint64_t at = 0; at < 25;)
+        at += write_run(&b, at, 1);
+    assert_int_equal(pnr_ring_acquire(b.ring, 4, &v), PNR_EAGAIN); /* 26 are needed */
+    check_peek(&b, 25);
+    for (uint64_t at = 25; at < 66;)
+        at += write_run(&b, at, 1);
+    assert_int_equal(pnr_ring_acquire(b.ring, 1, &v), PNR_OK);
+    assert_int_equal(v.n_dwells, 1);
+    assert_int_equal(v.n_lost_runs, 1);
+    assert_int_equal(v.lost_runs[0].first, 22);
+    assert_int_equal(v.lost_runs[0].count, 3);
+    assert_int_equal(v.lost[0] + v.lost[1], 0);
+    check_view(&b, &v);
+    assert_int_equal(pnr_ring_acquire(b.ring, 4, &v), PNR_OK);
+    assert_int_equal(v.n_dwells, 1); /* the third has no window of use */
+    assert_int_equal(v.lost[0], 3);
+    assert_int_equal(v.n_lost_runs, 2);
+    assert_int_equal(v.lost_runs[1].first, 24);
+    assert_int_equal(v.lost_runs[1].count, 2);
+    check_view(&b, &v);
+    release(&b);
+    release(&b);
+    close_bench(&b);
+
+    /* 26 + 20 + 19: two dwells and a tail. */
+    open_linear(&b, 10, 2, 4, 200, 0, 2, 65, 6);
+    for (uint64_t at = 0; at < 65;)
+        at += write_run(&b, at, 65);
+    pnr_ring_end(b.ring);
+    assert_int_equal(pnr_ring_acquire(b.ring, 4, &v), PNR_OK);
+    assert_int_equal(v.n_dwells, 2);
+    check_view(&b, &v);
+    assert_int_equal(pnr_ring_acquire(b.ring, 4, &v), PNR_EEND);
+    release(&b);
+    check_account(&b, &account);
+    assert_int_equal(account.skipped_tail, 25);
+    check_end(&b);
+    close_bench(&b);
+}
+
+enum { CHUNKS = 100 };
+
+static void *slow_writer(void *argument)
+{
+    bench *b = argument;
+
+    for (size_t i = 0; i < CHUNKS; i++) {
+        assert_int_equal(write_run(b, 10 * i, 10), 10);
+        (void)pnr_clock_sleep_until(pnr_clock_ns() + 200000, NULL);
+    }
+    return NULL;
+}
+
+/* How often this thread slept until the reader had work, and what it found then. */
+static long sleeps_until_work(size_t at_least, uint64_t *n_there)
+{
+    struct rusage before, after;
+    pthread_t thread;
+    bench b;
+
+    open_bench(&b, 10 * CHUNKS, 1, 1, 20 * CHUNKS, 0, 1, 10 * CHUNKS);
+    assert_int_equal(pthread_create(&thread, NULL, slow_writer, &b), 0);
+    getrusage(RUSAGE_THREAD, &before);
+    assert_int_equal(pnr_ring_wait_more(b.ring, at_least, UINT64_C(60000000000)), PNR_OK);
+    getrusage(RUSAGE_THREAD, &after);
+    *n_there = pnr_ring_positions(b.ring);
+    pthread_join(thread, NULL);
+    close_bench(&b);
+    return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+/* It is not woken for a chunk that it does not wait for. */
+static void test_wakes_are_few(void **unused)
+{
+    uint64_t n_there;
+
+    (void)unused;
+    assert_in_range(sleeps_until_work(0, &n_there), 0, CHUNKS / 4);
+    assert_int_equal(n_there, 10 * CHUNKS);
+    assert_in_range(sleeps_until_work(250, &n_there), 0, CHUNKS / 4);
+    assert_in_range(n_there, 250, 10 * CHUNKS);
+}
+
+static void test_patience(void **unused)
+{
+    const uint64_t began = pnr_clock_ns();
+    bench b;
+
+    (void)unused;
+    open_bench(&b, 10, 1, 1, 20, 0, 1, 1);
+    assert_int_equal(pnr_ring_wait(b.ring, 20 * 1000 * 1000), PNR_EAGAIN);
+    assert_true(pnr_clock_ns() - began >= 20 * 1000 * 1000);
+    assert_int_equal(pnr_ring_wait_space(b.ring, 1), PNR_OK);
+    close_bench(&b);
+}
+
+int main(void)
+{
+    const char *seed = getenv("PNR_SEED");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_interleaved), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_many_runs),   cmocka_unit_test(test_long_loss),
+        cmocka_unit_test(test_too_small),   cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_peek),        cmocka_unit_test(test_wakes_are_few),
+        cmocka_unit_test(test_behind),
+    };
+
+    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) | 1;
+    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Noise: the generator's published answers, Gaussian moments, whiteness, and independence of
+ * blocks. */
+#include "scene/noise.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 1 << 18 };
+
+/* From the authors' own kat_vectors (Random123). */
+static void gives_the_published_answers(void **state)
+{
+    static const struct {
+        uint32_t counter[4], key[2], out[4];
+    } known[] = {
+        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+         {0xffffffff, 0xffffffff},
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        uint32_t out[4];
+
+        pnr_philox(known[i].key, known[i].counter, out);
+        assert_memory_equal(out, known[i].out, sizeof out);
+    }
+}
+
+/* The same numbers through the C library's log, sin and cos. */
+static void is_box_muller(void **state)
+{
+    double(*z)[2] = malloc(4096 * sizeof *z);
+    const uint32_t key[2] = {7, 9};
+    (void)state;
+
+    pnr_noise_gaussian(UINT64_C(9) << 32 | 7, 3, 1000, 4096, z);
+    for (uint32_t i = 0; i < 4096; i++) {
+        const uint32_t counter[4] = {1000 + i, 0, 3, 0};
+        uint32_t w[4];
+
+        pnr_philox(key, counter, w);
+        double u = ldexp((double)(((uint64_t)w[1] << 32 | w[0]) >> 11) + 1, -53);
+        double f = ldexp((double)(((uint64_t)w[3] << 32 | w[2]) >> 11), -53);
+        double r = sqrt(-log(u)), angle = 2 * acos(-1) * f;
+
+        assert_true(fabs(z[i][0] - r * cos(angle)) < 4e-15);
+        assert_true(fabs(z[i][1] - r * sin(angle)) < 4e-15);
+    }
+    free(z);
+}
+
+/* Each bound is five standard deviations of its statistic. */
+static void has_gaussian_moments(void **state)
+{
+    double(*z)[2] = malloc(N * sizeof *z);
+    double mean[2] = {0}, power = 0, fourth = 0, cross = 0, difference = 0;
+    size_t beyond = 0;
+    (void)state;
+
+    pnr_noise_gaussian(20261121, 0, 0, N, z);
+    for (size_t i = 0; i < N; i++) {
+        double i2 = z[i][0] * z[i][0], q2 = z[i][1] * z[i][1];
+
+        mean[0] += z[i][0];
+        mean[1] += z[i][1];
+        power += i2 + q2;
+        fourth += i2 * i2 + q2 * q2;
+        cross += z[i][0] * z[i][1];
+        difference += i2 - q2;
+        beyond += i2 > 4.5; /* three sigma */
+    }
+    double s = 5 / sqrt(N), rare = 0.0026998;
+    assert_true(fabs(mean[0] / N) < s * sqrt(0.5));
+    assert_true(fabs(mean[1] / N) < s * sqrt(0.5));
+    assert_true(fabs(power / N - 1) < s);
+    assert_true(fabs(fourth / N - 1.5) < s * sqrt(12)); /* 2 (105 - 9) / 16 */
+    assert_true(fabs(cross / N) < s * 0.5);
+    assert_true(fabs(difference / N) < s);
+    assert_true(fabs((double)beyond / N - rare) < s * sqrt(rare));
+    free(z);
+}
+
+static double correlation(const double (*a)[2], const double (*b)[2], size_t n)
+{
+    double re = 0, im = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        re += a[i][0] * b[i][0] + a[i][1] * b[i][1];
+        im += a[i][1] * b[i][0] - a[i][0] * b[i][1];
+    }
+    return hypot(re, im) / (double)n;
+}
+
+/* |correlation|^2 N is exponential with mean 1: 25 comes once in 7e10. */
+static void is_white_and_independent(void **state)
+{
+    const double bound = 5 / sqrt(N - 64);
+    double(*z)[2] = malloc(N * sizeof *z), (*other)[2] = malloc(N * sizeof *other);
+    (void)state;
+
+    pnr_noise_gaussian(1, 0, 0, N, z);
+    for (size_t lag = 1; lag <= 64; lag++)
+        assert_true(correlation((const double(*)[2])z, (const double(*)[2])z + lag, N - 64) <
+                    bound);
+    pnr_noise_gaussian(2, 0, 0, N, other);
+    assert_true(correlation((const double(*)[2])z, (const double(*)[2])other, N - 64) < bound);
+    pnr_noise_gaussian(1, 1, 0, N, other);
+    assert_true(correlation((const double(*)[2])z, (const double(*)[2])other, N - 64) < bound);
+    pnr_noise_gaussian(UINT64_C(1) << 32 | 1, 0, 0, N, other);
+    assert_true(correlation((const double(*)[2])z, (const double(*)[2])other, N - 64) < bound);
+    pnr_noise_gaussian(1, 0, UINT64_C(1) << 32, N, other);
+    assert_true(correlation((const double(*)[2])z, (const double(*)[2])other, N - 64) < bound);
+    free(z);
+    free(other);
+}
+
+static void is_the_same_in_any_blocks(void **state)
+{
+    const uint64_t first = (UINT64_C(1) << 32) - 500;
+    double whole[1000][2], part[1000][2];
+    (void)state;
+
+    pnr_noise_gaussian(5, 2, first, 1000, whole);
+    for (size_t i = 0, n = 1; i < 1000; i += n, n = n * 3 % 101 + 1) {
+        n = n < 1000 - i ? n : 1000 - i;
+        pnr_noise_gaussian(5, 2, first + i, n, part + i);
+    }
+    assert_memory_equal(whole, part, sizeof whole);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gives_the_published_answers), cmocka_unit_test(is_box_muller),
+        cmocka_unit_test(has_gaussian_moments),        cmocka_unit_test(is_white_and_independent),
+        cmocka_unit_test(is_the_same_in_any_blocks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/* The least-squares filter: what it solves, what it costs, what it refuses, and what an echo looks
+ * like behind it. */
+#include "setup/least_squares.h"
+
+#include "base/transform.h"
+#include "estimate/fit.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+typedef double value[2];
+
+static uint64_t state;
+
+static double uniform(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return ((double)(state >> 11) + 0.5) * 0x1p-53;
+}
+
+static value *random_phases(size_t n)
+{
+    value *code = calloc(n, sizeof *code);
+
+    assert_non_null(code);
+    for (size_t i = 0; i < n; i++) {
+        const double phase = 2 * M_PI * uniform();
+
+        code[i][0] = cos(phase);
+        code[i][1] = sin(phase);
+    }
+    return code;
+}
+
+static pnr_waveform *autocorrelation_of(const value *code, size_t n)
+{
+    pnr_waveform *waveform, *autocorrelation;
+
+    assert_int_equal(pnr_waveform_create(code, n, &waveform), PNR_OK);
+    assert_int_equal(pnr_waveform_autocorrelation(waveform, &autocorrelation), PNR_OK);
+    pnr_waveform_destroy(waveform);
+    return autocorrelation;
+}
+
+static void dissolve(pnr_least_squares *ls)
+{
+    pnr_waveform_destroy((pnr_waveform *)(uintptr_t)ls->autocorrelation);
+    pnr_least_squares_destroy(ls);
+}
+
+static pnr_least_squares *solve(const value *code, size_t n, size_t n_gates)
+{
+    pnr_least_squares *ls;
+    pnr_error error = {0};
+
+    if (pnr_least_squares_create(autocorrelation_of(code, n), n_gates, n_gates == n, &ls, &error) !=
+        PNR_OK)
+        fail_msg("%s", error.text);
+    return ls;
+}
+
+static void add_product(const value a, const value b, value out)
+{
+    out[0] += a[0] * b[0] - a[1] * b[1];
+    out[1] += a[0] * b[1] + a[1] * b[0];
+}
+
+/* c[k] = sum_n x[n + k] conj(a[n]), cyclic, k = 0 .. n_gates - 1; over R(0) */
+static value *correlate(const value *x, const value *a, size_t n, size_t n_gates)
+{
+    value *c = calloc(n_gates, sizeof *c);
+    double energy = 0;
+
+    assert_non_null(c);
+    for (size_t i = 0; i < n; i++)
+        energy += a[i][0] * a[i][0] + a[i][1] * a[i][1];
+    for (size_t k = 0; k < n_gates; k++) {
+        for (size_t i = 0; i < n; i++)
+            add_product(x[(i + k) % n], (const value){a[i][0], -a[i][1]}, c[k]);
+        c[k][0] /= energy;
+        c[k][1] /= energy;
+    }
+    return c;
+}
+
+static value *filtered(const pnr_least_squares *ls, const value *c)
+{
+    value *out = calloc(ls->n_gates, sizeof *out);
+
+    assert_non_null(out);
+    for (size_t k = 0; k < ls->n_gates; k++)
+        for (size_t j = 0; j < ls->n_gates; j++)
+            add_product(ls->filter[k * ls->n_gates + j], c[j], out[k]);
+    return out;
+}
+
+/* Echoes at whole delays come out as they are, 60 dB apart, and nothing beside them. */
+static void test_echoes(void **unused)
+{
+    enum { N = 700, GATES = 150 };
+    static const struct {
+        size_t gate;
+        value amplitude;
+    } echoes[] = {{0, {1000, 0}}, {3, {0, 1}}, {70, {-30, 40}}, {GATES - 1, {0.6, -0.8}}};
+    value *code = random_phases(N), *x = calloc(N, sizeof *x);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+
+    (void)unused;
+    assert_non_null(x);
+    for (size_t e = 0; e < 4; e++)
+        for (size_t i = 0; i < N; i++)
+            add_product(echoes[e].amplitude, code[i], x[(i + echoes[e].gate) % N]);
+
+    value *c = correlate((const value *)x, (const value *)code, N, GATES);
+    value *h = filtered(ls, (const value *)c);
+
+    for (size_t k = 0; k < GATES; k++) {
+        value want = {0};
+
+        for (size_t e = 0; e < 4; e++)
+            if (echoes[e].gate == k)
+                for (int i = 0; i < 2; i++)
+                    want[i] = echoes[e].amplitude[i] / sqrt(ls->loss[k]);
+        if (fabs(h[k][0] - want[0]) > 1e-10 || fabs(h[k][1] - want[1]) > 1e-10)
+            fail_msg("gate %zu: %g %g, not %g %g", k, h[k][0], h[k][1], want[0], want[1]);
+    }
+    assert_true(ls->condition > 1 && ls->condition < 30);
+    free(c);
+    free(h);
+    free(x);
+    dissolve(ls);
+    free(code);
+}
+
+/* White noise has R(k - j) as its covariance in the correlation, and F R F^H behind the filter. */
+static void test_noise(void **unused)
+{
+    enum { N = 400, GATES = 60 };
+    value *code = random_phases(N);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+
+    (void)unused;
+    for (size_t k = 0; k < GATES; k++) {
+        value variance = {0};
+
+        for (size_t i = 0; i < GATES; i++)
+            for (size_t j = 0; j < GATES; j++) {
+                const double *left = ls->filter[k * GATES + i], *right = ls->filter[k * GATES + j];
+                value rho, part = {0};
+
+                pnr_waveform_at(ls->autocorrelation, (double)i - (double)j, rho);
+                add_product(left, rho, part);
+                add_product(part, (const value){right[0], -right[1]}, variance);
+            }
+        assert_true(fabs(variance[0] - 1) < 1e-12 && fabs(variance[1]) < 1e-12);
+        assert_true(ls->loss[k] >= 1);
+    }
+    free(code);
+    dissolve(ls);
+}
+
+/* 1000 of 10,000 gates with random phases cost 0.44 dB, where the circular spectral inverse, which
+ * solves for all of them, costs 9 to 12 dB and more. */
+static void test_loss(void **unused)
+{
+    enum { N = 10000, GATES = 1000 };
+    value *code = random_phases(N);
+    const clock_t start = clock();
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+    double inverse = 0;
+
+    (void)unused;
+    print_message("%d of %d gates: %.3f dB, at worst %.3f, condition %.3g, %.2f s\n", GATES, N,
+                  ls->mean_loss_db, ls->worst_loss_db, ls->condition,
+                  (double)(clock() - start) / CLOCKS_PER_SEC);
+    assert_true(fabs(ls->mean_loss_db - 0.45) < 0.12); /* 0.02 from code to code */
+
+    assert_int_equal(pnr_transform_forward(code, N), PNR_OK);
+    for (size_t m = 0; m < N; m++)
+        inverse += 1 / (code[m][0] * code[m][0] + code[m][1] * code[m][1]);
+    print_message("all of them by the spectral inverse: %.2f dB\n", 10 * log10(inverse));
+    assert_true(10 * log10(inverse) > 8);
+    free(code);
+    dissolve(ls);
+}
+
+/* Over all lags it is the spectral inverse:
+ * the loss is the mean of 1/|spectrum|^2, at every gate. */
+static void test_all_lags(void **unused)
+{
+    enum { N = 257 };
+    value *code = NULL, spectrum[N];
+    double inverse, least, most;
+
+    (void)unused;
+    do { /* one code in 600 has so little power somewhere that it is refused */
+        free(code);
+        code = random_phases(N);
+        memcpy(spectrum, code, sizeof spectrum);
+        assert_int_equal(pnr_transform_forward(spectrum, N), PNR_OK);
+        inverse = most = 0;
+        least = INFINITY;
+        for (size_t m = 0; m < N; m++) {
+            const double power = spectrum[m][0] * spectrum[m][0] + spectrum[m][1] * spectrum[m][1];
+
+            inverse += 1 / power;
+            least = fmin(least, power);
+            most = fmax(most, power);
+        }
+    } while (most > 5e5 * least);
+
+    pnr_least_squares *ls = solve((const value *)code, N, N);
+
+    for (size_t k = 0; k < N; k++)
+        assert_true(fabs(ls->loss[k] / inverse - 1) < 1e-9);
+    assert_true(ls->condition < 1.0001 * most / least && ls->condition > 0.5 * most / least);
+    free(code);
+    dissolve(ls);
+}
+
+/* An m-sequence over all its lags: 2 N / (N + 1), 3 dB, condition N + 1. */
+static void test_m_sequence(void **unused)
+{
+    enum { DEGREE = 9, N = (1 << DEGREE) - 1 };
+    value code[N] = {{0}};
+    unsigned bits = 1;
+
+    (void)unused;
+    for (size_t i = 0; i < N; i++) {
+        code[i][0] = bits & 1 ? -1 : 1;
+        bits = bits >> 1 | ((bits ^ bits >> 4) & 1) << (DEGREE - 1); /* x^9 + x^4 + 1 */
+    }
+
+    pnr_least_squares *ls = solve((const value *)code, N, N);
+
+    for (size_t k = 0; k < N; k++)
+        assert_true(fabs(ls->loss[k] - 2.0 * N / (N + 1)) < 1e-9);
+    assert_true(fabs(ls->condition / (N + 1) - 1) < 1e-6);
+    dissolve(ls);
+}
+
+static void refuse(const value *code, size_t n, size_t n_gates, const char *word)
+{
+    pnr_waveform *autocorrelation = autocorrelation_of(code, n);
+    pnr_least_squares *ls = (pnr_least_squares *)1;
+    pnr_error error = {0};
+
+    assert_int_equal(pnr_least_squares_create(autocorrelation, n_gates, false, &ls, &error),
+                     PNR_ECONFIG);
+    pnr_waveform_destroy(autocorrelation);
+    assert_null(ls);
+    if (strstr(error.text, word) == NULL)
+        fail_msg("no '%s' in '%s'", word, error.text);
+    print_message("%s\n", error.text);
+}
+
+static void test_refused(void **unused)
+{
+    enum { N = 5000 };
+    value *held = random_phases(N), *even = random_phases(N);
+
+    (void)unused;
+    for (size_t i = 0; i < N; i++) /* chips of four samples have no power at rate / 4 */
+        memcpy(held[i], held[i / 4 * 4], sizeof *held);
+    refuse((const value *)held, N, 2000, "condition number ");
+    refuse((const value *)held, N, PNR_MAX_FILTER_GATES + 1, "4097 range gates; at most 4096");
+
+    for (size_t i = N / 2; i < N; i++) /* twice in a period: two gates have the same code */
+        memcpy(even[i], even[i - N / 2], sizeof *even);
+    refuse((const value *)even, N, N / 2 + 1, "condition number");
+    free(held);
+    free(even);
+}
+
+/* An echo at any delay, from its samples through the correlation and the filter, is what the
+ * response says. */
+static void respond(size_t n, size_t n_gates, size_t step)
+{
+    value *code = random_phases(n), *x = calloc(n, sizeof *x);
+    pnr_waveform *waveform;
+    pnr_least_squares *ls = solve((const value *)code, n, n_gates);
+
+    assert_int_equal(pnr_waveform_create((const value *)code, n, &waveform), PNR_OK);
+    for (size_t gate = 0; gate < n_gates; gate += step)
+        for (double delay = -1; delay <= 1; delay += 0.25) {
+            value response[PNR_NEIGHBOURS];
+
+            assert_int_equal(pnr_waveform_shift(waveform, (double)gate + delay, x), PNR_OK);
+
+            value *c = correlate((const value *)x, (const value *)code, n, n_gates);
+            value *h = filtered(ls, (const value *)c);
+
+            pnr_least_squares_response(ls, gate, delay, response);
+            for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
+                const size_t at = gate + n + i - PNR_NEIGHBOURS / 2;
+                const size_t k = n_gates == n || at >= n ? at % n : n;
+                const double *want = k < n_gates ? h[k] : (const value){0};
+
+                if (hypot(response[i][0] - want[0], response[i][1] - want[1]) > 1e-6)
+                    fail_msg("delay %g, gate %zu: %g %g, not %g %g", (double)gate + delay, k,
+                             response[i][0], response[i][1], want[0], want[1]);
+                if (delay == 0 && i != PNR_NEIGHBOURS / 2)
+                    assert_true(hypot(response[i][0], response[i][1]) < 1e-6);
+            }
+            free(c);
+            free(h);
+        }
+    free(code);
+    free(x);
+    pnr_waveform_destroy(waveform);
+    dissolve(ls);
+}
+
+static void test_response(void **unused)
+{
+    (void)unused;
+    respond(301, 90, 11);
+    respond(67, 67, 3); /* all lags: the last is next to the first */
+}
+
+/* Between two gates an echo is the band-limited pulse, whatever the code: sin(pi t) / (pi t), which
+ * falls with the distance; the sidelobes of what lies beyond the gates, some thousandths, remain.
+ */
+static void test_between(void **unused)
+{
+    enum { N = 2047, GATES = 400 };
+    value *code = random_phases(N);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+
+    (void)unused;
+    for (size_t away = 0; away <= 100; away += 20) {
+        value response[PNR_NEIGHBOURS];
+
+        pnr_least_squares_response(ls, 200 + away, 0.3 - (double)away, response);
+        for (int i = 0; i < PNR_NEIGHBOURS; i++) {
+            const double t = M_PI * ((double)away + i - PNR_NEIGHBOURS / 2 - 0.3);
+
+            assert_true(fabs(response[i][0] * sqrt(ls->loss[200]) - sin(t) / t) < 0.02);
+            assert_true(fabs(response[i][1]) < 0.02);
+        }
+    }
+    dissolve(ls);
+    free(code);
+}
+
+/* Behind the filter the 17 values are those of the correlation again: the fit finds the echo to a
+ * few thousandths of a sample, and with what is missing put back to rounding; noise is that of the
+ * correlation, times the loss. */
+static void test_restored(void **unused)
+{
+    enum { N = 1023, GATES = 300 };
+    value *code = random_phases(N);
+    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+    pnr_fit *fit;
+
+    (void)unused;
+    assert_int_equal(pnr_fit_create(ls->autocorrelation, &fit), PNR_OK);
+    for (size_t gate = 40; gate < GATES - 40; gate += 37)
+        for (double delay = -0.5; delay <= 0.5; delay += 0.25) {
+            value seen[PNR_NEIGHBOURS], full[PNR_NEIGHBOURS];
+            pnr_fitted found;
+
+            pnr_least_squares_echo(ls, gate, delay, seen);
+            pnr_fit_find(fit, (const value *)seen, delay, &found);
+            assert_true(fabs(found.delay - delay) < (delay == 0 ? 1e-9 : 0.01));
+            assert_true(fabs(found.peak[0] - 1) < 0.01 && fabs(found.peak[1]) < 0.02);
+            for (int turn = 0; turn < 3; turn++) {
+                value echo[PNR_NEIGHBOURS];
+
+                pnr_least_squares_echo(ls, gate, found.delay, echo);
+                for (int j = 0; j < PNR_NEIGHBOURS; j++) {
+                    value rho;
+
+                    pnr_waveform_at(ls->autocorrelation, j - PNR_NEIGHBOURS / 2 - found.delay, rho);
+                    memcpy(full[j], seen[j], sizeof full[j]);
+                    add_product(found.peak, (const value){rho[0] - echo[j][0], rho[1] - echo[j][1]},
+                                full[j]);
+                }
+                pnr_fit_find(fit, (const value *)full, found.delay, &found);
+            }
+            assert_true(fabs(found.delay - delay) < 1e-6);
+            assert_true(fabs(found.peak[0] - 1) < 1e-6 && fabs(found.peak[1]) < 1e-6);
+        }
+    pnr_fit_destroy(fit);
+    dissolve(ls);
+    free(code);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_echoes),     cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_loss),       cmocka_unit_test(test_all_lags),
+        cmocka_unit_test(test_m_sequence), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_response),   cmocka_unit_test(test_between),
+        cmocka_unit_test(test_restored),
+    };
+    const char *text = getenv("PNR_SEED");
+
+    state = text != NULL ? strtoull(text, NULL, 0) : (uint64_t)time(NULL) | 1;
+    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

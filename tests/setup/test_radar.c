@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of radar.c: exact lengths, epochs between samples, and gates that hold every echo. */
+#include "setup/radar.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const double light_mps = 299792458;
+
+static double random_unit(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+/* 1 Msample/s, one sample a chip, two-way light. */
+static void fill(pnr_config *config)
+{
+    memset(config, 0, sizeof *config);
+    config->source.rate_hz = (pnr_rational){1000000, 1};
+    config->radar.speed_mps = light_mps;
+    config->dwell.periods = 1;
+}
+
+static void assert_near(double got, double expected, double relative)
+{
+    if (!(fabs(got - expected) <= relative * fabs(expected)))
+        fail_msg("%.17g instead of %.17g", got, expected);
+}
+
+static pnr_radar derive(const pnr_config *config, size_t n_chips)
+{
+    pnr_radar radar;
+    pnr_error error = {0};
+
+    if (pnr_radar_derive(config, n_chips, &radar, &error) != PNR_OK)
+        fail_msg("refused: %s", error.text);
+    return radar;
+}
+
+static void refused(const pnr_config *config, size_t n_chips, const char *word)
+{
+    pnr_radar radar;
+    pnr_error error = {0};
+
+    assert_int_equal(pnr_radar_derive(config, n_chips, &radar, &error), PNR_ECONFIG);
+    assert_int_equal(error.code, PNR_ECONFIG);
+    if (!strstr(error.text, word))
+        fail_msg("'%s' is not in '%s'", word, error.text);
+    assert_int_equal(pnr_radar_derive(config, n_chips, &radar, NULL), PNR_ECONFIG);
+}
+
+static void a_chip_is_a_sample_by_default(void **state)
+{
+    pnr_config config;
+
+    (void)state;
+    fill(&config);
+    pnr_radar r = derive(&config, 1023);
+    assert_int_equal(r.n_chips, 1023);
+    assert_int_equal(r.n_samples, 1023);
+    assert_true(r.chip_rate_hz.num == 1000000 && r.chip_rate_hz.den == 1);
+    assert_near(r.period_s, 1023e-6, 1e-15);
+    assert_near(r.gain_db, 10 * log10(1023), 1e-14);
+    assert_near(r.metres_per_second, light_mps / 2, 0);
+    assert_near(r.resolution_m, 149.896229, 1e-14);
+    assert_near(r.unambiguous_m, 149.896229 * 1023, 1e-14);
+    assert_true(r.min_delay_s == 0);
+    assert_near(r.max_delay_s, r.period_s, 1e-15);
+    assert_near(r.doppler_span_hz, 1 / (2 * 1023e-6), 1e-14);
+    assert_near(r.doppler_step_hz, 1 / 1023e-6, 1e-14);
+    assert_true(r.wavelength_m == 0);
+    assert_true(r.epoch_sample == 0 && r.epoch_fraction == 0 && r.first_window == 0);
+    assert_false(r.has_start);
+    assert_true(r.gate_first == 0 && r.gate_count == 1023);
+}
+
+static void gps_has_4000_samples_for_1023_chips(void **state)
+{
+    pnr_config config;
+
+    (void)state;
+    fill(&config);
+    config.source.rate_hz = (pnr_rational){4000000, 1};
+    config.code.chip_rate_hz = (pnr_rational){1023000, 1};
+    config.radar.path = PNR_PATH_ONE_WAY;
+    config.radar.carrier_hz = 1575.42e6;
+    config.dwell.periods = 4;
+    config.dwell.combine = PNR_COMBINE_INCOHERENT;
+    pnr_radar r = derive(&config, 1023);
+    assert_int_equal(r.n_samples, 4000);
+    assert_near(r.period_s, 1e-3, 1e-15);
+    assert_near(r.metres_per_second, light_mps, 0);
+    assert_near(r.resolution_m, light_mps / 1.023e6, 1e-14);
+    assert_near(r.wavelength_m, light_mps / 1575.42e6, 1e-14);
+    assert_near(r.doppler_span_hz, 500, 1e-14);
+    assert_near(r.doppler_step_hz, 250, 1e-14);
+    assert_near(r.gain_db, 10 * log10(4000), 1e-14);
+    config.dwell.combine = PNR_COMBINE_COHERENT;
+    assert_near(derive(&config, 1023).gain_db, 10 * log10(16000), 1e-14);
+}
+
+static void rates_that_are_fractions(void **state)
+{
+    pnr_config config;
+
+    (void)state;
+    fill(&config);
+    config.source.rate_hz = (pnr_rational){40000000, 3};
+    config.code.chip_rate_hz = (pnr_rational){4000000, 3};
+    pnr_radar r = derive(&config, 127);
+    assert_int_equal(r.n_samples, 1270);
+    assert_near(r.period_s, 1270 * 3 / 40e6, 1e-15);
+    /* Five sixths of a sample a chip, six chips: 5 samples. */
+    config.code.chip_rate_hz = (pnr_rational){16000000, 1};
+    assert_int_equal(derive(&config, 6).n_samples, 5);
+}
+
+static void a_broken_length_names_the_good_rates(void **state)
+{
+    pnr_config config;
+
+    (void)state;
+    fill(&config);
+    config.source.rate_hz = (pnr_rational){4000500, 1};
+    config.code.chip_rate_hz = (pnr_rational){1023000, 1};
+    refused(&config, 1023, "4000.5 samples");
+    refused(&config, 1023, "4000000 and 4001000");
+    /* Less than one sample: only the rate above is good. */
+    config.source.rate_hz = (pnr_rational){999, 1};
+    refused(&config, 1023, "rates: 1000");
+    /* A rate without a finite decimal. */
+    config.code.chip_rate_hz = (pnr_rational){1000000, 3};
+    config.source.rate_hz = (pnr_rational){100000, 1};
+    refused(&config, 7, "not a whole number");
+    refused(&config, 7, "2000000/21 and 1000000/7");
+}
+
+static void the_good_rates_are_good_and_next_to_it(void **state)
+{
+    uint64_t seed = 11;
+    int n_broken = 0;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        const size_t n_chips = 1 + (size_t)(random_unit(&seed) * 5000);
+        pnr_config config;
+        pnr_radar radar;
+        pnr_error error;
+        char low[64], high[64];
+        fill(&config);
+        config.source.rate_hz = (pnr_rational){100000 + (int64_t)(random_unit(&seed) * 1e7), 1};
+        config.code.chip_rate_hz = (pnr_rational){1000 + (int64_t)(random_unit(&seed) * 1e5), 7};
+        const double given = pnr_rational_double(config.source.rate_hz);
+        if (pnr_radar_derive(&config, n_chips, &radar, &error) == PNR_OK)
+            continue;
+        const char *rates = strstr(error.text, "good rates: ");
+        if (!rates) {
+            assert_non_null(strstr(error.text, "at most"));
+            continue;
+        }
+        n_broken++;
+        assert_int_equal(sscanf(rates, "good rates: %63s and %63s", low, high), 2);
+        assert_int_equal(pnr_rational_parse(low, &config.source.rate_hz), PNR_OK);
+        size_t below = derive(&config, n_chips).n_samples;
+        assert_true(pnr_rational_double(config.source.rate_hz) < given);
+        assert_int_equal(pnr_rational_parse(high, &config.source.rate_hz), PNR_OK);
+        assert_int_equal(derive(&config, n_chips).n_samples, below + 1);
+        assert_true(pnr_rational_double(config.source.rate_hz) > given);
+    }
+    assert_true(n_broken > 500);
+}
+
+static void lengths_and_rates_that_are_refused(void **state)
+{
+    pnr_config config;
+
+    (void)state;
+    fill(&config);
+    refused(&config, 0, "chips");
+    refused(&config, (1u << 24) + 1, "chips");
+    assert_int_equal(derive(&config, 1u << 24).n_samples, 1 << 24);
+    config.code.chip_rate_hz = (pnr_rational){500000, 1};
+    assert_int_equal(derive(&config, 1u << 23).n_samples, 1 << 24);
+    refused(&config, (1u << 23) + 1, "at most");
+    config.code.chip_rate_hz = (pnr_rational){-1, 1};
+    refused(&config, 10, "code.chip_rate_hz");
+    config.code.chip_rate_hz = (pnr_rational){0, 1};
+    refused(&config, 10, "code.chip_rate_hz");
+    config.code.chip_rate_hz = (pnr_rational){1, INT64_MAX};
+    config.source.rate_hz = (pnr_rational){INT64_MAX - 1, 1};
+    refused(&config, 10, "64 bits");
+
+    fill(&config);
+    config.source.rate_hz = (pnr_rational){0, 0};
+    refused(&config, 10, "source.rate_hz: not given");
+    config.source.rate_hz = (pnr_rational){-4, 1};
+    refused(&config, 10, "source.rate_hz");
+    config.source.rate_hz = (pnr_rational){0, 1};
+    refused(&config, 10, "source.rate_hz");
+}
+
+static void numbers_that_make_no_radar(void **state)
+{
+    static const double bad_speeds[] = {0, -1, (double)NAN, (double)INFINITY};
+    static const double bad_carriers[] = {-1, (double)NAN, (double)INFINITY};
+    pnr_config config;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        fill(&config);
+        config.radar.speed_mps = bad_speeds[i];
+        refused(&config, 100, "radar.speed_mps");
+    }
+    for (size_t i = 0; i < 3; i++) {
+        fill(&config);
+        config.radar.carrier_hz = bad_carriers[i];
+        refused(&config, 100, "radar.carrier_hz");
+    }
+    fill(&config);
+    config.dwell.periods = 0;
+    refused(&config, 100, "dwell.periods");
+    fill(&config);
+    config.radar.min_range_m = (double)NAN;
+    refused(&config, 100, "min_range_m");
+    fill(&config);
+    config.radar.max_range_m = (double)INFINITY;
+    refused(&config, 100, "max_range_m");
+    fill(&config);
+    config.radar.zero_delay_s = (double)NAN;
+    refused(&config, 100, "zero_delay_s");
+    config.radar.zero_delay_s = 1e30;
+    refused(&config, 100, "too large");
+}
+
+/* 1 m a sample makes gates easy to read: speed 2e6 m/s two-way at 1 Msample/s. */
+static pnr_radar gate(double min_m, double max_m, double zero_delay_s, size_t n)
+{
+    pnr_config config;
+
+    fill(&config);
+    config.radar.speed_mps = 2e6;
+    config.radar.min_range_m = min_m;
+    config.radar.max_range_m = max_m;
+    config.radar.zero_delay_s = zero_delay_s;
+    return derive(&config, n);
+}
+
+static void assert_gate(pnr_radar r, size_t first, size_t count)
+{
+    if (r.gate_first != first || r.gate_count != count)
+        fail_msg("gate %zu + %zu instead of %zu + %zu", r.gate_first, r.gate_count, first, count);
+}
+
+static void gates(void **state)
+{
+    (void)state;
+    assert_gate(gate(0, 0, 0, 1000), 0, 1000);
+    assert_gate(gate(10, 20, 0, 1000), 10, 11);
+    assert_gate(gate(10.2, 20.7, 0, 1000), 10, 12);
+    assert_gate(gate(-5, 5, 0, 1000), 995, 11);
+    assert_gate(gate(-20, -10, 0, 1000), 980, 11);
+    assert_gate(gate(10, 10, 0, 1000), 10, 1);
+    assert_gate(gate(10.5, 10.5, 0, 1000), 10, 2);
+    assert_gate(gate(990, 1010, 0, 1000), 990, 21);
+    assert_gate(gate(2010, 2020, 0, 1000), 10, 11);
+    /* What the cables take moves the gate, and goes round. */
+    assert_gate(gate(10, 20, 7e-6, 1000), 17, 11);
+    assert_gate(gate(10, 20, -15e-6, 1000), 995, 11);
+    assert_gate(gate(10, 20, 0.1e-6, 1000), 10, 12);
+    assert_gate(gate(0, 999, 0, 1000), 0, 1000);
+    assert_gate(gate(0, 998, 0, 1000), 0, 999);
+    assert_gate(gate(3, 1001.7, 0, 1000), 0, 1000);
+    assert_gate(gate(3, 1003, 0, 1000), 0, 1000);
+    assert_gate(gate(-7, 0, 0, 1000), 0, 1000); /* 0: the unambiguous range above -7 */
+    assert_gate(gate(0, 0, 0, 1), 0, 1);
+}
+
+/* Cells of the gate: their delays are those of their lags, all inside, and none is left out. */
+static void assert_cells(double min_m, double max_m, double zero_delay_s, size_t oversample)
+{
+    pnr_config config;
+    size_t first, n;
+
+    fill(&config);
+    config.radar.speed_mps = 2e6;
+    config.radar.min_range_m = min_m;
+    config.radar.max_range_m = max_m;
+    config.radar.zero_delay_s = zero_delay_s;
+
+    const pnr_radar r = derive(&config, 1000);
+    const double delay_s = pnr_radar_cells(&r, &config, oversample, &first, &n);
+    const size_t n_cells = 1000 * oversample;
+    const double step_s = 1e-6 / (double)oversample;
+
+    assert_true(first < n_cells && n >= 1 && n <= n_cells);
+    for (size_t i = 0; i < n; i++) {
+        const double lag = (double)((first + i) % n_cells) / (double)oversample;
+        const double want_s = pnr_radar_delay_s(&r, &config, lag);
+
+        if (fabs(delay_s + (double)i * step_s - want_s) > 1e-12)
+            fail_msg("cell %zu is at %.12g s, not %.12g", i, delay_s + (double)i * step_s, want_s);
+    }
+    assert_true(delay_s >= r.min_delay_s && delay_s < r.min_delay_s + step_s);
+    if (n < n_cells) {
+        const double last_s = delay_s + (double)(n - 1) * step_s;
+
+        assert_true(last_s <= r.max_delay_s + 1e-11 && last_s > r.max_delay_s - step_s);
+    }
+}
+
+/* The direct path and how far it may move are in the gate, the wanted ranges and their cells stay
+ * as they are. */
+static void gate_with_direct_path(void **state)
+{
+    static const struct {
+        double min_m, max_m, search_m;
+        size_t first, count;
+    } cases[] = {
+        {20, 50, 0, 993, 72},   /* 3.3 - 10 .. 53.3 + 10 */
+        {20, 50, 4, 999, 60},   /* 3.3 - 4 .. 53.3 + 4 */
+        {-30, -20, 5, 968, 42}, /* -30 + 3.3 - 5 .. 3.3 + 5 */
+        {20, 1000, 0, 0, 1000}, {20, 0, 5, 0, 1000},
+    };
+    pnr_config config;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fill(&config);
+        config.radar.speed_mps = 2e6; /* a metre is a sample */
+        config.radar.min_range_m = cases[i].min_m;
+        config.radar.max_range_m = cases[i].max_m;
+        config.radar.zero_delay_s = 3.3e-6;
+
+        const pnr_radar fixed = derive(&config, 1000);
+
+        assert_true(fixed.zero_search_s == 0);
+        config.radar.zero = PNR_ZERO_DIRECT_PATH;
+        config.radar.zero_search_m = cases[i].search_m;
+
+        const pnr_radar r = derive(&config, 1000);
+
+        assert_int_equal(r.gate_first, cases[i].first);
+        assert_int_equal(r.gate_count, cases[i].count);
+        assert_true(r.min_delay_s == fixed.min_delay_s && r.max_delay_s == fixed.max_delay_s);
+        assert_true(fabs(r.zero_search_s - (i == 0 || i == 3 ? 10e-6 : cases[i].search_m * 1e-6)) <
+                    1e-15);
+    }
+}
+
+static void cells_of_the_gate(void **state)
+{
+    (void)state;
+    for (size_t oversample = 1; oversample <= 2; oversample++) {
+        assert_cells(0, 0, 0, oversample);
+        assert_cells(-5, 0, 0, oversample);
+        assert_cells(10.25, 0, 3.3e-6, oversample);
+        assert_cells(10, 20, 0, oversample);
+        assert_cells(10.2, 20.7, 0.4e-6, oversample);
+        assert_cells(-20, 15, -15e-6, oversample);
+        assert_cells(990, 1010, 0, oversample);
+    }
+}
+
+static void edges_on_a_sample_stay_there(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2000; k++) {
+        pnr_config config;
+        fill(&config);
+        config.source.rate_hz = (pnr_rational){1023000, 1};
+        config.radar.min_range_m = (k - 1000) * light_mps / 2 / 1.023e6;
+        config.radar.max_range_m = (k - 990) * light_mps / 2 / 1.023e6;
+        config.radar.zero_delay_s = 990 / 1.023e6;
+        if (config.radar.max_range_m != 0) /* 0 would be the whole */
+            assert_gate(derive(&config, 3000), (size_t)(k + 2990) % 3000, 11);
+    }
+}
+
+static void delays_of_the_gate(void **state)
+{
+    pnr_radar r = gate(-20, 30, 3e-6, 1000);
+
+    (void)state;
+    assert_near(r.min_delay_s, -20e-6, 1e-14);
+    assert_near(r.max_delay_s, 30e-6, 1e-14);
+    r = gate(-20, 0, 0, 1000);
+    assert_near(r.max_delay_s, 980e-6, 1e-14);
+    r = gate(100, 1100.4, 0, 1000); /* half a sample too many is the whole period */
+    assert_near(r.max_delay_s, 1100e-6, 1e-14);
+}
+
+static void gates_that_are_refused(void **state)
+{
+    pnr_config config;
+
+    (void)state;
+    fill(&config);
+    config.radar.speed_mps = 2e6;
+    config.radar.min_range_m = 20;
+    config.radar.max_range_m = 10;
+    refused(&config, 1000, "below radar.min_range_m");
+    config.radar.max_range_m = 1021;
+    refused(&config, 1000, "unambiguous");
+    config.radar.min_range_m = -2000;
+    config.radar.max_range_m = -500;
+    refused(&config, 1000, "unambiguous");
+}
+
+static void random_radar(uint64_t *seed, pnr_config *config, pnr_radar *out)
+{
+    const size_t n = 8 + (size_t)(random_unit(seed) * 3000);
+
+    fill(config);
+    config->source.rate_hz = (pnr_rational){1 + (int64_t)(random_unit(seed) * 1e8), 3};
+    const double period_m = (double)n / pnr_rational_double(config->source.rate_hz) * light_mps / 2;
+    config->radar.min_range_m = (random_unit(seed) * 4 - 2) * period_m;
+    config->radar.max_range_m = config->radar.min_range_m + random_unit(seed) * period_m;
+    config->radar.zero_delay_s = (random_unit(seed) * 6 - 3) * period_m / light_mps;
+    snprintf(config->source.start_time, sizeof config->source.start_time, "2026-11-21T02:40:12Z");
+    pnr_time_parse(config->source.start_time, &config->code.epoch.utc_ns);
+    config->code.epoch.is_utc = true;
+    config->code.epoch.utc_ns += (int64_t)((random_unit(seed) - 0.5) * 1e12);
+    *out = derive(config, n);
+}
+
+static double lag_of(const pnr_config *config, const pnr_radar *radar, double delay_s)
+{
+    return (delay_s + config->radar.zero_delay_s) * pnr_rational_double(radar->rate_hz) +
+           radar->epoch_fraction;
+}
+
+static bool in_gate(const pnr_radar *r, double lag)
+{
+    int64_t n = (int64_t)r->n_samples, k = ((int64_t)lag % n + n) % n;
+
+    return (size_t)((k - (int64_t)r->gate_first + n) % n) < r->gate_count;
+}
+
+static void every_echo_in_range_is_inside_the_gate(void **state)
+{
+    uint64_t seed = 12;
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        pnr_config config;
+        pnr_radar r;
+        random_radar(&seed, &config, &r);
+        assert_true(r.gate_first < r.n_samples);
+        assert_in_range(r.gate_count, 1, r.n_samples);
+        for (int j = 0; j <= 20; j++) {
+            double share = j / 20.0;
+            double delay = r.min_delay_s + share * (r.max_delay_s - r.min_delay_s);
+            double lag = lag_of(&config, &r, delay);
+            /* Both whole lags at its sides: its peak is at one of them. */
+            assert_true(in_gate(&r, floor(lag + 1e-5)) && in_gate(&r, ceil(lag - 1e-5)));
+        }
+        double width = (r.max_delay_s - r.min_delay_s) * pnr_rational_double(r.rate_hz);
+        assert_true((double)r.gate_count <= width + 3);
+    }
+}
+
+static void delay_is_the_inverse_of_lag(void **state)
+{
+    uint64_t seed = 13;
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        pnr_config config;
+        pnr_radar r;
+        random_radar(&seed, &config, &r);
+        const double sample_s = 1 / pnr_rational_double(r.rate_hz);
+        for (int j = 0; j < 10; j++) {
+            double delay = r.min_delay_s + (0.001 + 0.998 * random_unit(&seed)) * r.period_s;
+            double lag = lag_of(&config, &r, delay);
+            for (int turn = -2; turn <= 2; turn++) {
+                double got = pnr_radar_delay_s(&r, &config, lag + turn * (double)r.n_samples);
+                assert_true(fabs(got - delay) < 1e-8 * sample_s);
+                assert_near(pnr_radar_range_m(&r, got), got * light_mps / 2, 1e-15);
+            }
+        }
+        for (int j = 0; j < 50; j++) {
+            double lag = (random_unit(&seed) - 0.3) * 2 * (double)r.n_samples;
+            double got = pnr_radar_delay_s(&r, &config, j % 2 ? lag : floor(lag));
+            assert_true(got >= r.min_delay_s && got < r.min_delay_s + r.period_s);
+        }
+    }
+}
+
+static void delays_by_hand(void **state)
+{
+    pnr_config config;
+
+    (void)state;
+    fill(&config);
+    config.radar.min_range_m = -149.896229 * 10;
+    config.radar.zero_delay_s = 3e-6;
+    pnr_radar r = derive(&config, 1000);
+    assert_near(pnr_radar_delay_s(&r, &config, 503.25), 500.25e-6, 1e-14);
+    assert_near(pnr_radar_range_m(&r, 500.25e-6), 500.25 * 149.896229, 1e-14);
+    assert_near(pnr_radar_delay_s(&r, &config, 0), -3e-6, 1e-9);
+    assert_near(pnr_radar_delay_s(&r, &config, 995), -8e-6, 1e-9);
+    assert_near(pnr_radar_delay_s(&r, &config, 992), 989e-6, 1e-12);
+}
+
+static void rounding_does_not_make_the_nearest_the_farthest(void **state)
+{
+    uint64_t seed = 14;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        pnr_config config;
+        pnr_radar r;
+        random_radar(&seed, &config, &r);
+        double lag = lag_of(&config, &r, r.min_delay_s);
+        double got = pnr_radar_delay_s(&r, &config, lag + (double)r.n_samples);
+        assert_true(fabs(got - r.min_delay_s) < 1e-6 / pnr_rational_double(r.rate_hz));
+        /* A hundredth of a sample before it is really the other end. */
+        got = pnr_radar_delay_s(&r, &config, lag - 0.01);
+        assert_true(got > r.min_delay_s + r.period_s * 0.5);
+    }
+}
+
+static void epoch_as_a_sample(void **state)
+{
+    static const struct {
+        int64_t epoch;
+        size_t first;
+    } cases[] = {{0, 0},    {1, 1},     {999, 999},   {1000, 0},        {12345, 345},
+                 {-1, 999}, {-1000, 0}, {-1001, 999}, {INT64_MAX, 807}, {INT64_MIN, 192}};
+    pnr_config config;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fill(&config);
+        config.code.epoch.sample = cases[i].epoch;
+        pnr_radar r = derive(&config, 1000);
+        assert_true(r.epoch_sample == cases[i].epoch && r.epoch_fraction == 0);
+        assert_int_equal(r.first_window, cases[i].first);
+    }
+}
+
+static pnr_radar epoch_after(int64_t ns, pnr_rational rate)
+{
+    pnr_config config;
+
+    fill(&config);
+    config.source.rate_hz = rate;
+    snprintf(config.source.start_time, sizeof config.source.start_time, "2026-11-21T02:40:12.5Z");
+    assert_int_equal(pnr_time_parse("2026-11-21T02:40:12.5Z", &config.code.epoch.utc_ns), PNR_OK);
+    config.code.epoch.utc_ns += ns;
+    config.code.epoch.is_utc = true;
+    return derive(&config, 1000);
+}
+
+static void epoch_in_utc(void **state)
+{
+    const pnr_rational mega = {1000000, 1};
+
+    (void)state;
+    pnr_radar r = epoch_after(0, mega);
+    assert_true(r.epoch_sample == 0 && r.epoch_fraction == 0 && r.has_start);
+    int64_t start;
+    pnr_time_parse("2026-11-21T02:40:12.5Z", &start);
+    assert_true(r.start_utc_ns == start);
+
+    r = epoch_after(1500, mega);
+    assert_true(r.epoch_sample == 1 && r.epoch_fraction == 0.5 && r.first_window == 1);
+    r = epoch_after(-1, mega);
+    assert_true(r.epoch_sample == -1 && r.epoch_fraction == 0.999 && r.first_window == 999);
+    r = epoch_after(-2000, mega);
+    assert_true(r.epoch_sample == -2 && r.epoch_fraction == 0 && r.first_window == 998);
+    r = epoch_after(5, (pnr_rational){40000000, 3});
+    assert_true(r.epoch_sample == 0);
+    assert_near(r.epoch_fraction, 1.0 / 15, 1e-16);
+    /* 200 years: 8.4e16 samples and two thirds. In double, fractions end at 9e15. */
+    r = epoch_after(INT64_C(6311433600) * PNR_NS_PER_S + 50, (pnr_rational){40000000, 3});
+    assert_true(r.epoch_sample == INT64_C(6311433600) / 3 * 40000000);
+    assert_near(r.epoch_fraction, 2.0 / 3, 1e-15);
+}
+
+static void the_fraction_stays_below_one(void **state)
+{
+    (void)state;
+    /* A rate of almost 2^63 over 2^62: the fraction is a hair below 1. */
+    pnr_radar r = epoch_after(-1, (pnr_rational){1, INT64_MAX});
+    assert_true(r.epoch_sample == -1);
+    assert_true(r.epoch_fraction < 1 && r.epoch_fraction > 0.9999999999999997);
+}
+
+static void epochs_that_are_refused(void **state)
+{
+    pnr_config config;
+
+    (void)state;
+    fill(&config);
+    config.code.epoch.is_utc = true;
+    refused(&config, 100, "source.start_time");
+    snprintf(config.source.start_time, sizeof config.source.start_time, "yesterday");
+    refused(&config, 100, "'yesterday'");
+    config.code.epoch.is_utc = false;
+    refused(&config, 100, "'yesterday'");
+    snprintf(config.source.start_time, sizeof config.source.start_time, "1970-01-01T00:00:00Z");
+    config.code.epoch.is_utc = true;
+    config.code.epoch.utc_ns = INT64_MAX;
+    config.source.rate_hz = (pnr_rational){INT64_C(1000000000000), 1};
+    refused(&config, 100, "too far");
+    config.code.epoch.utc_ns = INT64_MIN;
+    refused(&config, 100, "too far");
+}
+
+static void start_time_alone_is_kept(void **state)
+{
+    pnr_config config;
+
+    (void)state;
+    fill(&config);
+    snprintf(config.source.start_time, sizeof config.source.start_time, "1970-01-01T00:00:01Z");
+    pnr_radar r = derive(&config, 100);
+    assert_true(r.has_start && r.start_utc_ns == PNR_NS_PER_S && r.epoch_sample == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chip_is_a_sample_by_default),
+        cmocka_unit_test(gps_has_4000_samples_for_1023_chips),
+        cmocka_unit_test(rates_that_are_fractions),
+        cmocka_unit_test(a_broken_length_names_the_good_rates),
+        cmocka_unit_test(the_good_rates_are_good_and_next_to_it),
+        cmocka_unit_test(lengths_and_rates_that_are_refused),
+        cmocka_unit_test(numbers_that_make_no_radar),
+        cmocka_unit_test(gates),
+        cmocka_unit_test(cells_of_the_gate),
+        cmocka_unit_test(gate_with_direct_path),
+        cmocka_unit_test(edges_on_a_sample_stay_there),
+        cmocka_unit_test(delays_of_the_gate),
+        cmocka_unit_test(gates_that_are_refused),
+        cmocka_unit_test(every_echo_in_range_is_inside_the_gate),
+        cmocka_unit_test(delay_is_the_inverse_of_lag),
+        cmocka_unit_test(delays_by_hand),
+        cmocka_unit_test(rounding_does_not_make_the_nearest_the_farthest),
+        cmocka_unit_test(epoch_as_a_sample),
+        cmocka_unit_test(epoch_in_utc),
+        cmocka_unit_test(the_fraction_stays_below_one),
+        cmocka_unit_test(epochs_that_are_refused),
+        cmocka_unit_test(start_time_alone_is_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of setup.c: the plan of a map from the configuration's keys, and its false alarms. */
+#include "setup/setup.h"
+
+#include "engine/plan.h"
+#include "setup/threshold.h"
+#include "tests/fixture/config_fixture.h"
+
+#include <math.h>
+
+/* 1 Msample/s, N = 1000: Tr = 1 ms. */
+static const char base[] =
+    "[source]\nrate_hz = 1e6\nformat = cf32\n[code]\ntype = random\nlength = 1000\n";
+
+static pnr_setup *make(const char *text)
+{
+    char all[1024];
+    pnr_config config;
+    pnr_setup *setup = NULL;
+    pnr_error error = {0};
+
+    snprintf(all, sizeof all, "%s%s", base, text);
+    accept_text(&config, all);
+    if (pnr_config_check(&config, &error) != PNR_OK ||
+        pnr_setup_create(&config, PNR_FORMAT_CF32, 1, &setup, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    setup->plan.method = "auto"; /* the configuration's own goes */
+    if (pnr_plan_check(&setup->plan, "test", &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    pnr_config_clear(&config);
+    return setup;
+}
+
+static void refused(const char *text, const char *word)
+{
+    char all[1024];
+    pnr_config config;
+    pnr_setup *setup = NULL;
+    pnr_error error = {0};
+
+    snprintf(all, sizeof all, "%s%s", base, text);
+    accept_text(&config, all);
+    assert_int_equal(pnr_setup_create(&config, PNR_FORMAT_CF32, 1, &setup, &error), PNR_ECONFIG);
+    assert_null(setup);
+    if (!strstr(error.text, word))
+        fail_msg("'%s' is not in '%s'", word, error.text);
+    pnr_config_clear(&config);
+}
+
+static void plain_dwells_stay_plain(void **state)
+{
+    static const char *const texts[] = {
+        "", "[dwell]\nperiods = 4\ncombine = coherent\n",
+        "[dwell]\nperiods = 4\ncombine = incoherent\n",
+        "[radar]\nmax_range_m = 10e3\n[detector]\noversample = 2\n"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        pnr_setup *setup = make(texts[i]);
+
+        assert_false(pnr_plan_is_map(&setup->plan));
+        pnr_setup_destroy(setup);
+    }
+}
+
+static void a_doppler_dwell(void **state)
+{
+    pnr_setup *setup =
+        make("[dwell]\nperiods = 16\nlooks = 31\ncombine = doppler\ntaper = hann\n"
+             "clutter = remove\n[detector]\nexclusion_cells = 3\nexclusion_rows = 2\n");
+    const pnr_plan *plan = &setup->plan;
+    double sum = 0;
+
+    (void)state;
+    assert_int_equal(plan->dwell, PNR_DWELL_DOPPLER);
+    assert_int_equal(plan->n_periods, 16);
+    assert_int_equal(plan->n_looks, 31);
+    assert_int_equal(pnr_plan_rows(plan), 16);
+    assert_true(plan->remove_mean && !plan->linear);
+    assert_int_equal(plan->exclusion_cells, 3);
+    assert_int_equal(plan->exclusion_rows, 2);
+    for (size_t p = 0; p < 16; p++)
+        sum += plan->taper[p] * plan->taper[p];
+    assert_true(fabs(sum - 16) < 1e-12); /* so that the floor is that of 16 windows */
+    pnr_setup_destroy(setup);
+}
+
+/* Powers of windows are looks of one window, as soon as the dwell is a map. */
+static void incoherent_maps_are_looks(void **state)
+{
+    pnr_setup *setup = make("[dwell]\nperiods = 6\ncombine = incoherent\n[doppler]\nmin_hz = -500\n"
+                            "max_hz = 500\nstep = half\n");
+
+    (void)state;
+    assert_int_equal(setup->plan.dwell, PNR_DWELL_SINGLE);
+    assert_int_equal(setup->plan.n_looks, 6);
+    assert_int_equal(setup->plan.n_periods, 1);
+    assert_int_equal(pnr_plan_rows(&setup->plan), 3);
+    pnr_setup_destroy(setup);
+}
+
+static void linear_gates(void **state)
+{
+    pnr_setup *setup = make("[window]\ncorrelation = linear\n[radar]\nmax_range_m = 14989.6229\n");
+
+    (void)state;
+    assert_true(setup->plan.linear);
+    assert_int_equal(setup->plan.gate_first, 8);
+    assert_int_equal(setup->plan.gate_count, 101);
+    assert_int_equal(setup->plan.n_lags, 117);
+    assert_int_equal(pnr_plan_window_samples(&setup->plan), 1116);
+    pnr_setup_destroy(setup);
+}
+
+/* A search is over all cells of the map: 64 rows, each as good as independent, need about 64 times
+ * less of a cell. */
+static void the_search_is_the_whole_map(void **state)
+{
+    pnr_setup *row = make(""), *map = make("[dwell]\nperiods = 64\ncombine = doppler\n");
+    const double ratio = row->pfa_cell / map->pfa_cell;
+
+    (void)state;
+    assert_true(fabs(ratio / 64 - 1) < 0.01);
+    pnr_setup_destroy(row);
+    pnr_setup_destroy(map);
+}
+
+/* Drawn: looks of exponential noise, and the floor as engine.h takes it, from the N K samples of
+ * each look. The share of cells above is the cell's, also where windows are lost. */
+static void thresholds_hold_their_pfa(void **state)
+{
+    enum { LOOKS = 4, K = 2, TRIALS = 400000 };
+    /* One cell alone, so that the search is the cell. */
+    pnr_setup *setup = make("[dwell]\nperiods = 2\nlooks = 4\ncombine = coherent\n[radar]\n"
+                            "min_range_m = 0\nmax_range_m = 1\n[detector]\npfa = 0.01\n");
+    const pnr_plan *plan = &setup->plan;
+    uint64_t seed = 88172645463325252u;
+    size_t above = 0;
+
+    (void)state;
+    assert_true(pnr_plan_is_map(plan));
+    assert_int_equal(pnr_plan_windows(plan), LOOKS * K);
+    for (size_t t = 0; t < TRIALS; t++) {
+        double p = 0;
+
+        for (int look = 0; look < LOOKS; look++) {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            p -= log(((double)(seed >> 11) + 0.5) * 0x1p-53) / LOOKS;
+        }
+        above += p > plan->threshold[LOOKS * K - 1];
+    }
+
+    const double wanted = setup->pfa_cell * TRIALS;
+
+    /* 4 standard deviations, and 2 % for a floor that is not drawn */
+    assert_true(fabs((double)above - wanted) < 4 * sqrt(wanted) + 0.02 * wanted);
+    /* 7 windows of 8 are three whole looks and a part: judged as three. */
+    assert_true(plan->threshold[6] == plan->threshold[5] &&
+                plan->threshold[5] > plan->threshold[7]);
+    assert_true(plan->threshold[0] == plan->threshold[2] &&
+                plan->threshold[2] > plan->threshold[3]);
+    pnr_setup_destroy(setup);
+}
+
+static void cfar_trains_on_cells_apart(void **state)
+{
+    pnr_setup *setup = make("chip_rate_hz = 400e3\n"
+                            "[detector]\ncfar = go\ncfar_guard = 1\ncfar_training = 8\n");
+
+    (void)state;
+    assert_int_equal(setup->plan.cfar.kind, PNR_CFAR_GO);
+    assert_int_equal(setup->plan.cfar.axis, PNR_CFAR_ALONG_LAGS);
+    assert_int_equal(setup->plan.cfar.stride, 3); /* 2.5 samples a chip */
+    assert_int_equal(setup->plan.cfar.guard, 5);  /* one chip, and the first trains behind it */
+    assert_true(setup->plan.cfar.factor[8 * 9 + 8] > 1);
+    pnr_setup_destroy(setup);
+
+    setup = make("[dwell]\nperiods = 64\ncombine = doppler\ntaper = hann\n[detector]\ncfar = ca\n"
+                 "cfar_axis = doppler\ncfar_training = 8\n");
+    assert_int_equal(setup->plan.cfar.axis, PNR_CFAR_ALONG_ROWS);
+    assert_int_equal(setup->plan.cfar.stride, 3); /* rows of hann's main lobe */
+    assert_int_equal(setup->plan.cfar.guard, 2);
+    assert_true(isfinite(setup->plan.cfar.factor[0 * 9 + 8])); /* the lowest row has one side */
+    pnr_setup_destroy(setup);
+    /* Rows that are rotations by a quarter of a bin. */
+    setup = make("[doppler]\nmin_hz = -10e3\nmax_hz = 10e3\n[detector]\ncfar = ca\n"
+                 "cfar_axis = doppler\ncfar_training = 4\n");
+    assert_int_equal(setup->plan.cfar.stride, 4);
+    assert_int_equal(setup->plan.cfar.guard, 3);
+    pnr_setup_destroy(setup);
+    refused("[detector]\ncfar = ca\ncfar_training = 250\ncfar_guard = 300\n", "lags");
+    refused(
+        "[dwell]\nperiods = 16\ncombine = doppler\n[detector]\ncfar = ca\ncfar_axis = doppler\n",
+        "Doppler rows");
+}
+
+static void a_filter_is_of_the_gates_of_one_code(void **state)
+{
+    pnr_setup *setup = make("[radar]\nmax_range_m = 14800\n[window]\nfilter = least-squares\n");
+    const pnr_plan *plan = &setup->plan;
+    const double(*row)[2] = plan->filter + plan->gate_count * 7;
+
+    (void)state;
+    assert_true(pnr_plan_is_map(plan));
+    assert_int_equal(setup->least_squares->n_gates, plan->gate_count);
+    assert_true(fabs(row[7][0] - sqrt(setup->least_squares->loss[7])) < 1e-12);
+    pnr_setup_destroy(setup);
+    refused("[radar]\nmax_range_m = 14800\n[window]\nfilter = least-squares\n[code.1]\n[code.2]\n"
+            "seed = 2\n",
+            "one code; there are 2");
+}
+
+/* 512 rows of 1000 lags are 2 MB: 128 of them. */
+static void maps_bound_the_batch(void **state)
+{
+    pnr_setup *setup = make("[doppler]\nmin_hz = -125e3\nmax_hz = 124e3\n");
+
+    (void)state;
+    assert_int_equal(pnr_plan_rows(&setup->plan), 997);
+    assert_int_equal(setup->plan.batch, (1 << 28) / (997 * 4000));
+    pnr_setup_destroy(setup);
+}
+
+/* Each code's own samples, one after the other, and all of one energy. */
+static void codes_stand_in_order(void **state)
+{
+    pnr_setup *setup = make("seed = 1\n[code.1]\n[code.2]\nseed = 2\n[code.3]\ntype = p4\n"
+                            "[detector]\noversample = 2\n");
+    pnr_setup *second = make("seed = 2\n[detector]\noversample = 2\n");
+    const double(*at)[2] = setup->plan.references + (size_t)2 * 1000;
+    double energy = 0;
+
+    (void)state;
+    assert_int_equal(setup->n_codes, 3);
+    assert_int_equal(setup->plan.n_codes, 3);
+    assert_true(pnr_plan_is_map(&setup->plan));
+    assert_memory_equal(at, second->plan.references, 2 * 1000 * sizeof *at);
+    for (size_t i = 0; i < 1000; i++)
+        energy += at[2000 + i][0] * at[2000 + i][0] + at[2000 + i][1] * at[2000 + i][1];
+    assert_true(fabs(energy / pnr_plan_code_energy(&setup->plan) - 1) < 1e-9);
+    assert_true(fabs(second->pfa_cell / setup->pfa_cell / 3 - 1) < 0.02);
+    pnr_setup_destroy(setup);
+    pnr_setup_destroy(second);
+    refused("[code.1]\n[code.2]\nlength = 500\n", "code.2");
+}
+
+static void more_periods_than_fit_are_refused(void **state)
+{
+    (void)state;
+    refused("[dwell]\nperiods = 65535\nlooks = 65535\ncombine = coherent\n", "looks");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_dwells_stay_plain),
+        cmocka_unit_test(a_doppler_dwell),
+        cmocka_unit_test(incoherent_maps_are_looks),
+        cmocka_unit_test(linear_gates),
+        cmocka_unit_test(the_search_is_the_whole_map),
+        cmocka_unit_test(thresholds_hold_their_pfa),
+        cmocka_unit_test(cfar_trains_on_cells_apart),
+        cmocka_unit_test(a_filter_is_of_the_gates_of_one_code),
+        cmocka_unit_test(maps_bound_the_batch),
+        cmocka_unit_test(codes_stand_in_order),
+        cmocka_unit_test(more_periods_than_fit_are_refused),
+    };
+
+    return cmocka_run_group_tests_name("setup", tests, NULL, NULL);
+}

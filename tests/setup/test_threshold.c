@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Thresholds against closed forms, and against noise that is drawn and counted. */
+#include "setup/threshold.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static void near(double got, double want, double relative)
+{
+    if (!(fabs(got - want) <= relative * fabs(want)))
+        fail_msg("%.17g, not %.17g", got, want);
+}
+
+static void test_gamma(void **unused)
+{
+    (void)unused;
+    near(pnr_gamma_q(1, 30), exp(-30), 1e-12);
+    near(pnr_gamma_q(3, 10), exp(-10) * (1 + 10 + 50), 1e-12);
+    near(pnr_gamma_q(3, 0.1), exp(-0.1) * (1 + 0.1 + 0.005), 1e-12);
+    near(pnr_gamma_q(0.5, 2), erfc(sqrt(2)), 1e-12);
+    near(pnr_gamma_q(400, 400), 0.49335087016121, 1e-12); /* scipy.special.gammaincc */
+    assert_true(pnr_gamma_q(4, 0) == 1);
+}
+
+/* Where values underflow, or lgamma's terms would cancel; scipy.special.gammainc and gammaincc. */
+static void test_gamma_log(void **unused)
+{
+    (void)unused;
+    near(pnr_gamma_log(1, 800).q, -800, 1e-15);
+    near(pnr_gamma_log(1, 800).density, log(800) - 800, 1e-15);
+    near(pnr_gamma_log(2, 1e-9).p, log(0.5e-18) - 2e-9 / 3, 1e-15);
+    near(exp(pnr_gamma_log(4000, 3500).p), 7.525652166073827e-17, 1e-11);
+    near(exp(pnr_gamma_log(4000, 4300).q), 1.7846744015788043e-06, 1e-11);
+    near(exp(pnr_gamma_log(3e7, 3.003e7).q), 2.1818610808820703e-08, 1e-8);
+    for (double a = 15; a <= 17; a += 0.5) /* where two ways meet */
+        assert_true(fabs(pnr_gamma_log(a, 20).density - (a * log(20) - 20 - lgamma(a))) < 1e-13);
+}
+
+static void test_beta(void **unused)
+{
+    (void)unused;
+    near(pnr_beta_i(1, 9, 0.2), 1 - pow(0.8, 9), 1e-12);
+    near(pnr_beta_i(2, 5, 0.3), 0.579825, 1e-12);
+    near(pnr_beta_i(7, 1, 0.9), pow(0.9, 7), 1e-12);
+    near(pnr_beta_i(3, 4, 0.5) + pnr_beta_i(4, 3, 0.5), 1, 1e-14);
+    assert_true(pnr_beta_i(2, 2, 0) == 0 && pnr_beta_i(2, 2, 1) == 1);
+}
+
+/* Independent cells: the search's probability is n times a cell's, nearly. */
+static void test_cell(void **unused)
+{
+    (void)unused;
+    for (double pfa = 1e-8; pfa < 0.1; pfa *= 10) {
+        const double cell = pnr_threshold_cell_pfa(pfa, 1023, 0, 1);
+
+        /* n (p - p^2) = -log(1 - pfa) */
+        near(1023 * (cell - cell * cell), -log1p(-pfa), 1e-9);
+    }
+    /* more correlation, fewer chances: the same search may ask less of each cell */
+    assert_true(pnr_threshold_cell_pfa(1e-3, 2046, 0.405, 1) >
+                pnr_threshold_cell_pfa(1e-3, 2046, 0, 1));
+    assert_true(pnr_threshold_cell_pfa(1e-3, 2046, 0.9, 4) >
+                pnr_threshold_cell_pfa(1e-3, 2046, 0.5, 4));
+}
+
+/* One look of n samples: P(P/floor > t) = (1 - t/n)^(n-1), so t = n (1 - p^(1/(n-1))). */
+static void test_ratio(void **unused)
+{
+    (void)unused;
+    for (double n = 13; n < 1e6; n *= 3)
+        for (double p = 1e-9; p < 0.2; p *= 10)
+            near(pnr_threshold_ratio(p, 1, n), -n * expm1(log(p) / (n - 1)), 1e-9);
+    near(pnr_threshold_ratio(1e-6, 1, 1e8), -log(1e-6), 1e-5);
+    assert_true(pnr_threshold_ratio(1e-3, 1, 1) ==
+                1); /* a single cell never stands out: P = floor */
+    assert_true(pnr_threshold_ratio(1e-6, 16, 1000) < pnr_threshold_ratio(1e-6, 4, 1000));
+    /* The mean of n others: P(x > t s / n) = (1 + t / n)^-n. */
+    for (double n = 13; n < 1e6; n *= 3)
+        for (double p = 1e-9; p < 0.2; p *= 10)
+            near(pnr_threshold_ratio_apart(p, 1, n), n * expm1(-log(p) / n), 1e-9);
+    assert_true(pnr_threshold_ratio_apart(1e-6, 4, 100) > pnr_threshold_ratio(1e-6, 4, 100));
+}
+
+/* xorshift and Box-Muller: complex noise of unit power. */
+static uint64_t state = 88172645463325252u;
+
+static double uniform(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return ((double)(state >> 11) + 0.5) * 0x1p-53;
+}
+
+/* Correlated cells, drawn: a moving average over w white values gives |rho| = (w - 1)/w between
+ * neighbours. The share of searches with any cell above must be what was asked for. */
+static void test_correlated(void **unused)
+{
+    static const struct {
+        int width;
+        size_t looks;
+    } cases[] = {{1, 1}, {2, 1}, {4, 1}, {3, 4}};
+
+    (void)unused;
+    for (size_t c = 0; c < 4; c++) {
+        enum { CELLS = 500, SEARCHES = 20000 };
+        const int w = cases[c].width;
+        const double rho = (double)(w - 1) / w, asked = 0.02;
+        const double cell = pnr_threshold_cell_pfa(asked, CELLS, rho * rho, cases[c].looks);
+        double low = 0, high = 200;
+        int found = 0;
+
+        for (int i = 0; i < 100; i++)
+            *(pnr_gamma_q((double)cases[c].looks, (low + high) / 2) > cell ? &low : &high) =
+                (low + high) / 2;
+        for (int s = 0; s < SEARCHES; s++) {
+            double power[CELLS] = {0};
+            int above = 0;
+
+            for (size_t look = 0; look < cases[c].looks; look++) {
+                double x[CELLS][2];
+
+                for (int i = 0; i < CELLS; i++) {
+                    const double r = sqrt(-log(uniform())), angle = 2 * M_PI * uniform();
+
+                    x[i][0] = r * cos(angle);
+                    x[i][1] = r * sin(angle);
+                }
+                for (int i = 0; i < CELLS; i++) {
+                    double re = 0, im = 0;
+
+                    for (int k = 0; k < w; k++) {
+                        re += x[(i + k) % CELLS][0];
+                        im += x[(i + k) % CELLS][1];
+                    }
+                    power[i] += (re * re + im * im) / w;
+                }
+            }
+            for (int i = 0; i < CELLS; i++)
+                above |= power[i] > low;
+            found += above;
+        }
+        /* 400 expected: 4 standard deviations are 20 %; the formula itself is within 3 % */
+        if (fabs(found / (asked * SEARCHES) - 1) > 0.2)
+            fail_msg("width %d, looks %zu: %d of %d searches, %g asked", w, cases[c].looks, found,
+                     SEARCHES, asked);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gamma), cmocka_unit_test(test_gamma_log),
+        cmocka_unit_test(test_beta),  cmocka_unit_test(test_cell),
+        cmocka_unit_test(test_ratio), cmocka_unit_test(test_correlated),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

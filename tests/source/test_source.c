@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* Raw files give the same samples whatever the reads, lost runs in their places, or are refused. */
+#include "tests/fixture/source_fixture.h"
+
+#include <sys/stat.h>
+
+static void test_every_format(void **state)
+{
+    unsigned char bytes[1000];
+
+    (void)state;
+    fill(bytes, sizeof bytes);
+    for (int format = PNR_FORMAT_NONE + 1; format < PNR_FORMAT_COUNT; format++)
+        for (size_t channels = 1; channels <= 3; channels++) {
+            const pnr_format_info *words = pnr_format_get((pnr_format)format);
+            size_t sample_bytes = words->bytes * channels;
+            char name[64];
+
+            snprintf(name, sizeof name, "x.%s", words->name);
+            write_file(name, bytes, sizeof bytes);
+            pnr_config config = configure(name);
+            config.source.channels = channels;
+            config.source.channel = channels - 1;
+            pnr_source_info info =
+                expect_stream(&config, bytes, sizeof bytes / sample_bytes * sample_bytes);
+            assert_int_equal(info.format, format);
+            assert_int_equal(info.n_channels, channels);
+            assert_int_equal(info.n_samples, sizeof bytes / sample_bytes);
+            assert_int_equal(info.n_trailing_bytes, sizeof bytes % sample_bytes);
+            assert_int_equal(info.rate_hz.den, 0);
+            assert_false(info.is_live);
+            assert_non_null(strstr(info.text, words->name));
+            remove_file(name);
+        }
+}
+
+static void test_format_by_name_and_by_extension(void **state)
+{
+    unsigned char bytes[32];
+
+    (void)state;
+    fill(bytes, sizeof bytes);
+    write_file("x.sc16", bytes, sizeof bytes);
+    write_file("x.dat", bytes, sizeof bytes);
+    pnr_config config = configure("x.sc16");
+    pnr_source_info info = expect_stream(&config, bytes, sizeof bytes);
+    assert_int_equal(info.format, PNR_FORMAT_CI16);
+    assert_non_null(strstr(info.text, "raw ci16, 1 channel, 8 samples: "));
+    config.source.format = PNR_FORMAT_CF32; /* the key is stronger than the extension */
+    assert_int_equal(expect_stream(&config, bytes, sizeof bytes).format, PNR_FORMAT_CF32);
+
+    config = configure("x.dat");
+    expect_refused(&config, PNR_ECONFIG, "x.dat", "source.format", pnr_format_names(), NULL);
+    config.source.format = PNR_FORMAT_U8;
+    assert_int_equal(expect_stream(&config, bytes, sizeof bytes).n_samples, 32);
+    remove_file("x.sc16");
+    remove_file("x.dat");
+}
+
+static void test_no_such_input(void **state)
+{
+    pnr_config config = configure("none.sc16");
+
+    (void)state;
+    expect_refused(&config, PNR_ENOINPUT, "none.sc16", NULL);
+    config.source.input[0] = '\0';
+    expect_refused(&config, PNR_ENOINPUT, "source.input", NULL);
+    config = configure("/");
+    expect_refused(&config, PNR_ENOINPUT, "directory", NULL);
+    config.source.format = PNR_FORMAT_CI16;
+    expect_refused(&config, PNR_ENOINPUT, "directory", NULL);
+}
+
+static void test_no_permission(void **state)
+{
+    unsigned char bytes[8] = {0};
+    pnr_config config = configure("secret.sc16");
+
+    (void)state;
+    if (geteuid() == 0) { /* root may read everything: drop to nobody for the open */
+        assert_int_equal(seteuid(65534), 0);
+        pnr_config shadow = configure("/etc/shadow");
+        shadow.source.format = PNR_FORMAT_CI16;
+        expect_refused(&shadow, PNR_EPERMISSION, "/etc/shadow", NULL);
+        assert_int_equal(seteuid(0), 0);
+        return;
+    }
+    write_file("secret.sc16", bytes, sizeof bytes);
+    assert_int_equal(chmod(config.source.input, 0), 0);
+    expect_refused(&config, PNR_EPERMISSION, "secret.sc16", NULL);
+    remove_file("secret.sc16");
+}
+
+static void test_no_samples(void **state)
+{
+    unsigned char bytes[16] = {0};
+    pnr_config config = configure("x.sc16");
+
+    (void)state;
+    write_file("x.sc16", bytes, 0);
+    expect_refused(&config, PNR_EDATA, "empty", NULL);
+    write_file("x.sc16", bytes, 3);
+    expect_refused(&config, PNR_EDATA, "3 bytes", "has 4", NULL);
+    write_file("x.sc16", bytes, 15);
+    config.source.channels = 4;
+    expect_refused(&config, PNR_EDATA, "15 bytes", "has 16", NULL);
+    remove_file("x.sc16");
+}
+
+static void test_channels_out_of_range(void **state)
+{
+    unsigned char bytes[16] = {0};
+    pnr_config config = configure("x.sc16");
+
+    (void)state;
+    write_file("x.sc16", bytes, sizeof bytes);
+    config.source.channel = 1;
+    expect_refused(&config, PNR_ECONFIG, "source.channel is 1", "has 1", NULL);
+    config.source.channels = SIZE_MAX;
+    expect_refused(&config, PNR_ECONFIG, "18446744073709551615", NULL);
+    remove_file("x.sc16");
+}
+
+/* Files that change while they are read. */
+static void test_file_that_shrinks_or_grows(void **state)
+{
+    static taken got;
+    unsigned char bytes[400];
+    pnr_config config = configure("x.sc16");
+    size_t n;
+    uint64_t gap;
+
+    (void)state;
+    fill(bytes, sizeof bytes);
+    write_file("x.sc16", bytes, 200);
+    pnr_source *source = open_source(&config);
+    write_file("x.sc16", bytes, 400);
+    take_all(source, 1000, &got);
+    assert_int_equal(got.end, PNR_EEND);
+    expect_bytes(&got, bytes, 200);
+    pnr_source_close(source);
+
+    source = open_source(&config);
+    assert_int_equal(truncate(config.source.input, 202), 0);
+    take_all(source, 1000, &got);
+    assert_int_equal(got.end, PNR_EDATA);
+    assert_non_null(strstr(got.error.text, "50 samples came, 50 more"));
+    expect_bytes(&got, bytes, 200);
+    assert_int_equal(pnr_source_read(source, got.bytes, 1, &n, &gap, NULL), PNR_EEND);
+    pnr_source_close(source);
+    remove_file("x.sc16");
+}
+
+/* --- lost runs --- */
+
+static void test_lost_runs(void **state)
+{
+    static const struct {
+        pnr_run lost[4];
+        size_t n_lost;
+        pnr_run gaps[4];
+        size_t n_gaps;
+        uint64_t n_samples;
+    } cases[] = {
+        {{{0, 5}}, 1, {{0, 5}}, 1, 105},                       /* start */
+        {{{50, 7}}, 1, {{50, 7}}, 1, 107},                     /* middle */
+        {{{99, 2}}, 1, {{99, 2}}, 1, 102},                     /* before the last sample */
+        {{{100, 3}}, 1, {{100, 3}}, 1, 103},                   /* right at the end */
+        {{{101, 3}}, 1, {{0}}, 0, 100},                        /* past the end */
+        {{{0, 10}, {105, 5}}, 2, {{0, 10}, {105, 5}}, 2, 115}, /* in only because of the first */
+        {{{0, 10}, {111, 5}}, 2, {{0, 10}}, 1, 110},           /* just out */
+        {{{60, 5}, {20, 5}}, 2, {{20, 5}, {60, 5}}, 2, 110},   /* any order */
+        {{{20, 10}, {25, 10}}, 2, {{20, 15}}, 1, 115},         /* overlapping */
+        {{{20, 10}, {30, 1}, {22, 3}}, 3, {{20, 11}}, 1, 111}, /* touching, inside */
+        {{{20, 0}}, 1, {{0}}, 0, 100},                         /* nothing */
+        {{{3, UINT64_C(1) << 60}}, 1, {{3, UINT64_C(1) << 60}}, 1, (UINT64_C(1) << 60) + 100},
+    };
+    static const size_t chunks[] = {1, 3, 64, 1000};
+    static taken got;
+    unsigned char bytes[403];
+
+    (void)state;
+    fill(bytes, sizeof bytes);
+    write_file("x.sc16", bytes, sizeof bytes); /* 100 samples and 3 bytes */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (size_t k = 0; k < sizeof chunks / sizeof chunks[0]; k++) {
+            pnr_run lost[4];
+            pnr_config config = configure("x.sc16");
+
+            memcpy(lost, cases[i].lost, sizeof lost);
+            config.source.lost = lost;
+            config.source.n_lost = cases[i].n_lost;
+            pnr_source *source = open_source(&config);
+            assert_true(pnr_source_get_info(source)->n_samples == cases[i].n_samples);
+            take_all(source, chunks[k], &got);
+            assert_int_equal(got.end, PNR_EEND);
+            expect_bytes(&got, bytes, 400);
+            assert_true(got.position == cases[i].n_samples);
+            assert_int_equal(got.n_gaps, cases[i].n_gaps);
+            for (size_t g = 0; g < got.n_gaps; g++) {
+                assert_true(got.gaps[g].first == cases[i].gaps[g].first);
+                assert_true(got.gaps[g].count == cases[i].gaps[g].count);
+            }
+            pnr_source_close(source);
+        }
+    remove_file("x.sc16");
+}
+
+static void test_lost_runs_in_the_text(void **state)
+{
+    unsigned char bytes[400];
+    pnr_run lost[] = {{10, 5}, {500, 5}, {20, 6}};
+    pnr_config config = configure("x.sc16");
+
+    (void)state;
+    fill(bytes, sizeof bytes);
+    write_file("x.sc16", bytes, sizeof bytes);
+    config.source.lost = lost;
+    config.source.n_lost = 3;
+    pnr_source *source = open_source(&config);
+    assert_non_null(strstr(pnr_source_get_info(source)->text,
+                           "111 samples, 11 of them lost (source.lost beyond the end: 1): "));
+    pnr_source_close(source);
+    remove_file("x.sc16");
+}
+
+static void test_lost_runs_beyond_any_stream(void **state)
+{
+    unsigned char bytes[400] = {0};
+    pnr_run lost[] = {{UINT64_MAX, 1}};
+    pnr_config config = configure("x.sc16");
+
+    (void)state;
+    write_file("x.sc16", bytes, sizeof bytes);
+    config.source.lost = lost;
+    config.source.n_lost = 1;
+    expect_refused(&config, PNR_ECONFIG, "source.lost", "18446744073709551615", NULL);
+    lost[0] = (pnr_run){5, UINT64_MAX - 6}; /* fits alone, not with the 100 samples */
+    expect_refused(&config, PNR_ECONFIG, "source.lost", NULL);
+    remove_file("x.sc16");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_format),
+        cmocka_unit_test(test_format_by_name_and_by_extension),
+        cmocka_unit_test(test_no_such_input),
+        cmocka_unit_test(test_no_permission),
+        cmocka_unit_test(test_no_samples),
+        cmocka_unit_test(test_channels_out_of_range),
+        cmocka_unit_test(test_file_that_shrinks_or_grows),
+        cmocka_unit_test(test_lost_runs),
+        cmocka_unit_test(test_lost_runs_in_the_text),
+        cmocka_unit_test(test_lost_runs_beyond_any_stream),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

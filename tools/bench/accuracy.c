@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* bench accuracy: errors of delay, amplitude, phase, SNR and Doppler over many dwells, beside the
+ * Cramer-Rao bound. */
+#include "tools/bench/bench.h"
+
+#include "cli.h"
+#include "correlator/correlator.h"
+#include "detector/detector.h"
+#include "engine/plan.h"
+#include "scene/noise.h"
+#include "tools/common/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_N = 1023, DWELLS_A_RUN = 500, N_OVERSAMPLES = 2, BATCH_SAMPLES = 1 << 18 };
+static const double snrs_db[] = {10, 12.5, 15, 17.5, 20, 25, 30, 35, 40, 45, 50, 55, 60};
+static const double amplitude = 0.1; /* of the echo */
+
+static const bench_column columns[] = {{"snr_db", false},
+                                       {"oversample", false},
+                                       {"outliers_pct", false},
+                                       {"rms_over_bound", false},
+                                       {"bias_over_sigma", false},
+                                       {"delay_variance", false},
+                                       {"amp_variance", false},
+                                       {"phase_variance", false},
+                                       {"snr_error_db", false},
+                                       {"rms_samples", false},
+                                       {"bound_samples", false},
+                                       {"bound_amp", false},
+                                       {"bound_phase_rad", false},
+                                       /* of Doppler dwells; a row is 1 / (K Tr) */
+                                       {"doppler_rms_over_bound", false},
+                                       {"doppler_bias_over_sigma", false},
+                                       {"doppler_variance", false},
+                                       {"rms_rows", false},
+                                       {"bound_rows", false}};
+enum { N_ALL_COLUMNS = sizeof columns / sizeof columns[0], N_COLUMNS = N_ALL_COLUMNS - 5 };
+
+static const char *const pictured[] = {"rms_samples", "bound_samples", NULL};
+static const bench_picture picture = {.y_label = "error of the delay, samples",
+                                      .y = pictured,
+                                      .series = "oversample",
+                                      .x_scale = BENCH_X_LINEAR};
+static const char *const pictured_doppler[] = {"rms_samples", "bound_samples", "rms_rows",
+                                               "bound_rows", NULL};
+static const bench_picture picture_doppler = {
+    .y_label = "error of the delay, samples, and of the Doppler, 1/(K Tr)",
+    .y = pictured_doppler,
+    .series = "oversample",
+    .x_scale = BENCH_X_LINEAR};
+
+/* Everything between samples and echoes, at one detector.oversample. */
+typedef struct chain {
+    pnr_config config;
+    const pnr_engine_ops *ops;
+    pnr_setup *setup;
+    pnr_correlator *correlator;
+    pnr_detector *detector;
+} chain;
+
+/* The samples of one submit, and its truth. */
+typedef struct scene {
+    float (*x)[2];      /* [batch][n_periods][N] */
+    double (*noise)[2]; /* [N] */
+    double (*echo)[2];  /* [N] */
+    uint32_t *lost;     /* [batch * n_periods], 0 */
+    uint64_t *ready_ns; /* [batch] */
+    double *phase;      /* [batch] */
+    double lag, bins;   /* of all its echoes; bins of 1/Tr */
+    uint64_t position;  /* of the random numbers */
+} scene;
+
+/* Sums over the dwells whose strongest echo is within a sample of the truth; n_missed are not. */
+typedef struct tally {
+    double n, n_missed;
+    double bias, square;
+    double delay, amplitude, phase; /* of (error / sigma)^2 */
+    double bins_bias, bins_square, doppler;
+    double snr;
+} tally;
+
+static int open_chain(const bench *b, size_t n_samples, size_t oversample, chain *c,
+                      pnr_error *error)
+{
+    int rc;
+
+    pnr_measure_configure(b->config, n_samples, &c->config);
+    c->config.detector.oversample = oversample;
+    c->config.source.spectrum = PNR_SPECTRUM_NORMAL;
+    c->config.source.format = PNR_FORMAT_CF32; /* the bound is that of the noise alone */
+    if (b->config->engine.batch == 0)
+        c->config.engine.batch = BATCH_SAMPLES / (n_samples * c->config.dwell.periods) + 1;
+    rc = pnr_config_check(&c->config, error);
+    if (rc == PNR_OK)
+        rc = pnr_setup_create(&c->config, PNR_FORMAT_CF32, 1, &c->setup, error);
+    if (rc == PNR_OK)
+        rc = pnr_engine_choose(c->config.engine.name, &c->setup->plan, &c->ops, error);
+    if (rc == PNR_OK)
+        rc = pnr_correlator_create(c->ops, &c->setup->plan, &c->correlator, error);
+    if (rc == PNR_OK)
+        rc = pnr_detector_create(&c->config, c->setup, &c->detector, error);
+    return rc;
+}
+
+static void close_chain(chain *c)
+{
+    pnr_correlator_destroy(c->correlator);
+    pnr_detector_destroy(c->detector);
+    pnr_setup_destroy(c->setup); /* the configuration's arrays are the caller's */
+}
+
+static int open_scene(const chain *c, scene *s, pnr_error *error)
+{
+    const pnr_plan *plan = &c->setup->plan;
+    const size_t n_windows = plan->batch * plan->n_periods;
+
+    s->x = c->ops->alloc(n_windows * plan->n_samples * sizeof *s->x);
+    s->noise = malloc(plan->n_samples * sizeof *s->noise);
+    s->echo = malloc(plan->n_samples * sizeof *s->echo);
+    s->lost = calloc(n_windows, sizeof *s->lost);
+    s->ready_ns = calloc(plan->batch, sizeof *s->ready_ns);
+    s->phase = calloc(plan->batch, sizeof *s->phase);
+    if (!s->x || !s->noise || !s->echo || !s->lost || !s->ready_ns || !s->phase)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a batch of %zu dwells",
+                             plan->batch);
+    return PNR_OK;
+}
+
+static void close_scene(const chain *c, scene *s)
+{
+    if (c->ops != NULL)
+        c->ops->free(s->x);
+    free(s->noise);
+    free(s->echo);
+    free(s->lost);
+    free(s->ready_ns);
+    free(s->phase);
+}
+
+/* 0 <= value < 1, the next of the scene's. */
+static double uniform(scene *s)
+{
+    static const uint32_t key[2] = {0x61636375, 0x72616379};
+    const uint32_t counter[4] = {(uint32_t)s->position, (uint32_t)(s->position >> 32), 1, 0};
+    uint32_t word[4];
+
+    s->position++;
+    pnr_philox(key, counter, word);
+    return word[0] * 0x1p-32 + word[1] * 0x1p-64;
+}
+
+static bool is_doppler(const chain *c)
+{
+    return c->setup->plan.dwell == PNR_DWELL_DOPPLER;
+}
+
+/* Within the middle four fifths of the rows. */
+static double draw_bins(const chain *c, scene *s)
+{
+    const pnr_plan *plan = &c->setup->plan;
+    const pnr_hypothesis first = pnr_plan_hypothesis(plan, 0);
+    const double row = (0.1 + 0.8 * uniform(s)) * (double)(pnr_plan_rows(plan) - 1);
+
+    return first.quarters / 4.0 + (first.first_bin + row) / (double)plan->n_periods;
+}
+
+/* One delay and Doppler for the whole batch, a phase at the middle of each dwell, noise of this
+ * power a sample. */
+static int fill_scene(const chain *c, double power, scene *s)
+{
+    const pnr_plan *plan = &c->setup->plan;
+    const size_t n = plan->n_samples;
+    const float scale = (float)sqrt(power);
+
+    s->lag = uniform(s) * (double)n;
+    s->bins = is_doppler(c) ? draw_bins(c, s) : 0;
+    if (pnr_waveform_shift(c->setup->codes[0].waveform, s->lag, s->echo) != PNR_OK)
+        return PNR_ENOMEMORY;
+    for (size_t w = 0; w < plan->batch * plan->n_periods; w++) {
+        const size_t d = w / plan->n_periods;
+        float(*x)[2] = s->x + w * n;
+
+        if (w % plan->n_periods == 0)
+            s->phase[d] = 2 * M_PI * uniform(s) - M_PI;
+
+        const double periods = (double)(w % plan->n_periods) - ((double)plan->n_periods - 1) / 2;
+        const double step = 2 * M_PI * s->bins / (double)n;
+        const double first =
+            2 * M_PI * remainder(s->bins * periods, 1) - step * ((double)n - 1) / 2 + s->phase[d];
+
+        pnr_noise_gaussian(1, 0, s->position, n, s->noise);
+        s->position += n;
+        for (size_t i = 0; i < n; i++) {
+            const double *a = s->echo[i];
+            const double angle = first + step * (double)i;
+            const double re = amplitude * cos(angle), im = amplitude * sin(angle);
+
+            x[i][0] = scale * (float)s->noise[i][0] + (float)(re * a[0] - im * a[1]);
+            x[i][1] = scale * (float)s->noise[i][1] + (float)(re * a[1] + im * a[0]);
+        }
+    }
+    return PNR_OK;
+}
+
+static void count(const chain *c, const scene *s, size_t d, const pnr_detection *found, tally *t)
+{
+    const pnr_echo *echo = &found->echoes[0];
+    const double sigma = echo->delay_sigma_s * pnr_rational_double(c->setup->radar.rate_hz);
+    const double error = remainder(echo->lag - s->lag, (double)c->setup->plan.n_samples);
+
+    if (found->n_echoes == 0 || fabs(error) >= 1) {
+        t->n_missed++;
+        return;
+    }
+    t->n++;
+    t->bias += error;
+    t->square += error * error;
+    t->delay += pow(error / sigma, 2);
+    t->amplitude += pow((echo->amplitude - amplitude) / echo->amplitude_sigma, 2);
+    t->phase += pow(remainder(echo->phase_rad - s->phase[d], 2 * M_PI) / echo->phase_sigma_rad, 2);
+    t->snr += echo->snr;
+    if (is_doppler(c)) {
+        const double period_s = c->setup->radar.period_s;
+        const double bins = echo->doppler_hz * period_s - s->bins;
+
+        t->bins_bias += bins;
+        t->bins_square += bins * bins;
+        t->doppler += pow(bins / (echo->doppler_sigma_hz * period_s), 2);
+    }
+}
+
+static int detect_all(const chain *c, const scene *s, size_t n_dwells, tally *t, pnr_error *error)
+{
+    const pnr_plan *plan = &c->setup->plan;
+    const pnr_windows windows = {
+        .spans = {{s->x, plan->batch * plan->n_periods * plan->n_samples}, {s->x, 0}},
+        .n_dwells = n_dwells,
+        .n_periods = plan->n_periods,
+        .lost = s->lost,
+        .ready_ns = s->ready_ns,
+    };
+    pnr_windows done;
+    pnr_result result;
+    int rc = pnr_correlator_submit(c->correlator, &windows);
+
+    if (rc == PNR_OK)
+        rc = pnr_correlator_collect(c->correlator, true, &done, &result);
+    if (rc != PNR_OK)
+        return pnr_error_set(error, rc, "the engine failed on a submit");
+    for (size_t d = 0; d < result.n_dwells; d++) {
+        pnr_detection found;
+
+        const size_t candidates = d * plan->max_candidates;
+        const pnr_observed observed = {
+            .dwell = &result.dwells[d],
+            .candidates = result.candidates + candidates,
+            .patches = result.patches != NULL
+                           ? result.patches + candidates * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
+                           : NULL};
+
+        pnr_detector_detect(c->detector, &observed, &found);
+        count(c, s, d, &found, t);
+    }
+    return PNR_OK;
+}
+
+static void add_row(bench_table *table, const chain *c, double snr_db, const tally *t)
+{
+    const double snr = pow(10, snr_db / 10);
+    const double bandwidth = pnr_waveform_bandwidth(c->setup->codes[0].waveform);
+    const double bound = 1 / sqrt(2 * snr * bandwidth);
+    const double n = t->n > 0 ? t->n : (double)NAN, rms = sqrt(t->square / n);
+    double near[2];
+
+    pnr_waveform_at(c->setup->codes[0].autocorrelation, 1e-3, near);
+
+    const double turn = near[1] / 1e-3; /* R'(0) = i mean(w) R(0) */
+
+    bench_table_number(table, snr_db);
+    bench_table_number(table, (double)c->setup->plan.oversample);
+    bench_table_number(table, 100 * t->n_missed / (t->n + t->n_missed));
+    bench_table_number(table, rms / bound);
+    bench_table_number(table, t->bias / n / bound);
+    bench_table_number(table, t->delay / n);
+    bench_table_number(table, t->amplitude / n);
+    bench_table_number(table, t->phase / n);
+    bench_table_number(table, 10 * log10(t->snr / n / snr));
+    bench_table_number(table, rms);
+    bench_table_number(table, bound);
+    bench_table_number(table, 1 / sqrt(2 * snr));
+    bench_table_number(table, sqrt((1 + turn * turn / bandwidth) / (2 * snr)));
+    if (!is_doppler(c))
+        return;
+
+    /* A tone of K N samples: sqrt(6 / S) / (2 pi) rows. */
+    const double periods = (double)c->setup->plan.n_periods;
+    const double bound_rows = sqrt(6 / snr) / (2 * M_PI);
+    const double rms_rows = sqrt(t->bins_square / n) * periods;
+
+    bench_table_number(table, rms_rows / bound_rows);
+    bench_table_number(table, t->bins_bias / n * periods / bound_rows);
+    bench_table_number(table, t->doppler / n);
+    bench_table_number(table, rms_rows);
+    bench_table_number(table, bound_rows);
+}
+
+static int measure_snr(const chain *chains, scene *s, double snr_db, size_t n_dwells,
+                       bench_table *table, pnr_error *error)
+{
+    const pnr_plan *plan = &chains[0].setup->plan;
+    const double energy =
+        pnr_waveform_energy(chains[0].setup->codes[0].waveform) * (double)plan->n_periods;
+    const double power = energy * amplitude * amplitude / pow(10, snr_db / 10);
+    tally tallies[N_OVERSAMPLES] = {{0}};
+    int rc = PNR_OK;
+
+    for (size_t done = 0; done < n_dwells && rc == PNR_OK; done += plan->batch) {
+        const size_t left = n_dwells - done;
+
+        if (pnr_stop)
+            return pnr_error_set(error, PNR_EEND, "stopped by signal");
+        if (fill_scene(&chains[0], power, s) != PNR_OK)
+            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a delayed code");
+        for (size_t o = 0; o < N_OVERSAMPLES && rc == PNR_OK; o++)
+            rc = detect_all(&chains[o], s, left < plan->batch ? left : plan->batch, &tallies[o],
+                            error);
+    }
+    for (size_t o = 0; o < N_OVERSAMPLES && rc == PNR_OK; o++)
+        add_row(table, &chains[o], snr_db, &tallies[o]);
+    return rc;
+}
+
+int bench_accuracy(const bench *b, pnr_error *error)
+{
+    const size_t n_samples = b->sizes != NULL ? b->sizes[0] : DEFAULT_N;
+    const size_t n_dwells = (size_t)b->runs * DWELLS_A_RUN;
+    chain chains[N_OVERSAMPLES] = {{.ops = NULL}};
+    bench_table *table = NULL;
+    scene s = {.x = NULL};
+    char title[192];
+    int rc = PNR_OK;
+
+    if (b->n_sizes > 1)
+        return pnr_error_set(error, PNR_EUSAGE, "accuracy: one size at a time");
+    for (size_t o = 0; o < N_OVERSAMPLES && rc == PNR_OK; o++)
+        rc = open_chain(b, n_samples, o + 1, &chains[o], error);
+    if (rc == PNR_OK)
+        rc = open_scene(&chains[0], &s, error);
+    if (rc == PNR_OK) {
+        snprintf(title, sizeof title, "accuracy: %s, N = %zu, %zu dwells a row",
+                 chains[0].setup->codes[0].code->name, n_samples, n_dwells);
+        rc = bench_table_create(title, columns, is_doppler(&chains[0]) ? N_ALL_COLUMNS : N_COLUMNS,
+                                &table, error);
+    }
+    for (size_t i = 0; i < sizeof snrs_db / sizeof snrs_db[0] && rc == PNR_OK; i++)
+        rc = measure_snr(chains, &s, snrs_db[i], n_dwells, table, error);
+    if (rc == PNR_OK)
+        rc =
+            bench_table_show(b, table, is_doppler(&chains[0]) ? &picture_doppler : &picture, error);
+    bench_table_destroy(table);
+    close_scene(&chains[0], &s);
+    for (size_t o = 0; o < N_OVERSAMPLES; o++)
+        close_chain(&chains[o]);
+    return rc;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* bench soak: the whole way at a share of its ceiling for a long time: what is lost, what grows,
+ * what drifts. */
+#include "tools/bench/stream.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "cli.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t default_sizes[] = {1 << 20};
+static const double default_seconds = 300.0, default_pace = 0.9, ceiling_seconds = 3.0;
+static const double most_intervals = 60, least_intervals = 4, least_interval_s = 1.0;
+static const double MiB = 1024.0 * 1024.0;
+static const uint64_t poll_ns = 1000 * 1000;
+enum { MAX_INTERVALS = 256 };
+
+static const bench_column columns[] = {
+    {"elapsed_s", false}, {"N", false},       {"results", false},    {"results_ps", false},
+    {"lost", false},      {"p50_us", false},  {"p99_us", false},     {"p999_us", false},
+    {"max_us", false},    {"rss_MiB", false}, {"device_MiB", false},
+};
+enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+
+static const char *const pictured[] = {"p50_us", "p99_us", "p999_us", "max_us", NULL};
+static const bench_picture picture = {.y_label = "us, last sample in the ring to the message",
+                                      .y = pictured,
+                                      .series = "N",
+                                      .x_scale = BENCH_X_LINEAR};
+
+/* What one interval's results say. */
+typedef struct share {
+    pnr_histogram latency_ns;
+    uint64_t lost; /* samples, in front of its results and in them */
+} share;
+
+/* The processing thread adds to one half, and turns to the other when it is asked to. */
+typedef struct watch {
+    share halves[2];
+    _Atomic unsigned wanted, given; /* number of the interval */
+    unsigned current;               /* the processing thread's */
+
+    /* the monitor's */
+    const stream_subject *subject;
+    double seconds, interval_s;
+    _Atomic bool stop;
+    bench_table *table;
+    double p99_us[MAX_INTERVALS], rss[MAX_INTERVALS], device[MAX_INTERVALS];
+    size_t n;
+} watch;
+
+static void tap(void *context, const pnr_report *report)
+{
+    watch *w = context;
+    const unsigned wanted = atomic_load_explicit(&w->wanted, memory_order_acquire);
+
+    if (wanted != w->current) {
+        w->current = wanted;
+        atomic_store_explicit(&w->given, wanted, memory_order_release);
+    }
+    pnr_histogram_add(&w->halves[wanted % 2].latency_ns, (uint64_t)(report->latency_us * 1e3));
+    w->halves[wanted % 2].lost += report->lost + report->lost_before;
+}
+
+/* --- the monitor --- */
+
+/* Bytes of this process in memory; NAN: not known. */
+static double resident_bytes(void)
+{
+    FILE *status = fopen("/proc/self/status", "re");
+    unsigned long long kib;
+    double bytes = NAN;
+    char line[128];
+
+    while (status != NULL && fgets(line, sizeof line, status) != NULL)
+        if (sscanf(line, "VmRSS: %llu kB", &kib) == 1)
+            bytes = (double)kib * 1024;
+    if (status != NULL)
+        fclose(status);
+    return bytes;
+}
+
+static double device_bytes(const stream_subject *s)
+{
+    const pnr_engine_bench *engine = pnr_engine_get_bench(s->ops->name);
+
+    if (engine == NULL || engine->resident == NULL)
+        return NAN;
+    return (double)engine->resident->memory_used(s->config.engine.device);
+}
+
+/* What the processing thread has gathered since the last time; NULL when no result has come. */
+static const share *take(watch *w)
+{
+    const unsigned next = atomic_load(&w->wanted) + 1;
+    const uint64_t start_ns = pnr_clock_ns();
+
+    memset(&w->halves[next % 2], 0, sizeof w->halves[0]);
+    atomic_store_explicit(&w->wanted, next, memory_order_release);
+    while (atomic_load_explicit(&w->given, memory_order_acquire) != next) {
+        if ((double)(pnr_clock_ns() - start_ns) > w->interval_s * 1e9 || atomic_load(&w->stop))
+            return NULL;
+        pnr_clock_sleep_until(pnr_clock_ns() + poll_ns, NULL);
+    }
+    return &w->halves[(next - 1) % 2];
+}
+
+static void add_row(watch *w, const share *s, double elapsed_s, double took_s)
+{
+    static const double shares[] = {0.5, 0.99, 0.999};
+    const size_t n_samples = w->subject->setup->plan.n_samples;
+    const double rss = resident_bytes(), device = device_bytes(w->subject);
+    const double p99_us = (double)pnr_histogram_quantile(&s->latency_ns, 0.99) * 1e-3;
+
+    bench_table_number(w->table, elapsed_s);
+    bench_table_number(w->table, (double)n_samples);
+    bench_table_number(w->table, (double)s->latency_ns.n);
+    bench_table_number(w->table, (double)s->latency_ns.n / took_s);
+    bench_table_number(w->table, (double)s->lost);
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
+        bench_table_number(w->table,
+                           (double)pnr_histogram_quantile(&s->latency_ns, shares[i]) * 1e-3);
+    bench_table_number(w->table, (double)s->latency_ns.max * 1e-3);
+    bench_table_number(w->table, rss / MiB);
+    bench_table_number(w->table, device / MiB);
+    pnr_log(PNR_LOG_INFO,
+            "soak: N = %zu, %.1f of %.1f s: %llu results, %llu samples lost, p99 %.1f us, %.1f MiB",
+            n_samples, elapsed_s, w->seconds, (unsigned long long)s->latency_ns.n,
+            (unsigned long long)s->lost, p99_us, rss / MiB);
+    if (w->n < MAX_INTERVALS) {
+        w->p99_us[w->n] = p99_us;
+        w->rss[w->n] = rss;
+        w->device[w->n++] = device;
+    }
+}
+
+/* In a thread of its own: it prints, reads files and asks the driver. */
+static void *monitor(void *argument)
+{
+    watch *w = argument;
+    uint64_t start_ns = 0, last_ns = 0;
+
+    while (!atomic_load(&w->stop)) {
+        const share *s;
+        uint64_t now_ns;
+
+        /* Time counts from the first result: the engine is made before it. */
+        pnr_clock_sleep_until(last_ns > 0 ? last_ns + (uint64_t)(w->interval_s * 1e9)
+                                          : pnr_clock_ns() + poll_ns,
+                              NULL);
+        s = take(w);
+        now_ns = pnr_clock_ns();
+        if (s != NULL && last_ns > 0)
+            add_row(w, s, (double)(now_ns - start_ns) * 1e-9, (double)(now_ns - last_ns) * 1e-9);
+        if (s != NULL && start_ns == 0)
+            start_ns = now_ns;
+        if (s != NULL)
+            last_ns = now_ns;
+    }
+    return NULL;
+}
+
+/* --- the verdict --- */
+
+static double mean(const double *values, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    return n > 0 ? sum / (double)n : NAN;
+}
+
+static double greatest(const double *values, size_t n)
+{
+    double most = -INFINITY;
+
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, values[i]);
+    return n > 0 ? most : NAN;
+}
+
+static void print_verdict(const bench *b, const watch *w, const stream_result *r, double rate_hz)
+{
+    const size_t quarter = w->n > 4 ? w->n / 4 : 1, last = w->n > 0 ? w->n - 1 : 0;
+    const double early_us = mean(w->p99_us, w->n < quarter ? w->n : quarter);
+    const double late_us = w->n >= quarter ? mean(w->p99_us + w->n - quarter, quarter) : NAN;
+    const bool is_held = stream_is_lossless(r) && stream_is_complete(r);
+    char text[512];
+
+    printf("%ssoak N = %zu: %s: %.1f s at %.1f Msample/s, %.2f GB/s\n", b->csv ? "# " : "",
+           w->subject->setup->plan.n_samples, is_held ? "HELD" : "NOT HELD", r->seconds,
+           rate_hz * 1e-6, rate_hz * w->subject->sample_bytes * 1e-9);
+    printf("%s  account: %s (%s)\n", b->csv ? "# " : "",
+           pnr_account_format(&r->account, text, sizeof text),
+           stream_is_complete(r) ? "closes" : "OPEN");
+    printf("%s  subscriber: %llu received of %llu sent\n", b->csv ? "# " : "",
+           (unsigned long long)r->received, (unsigned long long)r->account.sent);
+    printf("%s  p99: %.1f us in the first quarter, %.1f us in the last, drift %+.1f %%\n",
+           b->csv ? "# " : "", early_us, late_us, 100.0 * (late_us / early_us - 1.0));
+    printf("%s  memory: %.1f MiB at first, %.1f MiB at the end, %.1f MiB at most; device: ",
+           b->csv ? "# " : "", w->rss[0] / MiB, w->rss[last] / MiB, greatest(w->rss, w->n) / MiB);
+    if (isnan(w->device[0]))
+        printf("none\n");
+    else
+        printf("%.1f, %.1f, %.1f MiB\n", w->device[0] / MiB, w->device[last] / MiB,
+               greatest(w->device, w->n) / MiB);
+}
+
+static int run_watched(const bench *b, watch *w, double rate_hz, pnr_error *error)
+{
+    const stream_subject *s = w->subject;
+    pthread_t thread;
+    stream_result result;
+    int rc = pthread_create(&thread, NULL, monitor, w);
+
+    if (rc != 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "monitor thread: %s", strerror(rc));
+    rc = stream_run(&s->config, s->setup, w->seconds, rate_hz, tap, w, &result, error);
+    atomic_store(&w->stop, true);
+    pthread_join(thread, NULL);
+    if (rc != PNR_OK)
+        return rc;
+    *b->lost |= !stream_is_lossless(&result);
+    print_verdict(b, w, &result, rate_hz);
+    return stream_is_complete(&result)
+               ? PNR_OK
+               : pnr_error_set(error, PNR_EINTERNAL, "soak: an account does not close");
+}
+
+static int measure_size(const bench *b, size_t n_samples, bench_table *table, pnr_error *error)
+{
+    const double seconds = b->seconds > 0 ? b->seconds : default_seconds;
+    const double pace = b->pace > 0 ? b->pace : default_pace;
+    stream_subject *s = calloc(1, sizeof *s);
+    watch *w = calloc(1, sizeof *w);
+    stream_result fast;
+    int rc = s != NULL && w != NULL ? stream_prepare(b, n_samples, s, error)
+                                    : pnr_error_set(error, PNR_ENOMEMORY, "no memory to soak");
+
+    if (rc == PNR_OK && !(s->link_bytes_per_s > 0))
+        rc = stream_run(&s->config, s->setup, fmin(ceiling_seconds, seconds), 0, NULL, NULL, &fast,
+                        error);
+    if (rc == PNR_OK && !pnr_stop) {
+        const double ceiling_hz = s->link_bytes_per_s > 0
+                                      ? s->link_bytes_per_s / s->sample_bytes
+                                      : (double)fast.account.used / fast.seconds;
+
+        w->subject = s;
+        w->table = table;
+        w->seconds = seconds;
+        w->interval_s =
+            fmin(fmax(seconds / most_intervals, least_interval_s), seconds / least_intervals);
+        rc = run_watched(b, w, pace * ceiling_hz, error);
+    }
+    if (s != NULL)
+        pnr_setup_destroy(s->setup);
+    free(s);
+    free(w);
+    return rc;
+}
+
+int bench_soak(const bench *b, pnr_error *error)
+{
+    const size_t *sizes = b->sizes != NULL ? b->sizes : default_sizes;
+    const size_t n_sizes = b->sizes != NULL ? b->n_sizes : 1;
+    bench_table *table = NULL;
+    char title[128];
+    int rc;
+
+    snprintf(title, sizeof title, "soak: live at %.4g %% of the ceiling, by interval",
+             100.0 * (b->pace > 0 ? b->pace : default_pace));
+    rc = bench_table_create(title, columns, N_COLUMNS, &table, error);
+    for (size_t i = 0; i < n_sizes && rc == PNR_OK && !pnr_stop; i++)
+        rc = measure_size(b, sizes[i], table, error);
+    if (rc == PNR_OK && bench_table_rows(table) > 0)
+        rc = bench_table_show(b, table, &picture, error);
+    bench_table_destroy(table);
+    return rc;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of pnradar-bench: aligned for people, CSV for programs, pictures through gnuplot. */
+#include "tools/bench/bench.h"
+
+#include "tools/common/gnuplot.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELL_LEN = 64 };
+
+typedef struct cell {
+    double number;
+    char text[CELL_LEN]; /* of a text column */
+} cell;
+
+struct bench_table {
+    const char *title;
+    const bench_column *columns;
+    size_t n_columns;
+    cell *cells; /* [n_cells], row by row */
+    size_t n_cells, capacity;
+    bool lost; /* a cell found no memory */
+};
+
+int bench_table_create(const char *title, const bench_column *columns, size_t n_columns,
+                       bench_table **out, pnr_error *error)
+{
+    bench_table *table = calloc(1, sizeof *table);
+
+    *out = NULL;
+    if (table == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a table");
+    table->title = title;
+    table->columns = columns;
+    table->n_columns = n_columns;
+    *out = table;
+    return PNR_OK;
+}
+
+void bench_table_destroy(bench_table *table)
+{
+    if (table == NULL)
+        return;
+    free(table->cells);
+    free(table);
+}
+
+static cell *next_cell(bench_table *table)
+{
+    if (table->n_cells == table->capacity) {
+        const size_t capacity = table->capacity > 0 ? 2 * table->capacity : 256;
+        cell *cells = realloc(table->cells, capacity * sizeof *cells);
+
+        if (cells == NULL) {
+            table->lost = true;
+            return NULL;
+        }
+        table->cells = cells;
+        table->capacity = capacity;
+    }
+    memset(&table->cells[table->n_cells], 0, sizeof *table->cells);
+    return &table->cells[table->n_cells++];
+}
+
+void bench_table_number(bench_table *table, double value)
+{
+    cell *next = next_cell(table);
+
+    if (next != NULL)
+        next->number = value;
+}
+
+void bench_table_text(bench_table *table, const char *value)
+{
+    cell *next = next_cell(table);
+
+    if (next != NULL)
+        snprintf(next->text, sizeof next->text, "%s", value);
+}
+
+size_t bench_table_rows(const bench_table *table)
+{
+    return table->n_cells / table->n_columns;
+}
+
+static const cell *get(const bench_table *table, size_t row, size_t column)
+{
+    return &table->cells[row * table->n_columns + column];
+}
+
+/* Whole numbers as they are, others with `digits` significant digits and never an exponent; returns
+ * out. */
+static const char *format_cell(const bench_table *table, size_t row, size_t column, int digits,
+                               char out[CELL_LEN])
+{
+    const cell *c = get(table, row, column);
+
+    if (table->columns[column].is_text) {
+        snprintf(out, CELL_LEN, "%s", c->text);
+    } else if (!isfinite(c->number)) {
+        out[0] = '\0';
+    } else if (c->number == rint(c->number) && fabs(c->number) < 1e15) {
+        snprintf(out, CELL_LEN, "%.0f", c->number);
+    } else {
+        const int before = (int)floor(log10(fabs(c->number))) + 1;
+        const int after = digits - before;
+
+        snprintf(out, CELL_LEN, "%.*f", after > 0 ? after : 0, c->number);
+    }
+    return out;
+}
+
+static void print_aligned(const bench_table *table)
+{
+    const size_t n_rows = bench_table_rows(table);
+    char text[CELL_LEN];
+
+    printf("\n%s\n", table->title);
+    for (size_t row = 0; row <= n_rows; row++) { /* row 0 is the head */
+        for (size_t column = 0; column < table->n_columns; column++) {
+            const bench_column *head = &table->columns[column];
+            int width = (int)strlen(head->name);
+
+            for (size_t r = 0; r < n_rows; r++) {
+                const int length = (int)strlen(format_cell(table, r, column, 4, text));
+
+                width = length > width ? length : width;
+            }
+            if (row == 0)
+                snprintf(text, sizeof text, "%s", head->name);
+            else if (format_cell(table, row - 1, column, 4, text)[0] == '\0')
+                snprintf(text, sizeof text, "-");
+            if (head->is_text) /* nothing is padded at the end of a line */
+                width = column + 1 < table->n_columns ? -width : 0;
+            printf("%s%*s", column > 0 ? "  " : "", width, text);
+        }
+        putchar('\n');
+    }
+}
+
+static void print_csv(const bench_table *table)
+{
+    char text[CELL_LEN];
+
+    printf("# %s\n", table->title);
+    for (size_t column = 0; column < table->n_columns; column++)
+        printf("%s%s", column > 0 ? "," : "", table->columns[column].name);
+    putchar('\n');
+    for (size_t row = 0; row < bench_table_rows(table); row++) {
+        for (size_t column = 0; column < table->n_columns; column++)
+            printf("%s%s", column > 0 ? "," : "", format_cell(table, row, column, 9, text));
+        putchar('\n');
+    }
+}
+
+/* --- pictures --- */
+
+static size_t find_column(const bench_table *table, const char *name)
+{
+    for (size_t column = 0; name != NULL && column < table->n_columns; column++)
+        if (strcmp(table->columns[column].name, name) == 0)
+            return column;
+    return SIZE_MAX;
+}
+
+/* One data block $d<i>: x and y of the rows that belong to it. Returns how many. */
+static size_t print_block(FILE *to, const bench_table *table, const bench_picture *picture,
+                          size_t index, size_t y, const char *series)
+{
+    const size_t by = find_column(table, picture->series);
+    const size_t only = find_column(table, picture->only_column);
+    char text[CELL_LEN];
+    size_t n = 0;
+
+    fprintf(to, "$d%zu << end_of_block\n", index);
+    for (size_t row = 0; row < bench_table_rows(table); row++) {
+        const double value = get(table, row, y)->number;
+
+        if (!(isfinite(value) && value > 0))
+            continue;
+        if (only != SIZE_MAX && strcmp(get(table, row, only)->text, picture->only_text) != 0)
+            continue;
+        if (by != SIZE_MAX && strcmp(format_cell(table, row, by, 9, text), series) != 0)
+            continue;
+        fprintf(to, "%.9g %.9g\n", get(table, row, 0)->number, value);
+        n++;
+    }
+    fputs("end_of_block\n", to);
+    return n;
+}
+
+typedef struct curve {
+    size_t index; /* of its data block */
+    char label[2 * CELL_LEN];
+} curve;
+
+enum { MAX_CURVES = 64 };
+
+/* All data blocks; curves with at least one point come back. */
+static size_t print_data(FILE *to, const bench_table *table, const bench_picture *picture,
+                         curve *curves)
+{
+    const size_t by = find_column(table, picture->series);
+    size_t n_curves = 0, index = 0;
+
+    for (const char *const *name = picture->y; *name != NULL; name++) {
+        for (size_t row = 0; row < bench_table_rows(table); row++) {
+            char series[CELL_LEN] = "", text[CELL_LEN];
+            bool seen = by == SIZE_MAX && row > 0;
+
+            if (by != SIZE_MAX)
+                format_cell(table, row, by, 9, series);
+            for (size_t r = 0; by != SIZE_MAX && r < row; r++)
+                seen = seen || strcmp(series, format_cell(table, r, by, 9, text)) == 0;
+            if (seen || n_curves == MAX_CURVES)
+                continue;
+            if (print_block(to, table, picture, index, find_column(table, *name), series) > 0) {
+                curve *c = &curves[n_curves++];
+
+                c->index = index;
+                if (by == SIZE_MAX)
+                    snprintf(c->label, sizeof c->label, "%s", *name);
+                else
+                    snprintf(c->label, sizeof c->label, "%s, %s %s", *name, picture->series,
+                             series);
+            }
+            index++;
+        }
+    }
+    return n_curves;
+}
+
+static const char *const x_scales[] = {
+    [BENCH_X_LOG2] = "set logscale x 2\nset format x '2^{%L}'\n",
+    [BENCH_X_LOG10] = "set logscale x 10\n",
+    [BENCH_X_LINEAR] = "",
+};
+
+static int draw(const char *path, const bench_table *table, const bench_picture *picture,
+                pnr_error *error)
+{
+    curve *curves = calloc(MAX_CURVES, sizeof *curves);
+    FILE *to = NULL;
+    size_t n_curves = 0;
+    int code = PNR_OK;
+
+    if (curves == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
+    if ((code = pnr_gnuplot_open(path, table->title, 1100, 700, &to, error)) != PNR_OK) {
+        free(curves);
+        return code;
+    }
+    fputs("set xlabel ", to);
+    pnr_gnuplot_quote(to, table->columns[0].name);
+    fputs(" noenhanced\nset ylabel ", to);
+    pnr_gnuplot_quote(to, picture->y_label);
+    fputs(" noenhanced\n", to);
+    fputs(x_scales[picture->x_scale], to);
+    fputs("set logscale y\nset key outside right noenhanced\nset grid\n", to);
+    n_curves = print_data(to, table, picture, curves);
+    for (size_t i = 0; i < n_curves; i++) {
+        fprintf(to, "%s $d%zu using 1:2 with linespoints title ", i == 0 ? "plot" : ",",
+                curves[i].index);
+        pnr_gnuplot_quote(to, curves[i].label);
+    }
+    fputc('\n', to);
+    code = pnr_gnuplot_close(to, path, error);
+    free(curves);
+    if (n_curves == 0)
+        return pnr_error_set(error, PNR_EDATA, "--plot %s: nothing was measured to draw", path);
+    return code;
+}
+
+int bench_table_show(const bench *b, const bench_table *table, const bench_picture *picture,
+                     pnr_error *error)
+{
+    if (table->lost)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the table");
+    if (b->csv)
+        print_csv(table);
+    else
+        print_aligned(table);
+    if (fflush(stdout) != 0)
+        return pnr_error_set(error, PNR_EIO, "cannot write to stdout");
+    return b->plot != NULL ? draw(b->plot, table, picture, error) : PNR_OK;
+}

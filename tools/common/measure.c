@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* Measuring: whole correlations timed through a real engine, on samples whose answer is known. */
+#include "tools/common/measure.h"
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/rational.h"
+#include "base/stats.h"
+#include "engine/plan.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double echo_amplitude = 0.2; /* full scale = 1 */
+static const double noise_rms = 0.2;
+enum { TILE_SAMPLES = 1 << 20 }; /* about as many are computed; the rest repeats them */
+
+struct pnr_measure {
+    const pnr_engine_ops *ops;
+    const pnr_setup *setup;
+    pnr_engine *engine;
+    void *memory;
+    size_t n_samples; /* of the batch, and behind it */
+    size_t bytes;
+    uint32_t *lost;     /* [batch * windows] */
+    uint64_t *ready_ns; /* [batch] */
+    uint64_t tag;
+};
+
+/* Samples of a chip as the rates say, where they are whole; else 1. */
+static size_t chip_samples_of(const pnr_config *config)
+{
+    pnr_rational q;
+
+    return config->code.chip_rate_hz.num > 0 && config->source.rate_hz.num > 0 &&
+                   pnr_rational_div(config->source.rate_hz, config->code.chip_rate_hz, &q) ==
+                       PNR_OK &&
+                   q.num > 0 && q.den == 1
+               ? (size_t)q.num
+               : 1;
+}
+
+void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config *out)
+{
+    const size_t q = chip_samples_of(base);
+
+    *out = *base;
+    out->codes = NULL;
+    out->n_codes = 0;
+    out->code.type = PNR_CODE_RANDOM;
+    out->code.length = n_samples;
+    out->code.chip_rate_hz = (pnr_rational){0, 0};
+    for (size_t k = 2; k <= 24; k++) {
+        const size_t n_chips = ((size_t)1 << k) - 1;
+
+        if (n_samples == n_chips || n_samples == q * n_chips) {
+            out->code.type = PNR_CODE_M_SEQUENCE;
+            out->code.degree = k;
+            if (n_samples != n_chips)
+                out->code.chip_rate_hz = base->code.chip_rate_hz;
+        }
+    }
+    out->code.taps[0] = '\0';
+    out->code.pulse = PNR_PULSE_BAND_LIMITED;
+    out->code.epoch = (pnr_epoch){.is_utc = false};
+    if (out->source.format == PNR_FORMAT_NONE)
+        out->source.format = PNR_FORMAT_CI16;
+    if (out->source.rate_hz.num == 0)
+        out->source.rate_hz = (pnr_rational){1000000, 1};
+    out->source.tune_hz = (pnr_rational){0, 0};
+    out->source.spectrum = PNR_SPECTRUM_NORMAL;
+    out->source.channels = 1;
+    out->source.channel = 0;
+    out->source.layout = PNR_LAYOUT_IQ;
+    out->radar.zero_delay_s = 0;
+    out->radar.min_range_m = 0;
+    out->radar.max_range_m = 0;
+}
+
+/* splitmix64 (G. Steele, D. Lea, C. Flood, 2014). */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* The sum of the four 16-bit parts, centred: nearly normal;
+ * variance 4 * 65536^2 / 12, scaled to 1. */
+static double next_normal(uint64_t *state)
+{
+    const uint64_t r = next_random(state);
+    const double sum = (double)(r & 0xffff) + (double)((r >> 16) & 0xffff) +
+                       (double)((r >> 32) & 0xffff) + (double)(r >> 48);
+
+    return (sum - 2.0 * 65535.0) / (65536.0 * 0.57735026918962576);
+}
+
+size_t pnr_measure_lag(const pnr_setup *setup)
+{
+    const pnr_plan *plan = &setup->plan;
+
+    return (plan->gate_first + plan->gate_count / 3) % plan->n_samples;
+}
+
+/* What the recorder wrote: the engine conjugates (I - jQ) first, then mixes down by tune. */
+static void record(const pnr_plan *plan, uint64_t n, double iq[2])
+{
+    if (plan->tune.num != 0) {
+        const double turns = (double)pnr_rational_phase(plan->tune, n) * 0x1p-64;
+        const double c = cos(2.0 * M_PI * turns), s = sin(2.0 * M_PI * turns);
+        const double i = iq[0];
+
+        iq[0] = i * c - iq[1] * s;
+        iq[1] = i * s + iq[1] * c;
+    }
+    if (plan->conjugate)
+        iq[1] = -iq[1];
+}
+
+void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples)
+{
+    const pnr_plan *plan = &setup->plan;
+    const size_t n = plan->n_samples, lag = pnr_measure_lag(setup);
+    const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
+    const size_t stride = sample_bytes * plan->n_channels;
+    const double noise = noise_rms * 0.70710678118654752; /* of I and of Q */
+    /* Whole periods repeat without a seam; a tune does not, so it is computed to the end. */
+    const size_t tile = n * ((TILE_SAMPLES + n - 1) / n);
+    const size_t computed = plan->tune.num != 0 || n_samples < tile ? n_samples : tile;
+    unsigned char *to = memory;
+    uint64_t state = n;
+
+    for (size_t i = 0; i < computed; i++) {
+        const double *a = plan->references[(i % n + n - lag) % n];
+        double iq[2];
+
+        for (size_t channel = 0; channel < plan->n_channels; channel++) {
+            iq[0] = echo_amplitude * a[0] + noise * next_normal(&state);
+            iq[1] = echo_amplitude * a[1] + noise * next_normal(&state);
+            record(plan, i, iq);
+            pnr_format_write(plan->format, iq, to + i * stride + channel * sample_bytes);
+        }
+    }
+    for (size_t done = computed; done < n_samples;) {
+        const size_t more = n_samples - done < computed ? n_samples - done : computed;
+
+        memcpy(to + done * stride, to, more * stride);
+        done += more;
+    }
+}
+
+void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory)
+{
+    const size_t n = plan->n_samples, n_windows = plan->batch * pnr_plan_windows(plan);
+    const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
+    const bool is_complex = pnr_format_get(plan->format)->is_complex;
+    const double noise = noise_rms * 0.70710678118654752; /* of I and of Q */
+    const bool is_map = pnr_plan_is_map(plan);
+    unsigned char *to = memory;
+    uint64_t state = seed;
+    double phase = 0;
+
+    for (size_t w = 0; w < n_windows; w++) {
+        const size_t lag = lags[w / pnr_plan_windows(plan)];
+        const size_t code = lag % plan->n_codes * plan->oversample * n;
+        const double bins = is_map ? pnr_plan_bins(plan, lag % pnr_plan_rows(plan)) : 0;
+        const double turns = 0x1p-64 * (double)next_random(&state);
+
+        /* Where only I is kept the echo is, or its negative: no phase hides it. */
+        if (!is_map || w % plan->n_periods == 0)
+            phase = 2.0 * M_PI * (is_complex ? turns : floor(2.0 * turns) / 2.0);
+        for (size_t i = 0; i < n; i++) {
+            const double *a = plan->references[code + (i >= lag ? i - lag : i + n - lag)];
+            const double moved =
+                bins * (double)(w % plan->n_periods * n + i) / (double)n; /* turns */
+            const double angle = phase + 2.0 * M_PI * (moved - floor(moved));
+            const double re = echo_amplitude * cos(angle), im = echo_amplitude * sin(angle);
+            const double iq[2] = {a[0] * re - a[1] * im + noise * next_normal(&state),
+                                  a[0] * im + a[1] * re + noise * next_normal(&state)};
+
+            for (size_t channel = 0; channel < plan->n_channels; channel++, to += sample_bytes)
+                pnr_format_write(plan->format, iq, to);
+        }
+    }
+}
+
+int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure **out,
+                       pnr_error *error)
+{
+    const pnr_plan *plan = &setup->plan;
+    pnr_measure *m = calloc(1, sizeof *m);
+    int rc = PNR_ENOMEMORY;
+
+    *out = NULL;
+    if (m == NULL)
+        return pnr_error_set(error, rc, "no memory for a measurement");
+    m->ops = ops;
+    m->setup = setup;
+    m->n_samples = pnr_plan_view_samples(plan, plan->batch);
+    m->bytes = m->n_samples * pnr_format_get(plan->format)->bytes * plan->n_channels;
+    m->lost = calloc(plan->batch * pnr_plan_windows(plan), sizeof *m->lost);
+    m->ready_ns = calloc(plan->batch, sizeof *m->ready_ns);
+    m->memory = ops->alloc(m->bytes);
+    if (m->lost == NULL || m->ready_ns == NULL || m->memory == NULL) {
+        pnr_error_set(error, rc, "engine %s: no memory for %zu bytes of samples", ops->name,
+                      m->bytes);
+        goto fail;
+    }
+    pnr_measure_fill(setup, m->memory, m->n_samples);
+    rc = ops->create(plan, &m->engine, error);
+    if (rc != PNR_OK)
+        goto fail;
+    *out = m;
+    return PNR_OK;
+fail:
+    pnr_measure_destroy(m);
+    return rc;
+}
+
+void pnr_measure_destroy(pnr_measure *measure)
+{
+    if (measure == NULL)
+        return;
+    if (measure->engine != NULL)
+        measure->ops->destroy(measure->engine);
+    if (measure->memory != NULL)
+        measure->ops->free(measure->memory);
+    free(measure->lost);
+    free(measure->ready_ns);
+    free(measure);
+}
+
+/* The lag of the dwell's strongest candidate must be the echo's, to within one chip. */
+static int check(const pnr_measure *m, const pnr_result *result, size_t *lags, pnr_error *error)
+{
+    const pnr_plan *plan = &m->setup->plan;
+    const size_t n = plan->n_samples, expected = pnr_measure_lag(m->setup);
+    const size_t slack = (n - 1) / m->setup->radar.n_chips;
+
+    if (result->n_dwells != plan->batch)
+        return pnr_error_set(error, PNR_EENGINE, "engine %s: %zu dwells came back of %zu",
+                             m->ops->name, result->n_dwells, plan->batch);
+    for (size_t d = 0; d < plan->batch; d++) {
+        const pnr_candidate *candidates = result->candidates + d * plan->max_candidates;
+        const pnr_candidate *best = NULL;
+        size_t lag, off;
+
+        for (uint32_t i = 0; i < result->dwells[d].n_candidates; i++)
+            if (best == NULL || candidates[i].power > best->power)
+                best = &candidates[i];
+        if (best == NULL)
+            return pnr_error_set(error, PNR_EENGINE,
+                                 "engine %s: no echo found in dwell %zu (N = %zu, lag %zu)",
+                                 m->ops->name, d, n, expected);
+        lag = best->cell / plan->oversample;
+        off = (lag + n - expected) % n;
+        if (off > slack && n - off > slack)
+            return pnr_error_set(error, PNR_EENGINE,
+                                 "engine %s: wrong echo in dwell %zu (N = %zu): lag %zu, not %zu",
+                                 m->ops->name, d, n, lag, expected);
+        if (lags != NULL)
+            lags[d] = lag;
+    }
+    return PNR_OK;
+}
+
+int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error)
+{
+    const pnr_plan *plan = &measure->setup->plan;
+    const pnr_windows windows = {
+        .spans = {{measure->memory, measure->n_samples}},
+        .n_dwells = plan->batch,
+        .n_periods = pnr_plan_windows(plan),
+        .lost = measure->lost,
+        .ready_ns = measure->ready_ns,
+    };
+    const pnr_job job = {.windows = &windows, .tag = ++measure->tag};
+    pnr_result result;
+    const uint64_t start_ns = pnr_clock_ns();
+    int rc = measure->ops->submit(measure->engine, &job);
+
+    if (rc == PNR_OK)
+        rc = measure->ops->collect(measure->engine, true, &result);
+    if (rc != PNR_OK)
+        return pnr_error_set(error, rc, "engine %s: %s (N = %zu, %zu dwells)", measure->ops->name,
+                             pnr_error_text(rc), plan->n_samples, plan->batch);
+    out->total_ns = pnr_clock_ns() - start_ns;
+    memset(out->stage_ns, 0, sizeof out->stage_ns);
+    if (plan->measure)
+        memcpy(out->stage_ns, result.stage_ns, sizeof out->stage_ns);
+    return check(measure, &result, lags, error);
+}
+
+const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes)
+{
+    *bytes = measure->bytes;
+    return measure->memory;
+}
+
+/* runs: [n_runs]; room: [n_runs] doubles to sort in. */
+static void summarise(const pnr_measurement *runs, int n_runs, double *room, pnr_timing *out)
+{
+    const size_t n = (size_t)n_runs;
+
+    out->n_runs = n_runs;
+    for (size_t i = 0; i < n; i++)
+        room[i] = (double)runs[i].total_ns;
+    out->median_ns = pnr_median(room, n);
+    out->p99_ns = pnr_quantile(room, n, 0.99);
+    for (int s = 0; s < PNR_STAGE_COUNT; s++) {
+        for (size_t i = 0; i < n; i++)
+            room[i] = (double)runs[i].stage_ns[s];
+        out->stage_median_ns[s] = pnr_median(room, n);
+        out->stage_p99_ns[s] = pnr_quantile(room, n, 0.99);
+    }
+    for (size_t i = 0; i < n; i++) {
+        room[i] = 0;
+        for (int s = 0; s < PNR_STAGE_COUNT; s++)
+            room[i] += (double)runs[i].stage_ns[s];
+        room[i] /= runs[i].total_ns > 0 ? (double)runs[i].total_ns : 1.0;
+    }
+    out->explained = pnr_median(room, n);
+}
+
+int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, int n_runs, pnr_timing *out,
+                     pnr_error *error)
+{
+    pnr_measure *measure = NULL;
+    pnr_measurement discarded;
+    pnr_measurement *runs = NULL;
+    double *room = NULL;
+    int rc = PNR_ENOMEMORY;
+
+    if (n_runs < PNR_MEASURE_MIN_RUNS)
+        return pnr_error_set(error, PNR_EUSAGE, "%d runs: at least %d are counted", n_runs,
+                             PNR_MEASURE_MIN_RUNS);
+    runs = calloc((size_t)n_runs, sizeof *runs);
+    room = calloc((size_t)n_runs, sizeof *room);
+    if (runs == NULL || room == NULL) {
+        pnr_error_set(error, rc, "no memory for %d runs", n_runs);
+        goto done;
+    }
+    rc = pnr_measure_create(ops, setup, &measure, error);
+    if (rc == PNR_OK)
+        rc = pnr_measure_run(measure, &discarded, NULL, error);
+    for (int i = 0; i < n_runs && rc == PNR_OK; i++)
+        rc = pnr_measure_run(measure, &runs[i], NULL, error);
+    if (rc == PNR_OK)
+        summarise(runs, n_runs, room, out);
+done:
+    pnr_measure_destroy(measure);
+    free(runs);
+    free(room);
+    return rc;
+}
+
+char *pnr_measure_machine(char *text, size_t size)
+{
+    char line[256], model[128] = "CPU of unknown model";
+    FILE *info = fopen("/proc/cpuinfo", "re");
+    cpu_set_t cores;
+    int n_cores = 0;
+
+    while (info != NULL && fgets(line, sizeof line, info) != NULL) {
+        const char *value = strstr(line, ": ");
+
+        if (strncmp(line, "model name", 10) == 0 && value != NULL) {
+            snprintf(model, sizeof model, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
+            break;
+        }
+    }
+    if (info != NULL)
+        fclose(info);
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        n_cores = CPU_COUNT(&cores);
+    snprintf(text, size, "%s, %d core%s usable", model, n_cores, n_cores == 1 ? "" : "s");
+    return text;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Measuring: whole correlations timed through a real engine, on samples whose answer is known. */
+#ifndef PNR_MEASURE_H
+#define PNR_MEASURE_H
+
+#include "base/error.h"
+#include "config/config.h"
+#include "engine/engine.h"
+#include "setup/setup.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* An engine with one batch of samples in its own memory. */
+typedef struct pnr_measure pnr_measure;
+
+/* One submit, from the call to its collected result. */
+typedef struct pnr_measurement {
+    uint64_t total_ns;
+    uint64_t stage_ns[PNR_STAGE_COUNT]; /* 0 unless plan.measure */
+} pnr_measurement;
+
+/* Of many submits; the first of all is discarded. ns of one submit of plan.batch dwells. */
+typedef struct pnr_timing {
+    int n_runs; /* counted */
+    double median_ns, p99_ns;
+    double stage_median_ns[PNR_STAGE_COUNT], stage_p99_ns[PNR_STAGE_COUNT];
+    double explained; /* median of (sum of the stages) / total, 0..1; 0 unless plan.measure */
+} pnr_timing;
+
+enum { PNR_MEASURE_MIN_RUNS = 10 };
+
+/*
+ * A configuration for N = n_samples: base with an m-sequence when N = 2^k - 1 (k = 2..24), or N = q
+ * (2^k - 1) where base's rates make q whole samples a chip, else a random-phase code; whole gate,
+ * no tune, ci16 when base names no format, 1 MHz when base names no rate. *out borrows base's
+ * arrays: do not clear it.
+ */
+void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config *out);
+
+/*
+ * Fills memory, [n_samples][n_channels] in the plan's format, with the code delayed by
+ * pnr_measure_lag, 0 dB per sample above white noise, 0.2 of full scale each; memory[0] is stream
+ * position 0. Same samples for the same plan.
+ */
+void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
+/* The integer lag of that echo: a third into the gate. */
+size_t pnr_measure_lag(const pnr_setup *setup);
+
+/*
+ * Fills memory, [batch][windows * N][n_channels] in the plan's format: noise of 0.2 of full
+ * scale (rms) and in every window of dwell d the code, 0.2 of full scale, at lags[d] and a random
+ * phase (in a real format a random sign). Of a map it is code lags[d] mod n_codes, in each look
+ * with one phase that goes on at the frequency of row lags[d] mod n_rows. The channels are alike;
+ * no tune. Same samples for the same plan, seed and lags.
+ */
+void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory);
+
+/* Uses setup->plan as it is (batch, measure, ...); keeps setup. Errors as the engine's create,
+ * PNR_ENOMEMORY. */
+int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure **out,
+                       pnr_error *error);
+void pnr_measure_destroy(pnr_measure *measure);
+/* One submit and its collect. lags: [batch] lag of each dwell's strongest candidate; may be NULL.
+ * PNR_EENGINE when a dwell's echo is not found where it is: wrong answers are not timed. */
+int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error);
+/* The samples of the batch, [pnr_plan_view_samples][n_channels]; the measure's. */
+const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);
+
+/* Create, discard one, time n_runs >= PNR_MEASURE_MIN_RUNS, destroy. */
+int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, int n_runs, pnr_timing *out,
+                     pnr_error *error);
+
+/* "AMD EPYC 9575F, 2 cores usable": from the operating system. Returns text. */
+char *pnr_measure_machine(char *text, size_t size);
+
+#endif

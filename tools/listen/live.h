@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The profile or map and its echoes on the terminal, redrawn in place. */
+#ifndef LISTEN_LIVE_H
+#define LISTEN_LIVE_H
+
+#include "base/error.h"
+#include "publisher/message.h"
+#include "tools/listen/count.h"
+#include "tools/listen/profiles.h"
+
+#include <stdbool.h>
+
+typedef struct listen_live listen_live;
+
+/* Takes the terminal: see listen_screen.h. endpoint stays the caller's. */
+int listen_live_open(const char *endpoint, listen_live **out, pnr_error *error);
+/* Gives it back, with what came last on it. */
+void listen_live_close(listen_live *live, const listen_counts *counts);
+
+void listen_live_result(listen_live *live, const pnr_report *report);
+void listen_live_profile(listen_live *live, const listen_profile *profile);
+void listen_live_notice(listen_live *live, const char *text); /* one line, on the last row */
+/* Draws when there is something new, at most ten times a second. PNR_OK; PNR_EEND: q was pressed;
+ * PNR_EIO. */
+int listen_live_draw(listen_live *live, const listen_counts *counts);
+int listen_live_keys(const listen_live *live); /* the file to be polled, -1: none */
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The range-Doppler picture: the maps of a run, gathered on a grid of bounded size, and drawn. */
+#ifndef LISTEN_MAP_H
+#define LISTEN_MAP_H
+
+#include "base/error.h"
+#include "tools/listen/profiles.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Of the maps: the mean of all, the last one, or only how the greatest goes on in time: then it is
+ * no range-Doppler picture. */
+typedef enum { LISTEN_MAP_MEAN, LISTEN_MAP_LAST, LISTEN_MAP_TIME } listen_map_kind;
+
+/* "mean", "last", "time". PNR_OK, or PNR_EUSAGE naming the three. */
+int listen_map_find(const char *name, listen_map_kind *out, pnr_error *error);
+
+typedef struct listen_map listen_map;
+
+int listen_map_create(listen_map_kind kind, listen_map **out, pnr_error *error);
+void listen_map_destroy(listen_map *map);
+
+void listen_map_clear(listen_map *map); /* a new run */
+/* One that has rows is gathered; others, and one of another shape, are passed over. PNR_OK,
+ * PNR_ENOMEMORY. */
+int listen_map_add(listen_map *map, const listen_profile *profile, pnr_error *error);
+uint64_t listen_map_count(const listen_map *map); /* 0: it has nothing to draw */
+/* False: echoes of this dwell are not of what is drawn. */
+bool listen_map_shows(const listen_map *map, uint64_t sample);
+
+/* Where an echo stands on the picture. */
+double listen_map_x(const listen_map *map, double doppler_hz);
+double listen_map_y(const listen_map *map, double range_m);
+/* gnuplot's commands from the labels to $map and the axes; "plot" and the map's own part are the
+ * last. */
+void listen_map_draw(const listen_map *map, FILE *to);
+/* "mean of 12 maps" */
+void listen_map_title(const listen_map *map, char *out, size_t size);
+
+#endif

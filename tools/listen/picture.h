@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The picture of a run, of range over time or over Doppler: profiles or maps, and echoes, gathered
+ * in bounded memory. */
+#ifndef LISTEN_PICTURE_H
+#define LISTEN_PICTURE_H
+
+#include "base/error.h"
+#include "publisher/message.h"
+#include "tools/listen/map.h"
+#include "tools/listen/profiles.h"
+
+#include <stddef.h>
+
+enum {
+    LISTEN_MAX_COLUMNS = 2000, /* of the picture: when they are full, each two become one */
+    LISTEN_MAX_ROWS = 1000,
+    LISTEN_MAX_COLUMN_ECHOES = 64 /* kept of one column */
+};
+
+typedef struct listen_picture listen_picture;
+
+/* path: of the PNG, stays the caller's. kind: what is drawn of maps. PNR_OK; PNR_EIO: there can be
+ * no file; PNR_ENOMEMORY. */
+int listen_picture_create(const char *path, listen_map_kind kind, listen_picture **out,
+                          pnr_error *error);
+void listen_picture_destroy(listen_picture *picture);
+
+/* What came, in the order of its samples. A new run begins a new picture. */
+void listen_picture_result(listen_picture *picture, const pnr_report *report);
+/* PNR_OK, PNR_ENOMEMORY. */
+int listen_picture_profile(listen_picture *picture, const listen_profile *profile,
+                           pnr_error *error);
+
+/* Draws it, and tells what it shows. PNR_OK; PNR_EDATA: nothing came to draw; PNR_EUNAVAILABLE or
+ * PNR_EIO: gnuplot. */
+int listen_picture_draw(const listen_picture *picture, pnr_error *error);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* The profiles and maps beside the results: a subscription of its own, so that they never push out
+ * a result.
+ */
+#include "tools/listen/profiles.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A queue that is full makes libzmq stop reading, and what the connection still holds when the
+ * publisher closes it is lost: so it is as long as its memory may be, from the first profile on. */
+enum { LEAST_HIGH_WATER = 8, MOST_HIGH_WATER = 100000 };
+static const size_t queue_bytes = (size_t)256 << 20;
+static const char *const topics[] = {"profile", "map", "end", NULL};
+static const char monitor_address[] = "inproc://profiles";
+
+struct listen_profiles {
+    const listen_source *source;
+    void *socket;
+    void *monitor; /* NULL: the publisher has been reached */
+    listen_message message;
+    char run[17], ended_run[17];
+    size_t bytes;  /* of a profile */
+    uint64_t last; /* seq, of this run */
+    uint64_t n_run, n_received, n_missed;
+};
+
+/* --- cells --- */
+
+/* cell: of the whole map. */
+static float power_at(const listen_profile *p, size_t cell)
+{
+    const char *cells = p->cells;
+    float value[2] = {0, 0};
+
+    if (!p->map.row.is_complex) {
+        memcpy(value, cells + cell * sizeof *value, sizeof *value);
+        return value[0];
+    }
+    memcpy(value, cells + cell * sizeof value, sizeof value);
+    return value[0] * value[0] + value[1] * value[1];
+}
+
+/* The bins become those of one more row. */
+static void reduce_row(const listen_profile *p, size_t row, double cells_per_bin, size_t n_bins,
+                       float *bins)
+{
+    const pnr_profile_info *info = &p->map.row;
+    size_t i, from, to;
+
+    for (i = 0; i < n_bins; i++) {
+        float greatest = bins[i];
+
+        from = (size_t)((double)i * cells_per_bin);
+        to = (size_t)((double)(i + 1) * cells_per_bin);
+        to = to > from ? to : from + 1;
+        for (; from < to && from < info->n_gate; from++) {
+            const size_t cell = info->first_cell + from;
+            const size_t at = cell < info->n_cells ? cell : cell - info->n_cells;
+            const float power = power_at(p, row * info->n_cells + at);
+
+            greatest = power > greatest ? power : greatest;
+        }
+        bins[i] = greatest;
+    }
+}
+
+void listen_profile_reduce(const listen_profile *p, size_t first_row, size_t n_rows,
+                           double cells_per_bin, size_t n_bins, float *bins)
+{
+    const double floor_power = p->map.row.floor;
+    const float scale = floor_power > 0 ? (float)(1 / floor_power) : NAN;
+    size_t c, r, i;
+
+    for (i = 0; i < n_bins; i++)
+        bins[i] = -1;
+    for (c = 0; c < p->map.n_codes; c++)
+        for (r = first_row; r < first_row + n_rows; r++)
+            reduce_row(p, c * p->map.n_rows + r, cells_per_bin, n_bins, bins);
+    for (i = 0; i < n_bins; i++)
+        bins[i] = bins[i] >= 0 && isfinite(bins[i] * scale) ? bins[i] * scale : NAN;
+}
+
+listen_doppler listen_doppler_of(const pnr_map_info *map, size_t most_bins)
+{
+    const double first_hz = pnr_map_doppler_hz(map, 0);
+    const double span_hz = pnr_map_doppler_hz(map, map->n_rows - 1) - first_hz;
+    const size_t n = map->n_rows < most_bins ? map->n_rows : most_bins;
+    const double row_hz = map->n_rows > 1 ? span_hz / (double)(map->n_rows - 1) : 1;
+    const double step_hz = row_hz * (double)map->n_rows / (double)n;
+
+    /* The outer rows reach half a row beyond their middles. */
+    return (listen_doppler){first_hz + (step_hz - row_hz) / 2, step_hz, n};
+}
+
+/* The first row at or above a Doppler. */
+static size_t row_from(const pnr_map_info *map, double doppler_hz)
+{
+    size_t low = 0, high = map->n_rows;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (pnr_map_doppler_hz(map, middle) < doppler_hz)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t listen_doppler_rows(const listen_doppler *doppler, const pnr_map_info *map, size_t bin,
+                           size_t *first_row)
+{
+    /* By rounding no row falls between two bins, or into both. */
+    const double middle_hz = doppler->first_hz + (double)bin * doppler->step_hz;
+    const double slack_hz = doppler->step_hz * 1e-6;
+    const size_t from = row_from(map, middle_hz - doppler->step_hz / 2 - slack_hz);
+    const size_t to = row_from(map, middle_hz + doppler->step_hz / 2 - slack_hz);
+
+    *first_row = from;
+    if (to > from)
+        return to - from;
+    if (from == map->n_rows || (from > 0 && middle_hz - pnr_map_doppler_hz(map, from - 1) <
+                                                pnr_map_doppler_hz(map, from) - middle_hz))
+        *first_row = from - 1;
+    return 1;
+}
+
+/* --- messages --- */
+
+static void count(listen_profiles *p, const pnr_report *head)
+{
+    if (strcmp(p->run, head->run) != 0) {
+        memcpy(p->run, head->run, sizeof p->run);
+        p->n_run = 0;
+    }
+    if (p->n_run > 0 && head->seq > p->last)
+        p->n_missed += head->seq - p->last - 1;
+    p->last = head->seq;
+    p->n_run++;
+    p->n_received++;
+}
+
+/* As many profiles were made as results: those after the last that came are missed too. */
+void listen_profiles_finish(listen_profiles *p, const pnr_end_summary *end)
+{
+    if (p->n_run > 0 && strcmp(p->run, end->run) == 0 && end->account.results > p->last + 1) {
+        p->n_missed += end->account.results - 1 - p->last;
+        p->last = end->account.results - 1;
+    }
+    memcpy(p->ended_run, end->run, sizeof p->ended_run);
+}
+
+static bool is_wanted(const listen_profiles *p, const char *stream)
+{
+    return p->source->stream == NULL || strcmp(p->source->stream, stream) == 0;
+}
+
+/* As many profiles wait here as the queue's memory holds. */
+static void fit_queue(listen_profiles *p, size_t bytes)
+{
+    const size_t most = queue_bytes / (bytes > 0 ? bytes : 1);
+    const int high_water = most < LEAST_HIGH_WATER  ? LEAST_HIGH_WATER
+                           : most > MOST_HIGH_WATER ? MOST_HIGH_WATER
+                                                    : (int)most;
+
+    p->bytes = bytes;
+    (void)zmq_setsockopt(p->socket, ZMQ_RCVHWM, &high_water, sizeof high_water);
+}
+
+/* PNR_OK: a profile of this stream; PNR_EAGAIN: something else. */
+static int take(listen_profiles *p, listen_profile *out, pnr_error *error)
+{
+    pnr_end_summary end;
+    size_t length, bytes;
+    const char *text = listen_message_part(&p->message, 1, &length);
+    int code;
+
+    if (listen_message_is(&p->message, "end/")) { /* told of where the results are read */
+        if (pnr_message_read_end(text, length, &end, NULL) == PNR_OK && is_wanted(p, end.stream))
+            listen_profiles_finish(p, &end);
+        return PNR_EAGAIN;
+    }
+    out->cells = listen_message_part(&p->message, 2, &bytes);
+    if (bytes != p->bytes)
+        fit_queue(p, bytes);
+    if (listen_message_is(&p->message, "map/")) {
+        code = pnr_message_read_map(text, length, bytes, &out->head, &out->map, error);
+    } else {
+        out->map = (pnr_map_info){.n_codes = 1, .n_rows = 1, .n_runs = 1, .mps_per_hz = NAN};
+        out->map.runs[0].n_rows = 1;
+        code = pnr_message_read_profile(text, length, bytes, &out->head, &out->map.row, error);
+    }
+    if (code != PNR_OK)
+        return code;
+    if (!is_wanted(p, out->head.stream))
+        return PNR_EAGAIN;
+    count(p, &out->head);
+    return PNR_OK;
+}
+
+int listen_profiles_next(listen_profiles *p, listen_profile *out, pnr_error *error)
+{
+    int code = PNR_EAGAIN;
+
+    while (code == PNR_EAGAIN) {
+        listen_message_release(&p->message);
+        if (listen_message_receive(p->socket, &p->message) != PNR_OK)
+            return PNR_EAGAIN;
+        code = take(p, out, error);
+    }
+    return code;
+}
+
+bool listen_profiles_reached(listen_profiles *p)
+{
+    listen_message event;
+
+    if (p->monitor == NULL)
+        return true;
+    if (listen_message_receive(p->monitor, &event) != PNR_OK)
+        return false;
+    listen_message_release(&event);
+    (void)zmq_socket_monitor(p->socket, NULL, 0);
+    listen_socket_destroy(p->monitor);
+    p->monitor = NULL;
+    return true;
+}
+
+bool listen_profiles_ended(const listen_profiles *p, const char *run)
+{
+    return strcmp(p->ended_run, run) == 0;
+}
+
+uint64_t listen_profiles_received(const listen_profiles *p)
+{
+    return p->n_received;
+}
+
+uint64_t listen_profiles_missed(const listen_profiles *p)
+{
+    return p->n_missed;
+}
+
+void *listen_profiles_socket(listen_profiles *p)
+{
+    return p->monitor != NULL ? p->monitor : p->socket;
+}
+
+/* --- open and close --- */
+
+static int watch(listen_profiles *p, void *context, pnr_error *error)
+{
+    const int linger = 0;
+
+    if (zmq_socket_monitor(p->socket, monitor_address, ZMQ_EVENT_HANDSHAKE_SUCCEEDED) != 0 ||
+        (p->monitor = zmq_socket(context, ZMQ_PAIR)) == NULL ||
+        zmq_setsockopt(p->monitor, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
+        zmq_connect(p->monitor, monitor_address) != 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ monitor: %s",
+                             zmq_strerror(zmq_errno()));
+    return PNR_OK;
+}
+
+int listen_profiles_open(void *context, const listen_source *source, listen_profiles **out,
+                         pnr_error *error)
+{
+    listen_profiles *p = calloc(1, sizeof *p);
+    int code;
+
+    *out = NULL;
+    if (p == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "profiles: out of memory");
+    p->source = source;
+    if ((code = listen_socket_create(context, source, topics, MOST_HIGH_WATER, &p->socket,
+                                     error)) != PNR_OK ||
+        (code = watch(p, context, error)) != PNR_OK ||
+        (code = listen_socket_connect(p->socket, source, error)) != PNR_OK) {
+        listen_profiles_close(p);
+        return code;
+    }
+    *out = p;
+    return PNR_OK;
+}
+
+void listen_profiles_close(listen_profiles *p)
+{
+    if (p == NULL)
+        return;
+    listen_message_release(&p->message);
+    if (p->socket != NULL)
+        (void)zmq_socket_monitor(p->socket, NULL, 0);
+    listen_socket_destroy(p->socket);
+    listen_socket_destroy(p->monitor);
+    free(p);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/* The terminal as a screen that is redrawn in place, and given back as it was whatever happens. */
+#include "tools/listen/screen.h"
+
+#include "cli.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum { MAX_WIDTH = 400, MAX_HEIGHT = 120, GLYPH_LEN = 5, ESCAPE_LEN = 16 };
+
+/* Another page, no cursor, no wrapping; and back. */
+static const char enter[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
+static const char leave[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
+static const char *const styles[] = {
+    [LISTEN_PLAIN] = "\033[0m",
+    [LISTEN_BOLD] = "\033[0;1m",
+    [LISTEN_FAINT] = "\033[0;2m",
+    [LISTEN_GREEN] = "\033[0;32m",
+    [LISTEN_YELLOW] = "\033[0;33m",
+    [LISTEN_CYAN] = "\033[0;36m",
+    [LISTEN_RED] = "\033[0;1;31m",
+    /* Of 256 colours, as the pictures' palette: blue, green, yellow. */
+    [LISTEN_HEAT] = "\033[0m",
+    [LISTEN_HEAT + 1] = "\033[0;38;5;61m",
+    [LISTEN_HEAT + 2] = "\033[0;38;5;67m",
+    [LISTEN_HEAT + 3] = "\033[0;38;5;37m",
+    [LISTEN_HEAT + 4] = "\033[0;38;5;36m",
+    [LISTEN_HEAT + 5] = "\033[0;38;5;77m",
+    [LISTEN_HEAT + 6] = "\033[0;38;5;155m",
+    [LISTEN_HEAT + 7] = "\033[0;38;5;226m",
+};
+static const int stopping[] = {SIGINT, SIGTERM, SIGHUP};
+static const int fatal[] = {SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+
+typedef struct cell {
+    char glyph[GLYPH_LEN]; /* one character of UTF-8 with its NUL; "": a space */
+    listen_style style;
+} cell;
+
+struct listen_screen {
+    int width, height;
+    bool is_utf8;
+    int keys;
+    cell *cells; /* [MAX_HEIGHT][MAX_WIDTH] */
+    char *frame; /* as it goes to the terminal */
+};
+
+/* What a signal's handler needs: nothing else can reach it. */
+static struct termios before;
+static volatile sig_atomic_t is_taken, has_termios;
+
+static void write_all(const char *data, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t n = write(STDOUT_FILENO, data, bytes);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        data += n;
+        bytes -= (size_t)n;
+    }
+}
+
+/* Only what a signal handler may call. */
+static void give_back(void)
+{
+    if (!is_taken)
+        return;
+    is_taken = 0;
+    write_all(leave, sizeof leave - 1);
+    if (has_termios)
+        tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+static void stop(int number)
+{
+    if (__atomic_exchange_n(&pnr_stop, 1, __ATOMIC_SEQ_CST) == 0)
+        return;
+    give_back();
+    _exit(128 + number);
+}
+
+/* The handler is gone when it runs: the signal that is raised again has its own way. */
+static void die(int number)
+{
+    give_back();
+    raise(number);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = stop};
+    size_t i;
+
+    sigemptyset(&action.sa_mask);
+    for (i = 0; i < sizeof stopping / sizeof stopping[0]; i++)
+        sigaction(stopping[i], &action, NULL);
+    action.sa_handler = die;
+    action.sa_flags = (int)SA_RESETHAND;
+    for (i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+        sigaction(fatal[i], &action, NULL);
+}
+
+/* Keys come at once and unseen. Ctrl-C is still a signal; Ctrl-Z is not, as it would leave the
+ * terminal to the shell as it is. */
+static int take_keyboard(void)
+{
+    struct termios now;
+
+    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &before) != 0)
+        return -1;
+    now = before;
+    now.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    now.c_cc[VMIN] = 0;
+    now.c_cc[VTIME] = 0;
+    now.c_cc[VSUSP] = _POSIX_VDISABLE;
+    has_termios = 1;
+    return tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0 ? STDIN_FILENO : -1;
+}
+
+static bool has_utf8(void)
+{
+    const locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    const bool is_utf8 =
+        locale != (locale_t)0 && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+
+    if (locale != (locale_t)0)
+        freelocale(locale);
+    return is_utf8;
+}
+
+int listen_screen_check(pnr_error *error)
+{
+    const char *term = getenv("TERM");
+
+    if (!isatty(STDOUT_FILENO))
+        return pnr_error_set(error, PNR_EUSAGE,
+                             "--live draws on a terminal, and standard output is none");
+    if (term != NULL && strcmp(term, "dumb") == 0)
+        return pnr_error_set(error, PNR_EUSAGE,
+                             "--live: a terminal of TERM=dumb cannot be redrawn");
+    return PNR_OK;
+}
+
+int listen_screen_open(listen_screen **out, pnr_error *error)
+{
+    const size_t n_cells = (size_t)MAX_WIDTH * MAX_HEIGHT;
+    listen_screen *s = calloc(1, sizeof *s);
+    int code = listen_screen_check(error);
+
+    *out = NULL;
+    if (s != NULL) {
+        s->cells = calloc(n_cells, sizeof *s->cells);
+        s->frame = malloc(n_cells * (GLYPH_LEN + ESCAPE_LEN) + MAX_HEIGHT * 2 * ESCAPE_LEN);
+    }
+    if (code == PNR_OK && (s == NULL || s->cells == NULL || s->frame == NULL))
+        code = pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
+    if (code != PNR_OK) {
+        listen_screen_close(s);
+        return code;
+    }
+    s->is_utf8 = has_utf8();
+    is_taken = 1;
+    catch_signals();
+    s->keys = take_keyboard();
+    write_all(enter, sizeof enter - 1);
+    *out = s;
+    return PNR_OK;
+}
+
+/* The row without the spaces at its end. */
+static int length_of(const listen_screen *s, int y)
+{
+    int n = s->width;
+
+    while (n > 0 && s->cells[y * MAX_WIDTH + n - 1].glyph[0] == '\0')
+        n--;
+    return n;
+}
+
+static void leave_frame(const listen_screen *s)
+{
+    int x, y, height = s->height;
+
+    while (height > 0 && length_of(s, height - 1) == 0)
+        height--;
+    for (y = 0; y < height; y++) {
+        for (x = 0; x < length_of(s, y); x++) {
+            const cell *c = &s->cells[y * MAX_WIDTH + x];
+
+            fputs(c->glyph[0] != '\0' ? c->glyph : " ", stdout);
+        }
+        putchar('\n');
+    }
+    fflush(stdout);
+}
+
+void listen_screen_close(listen_screen *s)
+{
+    if (s == NULL)
+        return;
+    if (is_taken) {
+        give_back();
+        leave_frame(s);
+    }
+    free(s->cells);
+    free(s->frame);
+    free(s);
+}
+
+/* --- frames --- */
+
+static void get_size(int *width, int *height)
+{
+    struct winsize size;
+
+    *width = 80;
+    *height = 24;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+        *width = size.ws_col < MAX_WIDTH ? size.ws_col : MAX_WIDTH;
+        *height = size.ws_row < MAX_HEIGHT ? size.ws_row : MAX_HEIGHT;
+    }
+}
+
+bool listen_screen_resized(const listen_screen *s)
+{
+    int width, height;
+
+    get_size(&width, &height);
+    return width != s->width || height != s->height;
+}
+
+void listen_screen_begin(listen_screen *s)
+{
+    get_size(&s->width, &s->height);
+    memset(s->cells, 0, (size_t)MAX_WIDTH * MAX_HEIGHT * sizeof *s->cells);
+}
+
+int listen_screen_width(const listen_screen *s)
+{
+    return s->width;
+}
+
+int listen_screen_height(const listen_screen *s)
+{
+    return s->height;
+}
+
+void listen_screen_put(listen_screen *s, int x, int y, listen_style style, const char *glyph,
+                       char ascii)
+{
+    cell *c;
+
+    if (x < 0 || y < 0 || x >= s->width || y >= s->height)
+        return;
+    c = &s->cells[y * MAX_WIDTH + x];
+    c->style = style;
+    if (s->is_utf8)
+        snprintf(c->glyph, sizeof c->glyph, "%s", glyph);
+    else
+        snprintf(c->glyph, sizeof c->glyph, "%c", ascii);
+}
+
+/* Bytes of the character at text; 0 when it is none that may be shown. */
+static size_t character(const unsigned char *text)
+{
+    size_t n = text[0] < 0x80 ? 1 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2, i;
+
+    if (text[0] < 0x20 || text[0] == 0x7f || (text[0] >= 0x80 && text[0] < 0xc2) || text[0] > 0xf4)
+        return 0;
+    if (text[0] == 0xc2 && text[1] < 0xa0)
+        return 0; /* a control character of one byte in disguise */
+    for (i = 1; i < n; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+void listen_screen_text(listen_screen *s, int x, int y, listen_style style, const char *format, ...)
+{
+    char text[1024], glyph[GLYPH_LEN];
+    const unsigned char *at;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (at = (const unsigned char *)text; *at != '\0'; x++) {
+        const size_t n = character(at);
+
+        memset(glyph, 0, sizeof glyph);
+        memcpy(glyph, n > 0 ? (const char *)at : "?", n > 0 ? n : 1);
+        listen_screen_put(s, x, y, style, glyph, n == 1 ? glyph[0] : '?');
+        for (at += n > 0 ? n : 1; n == 0 && (*at & 0xc0) == 0x80; at++)
+            ; /* the rest of what was no character */
+    }
+}
+
+void listen_screen_bar(listen_screen *s, int x, int bottom, int eighths, listen_style style)
+{
+    static const char *const blocks[] = {"", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+    for (; eighths > 0; eighths -= 8, bottom--) {
+        const int n = eighths < 8 ? eighths : 8;
+
+        if (n >= 4 || s->is_utf8)
+            listen_screen_put(s, x, bottom, style, blocks[n], '#');
+    }
+}
+
+int listen_screen_show(listen_screen *s)
+{
+    char *at = s->frame;
+    size_t bytes;
+    int x, y;
+
+    for (y = 0; y < s->height; y++) {
+        const int length = length_of(s, y);
+        listen_style style = LISTEN_PLAIN;
+
+        at += sprintf(at, "\033[%d;1H%s", y + 1, styles[style]);
+        for (x = 0; x < length; x++) {
+            const cell *c = &s->cells[y * MAX_WIDTH + x];
+
+            if (c->style != style)
+                at = stpcpy(at, styles[style = c->style]);
+            at = stpcpy(at, c->glyph[0] != '\0' ? c->glyph : " ");
+        }
+        at = stpcpy(at, "\033[0m\033[K");
+    }
+    bytes = (size_t)(at - s->frame);
+    for (at = s->frame; bytes > 0;) {
+        const ssize_t n = write(STDOUT_FILENO, at, bytes);
+
+        if (n < 0 && errno == EINTR && pnr_stop)
+            return PNR_OK; /* a terminal that was stopped by Ctrl-S */
+        if (n < 0 && errno != EINTR)
+            return PNR_EIO;
+        at += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return PNR_OK;
+}
+
+/* --- keys --- */
+
+int listen_screen_keys(const listen_screen *s)
+{
+    return s->keys;
+}
+
+bool listen_screen_quits(listen_screen *s)
+{
+    struct pollfd item = {.fd = s->keys, .events = POLLIN};
+    char keys[64];
+    ssize_t n;
+
+    if (s->keys < 0 || poll(&item, 1, 0) <= 0)
+        return false;
+    n = read(s->keys, keys, sizeof keys);
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+        s->keys = -1; /* the keyboard is gone */
+    return n > 0 && (memchr(keys, 'q', (size_t)n) != NULL || memchr(keys, 'Q', (size_t)n) != NULL);
+}

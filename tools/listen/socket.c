@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* A subscription to a publisher, and its messages part by part. */
+#include "tools/listen/socket.h"
+
+#include "config/config.h"
+#include "publisher/endpoint.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_LEN = 40 };
+static const int64_t max_message_bytes = INT64_C(1) << 28;
+
+/* --- subscribe --- */
+
+static int use_curve(void *socket, const char *key, pnr_error *error)
+{
+    char public[KEY_LEN + 1], secret[KEY_LEN + 1];
+
+    if (!zmq_has("curve"))
+        return pnr_error_set(error, PNR_EUNSUPPORTED, "--curve-key: this libzmq has no CURVE");
+    if (strlen(key) != KEY_LEN ||
+        zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, key, KEY_LEN + 1) != 0)
+        return pnr_error_set(error, PNR_EUSAGE,
+                             "--curve-key %s: want the publisher's public key, 40 Z85 characters",
+                             key);
+    if (zmq_curve_keypair(public, secret) != 0 ||
+        zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, public, sizeof public) != 0 ||
+        zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, sizeof secret) != 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "CURVE: %s", zmq_strerror(zmq_errno()));
+    return PNR_OK;
+}
+
+static int subscribe(void *socket, const char *stream, const char *const *topics)
+{
+    char topic[PNR_TEXT_LEN + 16];
+
+    for (; *topics != NULL; topics++) {
+        snprintf(topic, sizeof topic, "%s/%s", *topics, stream != NULL ? stream : "");
+        if (zmq_setsockopt(socket, ZMQ_SUBSCRIBE, topic, strlen(topic)) != 0)
+            return PNR_EUNAVAILABLE;
+    }
+    return PNR_OK;
+}
+
+/* Where a publisher that is bound to every address can be reached from here. */
+static const char *address_of(const char *endpoint, char out[PNR_ENDPOINT_LEN])
+{
+    static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
+    size_t i;
+
+    for (i = 0; i < sizeof any / sizeof any[0]; i++) {
+        if (strncmp(endpoint, any[i], strlen(any[i])) == 0) {
+            snprintf(out, PNR_ENDPOINT_LEN, "tcp://127.0.0.1:%s", endpoint + strlen(any[i]));
+            return out;
+        }
+    }
+    return endpoint;
+}
+
+int listen_socket_create(void *context, const listen_source *source, const char *const *topics,
+                         int high_water, void **out, pnr_error *error)
+{
+    const int v6 = strchr(source->endpoint, '[') != NULL, linger = 0;
+    void *socket = zmq_socket(context, ZMQ_SUB);
+    int code = PNR_OK;
+
+    *out = NULL;
+    if (socket == NULL || zmq_setsockopt(socket, ZMQ_RCVHWM, &high_water, sizeof high_water) != 0 ||
+        zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
+        zmq_setsockopt(socket, ZMQ_IPV6, &v6, sizeof v6) != 0 ||
+        zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_message_bytes, sizeof max_message_bytes) != 0 ||
+        subscribe(socket, source->stream, topics) != PNR_OK)
+        code = pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ socket: %s",
+                             zmq_strerror(zmq_errno()));
+    else if (source->curve_key != NULL)
+        code = use_curve(socket, source->curve_key, error);
+    if (code != PNR_OK)
+        listen_socket_destroy(socket);
+    else
+        *out = socket;
+    return code;
+}
+
+int listen_socket_connect(void *socket, const listen_source *source, pnr_error *error)
+{
+    char address[PNR_ENDPOINT_LEN];
+
+    if (zmq_connect(socket, address_of(source->endpoint, address)) != 0)
+        return pnr_error_set(error, PNR_EUSAGE, "cannot connect to %s: %s", source->endpoint,
+                             zmq_strerror(zmq_errno()));
+    return PNR_OK;
+}
+
+void listen_socket_destroy(void *socket)
+{
+    if (socket != NULL)
+        zmq_close(socket);
+}
+
+/* --- one message --- */
+
+int listen_message_receive(void *socket, listen_message *m)
+{
+    int more = 1;
+
+    m->n_parts = 0;
+    while (more) {
+        zmq_msg_t spare;
+        zmq_msg_t *part = m->n_parts < LISTEN_MAX_PARTS ? &m->parts[m->n_parts] : &spare;
+
+        zmq_msg_init(part);
+        if (zmq_msg_recv(part, socket, m->n_parts > 0 ? 0 : ZMQ_DONTWAIT) < 0) {
+            zmq_msg_close(part);
+            if (m->n_parts > 0 && errno == EINTR)
+                continue; /* the rest of a message is already there */
+            return PNR_EAGAIN;
+        }
+        more = zmq_msg_more(part);
+        if (part == &spare)
+            zmq_msg_close(&spare);
+        m->n_parts++;
+    }
+    return PNR_OK;
+}
+
+void listen_message_release(listen_message *m)
+{
+    int i;
+
+    for (i = 0; i < m->n_parts && i < LISTEN_MAX_PARTS; i++)
+        zmq_msg_close(&m->parts[i]);
+    m->n_parts = 0;
+}
+
+const char *listen_message_part(listen_message *m, int part, size_t *bytes)
+{
+    *bytes = part < m->n_parts ? zmq_msg_size(&m->parts[part]) : 0;
+    return part < m->n_parts ? zmq_msg_data(&m->parts[part]) : "";
+}
+
+int listen_message_is(listen_message *m, const char *topic)
+{
+    size_t bytes;
+    const char *text = listen_message_part(m, 0, &bytes);
+
+    return bytes >= strlen(topic) && memcmp(text, topic, strlen(topic)) == 0;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target */
+#include "tools/listen/truth.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TARGETS = 1024 };
+static const char header[] =
+    "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
+
+/* Where a target truly was in one period. */
+typedef struct row {
+    uint64_t sample; /* the period's first */
+    double range_m;
+    unsigned target;
+} row;
+
+/* What became of one target. */
+typedef struct tally {
+    uint64_t n_dwells, n_detected;
+    double sum_m, sum_squares_m2; /* of the errors */
+} tally;
+
+struct listen_truth {
+    row *rows; /* [n_rows], by sample */
+    size_t n_rows, capacity;
+    uint64_t period;      /* samples from one period to the next; 0: one period only */
+    size_t n_periods;     /* a dwell */
+    double unambiguous_m; /* 0: not known */
+    double gate_m;        /* a detection's error, at most */
+    uint64_t n_strays;
+    unsigned n_targets; /* the highest number */
+    tally tallies[MAX_TARGETS + 1];
+    /* The targets of one dwell: */
+    double mean_m[MAX_TARGETS + 1];
+    unsigned n_mean[MAX_TARGETS + 1];
+};
+
+static int add(listen_truth *t, row r)
+{
+    if (t->n_rows == t->capacity) {
+        const size_t capacity = t->capacity > 0 ? 2 * t->capacity : 1024;
+        row *rows = realloc(t->rows, capacity * sizeof *rows);
+
+        if (rows == NULL)
+            return PNR_ENOMEMORY;
+        t->rows = rows;
+        t->capacity = capacity;
+    }
+    t->rows[t->n_rows++] = r;
+    return PNR_OK;
+}
+
+/* The field's end, where `end` (a comma or the line's end) must stand; NULL when it is no number */
+static const char *number(const char *text, double *out)
+{
+    char *end;
+
+    *out = strtod(text, &end);
+    return end != text && (*end == ',' || *end == '\0') ? end + (*end == ',') : NULL;
+}
+
+static const char *integer(const char *text, uint64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return errno == 0 && *text >= '0' && *text <= '9' && *end == ',' ? end + 1 : NULL;
+}
+
+static bool read_row(const char *line, row *out)
+{
+    uint64_t period, target;
+    double delay_samples, delay_s;
+
+    if ((line = integer(line, &period)) == NULL || (line = integer(line, &out->sample)) == NULL ||
+        (line = integer(line, &target)) == NULL || target < 1 || target > MAX_TARGETS ||
+        (line = number(line, &delay_samples)) == NULL || (line = number(line, &delay_s)) == NULL ||
+        (line = number(line, &out->range_m)) == NULL || !isfinite(out->range_m))
+        return false;
+    out->target = (unsigned)target;
+    return true;
+}
+
+static int read_rows(listen_truth *t, FILE *file, const char *path, pnr_error *error)
+{
+    char *line = NULL;
+    size_t size = 0, n_lines = 0;
+    int code = PNR_OK;
+
+    while (code == PNR_OK && getline(&line, &size, file) >= 0) {
+        row r = {0};
+
+        n_lines++;
+        line[strcspn(line, "\r\n")] = '\0';
+        if (n_lines == 1) {
+            if (strcmp(line, header) != 0)
+                code = pnr_error_set(error, PNR_EDATA, "%s:1: want the header %s", path, header);
+        } else if (!read_row(line, &r)) {
+            code = pnr_error_set(error, PNR_EDATA, "%s:%zu: no row of the truth: %.80s", path,
+                                 n_lines, line);
+        } else if (t->n_rows > 0 && r.sample < t->rows[t->n_rows - 1].sample) {
+            code = pnr_error_set(error, PNR_EDATA, "%s:%zu: sample %" PRIu64 " after %" PRIu64,
+                                 path, n_lines, r.sample, t->rows[t->n_rows - 1].sample);
+        } else if ((code = add(t, r)) != PNR_OK) {
+            pnr_error_set(error, code, "%s: out of memory", path);
+        } else {
+            if (t->period == 0)
+                t->period = r.sample - t->rows[0].sample;
+            t->n_targets = r.target > t->n_targets ? r.target : t->n_targets;
+        }
+    }
+    free(line);
+    if (code == PNR_OK && ferror(file))
+        code = pnr_error_set(error, PNR_EIO, "%s: %s", path, strerror(errno));
+    if (code == PNR_OK && n_lines == 0)
+        code = pnr_error_set(error, PNR_EDATA, "%s: is empty", path);
+    return code;
+}
+
+int listen_truth_read(const char *path, const pnr_config *config, listen_truth **out,
+                      pnr_error *error)
+{
+    const double rate_hz = pnr_rational_double(config->source.rate_hz);
+    const double chip_rate_hz = pnr_rational_double(config->code.chip_rate_hz);
+    const double metres_per_second = config->radar.path == PNR_PATH_ONE_WAY
+                                         ? config->radar.speed_mps
+                                         : config->radar.speed_mps / 2;
+    listen_truth *t = calloc(1, sizeof *t);
+    FILE *file;
+    int code;
+
+    *out = NULL;
+    if (t == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "%s: out of memory", path);
+    file = fopen(path, "re");
+    if (file == NULL) {
+        code = pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT, "%s: %s",
+                             path, strerror(errno));
+        goto fail;
+    }
+    code = read_rows(t, file, path, error);
+    fclose(file);
+    if (code != PNR_OK)
+        goto fail;
+    t->n_periods = config->dwell.looks * config->dwell.periods;
+    t->gate_m = INFINITY;
+    if (rate_hz > 0) {
+        t->unambiguous_m = metres_per_second * (double)t->period / rate_hz;
+        t->gate_m = 2 * metres_per_second / (chip_rate_hz > 0 ? chip_rate_hz : rate_hz);
+    }
+    *out = t;
+    return PNR_OK;
+fail:
+    listen_truth_destroy(t);
+    return code;
+}
+
+void listen_truth_destroy(listen_truth *truth)
+{
+    if (truth == NULL)
+        return;
+    free(truth->rows);
+    free(truth);
+}
+
+/* The first row at or after a sample. */
+static size_t find(const listen_truth *t, uint64_t sample)
+{
+    size_t low = 0, high = t->n_rows;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (t->rows[middle].sample < sample)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The mean range of each target over the dwell's periods. */
+static void gather(listen_truth *t, uint64_t sample)
+{
+    const uint64_t end = sample + (t->period > 0 ? t->period * t->n_periods : 1);
+    unsigned k;
+    size_t i;
+
+    for (k = 1; k <= t->n_targets; k++) {
+        t->mean_m[k] = 0;
+        t->n_mean[k] = 0;
+    }
+    for (i = find(t, sample); i < t->n_rows && t->rows[i].sample < end; i++) {
+        t->mean_m[t->rows[i].target] += t->rows[i].range_m;
+        t->n_mean[t->rows[i].target]++;
+    }
+    for (k = 1; k <= t->n_targets; k++) {
+        if (t->n_mean[k] > 0) {
+            t->mean_m[k] /= t->n_mean[k];
+            t->tallies[k].n_dwells++;
+        }
+    }
+}
+
+static double error_of(const listen_truth *t, const pnr_echo *echo, unsigned target)
+{
+    const double error_m = echo->range_m - t->mean_m[target];
+
+    return t->unambiguous_m > 0 ? remainder(error_m, t->unambiguous_m) : error_m;
+}
+
+/* Of all echoes the nearest to a target. */
+static size_t nearest_echo(const listen_truth *t, const pnr_detection *d, unsigned target)
+{
+    size_t best = 0, i;
+
+    for (i = 1; i < d->n_echoes; i++)
+        if (fabs(error_of(t, &d->echoes[i], target)) < fabs(error_of(t, &d->echoes[best], target)))
+            best = i;
+    return best;
+}
+
+void listen_truth_match(listen_truth *t, const pnr_report *report,
+                        pnr_report_truth out[PNR_MAX_CANDIDATES])
+{
+    const pnr_detection *d = &report->detection;
+    size_t i;
+    unsigned k;
+
+    gather(t, report->sample);
+    for (i = 0; i < d->n_echoes; i++) {
+        pnr_report_truth *o = &out[i];
+        tally *a;
+
+        *o = (pnr_report_truth){.range_m = NAN, .error_m = NAN};
+        for (k = 1; k <= t->n_targets; k++) {
+            const double error_m = t->n_mean[k] > 0 ? error_of(t, &d->echoes[i], k) : (double)NAN;
+
+            if (isfinite(error_m) && !(fabs(error_m) >= fabs(o->error_m)))
+                *o = (pnr_report_truth){k, t->mean_m[k], error_m};
+        }
+        if (!isfinite(o->error_m) || fabs(o->error_m) > t->gate_m ||
+            nearest_echo(t, d, o->target) != i) {
+            t->n_strays++;
+            continue;
+        }
+        a = &t->tallies[o->target];
+        a->n_detected++;
+        a->sum_m += o->error_m;
+        a->sum_squares_m2 += o->error_m * o->error_m;
+    }
+}
+
+void listen_truth_print(const listen_truth *t, FILE *stream)
+{
+    unsigned k;
+
+    for (k = 1; k <= t->n_targets; k++) {
+        const tally *a = &t->tallies[k];
+        const double n = (double)a->n_detected;
+
+        fprintf(stream, "target %u: detected in %" PRIu64 " of %" PRIu64 " dwells", k,
+                a->n_detected, a->n_dwells);
+        if (a->n_detected > 0)
+            fprintf(stream, ", mean error %+.3f m, rms error %.3f m", a->sum_m / n,
+                    sqrt(a->sum_squares_m2 / n));
+        putc('\n', stream);
+    }
+    fprintf(stream, "echoes that are no target's: %" PRIu64 "\n", t->n_strays);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target */
+#ifndef LISTEN_TRUTH_H
+#define LISTEN_TRUTH_H
+
+#include "base/error.h"
+#include "config/config.h"
+#include "publisher/report.h"
+
+#include <stdio.h>
+
+typedef struct listen_truth listen_truth;
+
+/* Reads what `pnradar-echo --truth` wrote. The configuration gives rate, speed and periods of a
+ * dwell. PNR_ENOINPUT, PNR_EDATA with file:line, PNR_ENOMEMORY. */
+int listen_truth_read(const char *path, const pnr_config *config, listen_truth **out,
+                      pnr_error *error);
+void listen_truth_destroy(listen_truth *truth);
+
+/*
+ * Each echo beside the nearest target of its dwell, ranges taken modulo the unambiguous one. A
+ * target is detected when it and an echo are each other's nearest and at most two chips apart;
+ * every other echo is a stray.
+ */
+void listen_truth_match(listen_truth *truth, const pnr_report *report,
+                        pnr_report_truth out[PNR_MAX_CANDIDATES]);
+
+/* One line a target: detections, mean error, rms error; then the strays. */
+void listen_truth_print(const listen_truth *truth, FILE *stream);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* The Doppler part of pnradar-plan: what is searched, what it loses, and where a target is too
+ * fast.
+ */
+#include "tools/plan/sheet.h"
+
+#include "engine/plan.h"
+#include "setup/hypothesis.h"
+#include "setup/taper.h"
+
+#include <math.h>
+
+/* The rows of a plan, in Hz, and what lies farthest from its rotation. */
+typedef struct rows {
+    double first_hz, last_hz;
+    double off_bins; /* the farthest that a Doppler shift within them lies from its rotation */
+} rows;
+
+static rows rows_of(const pnr_config *config, const pnr_setup *setup)
+{
+    static const double bins_of[] = {
+        [PNR_STEP_WHOLE] = 1, [PNR_STEP_HALF] = 0.5, [PNR_STEP_QUARTER] = 0.25};
+    const pnr_plan *plan = &setup->plan;
+    const double period_s = setup->radar.period_s, k = (double)plan->n_periods;
+    const bool is_doppler = plan->dwell == PNR_DWELL_DOPPLER;
+    rows r = {.off_bins =
+                  !is_doppler && plan->n_hypotheses > 1 ? bins_of[config->doppler.step] / 2 : 0};
+
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        const pnr_hypothesis *p = &plan->hypotheses[h];
+        const double low = p->quarters / 4.0 + p->first_bin / k;
+        const double high = low + (p->n_rows - 1) / k;
+
+        if (h == 0)
+            r.first_hz = low / period_s;
+        r.last_hz = high / period_s;
+        if (is_doppler)
+            r.off_bins = fmax(r.off_bins,
+                              fmax(fabs(low - p->quarters / 4.0), fabs(high - p->quarters / 4.0)));
+    }
+    return r;
+}
+
+/* What an echo loses by a Doppler shift of `bins` / Tr within a period that its rotation leaves. */
+static double within_db(double bins)
+{
+    return bins == 0 ? 0 : -20 * log10(sin(M_PI * bins) / (M_PI * bins));
+}
+
+/* What an echo half-way between two rows of a Doppler dwell loses, dB. Where codes are resampled it
+ * also walks, through its autocorrelation, half of what lies between the rows' stretches: rate /
+ * carrier samples from one to the next. */
+static double between_db(const pnr_config *config, const pnr_setup *setup, bool is_stretched)
+{
+    const pnr_plan *plan = &setup->plan;
+    const double k = (double)plan->n_periods;
+    const double walk =
+        is_stretched ? pnr_rational_double(setup->radar.rate_hz) / config->radar.carrier_hz : 0;
+    double re = 0, im = 0, sum = 0;
+
+    for (size_t p = 0; p < plan->n_periods; p++) {
+        const double w = plan->taper != NULL ? plan->taper[p] : 1;
+        const double at = ((double)p + 0.5) / k - 0.5;
+        double rho[2];
+
+        pnr_waveform_at(setup->codes[0].autocorrelation, walk / 2 * at, rho);
+        re += w * (rho[0] * cos(M_PI * at) - rho[1] * sin(M_PI * at));
+        im += w * (rho[0] * sin(M_PI * at) + rho[1] * cos(M_PI * at));
+        sum += w;
+    }
+    return -20 * log10(hypot(re, im) / sum);
+}
+
+static bool is_resampled(const pnr_plan *plan)
+{
+    for (size_t h = 0; h < plan->n_hypotheses; h++)
+        if (plan->hypotheses[h].stretch != 0)
+            return true;
+    return false;
+}
+
+static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
+{
+    const pnr_plan *plan = &setup->plan;
+    const bool is_doppler = plan->dwell == PNR_DWELL_DOPPLER;
+    const rows r = rows_of(config, setup);
+
+    plan_sheet_number(sheet, "first_row_hz", "searched from", r.first_hz, "Hz");
+    plan_sheet_number(sheet, "last_row_hz", "searched to", r.last_hz, "Hz");
+    plan_sheet_count(sheet, "n_rows", "rows", pnr_plan_rows(plan));
+    plan_sheet_count(sheet, "n_hypotheses", "rotations and time scales", plan->n_hypotheses);
+    plan_sheet_number(sheet, "rotation_loss_db", "loss farthest from a rotation",
+                      within_db(r.off_bins), "dB");
+    if (is_doppler) {
+        plan_sheet_number(sheet, "row_loss_db", "loss half-way between two rows",
+                          between_db(config, setup, is_resampled(plan)), "dB");
+        plan_sheet_number(sheet, "taper_loss_db", "loss by the taper",
+                          pnr_taper_loss_db(plan->taper, plan->n_periods), "dB");
+    }
+}
+
+/* The code is stretched by the factor 1 + F / carrier: half a sample in a look of K N. */
+static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
+{
+    const pnr_plan *plan = &setup->plan;
+    const double ways = config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
+    const size_t n_periods = plan->dwell == PNR_DWELL_INCOHERENT ? 1 : plan->n_periods;
+    const double look = (double)(n_periods * plan->n_samples);
+
+    plan_sheet_number(sheet, "half_sample_mps", "stretched by half a sample at",
+                      config->radar.speed_mps / (2 * ways * look), "m/s");
+    if (config->radar.carrier_hz > 0) {
+        const rows r = rows_of(config, setup);
+
+        plan_sheet_number(sheet, "walk_samples", "range walk in a look, at most",
+                          fmax(fabs(r.first_hz), fabs(r.last_hz)) / config->radar.carrier_hz * look,
+                          "samples");
+        plan_sheet_text(sheet, "resampled", "code resampled for it",
+                        is_resampled(plan) ? "yes" : "no");
+    }
+}
+
+void plan_doppler(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
+{
+    const pnr_radar *radar = &setup->radar;
+    /* Two-way, the path changes by twice the range. */
+    const double metres_per_cycle =
+        radar->wavelength_m / (config->radar.path == PNR_PATH_TWO_WAY ? 2.0 : 1.0);
+    const bool is_searched = pnr_plan_rows(&setup->plan) > 1;
+
+    plan_sheet_section(sheet, "doppler", "Doppler");
+    plan_sheet_number(sheet, "span_hz", "span, each side", radar->doppler_span_hz, "Hz");
+    plan_sheet_number(sheet, "resolution_hz", "resolution", radar->doppler_step_hz, "Hz");
+    if (is_searched)
+        search_lines(sheet, config, setup);
+    if (radar->wavelength_m > 0) {
+        plan_sheet_number(sheet, "wavelength_m", "wavelength", radar->wavelength_m, "m");
+        plan_sheet_number(sheet, "span_mps", "radial velocity, each side",
+                          radar->doppler_span_hz * metres_per_cycle, "m/s");
+        plan_sheet_number(sheet, "resolution_mps", "resolution of velocity",
+                          radar->doppler_step_hz * metres_per_cycle, "m/s");
+    }
+    if (is_searched && radar->wavelength_m > 0) {
+        const rows r = rows_of(config, setup);
+
+        plan_sheet_number(sheet, "first_row_mps", "velocity searched from",
+                          r.first_hz * metres_per_cycle, "m/s");
+        plan_sheet_number(sheet, "last_row_mps", "velocity searched to",
+                          r.last_hz * metres_per_cycle, "m/s");
+    }
+    stretch_lines(sheet, config, setup);
+    if (setup->plan.remove_mean) {
+        plan_sheet_number(sheet, "blind_hz", "blind by clutter removal every",
+                          2 * radar->doppler_span_hz, "Hz");
+        if (radar->wavelength_m > 0)
+            plan_sheet_number(sheet, "blind_mps", "that is every",
+                              2 * radar->doppler_span_hz * metres_per_cycle, "m/s");
+    }
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* The machine's part of pnradar-plan: which engine would run and why, the link, the memory. */
+#include "tools/plan/sheet.h"
+
+#include "base/format.h"
+#include "engine/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What one engine says about the plan, as one row. Returns whether it would work. */
+static bool ask(plan_sheet *sheet, const char *name, const pnr_setup *setup, bool chosen)
+{
+    json_t *row = plan_sheet_row(sheet, "engines");
+    const pnr_engine_ops *ops = NULL;
+    pnr_engine_choice choice = {0};
+    pnr_error reason = {0};
+    char text[256] = "";
+    int rc = pnr_engine_find(name, setup->plan.device, &ops, &reason);
+
+    if (rc == PNR_OK)
+        rc = ops->probe(setup->plan.device, text, sizeof text);
+    if (rc == PNR_OK)
+        rc = ops->describe(&setup->plan, &choice, &reason);
+    if (rc != PNR_OK && reason.text[0] == '\0')
+        pnr_error_set(&reason, rc, "%s", text[0] ? text : pnr_error_text(rc));
+    json_object_set_new(row, "name", json_string(name));
+    json_object_set_new(row, "works", json_boolean(rc == PNR_OK));
+    json_object_set_new(row, "chosen", json_boolean(chosen));
+    if (rc != PNR_OK) {
+        json_object_set_new(row, "reason", json_string(reason.text));
+        plan_sheet_line(sheet, "  %-10s no: %s\n", name, reason.text);
+        return false;
+    }
+    json_object_set_new(row, "found", json_string(text));
+    json_object_set_new(row, "method", json_string(choice.method));
+    json_object_set_new(row, "why", json_string(choice.why));
+    json_object_set_new(row, "n_transform", json_integer((json_int_t)choice.n_transform));
+    json_object_set_new(row, "host_bytes", json_integer((json_int_t)choice.host_bytes));
+    json_object_set_new(row, "device_bytes", json_integer((json_int_t)choice.device_bytes));
+    plan_sheet_line(sheet, "  %-10s %s: %s, method %s: %s\n", name, chosen ? "RUNS" : "would work",
+                    text, choice.method, choice.why);
+    return true;
+}
+
+int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
+                const pnr_engine_ops **ops, pnr_engine_choice *choice, pnr_error *error)
+{
+    const bool is_auto = strcmp(config->engine.name, "auto") == 0;
+    char why[512];
+    int rc;
+
+    *ops = NULL;
+    plan_sheet_section(sheet, "engine", "engine");
+    rc = pnr_engine_choose(config->engine.name, &setup->plan, ops, error);
+    if (rc == PNR_OK)
+        rc = (*ops)->describe(&setup->plan, choice, error);
+    if (rc != PNR_OK)
+        *ops = NULL;
+    for (const char *const *name = pnr_engine_names(); *name != NULL; name++)
+        ask(sheet, *name, setup, *ops != NULL && strcmp(*name, (*ops)->name) == 0);
+    if (*ops == NULL) {
+        plan_sheet_text(sheet, "reason", "none runs", error->text);
+        return rc;
+    }
+    snprintf(why, sizeof why, "%s/%s, %s", (*ops)->name, choice->method,
+             is_auto ? "the best that works (engine.name = auto)" : "named by engine.name");
+    plan_sheet_text(sheet, "choice", "what runs", why);
+    plan_sheet_count(sheet, "n_transform", "length of the transforms", choice->n_transform);
+    plan_sheet_count(sheet, "batch", "dwells a submit, at most", setup->plan.batch);
+    plan_sheet_count(sheet, "depth", "submits in flight, at most", setup->plan.depth);
+    return PNR_OK;
+}
+
+size_t plan_ring_bytes(const pnr_config *config, const pnr_setup *setup)
+{
+    const pnr_plan *plan = &setup->plan;
+    const size_t sample_bytes = pnr_format_get(plan->format)->bytes * plan->n_channels;
+
+    if (config->ring.bytes > 0)
+        return config->ring.bytes / sample_bytes * sample_bytes;
+    if (config->ring.seconds > 0)
+        return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz)) *
+               sample_bytes;
+    /* A submit for each that is in flight, and one that the source writes. */
+    return ((plan->depth + 1) * plan->batch * pnr_plan_dwell_samples(plan) +
+            pnr_plan_view_samples(plan, 0)) *
+           sample_bytes;
+}
+
+void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
+               const pnr_engine_choice *choice)
+{
+    const pnr_plan *plan = &setup->plan;
+    const size_t sample_bytes = pnr_format_get(plan->format)->bytes * plan->n_channels;
+    const double rate_hz = pnr_rational_double(setup->radar.rate_hz);
+    const double ring = (double)plan_ring_bytes(config, setup);
+    const double host = choice != NULL ? (double)choice->host_bytes : 0;
+    const double device = choice != NULL ? (double)choice->device_bytes : 0;
+
+    plan_sheet_section(sheet, "load", "load");
+    plan_sheet_text(sheet, "format", "sample format", pnr_format_get(plan->format)->name);
+    plan_sheet_count(sheet, "n_channels", "channels", plan->n_channels);
+    plan_sheet_number(sheet, "link_bytes_per_s", "on the link", rate_hz * (double)sample_bytes,
+                      "B/s");
+    plan_sheet_number(sheet, "dwells_per_s", "results a second",
+                      1.0 / (setup->radar.period_s * (double)pnr_plan_windows(plan)), "");
+    plan_sheet_number(sheet, "ring_bytes", "memory of the ring", ring, "B");
+    plan_sheet_number(sheet, "ring_s", "samples in the ring last",
+                      ring / (rate_hz * (double)sample_bytes), "s");
+    if (pnr_plan_is_map(plan))
+        plan_sheet_number(sheet, "map_bytes", "memory of a result's map",
+                          (double)(pnr_plan_cells(plan) * sizeof(float)), "B");
+    plan_sheet_number(sheet, "host_bytes", "memory of the engine on the host", host, "B");
+    plan_sheet_number(sheet, "device_bytes", "memory of the engine on the device", device, "B");
+    plan_sheet_number(sheet, "total_host_bytes", "ring and engine on the host", ring + host, "B");
+}
