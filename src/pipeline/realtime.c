@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the operating system is asked for so that the two threads keep time; a refusal is never
- * fatal.
- */
+/* Requests to the operating system so that the two threads keep time; a refusal is never fatal. */
 #include "pipeline/realtime.h"
 
 #include "base/log.h"
@@ -18,10 +16,10 @@
 
 enum { STACK_BYTES = 256 * 1024 };
 
-static void refuse(char words[PNR_REALTIME_LEN], const char *key, const char *format, ...)
+static void note_refusal(char words[PNR_REALTIME_LEN], const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void refuse(char words[PNR_REALTIME_LEN], const char *key, const char *format, ...)
+static void note_refusal(char words[PNR_REALTIME_LEN], const char *key, const char *format, ...)
 {
     static const char refused[] = "refused: ";
     const size_t length = sizeof refused - 1;
@@ -49,19 +47,19 @@ static void lock_memory(pnr_realtime *r)
 
     (void)getrlimit(RLIMIT_MEMLOCK, &limit);
     if (limit.rlim_cur != RLIM_INFINITY && !is_capable(CAP_IPC_LOCK)) {
-        refuse(r->lock_memory, "lock_memory",
-               "RLIMIT_MEMLOCK is %llu bytes; it takes unlimited, or CAP_IPC_LOCK",
-               (unsigned long long)limit.rlim_cur);
+        note_refusal(r->outcome.lock_memory, "lock_memory",
+                     "RLIMIT_MEMLOCK is %llu bytes; it takes unlimited, or CAP_IPC_LOCK",
+                     (unsigned long long)limit.rlim_cur);
     } else if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
-        refuse(r->lock_memory, "lock_memory", "%s", strerror(errno));
+        note_refusal(r->outcome.lock_memory, "lock_memory", "%s", strerror(errno));
     } else {
         r->is_locked = true;
-        strcpy(r->lock_memory, "yes");
+        strcpy(r->outcome.lock_memory, "yes");
     }
 }
 
-static void place(const pnr_realtime *r, pthread_t thread, int cpu, const char *key,
-                  char words[PNR_REALTIME_LEN])
+static void set_processor(const pnr_realtime *r, pthread_t thread, int cpu, const char *key,
+                          char words[PNR_REALTIME_LEN])
 {
     cpu_set_t cpus;
 
@@ -71,15 +69,15 @@ static void place(const pnr_realtime *r, pthread_t thread, int cpu, const char *
     const int code = pthread_setaffinity_np(thread, sizeof cpus, &cpus);
 
     if (code != 0)
-        refuse(words, key, "%s; of %ld processors this program may use %d, processor %d %s",
-               strerror(code), sysconf(_SC_NPROCESSORS_CONF), CPU_COUNT(&r->cpus), cpu,
-               CPU_ISSET((size_t)cpu, &r->cpus) ? "too" : "not");
+        note_refusal(words, key, "%s; of %ld processors this program may use %d, processor %d %s",
+                     strerror(code), sysconf(_SC_NPROCESSORS_CONF), CPU_COUNT(&r->cpus), cpu,
+                     CPU_ISSET((size_t)cpu, &r->cpus) ? "too" : "not");
     else
         snprintf(words, PNR_REALTIME_LEN, "%d", cpu);
 }
 
-/* The samples that nobody fetches are lost, a result may wait: acquisition comes first. */
-static void rank(pnr_realtime *r, pthread_t acquisition, int priority)
+/* Acquisition has the higher priority: a late fetch loses samples, while a result may wait. */
+static void set_priorities(pnr_realtime *r, pthread_t acquisition, int priority)
 {
     const struct sched_param first = {.sched_priority = priority};
     const struct sched_param second = {.sched_priority = priority > 1 ? priority - 1 : 1};
@@ -90,19 +88,21 @@ static void rank(pnr_realtime *r, pthread_t acquisition, int priority)
         code = pthread_setschedparam(pthread_self(), SCHED_FIFO, &second);
     (void)getrlimit(RLIMIT_RTPRIO, &limit);
     if (code != 0)
-        refuse(r->priority, "priority",
-               "%s; it takes RLIMIT_RTPRIO from %d (it is %llu), or CAP_SYS_NICE", strerror(code),
-               priority, (unsigned long long)limit.rlim_cur);
+        note_refusal(r->outcome.priority, "priority",
+                     "%s; it takes RLIMIT_RTPRIO from %d (it is %llu), or CAP_SYS_NICE",
+                     strerror(code), priority, (unsigned long long)limit.rlim_cur);
     else
-        snprintf(r->priority, sizeof r->priority, "%d", priority);
+        snprintf(r->outcome.priority, sizeof r->outcome.priority, "%d", priority);
 }
 
 void pnr_realtime_begin(pnr_realtime *r, const pnr_config *config)
 {
     const pthread_t self = pthread_self();
 
-    *r = (pnr_realtime){
-        .lock_memory = "no", .acquisition_cpu = "any", .processing_cpu = "any", .priority = "none"};
+    *r = (pnr_realtime){.outcome = {.lock_memory = "no",
+                                    .acquisition_cpu = "any",
+                                    .processing_cpu = "any",
+                                    .priority = "none"}};
     (void)pthread_getaffinity_np(self, sizeof r->cpus, &r->cpus);
     (void)pthread_getschedparam(self, &r->policy, &r->param);
     if (config->realtime.lock_memory)
@@ -112,13 +112,13 @@ void pnr_realtime_begin(pnr_realtime *r, const pnr_config *config)
 void pnr_realtime_enter(pnr_realtime *r, const pnr_config *config, pthread_t acquisition)
 {
     if (config->realtime.acquisition_cpu >= 0)
-        place(r, acquisition, config->realtime.acquisition_cpu, "acquisition_cpu",
-              r->acquisition_cpu);
+        set_processor(r, acquisition, config->realtime.acquisition_cpu, "acquisition_cpu",
+                      r->outcome.acquisition_cpu);
     if (config->realtime.processing_cpu >= 0)
-        place(r, pthread_self(), config->realtime.processing_cpu, "processing_cpu",
-              r->processing_cpu);
+        set_processor(r, pthread_self(), config->realtime.processing_cpu, "processing_cpu",
+                      r->outcome.processing_cpu);
     if (config->realtime.priority > 0)
-        rank(r, acquisition, (int)config->realtime.priority);
+        set_priorities(r, acquisition, (int)config->realtime.priority);
 }
 
 void pnr_realtime_end(pnr_realtime *r)

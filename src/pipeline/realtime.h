@@ -1,45 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* What the operating system is asked for so that the two threads keep time; a refusal is never
- * fatal.
- */
+/* Requests to the operating system so that the two threads keep time; a refusal is never fatal. */
 #ifndef PNR_REALTIME_H
 #define PNR_REALTIME_H
 
 #include "config/config.h"
+#include "publisher/message.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 
-enum { PNR_REALTIME_LEN = 160 };
-
-/* What came of each key of the section, in words for status and log: "no", "any" or "none" where
- * nothing was asked for; "yes" or the number; "refused: " and why. */
 typedef struct pnr_realtime {
-    char lock_memory[PNR_REALTIME_LEN];
-    char acquisition_cpu[PNR_REALTIME_LEN];
-    char processing_cpu[PNR_REALTIME_LEN];
-    char priority[PNR_REALTIME_LEN];
+    pnr_realtime_outcome outcome; /* for status and log */
 
-    /* What the processing thread gets back at the end. */
+    /* The state of the processing thread before begin, which end restores. */
     bool is_locked;
     cpu_set_t cpus;
     int policy;
     struct sched_param param;
 } pnr_realtime;
 
-/* In the processing thread, when all its memory is there and before the acquisition thread is:
- * locks memory. A limit that is not far away refuses it: an allocation beyond it would fail, and
- * libzmq ends the program then. */
+/* Locks memory. Called by the processing thread when it has all its memory, before the acquisition
+ * thread begins. A finite RLIMIT_MEMLOCK without CAP_IPC_LOCK is a refusal: an allocation beyond the
+ * limit would fail, and libzmq would end the program. */
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
-/* In the processing thread, when the acquisition thread is there: places and ranks both. Threads
- * that began before (libzmq's, an engine's) stay as they are: libzmq ends the program when its own
- * options for that are refused. */
+/* Sets the processors and priorities of both threads. Called by the processing thread when the
+ * acquisition thread runs. The threads of libzmq and of the engine stay as they are: libzmq ends the
+ * program when the system refuses its own options for that. */
 void pnr_realtime_enter(pnr_realtime *realtime, const pnr_config *config, pthread_t acquisition);
-/* In the processing thread: as before begin. */
+/* Restores the state before begin. Called by the processing thread. */
 void pnr_realtime_end(pnr_realtime *realtime);
 
-/* Each thread, before it has something to do: so much of its stack as it may need is there. */
+/* Touches as much stack as the calling thread may need, so that no page fault comes later. */
 void pnr_realtime_touch_stack(void);
 
 #endif

@@ -28,7 +28,7 @@ static void fill_status(pnr_pipeline *p, pnr_status *status)
     status->deadline_s = (double)p->deadline.due_ns * 1e-9;
     status->radar = &p->setup->radar;
     status->config = p->config;
-    status->realtime = &p->realtime;
+    status->realtime = &p->realtime.outcome;
     status->zero = &p->zero;
 }
 

@@ -11,7 +11,6 @@
 #include "detector/detector.h"
 #include "detector/zero.h"
 #include "engine/block.h"
-#include "pipeline/realtime.h"
 #include "setup/radar.h"
 
 #include <stdbool.h>
@@ -166,6 +165,16 @@ void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *
 size_t pnr_message_write_pack(const pnr_report *first, size_t n_results, size_t n_records,
                               char *text, size_t capacity);
 
+/* The outcome of each key of [realtime]: "no", "any" or "none" where the configuration asks for
+ * nothing; "yes" or the number; "refused: " and the reason. */
+enum { PNR_REALTIME_LEN = 160 };
+typedef struct pnr_realtime_outcome {
+    char lock_memory[PNR_REALTIME_LEN];
+    char acquisition_cpu[PNR_REALTIME_LEN];
+    char processing_cpu[PNR_REALTIME_LEN];
+    char priority[PNR_REALTIME_LEN];
+} pnr_realtime_outcome;
+
 typedef struct pnr_status {
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -181,7 +190,7 @@ typedef struct pnr_status {
     int exit_status; /* end only */
     const pnr_radar *radar;
     const pnr_config *config; /* the radar's configuration */
-    const pnr_realtime *realtime;
+    const pnr_realtime_outcome *realtime;
     const pnr_zero_tracker *zero; /* NULL: not tracked */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);

@@ -387,7 +387,7 @@ static void account(pnr_text *t, const pnr_account *a)
     pnr_text_add(t, "}");
 }
 
-static void realtime(pnr_text *t, const pnr_realtime *r)
+static void realtime(pnr_text *t, const pnr_realtime_outcome *r)
 {
     key(t, "realtime");
     pnr_text_add(t, "{\"lock_memory\":");

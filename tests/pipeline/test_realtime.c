@@ -94,10 +94,10 @@ static void test_nothing_asked(void **state)
 
     (void)state;
     enter(&t);
-    assert_string_equal(t.realtime.lock_memory, "no");
-    assert_string_equal(t.realtime.acquisition_cpu, "any");
-    assert_string_equal(t.realtime.processing_cpu, "any");
-    assert_string_equal(t.realtime.priority, "none");
+    assert_string_equal(t.realtime.outcome.lock_memory, "no");
+    assert_string_equal(t.realtime.outcome.acquisition_cpu, "any");
+    assert_string_equal(t.realtime.outcome.processing_cpu, "any");
+    assert_string_equal(t.realtime.outcome.priority, "none");
 
     const cpu_set_t during = cpus_of(pthread_self());
 
@@ -125,8 +125,8 @@ static void test_cpus(void **state)
         set(wanted[i]);
     }
     enter(&t);
-    assert_string_equal(t.realtime.acquisition_cpu, number[0]);
-    assert_string_equal(t.realtime.processing_cpu, number[1]);
+    assert_string_equal(t.realtime.outcome.acquisition_cpu, number[0]);
+    assert_string_equal(t.realtime.outcome.processing_cpu, number[1]);
 
     const cpu_set_t first = cpus_of(t.acquisition), second = cpus_of(pthread_self());
 
@@ -150,8 +150,9 @@ static void test_no_such_cpu(void **state)
     set("realtime.acquisition_cpu=1023");
     set("realtime.processing_cpu=1023");
     enter(&t);
-    assert_true(is_refused(t.realtime.acquisition_cpu) && is_refused(t.realtime.processing_cpu));
-    assert_non_null(strstr(t.realtime.processing_cpu, "processor 1023 not"));
+    assert_true(is_refused(t.realtime.outcome.acquisition_cpu) &&
+                is_refused(t.realtime.outcome.processing_cpu));
+    assert_non_null(strstr(t.realtime.outcome.processing_cpu, "processor 1023 not"));
     leave(&t);
 }
 
@@ -166,11 +167,11 @@ static void test_priority(void **state)
     set("realtime.priority=50");
     enter(&t);
     pthread_getschedparam(t.acquisition, &policy, &param);
-    if (is_refused(t.realtime.priority)) {
+    if (is_refused(t.realtime.outcome.priority)) {
         assert_int_equal(policy, SCHED_OTHER);
-        print_message("skipped: %s\n", t.realtime.priority);
+        print_message("skipped: %s\n", t.realtime.outcome.priority);
     } else {
-        assert_string_equal(t.realtime.priority, "50");
+        assert_string_equal(t.realtime.outcome.priority, "50");
         assert_int_equal(policy, SCHED_FIFO);
         assert_int_equal(param.sched_priority, 50);
         pthread_getschedparam(pthread_self(), &policy, &param);
@@ -197,10 +198,12 @@ static int run_unprivileged(void)
         return 77;
     enter(&t);
     leave(&t);
-    return strcmp(t.realtime.lock_memory, "refused: RLIMIT_MEMLOCK is 65536 bytes; it takes "
-                                          "unlimited, or CAP_IPC_LOCK") != 0 ||
-           !is_refused(t.realtime.priority) ||
-           strstr(t.realtime.priority, "RLIMIT_RTPRIO from 7 (it is 0), or CAP_SYS_NICE") == NULL;
+    return strcmp(t.realtime.outcome.lock_memory,
+                  "refused: RLIMIT_MEMLOCK is 65536 bytes; it takes "
+                  "unlimited, or CAP_IPC_LOCK") != 0 ||
+           !is_refused(t.realtime.outcome.priority) ||
+           strstr(t.realtime.outcome.priority, "RLIMIT_RTPRIO from 7 (it is 0), or CAP_SYS_NICE") ==
+               NULL;
 }
 
 static void test_unprivileged(void **state)
@@ -242,10 +245,10 @@ static void test_memory(void **state)
 #endif
     set("realtime.lock_memory=yes");
     enter(&t);
-    if (is_refused(t.realtime.lock_memory)) {
-        print_message("skipped: %s\n", t.realtime.lock_memory);
+    if (is_refused(t.realtime.outcome.lock_memory)) {
+        print_message("skipped: %s\n", t.realtime.outcome.lock_memory);
     } else {
-        assert_string_equal(t.realtime.lock_memory, "yes");
+        assert_string_equal(t.realtime.outcome.lock_memory, "yes");
         assert_true(locked_kib() > 1000);
     }
     leave(&t);

@@ -510,7 +510,7 @@ static void test_status(void **state)
                              .gain_db = 36.02,
                              .resolution_m = 146.5,
                              .unambiguous_m = 149896.229};
-    const pnr_realtime realtime = {.lock_memory = "refused: \"no\"",
+    const pnr_realtime_outcome realtime = {.lock_memory = "refused: \"no\"",
                                    .acquisition_cpu = "any",
                                    .processing_cpu = "3",
                                    .priority = "none"};
