@@ -87,8 +87,11 @@ extern const pnr_suffix pnr_suffixes[];
 /* text into the member(s) of base (pnr_config or pnr_target). PNR_OK; PNR_ECONFIG or PNR_ENOMEMORY
  * with the reason in why, and base as it was. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
-/* What parse reads back to the same value. */
+/* Prints text that parse reads back to the same value. */
 void pnr_value_print(const pnr_key *key, const void *base, FILE *stream);
+/* The shortest of 15 to 17 digits that reads back to the same value. Returns out. */
+enum { PNR_DOUBLE_LEN = 40 };
+char *pnr_value_double(double value, char out[PNR_DOUBLE_LEN]);
 /* "1 to 64", "more than 0", "iq | channels", "yes | no"; "" when any value will do. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 

@@ -5,66 +5,7 @@
 #include "config/keys.h"
 
 #include <inttypes.h>
-#include <locale.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* The shortest of 15 to 17 digits that reads back to the same value. */
-static const char *from_double(double value, char out[40])
-{
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
-
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(out, 40, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
-            break;
-    }
-    uselocale(before);
-    freelocale(c);
-    return out;
-}
-
-static void list_choices(const pnr_key *key, char out[PNR_WHY_LEN])
-{
-    size_t n = 0;
-
-    for (size_t i = 0; key->choices[i] && n < PNR_WHY_LEN; i++)
-        n += (size_t)snprintf(out + n, PNR_WHY_LEN - n, "%s%s", i ? " | " : "", key->choices[i]);
-}
-
-char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN])
-{
-    char low[40], high[40];
-
-    out[0] = '\0';
-    if (key->type == PNR_KEY_CHOICE) {
-        list_choices(key, out);
-    } else if (key->type == PNR_KEY_YES_NO) {
-        snprintf(out, PNR_WHY_LEN, "yes | no");
-    } else if (key->type == PNR_KEY_FORMAT) {
-        snprintf(out, PNR_WHY_LEN, "auto %s", pnr_format_names());
-        for (char *space = strchr(out, ' '); space; space = strchr(space + 3, ' ')) {
-            size_t n = strlen(space + 1);
-
-            if ((size_t)(space - out) + n + 4 > PNR_WHY_LEN)
-                break;
-            memmove(space + 3, space + 1, n + 1);
-            memcpy(space, " | ", 3);
-        }
-    } else if (key->min != 0 || key->max != 0) {
-        from_double(key->min, low);
-        from_double(key->max, high);
-        if (isinf(key->max))
-            snprintf(out, PNR_WHY_LEN, key->open ? "more than %s" : "%s or more", low);
-        else if (key->open)
-            snprintf(out, PNR_WHY_LEN, "more than %s, %s %s", low,
-                     key->open & PNR_OPEN_MAX ? "less than" : "at most", high);
-        else
-            snprintf(out, PNR_WHY_LEN, "%s to %s", low, high);
-    }
-    return out;
-}
 
 /* --- one writer for each type --- */
 
@@ -120,10 +61,10 @@ static void print_bytes(const pnr_key *key, const void *field, const char *base,
 
 static void print_double(const pnr_key *key, const void *field, const char *base, FILE *stream)
 {
-    char text[40];
+    char text[PNR_DOUBLE_LEN];
 
     (void)key, (void)base;
-    fputs(from_double(*(const double *)field, text), stream);
+    fputs(pnr_value_double(*(const double *)field, text), stream);
 }
 
 static void print_optional(const pnr_key *key, const void *field, const char *base, FILE *stream)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of the configuration from their text: one reader for each type of key. */
+/* Values of the configuration from their text, and the range that each key allows. */
 #include "base/clock.h"
 #include "config/keys.h"
 
@@ -77,6 +77,20 @@ static double to_double(const char *text)
     return value;
 }
 
+char *pnr_value_double(double value, char out[PNR_DOUBLE_LEN])
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
+
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, PNR_DOUBLE_LEN, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+    uselocale(before);
+    freelocale(c);
+    return out;
+}
+
 /* --- ranges --- */
 
 static bool has_range(const pnr_key *key)
@@ -90,6 +104,47 @@ static bool in_range(const pnr_key *key, double value)
         return true;
     return (key->open & PNR_OPEN_MIN ? value > key->min : value >= key->min) &&
            (key->open & PNR_OPEN_MAX ? value < key->max : value <= key->max);
+}
+
+static void list_choices(const pnr_key *key, char out[PNR_WHY_LEN])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; key->choices[i] && n < PNR_WHY_LEN; i++)
+        n += (size_t)snprintf(out + n, PNR_WHY_LEN - n, "%s%s", i ? " | " : "", key->choices[i]);
+}
+
+char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN])
+{
+    char low[PNR_DOUBLE_LEN], high[PNR_DOUBLE_LEN];
+
+    out[0] = '\0';
+    if (key->type == PNR_KEY_CHOICE) {
+        list_choices(key, out);
+    } else if (key->type == PNR_KEY_YES_NO) {
+        snprintf(out, PNR_WHY_LEN, "yes | no");
+    } else if (key->type == PNR_KEY_FORMAT) {
+        snprintf(out, PNR_WHY_LEN, "auto %s", pnr_format_names());
+        for (char *space = strchr(out, ' '); space; space = strchr(space + 3, ' ')) {
+            size_t n = strlen(space + 1);
+
+            if ((size_t)(space - out) + n + 4 > PNR_WHY_LEN)
+                break;
+            memmove(space + 3, space + 1, n + 1);
+            memcpy(space, " | ", 3);
+        }
+    } else if (has_range(key)) {
+        pnr_value_double(key->min, low);
+        pnr_value_double(key->max, high);
+        if (isinf(key->max))
+            snprintf(out, PNR_WHY_LEN, key->open ? "more than %s" : "%s or more", low);
+        else if (key->open)
+            snprintf(out, PNR_WHY_LEN, "more than %s, %s %s", low,
+                     key->open & PNR_OPEN_MAX ? "less than" : "at most", high);
+        else
+            snprintf(out, PNR_WHY_LEN, "%s to %s", low, high);
+    }
+    return out;
 }
 
 static int refuse_range(const pnr_key *key, char why[PNR_WHY_LEN])
