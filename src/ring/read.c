@@ -304,7 +304,7 @@ typedef struct told {
 static told look(pnr_ring *ring)
 {
     const bool ended = atomic_load(&ring->ended); /* read before head, which is final then */
-    const bool is_all = ended && pnr_ring_tell_unmarked(ring); /* the writer is gone */
+    const bool is_all = ended && pnr_ring_mark_losses(ring); /* the writer is gone */
 
     return (told){.head = atomic_load(&ring->head), .is_all = is_all};
 }
@@ -416,14 +416,6 @@ static uint64_t next_work(const pnr_ring *ring, size_t at_least)
     if (at_least == 0 || end_of_shown(ring) + at_least > end || !is_ours(ring, 0))
         return end;
     return end_of_shown(ring) + at_least;
-}
-
-/* Also when many marks wait, so that they are passed before the dwell is whole: a dwell may have
- * any number. */
-bool pnr_ring_has_work(const pnr_ring *ring)
-{
-    return atomic_load(&ring->ended) || atomic_load(&ring->head) >= atomic_load(&ring->wanted) ||
-           atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) > ring->n_marks / 2;
 }
 
 int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring's inside, which its two sides share: ring.c is the acquisition thread's, ring_view.c the
- * processing thread's. */
+/* The state of the ring, which its two sides share: write.c runs in the acquisition thread, read.c
+ * in the processing thread; both stand on marks.c and sleep.c. */
 #ifndef PNR_RING_STATE_H
 #define PNR_RING_STATE_H
 
@@ -84,18 +84,26 @@ struct pnr_ring {
     pnr_account account; /* the ring's part */
 };
 
-/* Losses that found the queue of marks full are told as soon as there is room; false: there is
- * none. The writer's; after the end the reader's. */
-bool pnr_ring_tell_unmarked(pnr_ring *ring);
+/* --- marks.c --- */
 
-/* Is there something to do for the reader (the position that it waits for), for the writer? Both
- * may ask. */
+/* Appends a mark over the next n_samples and wakes the reader when it has work. lost: as in a mark.
+ * Called by the writer; after the end by the reader. The queue must have room. */
+void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost);
+/* Appends the losses that found the queue full; false: it has no room for all of them. Called by
+ * the writer; after the end by the reader. */
+bool pnr_ring_mark_losses(pnr_ring *ring);
+/* True when the reader (at the position that it waits for) or the writer can go on. Both sides may
+ * ask. */
 bool pnr_ring_has_work(const pnr_ring *ring);
 bool pnr_ring_has_space(const pnr_ring *ring);
 
+/* --- sleep.c --- */
+
+void pnr_ring_sleeper_init(pnr_ring_sleeper *sleeper);
+void pnr_ring_sleeper_clear(pnr_ring_sleeper *sleeper);
 /* Wakes the side when it sleeps. */
 void pnr_ring_wake(pnr_ring_sleeper *sleeper);
-/* Until is_ready; PNR_OK, or PNR_EAGAIN: it was not within patience_ns. */
+/* Waits until is_ready(ring). PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_sleep(pnr_ring *ring, pnr_ring_sleeper *sleeper,
                    bool (*is_ready)(const pnr_ring *ring), uint64_t patience_ns);
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* The ring from create to destroy. */
+#include "ring/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error)
+{
+    const size_t dwell = shape->n_samples * shape->n_periods;
+
+    *out = NULL;
+    if (shape->depth < 1 || shape->max_dwells < 1 || shape->capacity < shape->n_behind ||
+        (shape->capacity - shape->n_behind) / dwell < shape->max_dwells + 1)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "ring of %zu samples: %zu dwells of %zu samples need at least %zu",
+                             shape->capacity, shape->max_dwells + 1, dwell,
+                             (shape->max_dwells + 1) * dwell + shape->n_behind);
+
+    pnr_ring *ring = aligned_alloc(PNR_RING_CACHE_LINE, sizeof *ring);
+
+    if (ring == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "ring: out of memory");
+    memset(ring, 0, sizeof *ring);
+    ring->shape = *shape;
+    ring->dwell = dwell;
+    ring->reach = dwell + shape->n_behind;
+    ring->n_windows =
+        shape->n_periods + (shape->n_behind + shape->n_samples - 1) / shape->n_samples;
+    ring->next = shape->first_window;
+    pnr_ring_sleeper_init(&ring->reader);
+    pnr_ring_sleeper_init(&ring->writer);
+    ring->n_marks = 4 * (shape->capacity / dwell);
+    if (ring->n_marks < PNR_RING_MIN_MARKS)
+        ring->n_marks = PNR_RING_MIN_MARKS;
+    ring->marks = calloc(ring->n_marks, sizeof *ring->marks);
+    ring->views = calloc(shape->depth, sizeof *ring->views);
+    ring->lost = calloc(ring->n_windows, sizeof *ring->lost);
+    ring->losses = calloc(ring->n_windows, sizeof *ring->losses);
+    ring->runs = calloc(PNR_RING_RUNS, sizeof *ring->runs);
+    if (ring->marks == NULL || ring->views == NULL || ring->lost == NULL || ring->losses == NULL ||
+        ring->runs == NULL)
+        goto fail;
+    for (size_t i = 0; i < shape->depth; i++) {
+        pnr_ring_view *v = &ring->views[i];
+
+        v->lost = calloc(shape->max_dwells * shape->n_periods, sizeof *v->lost);
+        v->ready_ns = calloc(shape->max_dwells, sizeof *v->ready_ns);
+        v->runs = calloc(PNR_RING_VIEW_RUNS, sizeof *v->runs);
+        if (v->lost == NULL || v->ready_ns == NULL || v->runs == NULL)
+            goto fail;
+    }
+    /* Its pages are there before the first sample comes. */
+    memset(ring->marks, 0xff, ring->n_marks * sizeof *ring->marks);
+    *out = ring;
+    return PNR_OK;
+fail:
+    pnr_ring_destroy(ring);
+    return pnr_error_set(error, PNR_ENOMEMORY, "ring: out of memory");
+}
+
+void pnr_ring_destroy(pnr_ring *ring)
+{
+    if (ring == NULL)
+        return;
+    for (size_t i = 0; ring->views != NULL && i < ring->shape.depth; i++) {
+        free(ring->views[i].lost);
+        free(ring->views[i].ready_ns);
+        free(ring->views[i].runs);
+    }
+    free(ring->views);
+    free(ring->lost);
+    free(ring->losses);
+    free(ring->runs);
+    free(ring->marks);
+    pnr_ring_sleeper_clear(&ring->reader);
+    pnr_ring_sleeper_clear(&ring->writer);
+    free(ring);
+}
