@@ -10,8 +10,8 @@ static bool has_mark_space(const pnr_ring *ring)
     return atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) < ring->n_marks;
 }
 
-/* Also when many marks wait, so that they are passed before the dwell is whole: a dwell may have
- * any number. */
+/* A dwell may have more marks than the queue holds: the reader takes them before the dwell is
+ * whole. */
 bool pnr_ring_has_work(const pnr_ring *ring)
 {
     return atomic_load(&ring->ended) || atomic_load(&ring->head) >= atomic_load(&ring->wanted) ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of the ring: from marks to dwells, from dwells to views; what is refused, and why. */
+/* The reader of the ring: makes dwells from marks and views from dwells, and refuses dwells that
+ * have lost too much. */
 #include "ring/state.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ static void wake_writer(pnr_ring *ring)
 }
 
 /* Zeroes positions [first, end), all within one view. */
-static void zero(pnr_ring *ring, uint64_t first, uint64_t end)
+static void clear_lost(pnr_ring *ring, uint64_t first, uint64_t end)
 {
     const pnr_ring_shape *shape = &ring->shape;
 
@@ -26,8 +27,8 @@ static void zero(pnr_ring *ring, uint64_t first, uint64_t end)
     }
 }
 
-/* Notes that [first, end) is lost, behind all that is noted: together with the last run when it
- * touches it, or when no more runs are told apart. */
+/* Appends the lost run [first, end). It joins the last run when it touches that one, or when the
+ * list is full. */
 static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t first, uint64_t end)
 {
     pnr_lost_run *last = &runs[*n_runs > 0 ? *n_runs - 1 : 0];
@@ -38,9 +39,9 @@ static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t f
         runs[(*n_runs)++] = (pnr_lost_run){first, end - first};
 }
 
-/* Walks the marks over [passed, end), which has been told, and adds to the losses. Returns the lost
- * positions in it; when they lie in a view, they are noted, and zeroed in memory. */
-static uint64_t walk(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_losses *losses)
+/* Takes the marks of [passed, end), end <= head, and adds to *losses. Returns the lost positions;
+ * is_view: also lists them in runs and zeroes them in memory. */
+static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_losses *losses)
 {
     uint64_t lost = 0;
 
@@ -53,7 +54,7 @@ static uint64_t walk(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_losses
             lost += to - ring->passed;
             losses->n[at->lost] += to - ring->passed;
             if (is_view) {
-                zero(ring, ring->passed, to);
+                clear_lost(ring, ring->passed, to);
                 note_run(ring->runs, &ring->n_runs, PNR_RING_RUNS, ring->passed - ring->next,
                          to - ring->next);
             }
@@ -68,8 +69,7 @@ static uint64_t walk(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_losses
     return lost;
 }
 
-/* Where the run ends that the reader stands in, when it is a lost one; else where the reader
- * stands. */
+/* The end of the lost run at `passed`, or `passed` when no lost run is there. */
 static uint64_t end_of_loss(const pnr_ring *ring)
 {
     const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
@@ -79,7 +79,7 @@ static uint64_t end_of_loss(const pnr_ring *ring)
     return ring->marks[m % ring->n_marks].end;
 }
 
-/* The losses go to the account, together with what they are part of. */
+/* Moves the losses to the account. */
 static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
 {
     ring->account.lost_source += losses->n[PNR_LOST_SOURCE];
@@ -87,12 +87,12 @@ static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
     *losses = (pnr_ring_losses){{0}};
 }
 
-/* Positions that no window will see: before the first window, after the last whole dwell. */
+/* Passes positions that lie in no dwell: before the first window, after the last whole dwell. */
 static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
 {
     const uint64_t n = end - ring->passed;
     pnr_ring_losses losses = {{0}};
-    const uint64_t lost = walk(ring, end, false, &losses);
+    const uint64_t lost = take_marks(ring, end, false, &losses);
 
     *skipped += n - lost;
     ring->account.positions += n;
@@ -100,7 +100,7 @@ static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
     account_for(ring, &losses);
 }
 
-/* Lost positions in the first n_windows windows from next on, as far as passed. */
+/* Lost positions in the first n_windows windows of next .. passed. */
 static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
 {
     uint64_t lost = 0;
@@ -118,7 +118,7 @@ static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *
             losses->n[reason] += ring->losses[p].n[reason];
 }
 
-/* Those of the windows that the reader knows of which lie in the next n_dwells dwells. */
+/* Windows within reach that lie in the next n_dwells dwells. */
 static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
 {
     const uint64_t n = ring->shape.n_periods * n_dwells;
@@ -126,7 +126,7 @@ static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
     return n < ring->n_windows ? (size_t)n : ring->n_windows;
 }
 
-/* On to the dwell n_dwells later; what is known of the windows there comes along. */
+/* Advances next by n_dwells dwells and keeps the losses of the windows after them. */
 static void leave_dwells(pnr_ring *ring, uint64_t n_dwells)
 {
     const size_t n = windows_in(ring, n_dwells), n_left = ring->n_windows - n;
@@ -148,8 +148,8 @@ static void leave_dwells(pnr_ring *ring, uint64_t n_dwells)
     ring->next += n_samples;
 }
 
-/* Refuses the next n_dwells dwells, `lost` positions of them: nearly nothing of them is there. */
-static void refuse(pnr_ring *ring, uint64_t n_dwells, uint64_t lost, pnr_ring_losses *losses)
+/* Refuses the next n_dwells dwells, which have `lost` lost positions. */
+static void refuse_dwells(pnr_ring *ring, uint64_t n_dwells, uint64_t lost, pnr_ring_losses *losses)
 {
     const uint64_t windows = n_dwells * ring->shape.n_periods;
 
@@ -163,7 +163,7 @@ static void refuse(pnr_ring *ring, uint64_t n_dwells, uint64_t lost, pnr_ring_lo
     leave_dwells(ring, n_dwells);
 }
 
-/* Dwells that lie wholly in one lost run, however long, in one step. */
+/* Refuses all dwells that lie wholly in one lost run, in one step. */
 static void refuse_lost_run(pnr_ring *ring)
 {
     const uint64_t n_dwells = (end_of_loss(ring) - ring->next) / ring->dwell;
@@ -173,29 +173,29 @@ static void refuse_lost_run(pnr_ring *ring)
     if (n_dwells == 0 || lost_in(ring, ring->n_windows) != ring->passed - ring->next)
         return;
     if (ring->passed < end)
-        (void)walk(ring, end, false, &losses);
-    refuse(ring, n_dwells, n_dwells * ring->dwell, &losses);
+        (void)take_marks(ring, end, false, &losses);
+    refuse_dwells(ring, n_dwells, n_dwells * ring->dwell, &losses);
 }
 
-/* Walks on inside the next dwell and behind it as far as head; true when it is whole. */
+/* Takes the marks of the next dwell and n_behind as far as head; true when they are whole. */
 static bool build_dwell(pnr_ring *ring, uint64_t head)
 {
     const size_t n_samples = ring->shape.n_samples;
     const uint64_t end = ring->next + ring->reach;
-    const uint64_t told = head < end ? head : end;
+    const uint64_t until = head < end ? head : end;
 
-    while (ring->passed < told) {
+    while (ring->passed < until) {
         const size_t p = (size_t)((ring->passed - ring->next) / n_samples);
         const uint64_t window_end = ring->next + (p + 1) * n_samples;
 
-        ring->lost[p] +=
-            (uint32_t)walk(ring, window_end < told ? window_end : told, true, &ring->losses[p]);
+        ring->lost[p] += (uint32_t)take_marks(ring, window_end < until ? window_end : until, true,
+                                              &ring->losses[p]);
     }
     return ring->passed == end;
 }
 
-/* Is there a window in the dwell that was built of which at least half is there? */
-static bool is_of_use(const pnr_ring *ring)
+/* True when a window of the built dwell has at least half of its samples. */
+static bool is_usable(const pnr_ring *ring)
 {
     for (size_t p = 0; p < ring->shape.n_periods; p++)
         if (ring->lost[p] <= ring->shape.n_samples / 2)
@@ -203,8 +203,8 @@ static bool is_of_use(const pnr_ring *ring)
     return false;
 }
 
-/* The lost runs in the first n_samples from next on, which lie `at` samples into view v. */
-static void take_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v, uint64_t at)
+/* Copies the lost runs of the first n_samples from next on to offset `at` of view v. */
+static void copy_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v, uint64_t at)
 {
     for (size_t i = 0; i < ring->n_runs && ring->runs[i].first < n_samples; i++) {
         const uint64_t first = ring->runs[i].first, end = first + ring->runs[i].count;
@@ -214,7 +214,7 @@ static void take_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v
     }
 }
 
-/* The whole dwell that was built becomes dwell d of view v. */
+/* Makes the built dwell dwell d of view v. */
 static void take_dwell(pnr_ring *ring, pnr_ring_view *v, size_t d)
 {
     const size_t n_periods = ring->shape.n_periods;
@@ -222,7 +222,7 @@ static void take_dwell(pnr_ring *ring, pnr_ring_view *v, size_t d)
     memcpy(v->lost + d * n_periods, ring->lost, n_periods * sizeof *v->lost);
     v->ready_ns[d] = ring->ready_ns;
     add_losses(ring, n_periods, &v->losses);
-    take_runs(ring, ring->dwell, v, d * ring->dwell);
+    copy_runs(ring, ring->dwell, v, d * ring->dwell);
     leave_dwells(ring, 1);
 }
 
@@ -232,23 +232,23 @@ static void free_memory(pnr_ring *ring)
     wake_writer(ring);
 }
 
-/* The rest of an ended stream: it fills no dwell. */
-static void finish(pnr_ring *ring, uint64_t head)
+/* Accounts for the end of the stream, which fills no dwell. */
+static void account_for_tail(pnr_ring *ring, uint64_t head)
 {
-    const uint64_t walked = ring->passed - ring->next;
+    const uint64_t taken = ring->passed - ring->next;
     pnr_ring_losses losses = {{0}};
 
-    ring->account.positions += walked;
-    ring->account.skipped_tail += walked - lost_in(ring, ring->n_windows);
+    ring->account.positions += taken;
+    ring->account.skipped_tail += taken - lost_in(ring, ring->n_windows);
     add_losses(ring, ring->n_windows, &losses);
     account_for(ring, &losses);
     pass_by(ring, head, &ring->account.skipped_tail);
-    leave_dwells(ring, ring->n_windows); /* asked again, nothing is left */
+    leave_dwells(ring, ring->n_windows); /* a second call finds nothing left */
     ring->next = head;
 }
 
-/* May the next dwell be walked? Its lost positions are zeroed, so its memory must be the reader's;
- * a view holds what is consecutive. */
+/* True when the reader owns the memory of the next dwell and may zero its lost positions. With
+ * nothing lent it always does: free_memory moves tail to the dwell. */
 static bool is_ours(const pnr_ring *ring, size_t n_in_view)
 {
     const uint64_t limit =
@@ -257,8 +257,8 @@ static bool is_ours(const pnr_ring *ring, size_t n_in_view)
     return ring->n_views + n_in_view == 0 || ring->next + ring->reach <= limit;
 }
 
-/* Builds the next dwell that is of use as far as it has come, and refuses those before it; true
- * when it is whole. */
+/* Builds the next usable dwell as far as it has arrived and refuses the dwells before it; true when
+ * it is whole. */
 static bool reach_dwell(pnr_ring *ring, uint64_t head)
 {
     while (is_ours(ring, 0)) {
@@ -266,19 +266,19 @@ static bool reach_dwell(pnr_ring *ring, uint64_t head)
         if (ring->n_views == 0)
             free_memory(ring);
         if (!is_ours(ring, 0) || !build_dwell(ring, head))
-            break; /* beyond the loss the memory is still lent, or it has not come */
-        if (is_of_use(ring))
+            break; /* its memory is still lent, or it has not arrived */
+        if (is_usable(ring))
             return true;
 
         pnr_ring_losses losses = {{0}};
 
-        refuse(ring, 1, lost_in(ring, ring->shape.n_periods), &losses);
+        refuse_dwells(ring, 1, lost_in(ring, ring->shape.n_periods), &losses);
     }
     return false;
 }
 
-/* Whole dwells into v, at most max_dwells; returns how many. A view ends before a dwell that is
- * refused, and where it might have to note more lost runs than it can. */
+/* Puts at most max_dwells whole dwells into v and returns how many. A view ends before a dwell that
+ * is refused, and before its list of lost runs could overflow. */
 static size_t fill_view(pnr_ring *ring, pnr_ring_view *v, size_t max_dwells, uint64_t head)
 {
     size_t n = 0;
@@ -290,27 +290,21 @@ static size_t fill_view(pnr_ring *ring, pnr_ring_view *v, size_t max_dwells, uin
     do
         take_dwell(ring, v, n++);
     while (n < max_dwells && v->n_runs <= PNR_RING_VIEW_RUNS - 2 * PNR_RING_RUNS &&
-           is_ours(ring, n) && build_dwell(ring, head) && is_of_use(ring));
-    take_runs(ring, ring->shape.n_behind, v, n * ring->dwell);
+           is_ours(ring, n) && build_dwell(ring, head) && is_usable(ring));
+    copy_runs(ring, ring->shape.n_behind, v, n * ring->dwell);
     return n;
 }
 
-/* What has been told, and whether it is all. */
-typedef struct told {
-    uint64_t head;
-    bool is_all;
-} told;
-
-static told look(pnr_ring *ring)
+/* Returns head. *is_final: the stream has ended, and head stays as it is. */
+static uint64_t read_head(pnr_ring *ring, bool *is_final)
 {
-    const bool ended = atomic_load(&ring->ended); /* read before head, which is final then */
-    const bool is_all = ended && pnr_ring_mark_losses(ring); /* the writer is gone */
-
-    return (told){.head = atomic_load(&ring->head), .is_all = is_all};
+    /* `ended` is read before head. After it the writer is gone, and the reader marks for it. */
+    *is_final = atomic_load(&ring->ended) && pnr_ring_mark_losses(ring);
+    return atomic_load(&ring->head);
 }
 
-/* On to the first window; true when we stand there or behind. */
-static bool is_aligned(pnr_ring *ring, uint64_t head)
+/* Passes the positions before the first window; true when none is left. */
+static bool align(pnr_ring *ring, uint64_t head)
 {
     if (ring->passed < ring->next) {
         pass_by(ring, head < ring->next ? head : ring->next, &ring->account.skipped_alignment);
@@ -337,21 +331,22 @@ static pnr_windows windows_at(const pnr_ring *ring, uint64_t first, size_t n_sam
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
 {
     const pnr_ring_shape *shape = &ring->shape;
-    const told t = look(ring);
+    bool is_final;
+    const uint64_t head = read_head(ring, &is_final);
 
     if (ring->n_views == shape->depth)
         return PNR_EAGAIN;
-    if (!is_aligned(ring, t.head))
-        return t.is_all ? PNR_EEND : PNR_EAGAIN;
+    if (!align(ring, head))
+        return is_final ? PNR_EEND : PNR_EAGAIN;
 
     pnr_ring_view *v = &ring->views[(ring->first_view + ring->n_views) % shape->depth];
     const size_t n =
-        fill_view(ring, v, max_dwells < shape->max_dwells ? max_dwells : shape->max_dwells, t.head);
+        fill_view(ring, v, max_dwells < shape->max_dwells ? max_dwells : shape->max_dwells, head);
 
     if (n == 0) {
-        if (!t.is_all || ring->next + ring->reach <= t.head)
+        if (!is_final || ring->next + ring->reach <= head)
             return PNR_EAGAIN;
-        finish(ring, t.head);
+        account_for_tail(ring, head);
         return PNR_EEND;
     }
     ring->n_views++;
@@ -366,7 +361,7 @@ int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
     return PNR_OK;
 }
 
-/* The end of what peek has shown of the next dwell. */
+/* End of the part of the next dwell that peek has shown. */
 static uint64_t end_of_shown(const pnr_ring *ring)
 {
     return ring->shown > ring->next ? ring->shown : ring->next;
@@ -374,14 +369,15 @@ static uint64_t end_of_shown(const pnr_ring *ring)
 
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out)
 {
-    const told t = look(ring);
+    bool is_final;
+    const uint64_t head = read_head(ring, &is_final);
 
-    if (!is_aligned(ring, t.head))
-        return t.is_all ? PNR_EEND : PNR_EAGAIN;
+    if (!align(ring, head))
+        return is_final ? PNR_EEND : PNR_EAGAIN;
 
-    const bool is_whole = reach_dwell(ring, t.head);
+    const bool is_whole = reach_dwell(ring, head);
 
-    if (t.is_all && ring->next + ring->reach > t.head)
+    if (is_final && ring->next + ring->reach > head)
         return PNR_EEND;
     if (ring->passed < end_of_shown(ring) + (at_least > 0 ? at_least : 1))
         return PNR_EAGAIN;
@@ -406,7 +402,8 @@ void pnr_ring_release(pnr_ring *ring)
     free_memory(ring);
 }
 
-/* Where the reader goes on: at the end of the next dwell, or when peek has so much more to show. */
+/* The head at which the reader can go on: where the next dwell is whole, or peek has at_least new
+ * samples. */
 static uint64_t next_work(const pnr_ring *ring, size_t at_least)
 {
     const uint64_t end = ring->next + ring->reach;

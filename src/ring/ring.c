@@ -5,6 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool allocate_view(const pnr_ring_shape *shape, pnr_ring_view *v)
+{
+    v->lost = calloc(shape->max_dwells * shape->n_periods, sizeof *v->lost);
+    v->ready_ns = calloc(shape->max_dwells, sizeof *v->ready_ns);
+    v->runs = calloc(PNR_RING_VIEW_RUNS, sizeof *v->runs);
+    return v->lost != NULL && v->ready_ns != NULL && v->runs != NULL;
+}
+
+static bool allocate(pnr_ring *ring)
+{
+    const size_t depth = ring->shape.depth;
+    size_t i = 0;
+
+    ring->marks = calloc(ring->n_marks, sizeof *ring->marks);
+    ring->views = calloc(depth, sizeof *ring->views);
+    ring->lost = calloc(ring->n_windows, sizeof *ring->lost);
+    ring->losses = calloc(ring->n_windows, sizeof *ring->losses);
+    ring->runs = calloc(PNR_RING_RUNS, sizeof *ring->runs);
+    while (ring->views != NULL && i < depth && allocate_view(&ring->shape, &ring->views[i]))
+        i++;
+    if (i < depth || ring->marks == NULL || ring->lost == NULL || ring->losses == NULL ||
+        ring->runs == NULL)
+        return false;
+    /* Touches its pages before the first sample comes. */
+    memset(ring->marks, 0xff, ring->n_marks * sizeof *ring->marks);
+    return true;
+}
+
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error)
 {
     const size_t dwell = shape->n_samples * shape->n_periods;
@@ -33,30 +61,12 @@ int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *erro
     ring->n_marks = 4 * (shape->capacity / dwell);
     if (ring->n_marks < PNR_RING_MIN_MARKS)
         ring->n_marks = PNR_RING_MIN_MARKS;
-    ring->marks = calloc(ring->n_marks, sizeof *ring->marks);
-    ring->views = calloc(shape->depth, sizeof *ring->views);
-    ring->lost = calloc(ring->n_windows, sizeof *ring->lost);
-    ring->losses = calloc(ring->n_windows, sizeof *ring->losses);
-    ring->runs = calloc(PNR_RING_RUNS, sizeof *ring->runs);
-    if (ring->marks == NULL || ring->views == NULL || ring->lost == NULL || ring->losses == NULL ||
-        ring->runs == NULL)
-        goto fail;
-    for (size_t i = 0; i < shape->depth; i++) {
-        pnr_ring_view *v = &ring->views[i];
-
-        v->lost = calloc(shape->max_dwells * shape->n_periods, sizeof *v->lost);
-        v->ready_ns = calloc(shape->max_dwells, sizeof *v->ready_ns);
-        v->runs = calloc(PNR_RING_VIEW_RUNS, sizeof *v->runs);
-        if (v->lost == NULL || v->ready_ns == NULL || v->runs == NULL)
-            goto fail;
+    if (!allocate(ring)) {
+        pnr_ring_destroy(ring);
+        return pnr_error_set(error, PNR_ENOMEMORY, "ring: out of memory");
     }
-    /* Its pages are there before the first sample comes. */
-    memset(ring->marks, 0xff, ring->n_marks * sizeof *ring->marks);
     *out = ring;
     return PNR_OK;
-fail:
-    pnr_ring_destroy(ring);
-    return pnr_error_set(error, PNR_ENOMEMORY, "ring: out of memory");
 }
 
 void pnr_ring_destroy(pnr_ring *ring)

@@ -15,59 +15,66 @@
 typedef struct pnr_ring pnr_ring;
 
 typedef struct pnr_ring_shape {
-    void *memory; /* capacity * sample_bytes bytes, from the engine's alloc; stays the caller's */
+    void *memory;        /* capacity * sample_bytes bytes; owner: the caller */
     size_t capacity;     /* samples; at least (max_dwells + 1) dwells and n_behind */
     size_t sample_bytes; /* of one sample of all channels */
     size_t n_samples;    /* N: from window to window */
-    size_t n_behind;  /* a view shows so many samples beyond its last dwell: what linear windows are
-                         longer than N; they belong to the next dwell */
-    size_t n_periods; /* windows a dwell, of all its looks */
-    size_t max_dwells;     /* a view, at most */
+    size_t n_behind;  /* samples after the last dwell that a view shows too, by which linear windows
+                        are longer than N; they belong to the next dwell */
+    size_t n_periods; /* windows in a dwell, over all its looks */
+    size_t max_dwells;     /* in a view, at most */
     uint64_t first_window; /* sample index where the first window starts */
-    size_t zero_byte; /* the byte of a zero sample: 0, 0x80 for cu8 and u8 (their zero lies between
-                         codes) */
-    size_t depth;     /* views lent at one time, at most */
+    size_t zero_byte;      /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
+    size_t depth;          /* views lent at one time, at most */
 } pnr_ring_shape;
 
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);
 void pnr_ring_destroy(pnr_ring *ring);
 
 /* --- the acquisition thread ---
- * reserve: where the next samples go, *n_samples <= max contiguous ones. PNR_EAGAIN: the ring is
- * full. commit: n of them are there (n <= reserved). skip: n positions are lost for `reason`; never
- * fails. A ring remembers 2^14 commits and losses at one time, or 4 a dwell where that is more, and
- * counts as full beyond. wait_space: until reserve may succeed, patience at most; PNR_OK or
- * PNR_EAGAIN. end: nothing follows. */
+ * A ring remembers 2^14 commits and losses at one time, or 4 a dwell if that is more. It is full
+ * when it has no room for samples or for the next commit. */
+
+/* *data: memory for the next *n_samples contiguous samples, at most max_samples. PNR_OK, or
+ * PNR_EAGAIN: the ring is full. */
 int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_samples);
+/* The first n_samples reserved ones hold samples now. */
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples);
+/* The next n_samples positions are lost. Never fails. */
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason);
+/* Waits until reserve may succeed. PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns);
+/* The stream ends here. */
 void pnr_ring_end(pnr_ring *ring);
 
-/* --- the processing thread ---
- * acquire: the next view of 1..max_dwells whole dwells, in order, and n_behind samples; lost
- * samples inside are zeroed and counted, each in the window that it is the own of. A dwell in which
- * every window has more than half lost is refused here and never seen. PNR_EAGAIN: none ready;
- * PNR_EEND: none will come. release: the oldest view's memory goes back. wait: until acquire may
- * succeed or the end. n_dwells of the views depends on timing; their dwells do not. */
+/* --- the processing thread --- */
+
+/* Lends the next view: 1..max_dwells whole dwells, in order, and n_behind samples. Lost samples are
+ * zeroed, and each is counted in the window that has it among its first N. A dwell in which every
+ * window has lost more than half is refused here and never shown. How many dwells a view has
+ * depends on timing; the dwells do not. PNR_OK; PNR_EAGAIN: none is ready; PNR_EEND: none will
+ * come. */
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
+/* Gives the memory of the oldest view back. */
 void pnr_ring_release(pnr_ring *ring);
+/* Waits until acquire may succeed or the stream has ended. PNR_OK, or PNR_EAGAIN after
+ * patience_ns. */
 int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns);
 
-/* What has come of the next dwell and behind it, from its first sample (which is that of the next
- * view) to the last one that is there; out->n_dwells is 1 when it is whole, else 0. Nothing is
- * lent. PNR_EAGAIN: at_least samples (0 is 1) more than peek showed of it before are not there;
- * PNR_EEND: no view will come. What is shown is final: lost samples are zeroed already, and nothing
- * is changed until the view that begins with it is released. But a dwell may lose so much later
- * that it is refused: then the next view begins elsewhere, and this memory is free at once.
- * wait_more: until acquire or peek(at_least) may succeed, or the end. */
+/* Shows the part of the next view that has arrived, from its first sample on, and lends nothing;
+ * out->n_dwells is 1 when the dwell is whole, else 0. The part is final: its lost samples are
+ * zeroed, and it does not change until the view that begins with it is released. If the dwell later
+ * loses so much that it is refused, the next view begins elsewhere, and this memory is free at
+ * once. PNR_OK; PNR_EAGAIN: fewer than at_least samples (0 means 1) are new since the last peek;
+ * PNR_EEND: no view will come. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
+/* Waits until acquire or peek(at_least) may succeed or the stream has ended. */
 int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
-/* Adds the ring's own part of the account to *account, totals so far: alignment, refused dwells
- * and, after the end, the tail; lost samples there and in views that were released. The rest of
- * each view is the borrower's to account for, before it releases it: then the sum of both closes at
- * any time. In the processing thread. */
+/* Adds the ring's part of the account, totals so far, to *account: alignment, refused dwells,
+ * losses in released views, and after the end the tail. The borrower accounts for the rest of each
+ * view before it releases the view; then the sum of both parts closes at any time. Called by the
+ * processing thread. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Stream positions committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);

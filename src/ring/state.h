@@ -9,9 +9,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What lies between the mark before and this one: samples, or a run that is lost. */
+/* One run of positions, from the end of the mark before: all samples, or all lost. */
 typedef struct pnr_ring_mark {
-    uint64_t end;     /* position after the last one */
+    uint64_t end;     /* position after its last one */
     uint64_t time_ns; /* CLOCK_MONOTONIC of the commit */
     int lost;         /* a pnr_lost_reason, or PNR_RING_HELD */
 } pnr_ring_mark;
@@ -20,11 +20,11 @@ enum {
     PNR_RING_HELD = -1,
     PNR_RING_MIN_MARKS = 1 << 14,
     PNR_RING_CACHE_LINE = 64,
-    PNR_RING_RUNS = 1024, /* lost runs that are told apart, of a dwell and behind it */
-    PNR_RING_VIEW_RUNS = 4 * PNR_RING_RUNS /* of a view */
+    PNR_RING_RUNS = 1024, /* most lost runs that are kept apart, in a dwell and n_behind */
+    PNR_RING_VIEW_RUNS = 4 * PNR_RING_RUNS /* in a view */
 };
 
-/* Lost positions, by reason. */
+/* Lost positions by reason. */
 typedef struct pnr_ring_losses {
     uint64_t n[PNR_LOST_COUNT];
 } pnr_ring_losses;
@@ -35,10 +35,10 @@ typedef struct pnr_ring_view {
     uint64_t *ready_ns; /* [max_dwells] */
     pnr_lost_run *runs; /* [PNR_RING_VIEW_RUNS] from its first sample on */
     size_t n_runs;
-    pnr_ring_losses losses; /* inside it: they go to the account when it comes back */
+    pnr_ring_losses losses; /* of its dwells; release adds them to the account */
 } pnr_ring_view;
 
-/* A side that sleeps: the other wakes it when what it waits for is there. */
+/* One side; the other side wakes it when it can go on. */
 typedef struct pnr_ring_sleeper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -46,42 +46,42 @@ typedef struct pnr_ring_sleeper {
 } pnr_ring_sleeper;
 
 /*
- * The writer stores a sample at memory[position mod capacity] only while position < tail +
- * capacity. A lost position needs no memory, so head may run ahead of that; the reader then takes
- * no view that does not lie within [tail, tail + capacity), and zeroes the lost positions inside
- * the views it takes. What each side writes lies in cache lines of its own.
+ * The writer stores a sample at memory[position mod capacity], and only while position < tail +
+ * capacity. A lost position needs no memory, so head may run ahead of that limit; then the reader
+ * waits until a view lies within [tail, tail + capacity), because it zeroes the lost positions of
+ * the view. The members that one side writes share no cache line with those of the other.
  */
 struct pnr_ring {
     pnr_ring_shape shape;
     uint64_t dwell;       /* samples a dwell */
-    uint64_t reach;       /* samples that must be there for a dwell: and n_behind */
-    size_t n_windows;     /* that reach begins in: n_periods, and those behind */
+    uint64_t reach;       /* samples that a dwell needs: its own and n_behind */
+    size_t n_windows;     /* windows that begin within reach */
     pnr_ring_mark *marks; /* [n_marks], single writer, single reader */
     size_t n_marks;
     pnr_ring_sleeper reader, writer;
 
-    /* the writer's */
+    /* written by the writer */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_head;
-    _Atomic uint64_t head; /* positions told so far */
+    _Atomic uint64_t head; /* end of the last mark */
     _Atomic bool ended;
-    uint64_t unmarked[PNR_LOST_COUNT]; /* lost, but the queue of marks was full */
+    uint64_t unmarked[PNR_LOST_COUNT]; /* lost positions without a mark: the queue was full */
 
-    /* the reader's */
+    /* written by the reader */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_tail;
     _Atomic uint64_t tail;   /* memory before this position is free */
-    _Atomic uint64_t wanted; /* while the reader sleeps: where head wakes it */
+    _Atomic uint64_t wanted; /* the head at which the writer wakes the sleeping reader */
     uint64_t next;           /* where the next dwell starts */
-    uint64_t passed;         /* positions whose marks are behind us; next .. next + reach */
-    uint64_t shown;          /* peek has shown what lies before */
-    uint32_t *lost;          /* [n_windows] from the next dwell's first on, as far as passed */
-    pnr_ring_losses *losses; /* [n_windows] the same, by reason: not yet in the account or a view */
-    pnr_lost_run *runs;      /* [PNR_RING_RUNS] the same, counted from next */
+    uint64_t passed;         /* end of the positions whose marks the reader has taken */
+    uint64_t shown;          /* end of the last peek */
+    uint32_t *lost;          /* [n_windows] lost positions in next .. passed, by window */
+    pnr_ring_losses *losses; /* [n_windows] the same by reason; not yet in the account or a view */
+    pnr_lost_run *runs;      /* [PNR_RING_RUNS] the same as runs, counted from next */
     size_t n_runs;
-    uint64_t ready_ns; /* when the position before `passed` was told */
+    uint64_t ready_ns; /* time of the mark that ends at or covers `passed` */
     uint64_t lost_before;
     pnr_ring_view *views; /* [depth], a queue */
     size_t first_view, n_views;
-    pnr_account account; /* the ring's part */
+    pnr_account account; /* the part of the ring */
 };
 
 /* --- marks.c --- */
@@ -92,8 +92,7 @@ void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost);
 /* Appends the losses that found the queue full; false: it has no room for all of them. Called by
  * the writer; after the end by the reader. */
 bool pnr_ring_mark_losses(pnr_ring *ring);
-/* True when the reader (at the position that it waits for) or the writer can go on. Both sides may
- * ask. */
+/* True when the reader, or the writer, can go on. Both sides may ask. */
 bool pnr_ring_has_work(const pnr_ring *ring);
 bool pnr_ring_has_space(const pnr_ring *ring);
 

@@ -37,7 +37,7 @@ int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns)
 
 void pnr_ring_end(pnr_ring *ring)
 {
-    /* What is still unmarked is read by the other side after it has seen `ended`. */
+    /* The reader takes the unmarked losses after it has seen `ended`. */
     atomic_store(&ring->ended, true);
     pnr_ring_wake(&ring->reader);
 }
