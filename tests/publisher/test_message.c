@@ -511,9 +511,9 @@ static void test_status(void **state)
                              .resolution_m = 146.5,
                              .unambiguous_m = 149896.229};
     const pnr_realtime_outcome realtime = {.lock_memory = "refused: \"no\"",
-                                   .acquisition_cpu = "any",
-                                   .processing_cpu = "3",
-                                   .priority = "none"};
+                                           .acquisition_cpu = "any",
+                                           .processing_cpu = "3",
+                                           .priority = "none"};
     const pnr_zero_tracker zero = {.last = tracked, .n_alarms = 2, .is_alarm = true};
     pnr_config config = {.code.type = PNR_CODE_GPS_L1CA, .radar.carrier_hz = 1575420000};
     pnr_status status;
