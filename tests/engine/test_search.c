@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The search of a map against a plain one that looks at everything, on random maps of all kinds. */
+#include "base/random.h"
 #include "engine/search.h"
 
 #include <math.h>
@@ -18,13 +19,9 @@ enum { MAX_TRAINING = 40, MAX_LOOKS = 2 };
 
 static uint64_t state;
 
-static double uniform(void) /* splitmix64 */
+static double uniform(void)
 {
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+    return pnr_random_uniform(&state);
 }
 
 static size_t below(size_t n) /* 0 .. n - 1 */

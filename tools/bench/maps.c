@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/stats.h"
 #include "cli.h"
 #include "code/code.h"
@@ -137,15 +138,6 @@ static int make_plan(contest *c, size_t batch, pnr_error *error)
 
 /* --- answers --- */
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* The strongest candidate must be the echo: its code, its row, its cell. */
 static int check(contest *c, const pnr_result *result, const char *method, pnr_error *error)
 {
@@ -180,8 +172,8 @@ static int check_sets(contest *c, resident *r, const char *method, pnr_error *er
         pnr_result result;
 
         for (size_t d = 0; d < c->plan.batch; d++)
-            c->lags[d] = (uint32_t)(next_random(&c->state) % c->plan.n_samples);
-        if ((rc = resident_fill(r, set, next_random(&c->state), c->lags, error)) == PNR_OK &&
+            c->lags[d] = (uint32_t)(pnr_random_next(&c->state) % c->plan.n_samples);
+        if ((rc = resident_fill(r, set, pnr_random_next(&c->state), c->lags, error)) == PNR_OK &&
             (rc = resident_run(r, set, &result, error)) == PNR_OK)
             rc = check(c, &result, method, error);
     }

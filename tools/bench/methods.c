@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/stats.h"
 #include "cli.h"
 #include "engine/plan.h"
@@ -87,16 +88,6 @@ typedef struct contest {
 } contest;
 
 /* --- answers --- */
-
-/* splitmix64's step and a part of its mixing: any delay is as likely as any other. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 /* The strongest candidate must be the echo. */
 static int check_lags(const contest *c, const entry *e, pnr_error *error)
@@ -189,11 +180,11 @@ static int compare(const contest *c, entry *e, pnr_error *error)
 static int check_set(contest *c, size_t set, pnr_error *error)
 {
     const pnr_plan *plan = &c->setup->plan;
-    const uint64_t seed = next_random(&c->state);
+    const uint64_t seed = pnr_random_next(&c->state);
     int rc = PNR_OK;
 
     for (size_t d = 0; d < plan->batch; d++)
-        c->lags[d] = (uint32_t)(next_random(&c->state) % plan->n_samples);
+        c->lags[d] = (uint32_t)(pnr_random_next(&c->state) % plan->n_samples);
     for (size_t i = 0; i < c->n_entries && rc == PNR_OK; i++) {
         entry *e = &c->entries[i];
 

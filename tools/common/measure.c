@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/random.h"
 #include "base/rational.h"
 #include "base/stats.h"
 #include "engine/plan.h"
@@ -80,21 +81,11 @@ void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config 
     out->radar.max_range_m = 0;
 }
 
-/* splitmix64 (G. Steele, D. Lea, C. Flood, 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* The sum of the four 16-bit parts, centred: nearly normal;
  * variance 4 * 65536^2 / 12, scaled to 1. */
 static double next_normal(uint64_t *state)
 {
-    const uint64_t r = next_random(state);
+    const uint64_t r = pnr_random_next(state);
     const double sum = (double)(r & 0xffff) + (double)((r >> 16) & 0xffff) +
                        (double)((r >> 32) & 0xffff) + (double)(r >> 48);
 
@@ -170,7 +161,7 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
         const size_t lag = lags[w / pnr_plan_windows(plan)];
         const size_t code = lag % plan->n_codes * plan->oversample * n;
         const double bins = is_map ? pnr_plan_bins(plan, lag % pnr_plan_rows(plan)) : 0;
-        const double turns = 0x1p-64 * (double)next_random(&state);
+        const double turns = 0x1p-64 * (double)pnr_random_next(&state);
 
         /* Where only I is kept the echo is, or its negative: no phase hides it. */
         if (!is_map || w % plan->n_periods == 0)

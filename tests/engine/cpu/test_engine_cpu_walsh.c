@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Method walsh of the cpu engine: every degree against the reference, and the same bits whatever
  * the batch, the threads, and where the view wraps. */
+#include "base/random.h"
 #include "code/code.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
@@ -22,13 +23,9 @@ enum { N_DWELLS = 3, MOST = 8 };
 
 static uint64_t state; /* printed; PNR_SEED repeats a run */
 
-static double uniform(void) /* splitmix64 */
+static double uniform(void)
 {
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+    return pnr_random_uniform(&state);
 }
 
 typedef struct variant {

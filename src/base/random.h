@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Small repeatable random numbers for tests and measurements: splitmix64 (G. L. Steele, D. Lea,
+ * C. H. Flood, "Fast splittable pseudorandom number generators", 2014). */
+#ifndef PNR_RANDOM_H
+#define PNR_RANDOM_H
+
+#include <stdint.h>
+
+/* The next 64 random bits. *state: any value is a seed. */
+static inline uint64_t pnr_random_next(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Uniform in 0 <= u < 1, 53 bits. */
+static inline double pnr_random_uniform(uint64_t *state)
+{
+    return (double)(pnr_random_next(state) >> 11) * 0x1p-53;
+}
+
+#endif
