@@ -5,6 +5,7 @@
 #include "base/transform.h"
 #include "engine/cpu/dwell.h"
 #include "engine/cpu/map.h"
+#include "engine/cpu/memory.h"
 #include "engine/cpu/slot.h"
 #include "engine/cpu/team.h"
 #include "engine/plan.h"

@@ -3,6 +3,7 @@
 #include "engine/cpu/dwell.h"
 
 #include "base/clock.h"
+#include "engine/cpu/memory.h"
 #include "engine/cpu/read.h"
 #include "engine/plan.h"
 #include "engine/search_plain.h"
@@ -10,32 +11,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* Samples converted and summed at once: blocks begin at fixed places of a window, so that its
  * energy does not depend on where the view wraps, nor on who converts. */
-enum { BLOCK = PNR_CPU_READ_MOST, HUGE_PAGE = 1 << 21 };
+enum { BLOCK = PNR_CPU_READ_MOST };
 
 typedef pnr_cpu_value value;
 
 /* --- memory --- */
-
-void *pnr_cpu_zeroed(size_t bytes)
-{
-    const bool is_huge = bytes >= 2 * HUGE_PAGE;
-    void *memory = NULL;
-
-    if (posix_memalign(&memory, is_huge ? HUGE_PAGE : 64, bytes) != 0)
-        return NULL;
-    if (is_huge) /* fewer address translations; a hint */
-        (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    return memset(memory, 0, bytes); /* so that no page fault waits in the first dwell */
-}
-
-size_t pnr_cpu_pitch(size_t n_values)
-{
-    return ((n_values + 7) / 8 | 1) * 8;
-}
 
 static size_t blocks_of(const pnr_plan *plan)
 {

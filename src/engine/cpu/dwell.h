@@ -61,13 +61,6 @@ size_t pnr_cpu_memory_bytes(const pnr_cpu *cpu);
 /* PNR_OK, PNR_ENOMEMORY; destroy in either case. */
 int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory);
 void pnr_cpu_memory_destroy(pnr_cpu_memory *memory);
-/* Zeroed and touched, on cache lines, for free(); NULL: out of memory. */
-void *pnr_cpu_zeroed(size_t bytes);
-
-/* Values of whole cache lines, an odd number of them: places of one column in rows of this pitch
- * spread over all sets of a cache. */
-size_t pnr_cpu_pitch(size_t n_values);
-
 /* By thread `worker`, with the help of others where the transform is split. The same bits whoever
  * helps. */
 void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr_cpu_dwell *dwell,

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/cpu/dwell.h"
+#include "engine/cpu/memory.h"
 #include "engine/cpu/ops.h"
 #include "engine/engine.h"
 

@@ -3,6 +3,7 @@
 #include "engine/cpu/map_steps.h"
 
 #include "base/transform.h"
+#include "engine/cpu/memory.h"
 #include "engine/cpu/slot.h"
 #include "engine/plan.h"
 

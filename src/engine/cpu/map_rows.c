@@ -2,7 +2,6 @@
 /* Rows of a map on the cpu engine: correlations, their powers, and values around candidates. */
 #include "engine/cpu/map_steps.h"
 
-#include "base/clock.h"
 #include "base/wide.h"
 #include "engine/plan.h"
 
@@ -12,28 +11,6 @@
 typedef pnr_cpu_value value;
 
 enum { REACH = PNR_NEIGHBOURS / 2 };
-
-void pnr_cpu_map_do(const pnr_cpu_map_step *s, pnr_cpu_task *task, size_t n_tasks)
-{
-    pnr_cpu_map_step context = *s;
-
-    if (s->team != NULL)
-        pnr_cpu_team_do(s->team, s->worker, task, &context, n_tasks);
-    else
-        for (size_t i = 0; i < n_tasks; i++)
-            task(&context, i, s->worker);
-}
-
-void pnr_cpu_map_lap(const pnr_cpu_dwell *dwell, int stage, uint64_t *since)
-{
-    if (dwell->stage_ns != NULL) {
-        const uint64_t now = pnr_clock_ns();
-
-        if (stage < PNR_STAGE_COUNT)
-            dwell->stage_ns[stage] += now - *since;
-        *since = now;
-    }
-}
 
 /* --- one row of one look and code --- */
 
@@ -176,6 +153,16 @@ static void do_row(void *context, size_t task, size_t worker)
     pnr_cpu_map_lap(s->dwell, PNR_STAGE_PEAK, &since);
 }
 
+void pnr_cpu_map_rows(pnr_cpu_map_step *s)
+{
+    const size_t n_lines = s->map->axes.n_rows * s->map->plan->n_codes;
+
+    pnr_cpu_map_do(s, do_row, n_lines);
+    pnr_cpu_map_lap(s->dwell, PNR_STAGE_COUNT, &s->since); /* the rows have timed themselves */
+    if (is_along_rows(s->map->plan) && s->n_used > 0)
+        pnr_cpu_map_do(s, find_line, n_lines);
+}
+
 /* --- around the candidates --- */
 
 static bool is_near(const pnr_candidate *candidate, size_t code, size_t row)
@@ -297,7 +284,7 @@ static void scale(const pnr_cpu_map_step *s, size_t t, value *values, size_t n)
     }
 }
 
-static void gather(pnr_cpu_map_step *s)
+void pnr_cpu_map_gather(pnr_cpu_map_step *s)
 {
     const size_t n_candidates = s->dwell->sums->n_candidates;
     const size_t n_patch = (size_t)PNR_NEIGHBOURS * PNR_NEIGHBOURS;
@@ -321,42 +308,4 @@ static void gather(pnr_cpu_map_step *s)
             memcpy(candidate->value, patches + t * n_patch + (size_t)REACH * PNR_NEIGHBOURS,
                    sizeof candidate->value);
     }
-}
-
-void pnr_cpu_map_process(const pnr_cpu_map *map, const pnr_cpu_map_memory *memory,
-                         const pnr_cpu_dwell *dwell, pnr_cpu_team *team, size_t worker)
-{
-    const pnr_plan *plan = map->plan;
-    const bool is_power = plan->want_profile == PNR_WANT_POWER;
-    pnr_cpu_map_step s = {
-        .map = map,
-        .my = memory,
-        .dwell = dwell,
-        .team = team,
-        .worker = worker,
-        .power = is_power ? dwell->profile : memory->power,
-    };
-
-    pnr_cpu_map_lap(dwell, PNR_STAGE_COUNT, &s.since);
-    memset(dwell->sums, 0, sizeof *dwell->sums);
-    for (; s.first_look < plan->n_looks; s.first_look += s.n_looks) {
-        const size_t left = plan->n_looks - s.first_look;
-
-        s.n_looks = left < map->looks_at_once ? left : map->looks_at_once;
-        pnr_cpu_map_read(&s);
-        pnr_cpu_map_slow(&s);
-    }
-    if (s.n_used == 0) {
-        memset(s.power, 0, pnr_plan_cells(plan) * sizeof *s.power);
-        if (plan->want_profile == PNR_WANT_COMPLEX)
-            memset(dwell->profile, 0, 2 * pnr_plan_cells(plan) * sizeof *dwell->profile);
-    }
-    pnr_cpu_map_do(&s, do_row, map->axes.n_rows * plan->n_codes);
-    pnr_cpu_map_lap(dwell, PNR_STAGE_COUNT, &s.since); /* the rows have timed themselves */
-    if (is_along_rows(plan) && s.n_used > 0)
-        pnr_cpu_map_do(&s, find_line, map->axes.n_rows * plan->n_codes);
-    pnr_search_map(plan, map->energy_of_code, s.power, s.n_used, memory->lines, dwell->sums,
-                   dwell->candidates);
-    pnr_cpu_map_lap(dwell, PNR_STAGE_PEAK, &s.since);
-    gather(&s);
 }

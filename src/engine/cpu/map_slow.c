@@ -69,14 +69,6 @@ void pnr_cpu_map_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_
     }
 }
 
-bool pnr_cpu_map_is_there(const pnr_cpu_map_step *s, size_t look)
-{
-    for (size_t i = s->n_used; i-- > 0 && s->my->looks[i] >= look;)
-        if (s->my->looks[i] == look)
-            return true;
-    return false;
-}
-
 static void sum_columns(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_map_step *s = context;

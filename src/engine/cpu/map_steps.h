@@ -41,6 +41,10 @@ void pnr_cpu_map_read(pnr_cpu_map_step *step);
 void pnr_cpu_map_slow(pnr_cpu_map_step *step);
 /* The step's looks at another time scale, to memory->stretched; unused windows are 0. */
 void pnr_cpu_map_stretch(pnr_cpu_map_step *step, double stretch);
+/* The power of every row and code, and what the search wants to know of each. */
+void pnr_cpu_map_rows(pnr_cpu_map_step *step);
+/* The values around the candidates. */
+void pnr_cpu_map_gather(pnr_cpu_map_step *step);
 /* A look without a used window is not there. */
 bool pnr_cpu_map_is_there(const pnr_cpu_map_step *step, size_t look);
 /* One spectrum from y in its place. */

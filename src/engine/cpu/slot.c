@@ -2,6 +2,7 @@
 /* A submit of the cpu engine: what came, and what will be given back. */
 #include "engine/cpu/slot.h"
 
+#include "engine/cpu/memory.h"
 #include "engine/plan.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "engine/cpu/walsh.h"
 
 #include "base/wide.h"
-#include "engine/cpu/dwell.h"
+#include "engine/cpu/memory.h"
 #include "engine/cpu/ops.h"
 
 #include <stdlib.h>
