@@ -44,19 +44,9 @@ bool pnr_clock_sleep_until(uint64_t time_ns, const volatile int *stop)
     }
 }
 
-/* Days since 1970-01-01 of a Gregorian date: years counted from March, so that the leap day is the
- * last of its year; 153 days in every five months from March. */
-static int64_t days_of_date(int64_t year, int month, int day)
-{
-    int64_t y = month > 2 ? year : year - 1;
-    int64_t era = (y >= 0 ? y : y - 399) / 400;
-    int64_t year_of_era = y - era * 400;
-    int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-
-    return era * 146097 + day_of_era - 719468;
-}
-
+/* The Gregorian date of a day since 1970-01-01. Years are counted from March, so that the leap day is
+ * the last of its year; every five months from March have 153 days. gmtime_r is not used because its
+ * first call reads files and takes a lock, which the processing thread must not do. */
 static void date_of_days(int64_t days, int *year, int *month, int *day)
 {
     int64_t z = days + 719468;
@@ -72,15 +62,7 @@ static void date_of_days(int64_t days, int *year, int *month, int *day)
     *year = (int)(year_of_era + era * 400 + (*month <= 2));
 }
 
-static int days_in_month(int year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-    return days[month - 1] + (month == 2 && leap);
-}
-
-/* "0" stands for a digit, any other character for itself. */
+/* Compares text with a shape, in which "0" stands for any digit. */
 static bool has_shape(const char *text, const char *shape)
 {
     for (; *shape; text++, shape++)
@@ -98,30 +80,38 @@ static int digits(const char *text, int n)
     return value;
 }
 
+/* Reads ".5Z" or "Z", the end of a time; *fraction_ns: 0 when there is no fraction. */
+static bool read_fraction(const char *text, int64_t *fraction_ns)
+{
+    int64_t unit_ns = PNR_NS_PER_S;
+
+    *fraction_ns = 0;
+    if (*text == '.')
+        for (text++; *text >= '0' && *text <= '9' && unit_ns > 1; text++)
+            *fraction_ns += (*text - '0') * (unit_ns /= 10);
+    return strcmp(text, "Z") == 0 && (text[-1] != '.');
+}
+
 int pnr_time_parse(const char *text, int64_t *utc_ns)
 {
+    int64_t fraction_ns;
+    struct tm given, tm = {0};
+
     if (!has_shape(text, "0000-00-00T00:00:00"))
         return PNR_ECONFIG;
-    int year = digits(text, 4), month = digits(text + 5, 2), day = digits(text + 8, 2);
-    int hour = digits(text + 11, 2), minute = digits(text + 14, 2), second = digits(text + 17, 2);
-    if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 ||
-        day > days_in_month(year, month) || hour > 23 || minute > 59 || second > 59)
+    tm.tm_year = digits(text, 4) - 1900;
+    tm.tm_mon = digits(text + 5, 2) - 1;
+    tm.tm_mday = digits(text + 8, 2);
+    tm.tm_hour = digits(text + 11, 2);
+    tm.tm_min = digits(text + 14, 2);
+    tm.tm_sec = digits(text + 17, 2);
+    given = tm;
+    /* timegm brings a date that does not exist, such as 31 November, to one that does. */
+    const int64_t seconds = timegm(&tm);
+    if (tm.tm_year < 70 || tm.tm_year > 361 || tm.tm_mon != given.tm_mon ||
+        tm.tm_mday != given.tm_mday || tm.tm_hour != given.tm_hour || tm.tm_min != given.tm_min ||
+        tm.tm_sec != given.tm_sec || !read_fraction(text + 19, &fraction_ns))
         return PNR_ECONFIG;
-
-    const char *rest = text + 19;
-    int64_t fraction_ns = 0;
-    if (*rest == '.') {
-        int64_t unit_ns = PNR_NS_PER_S / 10;
-        for (rest++; *rest >= '0' && *rest <= '9' && unit_ns > 0; rest++, unit_ns /= 10)
-            fraction_ns += (*rest - '0') * unit_ns;
-        if (unit_ns == PNR_NS_PER_S / 10)
-            return PNR_ECONFIG;
-    }
-    if (strcmp(rest, "Z") != 0)
-        return PNR_ECONFIG;
-
-    int64_t seconds =
-        days_of_date(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
     *utc_ns = seconds * PNR_NS_PER_S + fraction_ns;
     return PNR_OK;
 }

@@ -8,9 +8,7 @@
 #include <stdint.h>
 
 #define PNR_NS_PER_S INT64_C(1000000000)
-#define PNR_TIME_LEN                                                                               \
-    40 /* bytes of "2026-11-21T02:40:12.000041943Z" with its NUL, years to 9999                    \
-        */
+enum { PNR_TIME_LEN = 40 }; /* bytes of "2026-11-21T02:40:12.000041943Z" and its NUL */
 
 uint64_t pnr_clock_ns(void);    /* CLOCK_MONOTONIC */
 int64_t pnr_clock_utc_ns(void); /* ns since 1970-01-01T00:00:00Z, no leap seconds */
@@ -19,10 +17,10 @@ int64_t pnr_clock_utc_ns(void); /* ns since 1970-01-01T00:00:00Z, no leap second
  * (checked at least every 50 ms; stop may be NULL). */
 bool pnr_clock_sleep_until(uint64_t time_ns, const volatile int *stop);
 
-/* "2026-11-21T02:40:12[.fraction]Z", digits of the fraction 1..9; proleptic Gregorian, years
- * 1970..2261. PNR_OK, or PNR_ECONFIG when text is anything else. */
+/* Reads "2026-11-21T02:40:12[.fraction]Z" with 1 to 9 digits of fraction, in the years 1970 to 2261.
+ * Returns PNR_OK, or PNR_ECONFIG when text is anything else. */
 int pnr_time_parse(const char *text, int64_t *utc_ns);
-/* Always nine digits and Z. Returns out. */
+/* Writes the same form, always with nine digits of fraction. Returns out. */
 char *pnr_time_format(int64_t utc_ns, char out[PNR_TIME_LEN]);
 
 #endif

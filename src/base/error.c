@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Explained errors, and the three tables that the one list makes. */
+/* Explained errors, and the three tables that are made from the one list. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -30,8 +30,7 @@ static const entry *find(int code)
 
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 {
-    /* The arguments may point into error->text:
-     * an error is often explained with the one below it. */
+    /* The arguments may point into error->text, because an error often quotes its own cause. */
     char text[sizeof((pnr_error *)0)->text];
     int saved_errno = errno;
     va_list arguments;
@@ -43,7 +42,7 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
         snprintf(text, sizeof text, "%s", pnr_error_text(code));
     va_end(arguments);
 
-    /* A file's name may hold a line break: the text stays one line. */
+    /* A file name may contain a line break; the text stays one line. */
     size_t length = strlen(text);
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
         text[--length] = '\0';

@@ -7,7 +7,7 @@
 
 /*
  * X(name, value, exit status, text)
- * EAGAIN is "later": the same call may succeed soon. EEND is "never again": the stream has ended.
+ * EAGAIN means later: the same call may succeed soon. EEND means never again: the stream has ended.
  * Exit status as in sysexits.h, plus 3 (done, but something was lost, with --strict) and
  * 75 (GPU lost: a supervisor restarts the program).
  */
@@ -42,7 +42,7 @@ typedef struct pnr_error {
     char text[512]; /* one line, no trailing newline */
 } pnr_error;
 
-/* Fills *error (may be NULL) and returns code, so that `return pnr_error_set(...)` reads well. */
+/* Fills *error (may be NULL) and returns code, for use as `return pnr_error_set(...)`. */
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sample formats: the table, and one sample in and out, which judges every engine's conversion. */
+/* Sample formats: the table, and the conversion of one sample, which is the reference for every
+ * engine. */
 #include "base/format.h"
 
 #include <float.h>
@@ -82,7 +83,7 @@ pnr_format pnr_format_of_path(const char *path)
     return dot ? pnr_format_find(dot + 1) : PNR_FORMAT_NONE;
 }
 
-/* The n bytes at raw, least first. */
+/* Reads n bytes at raw as one integer, least significant byte first. */
 static uint64_t get_bytes(const unsigned char *raw, unsigned n)
 {
     uint64_t bits = 0;
@@ -113,7 +114,7 @@ static double get_float(const unsigned char *raw, unsigned n)
     return (double)value;
 }
 
-/* The range of one component's integer: cu8 and u8 count from 0. */
+/* The integer range of one component; cu8 and u8 are unsigned. */
 static void integer_range(const pnr_format_info *info, unsigned n, long *low, long *high)
 {
     long span = 1L << 8 * n;
@@ -183,7 +184,7 @@ static unsigned write_component(const pnr_format_info *info, double value, unsig
     long low, high;
     unsigned flags = 0;
     integer_range(info, n, &low, &high);
-    /* An integer has no NaN: it becomes zero, and says so. */
+    /* An integer format has no NaN: a NaN is stored as zero and flagged. */
     if (isnan(value)) {
         value = 0;
         flags = PNR_SAMPLE_CLIPPED;

@@ -34,18 +34,20 @@ typedef struct pnr_format_info {
     double offset; /* -127.5 for cu8 and u8, else 0 */
 } pnr_format_info;
 
-/* Never NULL: the entry of PNR_FORMAT_NONE has the name "none" and 0 bytes. */
+/* Returns an entry of the table, never NULL; PNR_FORMAT_NONE has the name "none" and 0 bytes. */
 const pnr_format_info *pnr_format_get(pnr_format format);
-/* By name or alias, case-insensitive; PNR_FORMAT_NONE when unknown. */
+/* Finds a format by name or alias, case-insensitive; PNR_FORMAT_NONE when unknown. */
 pnr_format pnr_format_find(const char *name);
-/* By the extension of a path (".sc16"); PNR_FORMAT_NONE when it has none or an unknown one. */
+/* Finds a format by the extension of a path (".sc16"); PNR_FORMAT_NONE when it has none or an
+ * unknown one. */
 pnr_format pnr_format_of_path(const char *path);
 /* The names, space-separated, for messages. */
 const char *pnr_format_names(void);
 
-/* One sample at raw (no alignment needed) as I, Q in full scale = 1. Returns flags. The plain twin
- * of every engine's conversion. A non-finite I or Q gives 0, 0 and PNR_SAMPLE_NONFINITE.
- * Clipped: an integer I or Q at either end of its range (cu8/u8: 0, 255); floats never clip. */
+/* Converts one sample at raw (no alignment needed) to I, Q with full scale = 1; returns flags. Every
+ * engine's conversion is tested against this function. A non-finite I or Q gives 0, 0 and
+ * PNR_SAMPLE_NONFINITE. An integer I or Q at either end of its range (cu8/u8: 0, 255) is clipped;
+ * floats never clip. */
 enum { PNR_SAMPLE_CLIPPED = 1, PNR_SAMPLE_NONFINITE = 2 };
 unsigned pnr_format_read(pnr_format format, const void *raw, double iq[2]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events to stderr: each is put together first and leaves in one write. */
+/* Events to stderr: each line is formatted completely and then written in one call. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static pnr_log_level most_talkative(void)
     return PNR_LOG_INFO;
 }
 
-/* A pipe may take less than asked; a signal may come in between. */
+/* write() may accept only a part, and a signal may interrupt it. */
 static void write_all(const char *data, size_t n_bytes)
 {
     while (n_bytes > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pause between two looks of a thread that polls: leaves the core's units to its sibling. */
+/* The pause of a polling thread between two polls; it leaves the core to the other hardware thread. */
 #ifndef PNR_PAUSE_H
 #define PNR_PAUSE_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact rates: decimal text, products, phases and times without a rounding error,
- * through 128 bits. */
+/* Exact rates: decimal text, products, phases and times without rounding errors, in 128 bits. */
 #include "base/rational.h"
 
 #include "base/error.h"
@@ -80,7 +79,7 @@ static bool parse_digits(const char **text, wide *m, long *exponent)
 {
     const char *p = *text;
     bool point = false, any = false, nonzero = false;
-    long zeros = 0; /* seen, but not yet known to be inside the number */
+    long zeros = 0; /* pending zeros: counted only when another digit follows */
 
     *m = (wide){{0}};
     *exponent = 0;
@@ -107,7 +106,7 @@ static bool parse_digits(const char **text, wide *m, long *exponent)
     return any;
 }
 
-/* "e-6": adds to *exponent; far beyond any number that fits it stands still. */
+/* Adds an exponent such as "e-6" to *exponent; the sum saturates far beyond any number that fits. */
 static bool parse_exponent(const char **text, long *exponent)
 {
     const char *p = *text;

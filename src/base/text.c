@@ -64,7 +64,7 @@ void pnr_text_i64(pnr_text *text, int64_t value)
     pnr_text_u64(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-/* value * 10^power: every factor is exact, so each costs half a unit in the last place. */
+/* value * 10^power. Every factor is exact, so each product adds half a unit in the last place. */
 static double scale(double value, int power)
 {
     for (; power > MAX_POWER; power -= MAX_POWER)
@@ -90,12 +90,41 @@ static uint64_t decimal(double magnitude, int *exponent)
     return (uint64_t)mantissa;
 }
 
+/* Writes the digits as d.ddde-x. */
+static void add_scientific(pnr_text *text, const char *digits, size_t n, int exponent)
+{
+    add(text, digits, 1);
+    if (n > 1) {
+        add(text, ".", 1);
+        add(text, digits + 1, n - 1);
+    }
+    add(text, "e", 1);
+    pnr_text_i64(text, exponent);
+}
+
+/* Writes the digits with the point in its place, and zeros on either side where they are needed. */
+static void add_plain(pnr_text *text, const char *digits, size_t n, int exponent)
+{
+    char out[PNR_NUMBER_LEN];
+    size_t length = 0;
+
+    for (int place = exponent < 0 ? 0 : exponent; place >= 0 || exponent - place < (int)n;
+         place--) {
+        const int i = exponent - place;
+
+        if (place == -1)
+            out[length++] = '.';
+        out[length++] = i >= 0 && i < (int)n ? digits[i] : '0';
+    }
+    add(text, out, length);
+}
+
 void pnr_text_double(pnr_text *text, double value, const char *missing)
 {
-    char digits[DIGITS], out[PNR_NUMBER_LEN];
-    size_t n = DIGITS, length = 0;
+    char digits[DIGITS];
+    size_t n = DIGITS;
     uint64_t mantissa;
-    int exponent, i;
+    int exponent;
 
     if (!isfinite(value)) {
         pnr_text_add(text, missing);
@@ -106,57 +135,41 @@ void pnr_text_double(pnr_text *text, double value, const char *missing)
         return;
     }
     mantissa = decimal(fabs(value), &exponent);
-    for (i = DIGITS - 1; i >= 0; i--, mantissa /= 10)
+    for (int i = DIGITS - 1; i >= 0; i--, mantissa /= 10)
         digits[i] = (char)('0' + mantissa % 10);
     while (n > 1 && digits[n - 1] == '0')
         n--;
 
     if (value < 0)
-        out[length++] = '-';
-    if (exponent >= PLAIN_BELOW || exponent < PLAIN_FROM) {
-        out[length++] = digits[0];
-        if (n > 1) {
-            out[length++] = '.';
-            memcpy(out + length, digits + 1, n - 1);
-            length += n - 1;
-        }
-        out[length++] = 'e';
-        add(text, out, length);
-        pnr_text_i64(text, exponent);
-        return;
-    }
-    if (exponent < 0) {
-        out[length++] = '0';
-        out[length++] = '.';
-        for (i = -1; i > exponent; i--)
-            out[length++] = '0';
-    }
-    for (i = 0; (size_t)i < n || i <= exponent; i++) {
-        if (exponent >= 0 && i == exponent + 1)
-            out[length++] = '.';
-        out[length++] = (size_t)i < n ? digits[i] : '0';
-    }
-    add(text, out, length);
+        add(text, "-", 1);
+    if (exponent >= PLAIN_BELOW || exponent < PLAIN_FROM)
+        add_scientific(text, digits, n, exponent);
+    else
+        add_plain(text, digits, n, exponent);
 }
 
-/* Bytes of the well-formed UTF-8 sequence at s (RFC 3629), 0 when there is none. */
+/* The length in bytes of the well-formed UTF-8 sequence at s (RFC 3629); 0 when it is malformed. */
 static size_t utf8_length(const unsigned char *s)
 {
-    const size_t n = s[0] < 0x80   ? 1
-                     : s[0] < 0xc2 ? 0
-                     : s[0] < 0xe0 ? 2
-                     : s[0] < 0xf0 ? 3
-                     : s[0] < 0xf5 ? 4
-                                   : 0;
-    size_t i;
+    static const struct {
+        unsigned char first, last, second_first, second_last, n;
+    } forms[] = {
+        {0x00, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    size_t form = 0;
 
-    for (i = 1; i < n; i++)
+    while (form < sizeof forms / sizeof *forms && s[0] > forms[form].last)
+        form++;
+    if (form == sizeof forms / sizeof *forms || s[0] < forms[form].first)
+        return 0;
+    for (size_t i = 1; i < forms[form].n; i++)
         if ((s[i] & 0xc0) != 0x80)
             return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+    if (forms[form].n > 1 && (s[1] < forms[form].second_first || s[1] > forms[form].second_last))
         return 0;
-    return n;
+    return forms[form].n;
 }
 
 void pnr_text_string(pnr_text *text, const char *string)

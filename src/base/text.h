@@ -9,10 +9,10 @@
 
 enum { PNR_NUMBER_LEN = 32 }; /* bytes of the longest number with its NUL */
 
-/* Owner of the memory: the caller. Once full, it stays full and takes nothing more. */
+/* The caller owns the memory. A text that is full ignores everything that is added later. */
 typedef struct pnr_text {
     char *at;        /* where the next byte goes */
-    const char *end; /* one byte is kept back for the NUL of pnr_text_end */
+    const char *end; /* one byte is reserved for the NUL of pnr_text_end */
     char *start;
     bool full;
 } pnr_text;
@@ -21,7 +21,7 @@ void pnr_text_begin(pnr_text *text, char *memory, size_t capacity);
 /* Adds the NUL; returns the length without it, or 0 when something did not fit. */
 size_t pnr_text_end(pnr_text *text);
 
-void pnr_text_add(pnr_text *text, const char *bytes); /* as they are */
+void pnr_text_add(pnr_text *text, const char *bytes); /* unchanged, without quotes */
 void pnr_text_u64(pnr_text *text, uint64_t value);
 void pnr_text_i64(pnr_text *text, int64_t value);
 /* 12 significant digits, as %.12g in the "C" locale (error below 0.51 of the last digit); a NaN or

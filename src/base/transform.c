@@ -12,7 +12,7 @@
 
 typedef enum { FORWARD = -1, INVERSE = 1 } direction;
 
-/* A power-of-two length with what its steps need; used for one call and freed. */
+/* The tables of one power-of-two transform; they are made and freed within one call. */
 typedef struct steps {
     size_t n;
     double (*roots)[2];   /* [n / 4] exp(2 pi i p / n) */
@@ -21,7 +21,7 @@ typedef struct steps {
 
 void pnr_transform_root(size_t j, size_t n, double value[2])
 {
-    /* Octant by octant: the angle given to sin and cos is at most pi/4, its numerator exact. */
+    /* The angle is reduced to one octant in integers, so that sin and cos see at most pi/4. */
     size_t eighths = 8 * j / n;
     size_t quarter = (eighths + 1) / 2 % 4;
     double rest = ((double)(int64_t)(4 * j - (eighths + 1) / 2 * n)) / (double)n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The discrete Fourier transform in double precision, any length: for code waveforms, stored
- * spectra and tests. Not the fast path: the engines bring their own. */
+ * spectra and tests. The engines have their own, faster transforms. */
 #ifndef PNR_TRANSFORM_H
 #define PNR_TRANSFORM_H
 
@@ -17,8 +17,8 @@ int pnr_transform_inverse(double (*data)[2], size_t n);
  * quadrants are exact and |value| is 1 within an ulp. n < 2^60. */
 void pnr_transform_root(size_t j, size_t n, double value[2]);
 
-/* The smallest 2^a 3^b 5^c 7^d that is >= n: lengths that every FFT library does fast;
- * 0 when none fits a size_t. */
+/* The smallest 2^a 3^b 5^c 7^d >= n, a length at which every FFT library is fast; 0 when none fits
+ * a size_t. */
 size_t pnr_transform_fast_length(size_t n);
 
 #endif

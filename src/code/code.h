@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes: the chips of one period, and the N samples of the waveform that carries them. */
+/* Codes: the chips of one period, and the N samples of their waveform. */
 #ifndef PNR_CODE_H
 #define PNR_CODE_H
 
@@ -21,8 +21,9 @@ typedef struct pnr_code {
 } pnr_code;
 
 /*
- * What each type is, chip k of L (more beside each builder, code_*.c):
- * - m-sequence: see above, from `degree` ones; taps empty: the table's. L = 2^degree - 1.
+ * Chip k of L of each type (each builder in this folder explains more):
+ * - m-sequence: see above; it starts with `degree` ones; empty taps take the table's polynomial.
+ *   L = 2^degree - 1.
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
  *   multiple of 4); 2 + s: u[k] xor v[k + s], to index 2^degree.
  * - kasami: even degree; index 0: u; 1 + s: u[k] xor w[k + s], w[k] = u[(2^(degree/2) + 1) k].
@@ -44,11 +45,11 @@ int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error);
 void pnr_code_destroy(pnr_code *code);
 
 /*
- * The N code samples of one period: samples[n_samples][2], mean power 1.
- * pulse rectangular or band-limited: sample n carries chip floor(n L / N) (exact integers); the two
- * differ only in what lies between the samples (see waveform.h). pulse file: each chip excites the
- * pulse read from code.pulse_path (sampled at source.rate_hz), summed circularly, with chip i at
- * sample i N / L (fractions by band-limited shift).
+ * Writes the N code samples of one period: samples[n_samples][2], mean power 1.
+ * With the pulse rectangular or band-limited, sample n carries chip floor(n L / N) (exact integers);
+ * the two differ only between the samples (see waveform.h). With pulse = file, each chip excites the
+ * pulse read from code.pulse_path (sampled at source.rate_hz). The pulses are added circularly,
+ * chip i at sample i N / L, fractions by a band-limited shift.
  */
 int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
                     double (*samples)[2], pnr_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the families of codes share: how a builder looks, and the builders. Internal to code*.c. */
+/* The builders of the code families and their shared helpers. Internal to src/code. */
 #ifndef PNR_CODE_FAMILY_H
 #define PNR_CODE_FAMILY_H
 
@@ -10,8 +10,8 @@
 
 enum { PNR_CODE_MAX_CHIPS = 1 << 24 };
 
-/* Fills a zeroed code from config->code: chips and name. What it has allocated by a failure belongs
- * to the caller all the same (pnr_code_destroy). Returns as pnr_code_create. */
+/* Fills a zeroed code from config->code: chips and name. The caller owns its memory also after a
+ * failure (pnr_code_destroy). Returns as pnr_code_create. */
 typedef int pnr_code_builder(const pnr_config *config, pnr_code *code, pnr_error *error);
 
 pnr_code_builder pnr_code_build_m_sequence, pnr_code_build_gold, pnr_code_build_kasami;
@@ -21,18 +21,18 @@ pnr_code_builder pnr_code_build_zadoff_chu, pnr_code_build_frank, pnr_code_build
 pnr_code_builder pnr_code_build_random;
 pnr_code_builder pnr_code_build_file;
 
-/* Zeroed chips and n_chips. PNR_OK; PNR_ECONFIG for 0 or more than PNR_CODE_MAX_CHIPS;
- * PNR_ENOMEMORY. */
+/* Allocates zeroed chips and sets n_chips. PNR_OK; PNR_ECONFIG for 0 or more than
+ * PNR_CODE_MAX_CHIPS; PNR_ENOMEMORY. */
 int pnr_code_allocate(pnr_code *code, size_t n_chips, pnr_error *error);
-/* The same, then chip i = 1 - 2 bits[i]; bits: [n_chips], each 0 or 1. */
+/* Allocates as above and sets chip i = 1 - 2 bits[i]; bits: [n_chips], each 0 or 1. */
 int pnr_code_set_bits(pnr_code *code, const uint8_t *bits, size_t n_chips, pnr_error *error);
 
-/* All samples of a file whose format is told by its extension: *samples is [*n_samples][2], finite,
+/* Reads all samples of a file; its extension names the format. *samples is [*n_samples][2], finite,
  * not all zero, mean power 1; the caller frees it. key names the configuration key in messages.
  * PNR_OK, PNR_ECONFIG (extension), PNR_ENOINPUT, PNR_EDATA, PNR_EIO, PNR_ENOMEMORY. */
 int pnr_code_read_samples(const char *path, const char *key, double (**samples)[2],
                           size_t *n_samples, pnr_error *error);
-/* Scales to mean power 1. PNR_OK; PNR_EDATA when all are zero or one is not finite. */
+/* Scales the samples to mean power 1. PNR_OK; PNR_EDATA when all are zero or one is not finite. */
 int pnr_code_normalise(double (*samples)[2], size_t n_samples);
 
 #endif

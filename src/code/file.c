@@ -16,7 +16,7 @@ int pnr_code_normalise(double (*samples)[2], size_t n_samples)
     double power = 0;
     double scale;
 
-    /* By the largest part first, so that no square overflows or vanishes. */
+    /* Divides by the largest part first, so that no square overflows or underflows. */
     for (size_t k = 0; k < n_samples; k++) {
         if (!isfinite(samples[k][0]) || !isfinite(samples[k][1]))
             return PNR_EDATA;
@@ -37,7 +37,7 @@ int pnr_code_normalise(double (*samples)[2], size_t n_samples)
     return PNR_OK;
 }
 
-/* Opens a regular file and tells its samples; a size that is no whole number of them is refused. */
+/* Opens a regular file and counts its samples; refuses a size that is not a whole number of them. */
 static int open_samples(const char *path, const char *key, const pnr_format_info *format,
                         FILE **file, size_t *n_samples, pnr_error *error)
 {

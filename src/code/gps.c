@@ -7,7 +7,7 @@
 
 enum { N_CHIPS = 1023, N_PRN = 37, DEGREE = 10 };
 
-/* The stages of G2 whose xor makes each code: IS-GPS-200, table 3-Ia. PRN 34 and 37 are the same */
+/* The two stages of G2 that are added for each PRN (IS-GPS-200, table 3-Ia); 34 equals 37. */
 static const unsigned char g2_stages[N_PRN + 1][2] = {
     {0, 0}, {2, 6}, {3, 7}, {4, 8},  {5, 9},  {1, 9}, {2, 10}, {1, 8},  {2, 9},  {3, 10},
     {2, 3}, {3, 4}, {5, 6}, {6, 7},  {7, 8},  {8, 9}, {9, 10}, {1, 4},  {2, 5},  {3, 6},
@@ -17,8 +17,8 @@ static const unsigned char g2_stages[N_PRN + 1][2] = {
 
 int pnr_code_build_gps_l1ca(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
-    /* Stage k of a register holds the bit that enters it k - 1 steps before its end is read: with
-     * the output at stage 10 as bit i, stage k is bit i + 10 - k. */
+    /* Stage k of a register holds the bit that reaches the output 10 - k steps later: when stage 10
+     * outputs bit i, stage k holds bit i + 10 - k. */
     const pnr_polynomial g1 = {DEGREE, 1UL << 9 | 1UL << 2};
     const pnr_polynomial g2 = {DEGREE,
                                1UL << 9 | 1UL << 8 | 1UL << 7 | 1UL << 5 | 1UL << 2 | 1UL << 1};

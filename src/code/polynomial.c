@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: a table of primitive ones, the test, and the sequence */
+/* Feedback polynomials of shift registers: a table of primitive ones, their test, their sequence. */
 #include "code/polynomial.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define TAP(t) (1UL << ((t)-1))
 
-/* Of each degree the primitive polynomial with the fewest taps, and of those the smallest taps. */
+/* For each degree the primitive polynomial with the fewest and then the smallest taps. */
 static const unsigned long primitive_taps[PNR_DEGREE_MAX + 1] = {
     [2] = TAP(2) | TAP(1),
     [3] = TAP(3) | TAP(1),
@@ -110,8 +110,8 @@ void pnr_polynomial_run(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits)
     }
 }
 
-/* The period of the sequence from all ones; at most 2^degree - 1, for the register's step can be
- * undone. */
+/* The period of the sequence that starts with all ones. A register step is invertible, so the
+ * sequence returns to its start after at most 2^degree - 1 steps. */
 static unsigned long period_from_ones(pnr_polynomial polynomial)
 {
     const unsigned long ones = (1UL << polynomial.degree) - 1;
@@ -127,7 +127,7 @@ static unsigned long period_from_ones(pnr_polynomial polynomial)
     return period;
 }
 
-/* "10,3" in any order. */
+/* Reads taps such as "10,3", in any order. */
 static int parse_taps(const char *text, unsigned long *taps, unsigned *degree, pnr_error *error)
 {
     const char *at = text;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* MT19937, M. Matsumoto and T. Nishimura, 1998: what numpy.random.RandomState(seed) runs. */
+/* MT19937 (M. Matsumoto and T. Nishimura, 1998), the generator of numpy.random.RandomState. */
 enum { MT_N = 624, MT_M = 397 };
 
 typedef struct twister {
@@ -45,7 +45,7 @@ static uint32_t twister_next(twister *mt)
     return y ^ (y >> 18);
 }
 
-/* In [0, 1), 53 bits: genrand_res53. */
+/* Uniform in [0, 1) with 53 bits, as genrand_res53. */
 static double twister_uniform(twister *mt)
 {
     double high = (double)(twister_next(mt) >> 5);
@@ -70,7 +70,7 @@ int pnr_code_build_random(const pnr_config *config, pnr_code *code, pnr_error *e
         return rc;
     twister_seed(&mt, (uint32_t)seed);
     for (size_t k = 0; k < length; k++) {
-        /* 2 pi is rounded first, as numpy's expression does: the same phases to the bit. */
+        /* 2 pi is rounded first, as in numpy's expression, so that the phases have the same bits. */
         double phase = 2 * M_PI * twister_uniform(&mt);
 
         code->chips[k][0] = cos(phase);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The N samples of one period from its chips: held for a chip's time, or as a pulse of each chip */
+/* Makes the N samples of one period: each chip is held for its duration, or excites a pulse. */
 #include "base/transform.h"
 #include "code/family.h"
 
@@ -92,8 +92,8 @@ static int excite(const pnr_code *code, const char *path, size_t n_samples, doub
     free(chips);
     if (rc != PNR_OK)
         return explain_no_memory(error, n_samples);
-    /* The inverse is not divided by N. What rounding leaves of nothing must not be scaled up to a
-     * code. */
+    /* The inverse is not divided by N. A sum that is zero but for rounding is refused, because
+     * scaling would turn the rounding errors into a code. */
     if (mean_power((const double(*)[2])samples, n_samples) <
         1e-20 * (double)n_samples * (double)code->n_chips * (double)n_pulse)
         return pnr_error_set(error, PNR_EDATA, "code.pulse_path %s: passes nothing of code %s",
@@ -118,7 +118,7 @@ int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_sam
             return rc;
     } else {
         hold(code, n_samples, samples);
-        /* Chips of modulus 1 stay what they are, to the bit. */
+        /* Chips of modulus 1 keep their bits. */
         if (fabs(mean_power((const double(*)[2])samples, n_samples) - 1) < 1e-12)
             return PNR_OK;
     }

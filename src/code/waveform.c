@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The continuous periodic waveform of a code: its spectrum, a table for its values, its moments. */
+/* The continuous periodic waveform of a code: spectrum, table of values, moments. */
 #include "code/waveform.h"
 
 #include "base/error.h"
@@ -194,7 +194,8 @@ static void rotate(double (*data)[2], size_t n, size_t steps)
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double (*out)[2])
 {
     const size_t n = waveform->n;
-    /* Whole samples are a rotation, so that the phase ramp stays small and exact for any shift. */
+    /* The whole samples of a shift are a rotation; only the fraction needs the phase ramp, which
+     * therefore stays small and exact. */
     double wrapped = fmod(shift, (double)n);
     double whole = nearbyint(wrapped);
     double fraction = wrapped - whole;
@@ -234,7 +235,7 @@ int pnr_waveform_prepare(pnr_waveform *waveform)
         for (size_t k = 0; k < n; k++)
             memcpy(table[GUARD_BELOW + OVERSAMPLE * k + (size_t)j], quarter[k], sizeof *table);
     }
-    /* The guards: periodic, also where the whole period is shorter than they are. */
+    /* Fills the guard entries periodically; the period may be shorter than a guard. */
     for (size_t i = 0; i < GUARD_ABOVE; i++)
         memcpy(table[GUARD_BELOW + n_table + i], table[GUARD_BELOW + i % n_table], sizeof *table);
     for (size_t i = 1; i <= GUARD_BELOW; i++)
@@ -264,7 +265,7 @@ void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2])
             return;
         }
     }
-    position = OVERSAMPLE * t; /* exact; at most 4 N, where the guards go on */
+    position = OVERSAMPLE * t; /* exact; at most 4 N, which the guards cover */
     below = floor(position);
     interpolate((const double(*)[2])waveform->table + (size_t)below, position - below, value);
 }

@@ -17,37 +17,38 @@ int pnr_waveform_create(const double (*samples)[2], size_t n_samples, pnr_wavefo
 void pnr_waveform_destroy(pnr_waveform *waveform);
 
 /*
- * a(t) at real time t in samples (any t, periodic). Oversampled table (4 x) and 20-point Lagrange:
- * error below 1e-8 of the rms against the direct sum. Built at the first call of
- * pnr_waveform_prepare; calling at() before is an error of the caller (asserts).
+ * a(t) at any real time t in samples, periodic, from a table (4 values a sample) by 20-point
+ * Lagrange interpolation: the error against the direct sum is below 1e-8 of the rms.
+ * pnr_waveform_prepare builds the table and must be called before (asserted).
  */
 int pnr_waveform_prepare(pnr_waveform *waveform);
 void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2]);
 
-/* value[n] = a(n - delay) and slope[n] = a'(n - delay), each unless NULL, n = 0..N-1: as exact as
- * pnr_waveform_at, and prepared like it; nothing is allocated. Both: [n_samples][2]. */
+/* value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0..N-1; either may be NULL. As exact as
+ * pnr_waveform_at, from the same prepared table; allocates nothing. Both: [n_samples][2]. */
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double (*value)[2],
                         double (*slope)[2]);
 
-/* out[n] = a(n - shift) for n = 0..N-1, exact through the spectrum (phase ramp, Nyquist as a
- * cosine). out: [n_samples][2]. */
+/* out[n] = a(n - shift) for n = 0..N-1, exact, by a phase ramp on the spectrum (the Nyquist bin is
+ * a cosine). out: [n_samples][2]. */
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double (*out)[2]);
 
 /* The autocorrelation R(u)/R(0), R(u) = sum_n a(n + u) conj(a(n)) (cyclic, band-limited in u), as a
- * waveform of its own, prepared: pnr_waveform_at gives it at any u. PNR_OK, PNR_ENOMEMORY. Owner of
- * *out: the caller. */
+ * waveform that is already prepared: pnr_waveform_at gives it at any u. PNR_OK, PNR_ENOMEMORY. The
+ * caller owns *out. */
 int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out);
 
 double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over the N samples */
 /* B = sum w^2 |C|^2 / sum |C|^2 - (sum w |C|^2 / sum |C|^2)^2, w in rad/sample, -pi..pi: the mean
- * square bandwidth of DESIGN's sigma(delay) = 1/sqrt(2 S B) samples. Nyquist bin at |w| = pi, its
- * mean 0. */
+ * square bandwidth. The Cramer-Rao bound of a delay is 1 / sqrt(2 S B) samples, S the SNR. The
+ * Nyquist bin counts at |w| = pi with mean 0. */
 double pnr_waveform_bandwidth(const pnr_waveform *waveform);
-/* The spectrum's fourth moment about its mean over B^2: 9/5 when flat, more for chips of several
- * samples. */
+/* The fourth central moment of the spectrum divided by B^2: 9/5 when flat, more for chips of
+ * several samples. */
 double pnr_waveform_kurtosis(const pnr_waveform *waveform);
-/* The Nyquist bin's share of the energy, 0 for odd N: a cosine, it is gone half-way between the
- * samples. The waveform delayed by d has the energy R(0) (1 - share sin^2(pi d)). */
+/* The share of the Nyquist bin in the energy; 0 for odd N. That bin is a cosine, which vanishes
+ * half-way between the samples: the waveform delayed by d has the energy
+ * R(0) (1 - share sin^2(pi d)). */
 double pnr_waveform_nyquist(const pnr_waveform *waveform);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* White Gaussian noise: Philox4x32-10 numbers through Box-Muller, in blocks that compilers
- * vectorise. */
+/* White Gaussian noise: Philox4x32-10 and Box-Muller, in blocks that a compiler vectorises. */
 #include "scene/noise.h"
 
 #include <math.h>
@@ -36,7 +35,7 @@ void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 
 /*
  * ln u = e ln 2 + 2 atanh s, s = (m - 1) / (m + 1), for u = m 2^e normal, 1/sqrt 2 <= m < sqrt 2:
- * |s| < 0.172, and the series' first term left out is below 2e-17 of the sum.
+ * |s| < 0.172, and the first neglected term of the series is below 2e-17 of the sum.
  */
 static double logarithm(double u)
 {

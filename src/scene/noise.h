@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* White Gaussian noise by counter: sample n of a seed is the same whoever asks, and when. */
+/* White Gaussian noise by counter: sample n of a seed is always the same. */
 #ifndef PNR_NOISE_H
 #define PNR_NOISE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The synthetic scene: one table for all that stands still, one path for each thing that moves. */
+/* The synthetic scene: one table for all echoes at rest, one calculation for each moving one. */
 #include "scene/scene.h"
 
 #include "code/code.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times and phases start anew at every multiple of BLOCK, from the absolute index: a sample's bits
- * depend on nothing else, and rounding never adds up. */
+/* Times and phases are computed from the absolute index at every multiple of BLOCK. The bits of a
+ * sample therefore depend on its index alone, and rounding errors do not accumulate. */
 enum { BLOCK = 256 };
 
 static const double turn = 6.283185307179586476925;
@@ -30,7 +30,7 @@ typedef struct echo {
     double amplitude;
     double value[2]; /* amplitude exp(i phase) */
     size_t code;     /* from 0 */
-    bool moves;      /* else it is part of the table of still echoes */
+    bool moves;      /* false: it is part of the table of echoes at rest */
     rotation doppler;
 } echo;
 
@@ -55,7 +55,7 @@ struct pnr_scene {
     echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
     size_t n_targets;
     size_t n_echoes;
-    double (*still)[2]; /* [N] the sum of what does not move; NULL: nothing */
+    double (*still)[2]; /* [N] the sum of the echoes at rest; NULL: there are none */
     double cw_amplitude;
     rotation cw;
     pnr_rational tune; /* cycles a sample */
@@ -154,7 +154,7 @@ static int create_waveform(pnr_scene *scene, const pnr_config *config, sender *o
     return rc;
 }
 
-/* The codes, and from the first the radar. */
+/* Makes the codes, and the radar from the first one. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
     scene->n_codes = pnr_config_codes(scene->config);
@@ -203,7 +203,7 @@ static int aim(pnr_scene *scene, const pnr_target *target, size_t number, echo *
             error, PNR_ECONFIG,
             "target.%zu.snr_db needs echo.noise_rms above 0 (or give an amplitude)", number);
 
-    /* -d tau / d t: what the echo gains on the receiver. */
+    /* -d tau / d t: the rate at which the delay shrinks. */
     long double gain = ways * velocity / (speed - velocity);
     long double delay = ways * target->range_m / (speed - velocity) + config->radar.zero_delay_s;
 
@@ -308,7 +308,7 @@ static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *er
     return rc == PNR_OK ? rc : pnr_error_set(error, rc, "no memory for the scene");
 }
 
-/* What moves is read between the samples. */
+/* Moving echoes need the waveform between the samples. */
 static int prepare(pnr_scene *scene, pnr_error *error)
 {
     for (size_t i = 0; i < scene->n_echoes; i++)
@@ -511,7 +511,7 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     double lag = (double)wrap(-e->drift * centre - e->start - first, n);
 
     if (scene->radar.is_linear && lag < (double)scene->radar.gate_first)
-        lag += (double)n; /* nothing is nearer than the gate: it is of a later repetition */
+        lag += (double)n; /* before the gate: the echo belongs to a later repetition */
     out->delay_s = pnr_radar_delay_s(&scene->radar, config, lag);
     out->delay_samples = out->delay_s * scene->rate;
     out->range_m = (double)((t->range_m - velocity * time) * speed / (speed - velocity));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The synthetic scene: what a receiver sees of moving targets, a leak, interference and noise. */
+/* The synthetic scene: the signal that a receiver gets from moving targets, a leak, interference
+ * and noise. */
 #ifndef PNR_SCENE_H
 #define PNR_SCENE_H
 
@@ -17,37 +18,37 @@
  *     psi = phase_rad - 2 pi carrier (tau(t) - tau(0))
  *     tau = k (range_m - velocity_mps t) / (v - velocity_mps) + zero_delay
  * k = 2 two-way, 1 one-way; v = radar.speed_mps. tau is exact for reception at t from a reflector
- * (two-way) or emitter (one-way) in uniform motion, which the wave left at t - s, s = r / v, where
- * r = range_m - velocity_mps (t - s). So the code's own stretch and the Doppler,
- * k velocity_mps carrier / (v - velocity_mps), come out by themselves. One-way leaves out the
- * emitter's time dilation, (velocity / speed of light)^2 / 2.
+ * (two-way) or emitter (one-way) in uniform motion. The wave leaves it at t - s, s = r / v,
+ * r = range_m - velocity_mps (t - s). The stretch of the code and the Doppler,
+ * k velocity_mps carrier / (v - velocity_mps), follow from tau. One-way neglects the time dilation
+ * of the emitter, (velocity / speed of light)^2 / 2.
  *
- * a is the waveform of waveform.h, of the target's code (the leak's is the first, and so is the
- * transmitter's); with pulse rectangular the chip floor(u L / N), an edge less
- * than 1e-9 samples ahead counting as reached.
+ * a is the waveform (waveform.h) of the target's code; the leak and the transmitter use the first
+ * code. With pulse = rectangular, a is the chip floor(u L / N); an edge less than 1e-9 samples
+ * ahead counts as reached.
  *
  * Leak: leak_amplitude at range 0, phase 0. CW: cw_amplitude exp(2 pi i cw_hz t). Both, and the
  * targets, then turn by exp(+2 pi i frac(tune_hz n / rate)), and are conjugated when
- * source.spectrum is inverted. Noise: white, E|z|^2 = noise_rms^2, another for every channel.
- * Where an echo has snr_db and no amplitude, A = noise_rms 10^(snr_db / 20).
+ * source.spectrum is inverted. Noise: white, E|z|^2 = noise_rms^2, independent in every channel.
+ * An echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
  */
 typedef struct pnr_scene pnr_scene;
 
 typedef enum {
     PNR_SCENE_ECHOES,
-    /* The code alone: amplitude 1, sample 0 the code's first, tuned as the stream is. */
+    /* The code alone with amplitude 1: sample 0 is its first sample; tuned like the stream. */
     PNR_SCENE_TRANSMIT
 } pnr_scene_kind;
 
-/* config is borrowed and must stay as it is. PNR_ECONFIG (radar.h's and code.h's reasons; a target
- * as fast as the wave; SNR without noise), PNR_ENOMEMORY. Owner: the caller. */
+/* Borrows config, which must not change. PNR_ECONFIG (the reasons of radar.h and code.h; a target as
+ * fast as the wave; an SNR without noise), PNR_ENOMEMORY. The caller owns *out. */
 int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **out,
                      pnr_error *error);
 void pnr_scene_destroy(pnr_scene *scene);
 
 /* Samples first .. first + n_samples - 1 of one channel, full scale = 1, before any ADC:
- * out[n_samples][2]. Channels other than source.channel hold noise only. Pure: the same bits for a
- * sample in whatever block. */
+ * out[n_samples][2]. Channels other than source.channel hold noise only. A sample has the same bits
+ * in every block. */
 void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, size_t n_samples,
                         double (*out)[2]);
 
@@ -55,11 +56,11 @@ const pnr_radar *pnr_scene_radar(const pnr_scene *scene);
 /* The largest |a[n]| of the code's samples. */
 double pnr_scene_peak(const pnr_scene *scene);
 
-/* What a perfect receiver would say of a target at one sample position. */
+/* The true values of a target at one sample position. */
 typedef struct pnr_truth {
     double delay_s;       /* in the receiver's clock, wrapped as pnr_radar_delay_s does */
     double delay_samples; /* delay_s * rate */
-    double range_m;       /* when the wave was there, not wrapped */
+    double range_m;       /* when the wave met the target, not wrapped */
     double velocity_mps;
     double snr_db; /* per sample; INFINITY without noise, -INFINITY without an echo */
 } pnr_truth;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks: the ADC, the encoding, and the two ways out: bytes and libsndfile. */
+/* Sinks: the ADC, the encoding, and the two outputs: raw bytes and libsndfile. */
 #include "scene/sink.h"
 
 #include <errno.h>
@@ -17,15 +17,15 @@
 
 enum {
     CHUNK = 4096,      /* samples encoded at a time */
-    PIPE_BYTES = 4096, /* a pipe that is ready takes as many without waiting */
-    PATIENCE_MS = 50   /* between two looks at the stop flag */
+    PIPE_BYTES = 4096, /* a writable pipe accepts as many without blocking */
+    PATIENCE_MS = 50   /* between two checks of the stop flag */
 };
 
-/* libsndfile takes the host's own integers, pnr_format_write gives little endian: they are one. */
+/* libsndfile takes integers in host order and pnr_format_write gives little endian: the same here. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sound files need a little-endian host");
 
-/* Sound files by extension. eight: libsndfile's 8-bit subtype there; wide: holds floats; 32-bit
- * sizes. */
+/* Sound files by extension. eight: the 8-bit subtype of libsndfile; wide: the file holds floats;
+ * short_size: its sizes have 32 bits. */
 typedef struct container {
     const char *extension;
     int type;
@@ -42,8 +42,7 @@ static const container containers[] = {
     {".flac", SF_FORMAT_FLAC, SF_FORMAT_PCM_S8, false, false},
 };
 
-/* What a sound file holds for each source.format: written through `real` or `complex`, read as
- * info. */
+/* The encoding in a sound file for each source.format. */
 typedef struct sound_format {
     pnr_format real, complex;
     int subtype; /* 0: the container's own 8 bits */
@@ -110,7 +109,7 @@ static int open_fifo(pnr_sink *sink, pnr_error *error)
     }
 }
 
-/* What can be refused before anything is created, cut to nothing or waited for. */
+/* Checks everything that can be refused before a file is created, truncated or waited for. */
 static int look(pnr_sink *sink, bool is_sound, bool is_endless, pnr_error *error)
 {
     struct stat st;
@@ -161,43 +160,57 @@ static int choose_raw(pnr_sink *sink, const pnr_config *config, pnr_error *error
     return PNR_OK;
 }
 
-static int choose_sound(pnr_sink *sink, const pnr_config *config, const container *box,
-                        uint64_t n_samples, SF_INFO *sf, pnr_error *error)
+/* The encoding for source.format in a sound file; 16-bit integers unless it says otherwise. */
+static const sound_format *find_sound_format(pnr_format wanted)
 {
-    const pnr_rational rate = config->source.rate_hz;
-    const pnr_format wanted = config->source.format;
-    const sound_format *f = &sound_formats[0];
-    bool is_complex = config->source.layout == PNR_LAYOUT_IQ &&
-                      (wanted == PNR_FORMAT_NONE || pnr_format_get(wanted)->is_complex);
-
     for (size_t i = 0; i < sizeof sound_formats / sizeof *sound_formats; i++)
         if (sound_formats[i].real == wanted || sound_formats[i].complex == wanted)
-            f = &sound_formats[i];
-    if (wanted == PNR_FORMAT_U8 || wanted == PNR_FORMAT_CU8)
-        f = &sound_formats[1];
+            return &sound_formats[i];
+    return &sound_formats[wanted == PNR_FORMAT_U8 || wanted == PNR_FORMAT_CU8];
+}
 
-    if (config->source.layout == PNR_LAYOUT_CHANNELS && wanted != PNR_FORMAT_NONE &&
-        pnr_format_get(wanted)->is_complex)
+/* Refuses a layout, format or rate that the container cannot hold. */
+static int check_sound(const pnr_config *config, const container *box, const sound_format *f,
+                       pnr_error *error)
+{
+    const pnr_rational rate = config->source.rate_hz;
+    const pnr_format_info *wanted = pnr_format_get(config->source.format);
+    const bool is_real = config->source.format != PNR_FORMAT_NONE && !wanted->is_complex;
+
+    if (config->source.layout == PNR_LAYOUT_CHANNELS && wanted->is_complex)
         return pnr_error_set(error, PNR_ECONFIG,
                              "source.layout = channels in a sound file needs a real format, not %s",
-                             pnr_format_get(wanted)->name);
-    if (config->source.layout == PNR_LAYOUT_IQ && !is_complex && config->source.channels > 1)
+                             wanted->name);
+    if (config->source.layout == PNR_LAYOUT_IQ && is_real && config->source.channels > 1)
         return pnr_error_set(error, PNR_ECONFIG,
                              "%zu real channels in a sound file need source.layout = channels",
                              config->source.channels);
     if (pnr_format_get(f->real)->is_float && !box->wide)
         return pnr_error_set(error, PNR_ECONFIG, "a %s file holds integers, not %s",
-                             box->extension + 1, pnr_format_get(wanted)->name);
+                             box->extension + 1, wanted->name);
     if (rate.den != 1 || rate.num < 1 || rate.num > INT32_MAX)
         return pnr_error_set(error, PNR_ECONFIG,
                              "a sound file's rate is a whole number of Hz: %" PRId64 "/%" PRId64
                              " goes into a raw file only",
                              rate.num, rate.den);
+    return PNR_OK;
+}
 
+static int choose_sound(pnr_sink *sink, const pnr_config *config, const container *box,
+                        uint64_t n_samples, SF_INFO *sf, pnr_error *error)
+{
+    const pnr_format wanted = config->source.format;
+    const sound_format *f = find_sound_format(wanted);
+    const bool is_complex = config->source.layout == PNR_LAYOUT_IQ &&
+                            (wanted == PNR_FORMAT_NONE || pnr_format_get(wanted)->is_complex);
+    const int rc = check_sound(config, box, f, error);
+
+    if (rc != PNR_OK)
+        return rc;
     sink->format = is_complex ? f->complex : f->real;
     sink->info.format = is_complex ? f->read_complex : f->read_real;
     sink->info.n_channels = config->source.channels;
-    *sf = (SF_INFO){.samplerate = (int)rate.num,
+    *sf = (SF_INFO){.samplerate = (int)config->source.rate_hz.num,
                     .channels = (int)config->source.channels * (is_complex ? 2 : 1),
                     .format = box->type | (f->subtype ? f->subtype : box->eight)};
     if (!sf_format_check(sf))
@@ -219,7 +232,7 @@ static int open_sound(pnr_sink *sink, SF_INFO *sf, pnr_error *error)
     if (!sink->sound)
         return pnr_error_set(error, PNR_EIO, "libsndfile cannot write '%.200s': %s", sink->path,
                              sf_strerror(NULL));
-    /* It would carry the time of day. */
+    /* The PEAK chunk holds the time of day: two equal runs would give different files. */
     sf_command(sink->sound, SFC_SET_ADD_PEAK_CHUNK, NULL, SF_FALSE);
     return PNR_OK;
 }
@@ -282,7 +295,7 @@ const pnr_sink_info *pnr_sink_get_info(const pnr_sink *sink)
 
 /* --- writing --- */
 
-/* What a converter of `bits` bits makes of one part; true when it was limited. */
+/* Quantises one part as an ADC of `bits` bits; returns true when it was limited. */
 static bool convert(double *value, size_t bits)
 {
     if (bits == 1) {
@@ -315,8 +328,7 @@ static void encode(pnr_sink *sink, const double (*samples)[2], size_t count)
     }
 }
 
-/* Pipes get no more than they can take at once, so that the stop flag is seen whatever the reader
- * does. */
+/* Writes to a pipe only what it accepts without blocking, so that the stop flag is always seen. */
 static int write_bytes(pnr_sink *sink, size_t n_bytes, pnr_error *error)
 {
     const unsigned char *from = sink->bytes;
@@ -346,7 +358,7 @@ static int write_bytes(pnr_sink *sink, size_t n_bytes, pnr_error *error)
     return PNR_OK;
 }
 
-/* 8-bit values are the upper bytes of libsndfile's shorts. */
+/* libsndfile takes 8-bit values as the upper bytes of shorts. */
 static sf_count_t write_eight(pnr_sink *sink, sf_count_t n_items)
 {
     for (sf_count_t i = 0; i < n_items; i++)

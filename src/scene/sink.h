@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks: samples out, in any format that a source reads: raw, sound files, stdout, FIFOs. */
+/* Sinks write samples in any format that a source reads: raw, sound files, stdout, FIFOs. */
 #ifndef PNR_SINK_H
 #define PNR_SINK_H
 
@@ -20,7 +20,7 @@ typedef struct pnr_sink_info {
     bool is_regular;    /* a file that ends and can be removed; else stdout, FIFO, device */
     uint64_t n_written; /* samples */
     uint64_t n_clipped; /* samples of a channel that the ADC or the format limited */
-    char text[1280];    /* "raw ci16, 1 channel: echo.sc16" for the log */
+    char text[1280];    /* for the log: "raw ci16, 1 channel: echo.sc16" */
 } pnr_sink_info;
 
 /*
@@ -35,10 +35,10 @@ typedef struct pnr_sink_info {
  *
  * n_samples: how many will be written (a WAV file ends at 4 GiB: refused before, not after);
  * 0: until stopped, which no regular file can take.
- * A FIFO is waited for until a reader opens it; *stop (may be NULL) ends every wait.
+ * Opening a FIFO waits until a reader opens it; *stop (may be NULL) ends every wait.
  *
- * PNR_EUSAGE: stdout is a terminal, a file without end; PNR_ECONFIG: format not known, not possible
- * in this file; PNR_EIO, PNR_EPERMISSION; PNR_EEND: stopped while waiting.
+ * PNR_EUSAGE: stdout is a terminal, or the file would have no end; PNR_ECONFIG: the format is
+ * unknown or impossible in this file; PNR_EIO, PNR_EPERMISSION; PNR_EEND: stopped while waiting.
  */
 int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples,
                   const volatile int *stop, pnr_sink **out, pnr_error *error);
@@ -48,8 +48,8 @@ const pnr_sink_info *pnr_sink_get_info(const pnr_sink *sink);
  * PNR_EEND: the reader has gone, or *stop; PNR_EIO, explained. */
 int pnr_sink_write(pnr_sink *sink, const double (*samples)[2], size_t n_samples, pnr_error *error);
 
-/* Completes and closes the output; when !keep, or when that fails, a regular file is removed. NULL
- * is fine. */
+/* Completes and closes the output; removes a regular file when !keep or when completing fails. NULL
+ * is allowed. */
 int pnr_sink_close(pnr_sink *sink, bool keep, pnr_error *error);
 
 #endif
