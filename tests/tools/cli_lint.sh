@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The two lints of our own refuse what is planted: an upward include, and a comment that opens badly.
+# usage: cli_lint.sh BIN_FOLDER; prints TAP.
+set -u
+: "$1" # every shell test takes the folder of programs
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+. tests/tools/tap.sh
+
+mkdir -p "$work/src/ring" "$work/cuda/base" "$work/tools/common" "$work/tests/ring"
+
+# plant FILE LINE: the only file of a tree
+plant() {
+    find "$work/src" "$work/cuda" "$work/tools" "$work/tests" -type f -exec rm {} +
+    printf '%s\n' "$2" >"$work/$1"
+}
+
+# is LINT WORD NAME: the lint accepts or refuses what is planted, and names its file when it refuses
+is() {
+    "$1" "$work" >"$work/out" 2>"$work/err"
+    code=$?
+    case $2 in
+    accepted) [ $code -eq 0 ] && [ ! -s "$work/out" ] ;;
+    refused) [ $code -ne 0 ] && grep -q "^$planted:1: " "$work/out" ;;
+    esac
+    report $? "$3"
+}
+
+planted=src/ring/read.c
+plant $planted '#include "base/error.h"'
+is tests/layers accepted "an include runs downwards"
+plant $planted '#include "pipeline/pipeline.h"'
+is tests/layers refused "an include runs upwards"
+plant $planted '#include "cuda/base/pnr.h"'
+is tests/layers refused "src includes cuda"
+
+plant $planted '/* Finds the oldest window. */'
+is tests/prose accepted "a comment opens with its verb"
+plant $planted 'int n; /* Of the oldest window. */'
+is tests/prose refused "a comment in C opens with Of"
+plant $planted '// Who reads it.'
+is tests/prose refused "a comment in C of one line opens with Who"
+planted=tests/ring/test.sh
+plant $planted '# What has come.'
+is tests/prose refused "a comment in shell opens with What has"
+plant $planted 'n=0 # Those are counted.'
+is tests/prose refused "a comment after a command opens with Those"
+
+echo "1..$n"
