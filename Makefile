@@ -94,15 +94,21 @@ $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine/cpu/*
 TEST_SOURCES := $(shell find tests -name 'test_*.c')
 TESTS := $(patsubst %.c,$(B)/tests/%,$(notdir $(TEST_SOURCES)))
 FAULT := $(B)/tests/engines/fault.so
+# What several tests share, main() among it.
+FIXTURE := $(B)/libfixture.a
 TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)
 
 define test_rule
-$(B)/tests/$(basename $(notdir $(1))): $(B)/obj/$(1:.c=.o) $(COMMON) $(LIB)
+$(B)/tests/$(basename $(notdir $(1))): $(B)/obj/$(1:.c=.o) $(FIXTURE) $(COMMON) $(LIB)
 	@mkdir -p $$(@D)
 	@echo "link $$@"
 	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(TEST_LDLIBS) $$(LDLIBS)
 endef
 $(foreach test,$(TEST_SOURCES),$(eval $(call test_rule,$(test))))
+
+$(FIXTURE): $(patsubst %.c,$(B)/obj/%.o,$(filter-out %/engine_fault.c,$(wildcard tests/fixture/*.c)))
+	@rm -f $@
+	@ar rcs $@ $^
 
 $(FAULT): $(B)/obj/tests/fixture/engine_fault.o $(LIB)
 	@mkdir -p $(@D)

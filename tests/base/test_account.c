@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of account.c: each number is in its sum, and each loss is a loss. */
 #include "base/account.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixture/test.h"
 
 #define ALL_FIELDS(X)                                                                              \
     X(positions)                                                                                   \
@@ -48,20 +41,18 @@ static pnr_account example(void)
     };
 }
 
-static void nothing_closes(void **state)
+TEST(nothing_closes)
 {
     const pnr_account account = {0};
 
-    (void)state;
     assert_true(pnr_account_closes(&account));
     assert_true(pnr_account_lossless(&account));
 }
 
-static void every_number_counts(void **state)
+TEST(every_number_counts)
 {
     pnr_account account = example();
 
-    (void)state;
     assert_true(pnr_account_closes(&account));
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         ++*field(&account, fields[i]);
@@ -73,11 +64,10 @@ static void every_number_counts(void **state)
     }
 }
 
-static void the_three_sums_are_apart(void **state)
+TEST(the_three_sums_are_apart)
 {
     pnr_account account = example();
 
-    (void)state;
     /* One too many here and one too few there is still wrong. */
     account.used++;
     account.processed--;
@@ -88,15 +78,14 @@ static void the_three_sums_are_apart(void **state)
     assert_true(pnr_account_closes(&account));
 }
 
-static void a_sum_beyond_64_bits_does_not_close(void **state)
+TEST(a_sum_beyond_64_bits_does_not_close)
 {
     const pnr_account account = {.positions = 4, .used = UINT64_MAX, .lost_source = 5};
 
-    (void)state;
     assert_false(pnr_account_closes(&account));
 }
 
-static void what_is_a_loss(void **state)
+TEST(what_is_a_loss)
 {
     const size_t losses[] = {
         offsetof(pnr_account, skipped_refused),        offsetof(pnr_account, lost_source),
@@ -105,7 +94,6 @@ static void what_is_a_loss(void **state)
         offsetof(pnr_account, unsent_publish_refused),
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         pnr_account account = {0};
         bool is_loss = false;
@@ -118,7 +106,7 @@ static void what_is_a_loss(void **state)
     assert_true(pnr_account_lossless(&clipped));
 }
 
-static void the_line(void **state)
+TEST(the_line)
 {
     const pnr_account clean = {.positions = 41943,
                                .used = 40960,
@@ -130,7 +118,6 @@ static void the_line(void **state)
     const pnr_account none = {0}, full = example();
     char text[512];
 
-    (void)state;
     assert_string_equal(pnr_account_format(&clean, text, sizeof text),
                         "41943 samples = 40960 used + 983 skipped tail; 40 windows = 40 processed; "
                         "40 results = 40 sent");
@@ -144,24 +131,22 @@ static void the_line(void **state)
         "refused; 5 clipped; 7 non-finite");
 }
 
-static void the_longest_line_fits_the_log(void **state)
+TEST(the_longest_line_fits_the_log)
 {
     pnr_account account;
     char text[768];
 
-    (void)state;
     memset(&account, 0xff, sizeof account);
     pnr_account_format(&account, text, sizeof text);
     assert_in_range(strlen(text), 400, sizeof text - 2);
     assert_null(strchr(text, '\n'));
 }
 
-static void a_short_line_is_cut(void **state)
+TEST(a_short_line_is_cut)
 {
     const pnr_account account = example();
     char whole[512], cut[512];
 
-    (void)state;
     pnr_account_format(&account, whole, sizeof whole);
     for (size_t size = 1; size <= strlen(whole) + 1; size++) {
         memset(cut, '#', sizeof cut);
@@ -173,20 +158,4 @@ static void a_short_line_is_cut(void **state)
     cut[0] = '#';
     pnr_account_format(&account, cut, 0);
     assert_int_equal(cut[0], '#');
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_closes),
-        cmocka_unit_test(every_number_counts),
-        cmocka_unit_test(the_three_sums_are_apart),
-        cmocka_unit_test(a_sum_beyond_64_bits_does_not_close),
-        cmocka_unit_test(what_is_a_loss),
-        cmocka_unit_test(the_line),
-        cmocka_unit_test(the_longest_line_fits_the_log),
-        cmocka_unit_test(a_short_line_is_cut),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,25 +3,13 @@
 #include "base/clock.h"
 
 #include "base/error.h"
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *state ^ *state >> 29;
-}
-
-static void known_moments(void **state)
+TEST(known_moments)
 {
     static const struct {
         const char *text;
@@ -36,7 +24,6 @@ static void known_moments(void **state)
         {"2261-12-31T23:59:59.999999999Z", INT64_C(9214646399) * PNR_NS_PER_S + 999999999},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof moments / sizeof moments[0]; i++) {
         int64_t ns = -1;
         assert_int_equal(pnr_time_parse(moments[i].text, &ns), PNR_OK);
@@ -44,7 +31,7 @@ static void known_moments(void **state)
     }
 }
 
-static void refused(void **state)
+TEST(refused)
 {
     static const char *const bad[] = {
         "",
@@ -75,7 +62,6 @@ static void refused(void **state)
         "2026-11-21T02:40:1",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         int64_t ns = 77;
         if (pnr_time_parse(bad[i], &ns) != PNR_ECONFIG)
@@ -106,28 +92,24 @@ static void check_against_library(int64_t ns)
     }
 }
 
-static void every_day_agrees_with_the_library(void **state)
+TEST(every_day_agrees_with_the_library)
 {
-    (void)state;
     for (int64_t day = -106751; day <= 106751; day++)
         check_against_library(day * 86400 * PNR_NS_PER_S);
 }
 
-static void any_moment_agrees_with_the_library(void **state)
+TEST(any_moment_agrees_with_the_library)
 {
-    uint64_t seed = 1;
 
-    (void)state;
     for (int i = 0; i < 20000; i++)
-        check_against_library((int64_t)next_random(&seed));
+        check_against_library((int64_t)random_bits());
     check_against_library(INT64_MAX);
     check_against_library(INT64_MIN);
     check_against_library(-1);
 }
 
-static void every_number_of_digits(void **state)
+TEST(every_number_of_digits)
 {
-    (void)state;
     for (int n = 1; n <= 9; n++) {
         char text[64];
         int64_t ns, expected = 0, unit = PNR_NS_PER_S;
@@ -141,12 +123,11 @@ static void every_number_of_digits(void **state)
     }
 }
 
-static void clocks_go_forward(void **state)
+TEST(clocks_go_forward)
 {
     uint64_t last = pnr_clock_ns();
     int64_t utc = pnr_clock_utc_ns();
 
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         uint64_t now = pnr_clock_ns();
         assert_true(now >= last);
@@ -156,12 +137,11 @@ static void clocks_go_forward(void **state)
     assert_true((int64_t)time(NULL) - utc / PNR_NS_PER_S <= 5);
 }
 
-static void sleep_ends_at_its_time(void **state)
+TEST(sleep_ends_at_its_time)
 {
     const int stop = 0;
     uint64_t wake = pnr_clock_ns() + 70000000; /* longer than one look at the flag */
 
-    (void)state;
     assert_true(pnr_clock_sleep_until(wake, &stop));
     assert_true(pnr_clock_ns() >= wake);
     wake = pnr_clock_ns() + 2000000;
@@ -169,11 +149,10 @@ static void sleep_ends_at_its_time(void **state)
     assert_true(pnr_clock_ns() >= wake);
 }
 
-static void sleep_until_the_past_is_over_at_once(void **state)
+TEST(sleep_until_the_past_is_over_at_once)
 {
     const int stop = 1;
 
-    (void)state;
     assert_true(pnr_clock_sleep_until(0, NULL));
     assert_true(pnr_clock_sleep_until(pnr_clock_ns(), &stop));
 }
@@ -187,33 +166,15 @@ static void *stop_soon(void *context)
     return NULL;
 }
 
-static void sleep_ends_early_when_stopped(void **state)
+TEST(sleep_ends_early_when_stopped)
 {
     volatile int stop = 0;
     pthread_t thread;
     uint64_t begin = pnr_clock_ns();
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, stop_soon, (void *)(uintptr_t)&stop), 0);
     assert_false(pnr_clock_sleep_until(begin + UINT64_C(60000000000), &stop));
     pthread_join(thread, NULL);
     assert_true(pnr_clock_ns() - begin < UINT64_C(10000000000));
     assert_false(pnr_clock_sleep_until(UINT64_MAX, &stop));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_moments),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(every_day_agrees_with_the_library),
-        cmocka_unit_test(any_moment_agrees_with_the_library),
-        cmocka_unit_test(every_number_of_digits),
-        cmocka_unit_test(clocks_go_forward),
-        cmocka_unit_test(sleep_ends_at_its_time),
-        cmocka_unit_test(sleep_until_the_past_is_over_at_once),
-        cmocka_unit_test(sleep_ends_early_when_stopped),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

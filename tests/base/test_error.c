@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of error.c: the list, its three tables, and explained errors. */
 #include "base/error.h"
+#include "tests/fixture/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const int codes[] = {
 #define CODE(name, value, status, text) PNR_##name,
@@ -18,9 +12,8 @@ static const int codes[] = {
 };
 enum { N_CODES = sizeof codes / sizeof codes[0] };
 
-static void names_and_texts_of_every_code(void **state)
+TEST(names_and_texts_of_every_code)
 {
-    (void)state;
     assert_string_equal(pnr_error_name(PNR_OK), "OK");
     assert_string_equal(pnr_error_name(PNR_EDATA), "EDATA");
     assert_string_equal(pnr_error_name(PNR_ELOST), "ELOST");
@@ -36,15 +29,14 @@ static void names_and_texts_of_every_code(void **state)
     }
 }
 
-static void only_ok_is_not_negative(void **state)
+TEST(only_ok_is_not_negative)
 {
-    (void)state;
     assert_int_equal(PNR_OK, 0);
     for (size_t i = 0; i < N_CODES; i++)
         assert_true(codes[i] == PNR_OK || codes[i] < 0);
 }
 
-static void exit_statuses_are_those_of_the_design(void **state)
+TEST(exit_statuses_are_those_of_the_design)
 {
     static const struct {
         int code, status;
@@ -55,18 +47,16 @@ static void exit_statuses_are_those_of_the_design(void **state)
         {PNR_EPERMISSION, 77}, {PNR_ECONFIG, 78}, {PNR_EAGAIN, 70},
     };
 
-    (void)state;
     assert_int_equal(sizeof expected / sizeof expected[0], N_CODES);
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
         assert_int_equal(pnr_error_exit(expected[i].code), expected[i].status);
     assert_int_equal(PNR_EXIT_LOST, 3);
 }
 
-static void a_code_that_nobody_knows(void **state)
+TEST(a_code_that_nobody_knows)
 {
     static const int unknown[] = {1, -15, -1000, INT32_MAX, INT32_MIN};
 
-    (void)state;
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         assert_string_equal(pnr_error_name(unknown[i]), "EUNKNOWN");
         assert_non_null(pnr_error_text(unknown[i]));
@@ -74,11 +64,10 @@ static void a_code_that_nobody_knows(void **state)
     }
 }
 
-static void set_explains_and_returns_the_code(void **state)
+TEST(set_explains_and_returns_the_code)
 {
     pnr_error error = {.code = 7};
 
-    (void)state;
     assert_int_equal(pnr_error_set(&error, PNR_ECONFIG, "%s:%d: '%s'", "a.conf", 12, "x"),
                      PNR_ECONFIG);
     assert_int_equal(error.code, PNR_ECONFIG);
@@ -86,12 +75,11 @@ static void set_explains_and_returns_the_code(void **state)
     assert_int_equal(pnr_error_set(NULL, PNR_EIO, "%d", 1), PNR_EIO);
 }
 
-static void set_cuts_what_is_too_long(void **state)
+TEST(set_cuts_what_is_too_long)
 {
     char text[2 * sizeof((pnr_error *)0)->text];
     pnr_error error;
 
-    (void)state;
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     memset(&error, '!', sizeof error);
@@ -100,51 +88,31 @@ static void set_cuts_what_is_too_long(void **state)
     assert_memory_equal(error.text, text, sizeof error.text - 1);
 }
 
-static void set_keeps_to_one_line(void **state)
+TEST(set_keeps_to_one_line)
 {
     pnr_error error;
 
-    (void)state;
     pnr_error_set(&error, PNR_EIO, "a\nb\r\nc\n\n");
     assert_string_equal(error.text, "a b  c");
     pnr_error_set(&error, PNR_EIO, "%s", "\n");
     assert_string_equal(error.text, "");
 }
 
-static void set_may_quote_the_error_itself(void **state)
+TEST(set_may_quote_the_error_itself)
 {
     pnr_error error;
 
-    (void)state;
     pnr_error_set(&error, PNR_EIO, "disk full");
     pnr_error_set(&error, PNR_ECONFIG, "reading: %s", error.text);
     assert_string_equal(error.text, "reading: disk full");
 }
 
-static void set_leaves_errno_alone(void **state)
+TEST(set_leaves_errno_alone)
 {
     pnr_error error;
 
-    (void)state;
     errno = ENOSPC;
     pnr_error_set(&error, PNR_EIO, "%m");
     assert_int_equal(errno, ENOSPC);
     assert_string_equal(error.text, strerror(ENOSPC));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_texts_of_every_code),
-        cmocka_unit_test(only_ok_is_not_negative),
-        cmocka_unit_test(exit_statuses_are_those_of_the_design),
-        cmocka_unit_test(a_code_that_nobody_knows),
-        cmocka_unit_test(set_explains_and_returns_the_code),
-        cmocka_unit_test(set_cuts_what_is_too_long),
-        cmocka_unit_test(set_keeps_to_one_line),
-        cmocka_unit_test(set_may_quote_the_error_itself),
-        cmocka_unit_test(set_leaves_errno_alone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

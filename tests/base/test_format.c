@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of format.c: the table against itself, and every code of the integer formats. */
 #include "base/format.h"
+#include "tests/fixture/test.h"
 
 #include <ctype.h>
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-static void sizes_and_scales(void **state)
+TEST(sizes_and_scales)
 {
     static const struct {
         pnr_format format;
@@ -36,7 +28,6 @@ static void sizes_and_scales(void **state)
         {PNR_FORMAT_F64, "f64", 8, false, true, 1, 0},
     };
 
-    (void)state;
     assert_int_equal(sizeof expected / sizeof expected[0], PNR_FORMAT_COUNT);
     for (size_t i = 0; i < PNR_FORMAT_COUNT; i++) {
         const pnr_format_info *info = pnr_format_get(expected[i].format);
@@ -63,11 +54,10 @@ static void check_name(const char *name, pnr_format format)
 }
 
 /* A name in two entries would be found as the first: this sees every double. */
-static void every_name_and_alias_is_one_format(void **state)
+TEST(every_name_and_alias_is_one_format)
 {
     int n_aliases = 0;
 
-    (void)state;
     for (int i = PNR_FORMAT_NONE + 1; i < PNR_FORMAT_COUNT; i++) {
         const pnr_format_info *info = pnr_format_get((pnr_format)i);
         char aliases[256], *rest = NULL;
@@ -81,9 +71,8 @@ static void every_name_and_alias_is_one_format(void **state)
     assert_true(n_aliases > 20);
 }
 
-static void names_of_the_field(void **state)
+TEST(names_of_the_field)
 {
-    (void)state;
     assert_int_equal(pnr_format_find("cs16"), PNR_FORMAT_CI16);
     assert_int_equal(pnr_format_find("sc16"), PNR_FORMAT_CI16);
     assert_int_equal(pnr_format_find("ci16_le"), PNR_FORMAT_CI16);
@@ -100,21 +89,19 @@ static void names_of_the_field(void **state)
     assert_int_equal(pnr_format_find("float32"), PNR_FORMAT_F32);
 }
 
-static void unknown_and_ambiguous_names_are_refused(void **state)
+TEST(unknown_and_ambiguous_names_are_refused)
 {
     static const char *const bad[] = {
         "",    " ",         "none", "c16",   "c8",    "complex16s", "raw",   "iq",    "bin", "dat",
         "wav", "ci16 cs16", "ci1",  "ci160", "cs16 ", " cs16",      "s16be", ".cs16", "16"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (pnr_format_find(bad[i]) != PNR_FORMAT_NONE)
             fail_msg("taken: '%s'", bad[i]);
 }
 
-static void extensions_of_paths(void **state)
+TEST(extensions_of_paths)
 {
-    (void)state;
     assert_int_equal(pnr_format_of_path("echo.sc16"), PNR_FORMAT_CI16);
     assert_int_equal(pnr_format_of_path("a/b.c/echo.CU8"), PNR_FORMAT_CU8);
     assert_int_equal(pnr_format_of_path("../echo.am.s16"), PNR_FORMAT_I16);
@@ -128,9 +115,8 @@ static void extensions_of_paths(void **state)
     assert_int_equal(pnr_format_of_path("echo.cf32/"), PNR_FORMAT_NONE);
 }
 
-static void names_lists_all(void **state)
+TEST(names_lists_all)
 {
-    (void)state;
     assert_string_equal(pnr_format_names(), "ci8 cu8 ci16 cf32 cf64 i8 u8 i16 f32 f64");
 }
 
@@ -160,9 +146,8 @@ static void check_all_codes(pnr_format format, long low, long high)
     }
 }
 
-static void every_code_of_every_integer_format(void **state)
+TEST(every_code_of_every_integer_format)
 {
-    (void)state;
     check_all_codes(PNR_FORMAT_CI8, -128, 127);
     check_all_codes(PNR_FORMAT_I8, -128, 127);
     check_all_codes(PNR_FORMAT_CU8, 0, 255);
@@ -171,20 +156,19 @@ static void every_code_of_every_integer_format(void **state)
     check_all_codes(PNR_FORMAT_I16, -32768, 32767);
 }
 
-static void one_component_at_its_end_is_enough(void **state)
+TEST(one_component_at_its_end_is_enough)
 {
     static const unsigned char i_low[] = {0x00, 0x80, 1, 0}, q_high[] = {1, 0, 0xff, 0x7f},
                                inside[] = {0x01, 0x80, 0xfe, 0x7f};
     double iq[2];
 
-    (void)state;
     assert_int_equal(pnr_format_read(PNR_FORMAT_CI16, i_low, iq), PNR_SAMPLE_CLIPPED);
     assert_true(iq[0] == -1 && iq[1] == 1.0 / 32768);
     assert_int_equal(pnr_format_read(PNR_FORMAT_CI16, q_high, iq), PNR_SAMPLE_CLIPPED);
     assert_int_equal(pnr_format_read(PNR_FORMAT_CI16, inside, iq), 0);
 }
 
-static void bytes_are_little_endian(void **state)
+TEST(bytes_are_little_endian)
 {
     static const unsigned char one_and_minus_two[] = {0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0};
     static const unsigned char doubles[] = {0, 0, 0, 0, 0, 0, 0xf0, 0x3f,
@@ -192,7 +176,6 @@ static void bytes_are_little_endian(void **state)
     unsigned char raw[16];
     double iq[2];
 
-    (void)state;
     assert_int_equal(pnr_format_read(PNR_FORMAT_CF32, one_and_minus_two, iq), 0);
     assert_true(iq[0] == 1 && iq[1] == -2);
     assert_int_equal(pnr_format_write(PNR_FORMAT_CF32, iq, raw), 0);
@@ -203,11 +186,10 @@ static void bytes_are_little_endian(void **state)
     assert_memory_equal(raw, doubles, 16);
 }
 
-static void floats_come_back_as_they_were(void **state)
+TEST(floats_come_back_as_they_were)
 {
     static const double values[] = {0, 1, -1, 1.0f / 3, -3e38, 1e-40, 0.1f, 12345.678f};
 
-    (void)state;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         for (int f = PNR_FORMAT_NONE + 1; f < PNR_FORMAT_COUNT; f++) {
             const pnr_format_info *info = pnr_format_get((pnr_format)f);
@@ -224,11 +206,10 @@ static void floats_come_back_as_they_were(void **state)
     }
 }
 
-static void non_finite_is_zero_and_told(void **state)
+TEST(non_finite_is_zero_and_told)
 {
     static const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         for (int f = PNR_FORMAT_NONE + 1; f < PNR_FORMAT_COUNT; f++) {
             const pnr_format_info *info = pnr_format_get((pnr_format)f);
@@ -261,7 +242,7 @@ static int write_one(pnr_format format, double value, unsigned *flags)
     return code;
 }
 
-static void writing_rounds_half_away_and_clips(void **state)
+TEST(writing_rounds_half_away_and_clips)
 {
     static const struct {
         pnr_format format;
@@ -292,7 +273,6 @@ static void writing_rounds_half_away_and_clips(void **state)
         {PNR_FORMAT_U8, -128.1 / 128, 0, PNR_SAMPLE_CLIPPED},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         unsigned flags;
         int code = write_one(cases[i].format, cases[i].value, &flags);
@@ -301,60 +281,34 @@ static void writing_rounds_half_away_and_clips(void **state)
     }
 }
 
-static void clipping_of_q_is_told_too(void **state)
+TEST(clipping_of_q_is_told_too)
 {
     unsigned char raw[4];
     double iq[2] = {0.25, 2};
 
-    (void)state;
     assert_int_equal(pnr_format_write(PNR_FORMAT_CI16, iq, raw), PNR_SAMPLE_CLIPPED);
     assert_memory_equal(raw, ((unsigned char[]){0x00, 0x20, 0xff, 0x7f}), 4);
     /* A real format has no Q to clip. */
     assert_int_equal(pnr_format_write(PNR_FORMAT_I16, iq, raw), 0);
 }
 
-static void a_double_beyond_float_stays_finite(void **state)
+TEST(a_double_beyond_float_stays_finite)
 {
     unsigned char raw[8];
     double iq[2] = {1e300, -1e300};
 
-    (void)state;
     assert_int_equal(pnr_format_write(PNR_FORMAT_CF32, iq, raw), PNR_SAMPLE_CLIPPED);
     assert_int_equal(pnr_format_read(PNR_FORMAT_CF32, raw, iq), 0);
     assert_true(iq[0] == (double)FLT_MAX && iq[1] == -(double)FLT_MAX);
 }
 
-static void none_reads_nothing(void **state)
+TEST(none_reads_nothing)
 {
     double iq[2] = {3, 3};
     unsigned char raw[1] = {7};
 
-    (void)state;
     assert_int_equal(pnr_format_read(PNR_FORMAT_NONE, raw, iq), 0);
     assert_true(iq[0] == 0 && iq[1] == 0);
     assert_int_equal(pnr_format_write(PNR_FORMAT_NONE, iq, raw), 0);
     assert_int_equal(raw[0], 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_and_scales),
-        cmocka_unit_test(every_name_and_alias_is_one_format),
-        cmocka_unit_test(names_of_the_field),
-        cmocka_unit_test(unknown_and_ambiguous_names_are_refused),
-        cmocka_unit_test(extensions_of_paths),
-        cmocka_unit_test(names_lists_all),
-        cmocka_unit_test(every_code_of_every_integer_format),
-        cmocka_unit_test(one_component_at_its_end_is_enough),
-        cmocka_unit_test(bytes_are_little_endian),
-        cmocka_unit_test(floats_come_back_as_they_were),
-        cmocka_unit_test(non_finite_is_zero_and_told),
-        cmocka_unit_test(writing_rounds_half_away_and_clips),
-        cmocka_unit_test(clipping_of_q_is_told_too),
-        cmocka_unit_test(a_double_beyond_float_stays_finite),
-        cmocka_unit_test(none_reads_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

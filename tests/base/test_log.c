@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of log.c: stderr becomes a socket that keeps the borders between writes. */
 #include "base/log.h"
+#include "tests/fixture/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 typedef struct capture {
     int saved, reader;
@@ -47,13 +40,12 @@ static void end(capture *c)
     close(c->reader);
 }
 
-static void each_level_has_its_word_and_one_write(void **state)
+TEST(each_level_has_its_word_and_one_write)
 {
     static const char *const expected[] = {"radar: error: 1 of 2\n", "radar: warning: 1 of 2\n",
                                            "radar: 1 of 2\n", "radar: 1 of 2\n"};
     char got[4][128], rest[128];
 
-    (void)state;
     setenv("PNR_LOG", "debug", 1);
     program_invocation_short_name = (char *)(uintptr_t) "radar";
     capture c = begin();
@@ -87,12 +79,11 @@ static unsigned levels_printed(const char *setting)
     return printed;
 }
 
-static void the_environment_chooses(void **state)
+TEST(the_environment_chooses)
 {
     const unsigned error = 1u << PNR_LOG_ERROR, warn = 1u << PNR_LOG_WARN,
                    info = 1u << PNR_LOG_INFO, debug = 1u << PNR_LOG_DEBUG;
 
-    (void)state;
     assert_int_equal(levels_printed(NULL), error | warn | info);
     assert_int_equal(levels_printed("info"), error | warn | info);
     assert_int_equal(levels_printed(""), error | warn | info);
@@ -101,11 +92,10 @@ static void the_environment_chooses(void **state)
     assert_int_equal(levels_printed("debug"), error | warn | info | debug);
 }
 
-static void an_event_is_one_line(void **state)
+TEST(an_event_is_one_line)
 {
     char line[128];
 
-    (void)state;
     setenv("PNR_LOG", "info", 1);
     program_invocation_short_name = (char *)(uintptr_t) "p";
     capture c = begin();
@@ -115,11 +105,10 @@ static void an_event_is_one_line(void **state)
     assert_string_equal(line, "p: a b c\n");
 }
 
-static void a_long_event_is_cut_and_still_ends_its_line(void **state)
+TEST(a_long_event_is_cut_and_still_ends_its_line)
 {
     static char text[10000], line[20000];
 
-    (void)state;
     memset(text, 'y', sizeof text - 1);
     capture c = begin();
     pnr_log(PNR_LOG_ERROR, "%s", text);
@@ -131,11 +120,10 @@ static void a_long_event_is_cut_and_still_ends_its_line(void **state)
     assert_ptr_equal(strchr(line, '\n'), line + length - 1);
 }
 
-static void a_long_program_name_leaves_the_line_whole(void **state)
+TEST(a_long_program_name_leaves_the_line_whole)
 {
     static char name[5000], line[20000];
 
-    (void)state;
     memset(name, 'n', sizeof name - 1);
     program_invocation_short_name = name;
     capture c = begin();
@@ -147,11 +135,10 @@ static void a_long_program_name_leaves_the_line_whole(void **state)
     assert_int_equal(line[strlen(line) - 1], '\n');
 }
 
-static void errno_survives(void **state)
+TEST(errno_survives)
 {
     char line[128];
 
-    (void)state;
     capture c = begin();
     errno = ERANGE;
     pnr_log(PNR_LOG_ERROR, "%m");
@@ -162,9 +149,8 @@ static void errno_survives(void **state)
     assert_non_null(strstr(line, strerror(ERANGE)));
 }
 
-static void a_closed_stderr_does_no_harm(void **state)
+TEST(a_closed_stderr_does_no_harm)
 {
-    (void)state;
     int saved = dup(STDERR_FILENO);
     close(STDERR_FILENO);
     errno = 0;
@@ -173,19 +159,4 @@ static void a_closed_stderr_does_no_harm(void **state)
     dup2(saved, STDERR_FILENO);
     close(saved);
     assert_int_equal(after, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_level_has_its_word_and_one_write),
-        cmocka_unit_test(the_environment_chooses),
-        cmocka_unit_test(an_event_is_one_line),
-        cmocka_unit_test(a_long_event_is_cut_and_still_ends_its_line),
-        cmocka_unit_test(a_long_program_name_leaves_the_line_whole),
-        cmocka_unit_test(errno_survives),
-        cmocka_unit_test(a_closed_stderr_does_no_harm),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

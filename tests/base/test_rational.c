@@ -3,34 +3,18 @@
 #include "base/rational.h"
 
 #include "base/error.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 typedef __int128 i128;
 typedef unsigned __int128 u128;
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
 /* 1 .. 2^63-1, all sizes alike. */
-static int64_t random_positive(uint64_t *state)
+static int64_t random_positive(void)
 {
-    uint64_t bits = next_random(state) % 63;
+    uint64_t bits = random_bits() % 63;
 
-    return (int64_t)((next_random(state) & INT64_MAX) >> bits | 1);
+    return (int64_t)((random_bits() & INT64_MAX) >> bits | 1);
 }
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -43,7 +27,7 @@ static int64_t gcd(int64_t a, int64_t b)
     return a < 0 ? -a : a;
 }
 
-static void parses_exactly(void **state)
+TEST(parses_exactly)
 {
     static const struct {
         const char *text;
@@ -86,7 +70,6 @@ static void parses_exactly(void **state)
         {"134217728e-27", 1, INT64_C(7450580596923828125)},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pnr_rational r = {99, 99};
         if (pnr_rational_parse(cases[i].text, &r) != PNR_OK || r.num != cases[i].num ||
@@ -95,7 +78,7 @@ static void parses_exactly(void **state)
     }
 }
 
-static void refuses_what_is_no_number(void **state)
+TEST(refuses_what_is_no_number)
 {
     static const char *const bad[] = {
         "",
@@ -148,7 +131,6 @@ static void refuses_what_is_no_number(void **state)
     };
     char many[4000];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         pnr_rational r = {5, 7};
         if (pnr_rational_parse(bad[i], &r) != PNR_ECONFIG)
@@ -164,13 +146,11 @@ static void refuses_what_is_no_number(void **state)
     assert_true(r.num == 0 && r.den == 1);
 }
 
-static void format_reads_back(void **state)
+TEST(format_reads_back)
 {
-    uint64_t seed = 3;
 
-    (void)state;
     for (int i = 0; i < 20000; i++) {
-        int64_t num = random_positive(&seed), den = random_positive(&seed), g = gcd(num, den);
+        int64_t num = random_positive(), den = random_positive(), g = gcd(num, den);
         pnr_rational r = {(i & 1 ? -num : num) / g, den / g}, back;
         char text[48];
         assert_int_equal(pnr_rational_parse(pnr_rational_format(r, text), &back), PNR_OK);
@@ -184,17 +164,15 @@ static void format_reads_back(void **state)
                         "-9223372036854775807/9223372036854775806");
 }
 
-static void decimals_agree_with_the_library(void **state)
+TEST(decimals_agree_with_the_library)
 {
-    uint64_t seed = 4;
 
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         char text[64];
         pnr_rational r;
         snprintf(text, sizeof text, "%s%u.%0*ue%d", i & 1 ? "-" : "",
-                 (unsigned)(next_random(&seed) % 100000), 1 + i % 9,
-                 (unsigned)(next_random(&seed) % 10), (int)(next_random(&seed) % 15) - 7);
+                 (unsigned)(random_bits() % 100000), 1 + i % 9, (unsigned)(random_bits() % 10),
+                 (int)(random_bits() % 15) - 7);
         assert_int_equal(pnr_rational_parse(text, &r), PNR_OK);
         double expected;
         assert_int_equal(sscanf(text, "%lf", &expected), 1);
@@ -203,25 +181,22 @@ static void decimals_agree_with_the_library(void **state)
     }
 }
 
-static void double_of_it(void **state)
+TEST(double_of_it)
 {
-    (void)state;
     assert_true(pnr_rational_double((pnr_rational){0, 0}) == 0);
     assert_true(pnr_rational_double((pnr_rational){-1, 2}) == -0.5);
     assert_true(pnr_rational_double((pnr_rational){INT64_MAX, 1}) == 0x1p63);
     assert_true(pnr_rational_double((pnr_rational){1, 3}) == 1.0 / 3);
 }
 
-static void products_and_quotients(void **state)
+TEST(products_and_quotients)
 {
-    uint64_t seed = 5;
     int fitted = 0;
 
-    (void)state;
     for (int i = 0; i < 40000; i++) {
         int64_t n[4];
         for (int j = 0; j < 4; j++)
-            n[j] = random_positive(&seed) >> (i & 1 ? 32 : 0) | 1;
+            n[j] = random_positive() >> (i & 1 ? 32 : 0) | 1;
         int64_t g = gcd(n[0], n[1]), h = gcd(n[2], n[3]);
         pnr_rational a = {(i & 2 ? -n[0] : n[0]) / g, n[1] / g};
         pnr_rational b = {(i & 4 ? -n[2] : n[2]) / h, n[3] / h};
@@ -241,12 +216,11 @@ static void products_and_quotients(void **state)
     assert_true(fitted > 20000);
 }
 
-static void what_does_not_fit_leaves_out_untouched(void **state)
+TEST(what_does_not_fit_leaves_out_untouched)
 {
     const pnr_rational big = {INT64_MAX, 1}, small = {1, INT64_MAX}, two = {2, 1}, none = {0, 0};
     pnr_rational out = {11, 13};
 
-    (void)state;
     assert_int_equal(pnr_rational_mul(big, two, &out), PNR_EDATA);
     assert_int_equal(pnr_rational_div(small, two, &out), PNR_EDATA);
     assert_int_equal(pnr_rational_div(two, small, &out), PNR_EDATA);
@@ -288,15 +262,13 @@ static uint64_t slow_phase(pnr_rational r, uint64_t n)
     return phase + (2 * rest >= den);
 }
 
-static void phase_is_exact(void **state)
+TEST(phase_is_exact)
 {
-    uint64_t seed = 6;
 
-    (void)state;
     for (int i = 0; i < 20000; i++) {
-        int64_t num = random_positive(&seed), den = random_positive(&seed), g = gcd(num, den);
+        int64_t num = random_positive(), den = random_positive(), g = gcd(num, den);
         pnr_rational r = {(i & 1 ? -num : num) / g, den / g};
-        uint64_t n = next_random(&seed) >> next_random(&seed) % 64;
+        uint64_t n = random_bits() >> random_bits() % 64;
         assert_true(pnr_rational_phase(r, n) == slow_phase(r, n));
     }
     const pnr_rational extreme[] = {{INT64_MAX, INT64_MAX - 1},
@@ -309,11 +281,10 @@ static void phase_is_exact(void **state)
             assert_true(pnr_rational_phase(extreme[i], n) == slow_phase(extreme[i], n));
 }
 
-static void phase_of_simple_turns(void **state)
+TEST(phase_of_simple_turns)
 {
     const uint64_t quarter = UINT64_C(1) << 62;
 
-    (void)state;
     assert_true(pnr_rational_phase((pnr_rational){1, 4}, 1) == quarter);
     assert_true(pnr_rational_phase((pnr_rational){-1, 4}, 1) == 3 * quarter);
     assert_true(pnr_rational_phase((pnr_rational){1, 4}, UINT64_MAX) == 3 * quarter);
@@ -327,23 +298,20 @@ static void phase_of_simple_turns(void **state)
                 pnr_rational_phase(tune, 7));
 }
 
-static void negative_is_the_other_way_round(void **state)
+TEST(negative_is_the_other_way_round)
 {
-    uint64_t seed = 7;
 
-    (void)state;
     for (int i = 0; i < 5000; i++) {
         /* An odd denominator has no tie to round. */
-        int64_t num = random_positive(&seed), den = random_positive(&seed) | 1;
-        uint64_t n = next_random(&seed);
+        int64_t num = random_positive(), den = random_positive() | 1;
+        uint64_t n = random_bits();
         uint64_t there = pnr_rational_phase((pnr_rational){num, den}, n);
         assert_true(there + pnr_rational_phase((pnr_rational){-num, den}, n) == 0);
     }
 }
 
-static void time_of_a_sample(void **state)
+TEST(time_of_a_sample)
 {
-    (void)state;
     assert_true(pnr_rational_time_ns((pnr_rational){1000000, 1}, 41943) == 41943000);
     assert_true(pnr_rational_time_ns((pnr_rational){40000000, 3}, 1) == 75);
     assert_true(pnr_rational_time_ns((pnr_rational){3, 1}, 1) == 333333333);
@@ -360,14 +328,12 @@ static void time_of_a_sample(void **state)
     assert_true(pnr_rational_time_ns((pnr_rational){0, 0}, 5) == 0);
 }
 
-static void time_is_the_floor(void **state)
+TEST(time_is_the_floor)
 {
-    uint64_t seed = 8;
 
-    (void)state;
     for (int i = 0; i < 20000; i++) {
-        pnr_rational rate = {random_positive(&seed) >> 20 | 1, random_positive(&seed) >> 40 | 1};
-        uint64_t n = next_random(&seed) >> 30;
+        pnr_rational rate = {random_positive() >> 20 | 1, random_positive() >> 40 | 1};
+        uint64_t n = random_bits() >> 30;
         u128 exact = (u128)n * (u128)rate.den * 1000000000u; /* times num: 34 + 23 + 30 bits */
         u128 time_ns = (u128)pnr_rational_time_ns(rate, n);
         if (time_ns == INT64_MAX)
@@ -376,24 +342,4 @@ static void time_is_the_floor(void **state)
             assert_true(time_ns * (u128)rate.num <= exact &&
                         exact < (time_ns + 1) * (u128)rate.num);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parses_exactly),
-        cmocka_unit_test(refuses_what_is_no_number),
-        cmocka_unit_test(format_reads_back),
-        cmocka_unit_test(decimals_agree_with_the_library),
-        cmocka_unit_test(double_of_it),
-        cmocka_unit_test(products_and_quotients),
-        cmocka_unit_test(what_does_not_fit_leaves_out_untouched),
-        cmocka_unit_test(phase_is_exact),
-        cmocka_unit_test(phase_of_simple_turns),
-        cmocka_unit_test(negative_is_the_other_way_round),
-        cmocka_unit_test(time_of_a_sample),
-        cmocka_unit_test(time_is_the_floor),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of stats.c: the histogram against sorted values. */
 #include "base/stats.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 static int compare(const void *left, const void *right)
 {
@@ -27,11 +11,10 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static void empty_is_zero(void **state)
+TEST(empty_is_zero)
 {
     const pnr_histogram h = {0};
 
-    (void)state;
     assert_true(pnr_histogram_quantile(&h, 0.5) == 0);
     assert_true(pnr_histogram_quantile(&h, 1) == 0);
 }
@@ -55,26 +38,23 @@ static void check_value(uint64_t value)
         fail_msg("%llu is seen as %llu", (unsigned long long)value, (unsigned long long)seen);
 }
 
-static void every_value_is_right_within_a_64th(void **state)
+TEST(every_value_is_right_within_a_64th)
 {
-    uint64_t seed = 1;
 
-    (void)state;
     for (uint64_t v = 0; v < 5000; v++)
         check_value(v);
     for (int bit = 0; bit < 64; bit++)
         for (int d = -2; d <= 2; d++)
             check_value((UINT64_C(1) << bit) + (uint64_t)(int64_t)d);
     for (int i = 0; i < 5000; i++)
-        check_value(next_random(&seed) >> next_random(&seed) % 64);
+        check_value(random_bits() >> random_bits() % 64);
     check_value(UINT64_MAX);
 }
 
-static void buckets_are_in_order(void **state)
+TEST(buckets_are_in_order)
 {
     uint64_t last = 0;
 
-    (void)state;
     for (uint64_t v = 1; v < UINT64_MAX / 2; v += v / 100 + 1) {
         uint64_t seen = seen_as(v);
         assert_true(seen >= last);
@@ -82,11 +62,10 @@ static void buckets_are_in_order(void **state)
     }
 }
 
-static void count_and_maximum(void **state)
+TEST(count_and_maximum)
 {
     static pnr_histogram h;
 
-    (void)state;
     memset(&h, 0, sizeof h);
     pnr_histogram_add(&h, 12345);
     pnr_histogram_add(&h, 7);
@@ -96,11 +75,10 @@ static void count_and_maximum(void **state)
     assert_true(pnr_histogram_quantile(&h, 0.5) == 7);
 }
 
-static void one_value_is_every_quantile(void **state)
+TEST(one_value_is_every_quantile)
 {
     static pnr_histogram h;
 
-    (void)state;
     memset(&h, 0, sizeof h);
     pnr_histogram_add(&h, 1000003);
     for (double p = -0.5; p < 2; p += 0.25)
@@ -108,17 +86,15 @@ static void one_value_is_every_quantile(void **state)
     assert_true(pnr_histogram_quantile(&h, (double)NAN) == 1000003);
 }
 
-static void quantiles_follow_the_sorted_values(void **state)
+TEST(quantiles_follow_the_sorted_values)
 {
     enum { N = 3001 };
     static uint64_t values[N];
     static pnr_histogram h;
-    uint64_t seed = 2;
 
-    (void)state;
     memset(&h, 0, sizeof h);
     for (int i = 0; i < N; i++) {
-        values[i] = 5000 + (next_random(&seed) >> (40 + i % 20));
+        values[i] = 5000 + (random_bits() >> (40 + i % 20));
         pnr_histogram_add(&h, values[i]);
     }
     qsort(values, N, sizeof values[0], compare);
@@ -131,11 +107,10 @@ static void quantiles_follow_the_sorted_values(void **state)
     }
 }
 
-static void small_values_are_exact(void **state)
+TEST(small_values_are_exact)
 {
     static pnr_histogram h;
 
-    (void)state;
     memset(&h, 0, sizeof h);
     for (uint64_t v = 1; v <= 25; v++)
         pnr_histogram_add(&h, v);
@@ -143,22 +118,20 @@ static void small_values_are_exact(void **state)
         assert_true(pnr_histogram_quantile(&h, i / 25.0) == (uint64_t)i);
 }
 
-static void median_is_the_lower_one(void **state)
+TEST(median_is_the_lower_one)
 {
     double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2}, one[] = {-7};
 
-    (void)state;
     assert_true(pnr_median(odd, 3) == 3);
     assert_true(odd[0] == 1 && odd[2] == 5); /* sorted in place */
     assert_true(pnr_median(even, 4) == 2);
     assert_true(pnr_median(one, 1) == -7);
 }
 
-static void quantile_is_the_nearest_rank(void **state)
+TEST(quantile_is_the_nearest_rank)
 {
     double values[100];
 
-    (void)state;
     /* 0.07 * 100 is 7.000000000000001 in floating point: still the 7th. */
     for (int percent = 1; percent <= 100; percent++) {
         for (int i = 0; i < 100; i++)
@@ -172,15 +145,13 @@ static void quantile_is_the_nearest_rank(void **state)
     assert_true(pnr_quantile(values, 1, 0.99) == 1);
 }
 
-static void median_is_the_half_quantile(void **state)
+TEST(median_is_the_half_quantile)
 {
-    uint64_t seed = 3;
 
-    (void)state;
     for (size_t n = 1; n < 60; n++) {
         double a[60], b[60];
         for (size_t i = 0; i < n; i++)
-            a[i] = b[i] = (double)(next_random(&seed) % 50) - 25;
+            a[i] = b[i] = (double)(random_bits() % 50) - 25;
         assert_true(pnr_median(a, n) == pnr_quantile(b, n, 0.5));
         assert_memory_equal(a, b, n * sizeof a[0]);
         for (size_t i = 1; i < n; i++)
@@ -188,31 +159,11 @@ static void median_is_the_half_quantile(void **state)
     }
 }
 
-static void nan_comes_last(void **state)
+TEST(nan_comes_last)
 {
     double values[] = {(double)NAN, 2, (double)NAN, (double)INFINITY, 1, -(double)INFINITY, 3};
 
-    (void)state;
     assert_true(pnr_median(values, 7) == 3);
     assert_true(values[0] == -(double)INFINITY && values[1] == 1 && values[2] == 2);
     assert_true(values[4] == (double)INFINITY && isnan(values[5]) && isnan(values[6]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_is_zero),
-        cmocka_unit_test(every_value_is_right_within_a_64th),
-        cmocka_unit_test(buckets_are_in_order),
-        cmocka_unit_test(count_and_maximum),
-        cmocka_unit_test(one_value_is_every_quantile),
-        cmocka_unit_test(quantiles_follow_the_sorted_values),
-        cmocka_unit_test(small_values_are_exact),
-        cmocka_unit_test(median_is_the_lower_one),
-        cmocka_unit_test(quantile_is_the_nearest_rank),
-        cmocka_unit_test(median_is_the_half_quantile),
-        cmocka_unit_test(nan_comes_last),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

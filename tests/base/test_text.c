@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers and strings as JSON wants them, judged by the C library and by jansson. */
 #include "base/text.h"
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 #include <float.h>
 #include <jansson.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char *number(double value, char out[64])
 {
@@ -51,7 +43,7 @@ static void check_double(double value)
     assert_true(strlen(out) <= 19);
 }
 
-static void test_known_numbers(void **state)
+TEST(test_known_numbers)
 {
     static const struct {
         double value;
@@ -84,23 +76,18 @@ static void test_known_numbers(void **state)
     char out[64];
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_string_equal(number(cases[i].value, out), cases[i].text);
 }
 
-static void test_random_numbers(void **state)
+TEST(test_random_numbers)
 {
-    uint64_t s = 88172645463325252;
     int i;
 
-    (void)state;
     for (i = 0; i < 200000; i++) {
+        const uint64_t s = random_bits();
         double value;
 
-        s ^= s << 13;
-        s ^= s >> 7;
-        s ^= s << 17;
         memcpy(&value, &s, sizeof value); /* any exponent */
         if (isfinite(value))
             check_double(value);
@@ -118,12 +105,11 @@ static void test_random_numbers(void **state)
     check_double(DBL_MIN);
 }
 
-static void test_integers(void **state)
+TEST(test_integers)
 {
     char out[128];
     pnr_text t;
 
-    (void)state;
     pnr_text_begin(&t, out, sizeof out);
     pnr_text_u64(&t, 0);
     pnr_text_add(&t, " ");
@@ -151,9 +137,8 @@ static void check_string(const char *string, const char *want)
     json_decref(json);
 }
 
-static void test_strings(void **state)
+TEST(test_strings)
 {
-    (void)state;
     check_string("", "");
     check_string("demo", "demo");
     check_string("a\"b\\c/d", "a\"b\\c/d");
@@ -168,12 +153,11 @@ static void test_strings(void **state)
     check_string("\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-static void test_full(void **state)
+TEST(test_full)
 {
     char out[8] = "xxxxxxx";
     pnr_text t;
 
-    (void)state;
     pnr_text_begin(&t, out, 5);
     pnr_text_add(&t, "abcd");
     assert_int_equal(pnr_text_end(&t), 4);
@@ -184,15 +168,4 @@ static void test_full(void **state)
     pnr_text_begin(&t, out, 0);
     pnr_text_add(&t, "");
     assert_int_equal(pnr_text_end(&t), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_numbers), cmocka_unit_test(test_random_numbers),
-        cmocka_unit_test(test_integers),      cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_full),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,7 @@
 #include "base/transform.h"
 
 #include "base/error.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixture/test.h"
 
 typedef double sample[2];
 
@@ -86,9 +77,8 @@ static void plain_sum(const sample *data, size_t n, double sign, sample *out)
     }
 }
 
-static void forward_and_inverse_are_the_defining_sums(void **state)
+TEST(forward_and_inverse_are_the_defining_sums)
 {
-    (void)state;
     for (size_t i = 0; i < N_LENGTHS && lengths[i] <= 512; i++) {
         size_t n = lengths[i];
         sample *data = random_samples(n, n);
@@ -109,11 +99,10 @@ static void forward_and_inverse_are_the_defining_sums(void **state)
     }
 }
 
-static void inverse_of_forward_is_n_times_the_input(void **state)
+TEST(inverse_of_forward_is_n_times_the_input)
 {
     static const size_t large[] = {4000, 8191, 10000, 65535, 65536, 131072, 99991};
 
-    (void)state;
     for (size_t i = 0; i < N_LENGTHS + sizeof large / sizeof large[0]; i++) {
         size_t n = i < N_LENGTHS ? lengths[i] : large[i - N_LENGTHS];
         sample *data = random_samples(n, 7);
@@ -132,9 +121,8 @@ static void inverse_of_forward_is_n_times_the_input(void **state)
     }
 }
 
-static void an_impulse_gives_one_rotation(void **state)
+TEST(an_impulse_gives_one_rotation)
 {
-    (void)state;
     for (size_t i = 0; i < N_LENGTHS; i++) {
         size_t n = lengths[i];
         size_t where = n * 2 / 3;
@@ -152,11 +140,10 @@ static void an_impulse_gives_one_rotation(void **state)
     }
 }
 
-static void the_transform_is_linear(void **state)
+TEST(the_transform_is_linear)
 {
     const double alpha[2] = {0.3, -1.7};
 
-    (void)state;
     for (size_t i = 0; i < N_LENGTHS; i++) {
         size_t n = lengths[i];
         sample *x = random_samples(n, 1), *y = random_samples(n, 2), *sum = new_samples(n);
@@ -180,9 +167,8 @@ static void the_transform_is_linear(void **state)
     }
 }
 
-static void a_shift_turns_the_spectrum(void **state)
+TEST(a_shift_turns_the_spectrum)
 {
-    (void)state;
     for (size_t i = 0; i < N_LENGTHS; i++) {
         size_t n = lengths[i];
         size_t shift = (n + 1) / 3;
@@ -207,9 +193,8 @@ static void a_shift_turns_the_spectrum(void **state)
     }
 }
 
-static void energy_is_kept_times_n(void **state)
+TEST(energy_is_kept_times_n)
 {
-    (void)state;
     for (size_t i = 0; i < N_LENGTHS; i++) {
         size_t n = lengths[i];
         sample *x = random_samples(n, 4);
@@ -222,12 +207,11 @@ static void energy_is_kept_times_n(void **state)
     }
 }
 
-static void a_constant_has_only_bin_zero(void **state)
+TEST(a_constant_has_only_bin_zero)
 {
     const size_t n = 1 << 18;
     sample *data = new_samples(n);
 
-    (void)state;
     for (size_t k = 0; k < n; k++)
         data[k][1] = 1;
     assert_int_equal(pnr_transform_forward(data, n), PNR_OK);
@@ -237,23 +221,21 @@ static void a_constant_has_only_bin_zero(void **state)
     free(data);
 }
 
-static void a_length_beyond_memory_is_told(void **state)
+TEST(a_length_beyond_memory_is_told)
 {
     sample one = {1, 0};
 
-    (void)state;
     assert_int_equal(pnr_transform_forward(&one, (size_t)1 << 60), PNR_ENOMEMORY);
     assert_int_equal(pnr_transform_forward(&one, SIZE_MAX - 1), PNR_ENOMEMORY);
     assert_int_equal(pnr_transform_inverse(&one, SIZE_MAX / 3), PNR_ENOMEMORY);
     assert_true(one[0] == 1 && one[1] == 0);
 }
 
-static void roots_are_exact_at_quadrants_and_near_elsewhere(void **state)
+TEST(roots_are_exact_at_quadrants_and_near_elsewhere)
 {
     static const double quadrant[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
     double value[2];
 
-    (void)state;
     for (size_t n = 4; n <= 4096; n *= 2) {
         for (size_t quarter = 0; quarter < 4; quarter++) {
             pnr_transform_root(quarter * n / 4, n, value);
@@ -282,11 +264,10 @@ static int is_smooth(size_t n)
     return n == 1;
 }
 
-static void fast_length_is_the_next_smooth_number(void **state)
+TEST(fast_length_is_the_next_smooth_number)
 {
     size_t next = 1;
 
-    (void)state;
     for (size_t n = 1; n <= 20000; n++) {
         while (next < n || !is_smooth(next))
             next++;
@@ -296,22 +277,4 @@ static void fast_length_is_the_next_smooth_number(void **state)
     assert_int_equal(pnr_transform_fast_length(2 * 1048575 - 1), 2097152);
     assert_int_equal(pnr_transform_fast_length((size_t)1 << 63), (size_t)1 << 63);
     assert_int_equal(pnr_transform_fast_length(SIZE_MAX), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forward_and_inverse_are_the_defining_sums),
-        cmocka_unit_test(inverse_of_forward_is_n_times_the_input),
-        cmocka_unit_test(an_impulse_gives_one_rotation),
-        cmocka_unit_test(the_transform_is_linear),
-        cmocka_unit_test(a_shift_turns_the_spectrum),
-        cmocka_unit_test(energy_is_kept_times_n),
-        cmocka_unit_test(a_constant_has_only_bin_zero),
-        cmocka_unit_test(a_length_beyond_memory_is_told),
-        cmocka_unit_test(roots_are_exact_at_quadrants_and_near_elsewhere),
-        cmocka_unit_test(fast_length_is_the_next_smooth_number),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

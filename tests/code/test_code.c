@@ -45,11 +45,10 @@ static double gold_bound(size_t degree)
     return exp2((double)(degree / 2 + 1)) + 1; /* 2^((n+1)/2) + 1 odd, 2^((n+2)/2) + 1 even */
 }
 
-static void gold_family_is_three_valued(void **state)
+TEST(gold_family_is_three_valued)
 {
     static const size_t degrees[] = {3, 5, 6, 7};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         const double t = gold_bound(degrees[i]);
         const double values[] = {-1, -t, t - 2};
@@ -59,11 +58,10 @@ static void gold_family_is_three_valued(void **state)
     }
 }
 
-static void gold_pair_is_preferred_at_longer_degrees(void **state)
+TEST(gold_pair_is_preferred_at_longer_degrees)
 {
     static const size_t degrees[] = {9, 10, 11, 13, 14, 15, 17};
 
-    (void)state;
     for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++) {
         const double t = gold_bound(degrees[i]);
         const double values[] = {-1, -t, t - 2};
@@ -91,13 +89,12 @@ static void gold_pair_is_preferred_at_longer_degrees(void **state)
     }
 }
 
-static void gold_members_are_shifted_products_of_the_pair(void **state)
+TEST(gold_members_are_shifted_products_of_the_pair)
 {
     const size_t shifts[] = {0, 1, 500, 1022};
     pnr_code *u = new_code((keys){.type = PNR_CODE_GOLD, .degree = 10});
     pnr_code *v = new_code((keys){.type = PNR_CODE_GOLD, .degree = 10, .index = 1});
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         pnr_code *code =
             new_code((keys){.type = PNR_CODE_GOLD, .degree = 10, .index = 2 + shifts[i]});
@@ -115,9 +112,8 @@ static void gold_members_are_shifted_products_of_the_pair(void **state)
     pnr_code_destroy(u);
 }
 
-static void kasami_family_keeps_its_bound(void **state)
+TEST(kasami_family_keeps_its_bound)
 {
-    (void)state;
     for (size_t degree = 4; degree <= 10; degree += 2) {
         const double t = exp2((double)degree / 2) + 1;
         const double values[] = {-1, -t, t - 2};
@@ -143,11 +139,10 @@ static void kasami_family_keeps_its_bound(void **state)
 }
 
 /* Member 1 + s is u times w, s later; w is u decimated by 2^(n/2) + 1. */
-static void kasami_members_are_shifted_products(void **state)
+TEST(kasami_members_are_shifted_products)
 {
     pnr_code *u = new_code((keys){.type = PNR_CODE_KASAMI, .degree = 8});
 
-    (void)state;
     for (size_t s = 0; s < 15; s++) {
         pnr_code *code = new_code((keys){.type = PNR_CODE_KASAMI, .degree = 8, .index = 1 + s});
 
@@ -166,9 +161,8 @@ static const unsigned gps_first_chips[] = {
     01764, 01772, 01775, 01776, 01156, 01467, 01633, 01715, 01746, 01763, 01063, 01706, 01743,
     01761, 01770, 01774, 01127, 01453, 01625, 01712, 01745, 01713, 01134, 01456, 01713};
 
-static void gps_codes_start_as_published(void **state)
+TEST(gps_codes_start_as_published)
 {
-    (void)state;
     for (size_t prn = 1; prn <= 37; prn++) {
         pnr_code *code = new_code((keys){.type = PNR_CODE_GPS_L1CA, .prn = prn});
         unsigned first = 0;
@@ -185,13 +179,12 @@ static void gps_codes_start_as_published(void **state)
     }
 }
 
-static void gps_codes_are_one_gold_family(void **state)
+TEST(gps_codes_are_one_gold_family)
 {
     const double values[] = {-1, -65, 63};
     sample *spectra[38] = {NULL};
     sample *c = malloc(1023 * sizeof *c);
 
-    (void)state;
     assert_non_null(c);
     for (size_t prn = 1; prn <= 37; prn++) {
         pnr_code *code = new_code((keys){.type = PNR_CODE_GPS_L1CA, .prn = prn});
@@ -215,11 +208,10 @@ static void gps_codes_are_one_gold_family(void **state)
     free(c);
 }
 
-static void barker_sidelobes_are_at_most_one(void **state)
+TEST(barker_sidelobes_are_at_most_one)
 {
     static const size_t all[] = {2, 3, 4, 5, 7, 11, 13};
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         const size_t n = all[i];
         pnr_code *code = new_code((keys){.type = PNR_CODE_BARKER, .length = n});
@@ -238,12 +230,11 @@ static void barker_sidelobes_are_at_most_one(void **state)
     }
 }
 
-static void legendre_autocorrelation_is_two_valued(void **state)
+TEST(legendre_autocorrelation_is_two_valued)
 {
     static const size_t primes[] = {3, 5, 7, 11, 13, 17, 19, 101, 103, 1009, 1019, 10007};
     const double minus_one[] = {-1}, one_or_minus_three[] = {1, -3};
 
-    (void)state;
     for (size_t i = 0; i < sizeof primes / sizeof primes[0]; i++) {
         const size_t n = primes[i];
         pnr_code *code = new_code((keys){.type = PNR_CODE_LEGENDRE, .length = n});
@@ -277,7 +268,7 @@ static void is_perfect(keys k)
     pnr_code_destroy(code);
 }
 
-static void polyphase_codes_have_perfect_periodic_autocorrelation(void **state)
+TEST(polyphase_codes_have_perfect_periodic_autocorrelation)
 {
     static const keys all[] = {
         {.type = PNR_CODE_ZADOFF_CHU, .length = 1, .root = 1},
@@ -300,19 +291,17 @@ static void polyphase_codes_have_perfect_periodic_autocorrelation(void **state)
         {.type = PNR_CODE_P4, .length = 10007},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         is_perfect(all[i]);
 }
 
-static void polyphase_phases_are_those_of_the_definition(void **state)
+TEST(polyphase_phases_are_those_of_the_definition)
 {
     pnr_code *odd = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 63, .root = 25});
     pnr_code *even = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 64, .root = 25});
     pnr_code *frank = new_code((keys){.type = PNR_CODE_FRANK, .length = 64});
     pnr_code *p4 = new_code((keys){.type = PNR_CODE_P4, .length = 64});
 
-    (void)state;
     for (int k = 0; k < 63; k++) {
         const struct {
             const double *chip;
@@ -337,13 +326,12 @@ static void polyphase_phases_are_those_of_the_definition(void **state)
 }
 
 /* Two roots whose difference is coprime to an odd length: |c| = sqrt(N) at every lag. */
-static void zadoff_chu_roots_cross_at_the_square_root(void **state)
+TEST(zadoff_chu_roots_cross_at_the_square_root)
 {
     pnr_code *a = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 839, .root = 25});
     pnr_code *b = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 839, .root = 129});
     sample *c = correlate((const sample *)a->chips, (const sample *)b->chips, 839);
 
-    (void)state;
     for (size_t lag = 0; lag < 839; lag++)
         assert_true(fabs(hypot(c[lag][0], c[lag][1]) - sqrt(839)) < 1e-9);
     free(c);
@@ -351,12 +339,11 @@ static void zadoff_chu_roots_cross_at_the_square_root(void **state)
     pnr_code_destroy(b);
 }
 
-static void random_phases_are_numpys(void **state)
+TEST(random_phases_are_numpys)
 {
     pnr_code *code = NULL;
     size_t seed = SIZE_MAX;
 
-    (void)state;
     for (size_t i = 0; i < sizeof golden_random_phase / sizeof golden_random_phase[0]; i++) {
         const double *chip;
 
@@ -375,7 +362,7 @@ static void random_phases_are_numpys(void **state)
     pnr_code_destroy(code);
 }
 
-static void wrong_parameters_are_refused_with_the_reason(void **state)
+TEST(wrong_parameters_are_refused_with_the_reason)
 {
     static const struct {
         keys k;
@@ -409,32 +396,9 @@ static void wrong_parameters_are_refused_with_the_reason(void **state)
         {{.type = PNR_CODE_RANDOM, .length = 8, .seed = 4294967296}, "code.seed 4294967296"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         refused(all[i].k, PNR_ECONFIG, all[i].reason);
     refused((keys){.type = 99}, PNR_EINTERNAL, "99");
     refused((keys){.type = -1}, PNR_EINTERNAL, "-1");
     pnr_code_destroy(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gold_family_is_three_valued),
-        cmocka_unit_test(gold_pair_is_preferred_at_longer_degrees),
-        cmocka_unit_test(gold_members_are_shifted_products_of_the_pair),
-        cmocka_unit_test(kasami_family_keeps_its_bound),
-        cmocka_unit_test(kasami_members_are_shifted_products),
-        cmocka_unit_test(gps_codes_start_as_published),
-        cmocka_unit_test(gps_codes_are_one_gold_family),
-        cmocka_unit_test(barker_sidelobes_are_at_most_one),
-        cmocka_unit_test(legendre_autocorrelation_is_two_valued),
-        cmocka_unit_test(polyphase_codes_have_perfect_periodic_autocorrelation),
-        cmocka_unit_test(polyphase_phases_are_those_of_the_definition),
-        cmocka_unit_test(zadoff_chu_roots_cross_at_the_square_root),
-        cmocka_unit_test(random_phases_are_numpys),
-        cmocka_unit_test(wrong_parameters_are_refused_with_the_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,8 @@ static unsigned long totient(unsigned long n)
 }
 
 /* There are phi(2^n - 1) / n primitive polynomials of degree n. */
-static void primitive_polynomials_are_as_many_as_there_are(void **state)
+TEST(primitive_polynomials_are_as_many_as_there_are)
 {
-    (void)state;
     for (unsigned degree = 2; degree <= 13; degree++) {
         unsigned long found = 0;
 
@@ -49,9 +48,8 @@ static size_t period_of(pnr_polynomial polynomial)
     return period;
 }
 
-static void primitive_is_the_longest_period(void **state)
+TEST(primitive_is_the_longest_period)
 {
-    (void)state;
     for (unsigned degree = 2; degree <= 9; degree++) {
         for (unsigned long rest = 0; rest < 1UL << (degree - 1); rest++) {
             const pnr_polynomial polynomial = {degree, rest | 1UL << (degree - 1)};
@@ -62,9 +60,8 @@ static void primitive_is_the_longest_period(void **state)
     }
 }
 
-static void the_table_is_primitive_and_obeys_its_recurrence(void **state)
+TEST(the_table_is_primitive_and_obeys_its_recurrence)
 {
-    (void)state;
     for (size_t degree = 2; degree <= 14; degree++) {
         pnr_code *code = new_code((keys){.type = PNR_CODE_M_SEQUENCE, .degree = degree});
         const size_t n = code->n_chips;
@@ -90,11 +87,10 @@ static void the_table_is_primitive_and_obeys_its_recurrence(void **state)
     }
 }
 
-static void autocorrelation_is_n_and_minus_one(void **state)
+TEST(autocorrelation_is_n_and_minus_one)
 {
     const double minus_one = -1;
 
-    (void)state;
     for (size_t degree = 2; degree <= 14; degree++) {
         pnr_code *code = new_code((keys){.type = PNR_CODE_M_SEQUENCE, .degree = degree});
         const size_t n = code->n_chips;
@@ -109,9 +105,8 @@ static void autocorrelation_is_n_and_minus_one(void **state)
 }
 
 /* Every state of the register but zero, once: the definition, for the degrees that are long. */
-static void every_window_of_bits_comes_once(void **state)
+TEST(every_window_of_bits_comes_once)
 {
-    (void)state;
     for (unsigned degree = 15; degree <= PNR_DEGREE_MAX; degree++) {
         pnr_config *config = new_config((keys){.degree = degree});
         const size_t n = ((size_t)1 << degree) - 1;
@@ -142,13 +137,12 @@ static void every_window_of_bits_comes_once(void **state)
     }
 }
 
-static void taps_of_ones_own_are_taken_in_any_order(void **state)
+TEST(taps_of_ones_own_are_taken_in_any_order)
 {
     static const char *const same[] = {"10,7", "7,10", " 10 , 7 "};
     pnr_code *other = new_code((keys){.degree = 10, .text = "10,3"});
     pnr_code *table = new_code((keys){.degree = 10});
 
-    (void)state;
     assert_int_equal(other->taps, table->taps);
     assert_string_equal(table->name, "m-sequence n=10 taps=10,3");
     for (int i = 0; i < 3; i++) {
@@ -166,9 +160,8 @@ static void taps_of_ones_own_are_taken_in_any_order(void **state)
     pnr_code_destroy(table);
 }
 
-static void wrong_taps_and_degrees_are_refused_with_the_reason(void **state)
+TEST(wrong_taps_and_degrees_are_refused_with_the_reason)
 {
-    (void)state;
     refused((keys){.degree = 0}, PNR_ECONFIG, "code.degree 0: must be 2 to 24");
     refused((keys){.degree = 1}, PNR_ECONFIG, "code.degree 1");
     refused((keys){.degree = 25}, PNR_ECONFIG, "code.degree 25");
@@ -187,19 +180,4 @@ static void wrong_taps_and_degrees_are_refused_with_the_reason(void **state)
     refused((keys){.degree = 10, .text = "10;3"}, PNR_ECONFIG, "not a list");
     refused((keys){.degree = 10, .text = "10,-3"}, PNR_ECONFIG, "not a list");
     refused((keys){.degree = 10, .text = "ten"}, PNR_ECONFIG, "\"ten\": not a list");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(primitive_polynomials_are_as_many_as_there_are),
-        cmocka_unit_test(primitive_is_the_longest_period),
-        cmocka_unit_test(the_table_is_primitive_and_obeys_its_recurrence),
-        cmocka_unit_test(autocorrelation_is_n_and_minus_one),
-        cmocka_unit_test(every_window_of_bits_comes_once),
-        cmocka_unit_test(taps_of_ones_own_are_taken_in_any_order),
-        cmocka_unit_test(wrong_taps_and_degrees_are_refused_with_the_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

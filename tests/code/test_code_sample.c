@@ -66,13 +66,12 @@ static sample *sampled(const pnr_code *code, pnr_config *config, size_t n)
     return out;
 }
 
-static void a_sample_carries_chip_floor_n_l_over_n(void **state)
+TEST(a_sample_carries_chip_floor_n_l_over_n)
 {
     static const size_t n_samples[] = {1023, 1024, 1500, 2046, 4000, 4092, 100003};
     pnr_code *code = new_code((keys){.type = PNR_CODE_GPS_L1CA, .prn = 5});
     pnr_config *config = new_config((keys){0});
 
-    (void)state;
     for (size_t i = 0; i < sizeof n_samples / sizeof n_samples[0]; i++) {
         for (int pulse = PNR_PULSE_BAND_LIMITED; pulse <= PNR_PULSE_RECTANGULAR; pulse++) {
             sample *out;
@@ -88,14 +87,13 @@ static void a_sample_carries_chip_floor_n_l_over_n(void **state)
     pnr_code_destroy(code);
 }
 
-static void fewer_samples_than_chips_are_refused(void **state)
+TEST(fewer_samples_than_chips_are_refused)
 {
     pnr_code *code = new_code((keys){.type = PNR_CODE_BARKER, .length = 13});
     pnr_config *config = new_config((keys){0});
     sample out[13];
     pnr_error error = {0};
 
-    (void)state;
     assert_int_equal(pnr_code_sample(code, config, 12, out, &error), PNR_ECONFIG);
     assert_non_null(strstr(error.text, "12 samples a period for 13 chips"));
     assert_int_equal(pnr_code_sample(code, config, 0, out, &error), PNR_ECONFIG);
@@ -103,7 +101,7 @@ static void fewer_samples_than_chips_are_refused(void **state)
     pnr_code_destroy(code);
 }
 
-static void a_code_file_of_any_format_has_mean_power_one(void **state)
+TEST(a_code_file_of_any_format_has_mean_power_one)
 {
     static const sample chips[] = {{0.5, 0.25}, {-0.5, 0.25}, {0.125, -0.75}, {0, 0}, {0.25, 0.5}};
     static const char *const names[] = {"a.ci8", "a.sc16", "a.cfile", "a.cf64"};
@@ -131,7 +129,7 @@ static void a_code_file_of_any_format_has_mean_power_one(void **state)
     }
 }
 
-static void values_beyond_any_square_are_scaled(void **state)
+TEST(values_beyond_any_square_are_scaled)
 {
     static const sample huge[] = {{1e300, 0}, {0, -1e300}}, tiny[] = {{1e-310, 0}, {0, 1e-310}};
     char path[PATH_LEN];
@@ -148,7 +146,7 @@ static void values_beyond_any_square_are_scaled(void **state)
     }
 }
 
-static void bad_code_files_are_refused_with_the_reason(void **state)
+TEST(bad_code_files_are_refused_with_the_reason)
 {
     static const sample zeros[3] = {{0}}, good[3] = {{1, 0}, {0, 1}, {1, 1}};
     const float nan_at_one[] = {1, 0, 0, NAN, 1, 0};
@@ -181,7 +179,7 @@ static void bad_code_files_are_refused_with_the_reason(void **state)
 }
 
 /* s[n] = sum_i chip[i] pulse[n - i r], cyclic, for r whole samples a chip. */
-static void a_pulse_at_whole_samples_is_a_cyclic_sum(void **state)
+TEST(a_pulse_at_whole_samples_is_a_cyclic_sum)
 {
     enum { L = 15, R = 4, N = L * R, PULSE = 70 }; /* the pulse is longer than the period */
     static sample pulse[PULSE], expected[N];
@@ -219,7 +217,7 @@ static void a_pulse_at_whole_samples_is_a_cyclic_sum(void **state)
 }
 
 /* Chip i at sample i N / L, a fraction: each by the direct sum over the pulse's harmonics. */
-static void a_pulse_between_samples_is_band_limited(void **state)
+TEST(a_pulse_between_samples_is_band_limited)
 {
     static const size_t lengths[] = {37, 40};
     enum { L = 13, PULSE = 5, MOST = 40 };
@@ -264,7 +262,7 @@ static void a_pulse_between_samples_is_band_limited(void **state)
     pnr_code_destroy(code);
 }
 
-static void a_pulse_that_passes_nothing_is_refused(void **state)
+TEST(a_pulse_that_passes_nothing_is_refused)
 {
     /* The code repeats twice in the period, so it has no harmonic 1; the pulse has nothing else. */
     sample tone[16], chips[4] = {{1, 0}, {-1, 0}, {1, 0}, {-1, 0}}, out[16];
@@ -306,7 +304,7 @@ static size_t read_recording(const char *path, sample *out, size_t most)
     return n;
 }
 
-static void the_zadoff_chu_record_peaks_at_lag_252(void **state)
+TEST(the_zadoff_chu_record_peaks_at_lag_252)
 {
     enum { N = 255 };
     static sample record[3 * N], chips[N];
@@ -361,43 +359,24 @@ static size_t gps_delay(const char *path, size_t prn, double doppler_hz)
     return delay;
 }
 
-static void gps_prn_1_peaks_at_523_or_524(void **state)
+TEST(gps_prn_1_peaks_at_523_or_524)
 {
     size_t delay;
 
-    (void)state;
     if (access(DATA "gps_l1_ca_prn1_4Msps.cf32", R_OK) != 0)
         skip();
     delay = gps_delay(DATA "gps_l1_ca_prn1_4Msps.cf32", 1, 1680);
     assert_true(delay == 523 || delay == 524);
 }
 
-static void gps_prn_29_of_the_capture_peaks_at_3705(void **state)
+TEST(gps_prn_29_of_the_capture_peaks_at_3705)
 {
     size_t delay;
 
-    (void)state;
     if (access(DATA "gps_l1_ca_cttc_4Msps.cf32", R_OK) != 0)
         skip();
     delay = gps_delay(DATA "gps_l1_ca_cttc_4Msps.cf32", 29, 9750);
     assert_true(delay >= 3704 && delay <= 3706);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sample_carries_chip_floor_n_l_over_n),
-        cmocka_unit_test(fewer_samples_than_chips_are_refused),
-        cmocka_unit_test(a_code_file_of_any_format_has_mean_power_one),
-        cmocka_unit_test(values_beyond_any_square_are_scaled),
-        cmocka_unit_test(bad_code_files_are_refused_with_the_reason),
-        cmocka_unit_test(a_pulse_at_whole_samples_is_a_cyclic_sum),
-        cmocka_unit_test(a_pulse_between_samples_is_band_limited),
-        cmocka_unit_test(a_pulse_that_passes_nothing_is_refused),
-        cmocka_unit_test(the_zadoff_chu_record_peaks_at_lag_252),
-        cmocka_unit_test(gps_prn_1_peaks_at_523_or_524),
-        cmocka_unit_test(gps_prn_29_of_the_capture_peaks_at_3705),
-    };
-
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TESTS_BETWEEN(make_folder, remove_folder);

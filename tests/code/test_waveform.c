@@ -4,35 +4,20 @@
 
 #include "base/error.h"
 #include "base/transform.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 typedef double sample[2];
 
 static const size_t lengths[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64, 101, 255, 256};
 enum { N_LENGTHS = sizeof lengths / sizeof lengths[0], LONGEST = 1000 };
 
-static double uniform(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(int64_t)*state / 9223372036854775808.0;
-}
-
 static void fill_random(sample *samples, size_t n)
 {
-    uint64_t state = 17 * n + 1;
 
     for (size_t k = 0; k < n; k++) {
-        samples[k][0] = uniform(&state);
-        samples[k][1] = uniform(&state);
+        samples[k][0] = uniform();
+        samples[k][1] = uniform();
     }
 }
 
@@ -81,12 +66,10 @@ static double apart(const double a[2], const double b[2])
     return hypot(a[0] - b[0], a[1] - b[1]);
 }
 
-static void value_at_any_time_is_the_trigonometric_sum(void **unused)
+TEST(value_at_any_time_is_the_trigonometric_sum)
 {
     sample samples[LONGEST], spectrum[LONGEST];
-    uint64_t state = 5;
 
-    (void)unused;
     for (size_t i = 0; i <= N_LENGTHS; i++) {
         const size_t n = i < N_LENGTHS ? lengths[i] : LONGEST;
         const double spans[] = {0.5, 1, 3, 1e6};
@@ -97,7 +80,7 @@ static void value_at_any_time_is_the_trigonometric_sum(void **unused)
         assert_int_equal(pnr_transform_forward(spectrum, n), PNR_OK);
         waveform = create((const sample *)samples, n);
         for (int k = 0; k < 400; k++) {
-            double t = uniform(&state) * spans[k % 4] * (double)n;
+            double t = uniform() * spans[k % 4] * (double)n;
             double fast[2], slow[2];
 
             pnr_waveform_at(waveform, t, fast);
@@ -108,11 +91,10 @@ static void value_at_any_time_is_the_trigonometric_sum(void **unused)
     }
 }
 
-static void value_at_a_sample_is_the_sample_in_every_period(void **unused)
+TEST(value_at_a_sample_is_the_sample_in_every_period)
 {
     sample samples[256];
 
-    (void)unused;
     for (size_t i = 0; i < N_LENGTHS; i++) {
         const size_t n = lengths[i];
         pnr_waveform *waveform;
@@ -129,13 +111,12 @@ static void value_at_a_sample_is_the_sample_in_every_period(void **unused)
     }
 }
 
-static void times_at_the_seam_and_beyond_reason_are_safe(void **unused)
+TEST(times_at_the_seam_and_beyond_reason_are_safe)
 {
     sample samples[16];
     double value[2], other[2];
     pnr_waveform *waveform;
 
-    (void)unused;
     fill_random(samples, 16);
     waveform = create((const sample *)samples, 16);
     pnr_waveform_at(waveform, -1e-300, value);
@@ -154,12 +135,11 @@ static void times_at_the_seam_and_beyond_reason_are_safe(void **unused)
     pnr_waveform_destroy(waveform);
 }
 
-static void the_nyquist_bin_is_a_cosine(void **unused)
+TEST(the_nyquist_bin_is_a_cosine)
 {
     sample samples[8], shifted[8];
     pnr_waveform *waveform;
 
-    (void)unused;
     for (size_t k = 0; k < 8; k++) {
         samples[k][0] = k % 2 ? -3 : 3;
         samples[k][1] = k % 2 ? 2 : -2;
@@ -180,12 +160,11 @@ static void the_nyquist_bin_is_a_cosine(void **unused)
     pnr_waveform_destroy(waveform);
 }
 
-static void a_shift_is_the_waveform_later(void **unused)
+TEST(a_shift_is_the_waveform_later)
 {
     static const double shifts[] = {0.25, 0.5, -0.5, -0.37, 3.75, -11.1, 100.625, 1e7 + 0.3};
     sample samples[256], spectrum[256], shifted[256];
 
-    (void)unused;
     for (size_t i = 0; i < N_LENGTHS; i++) {
         const size_t n = lengths[i];
         pnr_waveform *waveform;
@@ -207,11 +186,10 @@ static void a_shift_is_the_waveform_later(void **unused)
     }
 }
 
-static void a_delay_is_the_shift_from_the_table_and_its_slope(void **unused)
+TEST(a_delay_is_the_shift_from_the_table_and_its_slope)
 {
     static const double delays[] = {0, 0.3, -0.5, 7.25, -100.9, 1234.56, 1e-12, -1e-17};
 
-    (void)unused;
     for (size_t l = 0; l < N_LENGTHS; l++) {
         const size_t n = lengths[l];
         sample samples[256], want[256], value[256], slope[256];
@@ -240,11 +218,10 @@ static void a_delay_is_the_shift_from_the_table_and_its_slope(void **unused)
     }
 }
 
-static void a_shift_by_whole_samples_is_a_rotation_to_the_bit(void **unused)
+TEST(a_shift_by_whole_samples_is_a_rotation_to_the_bit)
 {
     sample samples[256], shifted[256];
 
-    (void)unused;
     for (size_t i = 0; i < N_LENGTHS; i++) {
         const size_t n = lengths[i];
         pnr_waveform *waveform;
@@ -262,11 +239,10 @@ static void a_shift_by_whole_samples_is_a_rotation_to_the_bit(void **unused)
     }
 }
 
-static void a_tone_of_either_sign_turns_the_right_way(void **unused)
+TEST(a_tone_of_either_sign_turns_the_right_way)
 {
     const size_t n = 63;
 
-    (void)unused;
     for (double harmonic = -31; harmonic <= 31; harmonic++) {
         sample samples[63] = {{0}}, shifted[63];
         pnr_waveform *waveform;
@@ -300,11 +276,10 @@ static void direct_autocorrelation(const sample *samples, const sample *spectrum
     }
 }
 
-static void autocorrelation_is_its_definition(void **unused)
+TEST(autocorrelation_is_its_definition)
 {
     sample samples[256], spectrum[256];
 
-    (void)unused;
     for (size_t i = 0; i < N_LENGTHS; i++) {
         const size_t n = lengths[i];
         pnr_waveform *waveform, *correlation;
@@ -344,7 +319,7 @@ static double bandwidth_of(const sample *samples, size_t n)
     return bandwidth;
 }
 
-static void bandwidth_is_the_variance_of_frequency(void **unused)
+TEST(bandwidth_is_the_variance_of_frequency)
 {
     enum { N = 101 };
     const double step = 2 * M_PI / N;
@@ -352,7 +327,6 @@ static void bandwidth_is_the_variance_of_frequency(void **unused)
     sample nyquist[8] = {{1, 0}, {-1, 0}, {1, 0}, {-1, 0}, {1, 0}, {-1, 0}, {1, 0}, {-1, 0}};
     sample nothing[4] = {{0}};
 
-    (void)unused;
     /* A flat spectrum: mean of (2 pi m / N)^2, m = -50..50, is pi^2/3 (1 - 1/N^2). */
     assert_true(
         fabs(bandwidth_of((const sample *)impulse, N) / (M_PI * M_PI / 3 * (1 - 1.0 / (N * N))) -
@@ -370,7 +344,7 @@ static void bandwidth_is_the_variance_of_frequency(void **unused)
     assert_true(bandwidth_of((const sample *)nothing, 4) == 0);
 }
 
-static void kurtosis_is_that_of_frequency(void **unused)
+TEST(kurtosis_is_that_of_frequency)
 {
     enum { N = 101 };
     sample impulse[N] = {{1, 0}}, pair[N] = {{0}}, aside[N] = {{0}};
@@ -385,7 +359,6 @@ static void kurtosis_is_that_of_frequency(void **unused)
         {(const sample *)aside, kurtosis_aside / pow(3.0 / 16, 2)},
     };
 
-    (void)unused;
     fill_tone(pair, N, 20, 1);
     fill_tone(pair, N, -20, 1);
     fill_tone(aside, N, 10, sqrt(3));
@@ -399,12 +372,11 @@ static void kurtosis_is_that_of_frequency(void **unused)
     }
 }
 
-static void nyquist_is_what_half_a_sample_takes(void **unused)
+TEST(nyquist_is_what_half_a_sample_takes)
 {
     sample samples[64], late[64];
     pnr_waveform *waveform;
 
-    (void)unused;
     fill_random(samples, 64);
     waveform = create((const sample *)samples, 64);
     for (double d = 0; d < 1; d += 0.125) {
@@ -419,13 +391,12 @@ static void nyquist_is_what_half_a_sample_takes(void **unused)
     pnr_waveform_destroy(waveform);
 }
 
-static void samples_are_copied_and_destroy_takes_null(void **unused)
+TEST(samples_are_copied_and_destroy_takes_null)
 {
     sample samples[3] = {{1, 0}, {2, 0}, {3, 0}};
     pnr_waveform *waveform = create((const sample *)samples, 3);
     double value[2];
 
-    (void)unused;
     memset(samples, 0, sizeof samples);
     assert_int_equal(pnr_waveform_prepare(waveform), PNR_OK);
     pnr_waveform_at(waveform, 1, value);
@@ -435,25 +406,4 @@ static void samples_are_copied_and_destroy_takes_null(void **unused)
     assert_int_equal(pnr_waveform_create((const sample *)samples, SIZE_MAX, &waveform),
                      PNR_ENOMEMORY);
     assert_null(waveform);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(value_at_any_time_is_the_trigonometric_sum),
-        cmocka_unit_test(value_at_a_sample_is_the_sample_in_every_period),
-        cmocka_unit_test(times_at_the_seam_and_beyond_reason_are_safe),
-        cmocka_unit_test(the_nyquist_bin_is_a_cosine),
-        cmocka_unit_test(a_shift_is_the_waveform_later),
-        cmocka_unit_test(a_delay_is_the_shift_from_the_table_and_its_slope),
-        cmocka_unit_test(a_shift_by_whole_samples_is_a_rotation_to_the_bit),
-        cmocka_unit_test(a_tone_of_either_sign_turns_the_right_way),
-        cmocka_unit_test(autocorrelation_is_its_definition),
-        cmocka_unit_test(bandwidth_is_the_variance_of_frequency),
-        cmocka_unit_test(kurtosis_is_that_of_frequency),
-        cmocka_unit_test(nyquist_is_what_half_a_sample_takes),
-        cmocka_unit_test(samples_are_copied_and_destroy_takes_null),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

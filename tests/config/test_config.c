@@ -5,11 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void defaults_are_the_documented_ones(void **state)
+TEST(defaults_are_the_documented_ones)
 {
     pnr_config c;
 
-    (void)state;
     memset(&c, 0xa5, sizeof c); /* init must not depend on what was there */
     pnr_config_init(&c);
     assert_string_equal(c.stream.name, "pnradar");
@@ -53,11 +52,10 @@ static void defaults_are_the_documented_ones(void **state)
     pnr_config_clear(&c);
 }
 
-static void lines_are_read(void **state)
+TEST(lines_are_read)
 {
     pnr_config c;
 
-    (void)state;
     accept_text(&c, "; a comment\n"
                     "# another\n"
                     "\n"
@@ -86,7 +84,7 @@ static void lines_are_read(void **state)
     pnr_config_clear(&c);
 }
 
-static void wrong_lines_are_refused_with_their_place(void **state)
+TEST(wrong_lines_are_refused_with_their_place)
 {
     static const struct {
         const char *text;
@@ -134,7 +132,6 @@ static void wrong_lines_are_refused_with_their_place(void **state)
          {"code.type = \"zadof-chu\"", "m-sequence | gold", "nearest is \"zadoff-chu\""}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pnr_config c;
         pnr_error error = {0};
@@ -149,13 +146,12 @@ static void wrong_lines_are_refused_with_their_place(void **state)
     }
 }
 
-static void nul_bytes_are_refused(void **state)
+TEST(nul_bytes_are_refused)
 {
     static const char text[] = "[stream]\nname = a\0b\n";
     pnr_config c;
     pnr_error error = {0};
 
-    (void)state;
     pnr_config_init(&c);
     int code = pnr_config_parse(&c, text, sizeof text - 1, "test.conf", &error);
     expect_words(code, &error, (const char *const[]){"test.conf:2:", "NUL", NULL});
@@ -166,13 +162,12 @@ static void nul_bytes_are_refused(void **state)
     pnr_config_clear(&c);
 }
 
-static void lines_end_at_4096_bytes(void **state)
+TEST(lines_end_at_4096_bytes)
 {
     char line[4200];
     pnr_config c;
     pnr_error error = {0};
 
-    (void)state;
     memset(line, 'x', sizeof line);
     line[0] = '#';
     pnr_config_init(&c);
@@ -186,12 +181,11 @@ static void lines_end_at_4096_bytes(void **state)
     pnr_config_clear(&c);
 }
 
-static void later_texts_override_earlier_ones(void **state)
+TEST(later_texts_override_earlier_ones)
 {
     pnr_config c;
     pnr_error error = {0};
 
-    (void)state;
     accept_text(&c,
                 "[stream]\nname = a\n[source]\nrate_hz = 5\nlost = 1+2\n[target.1]\nrange_m = 7\n");
     assert_int_equal(parse(&c, "[source]\nrate_hz = 6\nlost = 3+4, 9+1\n", &error), PNR_OK);
@@ -206,12 +200,11 @@ static void later_texts_override_earlier_ones(void **state)
     pnr_config_clear(&c); /* twice is fine */
 }
 
-static void targets_may_come_in_any_order(void **state)
+TEST(targets_may_come_in_any_order)
 {
     enum { N = 300 };
     pnr_config c;
 
-    (void)state;
     pnr_config_init(&c);
     for (int i = 0; i < N; i++) {
         char text[64];
@@ -238,11 +231,10 @@ static void targets_may_come_in_any_order(void **state)
     pnr_config_clear(&c);
 }
 
-static void assignments_are_read(void **state)
+TEST(assignments_are_read)
 {
     pnr_config c;
 
-    (void)state;
     pnr_config_init(&c);
     accept_set(&c, "stream.name=x");
     accept_set(&c, "stream.name = y ");
@@ -262,7 +254,7 @@ static void assignments_are_read(void **state)
     pnr_config_clear(&c);
 }
 
-static void wrong_assignments_are_refused(void **state)
+TEST(wrong_assignments_are_refused)
 {
     static const struct {
         const char *text;
@@ -283,7 +275,6 @@ static void wrong_assignments_are_refused(void **state)
         {"stream.name=\"a\" b", {"trailing junk"}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pnr_config c;
         pnr_error error = {0};
@@ -297,14 +288,13 @@ static void wrong_assignments_are_refused(void **state)
     }
 }
 
-static void files_are_read(void **state)
+TEST(files_are_read)
 {
     char path[] = "/tmp/pnr-test-config-XXXXXX", longer[256];
     pnr_config c;
     pnr_error error = {0};
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     FILE *file = fdopen(fd, "w");
     assert_non_null(file);
@@ -339,13 +329,12 @@ static void files_are_read(void **state)
     pnr_config_clear(&c);
 }
 
-static void long_names_and_values_keep_the_reason(void **state)
+TEST(long_names_and_values_keep_the_reason)
 {
     char text[3000], name[400];
     pnr_config c;
     pnr_error error = {0};
 
-    (void)state;
     memset(name, 'd', sizeof name);
     memcpy(name + sizeof name - 10, "/end.conf", 10);
     snprintf(text, sizeof text, "[detector]\npfa = %01500d\n", 7);
@@ -359,7 +348,7 @@ static void long_names_and_values_keep_the_reason(void **state)
     pnr_config_clear(&c);
 }
 
-static void distances_count_steps(void **state)
+TEST(distances_count_steps)
 {
     static const struct {
         const char *a, *b;
@@ -370,7 +359,6 @@ static void distances_count_steps(void **state)
         {"ca", "abc", 3},   {"kitten", "sitting", 3}, {"rate", "range_m", 4},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(pnr_name_distance(cases[i].a, cases[i].b), cases[i].steps);
         assert_int_equal(pnr_name_distance(cases[i].b, cases[i].a), cases[i].steps);
@@ -383,11 +371,10 @@ static void distances_count_steps(void **state)
 }
 
 /* What a code does not say is as in [code], whichever of both comes first. */
-static void codes_take_the_rest_from_code(void **state)
+TEST(codes_take_the_rest_from_code)
 {
     pnr_config c, one;
 
-    (void)state;
     accept_text(&c, "[code.2]\nprn = 5\n[code]\ntype = gps-l1ca\nprn = 7\nseed = 3\n[code.1]\n"
                     "[code.3]\ntype = random\nlength = 1023\nseed =\npath = \"x y\"\n");
     assert_int_equal(pnr_config_codes(&c), 3);
@@ -427,25 +414,4 @@ static void codes_take_the_rest_from_code(void **state)
     pnr_config_code(&c, 0, &one);
     assert_int_equal(one.code.prn, 9);
     pnr_config_clear(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_the_documented_ones),
-        cmocka_unit_test(lines_are_read),
-        cmocka_unit_test(wrong_lines_are_refused_with_their_place),
-        cmocka_unit_test(nul_bytes_are_refused),
-        cmocka_unit_test(lines_end_at_4096_bytes),
-        cmocka_unit_test(later_texts_override_earlier_ones),
-        cmocka_unit_test(targets_may_come_in_any_order),
-        cmocka_unit_test(codes_take_the_rest_from_code),
-        cmocka_unit_test(assignments_are_read),
-        cmocka_unit_test(wrong_assignments_are_refused),
-        cmocka_unit_test(files_are_read),
-        cmocka_unit_test(long_names_and_values_keep_the_reason),
-        cmocka_unit_test(distances_count_steps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

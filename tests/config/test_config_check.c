@@ -18,7 +18,7 @@ static int check_with(assignments sets, pnr_error *error)
     return code;
 }
 
-static void rules_refuse_what_breaks_them(void **state)
+TEST(rules_refuse_what_breaks_them)
 {
     static const struct {
         const char *sets[6];
@@ -92,7 +92,6 @@ static void rules_refuse_what_breaks_them(void **state)
         {{"target.2.range_m=1", "target.1.amplitude=1"}, {"target.2", "neither"}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pnr_error error = {0};
         int code = check_with(cases[i].sets, &error);
@@ -103,7 +102,7 @@ static void rules_refuse_what_breaks_them(void **state)
     }
 }
 
-static void rules_take_what_just_keeps_them(void **state)
+TEST(rules_take_what_just_keeps_them)
 {
     static const char *const cases[][6] = {
         {"stream.name=A-z_0.9~!"},
@@ -156,7 +155,6 @@ static void rules_take_what_just_keeps_them(void **state)
         {"target.2.snr_db=0", "target.1.amplitude=1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pnr_error error = {0};
 
@@ -166,7 +164,7 @@ static void rules_take_what_just_keeps_them(void **state)
 }
 
 /* Those of this folder that a program can run as they are; and what each is for. */
-static void ready_configurations_pass(void **state)
+TEST(ready_configurations_pass)
 {
     static const struct {
         const char *path;
@@ -182,7 +180,6 @@ static void ready_configurations_pass(void **state)
         {"config/memoir.conf", PNR_CODE_M_SEQUENCE, 262143 / 0.062, 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pnr_config c;
         pnr_error error = {0};
@@ -202,28 +199,15 @@ static void ready_configurations_pass(void **state)
     }
 }
 
-static void defaults_need_only_a_rate(void **state)
+TEST(defaults_need_only_a_rate)
 {
     pnr_config c;
     pnr_error error = {0};
 
-    (void)state;
     pnr_config_init(&c);
     int code = pnr_config_check(&c, &error);
     expect_words(code, &error, (const char *const[]){"source.rate_hz", NULL});
     accept_set(&c, "source.rate_hz=1");
     assert_int_equal(pnr_config_check(&c, &error), PNR_OK);
     pnr_config_clear(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_refuse_what_breaks_them),
-        cmocka_unit_test(rules_take_what_just_keeps_them),
-        cmocka_unit_test(ready_configurations_pass),
-        cmocka_unit_test(defaults_need_only_a_rate),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,11 +29,10 @@ static void check_round_trip(const pnr_config *config)
     free(second);
 }
 
-static void every_key_reads_back(void **state)
+TEST(every_key_reads_back)
 {
     pnr_config c;
 
-    (void)state;
     pnr_config_init(&c);
     check_round_trip(&c);
     accept_set(&c, "stream.name=x y");
@@ -68,9 +67,8 @@ static void every_key_reads_back(void **state)
 
 /* Each key on its own, at a value that is not its default: shows that no two keys share a member,
  * and that none is left out of the print. */
-static void keys_do_not_touch_each_other(void **state)
+TEST(keys_do_not_touch_each_other)
 {
-    (void)state;
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
         const pnr_key *key = &pnr_config_keys[i];
         char title[PNR_SECTION_LEN];
@@ -142,13 +140,12 @@ static void keys_do_not_touch_each_other(void **state)
     }
 }
 
-static void long_lists_still_fit_a_line(void **state)
+TEST(long_lists_still_fit_a_line)
 {
     char text[PNR_VALUE_MAX + 64];
     size_t n = (size_t)snprintf(text, sizeof text, "source.lost=");
     pnr_config c;
 
-    (void)state;
     for (unsigned i = 0; n < PNR_VALUE_MAX; i++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%u+1", i ? "," : "", 2 * i + 10);
     pnr_config_init(&c);
@@ -158,11 +155,10 @@ static void long_lists_still_fit_a_line(void **state)
     pnr_config_clear(&c);
 }
 
-static void the_table_is_sound(void **state)
+TEST(the_table_is_sound)
 {
     size_t section = 0;
 
-    (void)state;
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
         const pnr_key *key = &pnr_config_keys[i];
         pnr_config c;
@@ -198,13 +194,12 @@ static void the_table_is_sound(void **state)
     assert_null(pnr_config_sections[section + 1].name);
 }
 
-static void reference_is_the_file(void **state)
+TEST(reference_is_the_file)
 {
     char *text = text_of(pnr_config_print_reference);
     char *file = file_text("config/pnradar.conf");
     pnr_config c, plain;
 
-    (void)state;
     assert_string_equal(text, file); /* pnradar.conf is this text and nothing else */
     accept_text(&c, file);
     pnr_config_init(&plain);
@@ -225,14 +220,13 @@ static void reference_is_the_file(void **state)
     free(file);
 }
 
-static void manual_is_in_step(void **state)
+TEST(manual_is_in_step)
 {
     static const char begin[] = ".\\\" keys: begin\n", end[] = ".\\\" keys: end\n";
     char *text = text_of(pnr_config_print_mdoc);
     char *manual = file_text("src/pnradar.conf.5");
     char *from = strstr(manual, begin), *to = strstr(manual, end);
 
-    (void)state;
     assert_non_null(from);
     assert_non_null(to);
     *to = '\0';
@@ -246,18 +240,4 @@ static void manual_is_in_step(void **state)
     }
     free(text);
     free(manual);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_reads_back),
-        cmocka_unit_test(keys_do_not_touch_each_other),
-        cmocka_unit_test(long_lists_still_fit_a_line),
-        cmocka_unit_test(the_table_is_sound),
-        cmocka_unit_test(reference_is_the_file),
-        cmocka_unit_test(manual_is_in_step),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

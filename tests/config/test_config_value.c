@@ -66,9 +66,8 @@ static void check_cases(const value_case *cases, size_t n)
         check_cases(cases, sizeof cases / sizeof cases[0]);                                        \
     } while (0)
 
-static void doubles(void **state)
+TEST(doubles)
 {
-    (void)state;
 #define V(text, print) {"radar", "zero_delay_s", text, print}
     CHECK(V("0", "0"), V("-0", "0"), V("1", "1"), V("+1.5", "1.5"), V("-2.50", "-2.5"),
           V("1e-6", "1e-06"), V("1E+3", "1000"), V(".5", "0.5"), V("5.", "5"), V("0.1", "0.1"),
@@ -91,11 +90,10 @@ static void doubles(void **state)
 #undef V
 }
 
-static void optional_doubles(void **state)
+TEST(optional_doubles)
 {
     pnr_config c;
 
-    (void)state;
 #define V(text, print) {"target.n", "snr_db", text, print}
     CHECK(V("", ""), V("-12.5", "-12.5"), V("0", "0"), V("300", "300"), V("300.1", NULL),
           V("x", NULL));
@@ -108,9 +106,8 @@ static void optional_doubles(void **state)
     pnr_config_clear(&c);
 }
 
-static void whole_numbers(void **state)
+TEST(whole_numbers)
 {
-    (void)state;
 #define V(text, print) {"code", "degree", text, print}
     CHECK(V("2", "2"), V("24", "24"), V("007", "7"), V("1", NULL), V("25", NULL), V("-3", NULL),
           V("+3", NULL), V("3.0", NULL), V("3e0", NULL), V("0x3", NULL), V("", NULL),
@@ -131,11 +128,10 @@ static void whole_numbers(void **state)
 #undef V
 }
 
-static void bytes(void **state)
+TEST(bytes)
 {
     pnr_config c;
 
-    (void)state;
 #define V(text, print) {"ring", "bytes", text, print}
     CHECK(V("0", "0"), V("1", "1"), V("1023", "1023"), V("1024", "1K"), V("4K", "4K"),
           V("1024K", "1M"), V("1536M", "1536M"), V("2G", "2G"), V("1024G", "1024G"),
@@ -149,9 +145,8 @@ static void bytes(void **state)
     pnr_config_clear(&c);
 }
 
-static void rates(void **state)
+TEST(rates)
 {
-    (void)state;
 #define V(text, print) {"source", "rate_hz", text, print}
     CHECK(V("", ""), V("1e6", "1000000"), V("1.023e6", "1023000"), V("40000000/3", "40000000/3"),
           V("262143000/62", "131071500/31"), V("0.5", "1/2"), V("0", NULL), V("-1", NULL),
@@ -162,9 +157,8 @@ static void rates(void **state)
 #undef V
 }
 
-static void choices_and_words(void **state)
+TEST(choices_and_words)
 {
-    (void)state;
     CHECK({"code", "type", "gps-l1ca", "gps-l1ca"}, {"code", "type", "p4", "p4"},
           {"code", "type", "P4", NULL}, {"code", "type", "", NULL}, {"code", "type", "0", NULL},
           {"dwell", "combine", "incoherent", "incoherent"}, {"dwell", "combine", "inco", NULL},
@@ -190,11 +184,10 @@ static void choices_and_words(void **state)
     }
 }
 
-static void names_stand_for_the_enums(void **state)
+TEST(names_stand_for_the_enums)
 {
     pnr_config c;
 
-    (void)state;
     accept_text(&c, "[source]\nspectrum = inverted\nlayout = channels\npace = real-time\n"
                     "[code]\ntype = file\npulse = rectangular\n[radar]\npath = one-way\n"
                     "[dwell]\ncombine = coherent\n[publisher]\nprofile = complex\n");
@@ -215,12 +208,11 @@ static void names_stand_for_the_enums(void **state)
     pnr_config_clear(&c);
 }
 
-static void texts(void **state)
+TEST(texts)
 {
     char text[PNR_VALUE_MAX + 2], why[PNR_WHY_LEN];
     pnr_config c;
 
-    (void)state;
     CHECK({"stream", "name", "", ""}, {"stream", "name", "x\\y", "x\\y"},
           {"source", "input", "a b", "\"a b\""}, {"source", "input", "#", "\"#\""},
           {"source", "input", "a\"b\\", "\"a\\\"b\\\\\""},
@@ -250,11 +242,10 @@ static void texts(void **state)
     pnr_config_clear(&c);
 }
 
-static void times_and_epochs(void **state)
+TEST(times_and_epochs)
 {
     pnr_config c;
 
-    (void)state;
 #define V(text, print) {"source", "start_time", text, print}
     CHECK(V("", ""), V("2026-11-21T02:40:12Z", "2026-11-21T02:40:12Z"),
           V("2026-11-21T02:40:12.5Z", "2026-11-21T02:40:12.5Z"), V("2026-11-21", NULL),
@@ -279,12 +270,11 @@ static void times_and_epochs(void **state)
     pnr_config_clear(&c);
 }
 
-static void runs(void **state)
+TEST(runs)
 {
     pnr_config c;
     pnr_error error = {0};
 
-    (void)state;
 #define V(text, print) {"source", "lost", text, print}
     CHECK(V("", ""), V("10000+500, 34000+2000", "10000+500,34000+2000"), V("0+1", "0+1"),
           V(" 1 + 2 ,\t5+1 ", "1+2,5+1"), V("1+2,3+4", "1+6"), V("1+2,3+4,7+1,9+1", "1+7,9+1"),
@@ -332,14 +322,13 @@ static bool enter_comma_locale(char folder[])
     return setlocale(LC_ALL, "comma") || setlocale(LC_NUMERIC, "comma");
 }
 
-static void numbers_do_not_know_the_locale(void **state)
+TEST(numbers_do_not_know_the_locale)
 {
     char folder[] = "/tmp/pnr-test-locale-XXXXXX", text[128];
     pnr_config c;
     bool entered = enter_comma_locale(folder);
     char *print = NULL;
 
-    (void)state;
     if (entered) {
         snprintf(text, sizeof text, "%.1f", 0.5);
         assert_string_equal(text, "0,5"); /* the locale does what it should */
@@ -363,7 +352,7 @@ static void numbers_do_not_know_the_locale(void **state)
         skip();
 }
 
-static void ranges_are_said_in_words(void **state)
+TEST(ranges_are_said_in_words)
 {
     static const struct {
         const char *section, *name, *words;
@@ -381,28 +370,7 @@ static void ranges_are_said_in_words(void **state)
     };
     char words[PNR_WHY_LEN];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_string_equal(pnr_value_range(key_of(cases[i].section, cases[i].name), words),
                             cases[i].words);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(doubles),
-        cmocka_unit_test(optional_doubles),
-        cmocka_unit_test(whole_numbers),
-        cmocka_unit_test(bytes),
-        cmocka_unit_test(rates),
-        cmocka_unit_test(choices_and_words),
-        cmocka_unit_test(names_stand_for_the_enums),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(times_and_epochs),
-        cmocka_unit_test(runs),
-        cmocka_unit_test(numbers_do_not_know_the_locale),
-        cmocka_unit_test(ranges_are_said_in_words),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

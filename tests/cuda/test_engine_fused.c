@@ -108,13 +108,12 @@ static void check(const pnr_engine_ops *ops, const scenario *s)
 }
 
 /* Every size of the kernels, exact and extended, by its ends and within. */
-static void test_lengths(void **unused)
+TEST(test_lengths)
 {
     static const size_t lengths[] = {128,  129,  255,  500,  512,  513,  1000, 1023, 1024, 1025,
                                      1500, 2000, 2047, 2048, 2049, 4000, 4095, 4096, 8191, 8192};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         scenario s = scenario_of("single", lengths[i]);
 
@@ -140,7 +139,7 @@ static void test_lengths(void **unused)
     }
 }
 
-static void test_formats(void **unused)
+TEST(test_formats)
 {
     static const pnr_format formats[] = {
         PNR_FORMAT_CI8, PNR_FORMAT_CU8, PNR_FORMAT_CI16, PNR_FORMAT_CF32, PNR_FORMAT_CF64,
@@ -148,7 +147,6 @@ static void test_formats(void **unused)
     static const size_t lengths[] = {1024, 700, 2048};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t i = 0; i < 3 * sizeof formats / sizeof *formats; i++) {
         scenario s = scenario_of("a format", lengths[i % 3]);
 
@@ -167,14 +165,13 @@ static void test_formats(void **unused)
     }
 }
 
-static void test_losses(void **unused)
+TEST(test_losses)
 {
     static const size_t lengths[] = {1024, 1023, 4096, 3000};
     static const pnr_dwell_kind kinds[] = {PNR_DWELL_SINGLE, PNR_DWELL_COHERENT,
                                            PNR_DWELL_INCOHERENT};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t i = 0; i < 12; i++) {
         scenario s = scenario_of("lost and not finite", lengths[i / 3]);
 
@@ -189,13 +186,12 @@ static void test_losses(void **unused)
 }
 
 /* Lists: strong and weak echoes, gates that wrap, thresholds so low that lists run over. */
-static void test_searches(void **unused)
+TEST(test_searches)
 {
     static const size_t lengths[] = {1024, 600, 2048, 1999, 4096, 8192};
     static const size_t places[] = {1, 2, 5, 64};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
         for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
             const size_t n = lengths[l];
@@ -241,11 +237,10 @@ static void test_searches(void **unused)
 
 /* Impulses at lags whose values the transform leaves exact: the lowest lag of a tie is kept; then
  * silence. */
-static void test_ties(void **unused)
+TEST(test_ties)
 {
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t n = 1024; n <= MAX_POINTS; n *= 2) {
         scenario s = scenario_of("a tie", n);
         answer got;
@@ -280,12 +275,11 @@ static void test_ties(void **unused)
 
 /* The bits of a dwell do not depend on which others are submitted with it, nor on how many a block
  * takes. */
-static void test_submits(void **unused)
+TEST(test_submits)
 {
     static const size_t lengths[] = {1024, 1023, 300, 4096, 5000};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t l = 0; l < 2 * sizeof lengths / sizeof *lengths; l++) {
         scenario s = scenario_of("pieces", lengths[l / 2]);
         pnr_error error = {0};
@@ -334,12 +328,11 @@ static void test_submits(void **unused)
 
 /* So many dwells that a block takes several: as method library answers. The code's sidelobes are 0,
  * so that rounding never decides whether the floor is lowered. */
-static void test_many(void **unused)
+TEST(test_many)
 {
     static const size_t lengths[] = {1024, 600, 300, 2048, 1023, 4096, 1601, 8191, 16384};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t l = 0; l < 2 * sizeof lengths / sizeof *lengths; l++) {
         scenario s = scenario_of("many", lengths[l / 2]);
         answer want, got;
@@ -366,17 +359,4 @@ static void test_many(void **unused)
         answer_destroy(&got);
         world_destroy(&w, ops);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths), cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_losses),  cmocka_unit_test(test_searches),
-        cmocka_unit_test(test_ties),    cmocka_unit_test(test_submits),
-        cmocka_unit_test(test_many),
-    };
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,12 +83,11 @@ static void agree_long(const pnr_engine_ops *ops, const scenario *s, bool is_ref
 }
 
 /* 2^15 itself, and lengths that are extended to 2^15, 2^16 and 2^17. */
-static void test_reference(void **unused)
+TEST(test_reference)
 {
     static const size_t lengths[] = {32768, 8193, 16383, 20000};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         const size_t n = lengths[i];
         scenario s = scenario_of("long", n);
@@ -119,13 +118,12 @@ static void test_reference(void **unused)
 }
 
 /* What another step prepares: several periods, tunes, channels, all formats. */
-static void test_prepared(void **unused)
+TEST(test_prepared)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF64,
                                          PNR_FORMAT_CF32};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         scenario s = scenario_of("long, coherent", f == 3 ? 32768 : 8500);
 
@@ -185,11 +183,10 @@ static void agree_sum(const pnr_engine_ops *ops, const scenario *s)
     world_destroy(&w, ops);
 }
 
-static void test_sums(void **unused)
+TEST(test_sums)
 {
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t k = 1; k <= 5; k += 2) {
         scenario s = scenario_of("long, incoherent", k == 5 ? 8193 : 9000);
 
@@ -265,12 +262,11 @@ static void check_echoes(const pnr_engine_ops *ops, size_t n, size_t n_echoes, d
 }
 
 /* Every length against library, in every format; few and many cells above. */
-static void test_library(void **unused)
+TEST(test_library)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (unsigned bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
         const size_t n = (size_t)1 << bits;
 
@@ -293,12 +289,11 @@ static void test_library(void **unused)
 }
 
 /* The bits of a dwell do not depend on which others are submitted with it. */
-static void test_batches(void **unused)
+TEST(test_batches)
 {
     static const size_t lengths[] = {32768, 30000, 1 << 18, 1 << 21};
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         scenario s = scenario_of("long, batches", lengths[l]);
         answer all;
@@ -319,11 +314,10 @@ static void test_batches(void **unused)
 
 /* Two equal samples half a period apart, the code an impulse: both powers are exactly equal, and
  * the lower lag is kept. Silence has no echo. */
-static void test_tie(void **unused)
+TEST(test_tie)
 {
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (unsigned bits = FIRST_BITS; bits <= 18; bits++) {
         const size_t n = (size_t)1 << bits;
         scenario s = scenario_of("long, a tie", n);
@@ -356,7 +350,7 @@ static void test_tie(void **unused)
 }
 
 /* What is longer is refused in words, and auto takes another method. */
-static void test_words(void **unused)
+TEST(test_words)
 {
     const pnr_engine_ops *ops = cuda();
     scenario s = scenario_of("too long", ((size_t)1 << 21) + 1);
@@ -364,7 +358,6 @@ static void test_words(void **unused)
     pnr_error error = {0};
     world w;
 
-    (void)unused;
     s.n_dwells = 1;
     world_create(&w, &s, ops);
     w.plan.method = "fused";
@@ -380,17 +373,4 @@ static void test_words(void **unused)
     assert_int_equal(choice.n_transform, 65536);
     assert_non_null(strstr(choice.why, "three kernels"));
     world_destroy(&w, ops);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),    cmocka_unit_test(test_tie),
-        cmocka_unit_test(test_batches),  cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_prepared), cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_library),
-    };
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void check(const pnr_engine_ops *ops, const map_scenario *s)
     map_world_destroy(&w, ops);
 }
 
-static void test_lines(void **unused)
+TEST(test_lines)
 {
     static const map_scenario scenarios[] = {
         {.name = "1024 points, three codes, half bins",
@@ -168,17 +168,15 @@ static void test_lines(void **unused)
     };
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
         check(ops, &scenarios[i]);
 }
 
 /* Every size of the transform over the slow time, from raw samples and from converted ones. */
-static void test_slow_time(void **unused)
+TEST(test_slow_time)
 {
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t k = 32; k <= 1024; k *= 2)
         for (size_t kind = 0; kind < 3; kind++) {
             const int32_t first = -(int32_t)(k / 8);
@@ -214,7 +212,7 @@ static void test_slow_time(void **unused)
 }
 
 /* Maps that the reference takes long for. */
-static void test_large(void **unused)
+TEST(test_large)
 {
     static const map_scenario scenarios[] = {
         {.name = "64 periods of 8192",
@@ -256,7 +254,6 @@ static void test_large(void **unused)
     };
     const pnr_engine_ops *ops = cuda();
 
-    (void)unused;
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         map_answer want, got;
         map_world w;
@@ -331,7 +328,7 @@ static void check_again(const pnr_engine_ops *ops, const map_scenario *s, const 
     map_world_destroy(&w, ops);
 }
 
-static void test_again(void **unused)
+TEST(test_again)
 {
     const pnr_engine_ops *ops = cuda();
     map_scenario s = {.name = "once more",
@@ -345,7 +342,6 @@ static void test_again(void **unused)
                       .echo = 0.4,
                       .threshold = 9};
 
-    (void)unused;
     check_again(ops, &s, "library");
     check_again(ops, &s, "fused");
     s = (map_scenario){.name = "once more, without the mean",
@@ -368,7 +364,7 @@ static void test_again(void **unused)
 }
 
 /* What maps cannot have is said in words. */
-static void test_words(void **unused)
+TEST(test_words)
 {
     const pnr_engine_ops *ops = cuda();
     const map_scenario s = {.name = "words",
@@ -381,7 +377,6 @@ static void test_words(void **unused)
     pnr_error error = {0};
     map_world w;
 
-    (void)unused;
     map_world_create(&w, &s, ops);
     w.plan.method = "walsh";
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
@@ -395,16 +390,4 @@ static void test_words(void **unused)
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
     assert_string_equal(choice.method, "library");
     map_world_destroy(&w, ops);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_slow_time),
-        cmocka_unit_test(test_large), cmocka_unit_test(test_again),
-        cmocka_unit_test(test_words),
-    };
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

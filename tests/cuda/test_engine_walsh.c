@@ -155,11 +155,10 @@ static void check_dwells(const pnr_engine_ops *ops, unsigned degree, size_t q)
     }
 }
 
-static void test_walsh(void **unused)
+TEST(test_walsh)
 {
     static const char *const names[] = {"cpu", "cuda"};
 
-    (void)unused;
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_method(names[e], "walsh");
 
@@ -224,12 +223,11 @@ static void check_two_echoes(const pnr_engine_ops *ops, unsigned degree, size_t 
     world_destroy(&w, ops);
 }
 
-static void test_walsh_parts(void **unused)
+TEST(test_walsh_parts)
 {
     static const char *const names[] = {"cpu", "cuda"};
     static const size_t samples[] = {2, 3, 4, 10};
 
-    (void)unused;
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_method(names[e], "walsh");
 
@@ -251,13 +249,12 @@ static void test_walsh_parts(void **unused)
 
 /* Of several samples a chip auto takes what moves the fewest bytes: on the GPU that is fused, but
  * walsh where fused does not suit. */
-static void test_walsh_parts_words(void **unused)
+TEST(test_walsh_parts_words)
 {
     static const struct {
         const char *engine, *takes;
     } cases[] = {{"cpu", "walsh"}, {"cuda", "fused"}};
 
-    (void)unused;
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_method(cases[e].engine, "walsh");
         scenario s = plain;
@@ -346,11 +343,10 @@ static void check_walsh_tie(const pnr_engine_ops *ops, unsigned degree, size_t q
     world_destroy(&w, ops);
 }
 
-static void test_walsh_ties(void **unused)
+TEST(test_walsh_ties)
 {
     static const char *const names[] = {"cpu", "cuda"};
 
-    (void)unused;
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_method(names[e], "walsh");
 
@@ -367,13 +363,12 @@ static void test_walsh_ties(void **unused)
 }
 
 /* The bits of a dwell do not depend on which others are submitted with it. */
-static void test_walsh_batches(void **unused)
+TEST(test_walsh_batches)
 {
     static const char *const names[] = {"cpu", "cuda"};
     static const unsigned degrees[] = {6, 10, 11, 13, 14, 17, 7, 15};
     static const size_t samples[] = {1, 1, 1, 1, 1, 1, 5, 2};
 
-    (void)unused;
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_method(names[e], "walsh");
 
@@ -421,12 +416,11 @@ static void check_against_library(const pnr_engine_ops *ops, const scenario *s)
 }
 
 /* Long windows are worked on in groups, each with scratch memory of its own. */
-static void test_walsh_groups(void **unused)
+TEST(test_walsh_groups)
 {
     static const unsigned degrees[] = {22, 21};
     const pnr_engine_ops *ops = find_method("cuda", "walsh");
 
-    (void)unused;
     for (size_t l = 0; ops != NULL && l < 2; l++) {
         const scenario s = {.name = "walsh, groups of windows",
                             .n_samples = ((size_t)1 << degrees[l]) - 1,
@@ -447,7 +441,7 @@ static void test_walsh_groups(void **unused)
 }
 
 /* Parts that are long themselves. */
-static void test_walsh_long_parts(void **unused)
+TEST(test_walsh_long_parts)
 {
     static const char *const names[] = {"cpu", "cuda"};
     static const struct {
@@ -456,7 +450,6 @@ static void test_walsh_long_parts(void **unused)
     } cases[] = {{13, 3, 5}, {13, 4, 5},  {11, 10, 5}, {12, 10, 5}, {13, 10, 5},
                  {16, 2, 5}, {15, 16, 2}, {18, 3, 2},  {20, 4, 1}};
 
-    (void)unused;
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_method(names[e], "walsh");
 
@@ -473,20 +466,4 @@ static void test_walsh_long_parts(void **unused)
             check_against_library(ops, &s);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walsh),
-        cmocka_unit_test(test_walsh_parts),
-        cmocka_unit_test(test_walsh_parts_words),
-        cmocka_unit_test(test_walsh_ties),
-        cmocka_unit_test(test_walsh_batches),
-        cmocka_unit_test(test_walsh_groups),
-        cmocka_unit_test(test_walsh_long_parts),
-    };
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,28 +106,26 @@ static void false_alarms(pnr_cfar cfar, size_t n_looks, double pfa, double share
     close_field(&f);
 }
 
-static void test_false_alarms_permille(void **unused)
+TEST(test_false_alarms_permille)
 {
     const pnr_cfar lags = {.guard = 2, .training = 16, .stride = 1};
     const pnr_cfar rows = {.axis = PNR_CFAR_ALONG_ROWS, .guard = 1, .training = 8, .stride = 2};
 
-    (void)unused;
     false_alarms(lags, 1, 1e-3, 0.1);
     false_alarms(lags, 5, 1e-3, 0.1);
     false_alarms(rows, 1, 1e-3, 0.1);
     false_alarms(rows, 5, 1e-3, 0.1);
 }
 
-static void test_false_alarms_rare(void **unused)
+TEST(test_false_alarms_rare)
 {
     const pnr_cfar lags = {.guard = 2, .training = 16, .stride = 1};
 
-    (void)unused;
     false_alarms(lags, 1, 1e-5, 0.2);
 }
 
 /* At an edge where clutter 20 dB stronger begins, at each distance from it. */
-static void test_clutter_edge(void **unused)
+TEST(test_clutter_edge)
 {
     enum { LAGS = 4096, EDGE = 2000, REACH = 24, TRIALS = 60000 / SHARE };
     const double pfa = 1e-3;
@@ -135,7 +133,6 @@ static void test_clutter_edge(void **unused)
     double worst[PNR_CFAR_OS + 1] = {0};
     field f;
 
-    (void)unused;
     open_field(&f, 1, LAGS, 1, cfar);
     for (int kind = PNR_CFAR_CA; kind <= PNR_CFAR_OS; kind++) {
         f.plan.cfar.kind = (pnr_cfar_kind)kind;
@@ -160,16 +157,4 @@ static void test_clutter_edge(void **unused)
      * times 1e-5, and with n = 32 7.1 times 1e-6. */
     assert_on_average(worst[PNR_CFAR_GO] < 10 * pfa);
     assert_on_average(worst[PNR_CFAR_CA] > 10 * pfa && worst[PNR_CFAR_SO] > 100 * pfa);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_false_alarms_permille),
-        cmocka_unit_test(test_false_alarms_rare),
-        cmocka_unit_test(test_clutter_edge),
-    };
-
-    seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

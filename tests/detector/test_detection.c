@@ -41,7 +41,7 @@ static void false_alarms(const char *const *settings, double pfa, size_t n_searc
     assert_on_average(search_is_good && cell_is_good);
 }
 
-static void test_false_alarms(void **unused)
+TEST(test_false_alarms)
 {
     static const char *const percent[] = {"code.degree=7", "detector.pfa=1e-2", "engine.batch=500",
                                           NULL};
@@ -61,7 +61,6 @@ static void test_false_alarms(void **unused)
                                               "code.chip_rate_hz=250000", "detector.pfa=1e-2",
                                               "engine.batch=500",         NULL};
 
-    (void)unused;
     false_alarms(percent, 1e-2, 200000, 0.10);
     false_alarms(permille, 1e-3, 500000, 0.20);
     false_alarms(half_lags, 1e-2, 200000, 0.10);
@@ -121,11 +120,10 @@ static double mean_snr_db(unsigned log2_n, double input_snr_db, size_t n_dwells)
     return 10 * log10(sum / (double)(n_done - n_missed));
 }
 
-static void test_processing_gain(void **unused)
+TEST(test_processing_gain)
 {
     double before = NAN;
 
-    (void)unused;
     for (unsigned log2_n = 8; log2_n <= 18; log2_n++) {
         const size_t n_dwells = log2_n <= 10   ? 20000
                                 : log2_n <= 13 ? 3000
@@ -141,15 +139,4 @@ static void test_processing_gain(void **unused)
         assert_on_average(fabs(snr - (-10 + 10 * log10(2) * log2_n)) < 0.15);
         before = snr;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_false_alarms),
-        cmocka_unit_test(test_processing_gain),
-    };
-
-    seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static void false_alarms(const char *const *settings, double share, double crowd
 
 #define MAP "dwell.combine=doppler", "engine.batch=16"
 
-static void test_false_alarms(void **unused)
+TEST(test_false_alarms)
 {
     static const char *const plain[] = {
         "detector.cfar=ca", "detector.cfar_training=8", MAP, "code.degree=7",
@@ -84,7 +84,6 @@ static void test_false_alarms(void **unused)
     static const char *const rare[] = {"detector.cfar=go", "code.degree=10",     MAP,
                                        "dwell.periods=16", "detector.pfa=0.151", NULL};
 
-    (void)unused;
     false_alarms(rare, 0.2, 1.2);
     false_alarms(plain, 0.1, 1.3);
     false_alarms(tapered, 0.1, 3);
@@ -147,7 +146,7 @@ static double both_found(const char *const *settings, double snr_db, double apar
  * each other, four in a row, and where their phases are opposite the inner two are the greatest:
  * one maximum is left. One lag apart two echoes are one peak in half of all phases.
  */
-static void test_two_targets(void **unused)
+TEST(test_two_targets)
 {
     static const char *const settings[3][8] = {
         {"code.degree=8", "engine.batch=250", "detector.pfa=1e-4", NULL},
@@ -156,7 +155,6 @@ static void test_two_targets(void **unused)
          "detector.cfar=os", "detector.cfar_guard=3", NULL}};
     double on_lags[3], anywhere[3];
 
-    (void)unused;
     for (int i = 0; i < 3; i++) {
         const size_t n_dwells = i == 2 ? 500 : 4000;
         const double half_way = both_found(settings[i], 25, 2, 0.5, n_dwells);
@@ -215,12 +213,11 @@ static size_t beside_clutter(const char *filter, double clutter_db, double weak_
 /* Clutter of 70 dB hides all that its sidelobes, 27 dB lower for 500 random phases, are above;
  * least squares leaves nothing of them. An echo of 20 dB is missed, or joined by a false alarm,
  * less than once in 5000 runs; three tries. */
-static void test_least_squares(void **unused)
+TEST(test_least_squares)
 {
     double with[2], without[2];
     size_t n_with = 0, n_without = 0;
 
-    (void)unused;
     for (int tries = 0; tries < 3 && n_with != 2; tries++) {
         n_without = beside_clutter("window.filter=matched", 70, 20, without);
         n_with = beside_clutter("window.filter=least-squares", 70, 20, with);
@@ -229,16 +226,4 @@ static void test_least_squares(void **unused)
                   n_with, with[0], with[1]);
     assert_true(isinf(without[1]) || without[1] > 30); /* not there, or a sidelobe */
     assert_true(n_with == 2 && fabs(with[0] - 70 + 0.97) < 0.3 && with[1] > 12 && with[1] < 24);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_false_alarms),
-        cmocka_unit_test(test_two_targets),
-        cmocka_unit_test(test_least_squares),
-    };
-
-    seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

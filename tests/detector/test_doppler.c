@@ -100,7 +100,7 @@ static motion observe(chain *c, double snr_db, double bins, double spread, size_
 }
 
 /* 40 m/s at 10 GHz: 2.7 kHz, five times 1 / (2 Tr). */
-static void a_target_of_40_mps_is_found(void **unused)
+TEST(a_target_of_40_mps_is_found)
 {
     static const char *const settings[] = {
         "source.rate_hz=1023000", "code.degree=10",        "dwell.combine=doppler",
@@ -108,7 +108,6 @@ static void a_target_of_40_mps_is_found(void **unused)
         "doppler.max_hz=4000",    "engine.batch=4",        NULL};
     chain c;
 
-    (void)unused;
     if (!open_chain(&c, settings))
         skip();
     const double doppler_hz = 2 * 40.0 * 10e9 / (299792458 - 40.0);
@@ -130,7 +129,7 @@ static void a_target_of_40_mps_is_found(void **unused)
 }
 
 /* 512 periods of 1024 chips have the gain of one of 2^19 chips, at any Doppler within +-4 kHz. */
-static void many_short_periods_gain_as_one_long(void **unused)
+TEST(many_short_periods_gain_as_one_long)
 {
     static const char *const long_period[] = {"code.type=random", "code.length=524288",
                                               "engine.batch=1", NULL};
@@ -142,7 +141,6 @@ static void many_short_periods_gain_as_one_long(void **unused)
     const double snr_db = 30;
     chain c;
 
-    (void)unused;
     if (SHARE != 1 || !open_chain(&c, long_period))
         skip();
     const motion whole = observe(&c, snr_db, 0, 0, 20, false);
@@ -162,7 +160,7 @@ static void many_short_periods_gain_as_one_long(void **unused)
 }
 
 /* A tenth lost costs 0.46 dB of SNR and moves nothing. */
-static void a_tenth_lost(void **unused)
+TEST(a_tenth_lost)
 {
     static const char *const settings[] = {"source.rate_hz=1e6",   "code.type=random",
                                            "code.length=400",      "dwell.combine=doppler",
@@ -171,7 +169,6 @@ static void a_tenth_lost(void **unused)
                                            "engine.batch=4",       NULL};
     chain c;
 
-    (void)unused;
     if (!open_chain(&c, settings))
         skip();
     const double snr_db = 25, n = 400 / SHARE, chance = 5 / sqrt(n);
@@ -189,7 +186,7 @@ static void a_tenth_lost(void **unused)
 }
 
 /* Powers of several looks: the SNR is that of all of them, and the sigmas are right. */
-static void looks_add_up(void **unused)
+TEST(looks_add_up)
 {
     static const char *const settings[] = {"source.rate_hz=1e6",
                                            "code.type=random",
@@ -205,7 +202,6 @@ static void looks_add_up(void **unused)
     const double snr_db = 30, n = 400 / SHARE, chance = 5 / sqrt(n);
     chain c;
 
-    (void)unused;
     if (!open_chain(&c, settings))
         skip();
     const motion m = observe(&c, snr_db, 0.3, 0.6, (size_t)n, false);
@@ -241,7 +237,7 @@ static void single_periods(const char *const *settings, double snr_db)
     assert_true(fabs(m.velocity_error - 1) < 0.1 + 1.5 * chance);
 }
 
-static void test_single_periods(void **unused)
+TEST(test_single_periods)
 {
 #define SINGLE(looks)                                                                              \
     {                                                                                              \
@@ -252,7 +248,6 @@ static void test_single_periods(void **unused)
     static const char *const one[] = SINGLE("dwell.looks=1");
     static const char *const four[] = SINGLE("dwell.looks=4");
 
-    (void)unused;
     single_periods(one, 22);
     single_periods(one, 30);
     single_periods(one, 40);
@@ -276,7 +271,7 @@ static void sidelobes_are_no_echoes(const char *const *settings, double snr_db, 
     assert_on_average(m.n_echoes <= m.n + 1);
 }
 
-static void test_sidelobes(void **unused)
+TEST(test_sidelobes)
 {
 #define SETTINGS(code, more)                                                                       \
     {                                                                                              \
@@ -293,26 +288,10 @@ static void test_sidelobes(void **unused)
         "dwell.combine=doppler", "dwell.periods=32",     "radar.carrier_hz=10e9",
         "engine.batch=4",        "detector.pfa=1e-5",    NULL};
 
-    (void)unused;
     sidelobes_are_no_echoes(m_sequence, 30, 0.3, 1.5);
     sidelobes_are_no_echoes(m_sequence, 50, 0.3, 1.5);
     sidelobes_are_no_echoes(m_sequence, 65, 0.3, 1.5);
     sidelobes_are_no_echoes(hann, 50, 0.3, 1.5);
     sidelobes_are_no_echoes(half, 50, 0.3, 1.5);
     sidelobes_are_no_echoes(chu, 50, 0, 0.45);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_target_of_40_mps_is_found),
-        cmocka_unit_test(many_short_periods_gain_as_one_long),
-        cmocka_unit_test(a_tenth_lost),
-        cmocka_unit_test(looks_add_up),
-        cmocka_unit_test(test_single_periods),
-        cmocka_unit_test(test_sidelobes),
-    };
-
-    seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,8 @@
 #include "detector/zero.h"
 
 #include "base/clock.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 enum { PERIOD = 1000 };
 static const double rate_hz = 1e6, us = 1e-6;
@@ -22,18 +13,6 @@ static const double rate_hz = 1e6, us = 1e-6;
 static pnr_config config;
 static pnr_radar radar;
 static pnr_zero_tracker zero;
-static uint64_t seed;
-
-static double uniform(void)
-{
-    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return ((double)(seed >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
-}
 
 static void set(const char *assignment)
 {
@@ -111,12 +90,11 @@ static void miss(uint64_t dwell)
 }
 
 /* A drift of any speed leaves no bias, and the error is what sigma says: over many runs. */
-static void test_drift(void **state)
+TEST_BETWEEN(test_drift, begin, end)
 {
     enum { RUNS = 400, DWELLS = 600 };
     const double sigma_s = 0.02 * us;
 
-    (void)state;
     for (int speed = 0; speed < 3; speed++) {
         const double drift = (double[]){0, 5e-6, -6e-5}[speed]; /* 3 and 36 samples in all */
         double sum = 0, sum_squares = 0, drift_squares = 0;
@@ -126,7 +104,7 @@ static void test_drift(void **state)
 
             pnr_zero_begin(&zero, &config, &radar, NULL);
             for (uint64_t k = 0; k < DWELLS; k++)
-                see(k, start_s + drift * (double)k * 1e-3 + sigma_s * normal(), sigma_s);
+                see(k, start_s + drift * (double)k * 1e-3 + sigma_s * gaussian(), sigma_s);
 
             const double error = zero.last.delay_s - start_s - drift * (DWELLS - 1) * 1e-3;
 
@@ -144,25 +122,24 @@ static void test_drift(void **state)
 }
 
 /* With the drift that the model assumes the normalised error has variance 1. */
-static void test_sigma(void **state)
+TEST_BETWEEN(test_sigma, begin, end)
 {
     enum { RUNS = 2000, DWELLS = 300 };
     const double sigma_s = 0.02 * us, dt = PERIOD / rate_hz;
     double sum_squares = 0, held_squares = 0;
 
-    (void)state;
     for (int run = 0; run < RUNS; run++) {
-        double x = 5 * us, v = 1e-6 * normal();
+        double x = 5 * us, v = 1e-6 * gaussian();
 
         pnr_zero_begin(&zero, &config, &radar, NULL);
         for (uint64_t k = 0; k < DWELLS + 500; k++) {
             /* v' is white noise of density 1e-16: the exact step of both. */
-            const double a = normal(), b = normal(), root = sqrt(1e-16 * dt);
+            const double a = gaussian(), b = gaussian(), root = sqrt(1e-16 * dt);
 
             x += v * dt + root * dt * (a / 2 + b / sqrt(12));
             v += root * a;
             if (k < DWELLS)
-                see(k, x + sigma_s * normal(), sigma_s);
+                see(k, x + sigma_s * gaussian(), sigma_s);
             else
                 miss(k);
             if (k == DWELLS - 1)
@@ -176,12 +153,11 @@ static void test_sigma(void **state)
 }
 
 /* Before it was ever seen the zero delay is the configuration's, anywhere within the search. */
-static void test_never_seen(void **state)
+TEST_BETWEEN(test_never_seen, begin, end)
 {
     const pnr_echo far = echo_at(70 * us, 0.01 * us, 40);
     pnr_detection d;
 
-    (void)state;
     for (uint64_t k = 0; k < 3; k++) {
         d = dwell_of(&far, 1);
         pnr_zero_track(&zero, k * PERIOD, &d);
@@ -196,12 +172,11 @@ static void test_never_seen(void **state)
 
 /* The strongest of the first code near the last delay is the direct path; the others count from
  * it, with its sigma; those beyond the ranges, and the weakest, are left out. */
-static void test_echoes(void **state)
+TEST_BETWEEN(test_echoes, begin, end)
 {
     pnr_echo echoes[6];
     pnr_detection d;
 
-    (void)state;
     set("radar.min_range_m=1500");  /* 10 us */
     set("radar.max_range_m=30000"); /* 200.14 us */
     set("detector.max_echoes=2");
@@ -240,14 +215,13 @@ static void test_echoes(void **state)
 }
 
 /* It may drift round the whole period, far beyond the search about its first place. */
-static void test_round(void **state)
+TEST_BETWEEN(test_round, begin, end)
 {
     const double drift = 1e-5, sigma_s = 0.01 * us;
     uint64_t k;
 
-    (void)state;
     for (k = 0; k < 250000; k++)
-        see(k, 5 * us + drift * (double)k * 1e-3 + sigma_s * normal(), sigma_s);
+        see(k, 5 * us + drift * (double)k * 1e-3 + sigma_s * gaussian(), sigma_s);
     assert_true(fabs(zero.last.delay_s - (5 * us + drift * (double)(k - 1) * 1e-3)) < sigma_s);
     assert_true(fabs(zero.last.drift_ppm - 10) < 0.1);
     /* Two turns and a half. */
@@ -255,11 +229,10 @@ static void test_round(void **state)
 }
 
 /* One that jumps is an error at first, and the truth when it stays. */
-static void test_astray(void **state)
+TEST_BETWEEN(test_astray, begin, end)
 {
     uint64_t k = 0;
 
-    (void)state;
     for (; k < 100; k++)
         see(k, 5 * us, 0.01 * us);
     see(k++, 9 * us, 0.01 * us);
@@ -275,11 +248,10 @@ static void test_astray(void **state)
 }
 
 /* Over the limit once is one alarm; noise about the limit raises no other. */
-static void test_alarm(void **state)
+TEST_BETWEEN(test_alarm, begin, end)
 {
     uint64_t k = 0;
 
-    (void)state;
     set("radar.zero_alarm_m=300"); /* 2.0014 us */
     pnr_zero_begin(&zero, &config, &radar, NULL);
     for (int turn = 1; turn <= 2; turn++) {
@@ -299,12 +271,11 @@ static void test_alarm(void **state)
 }
 
 /* A run goes on where the last one ended, and its first sight of the direct path counts alone. */
-static void test_memory(void **state)
+TEST_BETWEEN(test_memory, begin, end)
 {
     pnr_zero_memory memory;
     double first;
 
-    (void)state;
     assert_false(pnr_zero_remember(&zero, &memory));
     for (uint64_t k = 0; k < 300; k++)
         see(k, 6 * us + 3e-6 * (double)k * 1e-3, 0.01 * us);
@@ -323,30 +294,15 @@ static void test_memory(void **state)
     assert_true(fabs(zero.last.drift_ppm - 3) < 0.1);
 }
 
-static void test_fixed(void **state)
+TEST_BETWEEN(test_fixed, begin, end)
 {
     const pnr_echo echo = echo_at(5 * us, 0.01 * us, 40);
     pnr_detection d = dwell_of(&echo, 1);
     pnr_zero_memory memory;
 
-    (void)state;
     set("radar.zero=fixed");
     pnr_zero_begin(&zero, &config, &radar, NULL);
     pnr_zero_track(&zero, 0, &d);
     assert_true(d.n_echoes == 1 && memcmp(&d.echoes[0], &echo, sizeof echo) == 0);
     assert_false(zero.last.is_tracked || pnr_zero_remember(&zero, &memory));
-}
-
-int main(void)
-{
-#define ZERO_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        ZERO_TEST(test_drift),  ZERO_TEST(test_sigma),  ZERO_TEST(test_never_seen),
-        ZERO_TEST(test_echoes), ZERO_TEST(test_round),  ZERO_TEST(test_astray),
-        ZERO_TEST(test_alarm),  ZERO_TEST(test_memory), ZERO_TEST(test_fixed),
-    };
-
-    seed = pnr_clock_ns();
-    printf("# seed %llu\n", (unsigned long long)seed);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

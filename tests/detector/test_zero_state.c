@@ -2,19 +2,10 @@
 /* The zero delay's file comes back as it was written, for its own source only, and nothing broken
  * is believed. */
 #include "detector/zero_state.h"
+#include "tests/fixture/test.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static pnr_config config;
 static char folder[256], path[300];
@@ -34,6 +25,7 @@ static int begin(void **state)
     char setting[400];
 
     (void)state;
+    setenv("PNR_LOG", "quiet", 0);
     snprintf(folder, sizeof folder, "%s/pnr.XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (mkdtemp(folder) == NULL)
         return -1;
@@ -72,11 +64,10 @@ static bool is_back(pnr_format format)
            out.drift_sigma == memory.drift_sigma && out.first_s == memory.first_s;
 }
 
-static void test_round_trip(void **state)
+TEST_BETWEEN(test_round_trip, begin, end)
 {
     pnr_error error;
 
-    (void)state;
     assert_int_equal(pnr_zero_state_check(&config, &error), PNR_OK);
     assert_true(access(path, F_OK) != 0);
     assert_false(is_back(PNR_FORMAT_CI16)); /* the first start */
@@ -86,9 +77,8 @@ static void test_round_trip(void **state)
     assert_true(is_back(PNR_FORMAT_CI16));
 }
 
-static void test_another(void **state)
+TEST_BETWEEN(test_another, begin, end)
 {
-    (void)state;
     keep(false);
     assert_false(is_back(PNR_FORMAT_CF32));
     set("source.channel=1");
@@ -114,7 +104,7 @@ static void write_file(const char *text, size_t n)
 }
 
 /* Cut anywhere, or with any one of its numbers gone or spoilt. */
-static void test_broken(void **state)
+TEST_BETWEEN(test_broken, begin, end)
 {
     static const char *const names[] = {"\"v\"",     "\"zero_delay_s\"", "\"sigma_s\"",
                                         "\"drift\"", "\"drift_sigma\"",  "\"first_s\""};
@@ -122,7 +112,6 @@ static void test_broken(void **state)
     FILE *file;
     size_t n;
 
-    (void)state;
     keep(false);
     file = fopen(path, "rb");
     assert_non_null(file);
@@ -148,12 +137,11 @@ static void test_broken(void **state)
     assert_true(is_back(PNR_FORMAT_CI16));
 }
 
-static void test_no_file(void **state)
+TEST_BETWEEN(test_no_file, begin, end)
 {
     pnr_error error;
     pnr_zero_memory out;
 
-    (void)state;
     assert_int_equal(mkdir(path, 0700), 0); /* a folder in its place */
     assert_false(pnr_zero_state_read(&config, PNR_FORMAT_CI16, &out));
     assert_int_equal(pnr_zero_state_write(&config, PNR_FORMAT_CI16, &memory, false, &error),
@@ -162,14 +150,4 @@ static void test_no_file(void **state)
     assert_int_equal(rmdir(path), 0);
     set("radar.zero_state_path=/nowhere/at/all");
     assert_int_equal(pnr_zero_state_check(&config, &error), PNR_EIO);
-}
-
-int main(void)
-{
-#define STATE_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {STATE_TEST(test_round_trip), STATE_TEST(test_another),
-                                       STATE_TEST(test_broken), STATE_TEST(test_no_file)};
-
-    setenv("PNR_LOG", "quiet", 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,10 @@
  * bits. */
 #include "tests/fixture/engine_scenarios.h"
 
-static void test_powers_of_two(void **unused)
+TEST(test_powers_of_two)
 {
     static const char *const names[] = {"cpu", "cuda"};
 
-    (void)unused;
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_engine(names[e]);
 
@@ -16,11 +15,10 @@ static void test_powers_of_two(void **unused)
     }
 }
 
-static void test_agreement(void **unused)
+TEST(test_agreement)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
 
-    (void)unused;
     for (size_t e = 0; e < 3; e++) {
         const pnr_engine_ops *ops = find_engine(names[e]);
 
@@ -34,7 +32,7 @@ static void test_agreement(void **unused)
 }
 
 /* N = 65535 costs the reference seconds, so it is asked once for all engines. */
-static void test_long_m_sequence(void **unused)
+TEST(test_long_m_sequence)
 {
     static const scenario s = {"m-sequence 65535",
                                65535,
@@ -61,7 +59,6 @@ static void test_long_m_sequence(void **unused)
     answer want;
     world w;
 
-    (void)unused;
     assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
     world_create(&w, &s, reference);
     ask(reference, &w, PNR_WANT_COMPLEX, &want);
@@ -113,11 +110,10 @@ static void check_delay(const pnr_engine_ops *ops, size_t n, size_t delay)
 
 /* Noise-free and by hand: c at the echo's lag is A sum|a|^2, elsewhere the autocorrelation. Kills a
  * wrong conjugate (the echo would vanish), an off-by-one beyond N/2, a missing 1/N. */
-static void test_by_hand(void **unused)
+TEST(test_by_hand)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
 
-    (void)unused;
     for (size_t e = 0; e < 3; e++) {
         const pnr_engine_ops *ops = find_engine(names[e]);
 
@@ -129,11 +125,10 @@ static void test_by_hand(void **unused)
 }
 
 /* Ties: two equal echoes, all samples exact, give equal powers; the kept one is the lower lag. */
-static void test_tie(void **unused)
+TEST(test_tie)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
 
-    (void)unused;
     for (size_t e = 0; e < 3; e++) {
         const pnr_engine_ops *ops = find_engine(names[e]);
         scenario s = scenarios[0];
@@ -223,13 +218,12 @@ static void check_pieces(const pnr_engine_ops *ops, const world *w, const answer
 
 /* The bits of a dwell do not depend on which others are submitted with it, nor on where the view
  * wraps. */
-static void test_batches(void **unused)
+TEST(test_batches)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
     static const size_t lengths[] = {512, 1023, 10000, 20000, 1024, 8192};
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CF32};
 
-    (void)unused;
     for (size_t i = 0; i < 3 * 6 * 2; i++) {
         const size_t e = i / 12, length = i / 2 % 6;
         const pnr_engine_ops *ops = find_engine(names[e]);
@@ -257,11 +251,10 @@ static void test_batches(void **unused)
 }
 
 /* What an engine lacks is said in words. */
-static void test_words(void **unused)
+TEST(test_words)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
 
-    (void)unused;
     for (size_t e = 0; e < 3; e++) {
         const pnr_engine_ops *ops = find_engine(names[e]);
         pnr_engine_choice choice;
@@ -291,14 +284,13 @@ static void test_words(void **unused)
 }
 
 /* A plan whose reference is not the m-sequence that it names is refused. */
-static void test_m_sequence_plan(void **unused)
+TEST(test_m_sequence_plan)
 {
     const pnr_engine_ops *ops = find_engine("reference");
     pnr_engine_choice choice;
     pnr_error error = {0};
     world w;
 
-    (void)unused;
     world_create(&w, &scenarios[0], ops);
     assert_int_equal(w.plan.m_degree, 10);
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
@@ -335,7 +327,7 @@ static void test_m_sequence_plan(void **unused)
 }
 
 /* The setup names an m-sequence of whole samples a chip, and no other. */
-static void test_m_sequence_setup(void **unused)
+TEST(test_m_sequence_setup)
 {
     static const struct {
         const char *rate, *degree;
@@ -347,7 +339,6 @@ static void test_m_sequence_setup(void **unused)
         {"source.rate_hz=1.2e6", "code.degree=8", 306, 0, 0},
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const pnr_engine_ops *ops = find_engine("reference");
         pnr_engine_choice choice;
@@ -371,31 +362,11 @@ static void test_m_sequence_setup(void **unused)
     }
 }
 
-static void test_lengths(void **unused)
+TEST(test_lengths)
 {
-    (void)unused;
     assert_true(pnr_plan_is_direct(4000));
     assert_int_equal(pnr_plan_transform_length(4000), 4000);
     assert_false(pnr_plan_is_direct(1023));
     assert_true(pnr_plan_transform_length(1023) >= 2045);
     assert_int_equal(pnr_plan_transform_length(1), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_powers_of_two),
-        cmocka_unit_test(test_long_m_sequence),
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_tie),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_m_sequence_plan),
-        cmocka_unit_test(test_m_sequence_setup),
-    };
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

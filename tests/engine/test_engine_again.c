@@ -178,11 +178,10 @@ static map_answer dwell_of(const map_answer *all, size_t d)
     return one;
 }
 
-static void test_samples_without_echoes(void **unused)
+TEST(test_samples_without_echoes)
 {
     const pnr_engine_ops *ops = find_engine("reference");
 
-    (void)unused;
     for (size_t i = 0; i < n_scenarios; i++) {
         const map_scenario *s = &again_scenarios[i];
         const size_t d = (size_t)(uniform() * (double)s->n_dwells);
@@ -210,7 +209,7 @@ static void test_samples_without_echoes(void **unused)
 }
 
 /* Nothing to take out: the dwell as it was; its echo: gone. */
-static void test_nothing_and_all(void **unused)
+TEST(test_nothing_and_all)
 {
     const pnr_engine_ops *ops = find_engine("reference");
     float replica[2 * 127][2];
@@ -218,7 +217,6 @@ static void test_nothing_and_all(void **unused)
     map_answer got, whole, same;
     map_world w;
 
-    (void)unused;
     map_world_create(&w, &again_scenarios[0], ops);
     make_removals(&w, 1, replica, removals);
     assert_true(ask_map(ops, &w, PNR_WANT_COMPLEX, &whole));
@@ -269,11 +267,10 @@ static void agree_again(const pnr_engine_ops *ops, const map_scenario *s)
     free(replica);
 }
 
-static void test_agreement(void **unused)
+TEST(test_agreement)
 {
     static const char *const names[] = {"cpu", "cuda"};
 
-    (void)unused;
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_engine(names[e]);
 
@@ -282,16 +279,4 @@ static void test_agreement(void **unused)
         for (size_t i = 0; ops != NULL && ops->again != NULL && i < n_scenarios; i++)
             agree_again(ops, &again_scenarios[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples_without_echoes),
-        cmocka_unit_test(test_nothing_and_all),
-        cmocka_unit_test(test_agreement),
-    };
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,12 +7,11 @@
 static const size_t n_scenarios = sizeof map_scenarios / sizeof *map_scenarios;
 static const char *const engines[] = {"reference", "cpu", "cuda"};
 
-static void test_formulas(void **unused)
+TEST(test_formulas)
 {
     const pnr_engine_ops *ops = find_engine("reference");
     size_t n_candidates = 0;
 
-    (void)unused;
     for (size_t i = 0; i < n_scenarios; i++) {
         const pnr_want want = i % 2 ? PNR_WANT_POWER : PNR_WANT_COMPLEX;
         /* the kernel is tabulated: 5e-6 off between its rows */
@@ -75,26 +74,12 @@ static void agree_on_all(const map_scenario *list, size_t n, size_t first_engine
     }
 }
 
-static void test_agreement(void **unused)
+TEST(test_agreement)
 {
-    (void)unused;
     agree_on_all(map_scenarios, n_scenarios, 0);
 }
 
-static void test_long(void **unused)
+TEST(test_long)
 {
-    (void)unused;
     agree_on_all(long_map_scenarios, sizeof long_map_scenarios / sizeof *long_map_scenarios, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formulas),
-        cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_long),
-    };
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,11 +159,10 @@ static void check_length(const pnr_engine_ops *ops, size_t n, code_kind code, pn
     world_destroy(&w, ops);
 }
 
-static void test_stream(void **unused)
+TEST(test_stream)
 {
     static const char *const names[] = {"cpu", "cuda"};
 
-    (void)unused;
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_engine(names[e]);
 
@@ -177,12 +176,4 @@ static void test_stream(void **unused)
         check_length(ops, 16383, M_SEQUENCE, PNR_DWELL_SINGLE, 1);
         check_length(ops, 32768, ZADOFF_CHU, PNR_DWELL_SINGLE, 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stream)};
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,7 @@ static void check_by_script(const char *python, const pnr_plan *plan, const char
     assert_int_equal(status, 0);
 }
 
-static void test_script(void **unused)
+TEST(test_script)
 {
     static const char *const names[] = {"reference", "cpu", "cuda"};
     const char *python = find_python();
@@ -118,7 +118,6 @@ static void test_script(void **unused)
     pnr_setup *setup;
     pnr_error error = {0};
 
-    (void)unused;
     if (python == NULL) {
         print_message("skipped: no python3 with numpy\n");
         skip();
@@ -164,12 +163,4 @@ static void test_script(void **unused)
     free(lost);
     pnr_setup_destroy(setup);
     pnr_config_clear(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_script)};
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The search of a map against a plain one that looks at everything, on random maps of all kinds. */
-#include "base/random.h"
 #include "engine/search.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 enum { MAX_TRAINING = 40, MAX_LOOKS = 2 };
-
-static uint64_t state;
-
-static double uniform(void)
-{
-    return pnr_random_uniform(&state);
-}
-
-static size_t below(size_t n) /* 0 .. n - 1 */
-{
-    return (size_t)(uniform() * (double)n);
-}
 
 /* --- the plain search: one list of all cells of the gate --- */
 
@@ -368,11 +345,10 @@ static void check(const world *w)
     free(all);
 }
 
-static void test_random(void **unused)
+TEST(test_random)
 {
     size_t n_found[5] = {0};
 
-    (void)unused;
     for (size_t trial = 0; trial < 2500; trial++) {
         world w;
 
@@ -390,14 +366,13 @@ static void test_random(void **unused)
 }
 
 /* Noise of 1 beside an echo of 10^14: the level behind the echo is the noise's. */
-static void test_beside_a_strong_echo(void **unused)
+TEST(test_beside_a_strong_echo)
 {
     enum { N = 4096, TRAINING = 8 };
     const double threshold = 5;
     double factor[(TRAINING + 1) * (TRAINING + 1)];
     static float power[N];
 
-    (void)unused;
     for (size_t i = 0; i < sizeof factor / sizeof *factor; i++)
         factor[i] = 1.5;
     for (pnr_cfar_kind kind = PNR_CFAR_CA; kind <= PNR_CFAR_OS; kind++) {
@@ -438,7 +413,7 @@ static void test_beside_a_strong_echo(void **unused)
 }
 
 /* Nothing was used: nothing is found, whatever lies in the map. */
-static void test_nothing_used(void **unused)
+TEST(test_nothing_used)
 {
     const double threshold = 1;
     const float power[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -458,21 +433,6 @@ static void test_nothing_used(void **unused)
     const pnr_dwell none = {0};
     pnr_candidate out[1];
 
-    (void)unused;
     pnr_search_map(&plan, 1, power, 0, NULL, &dwell, out);
     assert_memory_equal(&dwell, &none, sizeof none);
-}
-
-int main(void)
-{
-    const char *seed = getenv("PNR_SEED");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_beside_a_strong_echo),
-        cmocka_unit_test(test_nothing_used),
-    };
-
-    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

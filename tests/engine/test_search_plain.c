@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The search against the rules of engine.h written down once more, slowly. */
 #include "engine/search_plain.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 enum { MOST = 700 };
-
-static uint64_t state;
-
-static uint64_t below(uint64_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % n;
-}
 
 typedef struct slow {
     double floor;
@@ -121,12 +101,11 @@ static void search_slowly(const pnr_plan *plan, double energy_of_code, const pnr
     }
 }
 
-static void test_random(void **unused)
+TEST(test_random)
 {
     static float power[2][MOST];
     int n_repeated = 0, n_overfull = 0, n_tied = 0;
 
-    (void)unused;
     for (int round = 0; round < 3000; round++) {
         const size_t n = 1 + below(MOST), oversample = 1 + below(2);
         const double threshold[3] = {1 + (double)below(90) / 10, 4, 3};
@@ -176,12 +155,11 @@ static void test_random(void **unused)
 
 /* The same powers in any order of places, some of them without a lag: the same answer. Whole
  * numbers, so that sums do not depend on the order. */
-static void test_places(void **unused)
+TEST(test_places)
 {
     static float power[MOST], placed[2 * MOST];
     static uint32_t place[MOST], lag_at[2 * MOST];
 
-    (void)unused;
     for (int round = 0; round < 1000; round++) {
         const size_t n = 1 + below(MOST);
         const double threshold = 1 + (double)below(60) / 10;
@@ -222,29 +200,14 @@ static void test_places(void **unused)
     }
 }
 
-static void test_neighbour_lags(void **unused)
+TEST(test_neighbour_lags)
 {
     const pnr_plan plan = {.n_samples = 1023, .oversample = 2};
     const pnr_plan tiny = {.n_samples = 5, .oversample = 1};
 
-    (void)unused;
     assert_int_equal(pnr_search_lag(&plan, 7, 0), 3); /* lag 3.5 */
     assert_int_equal(pnr_search_lag(&plan, 0, -8), 1015);
     assert_int_equal(pnr_search_lag(&plan, 2044, 8), 7);
     assert_int_equal(pnr_search_lag(&tiny, 1, -8), 3);
     assert_int_equal(pnr_search_lag(&tiny, 4, 8), 2);
-}
-
-int main(void)
-{
-    const char *seed = getenv("PNR_SEED");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_neighbour_lags),
-    };
-
-    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) | 1;
-    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

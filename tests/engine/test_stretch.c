@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A look at another time scale: tones come out where they should, whole shifts are exact. */
 #include "engine/stretch.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/fixture/test.h"
 
 static float table[PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS];
 
@@ -27,14 +18,13 @@ static void read_tone(pnr_stretch_place p, double f, double out[2])
     }
 }
 
-static void test_tones(void **unused)
+TEST(test_tones)
 {
     enum { LOOK = 100000 };
     static const double stretches[] = {1e-3, -7.1e-5, 0.0999};
     static const double frequencies[] = {0, 0.1, -0.25, 0.4, -0.44};
     const double middle = (LOOK - 1) / 2.0;
 
-    (void)unused;
     for (size_t s = 0; s < 3; s++)
         for (size_t n = 0; n < LOOK + 500; n += 97)
             for (size_t i = 0; i < 5; i++) {
@@ -49,11 +39,10 @@ static void test_tones(void **unused)
 }
 
 /* Neighbouring places join without a step, also where the whole sample changes. */
-static void test_joins(void **unused)
+TEST(test_joins)
 {
     double last[2] = {1, 0};
 
-    (void)unused;
     for (size_t n = 0; n < 5000; n++) { /* 0.05 to 3 samples, in steps of 6e-4 */
         const pnr_stretch_place p = pnr_stretch_at(-0.0006, 1, n);
         const pnr_stretch_place here = {p.first - (int64_t)n, p.row, p.part};
@@ -67,9 +56,8 @@ static void test_joins(void **unused)
     }
 }
 
-static void test_whole_shifts(void **unused)
+TEST(test_whole_shifts)
 {
-    (void)unused;
     for (int i = 0; i < PNR_STRETCH_TAPS; i++) {
         assert_true(table[0][i] == (i == 15 ? 1 : 0));
         assert_true(table[PNR_STRETCH_STEPS][i] == (i == 16 ? 1 : 0));
@@ -89,14 +77,10 @@ static void test_whole_shifts(void **unused)
     assert_int_equal(pnr_stretch_at(0.01, 2001, 1000).first, 1000 - 15);
 }
 
-int main(void)
+static int make_table(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tones),
-        cmocka_unit_test(test_joins),
-        cmocka_unit_test(test_whole_shifts),
-    };
-
+    (void)state;
     pnr_stretch_table(table);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+TESTS_BETWEEN(make_table, NULL);

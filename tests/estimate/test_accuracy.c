@@ -153,7 +153,7 @@ static void check_accuracy(const char *const *settings, double snr_db)
     assert_on_average(fabs(10 * log10(a.snr / snr)) <= 0.1 + 50 * sqrt(1 / snr / n));
 }
 
-static void test_accuracy(void **unused)
+TEST(test_accuracy)
 {
 #define M_SEQUENCE "code.degree=10", "engine.batch=100"
 #define ZADOFF_CHU "code.type=zadoff-chu", "code.length=839", "engine.batch=100"
@@ -171,7 +171,6 @@ static void test_accuracy(void **unused)
                                         "dwell.combine=incoherent", "engine.batch=100", NULL};
     static const double snrs_db[] = {15, 20, 30, 40, 50};
 
-    (void)unused;
     for (size_t s = 0; s < sizeof snrs_db / sizeof *snrs_db; s++) {
         check_accuracy(m_sequence, snrs_db[s]);
         check_accuracy(m_sequence_halves, snrs_db[s]);
@@ -222,13 +221,12 @@ static double peak_ratio(const chain *c, size_t d, size_t lag)
 
 /* Whether an echo passes the threshold is left out of this: its lag is known, as at 0 dB it must
  * be. */
-static void test_snr(void **unused)
+TEST(test_snr)
 {
     static const char *const settings[] = {"code.type=random", "code.length=1000",
                                            "engine.batch=100", "publisher.profile=complex", NULL};
     chain c;
 
-    (void)unused;
     if (!open_chain(&c, settings))
         return;
     const size_t n = c.setup->plan.n_samples;
@@ -345,7 +343,7 @@ static bool is_true_window(const char *const *settings, const char *name, double
            fabs(a.bias) <= 0.3 * bound && fabs(a.delay - 1) <= allowed;
 }
 
-static void test_lost_samples(void **unused)
+TEST(test_lost_samples)
 {
     /* A submit has one delay: small ones, since the lost sidelobes depend on it. */
     static const char *const m_sequence[] = {"code.degree=10", "engine.batch=20",
@@ -355,7 +353,6 @@ static void test_lost_samples(void **unused)
     static const char *const random_phase[] = {"code.type=random", "code.length=1000",
                                                "engine.batch=20", "detector.oversample=2", NULL};
 
-    (void)unused;
     assert_on_average(is_true_window(m_sequence, "one run lost", 25, one_hole, 0.1));
     assert_on_average(
         is_true_window(m_sequence, "scattered samples lost", 25, scattered_holes, 0.1));
@@ -419,27 +416,13 @@ static void strong_echoes(const char *const *settings, double snr_db)
     assert_on_average(fabs(10 * log10(mean)) <= 0.1 + 4 * 10 / log(10) * chance);
 }
 
-static void test_strong_echoes(void **unused)
+TEST(test_strong_echoes)
 {
     static const char *const random_phase[] = {"code.type=random", "code.length=2000",
                                                "engine.batch=20", NULL};
     static const char *const m_sequence[] = {"code.degree=11", "engine.batch=20", NULL};
 
-    (void)unused;
     strong_echoes(random_phase, 30);
     strong_echoes(random_phase, 45);
     strong_echoes(m_sequence, 55);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accuracy),
-        cmocka_unit_test(test_snr),
-        cmocka_unit_test(test_lost_samples),
-        cmocka_unit_test(test_strong_echoes),
-    };
-
-    seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,24 +72,17 @@ static void one_code(const char *const *settings)
     map_close(&b);
 }
 
-static void it_is_its_sum(void **unused)
+TEST(it_is_its_sum)
 {
     static const char *const even[] = {"code.type=random", "code.length=128", NULL};
 
-    (void)unused;
     one_code(map_random);
     one_code(map_chu);
     one_code(map_linear);
     one_code(even);
 }
 
-int main(void)
+TEST(nothing_is_destroyed)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_its_sum),
-    };
-
-    seed();
     pnr_ambiguity_destroy(NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

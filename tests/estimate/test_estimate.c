@@ -213,7 +213,7 @@ static void one_waveform(const char *const *settings, double snr_db)
     const size_t oversample = b.setup->plan.oversample;
 
     while (n < (double)n_trials) {
-        const bool is_half = oversample == 2 && next() >> 63;
+        const bool is_half = oversample == 2 && uniform() < 0.5;
         const double d = (uniform() - 0.5) * 2 / (double)oversample;
         const double angle = 2 * M_PI * uniform();
         pnr_candidate candidate;
@@ -275,11 +275,10 @@ static const char *const *const waveforms[] = {
     zadoff_chu, chu_of_three,      random_phase,     random_halves, gps};
 enum { N_WAVEFORMS = sizeof waveforms / sizeof waveforms[0] };
 
-static void test_waveforms(void **unused)
+TEST(test_waveforms)
 {
     static const double snrs_db[] = {15, 20, 30, 40, 50};
 
-    (void)unused;
     for (size_t w = 0; w < N_WAVEFORMS; w++)
         for (size_t s = 0; s < sizeof snrs_db / sizeof *snrs_db; s++)
             one_waveform(waveforms[w], snrs_db[s]);
@@ -318,23 +317,11 @@ static void one_snr(const char *const *settings, double snr_db)
     assert_on_average(fabs(10 * log10(noise)) <= 0.1);
 }
 
-static void test_snr(void **unused)
+TEST(test_snr)
 {
     static const char *const *const some[] = {m_sequence, chips_of_four, random_phase};
 
-    (void)unused;
     for (size_t w = 0; w < sizeof some / sizeof *some; w++)
         for (double snr_db = 0; snr_db <= 60; snr_db += 10)
             one_snr(some[w], snr_db);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waveforms),
-        cmocka_unit_test(test_snr),
-    };
-
-    seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

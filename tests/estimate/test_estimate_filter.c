@@ -99,7 +99,7 @@ static void measure(const char *const *settings, double snr_db, double clutter_d
 
 #define FILTER "window.filter=least-squares", "code.type=random"
 
-static void test_estimates(void **unused)
+TEST(test_estimates)
 {
     static const char *const single[] = {"code.length=400",         FILTER,
                                          "radar.max_range_m=14800", "engine.batch=50",
@@ -127,7 +127,6 @@ static void test_estimates(void **unused)
         {single, 50, 50, false, 1000}, {linear, 30, 30, false, 1000},
         {rows, 30, 30, false, 600},    {looks, 30, 12, false, 600}}; /* of sums others stay in */
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tally t;
 
@@ -150,13 +149,12 @@ static void test_estimates(void **unused)
 
 /* Of an m-sequence over all its lags, across their end too: half of the noise is one constant for
  * all gates, 3 dB of an amplitude, while the delay does not feel it: its sigma is too careful. */
-static void test_all_lags(void **unused)
+TEST(test_all_lags)
 {
     static const char *const all_lags[] = {"code.degree=8", "window.filter=least-squares",
                                            "engine.batch=50", "detector.pfa=1e-4", NULL};
     tally t;
 
-    (void)unused;
     measure(all_lags, 30, 30, false, 1000, &t);
     assert_on_average(t.n_missed == 0);
     if (t.n == 0)
@@ -164,15 +162,4 @@ static void test_all_lags(void **unused)
     assert_on_average(fabs(t.delay) < 5 / sqrt((double)t.n) + 0.1);
     assert_on_average(t.delay_square > 0.3 && t.delay_square < 1.2);
     assert_on_average(fabs(t.snr - 27) < 0.5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_estimates),
-        cmocka_unit_test(test_all_lags),
-    };
-
-    seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

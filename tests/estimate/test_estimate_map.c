@@ -249,45 +249,30 @@ static void one_map(const char *const *settings, size_t n_trials, double step_lo
     assert_on_average(good);
 }
 
-static void test_doppler(void **unused)
+TEST(test_doppler)
 {
     static const char *const m_sequence[] = {"dwell.combine=doppler", "dwell.periods=32",
                                              "code.degree=8",         "doppler.min_hz=-8000",
                                              "doppler.max_hz=9000",   NULL};
 
-    (void)unused;
     one_map(m_sequence, 10000, 1);
 }
 
-static void test_doppler_of_random_phases(void **unused)
+TEST(test_doppler_of_random_phases)
 {
     static const char *const random_phase[] = {"dwell.combine=doppler", "dwell.periods=64",
                                                "code.type=random",      "code.length=150",
                                                "doppler.step=half",     NULL};
 
-    (void)unused;
     /* sin(pi e) / (pi e), squared, over e = -1/4 .. 1/4, has the mean 0.934. */
     one_map(random_phase, 2500, sqrt(0.934));
 }
 
 /* Its delay and Doppler are one to a single period; to K they are apart. */
-static void test_doppler_of_a_chirp(void **unused)
+TEST(test_doppler_of_a_chirp)
 {
     static const char *const chu[] = {"dwell.combine=doppler", "dwell.periods=40",
                                       "code.type=zadoff-chu", "code.length=139", NULL};
 
-    (void)unused;
     one_map(chu, 2500, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_doppler),
-        cmocka_unit_test(test_doppler_of_random_phases),
-        cmocka_unit_test(test_doppler_of_a_chirp),
-    };
-
-    seed();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

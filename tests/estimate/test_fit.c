@@ -4,14 +4,7 @@
 #include "estimate/fit.h"
 
 #include "base/error.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/fixture/test.h"
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, N = 1001 };
 
@@ -55,11 +48,10 @@ static pnr_waveform *turned(double *bandwidth)
     return autocorrelation_of((const value *)samples, N, bandwidth);
 }
 
-static void without_noise_it_is_exact(void **unused)
+TEST(without_noise_it_is_exact)
 {
     pnr_waveform *const waveforms[] = {flat(), turned(NULL)};
 
-    (void)unused;
     for (size_t w = 0; w < 2; w++) {
         pnr_fit *fit;
 
@@ -92,7 +84,7 @@ static void without_noise_it_is_exact(void **unused)
 
 /* A flat spectrum at a lag: r is 1 at the middle and 0 elsewhere, r'_j = +-1/j beside it, so that
  * the 17 values hold 2 sum 1/j^2, j = 1..8, of the pi^2/3 that all lags hold. */
-static void variances_of_a_flat_spectrum(void **unused)
+TEST(variances_of_a_flat_spectrum)
 {
     pnr_waveform *waveform = flat();
     value c[J] = {{0}};
@@ -100,7 +92,6 @@ static void variances_of_a_flat_spectrum(void **unused)
     pnr_fitted fitted;
     pnr_fit *fit;
 
-    (void)unused;
     assert_int_equal(pnr_fit_create(waveform, &fit), PNR_OK);
     for (int j = 1; j <= MIDDLE; j++)
         information += 2.0 / (j * j);
@@ -118,7 +109,7 @@ static void variances_of_a_flat_spectrum(void **unused)
 
 /* The phase is that at the code's own mean frequency w: its variance is 1/2 (1 + w^2/B). Where the
  * sampling is dense the 17 values hold all there is. */
-static void variances_of_a_turned_code(void **unused)
+TEST(variances_of_a_turned_code)
 {
     double b;
     pnr_waveform *waveform = turned(&b);
@@ -126,7 +117,6 @@ static void variances_of_a_turned_code(void **unused)
     pnr_fitted fitted;
     pnr_fit *fit;
 
-    (void)unused;
     assert_int_equal(pnr_fit_create(waveform, &fit), PNR_OK);
     for (int j = 0; j < J; j++)
         pnr_waveform_at(waveform, j - MIDDLE, c[j]);
@@ -143,14 +133,7 @@ static void variances_of_a_turned_code(void **unused)
     pnr_waveform_destroy(waveform);
 }
 
-int main(void)
+TEST(nothing_is_destroyed)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_noise_it_is_exact),
-        cmocka_unit_test(variances_of_a_flat_spectrum),
-        cmocka_unit_test(variances_of_a_turned_code),
-    };
-
     pnr_fit_destroy(NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,9 +60,8 @@ static void is_exact(const char *const *settings, size_t n_trials)
     assert_true(worst_lag < 2e-5 && worst_bins < 2e-5 && worst_peak < 2e-5);
 }
 
-static void without_noise_it_is_exact(void **unused)
+TEST(without_noise_it_is_exact)
 {
-    (void)unused;
     is_exact(map_random, 200);
     is_exact(map_chu, 200);
     is_exact(map_m_sequence, 200);
@@ -107,25 +106,17 @@ static void noise_stays(const char *const *settings, bool is_edge)
     assert_true(most_gain < 40 && most_power < 400 && farthest <= 1);
 }
 
-static void noise_does_not_run_away(void **unused)
+TEST(noise_does_not_run_away)
 {
     static const char *const without_mean[] = {MAP_DOPPLER, "code.type=random", "code.length=64",
                                                "dwell.clutter=remove", NULL};
 
-    (void)unused;
     noise_stays(map_random, true);
     noise_stays(map_m_sequence, true);
     noise_stays(without_mean, false);
 }
 
-int main(void)
+TEST(nothing_is_destroyed)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_noise_it_is_exact),
-        cmocka_unit_test(noise_does_not_run_away),
-    };
-
-    seed();
     pnr_fit_map_destroy(NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,11 +99,10 @@ static void agrees(const char *const *settings, double limit)
     assert_true(worst < limit);
 }
 
-static void it_is_that_of_the_samples(void **unused)
+TEST(it_is_that_of_the_samples)
 {
 #define WITH(...)                                                                                  \
     (const char *const[]){"doppler.min_hz=-30000", "doppler.max_hz=30000", __VA_ARGS__, NULL}
-    (void)unused;
     /* Blocks of one sample: exact. */
     agrees(WITH("code.type=random", "code.length=61", "doppler.step=half"), 1e-6);
     agrees(WITH("code.degree=5", "doppler.step=quarter"), 1e-6);
@@ -117,13 +116,7 @@ static void it_is_that_of_the_samples(void **unused)
            0.02);
 }
 
-int main(void)
+TEST(nothing_is_destroyed)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_that_of_the_samples),
-    };
-
-    seed();
     pnr_map_noise_destroy(NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

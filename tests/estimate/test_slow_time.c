@@ -4,14 +4,7 @@
 #include "estimate/slow_time.h"
 
 #include "base/error.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/fixture/test.h"
 
 enum { MOST = 64, N = 100 };
 
@@ -116,12 +109,11 @@ static void one_dwell(size_t n_periods, size_t n_looks, bool with_taper, bool wi
     pnr_slow_time_destroy(slow);
 }
 
-static void it_is_its_sums(void **unused)
+TEST(it_is_its_sums)
 {
     static const size_t counts[] = {1, 2, 3, 8, 17, 64};
     uint32_t lost[3 * MOST] = {10, 0, 60, 50, 0, 51};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (int taper = 0; taper < 2; taper++) {
             one_dwell(counts[i], 1, taper, false, NULL);
@@ -137,12 +129,7 @@ static void it_is_its_sums(void **unused)
     one_dwell(8, 3, true, false, lost);
 }
 
-int main(void)
+TEST(nothing_is_destroyed)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_its_sums),
-    };
-
     pnr_slow_time_destroy(NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

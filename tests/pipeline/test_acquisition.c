@@ -4,18 +4,10 @@
 #include "pipeline/acquisition.h"
 
 #include "base/clock.h"
+#include "tests/fixture/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { N = 10, CAPACITY = 4 * N };
 
@@ -133,9 +125,8 @@ static pnr_account account_of(const stage *s)
 
 /* --- the tests --- */
 
-static void test_every_sample(void **state)
+TEST(test_every_sample)
 {
-    (void)state;
     for (size_t chunk = 1; chunk <= CAPACITY; chunk += 3) {
         stage s;
 
@@ -151,13 +142,12 @@ static void test_every_sample(void **state)
     }
 }
 
-static void test_gap(void **state)
+TEST(test_gap)
 {
     stage s;
     pnr_windows w;
     size_t n = 0;
 
-    (void)state;
     open_stage(&s, 100, 7, "source.lost=12+3, 40+60");
     start(&s);
     for (; next(&s, &w); n++) {
@@ -180,9 +170,8 @@ static void test_gap(void **state)
 }
 
 /* Nobody reads: a recording waits, and is stopped by either flag. */
-static void test_stop(void **state)
+TEST(test_stop)
 {
-    (void)state;
     for (int by_cancel = 0; by_cancel < 2; by_cancel++) {
         stage s;
 
@@ -203,12 +192,11 @@ static void test_stop(void **state)
 }
 
 /* A flag that was up before: nothing is read. */
-static void test_stopped_before(void **state)
+TEST(test_stopped_before)
 {
     stage s;
     pnr_windows w;
 
-    (void)state;
     open_stage(&s, 1000, 8, "source.lost=");
     s.stop = 1;
     start(&s);
@@ -219,9 +207,8 @@ static void test_stopped_before(void **state)
 }
 
 /* Nobody reads: a live source goes on, and what found no place is lost, each sample once. */
-static void test_live(void **state)
+TEST(test_live)
 {
-    (void)state;
     for (size_t chunk = 1; chunk <= CAPACITY; chunk += 13) {
         stage s;
 
@@ -244,14 +231,13 @@ static void test_live(void **state)
 }
 
 /* However much a live read may take, a dwell's last sample waits for none behind it. */
-static void test_live_reads_end_with_dwells(void **state)
+TEST(test_live_reads_end_with_dwells)
 {
     stage s;
     pnr_windows w;
     uint64_t before_ns = 0;
     size_t n = 0;
 
-    (void)state;
     open_stage(&s, 3 * N, CAPACITY, "source.lost=");
     s.a.is_live = true;
     s.a.dwell = N;
@@ -268,12 +254,11 @@ static void test_live_reads_end_with_dwells(void **state)
 }
 
 /* No sample is there before its time: 300 at 1000 Hz. */
-static void test_pace(void **state)
+TEST(test_pace)
 {
     stage s;
     pnr_windows w;
 
-    (void)state;
     open_stage(&s, 300, 4, "source.lost=100+20");
     s.a.is_live = s.a.is_paced = true;
 
@@ -291,11 +276,10 @@ static void test_pace(void **state)
 }
 
 /* A stop does not wait for samples whose time is far away. */
-static void test_pace_stopped(void **state)
+TEST(test_pace_stopped)
 {
     stage s;
 
-    (void)state;
     open_stage(&s, 300, 30, "source.lost=");
     s.a.is_live = s.a.is_paced = true;
     s.a.rate_hz = (pnr_rational){1, 3600}; /* 30 samples: 30 hours */
@@ -309,11 +293,10 @@ static void test_pace_stopped(void **state)
     close_stage(&s);
 }
 
-static void test_error(void **state)
+TEST(test_error)
 {
     stage s;
 
-    (void)state;
     open_stage(&s, 1000, 8, "source.lost=");
     assert_int_equal(truncate(s.path, 200), 0);
     start(&s);
@@ -323,17 +306,4 @@ static void test_error(void **state)
     assert_int_equal(s.a.error.code, PNR_EDATA);
     assert_non_null(strstr(s.a.error.text, "cut short"));
     close_stage(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_sample), cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_stop),         cmocka_unit_test(test_stopped_before),
-        cmocka_unit_test(test_live),         cmocka_unit_test(test_live_reads_end_with_dwells),
-        cmocka_unit_test(test_pace),         cmocka_unit_test(test_pace_stopped),
-        cmocka_unit_test(test_error),
-    };
-
-    return cmocka_run_group_tests_name("acquisition", tests, NULL, NULL);
 }

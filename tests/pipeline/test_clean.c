@@ -123,33 +123,31 @@ static counts clean_trials(const char *const *settings, double snr_db, const tar
     return k;
 }
 
-static void a_target_45_db_below_is_found(void **unused)
+TEST(a_target_45_db_below_is_found)
 {
     static const char *const settings[] = {"code.type=random", "code.length=512", "engine.batch=10",
                                            "detector.subtract=2", NULL};
     static const target targets[] = {{100.3, 0, 0}, {230.8, 0, -45}};
     const counts k = clean_trials(settings, 64, targets, 2, 200);
 
-    (void)unused;
     assert_true(k.n_first < k.n + k.n / 20); /* 37 dB of sidelobes hide it */
     assert_true(k.n_found >= k.n * 98 / 100);
     assert_true(k.n_false <= 1);
 }
 
 /* Nothing weak there: nothing comes of searching again. */
-static void a_strong_echo_alone_stays_alone(void **unused)
+TEST(a_strong_echo_alone_stays_alone)
 {
     static const char *const settings[] = {"code.type=random", "code.length=512", "engine.batch=10",
                                            "detector.subtract=3", NULL};
     static const target targets[] = {{100.3, 0, 0}};
     const counts k = clean_trials(settings, 64, targets, 1, 200);
 
-    (void)unused;
     assert_int_equal(k.n_found, k.n);
     assert_true(k.n_false <= 1);
 }
 
-static void one_after_another_three_are_found(void **unused)
+TEST(one_after_another_three_are_found)
 {
     static const char *const settings[] = {"code.type=random",      "code.length=600",
                                            "engine.batch=10",       "detector.subtract=4",
@@ -157,13 +155,12 @@ static void one_after_another_three_are_found(void **unused)
     static const target targets[] = {{100.3, 0, 0}, {230.8, 0, -30}, {260.1, 0, -55}};
     const counts k = clean_trials(settings, 73, targets, 3, 100);
 
-    (void)unused;
     assert_true(k.n_found >= k.n * 97 / 100);
     assert_true(k.n_false <= 1);
 }
 
 /* In a map: beside it in range and in Doppler, where both have sidelobes. */
-static void in_a_map_too(void **unused)
+TEST(in_a_map_too)
 {
     static const char *const settings[] = {
         "code.type=random",     "code.length=128",       "engine.batch=4",
@@ -172,13 +169,12 @@ static void in_a_map_too(void **unused)
     static const target targets[] = {{60.3, 0.913, 0}, {63.8, 0.78, -45}, {90.1, -0.21, -46}};
     const counts k = clean_trials(settings, 69, targets, 3, 60);
 
-    (void)unused;
     assert_true(k.n_found >= k.n * 95 / 100);
     assert_true(k.n_false <= 1);
 }
 
 /* Behind a least-squares filter, where between two gates the strong echo's response falls slowly */
-static void behind_a_filter_too(void **unused)
+TEST(behind_a_filter_too)
 {
     static const char *const one[] = {"code.type=random",
                                       "code.length=1000",
@@ -200,14 +196,13 @@ static void behind_a_filter_too(void **unused)
     const counts k = clean_trials(one, 66, targets, 2, 100);
     const counts l = clean_trials(rows, 66, targets, 2, 40);
 
-    (void)unused;
     assert_true(k.n_found >= k.n * 97 / 100 && k.n_false <= 1);
     assert_true(l.n_found >= l.n * 95 / 100 && l.n_false <= 1);
 }
 
 /* A tenth of a sample in a look, too little for a row to be stretched: had the echo of 70 dB stood
  * still there, 44 dB of it would be left. */
-static void what_walks_goes_too(void **unused)
+TEST(what_walks_goes_too)
 {
     static const char *const settings[] = {"code.type=random",       "code.length=128",
                                            "engine.batch=4",         "detector.subtract=2",
@@ -217,23 +212,11 @@ static void what_walks_goes_too(void **unused)
     static const target targets[] = {{60.3, 4.913, 0}, {80.8, 4.4, -47}};
     const counts k = clean_trials(settings, 70, targets, 2, 60);
 
-    (void)unused;
     assert_true(k.n_found >= k.n * 95 / 100);
     assert_true(k.n_false <= 2);
 }
 
-int main(void)
+TEST(nothing_is_destroyed)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_target_45_db_below_is_found),
-        cmocka_unit_test(a_strong_echo_alone_stays_alone),
-        cmocka_unit_test(one_after_another_three_are_found),
-        cmocka_unit_test(in_a_map_too),
-        cmocka_unit_test(what_walks_goes_too),
-        cmocka_unit_test(behind_a_filter_too),
-    };
-
-    seed();
     pnr_clean_destroy(NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

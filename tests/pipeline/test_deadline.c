@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The deadline: what it is by default, what is late, and one line about it. */
 #include "pipeline/deadline.h"
+#include "tests/fixture/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void test_due(void **state)
+TEST(test_due)
 {
-    (void)state;
     assert_int_equal(pnr_deadline_of(0, 1e-3, true).due_ns, 1000000);
     assert_int_equal(pnr_deadline_of(0, 1e-3, false).due_ns, 0);
     assert_int_equal(pnr_deadline_of(0.25, 1e-3, true).due_ns, 250000000);
@@ -23,11 +15,10 @@ static void test_due(void **state)
     assert_int_equal(pnr_deadline_of(1e-12, 1, false).due_ns, 1); /* never none by rounding */
 }
 
-static void test_missed(void **state)
+TEST(test_missed)
 {
     pnr_deadline d = pnr_deadline_of(1e-3, 1, false), none = pnr_deadline_of(0, 1, false);
 
-    (void)state;
     assert_false(pnr_deadline_is_missed(&d, 0));
     assert_false(pnr_deadline_is_missed(&d, 1000000));
     assert_true(pnr_deadline_is_missed(&d, 1000001));
@@ -59,12 +50,11 @@ static const char *told(pnr_deadline *d, char text[512])
     return text;
 }
 
-static void test_told(void **state)
+TEST(test_told)
 {
     pnr_deadline d = pnr_deadline_of(1e-3, 1, false);
     char text[512];
 
-    (void)state;
     setenv("PNR_LOG", "info", 1);
     assert_string_equal(told(&d, text), "");
     for (uint64_t i = 0; i < 10; i++)
@@ -78,14 +68,13 @@ static void test_told(void **state)
 }
 
 /* Nobody reads standard error, and its pipe is full: it waits for the next time. */
-static void test_not_told_to_a_full_pipe(void **state)
+TEST(test_not_told_to_a_full_pipe)
 {
     pnr_deadline d = pnr_deadline_of(1e-3, 1, false);
     const int saved = dup(STDERR_FILENO);
     int ends[2];
     char byte = 0;
 
-    (void)state;
     setenv("PNR_LOG", "info", 1);
     assert_int_equal(pipe2(ends, 0), 0);
     for (size_t i = 0; i < 65536; i++)
@@ -98,16 +87,4 @@ static void test_not_told_to_a_full_pipe(void **state)
     close(ends[0]);
     close(ends[1]);
     close(saved);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_due),
-        cmocka_unit_test(test_missed),
-        cmocka_unit_test(test_told),
-        cmocka_unit_test(test_not_told_to_a_full_pipe),
-    };
-
-    return cmocka_run_group_tests_name("deadline", tests, NULL, NULL);
 }

@@ -18,12 +18,11 @@ static void run_whole(stage *s, outcome *o, size_t first, size_t n_periods)
 
 /* --- what is there --- */
 
-static void test_clean(void **state)
+TEST(test_clean)
 {
     stage s;
     outcome o = {0};
 
-    (void)state;
     open_stage(&s, 20 * N, NULL);
     save(&s, 0);
     run_whole(&s, &o, 0, 1);
@@ -45,12 +44,11 @@ static void test_clean(void **state)
     close_stage(&s);
 }
 
-static void test_start_time(void **state)
+TEST(test_start_time)
 {
     stage s;
     outcome o = {0};
 
-    (void)state;
     open_stage(&s, 3 * N, SETTINGS("source.start_time=2026-11-21T02:40:12Z"));
     save(&s, 0);
     run_whole(&s, &o, 0, 1);
@@ -63,9 +61,8 @@ static void test_start_time(void **state)
 }
 
 /* A dwell that is not whole is the tail; bytes that are no sample are nothing. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     for (size_t n = 1; n < 9 * N; n += 61) {
         stage s;
         outcome o = {0};
@@ -80,12 +77,11 @@ static void test_cut(void **state)
     }
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
     stage s;
     outcome o = {0};
 
-    (void)state;
     open_stage(&s, 0, NULL);
     for (size_t n_more = 0; n_more < 4; n_more++) { /* a sample has four bytes */
         save(&s, n_more);
@@ -101,7 +97,7 @@ static void test_empty(void **state)
     close_stage(&s);
 }
 
-static void test_epoch(void **state)
+TEST(test_epoch)
 {
     static const struct {
         const char *setting;
@@ -111,7 +107,6 @@ static void test_epoch(void **state)
                  {"code.epoch=300", 46},  {"code.epoch=-1", 126},
                  {"code.epoch=-200", 54}, {"code.epoch=1000000007", 1000000007 % N}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         stage s;
         outcome o = {0};
@@ -129,12 +124,11 @@ static void test_epoch(void **state)
 }
 
 /* Fewer samples than come before the first window. */
-static void test_epoch_beyond_the_end(void **state)
+TEST(test_epoch_beyond_the_end)
 {
     stage s;
     outcome o = {0};
 
-    (void)state;
     open_stage(&s, 50, SETTINGS("code.epoch=100"));
     save(&s, 0);
     run_whole(&s, &o, 100, 1);
@@ -230,30 +224,26 @@ static void nonfinite(const char *engine)
     spoil_window(engine, N - 30, NAN); /* to the window's last sample */
 }
 
-static void test_nonfinite_reference(void **state)
+TEST(test_nonfinite_reference)
 {
-    (void)state;
     nonfinite("engine.name=reference");
 }
 
-static void test_nonfinite_cpu(void **state)
+TEST(test_nonfinite_cpu)
 {
-    (void)state;
     nonfinite("engine.name=cpu");
 }
 
-static void test_nonfinite_cuda(void **state)
+TEST(test_nonfinite_cuda)
 {
-    (void)state;
     nonfinite("engine.name=cuda");
 }
 
-static void test_all_nonfinite(void **state)
+TEST(test_all_nonfinite)
 {
     stage s;
     outcome o = {0};
 
-    (void)state;
     open_stage(&s, 6 * N,
                SETTINGS("source.format=cf32", "dwell.periods=2", "dwell.combine=coherent"));
     spoil(&s, 0, 6 * N, NAN);
@@ -267,7 +257,7 @@ static void test_all_nonfinite(void **state)
 
 /* Runs that the recorder lost: short, a whole window, several dwells, at the start and at the end,
  * and across. */
-static void test_lost(void **state)
+TEST(test_lost)
 {
     static const char *const runs[] = {
         "source.lost=300+1",
@@ -290,7 +280,6 @@ static void test_lost(void **state)
                                             {"dwell.periods=2", "dwell.combine=coherent"}};
     static const size_t n_periods[] = {1, 3, 2};
 
-    (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         for (size_t d = 0; d < 3; d++)
             for (size_t first = 0; first < N; first += 50) {
@@ -310,12 +299,11 @@ static void test_lost(void **state)
 }
 
 /* A window with a hole says so and is right all the same; its neighbours do not notice. */
-static void test_lost_neighbours(void **state)
+TEST(test_lost_neighbours)
 {
     stage s;
     outcome clean = {0}, o = {0};
 
-    (void)state;
     open_stage(&s, 9 * N, NULL);
     save(&s, 0);
     run(&s, &clean);
@@ -349,12 +337,11 @@ static void cut_the_file(void *context, size_t n)
         assert_int_equal(truncate(s->path, 0), 0);
 }
 
-static void test_cut_while_read(void **state)
+TEST(test_cut_while_read)
 {
     stage s;
     outcome o = {.also = cut_the_file, .also_context = &s};
 
-    (void)state;
     open_stage(&s, 200 * N, SETTINGS("ring.bytes=2032", "source.chunk=64", "engine.batch=1"));
     save(&s, 0);
     run(&s, &o);
@@ -368,7 +355,7 @@ static void test_cut_while_read(void **state)
 
 /* --- gates, and the stop --- */
 
-static void test_gates(void **state)
+TEST(test_gates)
 {
     static const struct {
         const char *min, *max;
@@ -383,7 +370,6 @@ static void test_gates(void **state)
         {"radar.min_range_m=-14000", "radar.max_range_m=0", 2, {12000 - 19036.82, 6000 - 19036.82}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         stage s;
         outcome o = {0};
@@ -411,11 +397,10 @@ static void test_gates(void **state)
 }
 
 /* What was read before the stop is drained; `end` says why. */
-static void test_stop(void **state)
+TEST(test_stop)
 {
     static const char *const paces[] = {"source.pace=fast", "source.pace=real-time"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         stage s;
         outcome o = {.stop_at = 7};
@@ -440,12 +425,11 @@ static void test_stop(void **state)
     }
 }
 
-static void test_stopped_before(void **state)
+TEST(test_stopped_before)
 {
     stage s;
     outcome o = {.stop = 1};
 
-    (void)state;
     open_stage(&s, 20 * N, NULL);
     save(&s, 0);
     run(&s, &o);
@@ -454,29 +438,4 @@ static void test_stopped_before(void **state)
     assert_int_equal(o.n, 0);
     forget(&o);
     close_stage(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_start_time),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_epoch),
-        cmocka_unit_test(test_epoch_beyond_the_end),
-        cmocka_unit_test(test_nonfinite_reference),
-        cmocka_unit_test(test_nonfinite_cpu),
-        cmocka_unit_test(test_nonfinite_cuda),
-        cmocka_unit_test(test_all_nonfinite),
-        cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_lost_neighbours),
-        cmocka_unit_test(test_cut_while_read),
-        cmocka_unit_test(test_gates),
-        cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_stopped_before),
-    };
-
-    find_modules();
-    return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
 }

@@ -88,9 +88,8 @@ static void coherent(const char *engine)
 }
 
 #define ON(engine)                                                                                 \
-    static void test_##engine(void **state)                                                        \
+    TEST(test_##engine)                                                                            \
     {                                                                                              \
-        (void)state;                                                                               \
         single("engine.name=" #engine);                                                            \
         incoherent("engine.name=" #engine);                                                        \
         coherent("engine.name=" #engine);                                                          \
@@ -98,15 +97,3 @@ static void coherent(const char *engine)
 ON(reference)
 ON(cpu)
 ON(cuda)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_cpu),
-        cmocka_unit_test(test_cuda),
-    };
-
-    find_modules();
-    return cmocka_run_group_tests_name("pipeline_bits", tests, NULL, NULL);
-}

@@ -26,7 +26,7 @@ static void run_fault(const char *fault, outcome *o, subscriber *heard, const ch
 
 /* --- before the first sample --- */
 
-static void test_refused_at_start(void **state)
+TEST(test_refused_at_start)
 {
     static const struct {
         const char *place;
@@ -47,7 +47,6 @@ static void test_refused_at_start(void **state)
                   {"EPERMISSION", PNR_EPERMISSION},
                   {"EIO", PNR_EIO}};
 
-    (void)state;
     for (size_t p = 0; p < sizeof places / sizeof *places; p++)
         for (size_t e = 0; e < sizeof errors / sizeof *errors; e++) {
             const pnr_account nothing = {0};
@@ -114,30 +113,27 @@ static void fail_everywhere(const char *place)
             fail_at(place, at[i], errors[e]);
 }
 
-static void test_submit(void **state)
+TEST(test_submit)
 {
-    (void)state;
     fail_everywhere("submit");
     fail_at("submit", 0, "EAGAIN");
     fail_at("submit", 1, "EAGAIN");
     fail_at("submit", DWELLS, "EAGAIN");
 }
 
-static void test_collect(void **state)
+TEST(test_collect)
 {
-    (void)state;
     fail_everywhere("collect");
 }
 
 /* An engine that says "later" for ever, or once loses a submit so that each result after it is
  * another's: it is given up, and no result goes to the wrong samples. */
-static void test_collect_out_of_step(void **state)
+TEST(test_collect_out_of_step)
 {
     static const char *const faults[] = {"collect=EAGAIN", "collect:1=EAGAIN", "collect:5=EAGAIN",
                                          "collect:20=EAGAIN"};
     outcome clean = {0};
 
-    (void)state;
     run_fault("", &clean, NULL, "engine.batch=1");
     assert_int_equal(clean.n, DWELLS);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -160,12 +156,11 @@ static void test_collect_out_of_step(void **state)
 
 /* Several failures of one run, in submits of several dwells:
  * each takes its own submit and no more. */
-static void test_several(void **state)
+TEST(test_several)
 {
     outcome o = {0};
     subscriber heard;
 
-    (void)state;
     run_fault("submit:2=EENGINE,collect:1=EENGINE,submit:4=EAGAIN", &o, &heard, "engine.batch=4");
     assert_int_equal(o.code, PNR_EENGINE);
     assert_true(o.account.positions == DWELLS * N);
@@ -178,7 +173,7 @@ static void test_several(void **state)
 }
 
 /* A lost engine while a live source goes on: the source is stopped, and what came is counted. */
-static void test_lost_in_real_time(void **state)
+TEST(test_lost_in_real_time)
 {
     static const char *const settings[] = {"engine.name=fault", "source.pace=real-time",
                                            "ring.bytes=8128", "engine.batch=1", NULL};
@@ -186,7 +181,6 @@ static void test_lost_in_real_time(void **state)
     outcome o = {0};
     subscriber heard;
 
-    (void)state;
     open_stage(&s, 100000 * N, settings); /* 12.7 s */
     save(&s, 0);
     setenv("PNR_FAULT", "collect:10=ELOST", 1);
@@ -200,16 +194,4 @@ static void test_lost_in_real_time(void **state)
     assert_true(o.account.positions < 100000 * N);
     forget(&o);
     close_stage(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused_at_start), cmocka_unit_test(test_submit),
-        cmocka_unit_test(test_collect),          cmocka_unit_test(test_collect_out_of_step),
-        cmocka_unit_test(test_several),          cmocka_unit_test(test_lost_in_real_time),
-    };
-
-    find_modules();
-    return cmocka_run_group_tests_name("pipeline_fault", tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static void check_account(const stage *s, const outcome *o, size_t n_periods)
 
 /* The range is right, whatever chunks the samples come in and however they are grouped; the last
  * dwell is the last one with all that its windows reach. */
-static void ranges_are_right(void **state)
+TEST(ranges_are_right)
 {
     static const char *const also[][5] = {
         {"source.chunk=7", "engine.batch=1", NULL},
@@ -27,7 +27,6 @@ static void ranges_are_right(void **state)
     stage s;
     outcome o = {0}, other = {0};
 
-    (void)state;
     open_stage(&s, FIRST + 40 * N + BEHIND - 1, settings);
     save(&s, 0);
     run(&s, &o);
@@ -52,7 +51,7 @@ static void ranges_are_right(void **state)
 
 /* Dwells of two windows; losses lie in a window, in what only the dwell before reaches, and across
  * whole dwells. */
-static void a_loss_stays_where_it_is(void **state)
+TEST(a_loss_stays_where_it_is)
 {
     static const char *const losses[] = {"dwell.periods=2", "dwell.combine=incoherent",
                                          "source.lost=700+30, 1288+20, 3000+700, 5000+1", NULL};
@@ -60,7 +59,6 @@ static void a_loss_stays_where_it_is(void **state)
     outcome clean = {0}, o = {0};
     size_t n_same = 0;
 
-    (void)state;
     open_stage(&s, FIRST + 40 * N + 200, settings);
     set_all(&s, losses);
     s.config.source.n_lost = 0;
@@ -95,15 +93,4 @@ static void a_loss_stays_where_it_is(void **state)
     close_stage(&s);
     forget(&clean);
     forget(&o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_are_right),
-        cmocka_unit_test(a_loss_stays_where_it_is),
-    };
-
-    find_modules();
-    return cmocka_run_group_tests_name("pipeline linear", tests, NULL, NULL);
 }

@@ -66,15 +66,13 @@ static void run_slow(size_t n_dwells, const char *rate, const char *slow_ms, con
     close_stage(&s);
 }
 
-static void test_source_1_5_times_faster(void **state)
+TEST(test_source_1_5_times_faster)
 {
-    (void)state;
     run_slow(60, "source.rate_hz=9525", "20", "source.chunk=0"); /* 13.3 ms a dwell */
 }
 
-static void test_source_much_faster(void **state)
+TEST(test_source_much_faster)
 {
-    (void)state;
     run_slow(4000, "source.rate_hz=1000000", "20", "source.chunk=0");
     run_slow(4000, "source.rate_hz=1000000", "20", "source.chunk=100");
     run_slow(4000, "source.rate_hz=1000000", "20", "source.chunk=508"); /* the whole ring */
@@ -103,7 +101,7 @@ static void resume(void *context, size_t n)
         usleep(1000);
 }
 
-static void test_stopped_subscriber(void **state)
+TEST(test_stopped_subscriber)
 {
     static const char *const settings[] = {"engine.batch=64", "publisher.high_water=10", NULL};
     stage s;
@@ -111,7 +109,6 @@ static void test_stopped_subscriber(void **state)
     subscriber heard;
     waiting w = {.heard = &heard};
 
-    (void)state;
     open_stage(&s, MANY * N, settings);
     save(&s, 0);
     subscribe(&s, &heard, 10);
@@ -132,14 +129,13 @@ static void test_stopped_subscriber(void **state)
 
 /* --- status --- */
 
-static void test_status(void **state)
+TEST(test_status)
 {
     static const char *const settings[] = {"engine.name=fault", "engine.batch=1", NULL};
     stage s;
     outcome o = {0};
     subscriber heard;
 
-    (void)state;
     open_stage(&s, 22 * N, settings); /* samples are always there: no turn is idle */
     save(&s, 0);
     setenv("PNR_FAULT_SLOW_MS", "100", 1);
@@ -202,21 +198,19 @@ static uint64_t run_late(const char *slow_ms, const char *deadline, double deadl
     return n_late;
 }
 
-static void test_deadline(void **state)
+TEST(test_deadline)
 {
-    (void)state;
     assert_int_equal(run_late("0", "engine.deadline=30", 30), 0);
     assert_int_equal(run_late("20", "engine.deadline=0.01", 0.01), 12);
     (void)run_late("45", "engine.deadline=0", 0.05); /* a period; some are late, or none */
 }
 
 /* A recording that plays as fast as it goes has none, unless it is given. */
-static void test_deadline_of_a_recording(void **state)
+TEST(test_deadline_of_a_recording)
 {
     stage s;
     outcome o = {0};
 
-    (void)state;
     open_stage(&s, 20 * N, NULL);
     save(&s, 0);
     run(&s, &o);
@@ -286,22 +280,20 @@ static void spin(const char *engine)
     close_stage(&s);
 }
 
-static void test_spin(void **state)
+TEST(test_spin)
 {
-    (void)state;
     spin("engine.name=reference");
     spin("engine.name=cpu");
 }
 
 /* Whatever fails, it ends: an engine that has nothing to give is given up also when we spin. */
-static void test_spin_with_faults(void **state)
+TEST(test_spin_with_faults)
 {
     static const char *const faults[] = {"collect=EAGAIN", "collect:5=EAGAIN", "submit:3=ELOST",
                                          "collect:7=ELOST", "collect:2=EENGINE"};
     static const char *const settings[] = {"engine.name=fault", "engine.wait=spin",
                                            "ring.bytes=24384", "engine.batch=1", NULL};
 
-    (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         stage s;
         outcome o = {0};
@@ -369,13 +361,12 @@ static const char *const lost_bit_by_bit[] = {
     "source.pace=real-time", "source.lost=1000+77,152450+20000,172451+20000,192452+10748,300000+1",
     NULL};
 
-static void test_ahead(void **state)
+TEST(test_ahead)
 {
     const char *fast[] = {"source.pace=fast", lost_bit_by_bit[1], NULL};
     const fault_ahead *counts = ahead_of_fault();
     outcome live = {0}, recorded = {0};
 
-    (void)state;
     run_ahead(fast, "", &recorded);
     assert_int_equal(recorded.code, PNR_OK);
     assert_int_equal(recorded.n, LONG_DWELLS - 1);
@@ -396,13 +387,12 @@ static void test_ahead(void **state)
 }
 
 /* A GPU that uploads what comes ahead gives the bits of one that uploads all at once. */
-static void test_ahead_cuda(void **state)
+TEST(test_ahead_cuda)
 {
     const char *fast[] = {"engine.name=cuda", "source.pace=fast", lost_bit_by_bit[1], NULL};
     const char *live[] = {"engine.name=cuda", lost_bit_by_bit[0], lost_bit_by_bit[1], NULL};
     outcome ahead = {0}, whole = {0};
 
-    (void)state;
     run_ahead(fast, "", &whole);
     if (whole.code == PNR_EUNAVAILABLE) {
         print_message("skipped: %s\n", whole.error.text);
@@ -417,13 +407,12 @@ static void test_ahead_cuda(void **state)
 }
 
 /* "Later" is no fault; a device that is lost while it waits for the rest is. */
-static void test_ahead_fails(void **state)
+TEST(test_ahead_fails)
 {
     static const char *const live[] = {"source.pace=real-time", NULL};
     const fault_ahead *counts = ahead_of_fault();
     outcome o = {0};
 
-    (void)state;
     run_ahead(live, "advance=EAGAIN", &o);
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.n, LONG_DWELLS);
@@ -432,24 +421,4 @@ static void test_ahead_fails(void **state)
     assert_int_equal(o.code, PNR_ELOST);
     assert_true(o.n < LONG_DWELLS);
     forget(&o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_source_1_5_times_faster),
-        cmocka_unit_test(test_source_much_faster),
-        cmocka_unit_test(test_stopped_subscriber),
-        cmocka_unit_test(test_status),
-        cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_deadline_of_a_recording),
-        cmocka_unit_test(test_spin),
-        cmocka_unit_test(test_spin_with_faults),
-        cmocka_unit_test(test_ahead),
-        cmocka_unit_test(test_ahead_cuda),
-        cmocka_unit_test(test_ahead_fails),
-    };
-
-    find_modules();
-    return cmocka_run_group_tests_name("pipeline_live", tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ static void check(const char *const *settings, size_t n_dwell, size_t n_rows, si
     leave(&s, &h, &o);
 }
 
-static void test_axes(void **state)
+TEST(test_axes)
 {
     /* Rows of 1 / (16 Tr) = 492 Hz; the target's is the second one above 0, or nearly. */
     static const char *const doppler[] = {"dwell.periods=16", "dwell.combine=doppler", NULL};
@@ -191,7 +191,6 @@ static void test_axes(void **state)
     static const char *const single[] = {"dwell.periods=1", "doppler.min_hz=-8000",
                                          "doppler.max_hz=8000", "doppler.step=quarter", NULL};
 
-    (void)state;
     check(doppler, (size_t)N * 16, 16, 1, 250);
     check(looks, (size_t)N * 32, 16, 1, 250);
     check(linear, (size_t)N * 16, 16, 1, 250);
@@ -200,7 +199,7 @@ static void test_axes(void **state)
 }
 
 /* Two codes in one stream: the target is in the plane of the one that is sent. */
-static void test_codes(void **state)
+TEST(test_codes)
 {
     static const char *const settings[] = {"code.1.taps=7,3", "code.2.taps=7,1", "dwell.periods=4",
                                            "dwell.combine=coherent", NULL};
@@ -209,7 +208,6 @@ static void test_codes(void **state)
     heard h;
     outcome o;
 
-    (void)state;
     publish(&s, settings, "map/", 4 * 3 * N, &h, &o);
     assert_true(h.map.n_codes == 2 && h.map.n_rows == 1);
     assert_true(pnr_map_doppler_hz(&h.map, 0) == 0);
@@ -220,7 +218,7 @@ static void test_codes(void **state)
 }
 
 /* The zero delay drifts by 3 samples: the gate and its delays go with it, in profiles and maps. */
-static void test_moving_zero(void **state)
+TEST(test_moving_zero)
 {
     static const char *const kinds[][2] = {{"dwell.combine=none", NULL},
                                            {"dwell.periods=8", "dwell.combine=doppler"}};
@@ -233,7 +231,6 @@ static void test_moving_zero(void **state)
     heard h;
     outcome o;
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         const char *all[16] = {kinds[k][0], kinds[k][1]};
 
@@ -250,16 +247,4 @@ static void test_moving_zero(void **state)
         assert_int_equal(h.map.row.n_gate, 40);
         leave(&s, &h, &o);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axes),
-        cmocka_unit_test(test_codes),
-        cmocka_unit_test(test_moving_zero),
-    };
-
-    find_modules();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

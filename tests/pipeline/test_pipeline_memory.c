@@ -214,9 +214,8 @@ static long calls_of(const char *const *settings, const char *engine, bool is_ta
 static const char *const plain[] = {"source.chunk=100", "ring.bytes=32K", NULL};
 
 /* The count counts: the processing thread's, the acquisition thread's, and libzmq's apart. */
-static void test_count(void **state)
+TEST(test_count)
 {
-    (void)state;
     if (!IS_COUNTED) {
         print_message("skipped: a sanitizer has its own malloc\n");
         return;
@@ -257,7 +256,7 @@ static const char *const live[] = {"source.pace=real-time", "source.chunk=50", "
                                    NULL};
 /* Awake for 1.5 s, and every result late: a status and a warning are told. The direct path is
  * tracked, raises an alarm, and is kept in its file. */
-static void test_late(void **state)
+TEST(test_late)
 {
     const char *folder = getenv("TMPDIR");
     char path[300], keep[330];
@@ -273,7 +272,6 @@ static void test_late(void **state)
                                 keep,
                                 NULL};
 
-    (void)state;
     snprintf(path, sizeof path, "%s/pnr.zero.%d", folder != NULL ? folder : "/tmp", (int)getpid());
     snprintf(keep, sizeof keep, "radar.zero_state_path=%s", path);
     setenv("PNR_LOG", "info", 1);
@@ -283,9 +281,8 @@ static void test_late(void **state)
 }
 
 #define ON(engine)                                                                                 \
-    static void test_##engine(void **state)                                                        \
+    TEST(test_##engine)                                                                            \
     {                                                                                              \
-        (void)state;                                                                               \
         nothing(plain, "engine.name=" #engine);                                                    \
         nothing(rich, "engine.name=" #engine);                                                     \
         nothing(live, "engine.name=" #engine);                                                     \
@@ -307,13 +304,12 @@ static void starve(void *context, size_t n)
     refuse_to = n >= 10 && n < 20 ? 4000 : 0;
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     stage s;
     subscriber heard;
     outcome o = {.also = starve};
 
-    (void)state;
     if (!IS_COUNTED) {
         print_message("skipped: a sanitizer has its own malloc\n");
         return;
@@ -342,13 +338,12 @@ static void starve_at_the_end(void *context, size_t n)
     refuse_to = n >= 41 ? 16000 : 0;
 }
 
-static void test_pack_refused(void **state)
+TEST(test_pack_refused)
 {
     static const char *const settings[] = {"publisher.pack=8", NULL};
     stage s;
     outcome o = {.also = starve_at_the_end};
 
-    (void)state;
     if (!IS_COUNTED) {
         print_message("skipped: a sanitizer has its own malloc\n");
         return;
@@ -367,17 +362,4 @@ static void test_pack_refused(void **state)
     assert_int_equal(o.account.sent + o.account.unsent_publish_refused, FEW);
     forget(&o);
     close_stage(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_count),        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_reference),    cmocka_unit_test(test_cpu),
-        cmocka_unit_test(test_cuda),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_pack_refused),
-    };
-
-    find_modules();
-    return cmocka_run_group_tests_name("pipeline_memory", tests, NULL, NULL);
 }

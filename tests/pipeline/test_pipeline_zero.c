@@ -58,13 +58,12 @@ static void errors_of(const outcome *o, size_t from, size_t to, double *mean, do
     *rms = sqrt(squares / (double)(to - from));
 }
 
-static void test_drift(void **state)
+TEST(test_drift)
 {
     stage s;
     outcome o = {0};
     double mean, rms, worst;
 
-    (void)state;
     open_stage(&s, (size_t)N * PERIODS, drifting);
     save(&s, 0);
     run(&s, &o);
@@ -103,7 +102,7 @@ static void test_drift(void **state)
 }
 
 /* Maps, and delays that are not cyclic: the same drift, in dwells of 8 periods. */
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
     static const char *const kinds[][3] = {
         {"dwell.periods=8", "dwell.combine=doppler", NULL},
@@ -113,7 +112,6 @@ static void test_kinds(void **state)
     double mean, rms, worst;
     stage s;
 
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         outcome o = {0};
 
@@ -138,7 +136,7 @@ static void test_kinds(void **state)
 
 /* Clutter between the direct path and the wanted ranges, stronger than the target, and more of it
  * than max_echoes: none of it takes the target's place, also with searches after the first. */
-static void test_clutter(void **state)
+TEST(test_clutter)
 {
     static const char *const settings[] = {"target.2.range_m=500",
                                            "target.2.amplitude=0.07",
@@ -162,7 +160,6 @@ static void test_clutter(void **state)
     size_t n = 0;
     stage s;
 
-    (void)state;
     for (size_t i = 0; drifting[i] != NULL; i++)
         all[n++] = drifting[i];
     for (size_t i = 0; settings[i] != NULL; i++)
@@ -184,14 +181,13 @@ static void test_clutter(void **state)
     close_stage(&s);
 }
 
-static void test_fading(void **state)
+TEST(test_fading)
 {
     enum { FROM = 300, TO = 450 };
     stage s;
     outcome o = {0};
     double mean, rms, worst, sigma_s = 0;
 
-    (void)state;
     open_stage(&s, (size_t)N * PERIODS, drifting);
     fade(&s, (size_t)N * FROM, (size_t)N * TO);
     save(&s, 0);
@@ -219,13 +215,12 @@ static void test_fading(void **state)
 }
 
 /* 150 m are a sample: the alarm comes at a third of the run, and stays. */
-static void test_alarm(void **state)
+TEST(test_alarm)
 {
     stage s;
     outcome o = {0};
     size_t first = 0;
 
-    (void)state;
     open_stage(&s, (size_t)N * PERIODS, drifting);
     set(&s, "radar.zero_alarm_m=149.896229");
     save(&s, 0);
@@ -241,7 +236,7 @@ static void test_alarm(void **state)
 
 /* A second run in which the direct path is not seen measures from where the first one ended; one of
  * another rate, or after a file that is broken, does not. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
     char path[320], setting[400];
     pnr_zero_memory memory;
@@ -249,7 +244,6 @@ static void test_restart(void **state)
     outcome o = {0};
     double mean, rms, worst;
 
-    (void)state;
     open_stage(&s, (size_t)N * PERIODS, drifting);
     fade(&s, (size_t)N * 400, (size_t)N * PERIODS);
     save(&s, 0);
@@ -291,15 +285,4 @@ static void test_restart(void **state)
     forget(&o);
     (void)unlink(path);
     close_stage(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drift),  cmocka_unit_test(test_kinds), cmocka_unit_test(test_clutter),
-        cmocka_unit_test(test_fading), cmocka_unit_test(test_alarm), cmocka_unit_test(test_restart),
-    };
-
-    find_modules();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What is asked of the operating system: granted, refused with the reason, and given back. */
 #include "pipeline/realtime.h"
+#include "tests/fixture/test.h"
 
 #include <linux/capability.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static pnr_config config;
 
@@ -87,12 +79,11 @@ static cpu_set_t cpus_of(pthread_t thread)
     return cpus;
 }
 
-static void test_nothing_asked(void **state)
+TEST_BETWEEN(test_nothing_asked, start, stop)
 {
     const cpu_set_t before = cpus_of(pthread_self());
     threads t;
 
-    (void)state;
     enter(&t);
     assert_string_equal(t.realtime.outcome.lock_memory, "no");
     assert_string_equal(t.realtime.outcome.acquisition_cpu, "any");
@@ -105,14 +96,13 @@ static void test_nothing_asked(void **state)
     leave(&t);
 }
 
-static void test_cpus(void **state)
+TEST_BETWEEN(test_cpus, start, stop)
 {
     const cpu_set_t before = cpus_of(pthread_self());
     char wanted[2][40], number[2][8];
     int cpus[2] = {-1, -1};
     threads t;
 
-    (void)state;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET((size_t)cpu, &before))
             cpus[cpus[0] < 0 ? 0 : 1] = cpu;
@@ -139,12 +129,11 @@ static void test_cpus(void **state)
     assert_true(CPU_EQUAL(&before, &after));
 }
 
-static void test_no_such_cpu(void **state)
+TEST_BETWEEN(test_no_such_cpu, start, stop)
 {
     const cpu_set_t before = cpus_of(pthread_self());
     threads t;
 
-    (void)state;
     if (CPU_ISSET(1023, &before))
         skip();
     set("realtime.acquisition_cpu=1023");
@@ -157,13 +146,12 @@ static void test_no_such_cpu(void **state)
 }
 
 /* Granted here or not: what is told is what is. */
-static void test_priority(void **state)
+TEST_BETWEEN(test_priority, start, stop)
 {
     struct sched_param param;
     threads t;
     int policy;
 
-    (void)state;
     set("realtime.priority=50");
     enter(&t);
     pthread_getschedparam(t.acquisition, &policy, &param);
@@ -206,12 +194,11 @@ static int run_unprivileged(void)
                NULL;
 }
 
-static void test_unprivileged(void **state)
+TEST_BETWEEN(test_unprivileged, start, stop)
 {
     const pid_t child = fork();
     int status;
 
-    (void)state;
     if (child == 0)
         _exit(run_unprivileged());
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -235,11 +222,10 @@ static unsigned long locked_kib(void)
     return kib;
 }
 
-static void test_memory(void **state)
+TEST_BETWEEN(test_memory, start, stop)
 {
     threads t;
 
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* their shadow is larger than any memory */
 #endif
@@ -253,16 +239,4 @@ static void test_memory(void **state)
     }
     leave(&t);
     assert_int_equal(locked_kib(), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_nothing_asked), TEST(test_cpus),         TEST(test_no_such_cpu),
-        TEST(test_priority),      TEST(test_unprivileged), TEST(test_memory),
-    };
-
-    return cmocka_run_group_tests_name("realtime", tests, NULL, NULL);
 }

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Endpoints: who may reach them, what is refused and in which words. */
 #include "publisher/endpoint.h"
+#include "tests/fixture/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <zmq.h>
 
-#include <cmocka.h>
-
-static void test_reach(void **state)
+TEST(test_reach)
 {
     static const struct {
         const char *endpoint, *bind; /* NULL: as it is */
@@ -45,7 +37,6 @@ static void test_reach(void **state)
     pnr_error error;
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(pnr_endpoint_read(cases[i].endpoint, bind, &reach, &error), PNR_OK);
         if (reach != cases[i].reach)
@@ -54,7 +45,7 @@ static void test_reach(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const char *const cases[] = {"tcp://127.0.0.1",
                                         "tcp://:5555",
@@ -75,7 +66,6 @@ static void test_refused(void **state)
     pnr_error error;
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (pnr_endpoint_read(cases[i], bind, &reach, &error) != PNR_ECONFIG)
             fail_msg("%s was let in", cases[i]);
@@ -105,9 +95,8 @@ static void bind_to(const char *endpoint, bool expose, int want, const char *wor
     zmq_ctx_term(context);
 }
 
-static void test_bind(void **state)
+TEST(test_bind)
 {
-    (void)state;
     bind_to("tcp://127.0.0.1:*", false, PNR_OK, "tcp://127.0.0.1:");
     bind_to("tcp://localhost:*", false, PNR_OK, "tcp://127.0.0.1:");
     bind_to("tcp://*:*", false, PNR_ECONFIG, "publisher.expose");
@@ -116,7 +105,7 @@ static void test_bind(void **state)
 }
 
 /* What lies at an ipc path is neither removed nor taken over. */
-static void test_ipc_in_the_way(void **state)
+TEST(test_ipc_in_the_way)
 {
     char folder[] = "/tmp/pnradar-endpoint-XXXXXX", path[64], endpoint[80];
     void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
@@ -125,7 +114,6 @@ static void test_ipc_in_the_way(void **state)
     pnr_error error;
     FILE *file;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/s", folder);
     snprintf(endpoint, sizeof endpoint, "ipc://%s", path);
@@ -147,7 +135,7 @@ static void test_ipc_in_the_way(void **state)
     rmdir(folder);
 }
 
-static void test_key_files(void **state)
+TEST(test_key_files)
 {
     char path[] = "/tmp/pnradar-key-XXXXXX", bound[PNR_ENDPOINT_LEN], public[41], secret[41];
     void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
@@ -155,7 +143,6 @@ static void test_key_files(void **state)
     const int handle = mkstemp(path);
     pnr_error error;
 
-    (void)state;
     assert_true(handle >= 0);
     snprintf(config.publisher.curve_secret_path, sizeof config.publisher.curve_secret_path, "%s",
              path);
@@ -181,12 +168,11 @@ static void test_key_files(void **state)
     zmq_ctx_term(context);
 }
 
-static void test_few_files(void **state)
+TEST(test_few_files)
 {
     struct rlimit limit, low;
     pnr_error error;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_int_equal(pnr_endpoint_enough_files(&error), PNR_OK);
     low = limit;
@@ -196,15 +182,4 @@ static void test_few_files(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_non_null(strstr(error.text, "file descriptors"));
     assert_int_equal(pnr_endpoint_enough_files(&error), PNR_OK); /* none was kept */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reach),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bind),      cmocka_unit_test(test_ipc_in_the_way),
-        cmocka_unit_test(test_key_files), cmocka_unit_test(test_few_files),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,14 +7,6 @@
 
 #include <float.h>
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 /* Same within the 12 digits of the wire; null and NAN are the same. */
 static void assert_close(double a, double b)
@@ -98,12 +90,11 @@ static size_t write_range(const pnr_report *report, char *text)
     return length;
 }
 
-static void test_range_text(void **state)
+TEST(test_range_text)
 {
     static char text[PNR_MESSAGE_MAX];
     pnr_report report;
 
-    (void)state;
     report_fixture(&report, 1);
     report.flags = PNR_FLAG_LOST | PNR_FLAG_MORE_ECHOES;
     report.lost = 3;
@@ -141,14 +132,13 @@ static void test_range_text(void **state)
     assert_non_null(strstr(text, "\"echoes\":[]}"));
 }
 
-static void test_range_round_trip(void **state)
+TEST(test_range_round_trip)
 {
     static char text[PNR_MESSAGE_MAX];
     pnr_report report, read;
     pnr_error error;
     size_t n, i;
 
-    (void)state;
     for (n = 0; n <= PNR_MAX_CANDIDATES; n++) {
         report_fixture(&report, n);
         report.flags = (unsigned)n & 127;
@@ -177,13 +167,12 @@ static void test_range_round_trip(void **state)
 
 /* The longest that there can be fits, every shorter memory is refused, and nothing is written
  * beyond it. */
-static void test_range_capacity(void **state)
+TEST(test_range_capacity)
 {
     static char text[PNR_MESSAGE_MAX], cut[PNR_MESSAGE_MAX];
     pnr_report report;
     size_t length, i;
 
-    (void)state;
     report_fixture(&report, PNR_MAX_CANDIDATES);
     memset(report.stream, 1, sizeof report.stream - 1); /* six bytes each */
     memset(report.engine, '"', sizeof report.engine - 1);
@@ -228,7 +217,7 @@ static void check_refused(const char *what, const char *with, const char *word)
     assert_int_equal(read.detection.n_echoes, 0);
 }
 
-static void test_range_refused(void **state)
+TEST(test_range_refused)
 {
     static const struct {
         const char *what, *with, *word;
@@ -276,7 +265,6 @@ static void test_range_refused(void **state)
     static char many[PNR_MESSAGE_MAX];
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_refused(cases[i].what, cases[i].with, cases[i].word);
     strcpy(many, "\"echoes\":[{}");
@@ -286,14 +274,13 @@ static void test_range_refused(void **state)
     check_refused("\"echoes\":[", many, "echoes");
 }
 
-static void test_unknown_keys_pass(void **state)
+TEST(test_unknown_keys_pass)
 {
     static char text[PNR_MESSAGE_MAX];
     pnr_report report, read;
     pnr_error error;
     size_t length;
 
-    (void)state;
     report_fixture(&report, 2);
     length = write_range(&report, text);
     strcpy(text + length - 1, ",\"later\":{\"a\":[1]}}");
@@ -338,14 +325,13 @@ static void fill_pack(packed *p)
     assert_true(p->length > 0);
 }
 
-static void test_pack_round_trip(void **state)
+TEST(test_pack_round_trip)
 {
     packed p;
     pnr_report read;
     pnr_error error;
     size_t offset = 0, i, k;
 
-    (void)state;
     fill_pack(&p);
     assert_int_equal(p.n_records, 7);
     assert_true(pnr_message_is_pack(p.header, p.length));
@@ -370,12 +356,11 @@ static void test_pack_round_trip(void **state)
 }
 
 /* The dtype names each member once, in order, and its sizes add up to the record. */
-static void test_dtype(void **state)
+TEST(test_dtype)
 {
     json_t *dtype = json_loads(pnr_record_dtype, 0, NULL);
     size_t bytes = 0, i;
 
-    (void)state;
     assert_true(json_is_array(dtype));
     for (i = 0; i < json_array_size(dtype); i++) {
         const json_t *member = json_array_get(dtype, i);
@@ -406,12 +391,11 @@ static void check_pack_refused(const packed *p, size_t bytes, const char *word)
         fail_msg("\"%s\" does not name %s", error.text, word);
 }
 
-static void test_pack_refused(void **state)
+TEST(test_pack_refused)
 {
     const size_t bytes = 7 * sizeof(pnr_record);
     packed p;
 
-    (void)state;
     fill_pack(&p);
     check_pack_refused(&p, bytes - 1, "n_records");
     check_pack_refused(&p, bytes - sizeof(pnr_record), "n_records");
@@ -445,7 +429,7 @@ static void test_pack_refused(void **state)
 }
 
 /* An offset that is not where a dwell starts, and infinities, do no harm. */
-static void test_pack_odd(void **state)
+TEST(test_pack_odd)
 {
     const size_t bytes = 7 * sizeof(pnr_record);
     packed p;
@@ -453,7 +437,6 @@ static void test_pack_odd(void **state)
     pnr_error error;
     size_t offset = 3;
 
-    (void)state;
     fill_pack(&p);
     assert_int_equal(
         pnr_message_read_pack(p.header, p.length, p.records, bytes, &offset, &read, &error),
@@ -499,7 +482,7 @@ static void fill_status(pnr_status *status, const pnr_radar *radar, const pnr_co
     status->config = config;
 }
 
-static void test_status(void **state)
+TEST(test_status)
 {
     static char text[PNR_MESSAGE_MAX];
     const pnr_radar radar = {.n_chips = 1023,
@@ -522,7 +505,6 @@ static void test_status(void **state)
     json_t *json, *part;
     size_t length;
 
-    (void)state;
     fill_status(&status, &radar, &config);
     status.realtime = &realtime;
     status.zero = &zero;
@@ -567,7 +549,7 @@ static void test_status(void **state)
     assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_EDATA); /* no reason */
 }
 
-static void test_end(void **state)
+TEST(test_end)
 {
     static char text[PNR_MESSAGE_MAX];
     char reason[400];
@@ -576,7 +558,6 @@ static void test_end(void **state)
     pnr_error error;
     size_t length;
 
-    (void)state;
     fill_status(&status, NULL, NULL);
     status.reason = "end of input";
     status.exit_status = 75;
@@ -601,7 +582,7 @@ static void test_end(void **state)
 }
 
 /* Every code type has on the wire the word that the configuration has for it. */
-static void test_words(void **state)
+TEST(test_words)
 {
     static char text[PNR_MESSAGE_MAX];
     static const char *const words[] = {"m-sequence", "gold",     "gps-l1ca",   "kasami",
@@ -614,7 +595,6 @@ static void test_words(void **state)
     pnr_error error;
     size_t i;
 
-    (void)state;
     pnr_config_init(&config);
     for (i = 0; i < sizeof words / sizeof words[0]; i++) {
         snprintf(setting, sizeof setting, "code.type=%s", words[i]);
@@ -649,14 +629,13 @@ static void write_profile(const pnr_profile_info *info, char text[4096])
     assert_true(pnr_message_write_profile(&report, 12, info, text, 4096) > 0);
 }
 
-static void test_profile(void **state)
+TEST(test_profile)
 {
     char text[4096];
     pnr_report report, read;
     pnr_profile_info info;
     pnr_error error;
 
-    (void)state;
     report_fixture(&report, 0);
     write_profile(&cells, text);
     assert_non_null(strstr(text, "\"seq\":12,\"sample\":\"41943\""));
@@ -681,7 +660,7 @@ static void test_profile(void **state)
                      PNR_EDATA);
 }
 
-static void test_profile_refused(void **state)
+TEST(test_profile_refused)
 {
     static const struct {
         const char *what, *with, *word;
@@ -705,7 +684,6 @@ static void test_profile_refused(void **state)
     pnr_profile_info info;
     size_t i;
 
-    (void)state;
     write_profile(&cells, text);
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *at = strstr(text, cases[i].what);
@@ -723,14 +701,13 @@ static void test_profile_refused(void **state)
 }
 
 /* A range message with one echo takes a few microseconds; ten times that is a mistake. */
-static void test_speed(void **state)
+TEST(test_speed)
 {
     static char text[PNR_MESSAGE_MAX];
     pnr_report report;
     uint64_t best_ns = UINT64_MAX;
     int run, i;
 
-    (void)state;
     report_fixture(&report, 1);
     for (run = 0; run < 20; run++) {
         const uint64_t begin_ns = pnr_clock_ns();
@@ -743,27 +720,4 @@ static void test_speed(void **state)
     }
     print_message("a range message with one echo: %.2f us\n", (double)best_ns * 1e-3);
     assert_true(best_ns < 30000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_range_text),
-        cmocka_unit_test(test_range_round_trip),
-        cmocka_unit_test(test_range_capacity),
-        cmocka_unit_test(test_range_refused),
-        cmocka_unit_test(test_unknown_keys_pass),
-        cmocka_unit_test(test_pack_round_trip),
-        cmocka_unit_test(test_dtype),
-        cmocka_unit_test(test_pack_refused),
-        cmocka_unit_test(test_pack_odd),
-        cmocka_unit_test(test_status),
-        cmocka_unit_test(test_end),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_profile),
-        cmocka_unit_test(test_profile_refused),
-        cmocka_unit_test(test_speed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,6 @@
 #include "tests/fixture/report_fixture.h"
 
 #include <jansson.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { CAPACITY = 8192 };
 static const char *const names[] = {"gps-l1ca prn=29", "a \"second\""};
@@ -49,13 +39,12 @@ static size_t write_map(const pnr_map_info *info, char text[CAPACITY])
     return length;
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
     char text[CAPACITY];
     json_t *json;
     size_t length;
 
-    (void)state;
     length = write_map(&map, text);
     json = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(json);
@@ -72,7 +61,7 @@ static void test_text(void **state)
         "\"threshold\":7.25}"));
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
     static const double doppler_hz[] = {-500, -250, 0, 250, 500, 625, 875};
     static pnr_map_info info;
@@ -82,7 +71,6 @@ static void test_round_trip(void **state)
     pnr_error error;
     size_t length, i;
 
-    (void)state;
     report_fixture(&report, 0);
     length = write_map(&map, text);
     assert_int_equal(pnr_message_read_map(text, length, BYTES, &read, &info, &error), PNR_OK);
@@ -107,7 +95,7 @@ static void test_round_trip(void **state)
     assert_true(info.row.is_complex && isnan(info.row.threshold) && isnan(info.mps_per_hz));
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const struct {
         const char *what, *with, *word;
@@ -147,7 +135,6 @@ static void test_refused(void **state)
     pnr_report read;
     pnr_error error;
 
-    (void)state;
     write_map(&map, text);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *at = strstr(text, cases[i].what);
@@ -172,7 +159,7 @@ static void test_refused(void **state)
 }
 
 /* As many runs as there may be fit the longest text, and nothing is written beyond it. */
-static void test_capacity(void **state)
+TEST(test_capacity)
 {
     static char text[PNR_MESSAGE_MAX], cut[PNR_MESSAGE_MAX];
     static pnr_map_info most, info;
@@ -180,7 +167,6 @@ static void test_capacity(void **state)
     pnr_error error;
     size_t length, i;
 
-    (void)state;
     most = map;
     most.n_runs = PNR_MAX_DOPPLER_RUNS;
     most.n_rows = 2 * most.n_runs;
@@ -199,16 +185,4 @@ static void test_capacity(void **state)
         assert_int_equal(pnr_message_write_map(&report, UINT64_MAX >> 1, &most, cut, i), 0);
         assert_int_equal(cut[i], 'x');
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_capacity),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,17 +6,9 @@
 #include "base/clock.h"
 #include "tests/fixture/report_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <zmq.h>
-
-#include <cmocka.h>
 
 enum { PATIENCE_MS = 10000 };
 
@@ -138,17 +130,15 @@ static void exchange(const char *endpoint)
     pnr_publisher_destroy(publisher);
 }
 
-static void test_tcp(void **state)
+TEST(test_tcp)
 {
-    (void)state;
     exchange("tcp://127.0.0.1:*");
 }
 
-static void test_ipc(void **state)
+TEST(test_ipc)
 {
     char folder[] = "/tmp/pnradar-publisher-XXXXXX", endpoint[80];
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(endpoint, sizeof endpoint, "ipc://%s/s", folder);
     exchange(endpoint);
@@ -157,7 +147,7 @@ static void test_ipc(void **state)
 }
 
 /* Each topic counts for itself; status has no reason and end has. */
-static void test_topics(void **state)
+TEST(test_topics)
 {
     static char text[PNR_MESSAGE_MAX];
     static const char *const want[] = {"status/demo", "status/demo", "end/demo"};
@@ -170,7 +160,6 @@ static void test_topics(void **state)
     subscriber s;
     int i, n;
 
-    (void)state;
     configure(&config, "tcp://127.0.0.1:*");
     publisher = create(&config);
     subscribe(&s, publisher, "", 1000); /* a prefix of range/demo */
@@ -206,7 +195,7 @@ static void test_topics(void **state)
     pnr_publisher_destroy(publisher);
 }
 
-static void test_subscribers(void **state)
+TEST(test_subscribers)
 {
     pnr_publisher *publisher;
     pnr_config config;
@@ -214,7 +203,6 @@ static void test_subscribers(void **state)
     volatile int stop = 0;
     int i;
 
-    (void)state;
     configure(&config, "tcp://127.0.0.1:*");
     publisher = create(&config);
     assert_int_equal(pnr_publisher_subscribers(publisher), 0);
@@ -240,7 +228,7 @@ static void test_subscribers(void **state)
 }
 
 /* A subscriber that does not read: sends stay quick, and what it missed shows as a gap in seq. */
-static void test_slow_subscriber(void **state)
+TEST(test_slow_subscriber)
 {
     enum { N = 30000 };
     const int patience_ms = 500;
@@ -250,7 +238,6 @@ static void test_slow_subscriber(void **state)
     subscriber s;
     uint64_t i, longest_ns = 0, received = 0, last = 0;
 
-    (void)state;
     configure(&config, "tcp://127.0.0.1:*");
     config.publisher.high_water = 10;
     publisher = create(&config);
@@ -325,7 +312,7 @@ static void receive_pack(subscriber *s, uint64_t first, size_t n_results)
         PNR_EEND);
 }
 
-static void test_pack(void **state)
+TEST(test_pack)
 {
     pnr_publisher *publisher;
     pnr_report report;
@@ -333,7 +320,6 @@ static void test_pack(void **state)
     subscriber s;
     size_t i;
 
-    (void)state;
     configure(&config, "tcp://127.0.0.1:*");
     config.publisher.pack = 5;
     publisher = create(&config);
@@ -361,7 +347,7 @@ static void test_pack(void **state)
     pnr_publisher_destroy(publisher);
 }
 
-static void test_profile(void **state)
+TEST(test_profile)
 {
     static char text[PNR_MESSAGE_MAX];
     const float profile[] = {1, 2, 3, 4, 5, 6};
@@ -370,7 +356,6 @@ static void test_profile(void **state)
     pnr_config config;
     subscriber s;
 
-    (void)state;
     configure(&config, "tcp://127.0.0.1:*");
     config.publisher.profile = PNR_PROFILE_COMPLEX;
     publisher = create(&config);
@@ -391,7 +376,7 @@ static void test_profile(void **state)
     pnr_publisher_destroy(publisher);
 }
 
-static void test_map(void **state)
+TEST(test_map)
 {
     static char text[PNR_MESSAGE_MAX];
     static const char *const names[] = {"a code"};
@@ -407,7 +392,6 @@ static void test_map(void **state)
     pnr_config config;
     subscriber s;
 
-    (void)state;
     configure(&config, "tcp://127.0.0.1:*");
     publisher = create(&config);
     subscribe(&s, publisher, "", 1000);
@@ -429,14 +413,13 @@ static void test_map(void **state)
     pnr_publisher_destroy(publisher);
 }
 
-static void test_no_endpoint(void **state)
+TEST(test_no_endpoint)
 {
     pnr_publisher *publisher;
     pnr_report report;
     pnr_status status = {0};
     pnr_config config;
 
-    (void)state;
     configure(&config, "");
     config.publisher.pack = 3;
     publisher = create(&config);
@@ -457,14 +440,13 @@ static void test_no_endpoint(void **state)
     pnr_publisher_destroy(NULL);
 }
 
-static void test_create_fails_in_words(void **state)
+TEST(test_create_fails_in_words)
 {
     pnr_publisher *first, *second;
     struct rlimit limit, low;
     pnr_config config;
     pnr_error error;
 
-    (void)state;
     configure(&config, "tcp://127.0.0.1:*");
     first = create(&config);
     configure(&config, pnr_publisher_endpoint(first));
@@ -494,7 +476,7 @@ static void test_create_fails_in_words(void **state)
 }
 
 /* The end leaves within linger, also with a subscriber that never reads. */
-static void test_linger(void **state)
+TEST(test_linger)
 {
     pnr_publisher *publisher;
     pnr_report report;
@@ -503,7 +485,6 @@ static void test_linger(void **state)
     uint64_t begin_ns;
     int i;
 
-    (void)state;
     configure(&config, "tcp://127.0.0.1:*");
     config.publisher.linger_s = 0.2;
     config.publisher.high_water = 100000;
@@ -518,7 +499,7 @@ static void test_linger(void **state)
     unsubscribe(&s);
 }
 
-static void test_curve(void **state)
+TEST(test_curve)
 {
     char path[] = "/tmp/pnradar-curve-XXXXXX", public[41], secret[41], own[41], own_secret[41];
     const int handle = mkstemp(path), patience_ms = 300, linger = 0;
@@ -529,7 +510,6 @@ static void test_curve(void **state)
     char text[64];
     int with_key;
 
-    (void)state;
     assert_true(handle >= 0);
     if (!zmq_has("curve"))
         skip();
@@ -567,24 +547,4 @@ static void test_curve(void **state)
     }
     pnr_publisher_destroy(publisher);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tcp),
-        cmocka_unit_test(test_ipc),
-        cmocka_unit_test(test_topics),
-        cmocka_unit_test(test_subscribers),
-        cmocka_unit_test(test_slow_subscriber),
-        cmocka_unit_test(test_pack),
-        cmocka_unit_test(test_profile),
-        cmocka_unit_test(test_map),
-        cmocka_unit_test(test_no_endpoint),
-        cmocka_unit_test(test_create_fails_in_words),
-        cmocka_unit_test(test_linger),
-        cmocka_unit_test(test_curve),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,6 @@
 
 #include "tests/fixture/report_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 typedef struct paper {
     char *text;
     size_t size;
@@ -84,12 +76,11 @@ static size_t count(const char *text, char c)
     return n;
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
     pnr_print found;
     pnr_error error;
 
-    (void)state;
     assert_int_equal(pnr_print_find("csv", &found, &error), PNR_OK);
     assert_int_equal(found, PNR_PRINT_CSV);
     assert_int_equal(pnr_print_find("json", &found, &error), PNR_OK);
@@ -100,12 +91,11 @@ static void test_find(void **state)
     assert_non_null(strstr(error.text, "xml"));
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
     paper p;
     size_t end;
 
-    (void)state;
     open_paper(&p, PNR_PRINT_TABLE, false);
     print(&p, 2, NULL);
     print(&p, 0, NULL);
@@ -128,11 +118,10 @@ static void test_table(void **state)
     close_paper(&p);
 }
 
-static void test_table_flags_and_sample(void **state)
+TEST(test_table_flags_and_sample)
 {
     paper p;
 
-    (void)state;
     open_paper(&p, PNR_PRINT_TABLE, false);
     report_fixture(&p.report, 1);
     p.report.has_time = false;
@@ -146,12 +135,11 @@ static void test_table_flags_and_sample(void **state)
     close_paper(&p);
 }
 
-static void test_truth(void **state)
+TEST(test_truth)
 {
     const pnr_report_truth truth[] = {{2, 374740.0, 0.625}, {0, NAN, NAN}};
     paper p;
 
-    (void)state;
     open_paper(&p, PNR_PRINT_TABLE, true);
     print(&p, 2, truth);
     finish(&p);
@@ -174,12 +162,11 @@ static void test_truth(void **state)
     close_paper(&p);
 }
 
-static void test_csv(void **state)
+TEST(test_csv)
 {
     paper p;
     size_t i;
 
-    (void)state;
     open_paper(&p, PNR_PRINT_CSV, false);
     print(&p, 2, NULL);
     print(&p, 0, NULL);
@@ -217,12 +204,11 @@ static void test_csv(void **state)
 }
 
 /* A column more from the first result on that has something for it, and none before. */
-static void test_columns(void **state)
+TEST(test_columns)
 {
     static const char *const names[] = {"doppler Hz", "velocity m/s", "code", "zero us"};
     paper p;
 
-    (void)state;
     open_paper(&p, PNR_PRINT_TABLE, false);
     print(&p, 1, NULL); /* lines 0 and 1 */
     report_fixture(&p.report, 2);
@@ -267,12 +253,11 @@ static void test_columns(void **state)
     close_paper(&p);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     static char text[PNR_MESSAGE_MAX];
     paper p;
 
-    (void)state;
     open_paper(&p, PNR_PRINT_JSON, false);
     print(&p, 64, NULL);
     finish(&p);
@@ -283,13 +268,12 @@ static void test_json(void **state)
 }
 
 /* A full disk is told, not passed over. */
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
     static const pnr_print prints[] = {PNR_PRINT_TABLE, PNR_PRINT_CSV, PNR_PRINT_JSON};
     paper p;
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof prints / sizeof prints[0]; i++) {
         p.stream = fopen("/dev/full", "w");
         if (p.stream == NULL)
@@ -301,20 +285,4 @@ static void test_full_disk(void **state)
         assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_EIO);
         fclose(p.stream);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_table_flags_and_sample),
-        cmocka_unit_test(test_truth),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_full_disk),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,29 +4,11 @@
 #include "ring/ring.h"
 
 #include "base/clock.h"
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-static uint64_t state;
-
-static uint64_t below(uint64_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return n > 0 ? state % n : 0;
-}
 
 /* A sample's value tells its position. */
 static uint32_t value_at(uint64_t position)
@@ -308,9 +290,8 @@ static void random_losses(bench *b)
 }
 
 /* One thread plays both sides in random order: every interleaving of calls. */
-static void test_interleaved(void **unused)
+TEST(test_interleaved)
 {
-    (void)unused;
     for (int round = 0; round < 400; round++) {
         const size_t n = 1 + below(40), periods = 1 + below(4), max_dwells = 1 + below(4);
         const size_t dwell = n * periods, depth = 1 + below(4);
@@ -372,9 +353,8 @@ static void *writer(void *argument)
     return NULL;
 }
 
-static void test_threads(void **unused)
+TEST(test_threads)
 {
-    (void)unused;
     for (int round = 0; round < 6; round++) {
         bench b;
         pthread_t thread;
@@ -405,14 +385,13 @@ static void test_threads(void **unused)
 }
 
 /* More lost runs in one dwell than the ring has marks for. */
-static void test_many_runs(void **unused)
+TEST(test_many_runs)
 {
     const uint64_t length = 200000;
     uint64_t at = 0;
     bench b;
     pnr_windows v;
 
-    (void)unused;
     open_bench(&b, 100000, 1, 1, 200000, 0, 1, length);
     for (uint64_t i = 0; i < length; i += 3)
         b.m.kind[i] = 1;
@@ -473,14 +452,13 @@ static void be_away(size_t n_behind)
     close_bench(&b);
 }
 
-static void test_long_loss(void **unused)
+TEST(test_long_loss)
 {
-    (void)unused;
     be_away(0);
     be_away(150);
 }
 
-static void test_too_small(void **unused)
+TEST(test_too_small)
 {
     uint32_t memory[100];
     const pnr_ring_shape shape = {.memory = memory,
@@ -493,7 +471,6 @@ static void test_too_small(void **unused)
     pnr_ring *ring;
     pnr_error error = {0};
 
-    (void)unused;
     assert_int_equal(pnr_ring_create(&shape, &ring, &error), PNR_ECONFIG);
     assert_null(ring);
     assert_non_null(strstr(error.text, "100 samples"));
@@ -501,12 +478,11 @@ static void test_too_small(void **unused)
 }
 
 /* Zeroed, shown while it grows, not changed by what comes; refused, it is not the next view. */
-static void test_peek(void **unused)
+TEST(test_peek)
 {
     bench b;
     pnr_windows v;
 
-    (void)unused;
     open_bench(&b, 100, 1, 2, 300, 7, 2, 1000);
     memset(b.m.kind + 37, 1, 5);
     memset(b.m.kind + 107 + 20, 1, 100);
@@ -542,13 +518,12 @@ static void test_peek(void **unused)
 
 /* Windows of 10 + 6 samples: what is lost behind a dwell is shown with it, and counted with the
  * next. The last dwell without all that is behind it is the tail. */
-static void test_behind(void **unused)
+TEST(test_behind)
 {
     bench b;
     pnr_windows v;
     pnr_account account;
 
-    (void)unused;
     open_linear(&b, 10, 2, 4, 200, 0, 2, 66, 6);
     memset(b.m.kind + 22, 1, 3);
     memset(b.m.kind + 44, 2, 16); /* lost across the end of a dwell */
@@ -624,42 +599,24 @@ static long sleeps_until_work(size_t at_least, uint64_t *n_there)
 }
 
 /* It is not woken for a chunk that it does not wait for. */
-static void test_wakes_are_few(void **unused)
+TEST(test_wakes_are_few)
 {
     uint64_t n_there;
 
-    (void)unused;
     assert_in_range(sleeps_until_work(0, &n_there), 0, CHUNKS / 4);
     assert_int_equal(n_there, 10 * CHUNKS);
     assert_in_range(sleeps_until_work(250, &n_there), 0, CHUNKS / 4);
     assert_in_range(n_there, 250, 10 * CHUNKS);
 }
 
-static void test_patience(void **unused)
+TEST(test_patience)
 {
     const uint64_t began = pnr_clock_ns();
     bench b;
 
-    (void)unused;
     open_bench(&b, 10, 1, 1, 20, 0, 1, 1);
     assert_int_equal(pnr_ring_wait(b.ring, 20 * 1000 * 1000), PNR_EAGAIN);
     assert_true(pnr_clock_ns() - began >= 20 * 1000 * 1000);
     assert_int_equal(pnr_ring_wait_space(b.ring, 1), PNR_OK);
     close_bench(&b);
-}
-
-int main(void)
-{
-    const char *seed = getenv("PNR_SEED");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interleaved), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_many_runs),   cmocka_unit_test(test_long_loss),
-        cmocka_unit_test(test_too_small),   cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_peek),        cmocka_unit_test(test_wakes_are_few),
-        cmocka_unit_test(test_behind),
-    };
-
-    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) | 1;
-    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,12 @@
 /* Noise: the generator's published answers, Gaussian moments, whiteness, and independence of
  * blocks. */
 #include "scene/noise.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixture/test.h"
 
 enum { N = 1 << 18 };
 
 /* From the authors' own kat_vectors (Random123). */
-static void gives_the_published_answers(void **state)
+TEST(gives_the_published_answers)
 {
     static const struct {
         uint32_t counter[4], key[2], out[4];
@@ -27,7 +20,6 @@ static void gives_the_published_answers(void **state)
          {0xa4093822, 0x299f31d0},
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
-    (void)state;
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         uint32_t out[4];
@@ -38,11 +30,10 @@ static void gives_the_published_answers(void **state)
 }
 
 /* The same numbers through the C library's log, sin and cos. */
-static void is_box_muller(void **state)
+TEST(is_box_muller)
 {
     double(*z)[2] = malloc(4096 * sizeof *z);
     const uint32_t key[2] = {7, 9};
-    (void)state;
 
     pnr_noise_gaussian(UINT64_C(9) << 32 | 7, 3, 1000, 4096, z);
     for (uint32_t i = 0; i < 4096; i++) {
@@ -61,12 +52,11 @@ static void is_box_muller(void **state)
 }
 
 /* Each bound is five standard deviations of its statistic. */
-static void has_gaussian_moments(void **state)
+TEST(has_gaussian_moments)
 {
     double(*z)[2] = malloc(N * sizeof *z);
     double mean[2] = {0}, power = 0, fourth = 0, cross = 0, difference = 0;
     size_t beyond = 0;
-    (void)state;
 
     pnr_noise_gaussian(20261121, 0, 0, N, z);
     for (size_t i = 0; i < N; i++) {
@@ -103,11 +93,10 @@ static double correlation(const double (*a)[2], const double (*b)[2], size_t n)
 }
 
 /* |correlation|^2 N is exponential with mean 1: 25 comes once in 7e10. */
-static void is_white_and_independent(void **state)
+TEST(is_white_and_independent)
 {
     const double bound = 5 / sqrt(N - 64);
     double(*z)[2] = malloc(N * sizeof *z), (*other)[2] = malloc(N * sizeof *other);
-    (void)state;
 
     pnr_noise_gaussian(1, 0, 0, N, z);
     for (size_t lag = 1; lag <= 64; lag++)
@@ -125,11 +114,10 @@ static void is_white_and_independent(void **state)
     free(other);
 }
 
-static void is_the_same_in_any_blocks(void **state)
+TEST(is_the_same_in_any_blocks)
 {
     const uint64_t first = (UINT64_C(1) << 32) - 500;
     double whole[1000][2], part[1000][2];
-    (void)state;
 
     pnr_noise_gaussian(5, 2, first, 1000, whole);
     for (size_t i = 0, n = 1; i < 1000; i += n, n = n * 3 % 101 + 1) {
@@ -137,15 +125,4 @@ static void is_the_same_in_any_blocks(void **state)
         pnr_noise_gaussian(5, 2, first + i, n, part + i);
     }
     assert_memory_equal(whole, part, sizeof whole);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_the_published_answers), cmocka_unit_test(is_box_muller),
-        cmocka_unit_test(has_gaussian_moments),        cmocka_unit_test(is_white_and_independent),
-        cmocka_unit_test(is_the_same_in_any_blocks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,10 @@
 #include "tests/fixture/scene_fixture.h"
 
 /* Noise as configured, the echo snr_db above it: four standard deviations of each estimate. */
-static void keeps_the_levels(void **state)
+TEST(keeps_the_levels)
 {
     enum { PERIODS = 100 };
     stage s;
-    (void)state;
 
     open_stage(&s, (const char *const[]){"target.1.range_m=30000", "target.1.snr_db=-10",
                                          "echo.noise_rms=0.2", "echo.seed=3", NULL});
@@ -41,7 +40,7 @@ static void keeps_the_levels(void **state)
 }
 
 /* The sum is the sum: leak, two targets and CW together are each alone. */
-static void adds_up(void **state)
+TEST(adds_up)
 {
     static const char *const parts[][4] = {
         {"echo.leak_amplitude=0.5", NULL},
@@ -51,7 +50,6 @@ static void adds_up(void **state)
     };
     double(*sum)[2] = calloc(3000, sizeof *sum);
     stage s;
-    (void)state;
 
     for (size_t k = 0; k < 4; k++) {
         open_stage(&s, parts[k]);
@@ -85,11 +83,10 @@ static void adds_up(void **state)
 }
 
 /* The leak is the code itself at zero range. */
-static void leaks_at_zero(void **state)
+TEST(leaks_at_zero)
 {
     stage s, t;
     pnr_error error;
-    (void)state;
 
     open_stage(&s, (const char *const[]){"echo.leak_amplitude=1", "code.epoch=5", NULL});
     assert_int_equal(try_stage(&t, PNR_SCENE_TRANSMIT,
@@ -110,13 +107,12 @@ static void leaks_at_zero(void **state)
     close_stage(&t);
 }
 
-static void turns_by_the_tune(void **state)
+TEST(turns_by_the_tune)
 {
     static const uint64_t first = UINT64_C(3000000000000000);
     const char *still[] = {"target.1.range_m=3000", "target.1.amplitude=1", NULL, NULL, NULL};
     const pnr_rational cycles = {-1234567, 3000000};
     stage s;
-    (void)state;
 
     open_stage(&s, still);
     double(*x)[2] = make(&s, first, 1000);
@@ -142,13 +138,12 @@ static void turns_by_the_tune(void **state)
     free(inverted);
 }
 
-static void is_the_same_in_any_blocks(void **state)
+TEST(is_the_same_in_any_blocks)
 {
     static const uint64_t first = (UINT64_C(1) << 40) + 77;
     enum { TOTAL = 5000 };
     double(*part)[2] = malloc(TOTAL * sizeof *part);
     stage s;
-    (void)state;
 
     open_stage(&s, (const char *const[]){"echo.leak_amplitude=0.5", "target.1.range_m=10000",
                                          "target.1.amplitude=0.25", "target.1.velocity_mps=30",
@@ -169,7 +164,7 @@ static void is_the_same_in_any_blocks(void **state)
 
 /* Rectangular chips: GPS's 1023 in 4000 samples, late by 2.6 samples, still and with a drift of
  * nearly nothing. */
-static void has_square_chips(void **state)
+TEST(has_square_chips)
 {
     const char *settings[] = {"code.type=gps-l1ca",
                               "code.prn=1",
@@ -184,7 +179,6 @@ static void has_square_chips(void **state)
     pnr_code *code;
     pnr_error error;
     stage s;
-    (void)state;
 
     for (int moving = 0; moving < 2; moving++) {
         settings[7] = moving ? "target.1.velocity_mps=0.001" : NULL;
@@ -208,10 +202,9 @@ static void has_square_chips(void **state)
     }
 }
 
-static void leaves_other_channels_to_noise(void **state)
+TEST(leaves_other_channels_to_noise)
 {
     stage s;
-    (void)state;
 
     open_stage(&s, (const char *const[]){"source.layout=channels", "source.channels=3",
                                          "source.channel=1", "source.format=f64",
@@ -230,7 +223,7 @@ static void leaves_other_channels_to_noise(void **state)
     close_stage(&s);
 }
 
-static void refuses_nonsense(void **state)
+TEST(refuses_nonsense)
 {
     static const struct {
         const char *settings[4];
@@ -241,7 +234,6 @@ static void refuses_nonsense(void **state)
         {{"target.1.range_m=1", "target.1.snr_db=3"}, "noise_rms"},
         {{"code.1.degree=10", "code.2.degree=9"}, "code.2"},
     };
-    (void)state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pnr_error error = {0};
@@ -255,7 +247,7 @@ static void refuses_nonsense(void **state)
 }
 
 /* Targets of two codes are the sum of two scenes with one code each; one stands still, one moves */
-static void each_target_has_its_code(void **state)
+TEST(each_target_has_its_code)
 {
     static const char *const both[] = {
         "code.1.degree=10",         "code.2.type=random",    "code.2.length=1023",
@@ -272,7 +264,6 @@ static void each_target_has_its_code(void **state)
                                          NULL};
     static const char *const pulses[] = {"code.pulse=band-limited", "code.pulse=rectangular"};
 
-    (void)state;
     for (size_t pulse = 0; pulse < 2; pulse++) {
         const char *const *const settings[] = {both, first, second};
         double(*x[3])[2];
@@ -296,21 +287,4 @@ static void each_target_has_its_code(void **state)
         for (size_t i = 0; i < 3; i++)
             free(x[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_the_levels),
-        cmocka_unit_test(adds_up),
-        cmocka_unit_test(leaks_at_zero),
-        cmocka_unit_test(turns_by_the_tune),
-        cmocka_unit_test(is_the_same_in_any_blocks),
-        cmocka_unit_test(has_square_chips),
-        cmocka_unit_test(leaves_other_channels_to_noise),
-        cmocka_unit_test(each_target_has_its_code),
-        cmocka_unit_test(refuses_nonsense),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

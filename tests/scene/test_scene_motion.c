@@ -29,10 +29,9 @@ static long double delay_of(const pnr_config *config, const pnr_target *target, 
 
 /* Every harmonic of a still echo is the code's, turned by -2 pi m d / N: at any fraction, beyond
  * N/2 too. */
-static void delays_by_fractions(void **state)
+TEST(delays_by_fractions)
 {
     static const double delays[] = {0, 0.5, 3.25, 510.999, 511.5, 777.123456, 1022.75};
-    (void)state;
 
     for (size_t k = 0; k < sizeof delays / sizeof *delays; k++) {
         char range[64];
@@ -90,10 +89,8 @@ static void moving_matches_the_wave(const char *const *settings)
     close_stage(&s);
 }
 
-static void moves_like_a_real_wave(void **state)
+TEST(moves_like_a_real_wave)
 {
-    (void)state;
-
     moving_matches_the_wave((const char *const[]){"target.1.range_m=54321.98765",
                                                   "target.1.velocity_mps=7500",
                                                   "target.1.amplitude=1", NULL});
@@ -114,11 +111,10 @@ static void moves_like_a_real_wave(void **state)
 }
 
 /* Towards the radar: Doppler + 2 v f / (c - v), the phase of the peak grows by that times Tr. */
-static void approach_turns_forward(void **state)
+TEST(approach_turns_forward)
 {
     stage s;
     double before[2], after[2];
-    (void)state;
 
     open_stage(&s, (const char *const[]){"target.1.range_m=30000", "target.1.velocity_mps=150",
                                          "target.1.amplitude=1", NULL});
@@ -141,11 +137,10 @@ static void approach_turns_forward(void **state)
 
 /* The truth of a period is what a correlation of its samples measures: at once, later, with a wrong
  * clock. */
-static void tells_the_truth(void **state)
+TEST(tells_the_truth)
 {
     static const uint64_t periods[] = {0, 1, 1000, 50000};
     stage s;
-    (void)state;
 
     open_stage(&s, (const char *const[]){"target.1.range_m=140000", "target.1.velocity_mps=400",
                                          "target.1.amplitude=1", "echo.clock_ppm=0.25",
@@ -176,16 +171,4 @@ static void tells_the_truth(void **state)
     }
     free(c);
     close_stage(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delays_by_fractions),
-        cmocka_unit_test(moves_like_a_real_wave),
-        cmocka_unit_test(approach_turns_forward),
-        cmocka_unit_test(tells_the_truth),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

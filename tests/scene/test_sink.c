@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Sinks: every format there and back, the ADC, pipes and FIFOs, and outputs that fail. */
 #include "scene/sink.h"
+#include "tests/fixture/test.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sndfile.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { N = 5000 };
 
@@ -72,10 +65,9 @@ static void write_file(const pnr_config *config, const char *path, const double 
     assert_int_equal(info->n_written, n);
 }
 
-static void writes_every_raw_format(void **state)
+TEST(writes_every_raw_format)
 {
     static double x[N][2];
-    (void)state;
 
     spiral(x, N);
     for (int f = PNR_FORMAT_NONE + 1; f < PNR_FORMAT_COUNT; f++) {
@@ -112,13 +104,12 @@ static void writes_every_raw_format(void **state)
     }
 }
 
-static void prefers_the_format_that_is_set(void **state)
+TEST(prefers_the_format_that_is_set)
 {
     static const double x[3][2] = {{0.5, -0.5}, {0, 0.25}, {-1, 0}};
     char path[256];
     pnr_config config;
     pnr_sink_info info;
-    (void)state;
 
     set_all(&config, (const char *const[]){"source.format=ci8", "source.channels=3",
                                            "source.layout=channels", NULL});
@@ -136,7 +127,7 @@ static void prefers_the_format_that_is_set(void **state)
     pnr_config_clear(&config);
 }
 
-static void writes_every_sound_file(void **state)
+TEST(writes_every_sound_file)
 {
     static const char *const extensions[] = {"wav", "rf64", "w64", "au", "flac"};
     static const int types[] = {SF_FORMAT_WAV, SF_FORMAT_RF64, SF_FORMAT_W64, SF_FORMAT_AU,
@@ -162,7 +153,6 @@ static void writes_every_sound_file(void **state)
         {"source.format=f64", "source.layout=channels", "source.channels=2", 2, PNR_FORMAT_F32, 0},
     };
     static double x[N * 3][2];
-    (void)state;
 
     spiral(x, N * 3);
     for (size_t e = 0; e < 5; e++)
@@ -204,13 +194,12 @@ static void writes_every_sound_file(void **state)
 }
 
 /* Two files of the same samples are the same bytes: nothing in them tells the time. */
-static void writes_the_same_file_twice(void **state)
+TEST(writes_the_same_file_twice)
 {
     static double x[N][2];
     char path[2][256];
     unsigned char bytes[2][N * 9];
     size_t n[2];
-    (void)state;
 
     spiral(x, N);
     for (int k = 0; k < 2; k++) {
@@ -233,7 +222,7 @@ static void writes_the_same_file_twice(void **state)
     assert_memory_equal(bytes[0], bytes[1], n[0]);
 }
 
-static void converts_like_an_adc(void **state)
+TEST(converts_like_an_adc)
 {
     static const struct {
         const char *bits;
@@ -249,7 +238,6 @@ static void converts_like_an_adc(void **state)
         {"echo.bits=2", 0.3, 0.5, false},           {"echo.bits=2", 0.8, 0.5, true},
         {"echo.bits=12", 0.1, 205 / 2048.0, false},
     };
-    (void)state;
 
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         for (int part = 0; part < 2; part++) {
@@ -272,13 +260,12 @@ static void converts_like_an_adc(void **state)
         }
 }
 
-static void counts_what_the_format_clips(void **state)
+TEST(counts_what_the_format_clips)
 {
     static const double x[4][2] = {{0, 1}, {-1, -1}, {2, -3}, {0.99, 0}};
     char path[256];
     pnr_config config;
     pnr_sink_info info;
-    (void)state;
 
     set_all(&config, (const char *const[]){NULL});
     write_file(&config, path_of("echo.sc16", path), x, 4, &info);
@@ -302,7 +289,7 @@ static int refused(const char *const *settings, const char *path, uint64_t n, co
     return rc;
 }
 
-static void refuses_what_cannot_be(void **state)
+TEST(refuses_what_cannot_be)
 {
     static const char *const plain[] = {"source.rate_hz=48000", NULL};
     static const char *const floats[] = {"source.rate_hz=48000", "source.format=cf32", NULL};
@@ -312,7 +299,6 @@ static void refuses_what_cannot_be(void **state)
     static const char *const many[] = {"source.rate_hz=48000", "source.channels=2",
                                        "source.format=i16", NULL};
     char path[256];
-    (void)state;
 
     assert_int_equal(refused(plain, path_of("echo.iq", path), 1, "ci16"), PNR_ECONFIG);
     assert_int_equal(refused(plain, "-", 1, "source.format"), PNR_ECONFIG);
@@ -329,14 +315,13 @@ static void refuses_what_cannot_be(void **state)
 }
 
 /* A refusal leaves what is there; a failure removes what was begun. */
-static void leaves_no_half_files(void **state)
+TEST(leaves_no_half_files)
 {
     static const double x[1][2] = {{0.5, 0.5}};
     char path[256];
     pnr_config config;
     pnr_error error;
     pnr_sink *sink;
-    (void)state;
 
     set_all(&config, (const char *const[]){"source.rate_hz=48000", NULL});
     FILE *file = fopen(path_of("old.wav", path), "wb");
@@ -358,14 +343,13 @@ static void leaves_no_half_files(void **state)
     pnr_config_clear(&config);
 }
 
-static void reports_a_full_disk(void **state)
+TEST(reports_a_full_disk)
 {
     static double x[N][2];
     pnr_config config;
     pnr_error error = {0};
     pnr_sink *sink;
     struct stat st;
-    (void)state;
 
     if (stat("/dev/full", &st) != 0)
         skip();
@@ -398,13 +382,12 @@ static void *read_fifo(void *argument)
     return NULL;
 }
 
-static void feeds_a_fifo(void **state)
+TEST(feeds_a_fifo)
 {
     static double x[N][2];
     pnr_config config;
     pnr_error error = {0};
     pnr_sink *sink;
-    (void)state;
 
     spiral(x, N);
     set_all(&config, (const char *const[]){"source.format=cf64", NULL});
@@ -438,7 +421,7 @@ static void *stop_soon(void *argument)
 }
 
 /* Neither a FIFO without a reader nor one whose reader sleeps holds the program. */
-static void stops_while_it_waits(void **state)
+TEST(stops_while_it_waits)
 {
     static double x[N][2];
     char path[256];
@@ -446,7 +429,6 @@ static void stops_while_it_waits(void **state)
     pnr_config config;
     pnr_error error;
     pnr_sink *sink;
-    (void)state;
 
     set_all(&config, (const char *const[]){"source.format=cf64", NULL});
     assert_int_equal(mkfifo(path_of("fifo", path), 0600), 0);
@@ -484,16 +466,4 @@ static int tear_down(void **state)
     return rmdir(folder); /* fails when a test has left a file */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_every_raw_format), cmocka_unit_test(prefers_the_format_that_is_set),
-        cmocka_unit_test(writes_every_sound_file), cmocka_unit_test(writes_the_same_file_twice),
-        cmocka_unit_test(converts_like_an_adc),    cmocka_unit_test(counts_what_the_format_clips),
-        cmocka_unit_test(refuses_what_cannot_be),  cmocka_unit_test(leaves_no_half_files),
-        cmocka_unit_test(reports_a_full_disk),     cmocka_unit_test(feeds_a_fifo),
-        cmocka_unit_test(stops_while_it_waits),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_BETWEEN(set_up, tear_down);

@@ -4,17 +4,8 @@
 
 #include "setup/threshold.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#include <cmocka.h>
-
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 #include "tests/golden/cfar.h"
 
 static const double pfas[] = {0.5, 0.1, 1e-3, 1e-6, 1e-9, 1e-12};
@@ -27,9 +18,8 @@ static void near(double got, double want, double relative)
 }
 
 /* One look: (1 + f / m)^-m = Pfa. */
-static void test_mean_of_one_look(void **unused)
+TEST(test_mean_of_one_look)
 {
-    (void)unused;
     for (size_t p = 0; p < N_PFAS; p++)
         for (size_t m = 1; m <= 512; m = 2 * m + m / 3) {
             const double f = pnr_cfar_factor(PNR_CFAR_CA, pfas[p], 1, m / 3, m - m / 3);
@@ -39,11 +29,10 @@ static void test_mean_of_one_look(void **unused)
 }
 
 /* Any looks: the ratio of two gammas is a Beta variable. */
-static void test_mean_of_looks(void **unused)
+TEST(test_mean_of_looks)
 {
     static const size_t looks[] = {1, 2, 7, 31, 1000, 65535};
 
-    (void)unused;
     for (size_t p = 0; p < N_PFAS; p++)
         for (size_t l = 0; l < sizeof looks / sizeof looks[0]; l++)
             for (size_t m = 1; m <= 128; m *= 4) {
@@ -57,9 +46,8 @@ static void test_mean_of_looks(void **unused)
 }
 
 /* One look, rank k of m: the product over i < k of (m - i)/(m - i + f) (H. Rohling 1983). */
-static void test_rank_of_one_look(void **unused)
+TEST(test_rank_of_one_look)
 {
-    (void)unused;
     for (size_t p = 0; p < N_PFAS; p++)
         for (size_t m = 1; m <= 512; m = m * 2 + 1) {
             const double f = pnr_cfar_factor(PNR_CFAR_OS, pfas[p], 1, m, 0);
@@ -84,9 +72,8 @@ static double half_of_lesser(double n, double f)
     return sum;
 }
 
-static void test_sides_of_one_look(void **unused)
+TEST(test_sides_of_one_look)
 {
-    (void)unused;
     for (size_t p = 0; p < N_PFAS; p++)
         for (size_t n = 1; n <= 256; n *= 2) {
             const double so = pnr_cfar_factor(PNR_CFAR_SO, pfas[p], 1, n, n);
@@ -101,9 +88,8 @@ static void test_sides_of_one_look(void **unused)
 }
 
 /* Many looks, and sides of unequal numbers, see golden/cfar.py. */
-static void test_golden(void **unused)
+TEST(test_golden)
 {
-    (void)unused;
     for (size_t i = 0; i < sizeof golden_cfar / sizeof golden_cfar[0]; i++) {
         const double pfa = golden_cfar[i].pfa, step = 1e-4;
         const double f = pnr_cfar_factor(golden_cfar[i].kind, pfa, golden_cfar[i].looks,
@@ -120,9 +106,8 @@ static void test_golden(void **unused)
     }
 }
 
-static void test_mirror_and_no_cells(void **unused)
+TEST(test_mirror_and_no_cells)
 {
-    (void)unused;
     for (int kind = PNR_CFAR_CA; kind <= PNR_CFAR_OS; kind++) {
         near(pnr_cfar_factor(kind, 1e-5, 3, 4, 11), pnr_cfar_factor(kind, 1e-5, 3, 11, 4), 1e-13);
         near(pnr_cfar_factor(kind, 1e-5, 3, 0, 11), pnr_cfar_factor(kind, 1e-5, 3, 11, 0), 1e-13);
@@ -133,11 +118,10 @@ static void test_mirror_and_no_cells(void **unused)
 }
 
 /* The table has exactly the pairs that a line's cells have, counted cell by cell. */
-static void test_table(void **unused)
+TEST(test_table)
 {
     enum { TRAINING = 5, SIDE = TRAINING + 1, LOOKS = 3 };
 
-    (void)unused;
     for (size_t n_cells = 0; n_cells < 40; n_cells++) {
         const pnr_hypothesis rows = {.n_rows = (uint32_t)n_cells};
         const bool is_gate = n_cells % 5 == 1, is_linear = n_cells % 5 == 2;
@@ -184,7 +168,7 @@ static void test_table(void **unused)
 }
 
 /* Between the exact ones. */
-static void test_many_looks(void **unused)
+TEST(test_many_looks)
 {
     enum { TRAINING = 8, SIDE = TRAINING + 1, LOOKS = 2000 };
     const pnr_plan plan = {
@@ -195,7 +179,6 @@ static void test_many_looks(void **unused)
     };
     double(*factor)[SIDE][SIDE] = malloc(LOOKS * sizeof *factor);
 
-    (void)unused;
     assert_non_null(factor);
     pnr_cfar_factors(&plan, 1e-6, &factor[0][0][0]);
     for (size_t looks = 1; looks <= LOOKS; looks += 1 + looks / 20)
@@ -209,9 +192,8 @@ static void test_many_looks(void **unused)
 
 /* One look, the mean of m cells: S = (pfa^(-1/m) - 2^(1/m)) / (2^(1/m) - 1), against
  * log(pfa)/log(1/2) - 1. */
-static void test_loss(void **unused)
+TEST(test_loss)
 {
-    (void)unused;
     for (double m = 8; m <= 128; m *= 2) {
         const double half = exp2(1 / m), snr = (pow(1e-6, -1 / m) - half) / (half - 1);
 
@@ -228,16 +210,6 @@ static void test_loss(void **unused)
                   os, so);
     assert_true(0 < ca && ca < go && go < os && os < so);
     assert_true(pnr_cfar_loss_db(PNR_CFAR_SO, 1e-6, 8, 16) < so / 2);
-}
-
-static uint64_t state;
-
-static double uniform(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return ((double)(state >> 11) + 0.5) * 0x1p-53;
 }
 
 static double cell(size_t looks)
@@ -275,14 +247,11 @@ static double statistic(pnr_cfar_kind kind, size_t looks, size_t before, size_t 
 
 /* 200 false alarms expected of each: 5.5 standard deviations of 12 cases are one failure in two
  * million runs. */
-static void test_drawn(void **unused)
+TEST(test_drawn)
 {
     enum { TRIALS = 20000 };
     const double pfa = 0.01, expected = TRIALS * pfa;
 
-    (void)unused;
-    state = (uint64_t)time(NULL) | 1;
-    print_message("seed %llu\n", (unsigned long long)state);
     for (int kind = PNR_CFAR_CA; kind <= PNR_CFAR_OS; kind++)
         for (size_t c = 0; c < 3; c++) {
             static const size_t cases[3][3] = {{1, 4, 4}, {3, 6, 2}, {5, 1, 9}};
@@ -296,22 +265,4 @@ static void test_drawn(void **unused)
                 fail_msg("kind %d, %zu looks: %zu of %d, %g expected", kind, looks, n_above, TRIALS,
                          expected);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mean_of_one_look),
-        cmocka_unit_test(test_mean_of_looks),
-        cmocka_unit_test(test_rank_of_one_look),
-        cmocka_unit_test(test_sides_of_one_look),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_mirror_and_no_cells),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_many_looks),
-        cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_drawn),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

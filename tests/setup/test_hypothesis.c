@@ -52,13 +52,12 @@ static void refused(const char *text, const char *word)
 }
 
 /* Without a search there is the one that a plan without a list stands for. */
-static void nothing_is_searched_by_default(void **state)
+TEST(nothing_is_searched_by_default)
 {
     static const char *const texts[] = {
         "", "[dwell]\nperiods = 4\ncombine = coherent\n",
         "[dwell]\nperiods = 4\ncombine = incoherent\n[radar]\ncarrier_hz = 1e3\n"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         rows r = make(texts[i]);
 
@@ -70,7 +69,7 @@ static void nothing_is_searched_by_default(void **state)
     }
 }
 
-static void rotations_cover_both_ends(void **state)
+TEST(rotations_cover_both_ends)
 {
     static const struct {
         const char *text;
@@ -84,7 +83,6 @@ static void rotations_cover_both_ends(void **state)
          7, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         rows r = make(cases[i].text);
 
@@ -119,7 +117,7 @@ static void check_rows(const rows *r, int64_t first, int64_t last)
     assert_int_equal(j, last + 1);
 }
 
-static void rows_are_those_of_the_range(void **state)
+TEST(rows_are_those_of_the_range)
 {
     static const char *const steps[] = {"whole", "half", "quarter"};
     static const struct {
@@ -136,7 +134,6 @@ static void rows_are_those_of_the_range(void **state)
         {20, "min_hz = -1234\nmax_hz = 777\n", -24, 15}, /* 50 Hz a row */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (size_t s = 0; s < 3; s++) {
             char text[256];
@@ -151,9 +148,8 @@ static void rows_are_those_of_the_range(void **state)
 }
 
 /* Rows that would not meet those of the next rotation are refused; where one will do, it does. */
-static void periods_must_fit_the_step(void **state)
+TEST(periods_must_fit_the_step)
 {
-    (void)state;
     refused("[dwell]\nperiods = 10\ncombine = doppler\n", "multiple of 4");
     refused("[dwell]\nperiods = 15\ncombine = doppler\n[doppler]\nstep = half\n", "multiple of 2");
     rows r = make("[dwell]\nperiods = 15\ncombine = doppler\n[doppler]\nstep = whole\n");
@@ -166,13 +162,12 @@ static void periods_must_fit_the_step(void **state)
 }
 
 /* 77 GHz: an echo of 10 kHz walks 0.0083 samples in 64 periods, at 1 GHz 0.64. */
-static void the_code_is_stretched_where_it_counts(void **state)
+TEST(the_code_is_stretched_where_it_counts)
 {
     static const char dwell[] =
         "[dwell]\nperiods = 64\ncombine = doppler\n[doppler]\nmin_hz = -10e3\nmax_hz = 10e3\n";
     char text[256];
 
-    (void)state;
     snprintf(text, sizeof text, "%s[radar]\ncarrier_hz = 77e9\n", dwell);
     rows r = make(text);
     check_rows(&r, -640, 640);
@@ -261,7 +256,7 @@ static double strength(const pnr_scene *scene, const pnr_plan *plan, const pnr_h
 
 /* A sonar of 10 kHz and a target that comes nearer: positive Doppler, and the code comes faster. In
  * its row, with that row's stretch, nearly the whole echo is there; with the opposite nothing. */
-static void a_moving_target_has_the_stretch_of_its_row(void **state)
+TEST(a_moving_target_has_the_stretch_of_its_row)
 {
     enum { DEGREE = 9, SAMPLES = 2, N = ((1 << DEGREE) - 1) * SAMPLES, K = 16, J = 26 };
     const double carrier = 10e3, rate = 48e3, speed = 1500;
@@ -278,7 +273,6 @@ static void a_moving_target_has_the_stretch_of_its_row(void **state)
     size_t n, found = 0;
     static double a[N][2];
 
-    (void)state;
     snprintf(text, sizeof text,
              "[source]\nrate_hz = %g\n[code]\ndegree = %d\nchip_rate_hz = %g\n[radar]\nspeed_mps = "
              "%g\ncarrier_hz = %g\n[dwell]\nperiods = %d\ncombine = doppler\n[doppler]\nmin_hz = "
@@ -310,18 +304,4 @@ static void a_moving_target_has_the_stretch_of_its_row(void **state)
     pnr_code_destroy(code);
     pnr_scene_destroy(scene);
     pnr_config_clear(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_searched_by_default),
-        cmocka_unit_test(rotations_cover_both_ends),
-        cmocka_unit_test(rows_are_those_of_the_range),
-        cmocka_unit_test(periods_must_fit_the_step),
-        cmocka_unit_test(the_code_is_stretched_where_it_counts),
-        cmocka_unit_test(a_moving_target_has_the_stretch_of_its_row),
-    };
-
-    return cmocka_run_group_tests_name("hypothesis", tests, NULL, NULL);
 }

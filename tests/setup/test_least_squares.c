@@ -5,30 +5,12 @@
 
 #include "base/transform.h"
 #include "estimate/fit.h"
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 typedef double value[2];
-
-static uint64_t state;
-
-static double uniform(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return ((double)(state >> 11) + 0.5) * 0x1p-53;
-}
 
 static value *random_phases(size_t n)
 {
@@ -107,7 +89,7 @@ static value *filtered(const pnr_least_squares *ls, const value *c)
 }
 
 /* Echoes at whole delays come out as they are, 60 dB apart, and nothing beside them. */
-static void test_echoes(void **unused)
+TEST(test_echoes)
 {
     enum { N = 700, GATES = 150 };
     static const struct {
@@ -117,7 +99,6 @@ static void test_echoes(void **unused)
     value *code = random_phases(N), *x = calloc(N, sizeof *x);
     pnr_least_squares *ls = solve((const value *)code, N, GATES);
 
-    (void)unused;
     assert_non_null(x);
     for (size_t e = 0; e < 4; e++)
         for (size_t i = 0; i < N; i++)
@@ -145,13 +126,12 @@ static void test_echoes(void **unused)
 }
 
 /* White noise has R(k - j) as its covariance in the correlation, and F R F^H behind the filter. */
-static void test_noise(void **unused)
+TEST(test_noise)
 {
     enum { N = 400, GATES = 60 };
     value *code = random_phases(N);
     pnr_least_squares *ls = solve((const value *)code, N, GATES);
 
-    (void)unused;
     for (size_t k = 0; k < GATES; k++) {
         value variance = {0};
 
@@ -173,7 +153,7 @@ static void test_noise(void **unused)
 
 /* 1000 of 10,000 gates with random phases cost 0.44 dB, where the circular spectral inverse, which
  * solves for all of them, costs 9 to 12 dB and more. */
-static void test_loss(void **unused)
+TEST(test_loss)
 {
     enum { N = 10000, GATES = 1000 };
     value *code = random_phases(N);
@@ -181,7 +161,6 @@ static void test_loss(void **unused)
     pnr_least_squares *ls = solve((const value *)code, N, GATES);
     double inverse = 0;
 
-    (void)unused;
     print_message("%d of %d gates: %.3f dB, at worst %.3f, condition %.3g, %.2f s\n", GATES, N,
                   ls->mean_loss_db, ls->worst_loss_db, ls->condition,
                   (double)(clock() - start) / CLOCKS_PER_SEC);
@@ -198,13 +177,12 @@ static void test_loss(void **unused)
 
 /* Over all lags it is the spectral inverse:
  * the loss is the mean of 1/|spectrum|^2, at every gate. */
-static void test_all_lags(void **unused)
+TEST(test_all_lags)
 {
     enum { N = 257 };
     value *code = NULL, spectrum[N];
     double inverse, least, most;
 
-    (void)unused;
     do { /* one code in 600 has so little power somewhere that it is refused */
         free(code);
         code = random_phases(N);
@@ -231,13 +209,12 @@ static void test_all_lags(void **unused)
 }
 
 /* An m-sequence over all its lags: 2 N / (N + 1), 3 dB, condition N + 1. */
-static void test_m_sequence(void **unused)
+TEST(test_m_sequence)
 {
     enum { DEGREE = 9, N = (1 << DEGREE) - 1 };
     value code[N] = {{0}};
     unsigned bits = 1;
 
-    (void)unused;
     for (size_t i = 0; i < N; i++) {
         code[i][0] = bits & 1 ? -1 : 1;
         bits = bits >> 1 | ((bits ^ bits >> 4) & 1) << (DEGREE - 1); /* x^9 + x^4 + 1 */
@@ -266,12 +243,11 @@ static void refuse(const value *code, size_t n, size_t n_gates, const char *word
     print_message("%s\n", error.text);
 }
 
-static void test_refused(void **unused)
+TEST(test_refused)
 {
     enum { N = 5000 };
     value *held = random_phases(N), *even = random_phases(N);
 
-    (void)unused;
     for (size_t i = 0; i < N; i++) /* chips of four samples have no power at rate / 4 */
         memcpy(held[i], held[i / 4 * 4], sizeof *held);
     refuse((const value *)held, N, 2000, "condition number ");
@@ -323,9 +299,8 @@ static void respond(size_t n, size_t n_gates, size_t step)
     dissolve(ls);
 }
 
-static void test_response(void **unused)
+TEST(test_response)
 {
-    (void)unused;
     respond(301, 90, 11);
     respond(67, 67, 3); /* all lags: the last is next to the first */
 }
@@ -333,13 +308,12 @@ static void test_response(void **unused)
 /* Between two gates an echo is the band-limited pulse, whatever the code: sin(pi t) / (pi t), which
  * falls with the distance; the sidelobes of what lies beyond the gates, some thousandths, remain.
  */
-static void test_between(void **unused)
+TEST(test_between)
 {
     enum { N = 2047, GATES = 400 };
     value *code = random_phases(N);
     pnr_least_squares *ls = solve((const value *)code, N, GATES);
 
-    (void)unused;
     for (size_t away = 0; away <= 100; away += 20) {
         value response[PNR_NEIGHBOURS];
 
@@ -358,14 +332,13 @@ static void test_between(void **unused)
 /* Behind the filter the 17 values are those of the correlation again: the fit finds the echo to a
  * few thousandths of a sample, and with what is missing put back to rounding; noise is that of the
  * correlation, times the loss. */
-static void test_restored(void **unused)
+TEST(test_restored)
 {
     enum { N = 1023, GATES = 300 };
     value *code = random_phases(N);
     pnr_least_squares *ls = solve((const value *)code, N, GATES);
     pnr_fit *fit;
 
-    (void)unused;
     assert_int_equal(pnr_fit_create(ls->autocorrelation, &fit), PNR_OK);
     for (size_t gate = 40; gate < GATES - 40; gate += 37)
         for (double delay = -0.5; delay <= 0.5; delay += 0.25) {
@@ -396,20 +369,4 @@ static void test_restored(void **unused)
     pnr_fit_destroy(fit);
     dissolve(ls);
     free(code);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_echoes),     cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_loss),       cmocka_unit_test(test_all_lags),
-        cmocka_unit_test(test_m_sequence), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_response),   cmocka_unit_test(test_between),
-        cmocka_unit_test(test_restored),
-    };
-    const char *text = getenv("PNR_SEED");
-
-    state = text != NULL ? strtoull(text, NULL, 0) : (uint64_t)time(NULL) | 1;
-    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

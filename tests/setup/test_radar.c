@@ -3,27 +3,10 @@
 #include "setup/radar.h"
 
 #include "base/clock.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 static const double light_mps = 299792458;
-
-static double random_unit(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return (double)(*state >> 11) * 0x1p-53;
-}
 
 /* 1 Msample/s, one sample a chip, two-way light. */
 static void fill(pnr_config *config)
@@ -62,11 +45,10 @@ static void refused(const pnr_config *config, size_t n_chips, const char *word)
     assert_int_equal(pnr_radar_derive(config, n_chips, &radar, NULL), PNR_ECONFIG);
 }
 
-static void a_chip_is_a_sample_by_default(void **state)
+TEST(a_chip_is_a_sample_by_default)
 {
     pnr_config config;
 
-    (void)state;
     fill(&config);
     pnr_radar r = derive(&config, 1023);
     assert_int_equal(r.n_chips, 1023);
@@ -87,11 +69,10 @@ static void a_chip_is_a_sample_by_default(void **state)
     assert_true(r.gate_first == 0 && r.gate_count == 1023);
 }
 
-static void gps_has_4000_samples_for_1023_chips(void **state)
+TEST(gps_has_4000_samples_for_1023_chips)
 {
     pnr_config config;
 
-    (void)state;
     fill(&config);
     config.source.rate_hz = (pnr_rational){4000000, 1};
     config.code.chip_rate_hz = (pnr_rational){1023000, 1};
@@ -112,11 +93,10 @@ static void gps_has_4000_samples_for_1023_chips(void **state)
     assert_near(derive(&config, 1023).gain_db, 10 * log10(16000), 1e-14);
 }
 
-static void rates_that_are_fractions(void **state)
+TEST(rates_that_are_fractions)
 {
     pnr_config config;
 
-    (void)state;
     fill(&config);
     config.source.rate_hz = (pnr_rational){40000000, 3};
     config.code.chip_rate_hz = (pnr_rational){4000000, 3};
@@ -128,11 +108,10 @@ static void rates_that_are_fractions(void **state)
     assert_int_equal(derive(&config, 6).n_samples, 5);
 }
 
-static void a_broken_length_names_the_good_rates(void **state)
+TEST(a_broken_length_names_the_good_rates)
 {
     pnr_config config;
 
-    (void)state;
     fill(&config);
     config.source.rate_hz = (pnr_rational){4000500, 1};
     config.code.chip_rate_hz = (pnr_rational){1023000, 1};
@@ -148,21 +127,19 @@ static void a_broken_length_names_the_good_rates(void **state)
     refused(&config, 7, "2000000/21 and 1000000/7");
 }
 
-static void the_good_rates_are_good_and_next_to_it(void **state)
+TEST(the_good_rates_are_good_and_next_to_it)
 {
-    uint64_t seed = 11;
     int n_broken = 0;
 
-    (void)state;
     for (int i = 0; i < 2000; i++) {
-        const size_t n_chips = 1 + (size_t)(random_unit(&seed) * 5000);
+        const size_t n_chips = 1 + (size_t)(uniform() * 5000);
         pnr_config config;
         pnr_radar radar;
         pnr_error error;
         char low[64], high[64];
         fill(&config);
-        config.source.rate_hz = (pnr_rational){100000 + (int64_t)(random_unit(&seed) * 1e7), 1};
-        config.code.chip_rate_hz = (pnr_rational){1000 + (int64_t)(random_unit(&seed) * 1e5), 7};
+        config.source.rate_hz = (pnr_rational){100000 + (int64_t)(uniform() * 1e7), 1};
+        config.code.chip_rate_hz = (pnr_rational){1000 + (int64_t)(uniform() * 1e5), 7};
         const double given = pnr_rational_double(config.source.rate_hz);
         if (pnr_radar_derive(&config, n_chips, &radar, &error) == PNR_OK)
             continue;
@@ -183,11 +160,10 @@ static void the_good_rates_are_good_and_next_to_it(void **state)
     assert_true(n_broken > 500);
 }
 
-static void lengths_and_rates_that_are_refused(void **state)
+TEST(lengths_and_rates_that_are_refused)
 {
     pnr_config config;
 
-    (void)state;
     fill(&config);
     refused(&config, 0, "chips");
     refused(&config, (1u << 24) + 1, "chips");
@@ -212,13 +188,12 @@ static void lengths_and_rates_that_are_refused(void **state)
     refused(&config, 10, "source.rate_hz");
 }
 
-static void numbers_that_make_no_radar(void **state)
+TEST(numbers_that_make_no_radar)
 {
     static const double bad_speeds[] = {0, -1, (double)NAN, (double)INFINITY};
     static const double bad_carriers[] = {-1, (double)NAN, (double)INFINITY};
     pnr_config config;
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         fill(&config);
         config.radar.speed_mps = bad_speeds[i];
@@ -264,9 +239,8 @@ static void assert_gate(pnr_radar r, size_t first, size_t count)
         fail_msg("gate %zu + %zu instead of %zu + %zu", r.gate_first, r.gate_count, first, count);
 }
 
-static void gates(void **state)
+TEST(gates)
 {
-    (void)state;
     assert_gate(gate(0, 0, 0, 1000), 0, 1000);
     assert_gate(gate(10, 20, 0, 1000), 10, 11);
     assert_gate(gate(10.2, 20.7, 0, 1000), 10, 12);
@@ -323,7 +297,7 @@ static void assert_cells(double min_m, double max_m, double zero_delay_s, size_t
 
 /* The direct path and how far it may move are in the gate, the wanted ranges and their cells stay
  * as they are. */
-static void gate_with_direct_path(void **state)
+TEST(gate_with_direct_path)
 {
     static const struct {
         double min_m, max_m, search_m;
@@ -336,7 +310,6 @@ static void gate_with_direct_path(void **state)
     };
     pnr_config config;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fill(&config);
         config.radar.speed_mps = 2e6; /* a metre is a sample */
@@ -360,9 +333,8 @@ static void gate_with_direct_path(void **state)
     }
 }
 
-static void cells_of_the_gate(void **state)
+TEST(cells_of_the_gate)
 {
-    (void)state;
     for (size_t oversample = 1; oversample <= 2; oversample++) {
         assert_cells(0, 0, 0, oversample);
         assert_cells(-5, 0, 0, oversample);
@@ -374,9 +346,8 @@ static void cells_of_the_gate(void **state)
     }
 }
 
-static void edges_on_a_sample_stay_there(void **state)
+TEST(edges_on_a_sample_stay_there)
 {
-    (void)state;
     for (int k = 0; k < 2000; k++) {
         pnr_config config;
         fill(&config);
@@ -389,11 +360,10 @@ static void edges_on_a_sample_stay_there(void **state)
     }
 }
 
-static void delays_of_the_gate(void **state)
+TEST(delays_of_the_gate)
 {
     pnr_radar r = gate(-20, 30, 3e-6, 1000);
 
-    (void)state;
     assert_near(r.min_delay_s, -20e-6, 1e-14);
     assert_near(r.max_delay_s, 30e-6, 1e-14);
     r = gate(-20, 0, 0, 1000);
@@ -402,11 +372,10 @@ static void delays_of_the_gate(void **state)
     assert_near(r.max_delay_s, 1100e-6, 1e-14);
 }
 
-static void gates_that_are_refused(void **state)
+TEST(gates_that_are_refused)
 {
     pnr_config config;
 
-    (void)state;
     fill(&config);
     config.radar.speed_mps = 2e6;
     config.radar.min_range_m = 20;
@@ -419,20 +388,20 @@ static void gates_that_are_refused(void **state)
     refused(&config, 1000, "unambiguous");
 }
 
-static void random_radar(uint64_t *seed, pnr_config *config, pnr_radar *out)
+static void random_radar(pnr_config *config, pnr_radar *out)
 {
-    const size_t n = 8 + (size_t)(random_unit(seed) * 3000);
+    const size_t n = 8 + (size_t)(uniform() * 3000);
 
     fill(config);
-    config->source.rate_hz = (pnr_rational){1 + (int64_t)(random_unit(seed) * 1e8), 3};
+    config->source.rate_hz = (pnr_rational){1 + (int64_t)(uniform() * 1e8), 3};
     const double period_m = (double)n / pnr_rational_double(config->source.rate_hz) * light_mps / 2;
-    config->radar.min_range_m = (random_unit(seed) * 4 - 2) * period_m;
-    config->radar.max_range_m = config->radar.min_range_m + random_unit(seed) * period_m;
-    config->radar.zero_delay_s = (random_unit(seed) * 6 - 3) * period_m / light_mps;
+    config->radar.min_range_m = (uniform() * 4 - 2) * period_m;
+    config->radar.max_range_m = config->radar.min_range_m + uniform() * period_m;
+    config->radar.zero_delay_s = (uniform() * 6 - 3) * period_m / light_mps;
     snprintf(config->source.start_time, sizeof config->source.start_time, "2026-11-21T02:40:12Z");
     pnr_time_parse(config->source.start_time, &config->code.epoch.utc_ns);
     config->code.epoch.is_utc = true;
-    config->code.epoch.utc_ns += (int64_t)((random_unit(seed) - 0.5) * 1e12);
+    config->code.epoch.utc_ns += (int64_t)((uniform() - 0.5) * 1e12);
     *out = derive(config, n);
 }
 
@@ -449,15 +418,13 @@ static bool in_gate(const pnr_radar *r, double lag)
     return (size_t)((k - (int64_t)r->gate_first + n) % n) < r->gate_count;
 }
 
-static void every_echo_in_range_is_inside_the_gate(void **state)
+TEST(every_echo_in_range_is_inside_the_gate)
 {
-    uint64_t seed = 12;
 
-    (void)state;
     for (int i = 0; i < 3000; i++) {
         pnr_config config;
         pnr_radar r;
-        random_radar(&seed, &config, &r);
+        random_radar(&config, &r);
         assert_true(r.gate_first < r.n_samples);
         assert_in_range(r.gate_count, 1, r.n_samples);
         for (int j = 0; j <= 20; j++) {
@@ -472,18 +439,16 @@ static void every_echo_in_range_is_inside_the_gate(void **state)
     }
 }
 
-static void delay_is_the_inverse_of_lag(void **state)
+TEST(delay_is_the_inverse_of_lag)
 {
-    uint64_t seed = 13;
 
-    (void)state;
     for (int i = 0; i < 3000; i++) {
         pnr_config config;
         pnr_radar r;
-        random_radar(&seed, &config, &r);
+        random_radar(&config, &r);
         const double sample_s = 1 / pnr_rational_double(r.rate_hz);
         for (int j = 0; j < 10; j++) {
-            double delay = r.min_delay_s + (0.001 + 0.998 * random_unit(&seed)) * r.period_s;
+            double delay = r.min_delay_s + (0.001 + 0.998 * uniform()) * r.period_s;
             double lag = lag_of(&config, &r, delay);
             for (int turn = -2; turn <= 2; turn++) {
                 double got = pnr_radar_delay_s(&r, &config, lag + turn * (double)r.n_samples);
@@ -492,18 +457,17 @@ static void delay_is_the_inverse_of_lag(void **state)
             }
         }
         for (int j = 0; j < 50; j++) {
-            double lag = (random_unit(&seed) - 0.3) * 2 * (double)r.n_samples;
+            double lag = (uniform() - 0.3) * 2 * (double)r.n_samples;
             double got = pnr_radar_delay_s(&r, &config, j % 2 ? lag : floor(lag));
             assert_true(got >= r.min_delay_s && got < r.min_delay_s + r.period_s);
         }
     }
 }
 
-static void delays_by_hand(void **state)
+TEST(delays_by_hand)
 {
     pnr_config config;
 
-    (void)state;
     fill(&config);
     config.radar.min_range_m = -149.896229 * 10;
     config.radar.zero_delay_s = 3e-6;
@@ -515,15 +479,13 @@ static void delays_by_hand(void **state)
     assert_near(pnr_radar_delay_s(&r, &config, 992), 989e-6, 1e-12);
 }
 
-static void rounding_does_not_make_the_nearest_the_farthest(void **state)
+TEST(rounding_does_not_make_the_nearest_the_farthest)
 {
-    uint64_t seed = 14;
 
-    (void)state;
     for (int i = 0; i < 2000; i++) {
         pnr_config config;
         pnr_radar r;
-        random_radar(&seed, &config, &r);
+        random_radar(&config, &r);
         double lag = lag_of(&config, &r, r.min_delay_s);
         double got = pnr_radar_delay_s(&r, &config, lag + (double)r.n_samples);
         assert_true(fabs(got - r.min_delay_s) < 1e-6 / pnr_rational_double(r.rate_hz));
@@ -533,7 +495,7 @@ static void rounding_does_not_make_the_nearest_the_farthest(void **state)
     }
 }
 
-static void epoch_as_a_sample(void **state)
+TEST(epoch_as_a_sample)
 {
     static const struct {
         int64_t epoch;
@@ -542,7 +504,6 @@ static void epoch_as_a_sample(void **state)
                  {-1, 999}, {-1000, 0}, {-1001, 999}, {INT64_MAX, 807}, {INT64_MIN, 192}};
     pnr_config config;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fill(&config);
         config.code.epoch.sample = cases[i].epoch;
@@ -565,11 +526,10 @@ static pnr_radar epoch_after(int64_t ns, pnr_rational rate)
     return derive(&config, 1000);
 }
 
-static void epoch_in_utc(void **state)
+TEST(epoch_in_utc)
 {
     const pnr_rational mega = {1000000, 1};
 
-    (void)state;
     pnr_radar r = epoch_after(0, mega);
     assert_true(r.epoch_sample == 0 && r.epoch_fraction == 0 && r.has_start);
     int64_t start;
@@ -591,20 +551,18 @@ static void epoch_in_utc(void **state)
     assert_near(r.epoch_fraction, 2.0 / 3, 1e-15);
 }
 
-static void the_fraction_stays_below_one(void **state)
+TEST(the_fraction_stays_below_one)
 {
-    (void)state;
     /* A rate of almost 2^63 over 2^62: the fraction is a hair below 1. */
     pnr_radar r = epoch_after(-1, (pnr_rational){1, INT64_MAX});
     assert_true(r.epoch_sample == -1);
     assert_true(r.epoch_fraction < 1 && r.epoch_fraction > 0.9999999999999997);
 }
 
-static void epochs_that_are_refused(void **state)
+TEST(epochs_that_are_refused)
 {
     pnr_config config;
 
-    (void)state;
     fill(&config);
     config.code.epoch.is_utc = true;
     refused(&config, 100, "source.start_time");
@@ -621,43 +579,12 @@ static void epochs_that_are_refused(void **state)
     refused(&config, 100, "too far");
 }
 
-static void start_time_alone_is_kept(void **state)
+TEST(start_time_alone_is_kept)
 {
     pnr_config config;
 
-    (void)state;
     fill(&config);
     snprintf(config.source.start_time, sizeof config.source.start_time, "1970-01-01T00:00:01Z");
     pnr_radar r = derive(&config, 100);
     assert_true(r.has_start && r.start_utc_ns == PNR_NS_PER_S && r.epoch_sample == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_chip_is_a_sample_by_default),
-        cmocka_unit_test(gps_has_4000_samples_for_1023_chips),
-        cmocka_unit_test(rates_that_are_fractions),
-        cmocka_unit_test(a_broken_length_names_the_good_rates),
-        cmocka_unit_test(the_good_rates_are_good_and_next_to_it),
-        cmocka_unit_test(lengths_and_rates_that_are_refused),
-        cmocka_unit_test(numbers_that_make_no_radar),
-        cmocka_unit_test(gates),
-        cmocka_unit_test(cells_of_the_gate),
-        cmocka_unit_test(gate_with_direct_path),
-        cmocka_unit_test(edges_on_a_sample_stay_there),
-        cmocka_unit_test(delays_of_the_gate),
-        cmocka_unit_test(gates_that_are_refused),
-        cmocka_unit_test(every_echo_in_range_is_inside_the_gate),
-        cmocka_unit_test(delay_is_the_inverse_of_lag),
-        cmocka_unit_test(delays_by_hand),
-        cmocka_unit_test(rounding_does_not_make_the_nearest_the_farthest),
-        cmocka_unit_test(epoch_as_a_sample),
-        cmocka_unit_test(epoch_in_utc),
-        cmocka_unit_test(the_fraction_stays_below_one),
-        cmocka_unit_test(epochs_that_are_refused),
-        cmocka_unit_test(start_time_alone_is_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

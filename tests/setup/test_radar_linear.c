@@ -4,18 +4,11 @@
 #include "setup/radar.h"
 
 #include "tests/fixture/config_fixture.h"
+#include "tests/fixture/random.h"
 
 #include <math.h>
 
 static const double half_light_mps = 299792458 / 2.0;
-
-static double random_unit(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return (double)(*state >> 11) * 0x1p-53;
-}
 
 /* 1 Msample/s, a sample a chip. */
 static void fill(pnr_config *config, int64_t epoch, double min_s, double max_s, double zero_s)
@@ -27,12 +20,11 @@ static void fill(pnr_config *config, int64_t epoch, double min_s, double max_s, 
     config->radar.zero_delay_s = zero_s;
 }
 
-static void the_gate_begins_eight_lags_into_the_window(void **state)
+TEST(the_gate_begins_eight_lags_into_the_window)
 {
     pnr_config config;
     pnr_radar r;
 
-    (void)state;
     fill(&config, 0, 0, 99e-6, 0);
     assert_int_equal(pnr_radar_derive(&config, 1000, &r, NULL), PNR_OK);
     assert_true(r.is_linear);
@@ -53,18 +45,16 @@ static void the_gate_begins_eight_lags_into_the_window(void **state)
 
 /* The echo of a code that began at the epoch, whatever the period, lies at a lag of the gate of
  * some window, and its delay comes out. */
-static void every_delay_is_seen(void **state)
+TEST(every_delay_is_seen)
 {
-    uint64_t seed = 20261121;
 
-    (void)state;
     for (int i = 0; i < 2000; i++) {
-        const size_t n = 50 + (size_t)(random_unit(&seed) * 1000);
-        const int64_t epoch = (int64_t)((random_unit(&seed) - 0.5) * 5000);
-        const double min_s = 1e-6 * (random_unit(&seed) * 4 - 1) * (double)n;
-        const double max_s = min_s + 1e-6 * (1 + random_unit(&seed) * ((double)n - 3));
-        const double zero_s = 1e-6 * (random_unit(&seed) - 0.5) * 100;
-        const double delay_s = min_s + random_unit(&seed) * (max_s - min_s);
+        const size_t n = 50 + (size_t)(uniform() * 1000);
+        const int64_t epoch = (int64_t)((uniform() - 0.5) * 5000);
+        const double min_s = 1e-6 * (uniform() * 4 - 1) * (double)n;
+        const double max_s = min_s + 1e-6 * (1 + uniform() * ((double)n - 3));
+        const double zero_s = 1e-6 * (uniform() - 0.5) * 100;
+        const double delay_s = min_s + uniform() * (max_s - min_s);
         pnr_config config;
         pnr_error error = {0};
         pnr_radar r;
@@ -110,20 +100,8 @@ static void refused(double min_s, double max_s, const char *word)
 }
 
 /* What a longer gate would add, the next window finds again. */
-static void gates_need_an_end_within_a_period(void **state)
+TEST(gates_need_an_end_within_a_period)
 {
-    (void)state;
     refused(0, 0, "max_range_m");
     refused(0, 1100e-6, "unambiguous");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_gate_begins_eight_lags_into_the_window),
-        cmocka_unit_test(every_delay_is_seen),
-        cmocka_unit_test(gates_need_an_end_within_a_period),
-    };
-
-    return cmocka_run_group_tests_name("radar linear", tests, NULL, NULL);
 }

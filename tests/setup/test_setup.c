@@ -5,6 +5,7 @@
 #include "engine/plan.h"
 #include "setup/threshold.h"
 #include "tests/fixture/config_fixture.h"
+#include "tests/fixture/random.h"
 
 #include <math.h>
 
@@ -47,14 +48,13 @@ static void refused(const char *text, const char *word)
     pnr_config_clear(&config);
 }
 
-static void plain_dwells_stay_plain(void **state)
+TEST(plain_dwells_stay_plain)
 {
     static const char *const texts[] = {
         "", "[dwell]\nperiods = 4\ncombine = coherent\n",
         "[dwell]\nperiods = 4\ncombine = incoherent\n",
         "[radar]\nmax_range_m = 10e3\n[detector]\noversample = 2\n"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         pnr_setup *setup = make(texts[i]);
 
@@ -63,7 +63,7 @@ static void plain_dwells_stay_plain(void **state)
     }
 }
 
-static void a_doppler_dwell(void **state)
+TEST(a_doppler_dwell)
 {
     pnr_setup *setup =
         make("[dwell]\nperiods = 16\nlooks = 31\ncombine = doppler\ntaper = hann\n"
@@ -71,7 +71,6 @@ static void a_doppler_dwell(void **state)
     const pnr_plan *plan = &setup->plan;
     double sum = 0;
 
-    (void)state;
     assert_int_equal(plan->dwell, PNR_DWELL_DOPPLER);
     assert_int_equal(plan->n_periods, 16);
     assert_int_equal(plan->n_looks, 31);
@@ -86,12 +85,11 @@ static void a_doppler_dwell(void **state)
 }
 
 /* Powers of windows are looks of one window, as soon as the dwell is a map. */
-static void incoherent_maps_are_looks(void **state)
+TEST(incoherent_maps_are_looks)
 {
     pnr_setup *setup = make("[dwell]\nperiods = 6\ncombine = incoherent\n[doppler]\nmin_hz = -500\n"
                             "max_hz = 500\nstep = half\n");
 
-    (void)state;
     assert_int_equal(setup->plan.dwell, PNR_DWELL_SINGLE);
     assert_int_equal(setup->plan.n_looks, 6);
     assert_int_equal(setup->plan.n_periods, 1);
@@ -99,11 +97,10 @@ static void incoherent_maps_are_looks(void **state)
     pnr_setup_destroy(setup);
 }
 
-static void linear_gates(void **state)
+TEST(linear_gates)
 {
     pnr_setup *setup = make("[window]\ncorrelation = linear\n[radar]\nmax_range_m = 14989.6229\n");
 
-    (void)state;
     assert_true(setup->plan.linear);
     assert_int_equal(setup->plan.gate_first, 8);
     assert_int_equal(setup->plan.gate_count, 101);
@@ -114,12 +111,11 @@ static void linear_gates(void **state)
 
 /* A search is over all cells of the map: 64 rows, each as good as independent, need about 64 times
  * less of a cell. */
-static void the_search_is_the_whole_map(void **state)
+TEST(the_search_is_the_whole_map)
 {
     pnr_setup *row = make(""), *map = make("[dwell]\nperiods = 64\ncombine = doppler\n");
     const double ratio = row->pfa_cell / map->pfa_cell;
 
-    (void)state;
     assert_true(fabs(ratio / 64 - 1) < 0.01);
     pnr_setup_destroy(row);
     pnr_setup_destroy(map);
@@ -127,28 +123,22 @@ static void the_search_is_the_whole_map(void **state)
 
 /* Drawn: looks of exponential noise, and the floor as engine.h takes it, from the N K samples of
  * each look. The share of cells above is the cell's, also where windows are lost. */
-static void thresholds_hold_their_pfa(void **state)
+TEST(thresholds_hold_their_pfa)
 {
     enum { LOOKS = 4, K = 2, TRIALS = 400000 };
     /* One cell alone, so that the search is the cell. */
     pnr_setup *setup = make("[dwell]\nperiods = 2\nlooks = 4\ncombine = coherent\n[radar]\n"
                             "min_range_m = 0\nmax_range_m = 1\n[detector]\npfa = 0.01\n");
     const pnr_plan *plan = &setup->plan;
-    uint64_t seed = 88172645463325252u;
     size_t above = 0;
 
-    (void)state;
     assert_true(pnr_plan_is_map(plan));
     assert_int_equal(pnr_plan_windows(plan), LOOKS * K);
     for (size_t t = 0; t < TRIALS; t++) {
         double p = 0;
 
-        for (int look = 0; look < LOOKS; look++) {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            p -= log(((double)(seed >> 11) + 0.5) * 0x1p-53) / LOOKS;
-        }
+        for (int look = 0; look < LOOKS; look++)
+            p -= log(uniform()) / LOOKS;
         above += p > plan->threshold[LOOKS * K - 1];
     }
 
@@ -164,12 +154,11 @@ static void thresholds_hold_their_pfa(void **state)
     pnr_setup_destroy(setup);
 }
 
-static void cfar_trains_on_cells_apart(void **state)
+TEST(cfar_trains_on_cells_apart)
 {
     pnr_setup *setup = make("chip_rate_hz = 400e3\n"
                             "[detector]\ncfar = go\ncfar_guard = 1\ncfar_training = 8\n");
 
-    (void)state;
     assert_int_equal(setup->plan.cfar.kind, PNR_CFAR_GO);
     assert_int_equal(setup->plan.cfar.axis, PNR_CFAR_ALONG_LAGS);
     assert_int_equal(setup->plan.cfar.stride, 3); /* 2.5 samples a chip */
@@ -196,13 +185,12 @@ static void cfar_trains_on_cells_apart(void **state)
         "Doppler rows");
 }
 
-static void a_filter_is_of_the_gates_of_one_code(void **state)
+TEST(a_filter_is_of_the_gates_of_one_code)
 {
     pnr_setup *setup = make("[radar]\nmax_range_m = 14800\n[window]\nfilter = least-squares\n");
     const pnr_plan *plan = &setup->plan;
     const double(*row)[2] = plan->filter + plan->gate_count * 7;
 
-    (void)state;
     assert_true(pnr_plan_is_map(plan));
     assert_int_equal(setup->least_squares->n_gates, plan->gate_count);
     assert_true(fabs(row[7][0] - sqrt(setup->least_squares->loss[7])) < 1e-12);
@@ -213,18 +201,17 @@ static void a_filter_is_of_the_gates_of_one_code(void **state)
 }
 
 /* 512 rows of 1000 lags are 2 MB: 128 of them. */
-static void maps_bound_the_batch(void **state)
+TEST(maps_bound_the_batch)
 {
     pnr_setup *setup = make("[doppler]\nmin_hz = -125e3\nmax_hz = 124e3\n");
 
-    (void)state;
     assert_int_equal(pnr_plan_rows(&setup->plan), 997);
     assert_int_equal(setup->plan.batch, (1 << 28) / (997 * 4000));
     pnr_setup_destroy(setup);
 }
 
 /* Each code's own samples, one after the other, and all of one energy. */
-static void codes_stand_in_order(void **state)
+TEST(codes_stand_in_order)
 {
     pnr_setup *setup = make("seed = 1\n[code.1]\n[code.2]\nseed = 2\n[code.3]\ntype = p4\n"
                             "[detector]\noversample = 2\n");
@@ -232,7 +219,6 @@ static void codes_stand_in_order(void **state)
     const double(*at)[2] = setup->plan.references + (size_t)2 * 1000;
     double energy = 0;
 
-    (void)state;
     assert_int_equal(setup->n_codes, 3);
     assert_int_equal(setup->plan.n_codes, 3);
     assert_true(pnr_plan_is_map(&setup->plan));
@@ -246,27 +232,7 @@ static void codes_stand_in_order(void **state)
     refused("[code.1]\n[code.2]\nlength = 500\n", "code.2");
 }
 
-static void more_periods_than_fit_are_refused(void **state)
+TEST(more_periods_than_fit_are_refused)
 {
-    (void)state;
     refused("[dwell]\nperiods = 65535\nlooks = 65535\ncombine = coherent\n", "looks");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_dwells_stay_plain),
-        cmocka_unit_test(a_doppler_dwell),
-        cmocka_unit_test(incoherent_maps_are_looks),
-        cmocka_unit_test(linear_gates),
-        cmocka_unit_test(the_search_is_the_whole_map),
-        cmocka_unit_test(thresholds_hold_their_pfa),
-        cmocka_unit_test(cfar_trains_on_cells_apart),
-        cmocka_unit_test(a_filter_is_of_the_gates_of_one_code),
-        cmocka_unit_test(maps_bound_the_batch),
-        cmocka_unit_test(codes_stand_in_order),
-        cmocka_unit_test(more_periods_than_fit_are_refused),
-    };
-
-    return cmocka_run_group_tests_name("setup", tests, NULL, NULL);
 }

@@ -3,15 +3,7 @@
 #include "setup/taper.h"
 
 #include "base/error.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/fixture/test.h"
 
 static double *fill(pnr_taper kind, double sidelobe_db, size_t n)
 {
@@ -24,7 +16,7 @@ static double *fill(pnr_taper kind, double sidelobe_db, size_t n)
 
 /* The first half; scipy.signal.windows, hann and blackmanharris periodic of 16 at the odd points,
  * chebwin of 8 and 7, each times sqrt(n / sum of squares). */
-static void weights_are_scipys(void **state)
+TEST(weights_are_scipys)
 {
     static const struct {
         pnr_taper kind;
@@ -44,7 +36,6 @@ static void weights_are_scipys(void **state)
          {0.14376503999, 0.627529282043, 1.312315026632, 1.651283067394}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double *w = fill(cases[i].kind, 60, cases[i].n);
 
@@ -60,9 +51,8 @@ static void weights_are_scipys(void **state)
 }
 
 /* A dwell of one period is what it would be without a taper. */
-static void one_period_weighs_one(void **state)
+TEST(one_period_weighs_one)
 {
-    (void)state;
     for (int kind = PNR_TAPER_RECTANGULAR; kind <= PNR_TAPER_DOLPH_CHEBYSHEV; kind++) {
         double *w = fill((pnr_taper)kind, 60, 1);
 
@@ -94,11 +84,10 @@ static double sidelobe_db(const double *w, size_t n, double from_row)
     return 20 * log10(sum / peak);
 }
 
-static void sidelobes_are_as_asked(void **state)
+TEST(sidelobes_are_as_asked)
 {
     static const double asked_db[] = {20, 40, 60, 80, 120};
 
-    (void)state;
     for (size_t n = 63; n <= 64; n++) {
         double *hann = fill(PNR_TAPER_HANN, 0, n);
         double *blackman = fill(PNR_TAPER_BLACKMAN_HARRIS, 0, n);
@@ -123,12 +112,11 @@ static void sidelobes_are_as_asked(void **state)
 }
 
 /* Harris 1978, table 1: equivalent noise bandwidth 1.50 and 2.00 bins. */
-static void losses_are_those_of_the_books(void **state)
+TEST(losses_are_those_of_the_books)
 {
     double *hann = fill(PNR_TAPER_HANN, 0, 512);
     double *blackman = fill(PNR_TAPER_BLACKMAN_HARRIS, 0, 512);
 
-    (void)state;
     assert_true(fabs(pnr_taper_loss_db(NULL, 512)) < 1e-9);
     assert_true(fabs(pnr_taper_loss_db(hann, 512) - 10 * log10(1.5)) < 1e-9);
     assert_true(fabs(pnr_taper_loss_db(blackman, 512) - 10 * log10(2.004)) < 0.01);
@@ -136,28 +124,14 @@ static void losses_are_those_of_the_books(void **state)
     free(blackman);
 }
 
-static void rows_beyond_the_stride_are_not_correlated(void **state)
+TEST(rows_beyond_the_stride_are_not_correlated)
 {
     double *hann = fill(PNR_TAPER_HANN, 0, 64);
     double *blackman = fill(PNR_TAPER_BLACKMAN_HARRIS, 0, 64);
 
-    (void)state;
     assert_int_equal(pnr_taper_stride(NULL, 64), 1);
     assert_int_equal(pnr_taper_stride(hann, 64), 3);
     assert_int_equal(pnr_taper_stride(blackman, 64), 4);
     free(hann);
     free(blackman);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_are_scipys),
-        cmocka_unit_test(one_period_weighs_one),
-        cmocka_unit_test(sidelobes_are_as_asked),
-        cmocka_unit_test(losses_are_those_of_the_books),
-        cmocka_unit_test(rows_beyond_the_stride_are_not_correlated),
-    };
-
-    return cmocka_run_group_tests_name("taper", tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Thresholds against closed forms, and against noise that is drawn and counted. */
 #include "setup/threshold.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 static void near(double got, double want, double relative)
 {
@@ -17,9 +10,8 @@ static void near(double got, double want, double relative)
         fail_msg("%.17g, not %.17g", got, want);
 }
 
-static void test_gamma(void **unused)
+TEST(test_gamma)
 {
-    (void)unused;
     near(pnr_gamma_q(1, 30), exp(-30), 1e-12);
     near(pnr_gamma_q(3, 10), exp(-10) * (1 + 10 + 50), 1e-12);
     near(pnr_gamma_q(3, 0.1), exp(-0.1) * (1 + 0.1 + 0.005), 1e-12);
@@ -29,9 +21,8 @@ static void test_gamma(void **unused)
 }
 
 /* Where values underflow, or lgamma's terms would cancel; scipy.special.gammainc and gammaincc. */
-static void test_gamma_log(void **unused)
+TEST(test_gamma_log)
 {
-    (void)unused;
     near(pnr_gamma_log(1, 800).q, -800, 1e-15);
     near(pnr_gamma_log(1, 800).density, log(800) - 800, 1e-15);
     near(pnr_gamma_log(2, 1e-9).p, log(0.5e-18) - 2e-9 / 3, 1e-15);
@@ -42,9 +33,8 @@ static void test_gamma_log(void **unused)
         assert_true(fabs(pnr_gamma_log(a, 20).density - (a * log(20) - 20 - lgamma(a))) < 1e-13);
 }
 
-static void test_beta(void **unused)
+TEST(test_beta)
 {
-    (void)unused;
     near(pnr_beta_i(1, 9, 0.2), 1 - pow(0.8, 9), 1e-12);
     near(pnr_beta_i(2, 5, 0.3), 0.579825, 1e-12);
     near(pnr_beta_i(7, 1, 0.9), pow(0.9, 7), 1e-12);
@@ -53,9 +43,8 @@ static void test_beta(void **unused)
 }
 
 /* Independent cells: the search's probability is n times a cell's, nearly. */
-static void test_cell(void **unused)
+TEST(test_cell)
 {
-    (void)unused;
     for (double pfa = 1e-8; pfa < 0.1; pfa *= 10) {
         const double cell = pnr_threshold_cell_pfa(pfa, 1023, 0, 1);
 
@@ -70,9 +59,8 @@ static void test_cell(void **unused)
 }
 
 /* One look of n samples: P(P/floor > t) = (1 - t/n)^(n-1), so t = n (1 - p^(1/(n-1))). */
-static void test_ratio(void **unused)
+TEST(test_ratio)
 {
-    (void)unused;
     for (double n = 13; n < 1e6; n *= 3)
         for (double p = 1e-9; p < 0.2; p *= 10)
             near(pnr_threshold_ratio(p, 1, n), -n * expm1(log(p) / (n - 1)), 1e-9);
@@ -87,27 +75,15 @@ static void test_ratio(void **unused)
     assert_true(pnr_threshold_ratio_apart(1e-6, 4, 100) > pnr_threshold_ratio(1e-6, 4, 100));
 }
 
-/* xorshift and Box-Muller: complex noise of unit power. */
-static uint64_t state = 88172645463325252u;
-
-static double uniform(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return ((double)(state >> 11) + 0.5) * 0x1p-53;
-}
-
 /* Correlated cells, drawn: a moving average over w white values gives |rho| = (w - 1)/w between
  * neighbours. The share of searches with any cell above must be what was asked for. */
-static void test_correlated(void **unused)
+TEST(test_correlated)
 {
     static const struct {
         int width;
         size_t looks;
     } cases[] = {{1, 1}, {2, 1}, {4, 1}, {3, 4}};
 
-    (void)unused;
     for (size_t c = 0; c < 4; c++) {
         enum { CELLS = 500, SEARCHES = 20000 };
         const int w = cases[c].width;
@@ -151,15 +127,4 @@ static void test_correlated(void **unused)
             fail_msg("width %d, looks %zu: %d of %d searches, %g asked", w, cases[c].looks, found,
                      SEARCHES, asked);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gamma), cmocka_unit_test(test_gamma_log),
-        cmocka_unit_test(test_beta),  cmocka_unit_test(test_cell),
-        cmocka_unit_test(test_ratio), cmocka_unit_test(test_correlated),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static const struct sample_file {
 };
 enum { N_SAMPLE_FILES = sizeof sample_files / sizeof sample_files[0] };
 
-static void test_every_kind(void **state)
+TEST(test_every_kind)
 {
-    (void)state;
     for (size_t i = 0; i < N_SAMPLE_FILES; i++) {
         file f = sample_files[i].make();
         pnr_sound_header header = expect_ok(&f);
@@ -36,9 +35,8 @@ static void test_every_kind(void **state)
     }
 }
 
-static void test_cut_at_every_byte(void **state)
+TEST(test_cut_at_every_byte)
 {
-    (void)state;
     for (size_t i = 0; i < N_SAMPLE_FILES; i++) {
         file f = sample_files[i].make();
         size_t first_good =
@@ -53,9 +51,8 @@ static void test_cut_at_every_byte(void **state)
     }
 }
 
-static void test_longer_than_the_header_says(void **state)
+TEST(test_longer_than_the_header_says)
 {
-    (void)state;
     for (size_t i = 0; i < N_SAMPLE_FILES; i++) {
         file f = sample_files[i].make();
 
@@ -67,11 +64,10 @@ static void test_longer_than_the_header_says(void **state)
     }
 }
 
-static void test_numbers_in_the_text(void **state)
+TEST(test_numbers_in_the_text)
 {
     file f = plain_wav();
 
-    (void)state;
     expect_refused(&f, 100, "164 bytes", "has 100", NULL);
     f = plain_wav();
     expect_refused(&f, UINT64_C(4294967460), "164 bytes", "4294967460", NULL);
@@ -104,11 +100,10 @@ static void test_numbers_in_the_text(void **state)
 }
 
 /* A whole RIFF size over a data size that forgot samples: the rest is not chunks. */
-static void test_data_size_too_small(void **state)
+TEST(test_data_size_too_small)
 {
     file f = plain_wav();
 
-    (void)state;
     set_le(&f, WAV_DATA_SIZE, 60, 4);
     expect_refused(&f, f.n, "end at byte 104", "60 bytes follow", NULL);
     set_le(&f, WAV_DATA_SIZE, 116, 4);
@@ -118,7 +113,7 @@ static void test_data_size_too_small(void **state)
     expect_refused(&f, f.n, "end at byte 168", "56 bytes follow", NULL);
 }
 
-static void test_encodings(void **state)
+TEST(test_encodings)
 {
     static const struct {
         unsigned tag, bits;
@@ -129,7 +124,6 @@ static void test_encodings(void **state)
                  {3, 16, false, false}, {2, 4, false, false},      {6, 8, false, false},
                  {7, 8, false, false},  {0xfffe, 16, false, false}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         file f = wav(cases[i].tag, 2, cases[i].bits, 192);
 
@@ -159,11 +153,10 @@ static void test_encodings(void **state)
     }
 }
 
-static void test_wrong_format_chunk(void **state)
+TEST(test_wrong_format_chunk)
 {
     file f = plain_wav();
 
-    (void)state;
     set_le(&f, WAV_FORMAT + 12, 3, 2);
     expect_refused(&f, f.n, "3 bytes for 2 channels of 16 bits", "not 4", NULL);
     f = plain_wav();
@@ -196,11 +189,10 @@ static void test_wrong_format_chunk(void **state)
     expect_refused(&f, f.n, "byte 1000000", "148 bytes", NULL);
 }
 
-static void test_missing_chunks(void **state)
+TEST(test_missing_chunks)
 {
     file f = plain_wav();
 
-    (void)state;
     memcpy(f.bytes + WAV_DATA, "LIST", 4);
     expect_refused(&f, f.n, "no data chunk", NULL);
     f = plain_wav();
@@ -228,13 +220,12 @@ static void test_missing_chunks(void **state)
     expect_refused(&f, f.n, "STREAMINFO", NULL);
 }
 
-static void test_other_chunks(void **state)
+TEST(test_other_chunks)
 {
     file plain = plain_wav();
     file f = {.n = 0};
     pnr_sound_header header;
 
-    (void)state;
     put(&f, plain.bytes, 12);
     put(&f, "bext", 4); /* an odd size, with its padding, before the samples */
     put_le(&f, 5, 4);
@@ -258,13 +249,12 @@ static void test_other_chunks(void **state)
     expect_refused(&f, f.n, "20 bytes follow", NULL);
 }
 
-static void test_samples_too_far(void **state)
+TEST(test_samples_too_far)
 {
     file f = plain_wav();
     pnr_sound_header header;
     pnr_error error = {0};
 
-    (void)state;
     assert_int_equal(read_sized(&f, WAV_SAMPLES, f.n, &header, NULL), PNR_OK);
     assert_int_equal(header.n_frames, 30);
     for (size_t n = 4; n < WAV_SAMPLES; n++) {
@@ -273,12 +263,11 @@ static void test_samples_too_far(void **state)
     }
 }
 
-static void test_odd_sizes(void **state)
+TEST(test_odd_sizes)
 {
     file f = wav(1, 1, 8, 31); /* no padding in the file, none counted */
     pnr_sound_header header = expect_ok(&f);
 
-    (void)state;
     assert_int_equal(header.n_frames, 31);
     put_le(&f, 0, 1); /* padding in the file, not counted */
     assert_int_equal(expect_ok(&f).n_frames, 31);
@@ -304,13 +293,12 @@ static void test_odd_sizes(void **state)
     expect_refused(&f, f.n, "220 bytes", "has 221", NULL);
 }
 
-static void test_beyond_four_gib(void **state)
+TEST(test_beyond_four_gib)
 {
     const uint64_t n_data = UINT64_C(6000000000);
     file f = rf64();
     pnr_sound_header header;
 
-    (void)state;
     set_le(&f, RF64_RIFF, 72 + n_data, 8);
     set_le(&f, RF64_DATA, n_data, 8);
     assert_int_equal(read_sized(&f, f.n, RF64_SAMPLES + n_data, &header, NULL), PNR_OK);
@@ -328,11 +316,10 @@ static void test_beyond_four_gib(void **state)
     expect_refused(&f, WAV_SAMPLES + n_data, "1705032748", "6000000044", NULL);
 }
 
-static void test_sizes_that_overflow(void **state)
+TEST(test_sizes_that_overflow)
 {
     file f = w64();
 
-    (void)state;
     set_le(&f, W64_DATA_SIZE, UINT64_MAX, 8);
     expect_refused(&f, f.n, "120 bytes after", NULL);
     f = w64();
@@ -352,11 +339,10 @@ static void test_sizes_that_overflow(void **state)
     expect_refused(&f, f.n, NULL);
 }
 
-static void test_au_to_the_end(void **state)
+TEST(test_au_to_the_end)
 {
     file f = au();
 
-    (void)state;
     set_be(&f, AU_SIZE, UINT32_MAX, 4);
     assert_int_equal(expect_ok(&f).n_frames, 30);
     f.n -= 3;
@@ -366,12 +352,11 @@ static void test_au_to_the_end(void **state)
     expect_refused(&f, f.n, "0 bytes of samples", NULL);
 }
 
-static void test_flac_fields(void **state)
+TEST(test_flac_fields)
 {
     file f = flac();
     pnr_sound_header header;
 
-    (void)state;
     set_be(&f, FLAC_PACKED,
            UINT64_C(655350) << 44 | UINT64_C(7) << 41 | UINT64_C(23) << 36 | UINT64_C(0xfffffffff),
            8);
@@ -388,12 +373,11 @@ static void test_flac_fields(void **state)
     expect_refused(&f, f.n, "3 bits", NULL);
 }
 
-static void test_other_files(void **state)
+TEST(test_other_files)
 {
     static const char *const heads[] = {"RIFXxxxxWAVE", "FORMxxxxAIFF", "OggSxxxxxxxx",
                                         "ID3xfLaCxxxx", "caffxxxxxxxx", "BW64xxxxWAVE"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         file f = plain_wav();
 
@@ -412,12 +396,11 @@ static void test_other_files(void **state)
 }
 
 /* Any byte with any of these values: whatever is accepted fits into the file. */
-static void test_every_byte_changed(void **state)
+TEST(test_every_byte_changed)
 {
     static const unsigned char values[] = {0x00, 0x01, 0x20, 0x7f, 0x80, 0xfe, 0xff};
     size_t n_refused = 0;
 
-    (void)state;
     for (size_t i = 0; i < N_SAMPLE_FILES; i++)
         for (size_t at = 0; at < 110; at++)
             for (size_t k = 0; k < sizeof values; k++) {
@@ -438,29 +421,4 @@ static void test_every_byte_changed(void **state)
                                 f.n - 24);
             }
     assert_true(n_refused > 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kind),
-        cmocka_unit_test(test_cut_at_every_byte),
-        cmocka_unit_test(test_longer_than_the_header_says),
-        cmocka_unit_test(test_numbers_in_the_text),
-        cmocka_unit_test(test_data_size_too_small),
-        cmocka_unit_test(test_encodings),
-        cmocka_unit_test(test_wrong_format_chunk),
-        cmocka_unit_test(test_missing_chunks),
-        cmocka_unit_test(test_other_chunks),
-        cmocka_unit_test(test_samples_too_far),
-        cmocka_unit_test(test_odd_sizes),
-        cmocka_unit_test(test_beyond_four_gib),
-        cmocka_unit_test(test_sizes_that_overflow),
-        cmocka_unit_test(test_au_to_the_end),
-        cmocka_unit_test(test_flac_fields),
-        cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_every_byte_changed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,10 @@
 
 #include <sys/stat.h>
 
-static void test_every_format(void **state)
+TEST(test_every_format)
 {
     unsigned char bytes[1000];
 
-    (void)state;
     fill(bytes, sizeof bytes);
     for (int format = PNR_FORMAT_NONE + 1; format < PNR_FORMAT_COUNT; format++)
         for (size_t channels = 1; channels <= 3; channels++) {
@@ -34,11 +33,10 @@ static void test_every_format(void **state)
         }
 }
 
-static void test_format_by_name_and_by_extension(void **state)
+TEST(test_format_by_name_and_by_extension)
 {
     unsigned char bytes[32];
 
-    (void)state;
     fill(bytes, sizeof bytes);
     write_file("x.sc16", bytes, sizeof bytes);
     write_file("x.dat", bytes, sizeof bytes);
@@ -57,11 +55,10 @@ static void test_format_by_name_and_by_extension(void **state)
     remove_file("x.dat");
 }
 
-static void test_no_such_input(void **state)
+TEST(test_no_such_input)
 {
     pnr_config config = configure("none.sc16");
 
-    (void)state;
     expect_refused(&config, PNR_ENOINPUT, "none.sc16", NULL);
     config.source.input[0] = '\0';
     expect_refused(&config, PNR_ENOINPUT, "source.input", NULL);
@@ -71,12 +68,11 @@ static void test_no_such_input(void **state)
     expect_refused(&config, PNR_ENOINPUT, "directory", NULL);
 }
 
-static void test_no_permission(void **state)
+TEST(test_no_permission)
 {
     unsigned char bytes[8] = {0};
     pnr_config config = configure("secret.sc16");
 
-    (void)state;
     if (geteuid() == 0) { /* root may read everything: drop to nobody for the open */
         assert_int_equal(seteuid(65534), 0);
         pnr_config shadow = configure("/etc/shadow");
@@ -91,12 +87,11 @@ static void test_no_permission(void **state)
     remove_file("secret.sc16");
 }
 
-static void test_no_samples(void **state)
+TEST(test_no_samples)
 {
     unsigned char bytes[16] = {0};
     pnr_config config = configure("x.sc16");
 
-    (void)state;
     write_file("x.sc16", bytes, 0);
     expect_refused(&config, PNR_EDATA, "empty", NULL);
     write_file("x.sc16", bytes, 3);
@@ -107,12 +102,11 @@ static void test_no_samples(void **state)
     remove_file("x.sc16");
 }
 
-static void test_channels_out_of_range(void **state)
+TEST(test_channels_out_of_range)
 {
     unsigned char bytes[16] = {0};
     pnr_config config = configure("x.sc16");
 
-    (void)state;
     write_file("x.sc16", bytes, sizeof bytes);
     config.source.channel = 1;
     expect_refused(&config, PNR_ECONFIG, "source.channel is 1", "has 1", NULL);
@@ -122,7 +116,7 @@ static void test_channels_out_of_range(void **state)
 }
 
 /* Files that change while they are read. */
-static void test_file_that_shrinks_or_grows(void **state)
+TEST(test_file_that_shrinks_or_grows)
 {
     static taken got;
     unsigned char bytes[400];
@@ -130,7 +124,6 @@ static void test_file_that_shrinks_or_grows(void **state)
     size_t n;
     uint64_t gap;
 
-    (void)state;
     fill(bytes, sizeof bytes);
     write_file("x.sc16", bytes, 200);
     pnr_source *source = open_source(&config);
@@ -153,7 +146,7 @@ static void test_file_that_shrinks_or_grows(void **state)
 
 /* --- lost runs --- */
 
-static void test_lost_runs(void **state)
+TEST(test_lost_runs)
 {
     static const struct {
         pnr_run lost[4];
@@ -179,7 +172,6 @@ static void test_lost_runs(void **state)
     static taken got;
     unsigned char bytes[403];
 
-    (void)state;
     fill(bytes, sizeof bytes);
     write_file("x.sc16", bytes, sizeof bytes); /* 100 samples and 3 bytes */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -206,13 +198,12 @@ static void test_lost_runs(void **state)
     remove_file("x.sc16");
 }
 
-static void test_lost_runs_in_the_text(void **state)
+TEST(test_lost_runs_in_the_text)
 {
     unsigned char bytes[400];
     pnr_run lost[] = {{10, 5}, {500, 5}, {20, 6}};
     pnr_config config = configure("x.sc16");
 
-    (void)state;
     fill(bytes, sizeof bytes);
     write_file("x.sc16", bytes, sizeof bytes);
     config.source.lost = lost;
@@ -224,13 +215,12 @@ static void test_lost_runs_in_the_text(void **state)
     remove_file("x.sc16");
 }
 
-static void test_lost_runs_beyond_any_stream(void **state)
+TEST(test_lost_runs_beyond_any_stream)
 {
     unsigned char bytes[400] = {0};
     pnr_run lost[] = {{UINT64_MAX, 1}};
     pnr_config config = configure("x.sc16");
 
-    (void)state;
     write_file("x.sc16", bytes, sizeof bytes);
     config.source.lost = lost;
     config.source.n_lost = 1;
@@ -240,20 +230,4 @@ static void test_lost_runs_beyond_any_stream(void **state)
     remove_file("x.sc16");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_format),
-        cmocka_unit_test(test_format_by_name_and_by_extension),
-        cmocka_unit_test(test_no_such_input),
-        cmocka_unit_test(test_no_permission),
-        cmocka_unit_test(test_no_samples),
-        cmocka_unit_test(test_channels_out_of_range),
-        cmocka_unit_test(test_file_that_shrinks_or_grows),
-        cmocka_unit_test(test_lost_runs),
-        cmocka_unit_test(test_lost_runs_in_the_text),
-        cmocka_unit_test(test_lost_runs_beyond_any_stream),
-    };
-
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TESTS_BETWEEN(make_folder, remove_folder);

@@ -49,7 +49,7 @@ static void end_writer(writer *w)
     assert_false(w->failed);
 }
 
-static void test_fifo_dribble(void **state)
+TEST(test_fifo_dribble)
 {
     static const size_t pieces[] = {1, 3, 5, 4096};
     static const pnr_format formats[] = {PNR_FORMAT_CF64, PNR_FORMAT_CI16, PNR_FORMAT_U8};
@@ -58,7 +58,6 @@ static void test_fifo_dribble(void **state)
     pnr_run lost[] = {{10, 4}};
     pnr_config config = configure("x.fifo");
 
-    (void)state;
     fill(bytes, sizeof bytes);
     config.source.lost = lost;
     config.source.n_lost = 1;
@@ -94,7 +93,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void test_fifo_without_a_writer(void **state)
+TEST(test_fifo_without_a_writer)
 {
     unsigned char bytes[64];
     unsigned char data[64];
@@ -104,7 +103,6 @@ static void test_fifo_without_a_writer(void **state)
     size_t n;
     uint64_t gap;
 
-    (void)state;
     fill(bytes, sizeof bytes);
     config.source.format = PNR_FORMAT_CI16;
     assert_int_equal(mkfifo(config.source.input, 0600), 0);
@@ -163,13 +161,12 @@ static int pipe_to_stdin(const void *bytes, size_t n)
     return replace_stdin(ends[0]);
 }
 
-static void test_stdin(void **state)
+TEST(test_stdin)
 {
     static taken got;
     unsigned char bytes[402];
     pnr_config config = configure("-");
 
-    (void)state;
     fill(bytes, sizeof bytes);
     config.source.format = PNR_FORMAT_CI16;
     int saved = pipe_to_stdin(bytes, sizeof bytes);
@@ -196,7 +193,7 @@ static void test_stdin(void **state)
     remove_file("x.bin");
 }
 
-static void test_stdin_refused(void **state)
+TEST(test_stdin_refused)
 {
     static const char *const magics[] = {"RIFF", "RF64", "riff", ".snd", "fLaC"};
     unsigned char bytes[64] = {0};
@@ -204,7 +201,6 @@ static void test_stdin_refused(void **state)
     int ends[2];
     int saved;
 
-    (void)state;
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
         memcpy(bytes, magics[i], 4);
         saved = pipe_to_stdin(bytes, sizeof bytes);
@@ -239,13 +235,12 @@ static void test_stdin_refused(void **state)
         restore_stdin(saved);
 }
 
-static void test_stdin_without_samples(void **state)
+TEST(test_stdin_without_samples)
 {
     static taken got;
     pnr_config config = configure("-");
     int saved = pipe_to_stdin("", 0);
 
-    (void)state;
     config.source.format = PNR_FORMAT_CI16;
     pnr_source *source = open_source(&config);
     take_all(source, 64, &got);
@@ -263,15 +258,4 @@ static void test_stdin_without_samples(void **state)
     restore_stdin(saved);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fifo_dribble),
-        cmocka_unit_test(test_fifo_without_a_writer),
-        cmocka_unit_test(test_stdin),
-        cmocka_unit_test(test_stdin_refused),
-        cmocka_unit_test(test_stdin_without_samples),
-    };
-
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TESTS_BETWEEN(make_folder, remove_folder);

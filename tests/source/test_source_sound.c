@@ -126,7 +126,7 @@ static size_t expected_samples(const struct encoding *encoding, size_t channels,
     return at;
 }
 
-static void test_every_kind_and_encoding(void **state)
+TEST(test_every_kind_and_encoding)
 {
     static unsigned char bytes[ROOM];
     static const struct {
@@ -139,7 +139,6 @@ static void test_every_kind_and_encoding(void **state)
                    {PNR_LAYOUT_CHANNELS, 2, false, 2}, {PNR_LAYOUT_CHANNELS, 5, false, 5}};
     size_t n_files = 0;
 
-    (void)state;
     for (size_t i = 0; i < N_KINDS; i++)
         for (size_t e = 0; e < N_ENCODINGS; e++)
             for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) {
@@ -171,12 +170,11 @@ static void test_every_kind_and_encoding(void **state)
     assert_int_equal(n_files, 6 * (4 * 6 + 2 * 6 + 3)); /* kinds that hold each encoding */
 }
 
-static void test_name_does_not_matter(void **state)
+TEST(test_name_does_not_matter)
 {
     unsigned char bytes[200];
     size_t n = expected_samples(&encodings[2], 2, 50, bytes);
 
-    (void)state;
     for (size_t i = 0; i < N_KINDS; i++) {
         write_sound("recording", kinds[i].format | SF_FORMAT_PCM_16, 2, 50);
         pnr_config config = configure("recording");
@@ -199,11 +197,10 @@ static void test_name_does_not_matter(void **state)
     remove_file("x.wav");
 }
 
-static void test_rates(void **state)
+TEST(test_rates)
 {
     pnr_config config = configure("x.wav");
 
-    (void)state;
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2, 50);
     config.source.rate_hz = (pnr_rational){192000, 2};
     pnr_source_close(open_source(&config));
@@ -214,11 +211,10 @@ static void test_rates(void **state)
     remove_file("x.wav");
 }
 
-static void test_channel_counts(void **state)
+TEST(test_channel_counts)
 {
     pnr_config config = configure("x.wav");
 
-    (void)state;
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 3, 50);
     expect_refused(&config, PNR_ECONFIG, "3 channels", "layout = channels", NULL);
     config.source.layout = PNR_LAYOUT_CHANNELS;
@@ -234,11 +230,10 @@ static void test_channel_counts(void **state)
     remove_file("x.wav");
 }
 
-static void test_cut_at_every_byte(void **state)
+TEST(test_cut_at_every_byte)
 {
     static unsigned char bytes[4096];
 
-    (void)state;
     for (size_t i = 0; i < N_KINDS; i++) {
         pnr_config config = configure(kinds[i].name);
 
@@ -253,11 +248,10 @@ static void test_cut_at_every_byte(void **state)
     }
 }
 
-static void test_longer_than_the_header_says(void **state)
+TEST(test_longer_than_the_header_says)
 {
     static unsigned char bytes[4096];
 
-    (void)state;
     for (size_t i = 0; i < FLAC_KIND; i++) {
         pnr_config config = configure(kinds[i].name);
 
@@ -271,13 +265,12 @@ static void test_longer_than_the_header_says(void **state)
 }
 
 /* Tags after the samples are no samples; samples that the header forgot are no tags. */
-static void test_rest_of_the_file(void **state)
+TEST(test_rest_of_the_file)
 {
     static unsigned char bytes[4096];
     static unsigned char wanted[4096];
     pnr_config config = configure("x.wav");
 
-    (void)state;
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2, 20);
     size_t n = read_file("x.wav", bytes, sizeof bytes);
     assert_int_equal(n, 44 + 80);
@@ -292,13 +285,12 @@ static void test_rest_of_the_file(void **state)
     remove_file("x.wav");
 }
 
-static void test_large_rest_is_refused(void **state)
+TEST(test_large_rest_is_refused)
 {
     enum { REST = (1 << 20) + 8 };
     unsigned char *bytes = calloc(1, 44 + 4 + 8 + REST);
     pnr_config config = configure("x.wav");
 
-    (void)state;
     assert_non_null(bytes);
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2, 1);
     assert_int_equal(read_file("x.wav", bytes, 48), 48);
@@ -320,14 +312,13 @@ static void test_large_rest_is_refused(void **state)
 }
 
 /* A FLAC file of several frames with a hole: it ends with an error, not with fewer samples. */
-static void test_flac_with_a_hole(void **state)
+TEST(test_flac_with_a_hole)
 {
     enum { N_FRAMES = 30000 };
     static unsigned char bytes[ROOM];
     static taken got;
     pnr_config config = configure("x.flac");
 
-    (void)state;
     write_sound("x.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 2, N_FRAMES);
     size_t n = read_file("x.flac", bytes, sizeof bytes);
     assert_true(n > 20000 && n < sizeof bytes);
@@ -350,7 +341,7 @@ static void test_flac_with_a_hole(void **state)
     remove_file("x.flac");
 }
 
-static void test_lost_runs(void **state)
+TEST(test_lost_runs)
 {
     static unsigned char bytes[4096];
     static taken got;
@@ -358,7 +349,6 @@ static void test_lost_runs(void **state)
     pnr_config config = configure("x.wav");
     size_t n = expected_samples(&encodings[2], 2, 100, bytes);
 
-    (void)state;
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2, 100);
     config.source.lost = lost;
     config.source.n_lost = 4;
@@ -375,13 +365,12 @@ static void test_lost_runs(void **state)
     remove_file("x.wav");
 }
 
-static void test_reading_never_allocates(void **state)
+TEST(test_reading_never_allocates)
 {
 #if COUNTS_ALLOCATIONS
     static const char *const names[] = {"x.wav", "x.w64", "x.au", "x.sc16"};
     static taken got;
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         static const int formats[] = {SF_FORMAT_WAV | SF_FORMAT_PCM_16,
                                       SF_FORMAT_W64 | SF_FORMAT_FLOAT,
@@ -403,26 +392,8 @@ static void test_reading_never_allocates(void **state)
         remove_file(names[i]);
     }
 #else
-    (void)state;
     skip();
 #endif
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kind_and_encoding),
-        cmocka_unit_test(test_name_does_not_matter),
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_channel_counts),
-        cmocka_unit_test(test_cut_at_every_byte),
-        cmocka_unit_test(test_longer_than_the_header_says),
-        cmocka_unit_test(test_rest_of_the_file),
-        cmocka_unit_test(test_large_rest_is_refused),
-        cmocka_unit_test(test_flac_with_a_hole),
-        cmocka_unit_test(test_lost_runs),
-        cmocka_unit_test(test_reading_never_allocates),
-    };
-
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TESTS_BETWEEN(make_folder, remove_folder);

@@ -3,20 +3,12 @@
 #include "cli.h"
 
 #include "config/keys.h"
+#include "tests/fixture/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MAX_WORDS = 16, MAX_OUTPUT = 65536 };
 
@@ -118,12 +110,11 @@ static void write_file(char *path, const char *text)
     close(fd);
 }
 
-static void nothing_is_the_default(void **state)
+TEST(nothing_is_the_default)
 {
     session *s = begin();
     pnr_config expected;
 
-    (void)state;
     run(s, (const char *const[]){NULL});
     pnr_config_init(&expected);
     assert_int_equal(s->code, PNR_OK);
@@ -138,11 +129,10 @@ static void nothing_is_the_default(void **state)
     end(s);
 }
 
-static void own_options_and_operands(void **state)
+TEST(own_options_and_operands)
 {
     session *s = begin();
 
-    (void)state;
     RUN(s, "a.sc16", "--truth", "t.csv", "--strict", "-", "--transmit");
     assert_int_equal(s->code, PNR_OK);
     assert_int_equal(s->cli.n_operands, 2);
@@ -172,11 +162,10 @@ static void own_options_and_operands(void **state)
     end(s);
 }
 
-static void every_way_to_set_a_key(void **state)
+TEST(every_way_to_set_a_key)
 {
     session *s = begin();
 
-    (void)state;
     RUN(s, "-s", "dwell.periods=3", "-sstream.name=sonar", "--set", "detector.pfa=0.25",
         "--set=source.rate_hz=40000000/3");
     assert_int_equal(s->code, PNR_OK);
@@ -193,12 +182,11 @@ static void every_way_to_set_a_key(void **state)
     end(s);
 }
 
-static void files_come_first_in_their_order(void **state)
+TEST(files_come_first_in_their_order)
 {
     char one[] = P_tmpdir "/test_cli.XXXXXX", two[] = P_tmpdir "/test_cli.XXXXXX";
     session *s = begin();
 
-    (void)state;
     write_file(one, "[dwell]\nperiods = 7\n[stream]\nname = one\n[code]\nseed = 11\n");
     write_file(two, "[stream]\nname = two\n[code]\nseed = 22\n");
     RUN(s, "-s", "code.seed=33", "-c", one, "--config", two);
@@ -221,9 +209,8 @@ static void files_come_first_in_their_order(void **state)
     unlink(two);
 }
 
-static void wrong_words_are_named(void **state)
+TEST(wrong_words_are_named)
 {
-    (void)state;
     REFUSED(PNR_EUSAGE, "'--trtuh': the nearest is '--truth'", "--trtuh", "x");
     REFUSED(PNR_EUSAGE, "'--confg=a': the nearest is '--config'", "--confg=a");
     REFUSED(PNR_EUSAGE, "'--strictly': the nearest is '--strict'", "--strictly");
@@ -239,20 +226,18 @@ static void wrong_words_are_named(void **state)
     REFUSED(PNR_EUSAGE, "one operand too many: 'c'", "a", "b", "c");
 }
 
-static void a_wrong_word_wins_over_help(void **state)
+TEST(a_wrong_word_wins_over_help)
 {
-    (void)state;
     REFUSED(PNR_EUSAGE, "'--nothing'", "--help", "--nothing");
 }
 
-static void no_operands_where_none_are_taken(void **state)
+TEST(no_operands_where_none_are_taken)
 {
     const char *argv[] = {"pnradar-plan", "x"};
     pnr_cli cli = {.program = "pnradar-plan"};
     pnr_config config;
     pnr_error error;
 
-    (void)state;
     assert_int_equal(pnr_cli_parse(&cli, 2, (char **)(uintptr_t)argv, &config, &error), PNR_EUSAGE);
     assert_string_equal(error.text, "unexpected operand 'x'");
     pnr_config_clear(&config);
@@ -264,14 +249,13 @@ static void no_operands_where_none_are_taken(void **state)
     pnr_config_clear(&config);
 }
 
-static void never_more_operands_than_places(void **state)
+TEST(never_more_operands_than_places)
 {
     const char *argv[] = {"p", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
     pnr_cli cli = {.program = "p", .max_operands = 100};
     pnr_config config;
     pnr_error error;
 
-    (void)state;
     assert_int_equal(pnr_cli_parse(&cli, 9, (char **)(uintptr_t)argv, &config, &error), PNR_OK);
     assert_int_equal(cli.n_operands, 8);
     assert_string_equal(cli.operands[7], "8");
@@ -283,11 +267,10 @@ static void never_more_operands_than_places(void **state)
     pnr_config_clear(&config);
 }
 
-static void configurations_that_are_refused(void **state)
+TEST(configurations_that_are_refused)
 {
     char bad[] = P_tmpdir "/test_cli.XXXXXX";
 
-    (void)state;
     write_file(bad, "[dwell]\nperiodes = 7\n");
     REFUSED(PNR_ECONFIG, "periodes", "-c", bad);
     REFUSED(PNR_ECONFIG, "periodes", "-s", "dwell.periodes=3");
@@ -300,11 +283,10 @@ static void configurations_that_are_refused(void **state)
     REFUSED(PNR_ECONFIG, "periodes", "--print-config", "-s", "dwell.periodes=3");
 }
 
-static void help_says_everything(void **state)
+TEST(help_says_everything)
 {
     session *s = begin();
 
-    (void)state;
     /* Help comes, however bad the configuration is. */
     RUN(s, "-c", "/does/not/exist", "-s", "no.such=key", "--help");
     assert_int_equal(s->code, PNR_EEND);
@@ -330,13 +312,12 @@ static void help_says_everything(void **state)
     end(s);
 }
 
-static void help_is_aligned_and_narrow(void **state)
+TEST(help_is_aligned_and_narrow)
 {
     session *s = begin();
     const char *column = NULL;
     long at = -1;
 
-    (void)state;
     RUN(s, "--help");
     static const char *const sentences[] = {"Write the true", "Write the waveform", "Read this",
                                             "Set one key", "Print this help"};
@@ -358,11 +339,10 @@ static void help_is_aligned_and_narrow(void **state)
     end(s);
 }
 
-static void version_and_configuration(void **state)
+TEST(version_and_configuration)
 {
     session *s = begin();
 
-    (void)state;
     RUN(s, "--version", "-c", "/does/not/exist");
     assert_int_equal(s->code, PNR_EEND);
     assert_string_equal(s->output, "pnradar-echo " PNR_VERSION "\n");
@@ -383,11 +363,10 @@ static void version_and_configuration(void **state)
 }
 
 /* Runs in a child, whose stdout is a full disk. */
-static void a_full_disk_is_an_error(void **state)
+TEST(a_full_disk_is_an_error)
 {
     int status;
 
-    (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
     fflush(stdout);
@@ -419,11 +398,10 @@ static int fail_with(int code, const char *text, char *printed, size_t size)
     return status;
 }
 
-static void fail_prints_and_gives_the_status(void **state)
+TEST(fail_prints_and_gives_the_status)
 {
     char printed[1024];
 
-    (void)state;
     setenv("PNR_LOG", "quiet", 1);
     program_invocation_short_name = (char *)(uintptr_t) "pnradar";
     assert_int_equal(fail_with(PNR_ECONFIG, "a.conf:3: no", printed, sizeof printed), 78);
@@ -463,9 +441,8 @@ static int status_after(int first, int second)
     return WEXITSTATUS(status);
 }
 
-static void signals(void **state)
+TEST(signals)
 {
-    (void)state;
     assert_int_equal(status_after(SIGINT, 0), 42);
     assert_int_equal(status_after(SIGTERM, 0), 42);
     assert_int_equal(status_after(SIGPIPE, SIGPIPE), 42);
@@ -476,11 +453,10 @@ static void signals(void **state)
 }
 
 /* In a child, to leave the signals of the other tests alone. */
-static void a_signal_interrupts_a_read(void **state)
+TEST(a_signal_interrupts_a_read)
 {
     int status;
 
-    (void)state;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
@@ -493,28 +469,4 @@ static void a_signal_interrupts_a_read(void **state)
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 42);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_the_default),
-        cmocka_unit_test(own_options_and_operands),
-        cmocka_unit_test(every_way_to_set_a_key),
-        cmocka_unit_test(files_come_first_in_their_order),
-        cmocka_unit_test(wrong_words_are_named),
-        cmocka_unit_test(a_wrong_word_wins_over_help),
-        cmocka_unit_test(no_operands_where_none_are_taken),
-        cmocka_unit_test(never_more_operands_than_places),
-        cmocka_unit_test(configurations_that_are_refused),
-        cmocka_unit_test(help_says_everything),
-        cmocka_unit_test(help_is_aligned_and_narrow),
-        cmocka_unit_test(version_and_configuration),
-        cmocka_unit_test(a_full_disk_is_an_error),
-        cmocka_unit_test(fail_prints_and_gives_the_status),
-        cmocka_unit_test(signals),
-        cmocka_unit_test(a_signal_interrupts_a_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

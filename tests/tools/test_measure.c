@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Measuring: its samples hold the echo that it says, and a wrong answer is never timed. */
+#include "tests/fixture/test.h"
 #include "tools/common/measure.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static pnr_setup *make(pnr_config *sized, pnr_config *base, size_t n_samples, size_t batch)
 {
@@ -24,11 +15,10 @@ static pnr_setup *make(pnr_config *sized, pnr_config *base, size_t n_samples, si
     return setup;
 }
 
-static void test_configure(void **state)
+TEST(test_configure)
 {
     pnr_config base, sized;
 
-    (void)state;
     pnr_config_init(&base);
     base.radar.min_range_m = 500;
     base.source.tune_hz = (pnr_rational){100, 1};
@@ -86,12 +76,11 @@ static void check_echo(const pnr_setup *setup, const int16_t (*samples)[2], size
     assert_true(fabs(energy / (double)n - 0.08) < 6 * 0.08 / sqrt((double)n));
 }
 
-static void test_fill(void **state)
+TEST(test_fill)
 {
     static const size_t sizes[] = {127, 1000, 1024};
     pnr_config base, sized;
 
-    (void)state;
     pnr_config_init(&base);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         pnr_setup *setup = make(&sized, &base, sizes[s], 1);
@@ -111,14 +100,13 @@ static void test_fill(void **state)
 }
 
 /* A fill of more than one tile goes on without a seam. */
-static void test_fill_repeats(void **state)
+TEST(test_fill_repeats)
 {
     const size_t n_samples = 100003, n = 12 * n_samples;
     pnr_config base, sized;
     pnr_setup *setup;
     int16_t(*samples)[2] = calloc(n, sizeof *samples);
 
-    (void)state;
     pnr_config_init(&base);
     setup = make(&sized, &base, n_samples, 1);
     pnr_measure_fill(setup, samples, n);
@@ -129,7 +117,7 @@ static void test_fill_repeats(void **state)
     pnr_config_clear(&base);
 }
 
-static void test_time(void **state)
+TEST(test_time)
 {
     const pnr_engine_ops *ops = NULL;
     pnr_config base, sized;
@@ -140,7 +128,6 @@ static void test_time(void **state)
     pnr_measurement run;
     size_t lags[3];
 
-    (void)state;
     pnr_config_init(&base);
     /* Everything that the engine undoes: an offset of the carrier, I - jQ, two periods. */
     pnr_measure_configure(&base, 127, &sized);
@@ -232,7 +219,7 @@ static int liar_collect(pnr_engine *engine, bool wait, pnr_result *result)
     return PNR_OK;
 }
 
-static void test_wrong_answers(void **state)
+TEST(test_wrong_answers)
 {
     static const struct {
         int (*create)(const pnr_plan *plan, pnr_engine **engine, pnr_error *error);
@@ -242,7 +229,6 @@ static void test_wrong_answers(void **state)
     pnr_config base, sized;
     pnr_setup *setup;
 
-    (void)state;
     pnr_config_init(&base);
     setup = make(&sized, &base, 127, 1);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -274,7 +260,7 @@ static void test_wrong_answers(void **state)
 }
 
 /* Every window's echo is where it was put, whatever the format keeps of its phase. */
-static void test_scatter(void **state)
+TEST(test_scatter)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF32,
                                          PNR_FORMAT_I8, PNR_FORMAT_F64};
@@ -282,7 +268,6 @@ static void test_scatter(void **state)
     enum { N_DWELLS = sizeof lags / sizeof lags[0], N_PERIODS = 2, N = 127, BYTES = 16 };
     unsigned char memory[N_DWELLS * N_PERIODS * N * BYTES], again[sizeof memory];
 
-    (void)state;
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
         const unsigned bytes = pnr_format_get(formats[f])->bytes;
         pnr_config base, sized;
@@ -321,15 +306,4 @@ static void test_scatter(void **state)
         pnr_setup_destroy(setup);
         pnr_config_clear(&base);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_configure), cmocka_unit_test(test_scatter),
-        cmocka_unit_test(test_fill),      cmocka_unit_test(test_fill_repeats),
-        cmocka_unit_test(test_time),      cmocka_unit_test(test_wrong_answers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,10 @@
 #include "base/transform.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { N_DWELLS = 3 };
 
@@ -46,17 +39,10 @@ typedef struct world {
     pnr_windows windows;
 } world;
 
-static double uniform(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*state >> 11) * 0x1p-53;
-}
-
 /* A code of random phases, its echo at 0.6 N (beyond half), and noise. */
 static void world_create(world *w, const shape *s)
 {
     const size_t n = s->n_samples, total = N_DWELLS * s->n_periods * n;
-    uint64_t state = n;
 
     w->references = calloc(2 * n, sizeof *w->references);
     w->samples = calloc(total, sizeof *w->samples);
@@ -65,7 +51,7 @@ static void world_create(world *w, const shape *s)
     w->threshold = calloc(s->n_periods, sizeof *w->threshold);
     assert_true(w->references && w->samples && w->lost && w->ready && w->threshold);
     for (size_t i = 0; i < 2 * n; i++) {
-        const double phase = 2 * M_PI * uniform(&state);
+        const double phase = 2 * M_PI * uniform();
 
         w->references[i][0] = cos(phase);
         w->references[i][1] = sin(phase);
@@ -73,8 +59,8 @@ static void world_create(world *w, const shape *s)
     for (size_t i = 0; i < total; i++) {
         const double *a = w->references[(i % n + n - n * 6 / 10) % n];
 
-        w->samples[i][0] = (float)(0.05 * a[0] + 0.3 * (uniform(&state) - 0.5));
-        w->samples[i][1] = (float)(0.05 * a[1] + 0.3 * (uniform(&state) - 0.5));
+        w->samples[i][0] = (float)(0.05 * a[0] + 0.3 * (uniform() - 0.5));
+        w->samples[i][1] = (float)(0.05 * a[1] + 0.3 * (uniform() - 0.5));
     }
     for (size_t p = 0; p < s->n_periods; p++)
         w->threshold[p] = 14;
@@ -222,12 +208,11 @@ static void compare(const world *w, const shape *s, size_t d, const answer *got)
     fail_msg("N = %zu: no candidate at lag %zu", n, centre);
 }
 
-static void test_long(void **unused)
+TEST(test_long)
 {
     const pnr_engine_ops *ops;
     pnr_error error = {0};
 
-    (void)unused;
     if (pnr_engine_find("cpu", 0, &ops, &error) != PNR_OK) {
         print_message("skipped: %s\n", error.text);
         return;
@@ -261,11 +246,4 @@ static void test_long(void **unused)
         free(first.profile);
         world_destroy(&w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_long)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

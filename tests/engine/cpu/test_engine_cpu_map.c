@@ -191,11 +191,10 @@ static const pnr_engine_ops *cpu(void)
     return ops;
 }
 
-static void test_own_ways(void **unused)
+TEST(test_own_ways)
 {
     const pnr_engine_ops *ops = cpu(), *reference = find_engine("reference");
 
-    (void)unused;
     for (size_t i = 0; i < sizeof own_scenarios / sizeof *own_scenarios; i++) {
         static const size_t threads[] = {1, 2, 5, 1};
         map_answer want, first;
@@ -230,13 +229,12 @@ static void expect(const pnr_engine_ops *ops, const pnr_plan *plan, int code, co
         fail_msg("\"%s\" does not say \"%s\"", text, word);
 }
 
-static void test_describe(void **unused)
+TEST(test_describe)
 {
     const pnr_engine_ops *ops = cpu();
     pnr_engine_choice choice;
     map_world w;
 
-    (void)unused;
     map_world_create(&w, &own_scenarios[0], ops);
     expect(ops, &w.plan, PNR_OK, "63 transforms a look forward, 96 x 2 back (rows x codes)");
     assert_int_equal(ops->describe(&w.plan, &choice, NULL), PNR_OK);
@@ -255,15 +253,4 @@ static void test_describe(void **unused)
     w.plan.n_hypotheses = 1;
     expect(ops, &w.plan, PNR_EUNSUPPORTED, "1073741824 rows");
     map_world_destroy(&w, ops);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_ways),
-        cmocka_unit_test(test_describe),
-    };
-
-    seed_random();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

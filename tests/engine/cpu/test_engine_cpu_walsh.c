@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Method walsh of the cpu engine: every degree against the reference, and the same bits whatever
  * the batch, the threads, and where the view wraps. */
-#include "base/random.h"
 #include "code/code.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "tests/fixture/random.h"
+#include "tests/fixture/test.h"
 
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 enum { N_DWELLS = 3, MOST = 8 };
-
-static uint64_t state; /* printed; PNR_SEED repeats a run */
-
-static double uniform(void)
-{
-    return pnr_random_uniform(&state);
-}
 
 typedef struct variant {
     const char *name;
@@ -364,11 +347,10 @@ static void agree(const pnr_engine_ops *ops, unsigned degree, const variant *v)
     world_destroy(&w, ops);
 }
 
-static void test_degrees(void **unused)
+TEST(test_degrees)
 {
     const pnr_engine_ops *ops = find("cpu");
 
-    (void)unused;
     for (unsigned degree = 3; ops != NULL && degree <= 15; degree++)
         for (size_t i = 0; i < N_VARIANTS; i++) /* the reference is slow at the long ones */
             if (degree <= 10 || (degree <= 12 && i % 3 == degree % 3) || i == degree - 13)
@@ -377,11 +359,10 @@ static void test_degrees(void **unused)
 
 /* Where the reference would take minutes: the same as by FFT, to both tolerances; in rows and
  * columns, by a team. */
-static void test_long(void **unused)
+TEST(test_long)
 {
     const pnr_engine_ops *ops = find("cpu");
 
-    (void)unused;
     for (unsigned degree = 16; ops != NULL && degree <= 19; degree++)
         for (size_t i = degree % 3; i < N_VARIANTS; i += 3) {
             answer got, want;
@@ -407,12 +388,11 @@ static void assert_same(const answer *a, const answer *b)
 
 /* The same bits by one thread or several, in one submit or three, wherever the view wraps: a window
  * in two pieces is converted first, one in a piece may be gathered as it is. */
-static void test_same_bits(void **unused)
+TEST(test_same_bits)
 {
     static const unsigned degrees[] = {3, 6, 10, 13, 16, 18};
     const pnr_engine_ops *ops = find("cpu");
 
-    (void)unused;
     for (size_t g = 0; ops != NULL && g < sizeof degrees / sizeof *degrees; g++)
         for (size_t i = 0; i < N_VARIANTS; i++) {
             const size_t n = ((size_t)1 << degrees[g]) - 1;
@@ -433,14 +413,13 @@ static void test_same_bits(void **unused)
         }
 }
 
-static void test_words(void **unused)
+TEST(test_words)
 {
     const pnr_engine_ops *ops = find("cpu");
     pnr_engine_choice choice;
     pnr_error error = {0};
     world w;
 
-    (void)unused;
     if (ops == NULL)
         return;
     world_create(&w, ops, 10, &variants[0]);
@@ -479,19 +458,4 @@ static void test_words(void **unused)
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
     assert_non_null(strstr(error.text, "too short"));
     world_destroy(&w, ops);
-}
-
-int main(void)
-{
-    const char *seed = getenv("PNR_SEED");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_degrees),
-        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_words),
-    };
-
-    state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    fprintf(stderr, "PNR_SEED=%llu\n", (unsigned long long)state);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
