@@ -32,7 +32,7 @@ static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
         if (t->code->nyquist > 0)
             own *= 1 - t->code->nyquist * pow(sin(M_PI * t->fit.delay), 2);
         if (detector->has_rows)
-            own *= pnr_fit_map_energy(detector->map, t->bins);
+            own *= pnr_fit_patch_energy(detector->map, t->bins);
         energy += own;
         /* Of an incoherent dwell the phases are gone: the cross terms cancel on the average. */
         for (size_t k = 0; k < i && !detector->is_sum; k++) { /* 2 Re(A_i conj(A_k) overlap) */
@@ -150,7 +150,7 @@ static void describe_motion(const pnr_detector *detector, const pnr_track *t, do
 {
     const pnr_radar *radar = detector->radar;
     const double scale =
-        1 / ((1 + pnr_fit_map_stretch(detector->map, t->candidate->row)) * radar->period_s);
+        1 / ((1 + pnr_fit_patch_stretch(detector->map, t->candidate->row)) * radar->period_s);
     const double carrier_hz = detector->config->radar.carrier_hz;
     const double ways = detector->config->radar.path == PNR_PATH_ONE_WAY ? 1 : 2;
 
@@ -170,7 +170,7 @@ static double middle_turn(const pnr_detector *detector)
     const double n = (double)detector->plan->n_samples;
     const double middle = (n * (double)detector->plan->n_periods - 1) / (2 * n);
 
-    return 2 * M_PI * remainder(pnr_fit_map_bins(detector->map, 0) * middle, 1);
+    return 2 * M_PI * remainder(pnr_fit_patch_bins(detector->map, 0) * middle, 1);
 }
 
 static void describe(const pnr_detector *detector, const pnr_observed *observed,
@@ -284,7 +284,7 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
         code = fill_code(&setup->codes[c], &detector->codes[c]);
     if (code == PNR_OK && pnr_plan_is_map(plan))
-        code = pnr_fit_map_create(setup, config->radar.carrier_hz, &detector->map);
+        code = pnr_fit_patch_create(setup, config->radar.carrier_hz, &detector->map);
     if (code == PNR_OK && detector->has_rows &&
         (detector->patches = calloc(PNR_MAX_CANDIDATES, sizeof *detector->patches)) == NULL)
         code = PNR_ENOMEMORY;
@@ -303,7 +303,7 @@ void pnr_detector_destroy(pnr_detector *detector)
         return;
     for (size_t c = 0; detector->codes != NULL && c < detector->n_codes; c++)
         pnr_fit_destroy(detector->codes[c].fit);
-    pnr_fit_map_destroy(detector->map);
+    pnr_fit_patch_destroy(detector->map);
     free(detector->codes);
     free(detector->patches);
     free(detector);

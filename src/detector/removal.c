@@ -15,9 +15,9 @@ static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t
     if (detector->map == NULL)
         return 0;
     if (!isfinite(echo->doppler_hz))
-        return pnr_fit_map_bins(detector->map, 0);
+        return pnr_fit_patch_bins(detector->map, 0);
     return echo->doppler_hz * detector->radar->period_s *
-           (1 + pnr_fit_map_stretch(detector->map, row));
+           (1 + pnr_fit_patch_stretch(detector->map, row));
 }
 
 /* A, its phase moved by -bins from the look's middle to its first sample. */
@@ -51,7 +51,7 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     const double n = (double)detector->plan->n_samples;
     const double periods = (double)detector->plan->n_periods, middle = (n * periods - 1) / 2;
     const double bins = bins_of(detector, echo, echo->row);
-    const double walk = detector->map != NULL ? pnr_fit_map_walk(detector->map, bins, 0) / n : 0;
+    const double walk = detector->map != NULL ? pnr_fit_patch_walk(detector->map, bins, 0) / n : 0;
     const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* bins; rad a sample */
     double(*by_time)[2] = work + detector->plan->n_samples;
 
@@ -78,7 +78,7 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
 /* What a least-squares filter makes of the echo: its amplitude in each row, taken at the lag next
  * to it, times the filter's response. values: [n_rows][17][2] */
 static void add_filtered(const pnr_detector *detector, const pnr_patch_place *place,
-                         const pnr_map_echo *echo, float *values)
+                         const pnr_patch_echo *echo, float *values)
 {
     const pnr_plan *plan = detector->plan;
     const size_t n_lags = plan->n_lags;
@@ -90,7 +90,7 @@ static void add_filtered(const pnr_detector *detector, const pnr_patch_place *pl
 
     pnr_least_squares_response(detector->least_squares, gate, delay, response);
     if (detector->has_rows)
-        pnr_fit_map_add(detector->map, &next_to, echo, 0, &patch[0][0][0]);
+        pnr_fit_patch_add(detector->map, &next_to, echo, 0, &patch[0][0][0]);
     pnr_waveform_at(detector->codes[echo->code].autocorrelation, (double)next_to.lag - echo->lag,
                     rho);
     for (int row = 0; row < (detector->has_rows ? J : 1); row++) {
@@ -123,7 +123,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
     for (size_t e = 0; e < removed->n_echoes; e++) {
         const pnr_echo *echo = &removed->echoes[e];
         const double bins = bins_of(detector, echo, candidate->row);
-        pnr_map_echo there = {.code = echo->code, .lag = echo->lag, .bins = bins};
+        pnr_patch_echo there = {.code = echo->code, .lag = echo->lag, .bins = bins};
         double distance = (double)centre - echo->lag;
 
         amplitude_of(detector, echo, detector->has_rows ? 0 : bins, there.peak);
@@ -135,7 +135,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
             continue;
         }
         if (detector->has_rows) {
-            pnr_fit_map_add(detector->map, &place, &there, 0, patch); /* by the exact sums */
+            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* by the exact sums */
             continue;
         }
         if (echo->code != candidate->code)

@@ -24,7 +24,7 @@ struct pnr_detector {
     const pnr_setup_code *waveforms; /* [n_codes] the setup's */
     size_t n_codes;
     pnr_detector_code *codes;
-    pnr_fit_map *map;   /* of a map; else NULL */
+    pnr_fit_patch *map; /* of a map; else NULL */
     bool has_rows;      /* several: candidates come with patches */
     pnr_patch *patches; /* [PNR_MAX_CANDIDATES] of the tracks, where there are rows */
     const pnr_least_squares *least_squares; /* the filter; NULL: matched */
@@ -75,7 +75,7 @@ void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const p
                        double out[2]);
 
 pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t);
-pnr_map_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t);
+pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t);
 
 /* --- behind a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
 

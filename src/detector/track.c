@@ -63,9 +63,10 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
 
     if (detector->map == NULL)
         return (pnr_dwell_gains){windows, windows, detector->is_sum ? (double)dwell->n_periods : 1};
-    pnr_fit_map_begin(detector->map, observed->lost, observed->nonfinite);
-    return (pnr_dwell_gains){pnr_fit_map_gain(detector->map), pnr_fit_map_noise_gain(detector->map),
-                             pnr_fit_map_looks(detector->map)};
+    pnr_fit_patch_begin(detector->map, observed->lost, observed->nonfinite);
+    return (pnr_dwell_gains){pnr_fit_patch_gain(detector->map),
+                             pnr_fit_patch_noise_gain(detector->map),
+                             pnr_fit_patch_looks(detector->map)};
 }
 
 pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t)
@@ -74,12 +75,12 @@ pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t
                              (long)t->centre};
 }
 
-pnr_map_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t)
+pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t)
 {
-    return (pnr_map_echo){.code = (size_t)(t->code - detector->codes),
-                          .lag = (double)t->centre + t->fit.delay,
-                          .bins = t->bins,
-                          .peak = {t->fit.peak[0], t->fit.peak[1]}};
+    return (pnr_patch_echo){.code = (size_t)(t->code - detector->codes),
+                            .lag = (double)t->centre + t->fit.delay,
+                            .bins = t->bins,
+                            .peak = {t->fit.peak[0], t->fit.peak[1]}};
 }
 
 /* Of an incoherent dwell c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P): the noise's own part of its
@@ -105,7 +106,7 @@ static void load(const pnr_detector *detector, const dwell_view *view, size_t in
             pnr_track_restore(detector, t, values, J, restored);
             values = restored;
         }
-        pnr_fit_map_load(detector->map, &place, values, floor, t->patch);
+        pnr_fit_patch_load(detector->map, &place, values, floor, t->patch);
         return;
     }
     const float *values = &candidate->value[0][0];
@@ -181,13 +182,13 @@ static void patch_alone(const pnr_detector *detector, const pnr_track *t, const 
             }
             continue;
         }
-        const pnr_map_echo echo = pnr_track_echo(detector, &others[i]);
+        const pnr_patch_echo echo = pnr_track_echo(detector, &others[i]);
 
-        pnr_fit_map_subtract(detector->map, &place, &echo, cell, out);
+        pnr_fit_patch_subtract(detector->map, &place, &echo, cell, out);
     }
 }
 
-static void take(const pnr_map_fitted *found, pnr_track *t)
+static void take(const pnr_patch_fitted *found, pnr_track *t)
 {
     t->fit = found->at;
     t->bins = found->bins;
@@ -199,14 +200,14 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
                       size_t n_others, double cell)
 {
     const pnr_patch_place place = pnr_track_place(detector, t);
-    pnr_map_fitted found;
+    pnr_patch_fitted found;
     pnr_patch rest;
 
     cell *= t->loss;
     patch_alone(detector, t, others, n_others, cell, rest);
-    pnr_fit_map_find(detector->map, &place, (const pnr_vector *)rest,
-                     first_guess(detector, t->candidate, (const value *)rest[MIDDLE]), cell,
-                     &found);
+    pnr_fit_patch_find(detector->map, &place, (const pnr_vector *)rest,
+                       first_guess(detector, t->candidate, (const value *)rest[MIDDLE]), cell,
+                       &found);
     take(&found, t);
     for (int turn = 0;
          turn < TURNS && detector->least_squares != NULL && t->fit.gain > strong * cell; turn++) {
@@ -217,8 +218,8 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
         pnr_track_rows(detector, t, t, cell, rows);
         memcpy(whole, rest, sizeof whole);
         pnr_track_add_rows((const value *)rows, (const value *)missing, whole);
-        pnr_fit_map_find(detector->map, &place, (const pnr_vector *)whole, t->fit.delay, cell,
-                         &found);
+        pnr_fit_patch_find(detector->map, &place, (const pnr_vector *)whole, t->fit.delay, cell,
+                           &found);
         take(&found, t);
     }
 }
@@ -275,9 +276,9 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
         return 0;
     if (detector->has_rows) {
         const pnr_patch_place place = pnr_track_place(detector, t);
-        const pnr_map_echo echo = pnr_track_echo(detector, other);
+        const pnr_patch_echo echo = pnr_track_echo(detector, other);
 
-        return pnr_fit_map_power(detector->map, &place, &echo, cell, lags_of(detector, t));
+        return pnr_fit_patch_power(detector->map, &place, &echo, cell, lags_of(detector, t));
     }
     if (t->code != other->code)
         return 0;
@@ -431,7 +432,7 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
 {
     if (detector->has_rows) {
         const pnr_patch_place place = pnr_track_place(detector, &tracks[0]);
-        const pnr_map_fitted found = {.at = tracks[0].fit, .bins = tracks[0].bins};
+        const pnr_patch_fitted found = {.at = tracks[0].fit, .bins = tracks[0].bins};
         pnr_patch rest;
 
         patch_alone(detector, &tracks[0], tracks, n, 0, rest);
@@ -442,7 +443,7 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
             pnr_track_rows(detector, &tracks[0], &tracks[0], 0, rows);
             pnr_track_add_rows((const value *)rows, (const value *)missing, rest);
         }
-        return pnr_fit_map_noise(detector->map, &place, (const pnr_vector *)rest, &found, cells) /
+        return pnr_fit_patch_noise(detector->map, &place, (const pnr_vector *)rest, &found, cells) /
                tracks[0].loss;
     }
 
@@ -470,9 +471,9 @@ void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const p
     if (x->code != y->code)
         return;
     if (detector->has_rows) {
-        const pnr_map_echo a = pnr_track_echo(detector, x), b = pnr_track_echo(detector, y);
+        const pnr_patch_echo a = pnr_track_echo(detector, x), b = pnr_track_echo(detector, y);
 
-        pnr_fit_map_overlap(detector->map, &a, &b, out);
+        pnr_fit_patch_overlap(detector->map, &a, &b, out);
         return;
     }
     pnr_waveform_at(

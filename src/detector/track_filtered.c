@@ -85,13 +85,13 @@ void pnr_track_add(const value a, const value *x, value *c)
 void pnr_track_rows(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                     double cell, value *out)
 {
-    const pnr_map_echo echo = pnr_track_echo(detector, other);
+    const pnr_patch_echo echo = pnr_track_echo(detector, other);
     const pnr_patch_place place = {echo.code, t->candidate->row, lrint(echo.lag)};
     pnr_patch patch;
     value rho;
 
     memset(patch, 0, sizeof patch);
-    pnr_fit_map_subtract(detector->map, &place, &echo, cell, patch);
+    pnr_fit_patch_subtract(detector->map, &place, &echo, cell, patch);
     pnr_waveform_at(other->code->autocorrelation, (double)place.lag - echo.lag, rho);
     for (int row = 0; row < J; row++) {
         const double *c = patch[row][MIDDLE];

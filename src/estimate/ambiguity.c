@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code's cross-ambiguity: what an echo with a Doppler puts at a lag, summed over all samples */
+/* The cross-ambiguity of a code: the exact response at a lag to an echo with a Doppler. */
 #include "estimate/ambiguity.h"
 
 #include "base/wide.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    LANES = 8,  /* samples that are worked on at once */
-    STRIDE = 64 /* samples between two phases that are worked out by themselves */
+    LANES = 8,  /* samples in one vector */
+    STRIDE = 64 /* samples between two phases that sin and cos give; products give the others */
 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
@@ -23,13 +23,13 @@ typedef struct planar {
 struct pnr_ambiguity {
     const pnr_setup *setup;
     size_t n;            /* N */
-    size_t code_of_echo; /* SIZE_MAX: none yet */
+    size_t code_of_echo; /* SIZE_MAX: no echo is set */
     double delay;
     bool has_slope;
     double (*value)[2], (*slope)[2]; /* [N] of the echo */
-    planar code;                     /* [N] that it is correlated with */
+    planar code;                     /* [N] the other code of the correlation */
     size_t code_held;
-    planar phase, turned; /* [N + PNR_AMBIGUITY_LAGS - 1] of e; the echo with it */
+    planar phase, turned; /* [N + PNR_AMBIGUITY_LAGS - 1] the rotation by e; the rotated echo */
     double *memory;
 };
 
@@ -104,8 +104,8 @@ static double time_of(const pnr_ambiguity *ambiguity, long i)
     return (double)(ambiguity->setup->plan.linear ? i : in_window) - (double)(n - 1) / 2;
 }
 
-/* phase[j] = exp(2 pi i e (i - (N - 1)/2) / N) for `count` samples from i = first on; cyclic: i mod
- * N, linear: i goes on. */
+/* phase[j] = exp(2 pi i e (i - (N - 1)/2) / N) for `count` samples from i = first. A cyclic
+ * correlation takes i mod N; in a linear one i continues. */
 static void fill_phase(pnr_ambiguity *ambiguity, double e, long first, size_t count)
 {
     const double step = e / (double)ambiguity->n;
@@ -116,7 +116,7 @@ static void fill_phase(pnr_ambiguity *ambiguity, double e, long first, size_t co
     for (size_t j = 0; j < count; j++) {
         const double time = time_of(ambiguity, first + (long)j);
 
-        if (fresh == 0 || time < last) { /* it jumps where a cyclic window ends */
+        if (fresh == 0 || time < last) { /* the phase jumps at the end of a cyclic window */
             const double cycles = remainder(step * time, 1);
 
             re = cos(2 * M_PI * cycles);
@@ -156,7 +156,7 @@ static void turn(pnr_ambiguity *ambiguity, const double (*x)[2], long first, siz
     }
 }
 
-/* turned[j] *= 2 pi i (i - (N - 1)/2) / N: its derivative by e */
+/* turned[j] *= 2 pi i (i - (N - 1)/2) / N, the derivative with respect to e */
 static void turn_by_e(pnr_ambiguity *ambiguity, long first, size_t count)
 {
     double *re = ambiguity->turned.re, *im = ambiguity->turned.im;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an echo looks like in a map: rows, lags, and the columns made of them. */
+/* The model of an echo in a map: its rows, its lags, and the products of both. */
 #include "estimate/echo_model.h"
 
 #include "engine/plan.h"
@@ -11,26 +11,26 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-static const double loading = 1e-4; /* rows closer than 1/K depend on each other */
-/* Rows of other time scales count as long as an echo's ends lie so near in both; the next ones
- * always do, for its frequency is seen in them. */
-static const double alike_samples = 0.5;
+static const double loading = 1e-4; /* rows closer than 1/K are nearly dependent */
+/* Rows with another time scale are used while the ends of an echo move by at most so many samples.
+ * The two adjacent rows are always used, because the frequency needs them. */
+static const double same_scale_samples = 0.5;
 
 typedef double value[2]; /* re, im */
 
-struct pnr_map_model {
+struct pnr_echo_model {
     const pnr_setup *setup;
     double rate_over_carrier; /* 0: no carrier */
     size_t n_rows;
     size_t *first_row; /* [n_hypotheses] */
     pnr_slow_time *slow;
     pnr_ambiguity *ambiguity;
-    pnr_map_lags *codes;
+    pnr_echo_lags *codes;
 };
 
 /* --- rows --- */
 
-pnr_map_row pnr_map_model_row(const pnr_map_model *model, size_t row)
+pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row)
 {
     const pnr_plan *plan = &model->setup->plan;
     size_t low = 0, high = plan->n_hypotheses;
@@ -45,11 +45,11 @@ pnr_map_row pnr_map_model_row(const pnr_map_model *model, size_t row)
     const double f = h.quarters / 4.0;
     const double s = h.first_bin + (double)(row - model->first_row[low]);
 
-    return (pnr_map_row){f + s / (double)plan->n_periods, f, low};
+    return (pnr_echo_row){f + s / (double)plan->n_periods, f, low};
 }
 
-/* sin(pi e) / (N sin(pi e / N)): a tone off by e bins, summed over a window. */
-double pnr_map_model_tone(const pnr_map_model *model, double e)
+/* sin(pi e) / (N sin(pi e / N)): the mean over a window of a tone that is e bins off. */
+double pnr_echo_model_tone(const pnr_echo_model *model, double e)
 {
     const double n = (double)model->setup->plan.n_samples;
     const double below = n * sin(M_PI * e / n);
@@ -57,12 +57,12 @@ double pnr_map_model_tone(const pnr_map_model *model, double e)
     return fabs(below) > 1e-9 ? sin(M_PI * e) / below : fabs(e) < 0.5 ? 1 : 0;
 }
 
-static void fill_noise(const pnr_map_model *model, pnr_map_rows *rows)
+static void fill_noise(const pnr_echo_model *model, pnr_echo_rows *rows)
 {
     for (int i = rows->first; i < rows->end; i++)
         for (int j = rows->first; j <= i; j++) {
             const double share =
-                pnr_map_model_tone(model, rows->row[i].rotation - rows->row[j].rotation);
+                pnr_echo_model_tone(model, rows->row[i].rotation - rows->row[j].rotation);
 
             pnr_slow_time_noise(model->slow, rows->row[i].bins, rows->row[j].bins, rows->g[i][j]);
             rows->g[i][j][0] *= share;
@@ -72,9 +72,9 @@ static void fill_noise(const pnr_map_model *model, pnr_map_rows *rows)
         }
 }
 
-/* The noise of whole windows with equal weights does not reach
- * from one multiple of 1/K to another. */
-static bool is_white(const pnr_map_model *model, const pnr_map_rows *rows)
+/* The noise of rows at different multiples of 1/K is independent when all windows are complete and
+ * have equal weights. */
+static bool is_white(const pnr_echo_model *model, const pnr_echo_rows *rows)
 {
     const pnr_plan *plan = &model->setup->plan;
 
@@ -89,18 +89,18 @@ static bool is_white(const pnr_map_model *model, const pnr_map_rows *rows)
     return true;
 }
 
-/* Does an echo look in row i as it would at the middle row's time scale? */
-static bool is_alike(const pnr_map_model *model, const pnr_map_rows *rows, int i)
+/* True when row i and the middle row show an echo at nearly the same time scale. */
+static bool has_same_time_scale(const pnr_echo_model *model, const pnr_echo_rows *rows, int i)
 {
     const pnr_plan *plan = &model->setup->plan;
     const double look = (double)(plan->n_periods * plan->n_samples);
     const pnr_hypothesis middle = pnr_plan_hypothesis(plan, rows->row[MIDDLE].hypothesis);
     const pnr_hypothesis other = pnr_plan_hypothesis(plan, rows->row[i].hypothesis);
 
-    return fabs(other.stretch - middle.stretch) * look <= alike_samples;
+    return fabs(other.stretch - middle.stretch) * look <= same_scale_samples;
 }
 
-bool pnr_map_model_is_close(const pnr_map_model *model)
+bool pnr_echo_model_is_close(const pnr_echo_model *model)
 {
     const pnr_plan *plan = &model->setup->plan;
     const double least = 0.99 / (double)plan->n_periods;
@@ -108,20 +108,21 @@ bool pnr_map_model_is_close(const pnr_map_model *model)
     if (plan->filter != NULL)
         return false;
     for (size_t row = 1; row < model->n_rows; row++)
-        if (pnr_map_model_row(model, row).bins - pnr_map_model_row(model, row - 1).bins < least)
+        if (pnr_echo_model_row(model, row).bins - pnr_echo_model_row(model, row - 1).bins < least)
             return true;
     return false;
 }
 
-void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise, pnr_map_rows *out)
+void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_noise,
+                         pnr_echo_rows *out)
 {
     out->first = row < MIDDLE ? MIDDLE - (int)row : 0;
     out->end = row + MIDDLE < model->n_rows ? J : (int)(model->n_rows - row) + MIDDLE;
     for (int i = out->first; i < out->end; i++)
-        out->row[i] = pnr_map_model_row(model, row + (size_t)i - MIDDLE);
-    while (out->first < MIDDLE - 1 && !is_alike(model, out, out->first))
+        out->row[i] = pnr_echo_model_row(model, row + (size_t)i - MIDDLE);
+    while (out->first < MIDDLE - 1 && !has_same_time_scale(model, out, out->first))
         out->first++;
-    while (out->end > MIDDLE + 2 && !is_alike(model, out, out->end - 1))
+    while (out->end > MIDDLE + 2 && !has_same_time_scale(model, out, out->end - 1))
         out->end--;
     out->spacing = 1 / (double)model->setup->plan.n_periods;
     for (int i = out->first + 1; i < out->end; i++)
@@ -129,7 +130,7 @@ void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise,
     if (!with_noise)
         return;
     out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
-    if (out->has_weights) { /* those far away tell little, and chi's own noise there does harm */
+    if (out->has_weights) { /* distant rows hold little of the echo and much self-noise of chi */
         const double middle = out->row[MIDDLE].bins;
         const double most = 2.01 / (double)model->setup->plan.n_periods;
 
@@ -144,7 +145,7 @@ void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise,
     memset(out->g, 0, sizeof out->g);
     fill_noise(model, out);
     if (!out->has_weights)
-        return; /* with a taper least squares as they are: weights would undo it */
+        return; /* unweighted least squares under a taper: weights would undo the taper */
     memcpy(out->m, out->g, sizeof out->m);
     for (int i = 0; i < J; i++)
         out->m[i][i][0] += i >= out->first && i < out->end ? loading : 1;
@@ -153,25 +154,25 @@ void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise,
 
 /* --- the model --- */
 
-static void add_term(pnr_map_column *c, int x, int y)
+static void add_term(pnr_echo_column *c, int x, int y)
 {
     c->x[c->n] = x;
     c->y[c->n] = y;
     c->n++;
 }
 
-/* g(v - F) of each row, and its derivative by v. */
-static void fill_rows(const pnr_map_model *model, const pnr_map_rows *rows, double bins,
+/* Fills g(v - F) of each row, and its derivative with respect to v. */
+static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       bool with_tone, value *x, value *slope)
 {
     const double h = 1e-3 / (double)model->setup->plan.n_periods;
 
     for (int i = rows->first; i < rows->end; i++) {
-        const pnr_map_row *row = &rows->row[i];
+        const pnr_echo_row *row = &rows->row[i];
 
         for (int side = -1; side <= 1; side++) {
             const double v = bins + side * h;
-            const double share = with_tone ? pnr_map_model_tone(model, v - row->rotation) : 1;
+            const double share = with_tone ? pnr_echo_model_tone(model, v - row->rotation) : 1;
             value z;
 
             if (slope == NULL && side != 0)
@@ -186,8 +187,9 @@ static void fill_rows(const pnr_map_model *model, const pnr_map_rows *rows, doub
     }
 }
 
-/* R(k - d)/R(0) at the patch's lags, k - d = distance + j - MIDDLE, and its derivative by d. */
-static void fill_lags(const pnr_map_lags *code, double distance, value *y, value *slope)
+/* Fills R(k - d)/R(0) at the lags of the patch, k - d = distance + j - MIDDLE, and its derivative
+ * with respect to d. */
+static void fill_lags(const pnr_echo_lags *code, double distance, value *y, value *slope)
 {
     const double h = 1e-3;
 
@@ -205,16 +207,17 @@ static void fill_lags(const pnr_map_lags *code, double distance, value *y, value
     }
 }
 
-double pnr_map_model_walk(const pnr_map_model *model, double bins, double stretch)
+double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stretch)
 {
     if (model->rate_over_carrier == 0)
         return 0;
     return -bins * model->rate_over_carrier - stretch * (double)model->setup->plan.n_samples;
 }
 
-/* walk = slope walk / (2 pi i): a slow time times the walk is a derivative by frequency. Linear in
- * it, so no more than half a sample of a look is taken. False: nothing walks. */
-static bool fill_walk(const pnr_map_model *model, const pnr_map_rows *rows, double bins,
+/* Fills walk = slope walk / (2 pi i): the product of slow time and walk is a derivative with respect
+ * to frequency. This is linear in the walk, which is therefore limited to half a sample a look.
+ * Returns false when the walk is zero in all rows. */
+static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       const value *slope, value *walk)
 {
     const pnr_plan *plan = &model->setup->plan;
@@ -223,7 +226,7 @@ static bool fill_walk(const pnr_map_model *model, const pnr_map_rows *rows, doub
 
     for (int i = rows->first; i < rows->end; i++) {
         const double stretch = pnr_plan_hypothesis(plan, rows->row[i].hypothesis).stretch;
-        const double here = pnr_map_model_walk(model, bins, stretch);
+        const double here = pnr_echo_model_walk(model, bins, stretch);
         const double samples = fmin(fmax(here, -most), most);
 
         walk[i][0] = slope[i][1] * samples / (2 * M_PI);
@@ -233,10 +236,10 @@ static bool fill_walk(const pnr_map_model *model, const pnr_map_rows *rows, doub
     return is_walking;
 }
 
-/* One product: R and the tone take the place of chi. */
-void pnr_map_model_smooth(const pnr_map_model *model, const pnr_map_rows *rows,
-                          const pnr_map_echo *echo, long lag, bool with_slopes,
-                          pnr_map_columns *out)
+/* Models the echo as one product, with R and the tone in place of chi. */
+void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
+                           const pnr_patch_echo *echo, long lag, bool with_slopes,
+                           pnr_echo_columns *out)
 {
     const bool is_walking = model->rate_over_carrier != 0;
     const bool is_wide = with_slopes || is_walking;
@@ -258,13 +261,13 @@ void pnr_map_model_smooth(const pnr_map_model *model, const pnr_map_rows *rows,
     }
 }
 
-/* The smooth chi and its derivatives by delay and e: R times the tone. */
-static void fill_chi(const pnr_map_model *model, const pnr_map_echo *echo, double e, long lag,
+/* Fills the smooth chi, R times the tone, and its derivatives with respect to delay and e. */
+static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
                      value (*chi)[J])
 {
-    const double h = 1e-3, share = pnr_map_model_tone(model, e);
+    const double h = 1e-3, share = pnr_echo_model_tone(model, e);
     const double slope =
-        (pnr_map_model_tone(model, e + h) - pnr_map_model_tone(model, e - h)) / (2 * h);
+        (pnr_echo_model_tone(model, e + h) - pnr_echo_model_tone(model, e - h)) / (2 * h);
 
     fill_lags(&model->codes[echo->code], (double)lag - echo->lag, chi[0], chi[1]);
     for (int j = 0; j < J; j++)
@@ -275,11 +278,11 @@ static void fill_chi(const pnr_map_model *model, const pnr_map_echo *echo, doubl
         }
 }
 
-/* A product for each rotation among the rows, with its own chi where that is
- * rough. */
-void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
-                         const pnr_map_echo *echo, const pnr_patch_place *place, bool with_slopes,
-                         pnr_map_columns *out)
+/* Models the echo as one product for each rotation among the rows. Rows that need it take the exact
+ * chi. */
+void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
+                          const pnr_patch_echo *echo, const pnr_patch_place *place,
+                          bool with_slopes, pnr_echo_columns *out)
 {
     const bool may_walk = model->rate_over_carrier != 0;
     value x[J] = {{0}}, slope[J] = {{0}}, walk[J] = {{0}};
@@ -292,18 +295,18 @@ void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
 
     out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     for (int i = rows->first; i < rows->end;) {
-        const pnr_map_row *row = &rows->row[i];
+        const pnr_echo_row *row = &rows->row[i];
         const int n_x = out->n_x, n_y = out->n_y;
-        bool is_rough = false;
+        bool needs_exact = false;
 
         memset(out->x[n_x], 0, 3 * sizeof out->x[0]);
         for (; i < rows->end && rows->row[i].hypothesis == row->hypothesis; i++) {
-            is_rough = is_rough || rows->is_rough[i];
+            needs_exact = needs_exact || rows->needs_exact[i];
             memcpy(out->x[n_x][i], x[i], sizeof x[i]);
             memcpy(out->x[n_x + 1][i], slope[i], sizeof x[i]);
             memcpy(out->x[n_x + 2][i], walk[i], sizeof x[i]);
         }
-        if (is_rough || place->code != echo->code)
+        if (needs_exact || place->code != echo->code)
             pnr_ambiguity_at(model->ambiguity, place->code, echo->bins - row->rotation,
                              place->lag - MIDDLE, J, out->y[n_y],
                              with_slopes || is_walking ? out->y[n_y + 1] : NULL,
@@ -323,12 +326,13 @@ void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
     }
 }
 
-/* Does chi's own shape matter beside the noise of one cell? Its self-noise grows with e up to about
- * that of two unlike codes. An echo's frequency may still move a little: no row is taken to be free
- * of it. Rows closer than 1/K share their noise, and the weights that make use of that make much of
- * any difference between them: there it is all or none. */
-bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
-                            const pnr_map_echo *echo, size_t code, double cell)
+/* Marks the rows in which the difference of the exact and the smooth chi matters against the noise
+ * of one cell. The self-noise of chi grows with e up to about that of two different codes. The
+ * frequency may still change, so every row is given a least share of the echo. Rows closer than 1/K
+ * share their noise, and their weights amplify any difference between them: there either all rows
+ * are marked or none. */
+bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
+                               const pnr_patch_echo *echo, size_t code, double cell)
 {
     const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
     const double least_share = 1e-3, tolerance = is_close ? 1e-4 : 0.005;
@@ -343,20 +347,20 @@ bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
         value g;
 
         pnr_slow_time_echo(model->slow, echo->bins, rows->row[i].bins, g);
-        rows->is_rough[i] =
+        rows->needs_exact[i] =
             power * level * (g[0] * g[0] + g[1] * g[1] + least_share) > tolerance * cell;
-        is_any = is_any || rows->is_rough[i];
+        is_any = is_any || rows->needs_exact[i];
     }
     for (int i = rows->first; i < rows->end && is_close; i++)
-        rows->is_rough[i] = is_any;
+        rows->needs_exact[i] = is_any;
     return is_any;
 }
 
 /* --- the whole --- */
 
-/* How far chi is from the smooth product at an eighth of a bin, over lags and places of the seam,
- * by the bin. */
-static double roughness_of(pnr_map_model *model, size_t code)
+/* The largest difference of chi and the smooth product at e = 1/8 bin, divided by e; taken over the
+ * lags and over several places of the cyclic seam. */
+static double roughness_of(pnr_echo_model *model, size_t code)
 {
     enum { SEAMS = 4 };
     const double e = 0.125;
@@ -364,7 +368,7 @@ static double roughness_of(pnr_map_model *model, size_t code)
     double worst = 0;
 
     if (model->setup->plan.filter != NULL)
-        return 0; /* the sums are not what the filter makes of them */
+        return 0; /* chi does not describe the output of the least-squares filter */
     for (size_t s = 0; s < SEAMS; s++) {
         const long lag = (long)(s * n / SEAMS + n / 7);
         value smooth[J], chi[J];
@@ -373,7 +377,7 @@ static double roughness_of(pnr_map_model *model, size_t code)
         pnr_ambiguity_set(model->ambiguity, code, (double)lag);
         pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
         for (int j = 0; j < J; j++) {
-            const double t = pnr_map_model_tone(model, e);
+            const double t = pnr_echo_model_tone(model, e);
 
             worst = fmax(worst, hypot(chi[j][0] - t * smooth[j][0], chi[j][1] - t * smooth[j][1]));
         }
@@ -381,9 +385,9 @@ static double roughness_of(pnr_map_model *model, size_t code)
     return worst / e;
 }
 
-static void fill_code(pnr_map_model *model, size_t c)
+static void fill_code(pnr_echo_model *model, size_t c)
 {
-    pnr_map_lags *code = &model->codes[c];
+    pnr_echo_lags *code = &model->codes[c];
 
     code->autocorrelation = model->setup->codes[c].autocorrelation;
     for (int i = 0; i < J; i++)
@@ -400,10 +404,10 @@ static void fill_code(pnr_map_model *model, size_t c)
     code->roughness = roughness_of(model, c);
 }
 
-int pnr_map_model_create(const pnr_setup *setup, double carrier_hz, pnr_map_model **out)
+int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_model **out)
 {
     const pnr_plan *plan = &setup->plan;
-    pnr_map_model *model = calloc(1, sizeof *model);
+    pnr_echo_model *model = calloc(1, sizeof *model);
 
     *out = NULL;
     if (model == NULL)
@@ -416,7 +420,7 @@ int pnr_map_model_create(const pnr_setup *setup, double carrier_hz, pnr_map_mode
     if (model->first_row == NULL || model->codes == NULL ||
         pnr_slow_time_create(plan, &model->slow) != PNR_OK ||
         pnr_ambiguity_create(setup, &model->ambiguity) != PNR_OK) {
-        pnr_map_model_destroy(model);
+        pnr_echo_model_destroy(model);
         return PNR_ENOMEMORY;
     }
     for (size_t h = 0; h < plan->n_hypotheses; h++) {
@@ -429,7 +433,7 @@ int pnr_map_model_create(const pnr_setup *setup, double carrier_hz, pnr_map_mode
     return PNR_OK;
 }
 
-void pnr_map_model_destroy(pnr_map_model *model)
+void pnr_echo_model_destroy(pnr_echo_model *model)
 {
     if (model == NULL)
         return;
@@ -440,12 +444,12 @@ void pnr_map_model_destroy(pnr_map_model *model)
     free(model);
 }
 
-pnr_slow_time *pnr_map_model_slow(const pnr_map_model *model)
+pnr_slow_time *pnr_echo_model_slow(const pnr_echo_model *model)
 {
     return model->slow;
 }
 
-const pnr_map_lags *pnr_map_model_lags(const pnr_map_model *model, size_t code)
+const pnr_echo_lags *pnr_echo_model_lags(const pnr_echo_model *model, size_t code)
 {
     return &model->codes[code];
 }

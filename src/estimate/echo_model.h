@@ -1,97 +1,101 @@
 /* SPDX-License-Identifier: MIT */
-/* What an echo looks like in a map: a sum of products of a column of rows and one of lags. */
-#ifndef PNR_MAP_MODEL_H
-#define PNR_MAP_MODEL_H
+/* The model of an echo in a map: a sum of products of a vector over rows and one over lags. */
+#ifndef PNR_ECHO_MODEL_H
+#define PNR_ECHO_MODEL_H
 
 #include "estimate/ambiguity.h"
 #include "estimate/fit_patch.h"
 #include "estimate/slow_time.h"
 #include "setup/setup.h"
 
-/* Inside of fit_map: the formulas stand in fit_map.h. */
-typedef struct pnr_map_model pnr_map_model;
+/* Internal to fit_patch, whose header holds the formulas. */
+typedef struct pnr_echo_model pnr_echo_model;
 
-struct pnr_fit_map {
+struct pnr_fit_patch {
     const pnr_plan *plan;
-    pnr_map_model *model;
-    pnr_slow_time *slow;         /* the model's */
-    struct pnr_map_noise *noise; /* NULL: that of rows times that of lags will do */
+    pnr_echo_model *model;
+    pnr_slow_time *slow;           /* owned by model */
+    struct pnr_patch_noise *noise; /* NULL: the noise is a product over rows and lags */
 };
 
 enum {
-    /* for each rotation among the rows: */
-    PNR_MAP_TERMS = 2 * PNR_NEIGHBOURS,  /* of a column */
-    PNR_MAP_VECTORS = 3 * PNR_NEIGHBOURS /* of rows, of lags */
+    /* The rows of a patch have up to PNR_NEIGHBOURS rotations. */
+    PNR_ECHO_TERMS = 2 * PNR_NEIGHBOURS,  /* of one column */
+    PNR_ECHO_VECTORS = 3 * PNR_NEIGHBOURS /* over rows, and as many over lags */
 };
 
 /* The lags of one code. */
-typedef struct pnr_map_lags {
-    const pnr_waveform *autocorrelation;         /* R(u)/R(0) */
-    double p[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* R(i - j)/R(0): the noise of two lags */
-    double w[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* its inverse, loaded */
-    double cells;                                /* of noise in c^H w c */
-    double roughness; /* chi leaves R(k - d)/R(0) sin(pi e)/.. by up to so much times e */
-} pnr_map_lags;
+typedef struct pnr_echo_lags {
+    const pnr_waveform *autocorrelation; /* R(u)/R(0) */
+    double p[PNR_NEIGHBOURS][PNR_NEIGHBOURS]
+            [2]; /* R(i - j)/R(0): the noise covariance of two lags */
+    double w[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* the inverse of the loaded p */
+    double cells;                                /* E(c^H w c) of noise, in cells */
+    double roughness; /* the most that chi differs from R(k - d)/R(0) sin(pi e)/.., divided by e */
+} pnr_echo_lags;
 
 /* One row. */
-typedef struct pnr_map_row {
+typedef struct pnr_echo_row {
     double bins, rotation; /* F, f */
     size_t hypothesis;
-} pnr_map_row;
+} pnr_echo_row;
 
-/* The rows of a patch, and what noise they have in common. */
-typedef struct pnr_map_rows {
-    pnr_map_row row[PNR_NEIGHBOURS];
-    int first, end; /* those that the map has */
-    double spacing; /* the least of two of them; at most 1/K */
+/* The rows of a patch and the covariance of their noise. */
+typedef struct pnr_echo_rows {
+    pnr_echo_row row[PNR_NEIGHBOURS];
+    int first, end; /* the rows that exist in the map and are used */
+    double spacing; /* the least distance of two rows; at most 1/K */
     bool is_white;
     double g[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* covariance; read when not white */
     double m[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* weights; read when has_weights, else 1 */
     bool has_weights;
-    bool is_rough[PNR_NEIGHBOURS]; /* the exact sums are needed: set by pnr_map_model_is_rough */
-} pnr_map_rows;
+    bool needs_exact[PNR_NEIGHBOURS]; /* this row needs the exact sums */
+} pnr_echo_rows;
 
-/* A column, sum of x (over rows) times y (over lags): the products of the vectors with these
- * numbers. */
-typedef struct pnr_map_column {
-    int n, x[PNR_MAP_TERMS], y[PNR_MAP_TERMS];
-} pnr_map_column;
+/* A column is the sum over n of the products x[n] (over rows) times y[n] (over lags); it holds the
+ * indices of these vectors. */
+typedef struct pnr_echo_column {
+    int n, x[PNR_ECHO_TERMS], y[PNR_ECHO_TERMS];
+} pnr_echo_column;
 
-/* An echo of peak 1, and its derivatives by delay and frequency. */
-typedef struct pnr_map_columns {
+/* An echo of peak 1, and its derivatives with respect to delay and frequency. */
+typedef struct pnr_echo_columns {
     int n_x, n_y; /* in use */
-    double x[PNR_MAP_VECTORS][PNR_NEIGHBOURS][2], y[PNR_MAP_VECTORS][PNR_NEIGHBOURS][2];
-    pnr_map_column echo, by_delay, by_bins;
-} pnr_map_columns;
+    double x[PNR_ECHO_VECTORS][PNR_NEIGHBOURS][2], y[PNR_ECHO_VECTORS][PNR_NEIGHBOURS][2];
+    pnr_echo_column echo, by_delay, by_bins;
+} pnr_echo_columns;
 
-int pnr_map_model_create(const pnr_setup *setup, double carrier_hz, pnr_map_model **out);
-void pnr_map_model_destroy(pnr_map_model *model);
+int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_model **out);
+void pnr_echo_model_destroy(pnr_echo_model *model);
 
-pnr_slow_time *pnr_map_model_slow(const pnr_map_model *model);
-const pnr_map_lags *pnr_map_model_lags(const pnr_map_model *model, size_t code);
-pnr_map_row pnr_map_model_row(const pnr_map_model *model, size_t row);
-/* Can rows lie closer than 1/K, and their noise be known by the code's samples? */
-bool pnr_map_model_is_close(const pnr_map_model *model);
-/* Around a row; with_noise: g, m and what they say are filled too. */
-void pnr_map_model_rows(const pnr_map_model *model, size_t row, bool with_noise, pnr_map_rows *out);
-/* Samples that the delay grows by in a period, beside a row's stretch. */
-double pnr_map_model_walk(const pnr_map_model *model, double bins, double stretch);
-/* sin(pi e) / (N sin(pi e / N)): a tone off by e bins, summed over a window. */
-double pnr_map_model_tone(const pnr_map_model *model, double e);
+pnr_slow_time *pnr_echo_model_slow(const pnr_echo_model *model);
+const pnr_echo_lags *pnr_echo_model_lags(const pnr_echo_model *model, size_t code);
+pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row);
+/* True when rows may lie closer than 1/K and the code's samples give their noise. */
+bool pnr_echo_model_is_close(const pnr_echo_model *model);
+/* Fills the rows around `row`; with_noise: also g, m, is_white and has_weights. */
+void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_noise,
+                         pnr_echo_rows *out);
+/* The growth of the delay in one period that the stretch of a row does not remove, in samples. */
+double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stretch);
+/* sin(pi e) / (N sin(pi e / N)): the mean over a window of a tone that is e bins off. */
+double pnr_echo_model_tone(const pnr_echo_model *model, double e);
 
-/* The columns of an echo in a patch; its peak counts only for which rows need the exact sums beside
- * the noise of one cell: asked before they are taken. echo.code is the patch's unless they are. */
-bool pnr_map_model_is_rough(const pnr_map_model *model, pnr_map_rows *rows,
-                            const pnr_map_echo *echo, size_t code, double cell);
-void pnr_map_model_smooth(const pnr_map_model *model, const pnr_map_rows *rows,
-                          const pnr_map_echo *echo, long lag, bool with_slopes,
-                          pnr_map_columns *out);
-void pnr_map_model_exact(const pnr_map_model *model, const pnr_map_rows *rows,
-                         const pnr_map_echo *echo, const pnr_patch_place *place, bool with_slopes,
-                         pnr_map_columns *out);
+/* Marks the rows that need the exact sums, given the peak of the echo and the noise power of one
+ * cell; returns true when there are any. To be called before pnr_echo_model_exact. */
+bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
+                               const pnr_patch_echo *echo, size_t code, double cell);
+/* Fills the columns of an echo in a patch, from the smooth product or with exact sums in the marked
+ * rows. The peak of the echo has no influence. smooth: echo.code must be the code of the patch. */
+void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
+                           const pnr_patch_echo *echo, long lag, bool with_slopes,
+                           pnr_echo_columns *out);
+void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
+                          const pnr_patch_echo *echo, const pnr_patch_place *place,
+                          bool with_slopes, pnr_echo_columns *out);
 
 /* a^H b */
-static inline void pnr_map_product(const double (*a)[2], const double (*b)[2], double out[2])
+static inline void pnr_echo_product(const double (*a)[2], const double (*b)[2], double out[2])
 {
     double re = 0, im = 0;
 
@@ -103,7 +107,7 @@ static inline void pnr_map_product(const double (*a)[2], const double (*b)[2], d
     out[1] = im;
 }
 
-static inline void pnr_map_multiply(const double a[2], const double b[2], double out[2])
+static inline void pnr_echo_multiply(const double a[2], const double b[2], double out[2])
 {
     const double re = a[0] * b[0] - a[1] * b[1];
 

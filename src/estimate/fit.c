@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fit: weighted least squares on a table of delays, and what its noise does to each estimate */
+/* The fit: weighted least squares on a table of delays, and the variance of each estimate. */
 #include "estimate/fit.h"
 
 #include "base/error.h"
@@ -13,16 +13,16 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    STEPS = 64,              /* of the table of delays, a lag */
+    STEPS = 64,              /* delays of the table in one lag */
     N_STEPS = 2 * STEPS + 1, /* from -1 to +1 lag */
     N_REACH = 5,             /* delays -1, -1/2, 0, 1/2, 1 */
-    LANES = 4,               /* values that are worked on at once */
+    LANES = 4,               /* values in one vector */
     N_LANES = (J + LANES - 1) / LANES
 };
 
 typedef double value[2]; /* re, im */
 
-/* J values, planar; those beyond are 0. */
+/* J values, planar, padded with zeros. */
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
 typedef struct planar {
     lanes re[N_LANES], im[N_LANES];
@@ -35,9 +35,9 @@ typedef struct planar {
  */
 typedef struct step {
     planar v;
-    double quality; /* r^H W r: the share of the echo that the 17 values hold */
-    double whole;   /* 1 over the share of it that lies in the span of `basis` */
-    double delay_variance, amplitude_variance, phase_variance; /* times S */
+    double quality; /* r^H W r: the share of the echo's energy in the 17 values */
+    double whole;   /* 1 / (the share of the echo's energy in the span of `basis`) */
+    double delay_variance, amplitude_variance, phase_variance; /* multiplied by S */
 } step;
 
 struct pnr_fit {
@@ -45,14 +45,14 @@ struct pnr_fit {
     /* W e, e orthonormal (e^H W e = 1) in the span of r(-1), r(-1/2), .. r(1). */
     planar basis[N_REACH];
     size_t n_basis;
-    double cells; /* noise in sum |basis^H c|^2, cells */
+    double cells; /* E(sum |basis^H c|^2) of noise, in cells */
     value w[J][J];
-    double all_cells; /* noise in c^H W c */
+    double all_cells; /* E(c^H W c) of noise, in cells */
 };
 
 /* --- the table --- */
 
-/* What filling the table takes beside it. */
+/* The memory that filling the table needs. */
 typedef struct workshop {
     const pnr_waveform *autocorrelation;
     value p[J][J]; /* R(i - j)/R(0) */
@@ -110,7 +110,7 @@ static void scale(value *x, double factor)
     }
 }
 
-/* r(d), and its derivative by d where that is asked for. */
+/* Fills r(d), and its derivative with respect to d unless that is NULL. */
 static void echo_at(const workshop *shop, double d, value *r, value *slope)
 {
     const double h = 1e-3;
@@ -129,14 +129,14 @@ static void echo_at(const workshop *shop, double d, value *r, value *slope)
 }
 
 /*
- * The variances, at A g R(0) = 1 and S = 1, of d and of the peak's real and imaginary part (its
- * relative amplitude and its phase). Least squares with the columns r, i r and r' gives each as
- * Re(h^H n), linear in the noise.
+ * The variances at A g R(0) = 1 and S = 1 of d and of the real and imaginary part of the peak, which
+ * are its relative amplitude and its phase. Least squares with the columns r, i r and r' gives each
+ * error as Re(h^H n), linear in the noise n.
  */
 static void fill_variances(const workshop *shop, const value *r, const value *slope,
                            const value *wr, step *s)
 {
-    value delay[J], re[J], im[J], coupling, curvature; /* h of each */
+    value delay[J], re[J], im[J], coupling, curvature; /* delay, re, im: h of each estimate */
 
     pnr_matrix_apply((const value(*)[J])shop->w, slope, delay);
     product(r, (const value *)delay, coupling);      /* r^H W r' */
@@ -158,8 +158,8 @@ static void fill_variances(const workshop *shop, const value *r, const value *sl
     s->phase_variance = noise_through(shop, (const value *)im) / (2 * q * q);
 }
 
-/* Gram and Schmidt. A direction that holds less than a hundredth of an echo is left out: its noise
- * would be more than it tells. */
+/* Orthonormalises by Gram and Schmidt. A direction with less than a hundredth of an echo's energy is
+ * left out, because it would add more noise than signal. */
 static void fill_basis(workshop *shop, pnr_fit *fit)
 {
     value e[N_REACH][J];
@@ -214,7 +214,7 @@ int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
         for (int j = 0; j < J; j++)
             pnr_waveform_at(autocorrelation, i - j, shop.p[i][j]);
     memcpy(shop.w, shop.p, sizeof shop.w);
-    for (int i = 0; i < J; i++) /* a code narrower than the sampling has nearly dependent lags */
+    for (int i = 0; i < J; i++) /* the lags of an oversampled code are nearly dependent */
         shop.w[i][i][0] += 1e-4;
     pnr_matrix_invert(shop.w);
     memcpy(fit->w, shop.w, sizeof fit->w);
@@ -262,8 +262,8 @@ static double bend_at(const quartic *q, double x)
     return 2 * q->c[2] + x * (6 * q->c[3] + x * 12 * q->c[4]);
 }
 
-/* The maximum of |re + i im|^2 near 0, by Newton, within the table (|x| <= 2): two turns leave
- * less than 1e-5 of a step. */
+/* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. Two iterations leave
+ * an error below 1e-5 of a step. */
 static double highest(const quartic *re, const quartic *im)
 {
     double x = 0;
@@ -295,8 +295,8 @@ static inline double project(const planar *v, const planar *c, value z)
     return z[0] * z[0] + z[1] * z[1];
 }
 
-/* Climbs J on the table from step s, not beyond its ends; z and J at the five steps around where it
- * stops, which is returned. */
+/* Climbs J on the table from step s to a maximum or an end of the table, and returns its step. Fills
+ * z and J at the five steps around it. */
 static inline int climb(const pnr_fit *fit, const planar *c, int s, value z[5])
 {
     double p[5];
@@ -363,6 +363,6 @@ double pnr_fit_noise(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2],
     pnr_matrix_apply(fit->w, c, wc);
     product(c, (const value *)wc, energy);
     *cells =
-        fmax(fit->all_cells - 1.5, 0.5); /* delay and complex amplitude are three of 2 x cells */
+        fmax(fit->all_cells - 1.5, 0.5); /* the fit takes 3 of the 2 x cells degrees of freedom */
     return fmax(energy[0] - fitted->gain, 0) / *cells;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fit in a map: Gauss and Newton on products of rows and lags. */
+/* The fit in a map: the Gauss-Newton method on products over rows and lags. */
 #include "estimate/fit_patch.h"
 
 #include "engine/plan.h"
@@ -17,17 +17,18 @@ typedef double value[2]; /* re, im */
 
 /* --- products --- */
 
-/* What is the same for all columns of a model. */
+/* The products that all columns of a model share. */
 typedef struct products {
-    value mx[PNR_MAP_VECTORS][J], wy[PNR_MAP_VECTORS][J]; /* weights times the probes' x, y */
-    value x[PNR_MAP_VECTORS][PNR_MAP_VECTORS];            /* of probe and model: x^H m x */
-    value y[PNR_MAP_VECTORS][PNR_MAP_VECTORS];            /* y^H w y */
+    value mx[PNR_ECHO_VECTORS][J],
+        wy[PNR_ECHO_VECTORS][J];                 /* weights times x and y of the probes */
+    value x[PNR_ECHO_VECTORS][PNR_ECHO_VECTORS]; /* x^H m x of probe and model */
+    value y[PNR_ECHO_VECTORS][PNR_ECHO_VECTORS]; /* y^H w y */
 } products;
 
-static void weigh(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
-                  const pnr_map_columns *probes, const pnr_map_columns *m, products *out)
+static void weigh(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t code,
+                  const pnr_echo_columns *probes, const pnr_echo_columns *m, products *out)
 {
-    const value(*w)[J] = (const value(*)[J])pnr_map_model_lags(map->model, code)->w;
+    const value(*w)[J] = (const value(*)[J])pnr_echo_model_lags(map->model, code)->w;
 
     for (int i = 0; i < probes->n_x; i++)
         if (rows->has_weights)
@@ -38,17 +39,17 @@ static void weigh(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
         pnr_matrix_apply(w, probes->y[i], out->wy[i]);
     for (int i = 0; i < probes->n_x; i++)
         for (int j = 0; j < m->n_x; j++)
-            pnr_map_product((const value *)out->mx[i], m->x[j], out->x[i][j]);
+            pnr_echo_product((const value *)out->mx[i], m->x[j], out->x[i][j]);
     for (int i = 0; i < probes->n_y; i++)
         for (int j = 0; j < m->n_y; j++)
-            pnr_map_product((const value *)out->wy[i], m->y[j], out->y[i][j]);
+            pnr_echo_product((const value *)out->wy[i], m->y[j], out->y[i][j]);
 }
 
-/* In the place of x and y: what noise makes of the weighted ones, (m x)^H g (m x). */
-static void weigh_noise(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
-                        const pnr_map_columns *m, products *p)
+/* Replaces x and y by the noise covariance of the weighted vectors, (m x)^H g (m x). */
+static void weigh_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t code,
+                        const pnr_echo_columns *m, products *p)
 {
-    value z[PNR_MAP_VECTORS][J];
+    value z[PNR_ECHO_VECTORS][J];
 
     for (int i = 0; i < m->n_x; i++)
         if (rows->is_white)
@@ -57,17 +58,17 @@ static void weigh_noise(const pnr_fit_map *map, const pnr_map_rows *rows, size_t
             pnr_matrix_apply((const value(*)[J])rows->g, (const value *)p->mx[i], z[i]);
     for (int i = 0; i < m->n_x; i++)
         for (int j = 0; j < m->n_x; j++)
-            pnr_map_product((const value *)p->mx[i], (const value *)z[j], p->x[i][j]);
+            pnr_echo_product((const value *)p->mx[i], (const value *)z[j], p->x[i][j]);
     for (int i = 0; i < m->n_y; i++)
-        pnr_matrix_apply((const value(*)[J])pnr_map_model_lags(map->model, code)->p,
+        pnr_matrix_apply((const value(*)[J])pnr_echo_model_lags(map->model, code)->p,
                          (const value *)p->wy[i], z[i]);
     for (int i = 0; i < m->n_y; i++)
         for (int j = 0; j < m->n_y; j++)
-            pnr_map_product((const value *)p->wy[i], (const value *)z[j], p->y[i][j]);
+            pnr_echo_product((const value *)p->wy[i], (const value *)z[j], p->y[i][j]);
 }
 
 /* <a, b> */
-static void inner(const products *p, const pnr_map_column *a, const pnr_map_column *b, value out)
+static void inner(const products *p, const pnr_echo_column *a, const pnr_echo_column *b, value out)
 {
     out[0] = out[1] = 0;
     for (int i = 0; i < a->n; i++)
@@ -80,7 +81,7 @@ static void inner(const products *p, const pnr_map_column *a, const pnr_map_colu
 }
 
 /* <a, patch> */
-static void onto(const products *p, const pnr_map_column *a, const pnr_map_rows *rows,
+static void onto(const products *p, const pnr_echo_column *a, const pnr_echo_rows *rows,
                  const double (*patch)[J][2], value out)
 {
     out[0] = out[1] = 0;
@@ -89,7 +90,7 @@ static void onto(const products *p, const pnr_map_column *a, const pnr_map_rows 
             const double *x = p->mx[a->x[t]][i];
             value z;
 
-            pnr_map_product((const value *)p->wy[a->y[t]], patch[i], z);
+            pnr_echo_product((const value *)p->wy[a->y[t]], patch[i], z);
             out[0] += x[0] * z[0] + x[1] * z[1];
             out[1] += x[0] * z[1] - x[1] * z[0];
         }
@@ -98,23 +99,24 @@ static void onto(const products *p, const pnr_map_column *a, const pnr_map_rows 
 /* --- one echo --- */
 
 /*
- * A model where the climb stands, and what follows from it. Columns c: echo, by delay, by bins.
- * Probes h, which the patch is seen through, are the model's own columns, but where rows share
- * their noise those of the smooth chi: weighted, these are the echo's samples put together from
- * cells, while of the exact chi's ends the weights, which know rows and lags apart, make noise.
+ * The model at the present point of the climb. The columns c are the echo and its derivatives with
+ * respect to delay and bins. The probes h are the vectors onto which the patch is projected. They
+ * are the columns of the model, except when rows share their noise: then they are the columns of the
+ * smooth chi, because the weights separate rows from lags and would amplify the ends of the exact
+ * chi to noise.
  */
-typedef struct stand {
-    pnr_map_columns model, smooth;
-    const pnr_map_columns *probes; /* model or smooth */
+typedef struct fit_state {
+    pnr_echo_columns model, smooth;
+    const pnr_echo_columns *probes; /* model or smooth */
     products products;
     value gram[3][3], on[3]; /* <h_i, c_j>, <h_i, patch> */
     value alpha[3];          /* <h_0, c_i> / <h_0, c_0>, i = 1, 2 */
-    value beta[3];           /* such that <q_i, c_0> = 0, q_i = h_i - beta_i h_0 */
+    value beta[3];           /* makes <q_i, c_0> = 0, q_i = h_i - beta_i h_0 */
     double n[2][2];          /* the inverse of Re <q_i, c_j> */
     double gain;             /* |<h_0, patch>|^2 / <h_0, c_0> */
-} stand;
+} fit_state;
 
-static const pnr_map_column *column_of(const pnr_map_columns *m, int i)
+static const pnr_echo_column *column_of(const pnr_echo_columns *m, int i)
 {
     return i == 0 ? &m->echo : i == 1 ? &m->by_delay : &m->by_bins;
 }
@@ -128,8 +130,8 @@ static void divide(const value a, const value b, value out)
     out[1] = (a[1] * b[0] - a[0] * b[1]) / power;
 }
 
-static void judge(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
-                  const double (*patch)[J][2], stand *s)
+static void evaluate_model(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t code,
+                           const double (*patch)[J][2], fit_state *s)
 {
     double n[2][2];
 
@@ -160,8 +162,8 @@ static void judge(const pnr_fit_map *map, const pnr_map_rows *rows, size_t code,
     s->gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / s->gram[0][0][0];
 }
 
-/* The step of Gauss and Newton: n Re conj(A) <q_i, patch> / |A|^2. */
-static void step_from(const stand *s, const value peak, double step[2])
+/* The Gauss-Newton step: n Re conj(A) <q_i, patch> / |A|^2. */
+static void step_from(const fit_state *s, const value peak, double step[2])
 {
     const double power = peak[0] * peak[0] + peak[1] * peak[1];
     double along[2];
@@ -178,7 +180,7 @@ static void step_from(const stand *s, const value peak, double step[2])
 }
 
 /* Re h^H noise h / 2, h = sum_i weight_i c_i: the variance of Re <h, noise>. */
-static double variance_of(value (*noise)[PNR_MAP_SUMS], const value *weight)
+static double variance_of(value (*noise)[PNR_PATCH_SUMS], const value *weight)
 {
     double sum = 0;
 
@@ -186,15 +188,15 @@ static double variance_of(value (*noise)[PNR_MAP_SUMS], const value *weight)
         for (int j = 0; j < 3; j++) {
             value z;
 
-            pnr_map_multiply(weight[j], noise[i][j], z);
+            pnr_echo_multiply(weight[j], noise[i][j], z);
             sum += weight[i][0] * z[0] + weight[i][1] * z[1];
         }
     return sum / 2;
 }
 
-/* <h_i, noise>: what two of them have in common, with the weights of the cells in it. */
-static void find_noise(const pnr_fit_map *map, const pnr_map_rows *rows,
-                       const pnr_patch_place *place, stand *s, value (*noise)[PNR_MAP_SUMS])
+/* Fills the covariances of the projections <h_i, noise>, with the weights of the cells. */
+static void find_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows,
+                       const pnr_patch_place *place, fit_state *s, value (*noise)[PNR_PATCH_SUMS])
 {
     if (map->noise == NULL || !rows->has_weights) {
         weigh_noise(map, rows, place->code, s->probes, &s->products);
@@ -204,35 +206,36 @@ static void find_noise(const pnr_fit_map *map, const pnr_map_rows *rows,
         return;
     }
 
-    pnr_patch h[PNR_MAP_SUMS];
+    pnr_patch h[PNR_PATCH_SUMS];
 
     memset(h, 0, sizeof h);
     for (int i = 0; i < 3; i++) {
-        const pnr_map_column *column = column_of(s->probes, i);
+        const pnr_echo_column *column = column_of(s->probes, i);
 
         for (int t = 0; t < column->n; t++)
             for (int r = rows->first; r < rows->end; r++)
                 for (int j = 0; j < J; j++) {
                     value z;
 
-                    pnr_map_multiply(s->products.mx[column->x[t]][r],
-                                     s->products.wy[column->y[t]][j], z);
+                    pnr_echo_multiply(s->products.mx[column->x[t]][r],
+                                      s->products.wy[column->y[t]][j], z);
                     h[i][r][j][0] += z[0];
                     h[i][r][j][1] += z[1];
                 }
     }
-    pnr_map_noise_of(map->noise, map->slow, rows, place, (const pnr_patch *)h, 3, noise);
+    pnr_patch_noise_covariance(map->noise, map->slow, rows, place, (const pnr_patch *)h, 3, noise);
 }
 
-/* Variances times S. The errors of delay and frequency are n Re <q, noise/A>; that of the peak is
- * <h_0, noise/A> / <h_0, c_0> - sum_i alpha_i times them. */
-static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows,
-                           const pnr_patch_place *place, stand *s, pnr_map_fitted *out)
+/* Fills the variances multiplied by S. The errors of delay and frequency are n Re <q, noise/A>; that
+ * of the peak is <h_0, noise/A> / <h_0, c_0> - sum_i alpha_i times them. */
+static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
+                           const pnr_patch_place *place, fit_state *s, pnr_patch_fitted *out)
 {
-    value noise[PNR_MAP_SUMS][PNR_MAP_SUMS], error[2][3] = {{{0}}}, re[3] = {{0}}, im[3] = {{0}};
+    value noise[PNR_PATCH_SUMS][PNR_PATCH_SUMS], error[2][3] = {{{0}}}, re[3] = {{0}},
+                                                 im[3] = {{0}};
     const double *g = s->gram[0][0], power = g[0] * g[0] + g[1] * g[1];
 
-    re[0][0] = im[0][1] = g[0] / power; /* 1 / conj(g), and i times it */
+    re[0][0] = im[0][1] = g[0] / power; /* re: 1 / conj(g), im: i / conj(g) */
     re[0][1] = g[1] / power;
     im[0][0] = -g[1] / power;
     find_noise(map, rows, place, s, noise);
@@ -252,15 +255,17 @@ static void find_variances(const pnr_fit_map *map, const pnr_map_rows *rows,
     out->bins_variance = variance_of(noise, (const value *)error[1]);
     out->at.amplitude_variance = variance_of(noise, (const value *)re);
     out->at.phase_variance = variance_of(noise, (const value *)im);
-    /* No more than the peak, than what it explains, and than its power over that of noise in the
-     * same sum: beside the rows a peak may be great, and all of it noise. */
+    /* The gain is the least of three: the power of the peak, the energy that it explains, and its
+     * power relative to noise in the same sum. Outside of the rows a peak may be large and yet be
+     * noise alone. */
     out->at.gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / noise[0][0][0];
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
-    /* A peak that was sought has half a cell more for each of delay and frequency. */
+    /* The maximisation over delay and over frequency adds half a cell each. */
     out->at.cells = 2 * noise[0][0][0] / power;
 }
 
-/* The vertex of the parabola through (-1, a), (0, b), (1, c), b the greatest: within -1/2..1/2. */
+/* The vertex of the parabola through (-1, a), (0, b), (1, c); when b is the greatest it lies within
+ * -1/2..1/2. */
 static double vertex(double a, double b, double c)
 {
     const double curvature = a - 2 * b + c;
@@ -268,8 +273,8 @@ static double vertex(double a, double b, double c)
     return curvature < 0 && b >= a && b >= c ? 0.5 * (a - c) / curvature : 0;
 }
 
-/* Where the climb starts in frequency: the vertex over the middle row and those beside it. */
-static double first_bins(const pnr_map_rows *rows, const double (*patch)[J][2], int lag)
+/* The start of the climb in frequency: the vertex over the middle row and its two neighbours. */
+static double first_bins(const pnr_echo_rows *rows, const double (*patch)[J][2], int lag)
 {
     double p[3] = {0};
 
@@ -285,9 +290,9 @@ static double first_bins(const pnr_map_rows *rows, const double (*patch)[J][2], 
                                              : rows->row[MIDDLE].bins - rows->row[MIDDLE - 1].bins);
 }
 
-/* An echo that leaves so little of itself in the patch, against where the climb started, is none of
- * it: beyond the first or last row, or where the mean that was taken out was it. Any noise would be
- * an echo as strong as one likes there. */
+/* The least energy of a model echo in the patch, relative to the start of the climb. A frequency
+ * beyond the first or last row, or near the removed mean, leaves so little in the patch that noise
+ * would fit an echo of any strength. */
 static const double least_share = 0.1;
 
 static double clamp(double x, double limit)
@@ -295,28 +300,28 @@ static double clamp(double x, double limit)
     return x < -limit ? -limit : x > limit ? limit : x;
 }
 
-/* Climbs from *echo; s: where it stopped. *least:
- * <echo, echo> at least, 0 before the first climb. */
-static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_rows *rows,
-                  const double (*patch)[J][2], bool is_exact, double cell, pnr_map_echo *echo,
-                  double *least, stand *s)
+/* Climbs from *echo to the maximum; s: the state at the maximum. *least: the least <echo, echo>; the
+ * first climb, which finds 0, sets it. */
+static void climb(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
+                  const double (*patch)[J][2], bool is_exact, double cell, pnr_patch_echo *echo,
+                  double *least, fit_state *s)
 {
     const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
     double step[2] = {0}, best = -1;
-    pnr_map_echo at = *echo;
-    /* Seen through probes of its own the likeliest echo is no maximum but where all steps end. */
+    pnr_patch_echo at = *echo;
+    /* With separate probes the gain has no maximum at the likeliest echo; the steps converge there. */
     const bool is_probed = is_exact && map->noise != NULL && rows->has_weights;
 
     s->probes = is_probed ? &s->smooth : &s->model;
 
     for (int i = 0; i < MAX_STEPS; i++) {
         if (is_exact)
-            pnr_map_model_exact(map->model, rows, &at, place, true, &s->model);
+            pnr_echo_model_exact(map->model, rows, &at, place, true, &s->model);
         else
-            pnr_map_model_smooth(map->model, rows, &at, place->lag, true, &s->model);
+            pnr_echo_model_smooth(map->model, rows, &at, place->lag, true, &s->model);
         if (is_probed)
-            pnr_map_model_smooth(map->model, rows, &at, place->lag, true, &s->smooth);
-        judge(map, rows, place->code, patch, s);
+            pnr_echo_model_smooth(map->model, rows, &at, place->lag, true, &s->smooth);
+        evaluate_model(map, rows, place->code, patch, s);
         divide(s->on[0], s->gram[0][0], at.peak);
         if (*least == 0)
             *least = least_share * s->gram[0][0][0];
@@ -334,7 +339,7 @@ static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_
             step[1] = clamp(at.bins + step[1] - middle, rows->spacing) + middle - at.bins;
         }
 
-        /* In units of both sigmas: what is left is a thousandth. */
+        /* Stops when the remaining step is below a thousandth of both sigmas. */
         const double power = at.peak[0] * at.peak[0] + at.peak[1] * at.peak[1];
         const double size = step[0] * step[0] / s->n[0][0] + step[1] * step[1] / s->n[1][1];
 
@@ -345,19 +350,19 @@ static void climb(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_
     }
 }
 
-void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
-                      double start, double cell, pnr_map_fitted *out)
+void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_vector *patch,
+                        double start, double cell, pnr_patch_fitted *out)
 {
-    pnr_map_echo echo = {.code = place->code, .lag = (double)place->lag + start};
+    pnr_patch_echo echo = {.code = place->code, .lag = (double)place->lag + start};
     double least = 0;
-    pnr_map_rows rows;
-    stand s;
+    pnr_echo_rows rows;
+    fit_state s;
 
-    pnr_map_model_rows(map->model, place->row, true, &rows);
+    pnr_echo_model_rows(map->model, place->row, true, &rows);
     echo.bins = first_bins(&rows, patch, MIDDLE + (start > 0.25));
     climb(map, place, &rows, patch, false, cell, &echo, &least, &s);
 
-    const bool is_exact = pnr_map_model_is_rough(map->model, &rows, &echo, place->code, cell);
+    const bool is_exact = pnr_echo_model_mark_exact(map->model, &rows, &echo, place->code, cell);
 
     if (is_exact)
         climb(map, place, &rows, patch, true, cell, &echo, &least, &s);
@@ -367,8 +372,8 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
     for (int t = 0; t < s.model.echo.n; t++) {
         value z;
 
-        pnr_map_multiply(s.model.x[s.model.echo.x[t]][MIDDLE], s.model.y[s.model.echo.y[t]][MIDDLE],
-                         z);
+        pnr_echo_multiply(s.model.x[s.model.echo.x[t]][MIDDLE],
+                          s.model.y[s.model.echo.y[t]][MIDDLE], z);
         centre[0] += z[0];
         centre[1] += z[1];
     }
@@ -382,72 +387,73 @@ void pnr_fit_map_find(pnr_fit_map *map, const pnr_patch_place *place, const pnr_
 
 /* --- the whole --- */
 
-double pnr_fit_map_walk(const pnr_fit_map *map, double bins, double stretch)
+double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch)
 {
-    return pnr_map_model_walk(map->model, bins, stretch);
+    return pnr_echo_model_walk(map->model, bins, stretch);
 }
 
-double pnr_fit_map_bins(const pnr_fit_map *map, size_t row)
+double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row)
 {
-    return pnr_map_model_row(map->model, row).bins;
+    return pnr_echo_model_row(map->model, row).bins;
 }
 
-double pnr_fit_map_stretch(const pnr_fit_map *map, size_t row)
+double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row)
 {
-    return pnr_plan_hypothesis(map->plan, pnr_map_model_row(map->model, row).hypothesis).stretch;
+    return pnr_plan_hypothesis(map->plan, pnr_echo_model_row(map->model, row).hypothesis).stretch;
 }
 
-void pnr_fit_map_begin(pnr_fit_map *map, const uint32_t *lost, const uint32_t *nonfinite)
+void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite)
 {
     pnr_slow_time_begin(map->slow, lost, nonfinite);
 }
 
-double pnr_fit_map_gain(const pnr_fit_map *map)
+double pnr_fit_patch_gain(const pnr_fit_patch *map)
 {
     return pnr_slow_time_gain(map->slow);
 }
 
-double pnr_fit_map_noise_gain(const pnr_fit_map *map)
+double pnr_fit_patch_noise_gain(const pnr_fit_patch *map)
 {
     return pnr_slow_time_noise_gain(map->slow);
 }
 
-double pnr_fit_map_looks(const pnr_fit_map *map)
+double pnr_fit_patch_looks(const pnr_fit_patch *map)
 {
     return pnr_slow_time_looks(map->slow);
 }
 
-double pnr_fit_map_energy(const pnr_fit_map *map, double bins)
+double pnr_fit_patch_energy(const pnr_fit_patch *map, double bins)
 {
     return pnr_slow_time_energy(map->slow, bins);
 }
 
-int pnr_fit_map_create(const pnr_setup *setup, double carrier_hz, pnr_fit_map **out)
+int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out)
 {
-    pnr_fit_map *map = calloc(1, sizeof *map);
+    pnr_fit_patch *map = calloc(1, sizeof *map);
 
     *out = NULL;
     if (map == NULL)
         return PNR_ENOMEMORY;
     map->plan = &setup->plan;
-    if (pnr_map_model_create(setup, carrier_hz, &map->model) != PNR_OK) {
-        pnr_fit_map_destroy(map);
+    if (pnr_echo_model_create(setup, carrier_hz, &map->model) != PNR_OK) {
+        pnr_fit_patch_destroy(map);
         return PNR_ENOMEMORY;
     }
-    map->slow = pnr_map_model_slow(map->model);
-    if (pnr_map_model_is_close(map->model) && pnr_map_noise_create(setup, &map->noise) != PNR_OK) {
-        pnr_fit_map_destroy(map);
+    map->slow = pnr_echo_model_slow(map->model);
+    if (pnr_echo_model_is_close(map->model) &&
+        pnr_patch_noise_create(setup, &map->noise) != PNR_OK) {
+        pnr_fit_patch_destroy(map);
         return PNR_ENOMEMORY;
     }
     *out = map;
     return PNR_OK;
 }
 
-void pnr_fit_map_destroy(pnr_fit_map *map)
+void pnr_fit_patch_destroy(pnr_fit_patch *map)
 {
     if (map == NULL)
         return;
-    pnr_map_model_destroy(map->model);
-    pnr_map_noise_destroy(map->noise);
+    pnr_echo_model_destroy(map->model);
+    pnr_patch_noise_destroy(map->noise);
     free(map);
 }

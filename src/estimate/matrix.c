@@ -7,7 +7,7 @@ enum { J = PNR_NEIGHBOURS };
 void pnr_matrix_invert(double (*m)[PNR_NEIGHBOURS][2])
 {
     for (int k = 0; k < J; k++) {
-        const double pivot = 1 / m[k][k][0]; /* real: every Schur complement stays Hermitian */
+        const double pivot = 1 / m[k][k][0]; /* real, because every Schur complement is Hermitian */
 
         for (int j = 0; j < J; j++)
             if (j != k) {

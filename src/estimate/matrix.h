@@ -5,8 +5,8 @@
 
 #include "engine/engine.h"
 
-/* In place: the inverse of a Hermitian positive definite matrix, by Gauss and Jordan without pivots
- * (the diagonal dominates after loading). */
+/* Inverts a Hermitian positive definite matrix in place by Gauss and Jordan. It needs no pivoting,
+ * because the loaded diagonal dominates. */
 void pnr_matrix_invert(double (*m)[PNR_NEIGHBOURS][2]);
 
 /* out = m x; [PNR_NEIGHBOURS] each. */

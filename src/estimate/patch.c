@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Patches of a map: as they come, with an echo taken out or put in, and what is left of them. */
+/* Patches of a map: reads them, subtracts or adds an echo, and measures the residual. */
 #include "engine/plan.h"
 #include "estimate/echo_model.h"
 #include "estimate/matrix.h"
@@ -12,14 +12,14 @@ enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 typedef double value[2]; /* re, im */
 
 /* out += factor model */
-static void add_model(const pnr_map_columns *m, const pnr_map_rows *rows, const value factor,
+static void add_model(const pnr_echo_columns *m, const pnr_echo_rows *rows, const value factor,
                       double (*patch)[J][2])
 {
     for (int t = 0; t < m->echo.n; t++)
         for (int i = rows->first; i < rows->end; i++) {
             value x;
 
-            pnr_map_multiply(m->x[m->echo.x[t]][i], factor, x);
+            pnr_echo_multiply(m->x[m->echo.x[t]][i], factor, x);
             for (int j = 0; j < J; j++) {
                 const double *y = m->y[m->echo.y[t]][j];
 
@@ -29,85 +29,86 @@ static void add_model(const pnr_map_columns *m, const pnr_map_rows *rows, const 
         }
 }
 
-void pnr_fit_map_subtract(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                          double cell, pnr_vector *patch)
+void pnr_fit_patch_subtract(pnr_fit_patch *map, const pnr_patch_place *place,
+                            const pnr_patch_echo *echo, double cell, pnr_vector *patch)
 {
     const value factor = {-echo->peak[0], -echo->peak[1]};
-    pnr_map_rows rows;
-    pnr_map_columns m;
+    pnr_echo_rows rows;
+    pnr_echo_columns m;
 
-    pnr_map_model_rows(map->model, place->row, false, &rows);
-    if (pnr_map_model_is_rough(map->model, &rows, echo, place->code, cell))
-        pnr_map_model_exact(map->model, &rows, echo, place, false, &m);
+    pnr_echo_model_rows(map->model, place->row, false, &rows);
+    if (pnr_echo_model_mark_exact(map->model, &rows, echo, place->code, cell))
+        pnr_echo_model_exact(map->model, &rows, echo, place, false, &m);
     else if (place->code == echo->code)
-        pnr_map_model_smooth(map->model, &rows, echo, place->lag, false, &m);
+        pnr_echo_model_smooth(map->model, &rows, echo, place->lag, false, &m);
     else
         return;
     add_model(&m, &rows, factor, patch);
 }
 
-double pnr_fit_map_power(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                         double cell, int n_lags)
+double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
+                           const pnr_patch_echo *echo, double cell, int n_lags)
 {
     pnr_patch patch = {{{0}}};
     double power = 0;
 
-    pnr_fit_map_subtract(map, place, echo, cell, patch);
+    pnr_fit_patch_subtract(map, place, echo, cell, patch);
     for (int j = MIDDLE; j < MIDDLE + n_lags; j++)
         power +=
             patch[MIDDLE][j][0] * patch[MIDDLE][j][0] + patch[MIDDLE][j][1] * patch[MIDDLE][j][1];
     return power;
 }
 
-void pnr_fit_map_overlap(const pnr_fit_map *map, const pnr_map_echo *x, const pnr_map_echo *y,
-                         double out[2])
+void pnr_fit_patch_overlap(const pnr_fit_patch *map, const pnr_patch_echo *x,
+                           const pnr_patch_echo *y, double out[2])
 {
     /* sum_n a(n - x) conj(a(n - y)) exp(2 pi i (v_x - v_y) (n - m) / N) */
     const double n = (double)map->plan->n_samples, k = (double)map->plan->n_periods;
     const double e = x->bins - y->bins, below = k * sin(M_PI * e);
     const double slow = fabs(below) > 1e-9 ? sin(M_PI * e * k) / below : 1;
-    const double share = slow * pnr_map_model_tone(map->model, e);
+    const double share = slow * pnr_echo_model_tone(map->model, e);
     double apart = y->lag - x->lag;
 
     out[0] = out[1] = 0;
     if (x->code != y->code)
         return;
     apart -= n * floor(apart / n + 0.5);
-    pnr_waveform_at(pnr_map_model_lags(map->model, x->code)->autocorrelation, apart, out);
+    pnr_waveform_at(pnr_echo_model_lags(map->model, x->code)->autocorrelation, apart, out);
     out[0] *= share;
     out[1] *= share;
 }
 
-double pnr_fit_map_noise(pnr_fit_map *map, const pnr_patch_place *place, const pnr_vector *patch,
-                         const pnr_map_fitted *fitted, double *cells)
+double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
+                           const pnr_vector *patch, const pnr_patch_fitted *fitted, double *cells)
 {
-    const pnr_map_echo echo = {place->code,
-                               (double)place->lag + fitted->at.delay,
-                               fitted->bins,
-                               {fitted->at.peak[0], fitted->at.peak[1]}};
-    const pnr_map_lags *code = pnr_map_model_lags(map->model, place->code);
+    const pnr_patch_echo echo = {place->code,
+                                 (double)place->lag + fitted->at.delay,
+                                 fitted->bins,
+                                 {fitted->at.peak[0], fitted->at.peak[1]}};
+    const pnr_echo_lags *code = pnr_echo_model_lags(map->model, place->code);
     pnr_patch rest;
-    pnr_map_rows rows;
+    pnr_echo_rows rows;
     double energy = 0;
 
     memcpy(rest, patch, sizeof rest);
-    pnr_fit_map_subtract(map, place, &echo, 0, rest);
-    pnr_map_model_rows(map->model, place->row, false, &rows);
+    pnr_fit_patch_subtract(map, place, &echo, 0, rest);
+    pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
         value weighted[J], z, g;
 
         pnr_matrix_apply((const value(*)[J])code->w, (const value *)rest[i], weighted);
-        pnr_map_product((const value *)rest[i], (const value *)weighted, z);
+        pnr_echo_product((const value *)rest[i], (const value *)weighted, z);
         pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins, g);
         energy += z[0] / fmax(g[0], 1e-3);
     }
-    /* Two complex numbers of them are the echo's: peak, delay and frequency. */
+    /* The echo takes four real degrees of freedom: complex peak, delay and frequency. */
     *cells = fmax(code->cells * (rows.end - rows.first) - 2, 0.5);
     return energy / *cells;
 }
 
-/* exp(2 pi i (F (K - 1)/2 + f (N - 1)/(2 N))): from the look's first sample to its middle. */
-static void turn_of(const pnr_fit_map *map, double bins, double rotation, value out)
+/* exp(2 pi i (F (K - 1)/2 + f (N - 1)/(2 N))): the phase from the first sample of the look to its
+ * middle. */
+static void turn_of(const pnr_fit_patch *map, double bins, double rotation, value out)
 {
     const double n = (double)map->plan->n_samples;
     const double periods = ((double)map->plan->n_periods - 1) / 2, samples = (n - 1) / (2 * n);
@@ -118,24 +119,24 @@ static void turn_of(const pnr_fit_map *map, double bins, double rotation, value 
     out[1] = sin(angle);
 }
 
-void pnr_fit_map_load(const pnr_fit_map *map, const pnr_patch_place *place, const float *values,
-                      double floor, pnr_vector *out)
+void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
+                        double floor, pnr_vector *out)
 {
     const pnr_waveform *autocorrelation =
-        pnr_map_model_lags(map->model, place->code)->autocorrelation;
+        pnr_echo_model_lags(map->model, place->code)->autocorrelation;
     const bool is_sum = map->plan->n_looks > 1;
-    pnr_map_rows rows;
+    pnr_echo_rows rows;
 
-    pnr_map_model_rows(map->model, place->row, false, &rows);
+    pnr_echo_model_rows(map->model, place->row, false, &rows);
     memset(out, 0, sizeof(pnr_patch));
 
-    const pnr_map_row middle = rows.row[MIDDLE];
+    const pnr_echo_row middle = rows.row[MIDDLE];
     const float *centre = values + (size_t)2 * (MIDDLE * J + MIDDLE);
     const double share = is_sum && centre[0] > 0 ? floor / (double)centre[0] : 0;
 
     for (int i = rows.first; i < rows.end; i++) {
-        const pnr_map_row *row = &rows.row[i];
-        /* Of several looks the middle's own turn is gone. */
+        const pnr_echo_row *row = &rows.row[i];
+        /* A sum of several looks is relative to the phase of the middle cell. */
         const double rotation = row->rotation - (is_sum ? middle.rotation : 0);
         value turn, g = {0, 0};
 
@@ -146,28 +147,28 @@ void pnr_fit_map_load(const pnr_fit_map *map, const pnr_patch_place *place, cons
             const float *c = values + (size_t)2 * (size_t)(i * J + j);
             value noise, rho;
 
-            pnr_map_multiply((const value){(double)c[0], (double)c[1]}, turn, out[i][j]);
+            pnr_echo_multiply((const value){(double)c[0], (double)c[1]}, turn, out[i][j]);
             if (!is_sum)
                 continue;
             pnr_waveform_at(autocorrelation, j - MIDDLE, rho);
-            pnr_map_multiply(g, rho, noise);
+            pnr_echo_multiply(g, rho, noise);
             for (int a = 0; a < 2; a++)
-                out[i][j][a] -= share * pnr_map_model_tone(map->model, rotation) * noise[a];
+                out[i][j][a] -= share * pnr_echo_model_tone(map->model, rotation) * noise[a];
         }
     }
 }
 
-void pnr_fit_map_add(pnr_fit_map *map, const pnr_patch_place *place, const pnr_map_echo *echo,
-                     double cell, float *values)
+void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_patch_echo *echo,
+                       double cell, float *values)
 {
-    pnr_map_echo negative = *echo;
+    pnr_patch_echo negative = *echo;
     pnr_patch patch = {{{0}}};
-    pnr_map_rows rows;
+    pnr_echo_rows rows;
 
     negative.peak[0] = -echo->peak[0];
     negative.peak[1] = -echo->peak[1];
-    pnr_fit_map_subtract(map, place, &negative, cell, patch);
-    pnr_map_model_rows(map->model, place->row, false, &rows);
+    pnr_fit_patch_subtract(map, place, &negative, cell, patch);
+    pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
         value turn;
 
@@ -176,7 +177,7 @@ void pnr_fit_map_add(pnr_fit_map *map, const pnr_patch_place *place, const pnr_m
             float *c = values + (size_t)2 * (size_t)(i * J + j);
             value z;
 
-            pnr_map_multiply(patch[i][j], turn, z);
+            pnr_echo_multiply(patch[i][j], turn, z);
             c[0] += (float)z[0];
             c[1] += (float)z[1];
         }

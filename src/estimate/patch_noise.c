@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Noise of a patch: the code's products with itself, block by block of time. */
+/* The noise covariance of a patch: products of the code with itself, in blocks of time. */
 #include "estimate/patch_noise.h"
 
 #include "code/waveform.h"
@@ -13,18 +13,18 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    BLOCKS = 64 /* over a window: 4 bins turn by 1/16 in one */
+    BLOCKS = 64 /* of a window: 4 bins rotate by 1/16 turn in one block */
 };
 
 typedef double value[2]; /* re, im */
 
-struct pnr_map_noise {
+struct pnr_patch_noise {
     const pnr_plan *plan;
     size_t n_blocks;
     pnr_patch *blocks; /* [n_codes][n_blocks]: 1/R(0) sum conj(a(m - l)) a(m - l') */
 };
 
-static size_t block_first(const pnr_map_noise *noise, size_t b)
+static size_t block_first(const pnr_patch_noise *noise, size_t b)
 {
     return b * noise->plan->n_samples / noise->n_blocks;
 }
@@ -51,8 +51,9 @@ static void sum_up(const pnr_plan *plan, size_t code, int d, double energy, valu
     }
 }
 
-/* A linear correlation's first and last samples, beyond the middle lag's, are the end blocks'. */
-static void fill_blocks(const pnr_map_noise *noise, size_t code, double energy, value *sums)
+/* In a linear correlation the samples before and after the window of the middle lag belong to the
+ * first and the last block. */
+static void fill_blocks(const pnr_patch_noise *noise, size_t code, double energy, value *sums)
 {
     const long n = (long)noise->plan->n_samples, beyond = noise->plan->linear ? n : 0;
     pnr_patch *blocks = noise->blocks + code * noise->n_blocks;
@@ -78,10 +79,10 @@ static void fill_blocks(const pnr_map_noise *noise, size_t code, double energy, 
     }
 }
 
-int pnr_map_noise_create(const pnr_setup *setup, pnr_map_noise **out)
+int pnr_patch_noise_create(const pnr_setup *setup, pnr_patch_noise **out)
 {
     const pnr_plan *plan = &setup->plan;
-    pnr_map_noise *noise = calloc(1, sizeof *noise);
+    pnr_patch_noise *noise = calloc(1, sizeof *noise);
     value *sums = malloc((plan->n_samples + J) * sizeof *sums);
 
     *out = NULL;
@@ -99,11 +100,11 @@ int pnr_map_noise_create(const pnr_setup *setup, pnr_map_noise **out)
     return PNR_OK;
 fail:
     free(sums);
-    pnr_map_noise_destroy(noise);
+    pnr_patch_noise_destroy(noise);
     return PNR_ENOMEMORY;
 }
 
-void pnr_map_noise_destroy(pnr_map_noise *noise)
+void pnr_patch_noise_destroy(pnr_patch_noise *noise)
 {
     if (noise == NULL)
         return;
@@ -111,8 +112,9 @@ void pnr_map_noise_destroy(pnr_map_noise *noise)
     free(noise);
 }
 
-/* l l^H = g of slow time, column by column; returns how many it takes: one of a single period. */
-static int factor(const pnr_slow_time *slow, const pnr_map_rows *rows, pnr_vector *l)
+/* Factors g = l l^H of slow time column by column; returns the rank, which is one for a single
+ * period. */
+static int factor(const pnr_slow_time *slow, const pnr_echo_rows *rows, pnr_vector *l)
 {
     const double least = 1e-6;
     value rest[J][J];
@@ -143,8 +145,9 @@ static int factor(const pnr_slow_time *slow, const pnr_map_rows *rows, pnr_vecto
     return rank;
 }
 
-/* The time of a block's middle from that of the window, over N; the patch's middle is at lag. */
-static double time_of(const pnr_map_noise *noise, size_t b, long lag)
+/* The time of the middle of a block relative to the middle of the window, divided by N; lag is that
+ * of the middle cell. */
+static double time_of(const pnr_patch_noise *noise, size_t b, long lag)
 {
     const double n = (double)noise->plan->n_samples;
     const double middle =
@@ -154,9 +157,9 @@ static double time_of(const pnr_map_noise *noise, size_t b, long lag)
     return (in_window - (n - 1) / 2) / n;
 }
 
-void pnr_map_noise_of(const pnr_map_noise *noise, const pnr_slow_time *slow,
-                      const pnr_map_rows *rows, const pnr_patch_place *place, const pnr_patch *h,
-                      int n, double (*out)[PNR_MAP_SUMS][2])
+void pnr_patch_noise_covariance(const pnr_patch_noise *noise, const pnr_slow_time *slow,
+                                const pnr_echo_rows *rows, const pnr_patch_place *place,
+                                const pnr_patch *h, int n, double (*out)[PNR_PATCH_SUMS][2])
 {
     const pnr_patch *blocks = noise->blocks + place->code * noise->n_blocks;
     pnr_patch l;
@@ -166,19 +169,19 @@ void pnr_map_noise_of(const pnr_map_noise *noise, const pnr_slow_time *slow,
     for (size_t b = 0; b < noise->n_blocks; b++)
         for (int q = 0; q < rank; q++) {
             const double time = time_of(noise, b, place->lag);
-            value sum[PNR_MAP_SUMS][J] = {{{0}}};
+            value sum[PNR_PATCH_SUMS][J] = {{{0}}};
 
             for (int r = rows->first; r < rows->end; r++) {
                 const double angle = 2 * M_PI * rows->row[r].rotation * time;
                 value turn;
 
-                pnr_map_multiply((const value){cos(angle), sin(angle)},
-                                 (const value){l[q][r][0], -l[q][r][1]}, turn);
+                pnr_echo_multiply((const value){cos(angle), sin(angle)},
+                                  (const value){l[q][r][0], -l[q][r][1]}, turn);
                 for (int i = 0; i < n; i++)
                     for (int j = 0; j < J; j++) {
                         value z;
 
-                        pnr_map_multiply(turn, h[i][r][j], z);
+                        pnr_echo_multiply(turn, h[i][r][j], z);
                         sum[i][j][0] += z[0];
                         sum[i][j][1] += z[1];
                     }
@@ -190,7 +193,7 @@ void pnr_map_noise_of(const pnr_map_noise *noise, const pnr_slow_time *slow,
                 for (int i = 0; i < n; i++) {
                     value z;
 
-                    pnr_map_product((const value *)sum[i], (const value *)seen, z);
+                    pnr_echo_product((const value *)sum[i], (const value *)seen, z);
                     out[i][j][0] += z[0];
                     out[i][j][1] += z[1];
                 }

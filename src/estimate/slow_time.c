@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slow time: sums over windows from tables of all of them, less those that are missing. */
+/* Slow time: sums over windows, from tables over all windows minus the missing ones. */
 #include "estimate/slow_time.h"
 
 #include "base/transform.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What a window lacks. */
+/* The missing share of a window. */
 typedef struct lack {
     double place; /* p - (K - 1)/2 */
     double share; /* 1 - u_p */
@@ -19,10 +19,10 @@ struct pnr_slow_time {
     size_t n, n_periods, n_looks;
     bool is_without_mean;
     const double *taper;                  /* the plan's */
-    pnr_waveform *once, *twice, *not_any; /* sums of w_p, w_p^2, 1; of all windows */
-    lack *lacks;                          /* [n_lacks], room for K */
+    pnr_waveform *once, *twice, *not_any; /* sums of w_p, w_p^2 and 1 over all windows */
+    lack *lacks;                          /* [n_lacks], capacity K */
     size_t n_lacks;
-    double sum_w, sum_w2, sum_u, looks; /* of a look; and how many */
+    double sum_w, sum_w2, sum_u, looks; /* the sums of one look; the number of looks */
 };
 
 static double weight_of(const pnr_slow_time *slow, size_t p)
@@ -30,7 +30,7 @@ static double weight_of(const pnr_slow_time *slow, size_t p)
     return slow->taper != NULL ? slow->taper[p] : 1;
 }
 
-/* sum_p w_p^power exp(2 pi i x (p - floor(K/2))) as a waveform of one period over x = 0 .. 1: a
+/* sum_p w_p^power exp(2 pi i x (p - floor(K/2))) as a periodic waveform over x = 0 .. 1, which is a
  * polynomial of K harmonics through an odd number of points. */
 static int tabulate(const pnr_slow_time *slow, int power, pnr_waveform **out)
 {
@@ -83,7 +83,7 @@ void pnr_slow_time_destroy(pnr_slow_time *slow)
     free(slow);
 }
 
-/* How much of a window is there, as the engines say. */
+/* The share of a window that is used, by the rule of the engines. */
 static double share_of(const pnr_slow_time *slow, uint64_t missing)
 {
     return missing > slow->n / 2 ? 0 : 1 - (double)missing / (double)slow->n;

@@ -2,7 +2,7 @@
 /* The cross-ambiguity against its sum term by term, cyclic and linear, and its derivatives. */
 #include "estimate/ambiguity.h"
 
-#include "tests/fixture/fit_map_fixture.h"
+#include "tests/fixture/fit_patch_fixture.h"
 
 enum { LAGS = PNR_AMBIGUITY_LAGS };
 

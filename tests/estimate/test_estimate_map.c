@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The estimates of one echo in a map by statistics, at the detector's input: 17 x 17 values and the
  * energy as an engine would give them, drawn from their exact distribution. */
-#include "tests/fixture/fit_map_fixture.h"
+#include "tests/fixture/fit_patch_fixture.h"
 
 enum {
     J = PNR_NEIGHBOURS,

@@ -2,12 +2,12 @@
 /* The noise of a patch against sums over samples, term by term. */
 #include "estimate/patch_noise.h"
 
-#include "tests/fixture/fit_map_fixture.h"
+#include "tests/fixture/fit_patch_fixture.h"
 
-enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, N = PNR_MAP_SUMS };
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, N = PNR_PATCH_SUMS };
 
 /* sum_r,l h[r][l] exp(2 pi i (f_r t_n / N + F_r (p - (K - 1)/2))) a(n - l) */
-static void sample(const pnr_plan *plan, const pnr_map_rows *rows, const pnr_patch_place *place,
+static void sample(const pnr_plan *plan, const pnr_echo_rows *rows, const pnr_patch_place *place,
                    const pnr_patch h, size_t p, long n, double out[2])
 {
     const long length = (long)plan->n_samples;
@@ -26,8 +26,8 @@ static void sample(const pnr_plan *plan, const pnr_map_rows *rows, const pnr_pat
 
             if (plan->linear && (m < 0 || m >= length))
                 continue;
-            pnr_map_multiply(turn, h[r][j], z);
-            pnr_map_multiply(z, plan->references[(m % length + length) % length], z);
+            pnr_echo_multiply(turn, h[r][j], z);
+            pnr_echo_multiply(z, plan->references[(m % length + length) % length], z);
             out[0] += z[0];
             out[1] += z[1];
         }
@@ -38,8 +38,8 @@ static void sample(const pnr_plan *plan, const pnr_map_rows *rows, const pnr_pat
 static void agrees(const char *const *settings, double limit)
 {
     map_bench b;
-    pnr_map_noise *noise;
-    pnr_map_model *model;
+    pnr_patch_noise *noise;
+    pnr_echo_model *model;
     double worst = 0;
 
     map_open(&b, settings);
@@ -47,9 +47,9 @@ static void agrees(const char *const *settings, double limit)
     const pnr_plan *plan = &b.setup->plan;
     const long length = (long)plan->n_samples;
 
-    assert_int_equal(pnr_map_model_create(b.setup, 0, &model), PNR_OK);
-    assert_true(pnr_map_model_is_close(model) == (plan->n_periods == 1));
-    assert_int_equal(pnr_map_noise_create(b.setup, &noise), PNR_OK);
+    assert_int_equal(pnr_echo_model_create(b.setup, 0, &model), PNR_OK);
+    assert_true(pnr_echo_model_is_close(model) == (plan->n_periods == 1));
+    assert_int_equal(pnr_patch_noise_create(b.setup, &noise), PNR_OK);
     for (int trial = 0; trial < 5; trial++) {
         const size_t row = (size_t)(uniform() * (double)pnr_plan_rows(plan));
         const long lag = (long)plan->gate_first + (long)(uniform() * (double)plan->gate_count);
@@ -58,13 +58,13 @@ static void agrees(const char *const *settings, double limit)
         const long end = plan->linear ? lag + MIDDLE + length : length;
         double got[N][N][2], want[N][N][2] = {{{0}}}, weight = 0;
         pnr_patch h[N];
-        pnr_map_rows rows;
+        pnr_echo_rows rows;
 
         for (double *x = &h[0][0][0][0]; x < &h[0][0][0][0] + N * J * J * 2; x++)
             *x = uniform() - 0.5;
-        pnr_map_model_rows(model, row, true, &rows);
-        pnr_map_noise_of(noise, pnr_map_model_slow(model), &rows, &place, (const pnr_patch *)h, N,
-                         got);
+        pnr_echo_model_rows(model, row, true, &rows);
+        pnr_patch_noise_covariance(noise, pnr_echo_model_slow(model), &rows, &place,
+                                   (const pnr_patch *)h, N, got);
         for (size_t p = 0; p < plan->n_periods; p++) {
             const double w = plan->taper != NULL ? plan->taper[p] : 1;
 
@@ -93,8 +93,8 @@ static void agrees(const char *const *settings, double limit)
     }
     print_message("%s, %zu x %zu, %zu rows: %.1e\n", b.setup->codes[0].code->name, plan->n_periods,
                   plan->n_samples, pnr_plan_rows(plan), worst);
-    pnr_map_noise_destroy(noise);
-    pnr_map_model_destroy(model);
+    pnr_patch_noise_destroy(noise);
+    pnr_echo_model_destroy(model);
     map_close(&b);
     assert_true(worst < limit);
 }
@@ -118,5 +118,5 @@ TEST(it_is_that_of_the_samples)
 
 TEST(nothing_is_destroyed)
 {
-    pnr_map_noise_destroy(NULL);
+    pnr_patch_noise_destroy(NULL);
 }

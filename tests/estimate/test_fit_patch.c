@@ -3,17 +3,17 @@
  * variances against those of a tone and a delay. Its behaviour in noise is test_estimate_map's. */
 #include "estimate/fit_patch.h"
 
-#include "tests/fixture/fit_map_fixture.h"
+#include "tests/fixture/fit_patch_fixture.h"
 
 static void open_map(map_bench *b, const char *const *settings)
 {
     map_open(b, settings);
-    assert_int_equal(pnr_fit_map_create(b->setup, 0, &b->fit), PNR_OK);
+    assert_int_equal(pnr_fit_patch_create(b->setup, 0, &b->fit), PNR_OK);
 }
 
 static void close_map(map_bench *b)
 {
-    pnr_fit_map_destroy(b->fit);
+    pnr_fit_patch_destroy(b->fit);
     map_close(b);
 }
 
@@ -37,16 +37,16 @@ static void is_exact(const char *const *settings, size_t n_trials)
         const double phase = 2 * M_PI * uniform(), amplitude = 0.3;
         float values[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2];
         pnr_patch patch;
-        pnr_map_fitted found;
+        pnr_patch_fitted found;
 
         map_patch(&b.setup->plan, b.setup->codes[0].waveform, &place, (double)place.lag + d, v,
                   amplitude, phase, values);
-        pnr_fit_map_begin(b.fit, NULL, NULL);
-        pnr_fit_map_load(b.fit, &place, &values[0][0][0], 0, patch);
-        pnr_fit_map_find(b.fit, &place, (const pnr_vector *)patch, 0, 1e-12, &found);
+        pnr_fit_patch_begin(b.fit, NULL, NULL);
+        pnr_fit_patch_load(b.fit, &place, &values[0][0][0], 0, patch);
+        pnr_fit_patch_find(b.fit, &place, (const pnr_vector *)patch, 0, 1e-12, &found);
 
         const double peak =
-            amplitude * pnr_waveform_energy(b.setup->codes[0].waveform) * pnr_fit_map_gain(b.fit);
+            amplitude * pnr_waveform_energy(b.setup->codes[0].waveform) * pnr_fit_patch_gain(b.fit);
 
         worst_lag = fmax(worst_lag, fabs(found.at.delay - d));
         worst_bins = fmax(worst_bins, fabs(found.bins - v) / spacing);
@@ -89,13 +89,13 @@ static void noise_stays(const char *const *settings, bool is_edge)
         const pnr_patch_place place = {0, row, 30};
         pnr_patch patch;
         float noise[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2];
-        pnr_map_fitted found;
+        pnr_patch_fitted found;
 
         memset(noise, 0, sizeof noise);
         add_noise(&noise[0][0], PNR_NEIGHBOURS * PNR_NEIGHBOURS, 1);
-        pnr_fit_map_begin(b.fit, NULL, NULL);
-        pnr_fit_map_load(b.fit, &place, &noise[0][0][0], 0, patch);
-        pnr_fit_map_find(b.fit, &place, (const pnr_vector *)patch, 0, 1, &found);
+        pnr_fit_patch_begin(b.fit, NULL, NULL);
+        pnr_fit_patch_load(b.fit, &place, &noise[0][0][0], 0, patch);
+        pnr_fit_patch_find(b.fit, &place, (const pnr_vector *)patch, 0, 1, &found);
         most_gain = fmax(most_gain, found.at.gain);
         most_power = fmax(most_power, found.at.power);
         farthest = fmax(farthest, fabs(found.bins - map_row(&b.setup->plan, row).bins) / spacing);
@@ -118,5 +118,5 @@ TEST(noise_does_not_run_away)
 
 TEST(nothing_is_destroyed)
 {
-    pnr_fit_map_destroy(NULL);
+    pnr_fit_patch_destroy(NULL);
 }
