@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Candidates to echoes: noise, SNR and sigmas of the tracks that were fitted. */
+/* From fitted tracks to echoes: noise, SNR and sigmas. */
 #include "detector/state.h"
 
 #include "engine/plan.h"
@@ -10,12 +10,12 @@
 
 enum { J = PNR_NEIGHBOURS };
 
-/* Kurtosis of a flat spectrum, less 1, over 2: of the time that a Doppler is seen in. */
+/* (kurtosis - 1) / 2 of a uniform distribution: of the observation time of a Doppler. */
 static const double flat_curvature = 0.4;
 
 typedef double value[2]; /* re, im */
 
-/* What the echoes add to sum |x|^2. */
+/* The contribution of the echoes to sum |x|^2. */
 static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
                           const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
 {
@@ -34,7 +34,7 @@ static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
         if (detector->has_rows)
             own *= pnr_fit_patch_energy(detector->map, t->bins);
         energy += own;
-        /* Of an incoherent dwell the phases are gone: the cross terms cancel on the average. */
+        /* An incoherent dwell has no phases; its cross terms cancel on average. */
         for (size_t k = 0; k < i && !detector->is_sum; k++) { /* 2 Re(A_i conj(A_k) overlap) */
             const double *a = t->fit.peak, *b = tracks[k].fit.peak;
             const double re = a[0] * b[0] + a[1] * b[1], im = a[1] * b[0] - a[0] * b[1];
@@ -46,8 +46,8 @@ static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
     return energy;
 }
 
-/* The lost share of an echo's samples over the valid ones: what is missing in its sidelobes is
- * noise of this times its own peak power. */
+/* The lost samples divided by the valid ones. Lost samples disturb an echo's sidelobes like noise of
+ * this share of its peak power. */
 static double holes_of(const pnr_detector *detector, const pnr_dwell *dwell)
 {
     const double n_all = (double)dwell->n_periods * (double)detector->radar->n_samples;
@@ -55,26 +55,25 @@ static double holes_of(const pnr_detector *detector, const pnr_dwell *dwell)
     return (1 - (double)dwell->n_valid / n_all) / (double)dwell->n_valid;
 }
 
-/* Noise of one cell, and the variance of that estimate over its square. */
+/* The noise power of one cell and the relative variance of this estimate. */
 typedef struct noise_found {
     double cell, variance;
 } noise_found;
 
 /*
- * From the whole energy less the echoes'; but an echo's peak is known from 17 values, not from all
- * samples, and the difference e of the two errors, of variance (amplitude_variance - 1/2) sigma^2,
- * leaves 2 |a| e in that rest: too much where S is near N^2; and lost samples do not all have the
- * same share of an echo. What the fit leaves of the strongest echo's 17 values is the other
- * estimate. Both are weighted by their variances, which depend on the noise itself: a few turns
- * settle that.
+ * Combines two estimates of the noise. The first is the energy of the dwell minus that of the
+ * echoes. An echo's peak is known from 17 values and not from all samples; the difference e of the
+ * two errors, of variance (amplitude_variance - 1/2) sigma^2, leaves 2 |a| e in this rest, which is
+ * too much when S is near N^2. Lost samples, too, do not all hold the same share of an echo. The
+ * second estimate is the residual of the fit at the strongest echo's 17 values. Both are weighted by
+ * their variances, which depend on the noise itself: a few iterations converge.
  */
 static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwell,
                               const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
 {
-    const double scale = gains->noise * detector->energy_of_code; /* of a sample's noise to a
-                                                                     cell's */
-    /* Each fit's three real parameters, four with Doppler, take half a complex sample's noise along
-     * each. */
+    /* The noise power of a cell divided by that of a sample. */
+    const double scale = gains->noise * detector->energy_of_code;
+    /* Each real parameter of a fit, three or with Doppler four, absorbs half a sample's noise. */
     const double taken = detector->has_rows ? 2 : 1.5;
     const double n_left = fmax((double)dwell->n_valid - taken * (double)n, 1);
     const double least = scale * dwell->energy / (double)dwell->n_valid * 1e-12; /* rounding */
@@ -87,8 +86,8 @@ static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwe
         const double power = pnr_squared(tracks[i].fit.peak) / (n_left * n_left);
 
         leak += 4 * power * (tracks[i].loss * tracks[i].fit.amplitude_variance - 0.5);
-        uneven +=
-            power * pnr_squared(tracks[i].fit.peak) * holes / 2; /* of |a(n)|^2, half its square */
+        /* The variance of |a(n)|^2 is half its square. */
+        uneven += power * pnr_squared(tracks[i].fit.peak) * holes / 2;
     }
     if (n == 0 || detector->is_sum ||
         (rest > 0 && leak * rest + uneven < 0.1 * rest * rest / n_left))
@@ -105,13 +104,13 @@ static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwe
 
         variance = of_rest * of_near / (of_rest + of_near);
         cell = (rest * of_near + (near - sidelobes) * of_rest) / (of_rest + of_near);
-        /* Below half of its own uncertainty it says no more than that. */
+        /* An estimate below half of its own uncertainty holds no more information than that. */
         cell = fmax(cell, fmax(sqrt(variance) / 2, least));
     }
     return (noise_found){cell, fmin(variance / (cell * cell), 0.5)};
 }
 
-/* Variances of delay (samples^2), relative amplitude, phase and frequency (bins^2) at the SNR s. */
+/* Fills the variances of delay (samples^2), relative amplitude, phase and frequency (bins^2). */
 typedef struct variances {
     double delay, amplitude, phase, bins;
 } variances;
@@ -120,11 +119,11 @@ static variances find_variances(const pnr_detector *detector, const pnr_dwell *d
                                 const pnr_dwell_gains *gains, const pnr_track *t, double s)
 {
     const pnr_fitted *fit = &t->fit;
-    /* Amplitude and phase are free of the lost sidelobes: every sample has its share of them. */
+    /* Lost samples do not disturb amplitude and phase, in which every sample has its share. */
     /*
      * To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)):
-     * the noise bends the peak too. Of the measured S, which has moved with the peak, kurtosis - 1
-     * is left.
+     * the noise also bends the peak. Expressed by the measured S, which is taken at the displaced
+     * peak, the term becomes kurtosis - 1.
      */
     variances v = {fit->delay_variance *
                        ((1 + t->code->curvature_noise / s) / s + holes_of(detector, dwell)),
@@ -132,8 +131,8 @@ static variances find_variances(const pnr_detector *detector, const pnr_dwell *d
                    t->bins_variance * (1 + flat_curvature / s) / s};
 
     if (detector->is_sum) {
-        /* Each look is turned by its own value at the centre, a share of the peak: noise times
-         * noise counts 1/(S of a look share^2) more. */
+        /* Each look is referred to the phase of its own centre value, which is a share of the peak.
+         * The product of two noises adds 1/(S share^2), S that of one look. */
         const double product = 1 + gains->looks / (s * t->share * t->share);
 
         v.delay *= product;
@@ -144,7 +143,7 @@ static variances find_variances(const pnr_detector *detector, const pnr_dwell *d
     return v;
 }
 
-/* Doppler and velocity; the look was read at another time scale, so its frequencies are. */
+/* Fills Doppler and velocity. The stretch of a look has scaled its frequencies, too. */
 static void describe_motion(const pnr_detector *detector, const pnr_track *t, double variance,
                             pnr_echo *echo)
 {
@@ -164,7 +163,8 @@ static void describe_motion(const pnr_detector *detector, const pnr_track *t, do
     echo->velocity_sigma_mps = echo->doppler_sigma_hz * radar->wavelength_m / ways;
 }
 
-/* What the one row's frequency turns from the look's first sample to its middle, rad. */
+/* The phase that the frequency of the only row gains from the first sample of the look to its
+ * middle, rad. */
 static double middle_turn(const pnr_detector *detector)
 {
     const double n = (double)detector->plan->n_samples;
@@ -181,7 +181,7 @@ static void describe(const pnr_detector *detector, const pnr_observed *observed,
     const double rate = pnr_rational_double(radar->rate_hz);
     const double scale = gains->amplitude * detector->energy_of_code;
     const double cell = noise->cell * t->loss;
-    /* The mean of 1/noise is 1/(1 - variance): noise is a gamma variable. */
+    /* The noise estimate is a gamma variable: the mean of its inverse is 1/(1 - variance). */
     const double snr = detector->is_sum
                            ? t->amplitude2 * scale * scale / cell
                            : t->fit.power / cell * (1 - noise->variance) - t->fit.cells;
@@ -212,7 +212,7 @@ static void describe(const pnr_detector *detector, const pnr_observed *observed,
     echo->range_sigma_m = radar->metres_per_second * echo->delay_sigma_s;
     if (detector->has_rows)
         describe_motion(detector, t, v.bins, echo);
-    else if (detector->map != NULL) /* one row: the echo is taken to be on its frequency */
+    else if (detector->map != NULL) /* one row: the echo is assumed to have its frequency */
         echo->phase_rad = remainder(echo->phase_rad + middle_turn(detector), 2 * M_PI);
 }
 
@@ -236,7 +236,7 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     out->n_echoes = n;
     for (size_t i = 0; i < n; i++)
         describe(detector, observed, &gains, &tracks[i], &noise, &out->echoes[i]);
-    for (size_t i = 1; i < n; i++) { /* refined fits may have changed places */
+    for (size_t i = 1; i < n; i++) { /* the refined fits may have another order */
         const pnr_echo echo = out->echoes[i];
         size_t at = i;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Echoes back to samples: what takes one out of them, and what of it a candidate lacks then. */
+/* Removal of echoes: the waveform that removes one from the samples, and its share in the values of
+ * a candidate that was found afterwards. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -8,8 +9,8 @@ enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 typedef double value[2]; /* re, im */
 
-/* The frequency that the samples show, in bins, at a row's time scale;
- * of one row it is the row's. */
+/* The frequency of an echo in the samples, in bins, converted from the time scale of its row. With
+ * one row it is that of the row. */
 static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t row)
 {
     if (detector->map == NULL)
@@ -20,7 +21,7 @@ static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t
            (1 + pnr_fit_patch_stretch(detector->map, row));
 }
 
-/* A, its phase moved by -bins from the look's middle to its first sample. */
+/* The complex amplitude A, its phase referred to the first sample of the look. */
 static void amplitude_of(const pnr_detector *detector, const pnr_echo *echo, double bins, value out)
 {
     const double n = (double)detector->plan->n_samples;
@@ -41,8 +42,9 @@ static void narrow(const double (*from)[2], size_t n, float (*to)[2])
 }
 
 /*
- * a(n - d - w (n - m)) is a(n - d) - w (n - m) a'(n - d) for a walk of w samples a sample about the
- * look's middle m, and n - m = sin(u (n - m)) / u for small u: two tones.
+ * An echo that walks by w samples a sample about the middle m of the look is
+ * a(n - d - w (n - m)) = a(n - d) - w (n - m) a'(n - d) to first order. With
+ * n - m = sin(u (n - m)) / u for small u, the second term is two tones.
  */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
                              float (*replica)[2], float (*slope)[2], double (*work)[2],
@@ -75,8 +77,8 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     return PNR_MAX_REMOVALS;
 }
 
-/* What a least-squares filter makes of the echo: its amplitude in each row, taken at the lag next
- * to it, times the filter's response. values: [n_rows][17][2] */
+/* Adds an echo as a least-squares filter shows it: its amplitude in each row, taken at the nearest
+ * lag, times the response of the filter. values: [n_rows][17][2] */
 static void add_filtered(const pnr_detector *detector, const pnr_patch_place *place,
                          const pnr_patch_echo *echo, float *values)
 {
@@ -135,7 +137,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
             continue;
         }
         if (detector->has_rows) {
-            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* by the exact sums */
+            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* cell 0: exact sums */
             continue;
         }
         if (echo->code != candidate->code)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The detector's inside, which its files share: detector.c makes echoes of tracks, track.c fits
- * each candidate among the others. */
+/* The internal state of the detector. detector.c makes echoes of tracks; track.c fits each candidate
+ * among the others. */
 #ifndef PNR_DETECTOR_STATE_H
 #define PNR_DETECTOR_STATE_H
 
@@ -13,7 +13,7 @@ typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
     double curvature_noise;            /* (kurtosis - 1) / 2 */
-    double nyquist;                    /* the Nyquist bin's share of the energy */
+    double nyquist;                    /* the share of the Nyquist bin in the energy */
     double rho[2 * PNR_NEIGHBOURS][2]; /* R(u)/R(0) at u = -PNR_NEIGHBOURS .. */
 } pnr_detector_code;
 
@@ -21,38 +21,39 @@ struct pnr_detector {
     const pnr_config *config;
     const pnr_radar *radar;
     const pnr_plan *plan;
-    const pnr_setup_code *waveforms; /* [n_codes] the setup's */
+    const pnr_setup_code *waveforms; /* [n_codes], owned by the setup */
     size_t n_codes;
     pnr_detector_code *codes;
-    pnr_fit_patch *map; /* of a map; else NULL */
-    bool has_rows;      /* several: candidates come with patches */
-    pnr_patch *patches; /* [PNR_MAX_CANDIDATES] of the tracks, where there are rows */
+    pnr_fit_patch *map; /* the fit of a map; NULL: the plan is no map */
+    bool has_rows;      /* several rows: candidates come with patches */
+    pnr_patch *patches; /* [PNR_MAX_CANDIDATES] of the tracks; NULL without has_rows */
     const pnr_least_squares *least_squares; /* the filter; NULL: matched */
     double energy_of_code;                  /* R(0) */
-    bool is_sum;                            /* of powers: incoherent dwells, several looks */
-    size_t max_echoes;      /* before those that are no targets are left out, see zero.h */
+    bool is_sum;                            /* values are sums of powers over several looks */
+    size_t max_echoes;                      /* including the direct path, which zero.c removes */
     double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
 };
 
-/* What a dwell's windows make of an echo's amplitude and of noise. */
+/* The gains of a dwell for an echo's amplitude and for noise. */
 typedef struct pnr_dwell_gains {
-    double amplitude; /* an echo's peak over A R(0), all looks' together */
-    double noise;     /* of a cell, over that of a sample times R(0) */
-    double looks;     /* sums of powers: how many */
+    double amplitude; /* the peak of an echo divided by A R(0), over all looks */
+    double noise;     /* noise power of a cell divided by that of a sample times R(0) */
+    double looks;     /* powers in a sum */
 } pnr_dwell_gains;
 
-/* One candidate on its way to an echo. */
+/* A candidate with its fit. */
 typedef struct pnr_track {
     const pnr_candidate *candidate;
     const pnr_detector_code *code;
     size_t centre; /* lag */
-    double loss;   /* noise of its values over a cell's: 1, more behind a least-squares filter */
-    double c[PNR_NEIGHBOURS][2]; /* as the engine gave it, what it filtered restored; of a sum free
-                                    of the noise's bias */
-    pnr_vector *patch;           /* instead, where there are rows */
+    double loss; /* noise of its values divided by a cell's: above 1 after a least-squares filter */
+    /* The engine's values, restored to the correlation after a filter; without the noise bias of a
+     * sum of powers. */
+    double c[PNR_NEIGHBOURS][2];
+    pnr_vector *patch; /* with several rows this instead of c */
     pnr_fitted fit;
-    double bins, bins_variance; /* where there are rows; the variance times S */
-    double share;               /* |what of the peak is in the centre| */
+    double bins, bins_variance; /* with several rows; the variance multiplied by S */
+    double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
 } pnr_track;
 
@@ -64,34 +65,46 @@ static inline double pnr_squared(const double z[2])
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
 
-/* The echoes among the candidates, strongest first, each fitted with the others taken out; how
- * many there are. tracks: [PNR_MAX_CANDIDATES]. */
+static inline pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t)
+{
+    return (pnr_patch_place){(size_t)(t->code - detector->codes), t->candidate->row,
+                             (long)t->centre};
+}
+
+static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t)
+{
+    return (pnr_patch_echo){.code = (size_t)(t->code - detector->codes),
+                            .lag = (double)t->centre + t->fit.delay,
+                            .bins = t->bins,
+                            .peak = {t->fit.peak[0], t->fit.peak[1]}};
+}
+
+/* Finds the echoes among the candidates, strongest first, each fitted after the others are
+ * subtracted. Returns their number. tracks: [PNR_MAX_CANDIDATES]. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks);
-/* The noise of one cell that is left around the strongest, and of how many cells it is the mean. */
+/* The noise power of one cell around the strongest echo, and the number of independent cells in this
+ * mean. */
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                        double *cells);
-/* What of the energy of one echo is the other's: sum_n x conj(y), for peaks of 1. */
+/* The correlation of two echoes of peak 1 over all samples: sum_n x conj(y). */
 void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const pnr_track *y,
                        double out[2]);
 
-pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t);
-pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t);
+/* --- after a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
 
-/* --- behind a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
-
-/* Noise of a track's values, restored, over that of a cell: 1 without a filter. */
+/* The noise of a track's restored values divided by that of a cell; 1 without a filter. */
 double pnr_track_loss(const pnr_detector *detector, const pnr_track *t);
-/* values: [n_rows][17][2] around the track as they came; out: the correlation again. */
+/* Restores the correlation from the filtered values around a track: [n_rows][17][2]. */
 void pnr_track_restore(const pnr_detector *detector, const pnr_track *t, const float *values,
                        size_t n_rows, float *out);
-/* Gates from a track's centre to an echo. */
+/* The distance in gates from the centre of a track to an echo. */
 double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, const pnr_track *other);
-/* What the other echo, of peak -1, puts at a track's lags; false: far too little. */
+/* The response at the lags of a track to another echo of peak -1; false when it is negligible. */
 bool pnr_track_response(const pnr_detector *detector, const pnr_track *from, const pnr_track *other,
                         double (*out)[2]);
-/* What restoring left out of a track's own echo of peak 1. */
+/* The part of a track's own echo, of peak 1, that the restoration misses. */
 void pnr_track_missing(const pnr_detector *detector, const pnr_track *t, double (*out)[2]);
-/* The other echo's amplitude in each row of a track's patch. */
+/* The amplitude of another echo in each row of a track's patch. */
 void pnr_track_rows(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                     double cell, double (*out)[2]);
 /* c += a x; patch += rows x. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each candidate is fitted with the others taken out; what the stronger ones explain is no echo. */
+/* Fits each candidate after the others are subtracted, and rejects those that stronger ones
+ * explain. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -8,15 +9,16 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    MAX_PASSES = 4, /* of the fits of several echoes */
-    TURNS = 2       /* of a fit with what a filter left out */
+    MAX_PASSES = 4, /* over the fits of all echoes */
+    TURNS = 2       /* iterations of a fit that adds what a filter removed */
 };
 
-static const double strong = 100; /* over the noise: what a filter left out shows */
+static const double strong = 100; /* S from which the part that a filter removed is visible */
 
 typedef double value[2]; /* re, im */
 
-/* The vertex of the parabola through (-1, a), (0, b), (1, c), b the greatest: within -1/2..1/2. */
+/* The vertex of the parabola through (-1, a), (0, b), (1, c); when b is the greatest it lies within
+ * -1/2..1/2. */
 static double vertex(double a, double b, double c)
 {
     const double curvature = a - 2 * b + c;
@@ -24,7 +26,7 @@ static double vertex(double a, double b, double c)
     return curvature < 0 ? 0.5 * (a - c) / curvature : 0;
 }
 
-/* Where the climb starts: the vertex of |c| over the three lags around the cell, on the grid of the
+/* The start of the climb: the vertex of |c| over three lags around the cell, on the grid of the
  * search. */
 static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
                           const value *c)
@@ -38,7 +40,7 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
     return p[1] >= p[0] && p[1] >= p[2] ? vertex(p[0], p[1], p[2]) : 0;
 }
 
-/* Distance from lag b to lag a on the circle, in (-N/2, N/2]. */
+/* The cyclic distance from lag b to lag a, in (-N/2, N/2]. */
 static double apart(const pnr_detector *detector, double a, double b)
 {
     const double n = (double)detector->radar->n_samples;
@@ -47,13 +49,13 @@ static double apart(const pnr_detector *detector, double a, double b)
     return difference - n * floor(difference / n + 0.5);
 }
 
-/* --- a dwell, and its candidates as they come --- */
+/* --- the candidates of a dwell --- */
 
-/* What is the same for all tracks of a dwell. */
+/* The data that all tracks of a dwell share. */
 typedef struct dwell_view {
     const pnr_observed *observed;
     pnr_dwell_gains gains;
-    double cell; /* noise of one, without the echoes found so far */
+    double cell; /* noise power of one cell, without the echoes found so far */
 } dwell_view;
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed)
@@ -69,22 +71,8 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
                              pnr_fit_patch_looks(detector->map)};
 }
 
-pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t)
-{
-    return (pnr_patch_place){(size_t)(t->code - detector->codes), t->candidate->row,
-                             (long)t->centre};
-}
-
-pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t)
-{
-    return (pnr_patch_echo){.code = (size_t)(t->code - detector->codes),
-                            .lag = (double)t->centre + t->fit.delay,
-                            .bins = t->bins,
-                            .peak = {t->fit.peak[0], t->fit.peak[1]}};
-}
-
-/* Of an incoherent dwell c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P): the noise's own part of its
- * mean, floor rho(j) / sqrt(P), is taken out. */
+/* An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P). Subtracts the mean of the noise
+ * in it, floor rho(j) / sqrt(P). */
 static void load(const pnr_detector *detector, const dwell_view *view, size_t index, pnr_track *t)
 {
     const pnr_candidate *candidate = &view->observed->candidates[index];
@@ -128,10 +116,10 @@ static void load(const pnr_detector *detector, const dwell_view *view, size_t in
     }
 }
 
-/* --- one among others --- */
+/* --- one candidate among others --- */
 
-/* c less what the other echo puts there: A g R(0) rho(lag - its delay). Of a map with one row the
- * other is on that row's frequency too; other codes' echoes are left in. */
+/* Subtracts another echo from c: A g R(0) rho(lag - its delay). In a map with one row the other echo
+ * has the frequency of that row. Echoes of other codes are not subtracted. */
 static void subtract(const pnr_detector *detector, const pnr_track *from, const pnr_track *other,
                      value *c)
 {
@@ -154,7 +142,7 @@ static void subtract(const pnr_detector *detector, const pnr_track *from, const 
     }
 }
 
-/* `out`: the values of one candidate with the other echoes taken out. */
+/* out: the values of one candidate after all other echoes are subtracted. */
 static void alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                   size_t n_others, value *out)
 {
@@ -224,7 +212,7 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
     }
 }
 
-/* Fits once more, with what is missing. */
+/* Fits again after the part that a filter removed is added. */
 static void fit_whole(const pnr_detector *detector, pnr_track *t, const value *c, double cell)
 {
     for (int turn = 0; turn < TURNS && t->fit.gain > strong * t->loss * cell; turn++) {
@@ -260,13 +248,13 @@ static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_tr
     return t->fit.gain;
 }
 
-/* The lags of a patch that stand for a candidate's cell: one, or both beside half a lag. */
+/* The lags of a patch that represent a candidate's cell: one, or the two around a half lag. */
 static int lags_of(const pnr_detector *detector, const pnr_track *t)
 {
     return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
 }
 
-/* What an echo puts at the peak of a track, power; in a map into the lags of its cell. */
+/* The power of an echo at the peak of a track, or in a map at the lags of its cell. */
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {
@@ -289,9 +277,9 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
     return pnr_squared(rho) * pnr_squared(other->fit.peak);
 }
 
-/* Is this candidate of a dwell summed in power no more than what the stronger echoes' sidelobes put
- * there? Their phases are gone, so it must stand out by 6 dB, in a map also by as much as noise in
- * phase with them may add: that of the least candidate. */
+/* True when the sidelobes of stronger echoes explain a candidate in a sum of powers. The sum has no
+ * phases, so the candidate must exceed them by 6 dB; in a map also by the amplitude that noise in
+ * phase with them may add, taken from the weakest candidate. */
 static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, const pnr_track *t,
                         const pnr_track *others, size_t n)
 {
@@ -299,8 +287,8 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
     const double least = detector->plan->threshold[dwell->n_periods - 1] * dwell->floor;
     double seen = detector->has_rows ? 0 : pnr_squared(t->fit.peak), power = 0;
 
-    /* In a map both in the candidate's cell: a sidelobe has not an echo's shape, so its fit may
-     * climb far beyond it. */
+    /* In a map both powers are taken in the cell of the candidate: a sidelobe does not have the shape
+     * of an echo, so its fit may climb far away. */
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
         seen += pnr_squared(t->patch[MIDDLE][MIDDLE + j]);
     for (size_t i = 0; i < n; i++)
@@ -310,10 +298,11 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
     return seen < 4 * power;
 }
 
-/* --- all of a dwell --- */
+/* --- all candidates of a dwell --- */
 
-/* |A|^2 of a track, from the peak |a| = |A| g R(0); of an incoherent dwell a = |A|^2 (sum g_p^2)
- * R(0)^2 share / sqrt(P), with sum g_p^2 = g^2 / looks where the looks lost alike. */
+/* |A|^2 of a track, from the peak |a| = |A| g R(0). In an incoherent dwell
+ * a = |A|^2 (sum g_p^2) R(0)^2 share / sqrt(P), where sum g_p^2 = g^2 / looks when all looks lost
+ * equally many samples. */
 static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
                                 const pnr_track *t)
 {
@@ -326,7 +315,7 @@ static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_ga
            (g * g * detector->energy_of_code * t->share);
 }
 
-/* Of a map: the noise of one cell, were nothing there beside it and the echoes found. */
+/* The noise power of one cell of a map, from the energy minus that of the echoes found. */
 static double cell_without(const pnr_detector *detector, const dwell_view *view,
                            const pnr_track *tracks, size_t n)
 {
@@ -341,7 +330,8 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
                 view->gains.noise * detector->energy_of_code * energy / (double)dwell->n_valid);
 }
 
-/* Each once more, free of the weaker ones too, until no peak moves by more than rounding. */
+/* Fits each track again after the weaker ones are subtracted, too, until no peak moves by more than
+ * rounding. */
 static void refine(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
                    size_t n)
 {
@@ -363,7 +353,8 @@ static void refine(const pnr_detector *detector, const dwell_view *view, pnr_tra
     }
 }
 
-/* Less noise than was thought asks for better sums: the last one is fitted anew. */
+/* Fits the last track again when there is less noise than assumed, because then the exact sums may
+ * be needed. */
 static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track *tracks, size_t n)
 {
     const double cell = cell_without(detector, view, tracks, n);
@@ -374,8 +365,8 @@ static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track
         fit_among(detector, &tracks[n - 1], tracks, n, cell);
 }
 
-/* What a candidate must have when the stronger ones are taken out: the threshold. Under CFAR, whose
- * own is not known here, half of what it had. */
+/* The power that a candidate must have after the stronger ones are subtracted: the threshold. The
+ * threshold of CFAR is not known here; half of the candidate's own power is taken. */
 static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
                          const pnr_candidate *candidate)
 {
@@ -384,7 +375,7 @@ static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
                : 0.5 * (double)candidate->power;
 }
 
-/* The strongest that is not taken yet. */
+/* The strongest candidate that is not yet a track. */
 static size_t strongest(const pnr_observed *observed, const bool *taken)
 {
     float power = -1;
@@ -460,8 +451,8 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
            tracks[0].loss;
 }
 
-/* sum_n a(n - x) conj(a(n - y)) / R(0), x and y lags of two echoes: R(y - x)/R(0), but a cosine at
- * the Nyquist frequency is cos(pi x) cos(pi y) there, not cos(pi (x - y)). */
+/* sum_n a(n - x) conj(a(n - y)) / R(0) for two echoes at the lags x and y. This is R(y - x)/R(0),
+ * except that the Nyquist bin, a cosine, gives cos(pi x) cos(pi y) and not cos(pi (x - y)). */
 void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const pnr_track *y,
                        double out[2])
 {

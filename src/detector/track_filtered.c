@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks behind a least-squares filter: its values are made those of the correlation again, which
- * all fits are made for; only what an echo puts at another's lags is the filter's response, not the
- * code's sidelobes. */
+/* Tracks after a least-squares filter. The values are restored to those of the correlation, which
+ * the fits expect. The response of one echo at the lags of another is that of the filter and not the
+ * sidelobes of the code. */
 #include "detector/state.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
-static const double faint = 1e-3; /* of an amplitude */
+static const double faint = 1e-3; /* a negligible response, relative to the amplitude */
 
 typedef double value[2]; /* re, im */
 

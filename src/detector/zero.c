@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The zero range: a Kalman filter of the direct path's delay and drift. */
+/* The zero range: a Kalman filter for the delay and drift of the direct path. */
 #include "detector/zero.h"
 
 #include "base/log.h"
@@ -8,14 +8,14 @@
 #include <math.h>
 
 enum {
-    MOST_ASTRAY = 15 /* dwells in a row that are taken for errors */
+    MOST_ASTRAY = 15 /* consecutive dwells that count as outliers */
 };
 
 static const double wander = 1e-16;     /* q, 1/s: see zero.h */
-static const double first_drift = 1e-4; /* sigma of a drift that nobody knows: cheap crystals */
+static const double first_drift = 1e-4; /* initial sigma of the drift: a cheap crystal */
 static const double astray_sigmas = 5;
-static const double least_astray = 0.1; /* samples: below that, no measurement is an error */
-static const double alarm_ends = 0.9;   /* of its limit: noise does not raise it twice */
+static const double least_astray = 0.1; /* samples: an outlier deviates by more */
+static const double alarm_ends = 0.9;   /* share of the limit; hysteresis against noise */
 
 void pnr_zero_begin(pnr_zero_tracker *z, const pnr_config *config, const pnr_radar *radar,
                     const pnr_zero_memory *last)
@@ -25,27 +25,27 @@ void pnr_zero_begin(pnr_zero_tracker *z, const pnr_config *config, const pnr_rad
     *z = (pnr_zero_tracker){.config = config, .radar = radar, .rate_hz = rate_hz};
     if (config->radar.zero != PNR_ZERO_DIRECT_PATH)
         return;
-    if (last != NULL) { /* sampling may have begun anew, anywhere between two samples */
+    if (last != NULL) { /* sampling may have restarted at any fraction of a sample */
         z->x = last->delay_s;
         z->xx = last->sigma_s * last->sigma_s + 1 / (rate_hz * rate_hz);
         z->v = last->drift;
         z->vv = last->drift_sigma * last->drift_sigma;
         z->has_first = true;
         z->first = last->first_s;
-    } else { /* anywhere within the search */
+    } else { /* the delay may be anywhere within the search */
         z->x = config->radar.zero_delay_s;
         z->xx = radar->zero_search_s * radar->zero_search_s / 3;
         z->vv = first_drift * first_drift;
     }
 }
 
-/* Delays are known modulo Tr, unless the correlation is linear: the one within +-Tr/2 of 0. */
+/* Wraps a delay into +-Tr/2; delays are known modulo Tr unless the correlation is linear. */
 static double wrap(const pnr_zero_tracker *z, double delay_s)
 {
     return z->radar->is_linear ? delay_s : remainder(delay_s, z->radar->period_s);
 }
 
-/* Before the first sight it stays where it is: of that time nothing is known. */
+/* Predicts delay and drift. Before the first detection the state does not change. */
 static void predict(pnr_zero_tracker *z, uint64_t sample)
 {
     const double dt = z->has_begun && z->is_seen ? (double)(sample - z->sample) / z->rate_hz : 0;
@@ -70,7 +70,8 @@ static void update(pnr_zero_tracker *z, double innovation, double variance)
     z->xx *= variance / all;
 }
 
-/* The strongest of the first code, its distance from x; n_echoes: none. Strongest come first. */
+/* The index of the strongest echo of the first code within the search, and its distance from x;
+ * n_echoes when there is none. */
 static size_t find(const pnr_zero_tracker *z, const pnr_detection *d, double *innovation)
 {
     size_t i;
@@ -83,7 +84,7 @@ static size_t find(const pnr_zero_tracker *z, const pnr_detection *d, double *in
     return i;
 }
 
-/* False: it is astray. */
+/* Updates the state with a measurement; false when it is an outlier. */
 static bool take(pnr_zero_tracker *z, double innovation, double sigma_s)
 {
     const double variance = sigma_s * sigma_s;
@@ -94,7 +95,7 @@ static bool take(pnr_zero_tracker *z, double innovation, double sigma_s)
     } else if (z->is_seen && z->n_astray < MOST_ASTRAY) {
         z->n_astray++;
         return false;
-    } else { /* the first of a run, or of a new place */
+    } else { /* the first measurement of a run or of a new position */
         z->x += innovation;
         z->xx = variance;
         z->xv = 0;
@@ -110,7 +111,8 @@ static bool take(pnr_zero_tracker *z, double innovation, double sigma_s)
     return true;
 }
 
-/* Delays from x instead of radar.zero_delay_s. False: it is beyond the wanted ranges. */
+/* Refers an echo's delay to x instead of radar.zero_delay_s. False when it then lies outside of the
+ * wanted ranges. */
 static bool correct(const pnr_zero_tracker *z, pnr_echo *echo)
 {
     const pnr_radar *radar = z->radar;
@@ -118,7 +120,7 @@ static bool correct(const pnr_zero_tracker *z, pnr_echo *echo)
 
     if (!radar->is_linear) {
         delay_s -= radar->period_s * floor((delay_s - radar->min_delay_s) / radar->period_s);
-        delay_s = fmax(delay_s, radar->min_delay_s); /* but for rounding it is */
+        delay_s = fmax(delay_s, radar->min_delay_s); /* differs by rounding only */
     }
     if (delay_s < radar->min_delay_s || delay_s > radar->max_delay_s)
         return false;

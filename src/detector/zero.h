@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The zero range, measured anew in every dwell: the direct path is found among the echoes, tracked,
- * and subtracted from all the others. */
+/* The zero range of every dwell: finds the direct path among the echoes, tracks its delay, and
+ * subtracts that from the delays of all others. */
 #ifndef PNR_ZERO_H
 #define PNR_ZERO_H
 
@@ -13,17 +13,16 @@
 
 /* The zero delay of one dwell, as published. */
 typedef struct pnr_zero {
-    bool is_tracked;  /* else the rest says nothing: radar.zero = fixed */
-    double delay_s;   /* of the direct path: ranges count from here */
-    double sigma_s;   /* of all dwells so far; in the sigmas of all ranges of a dwell alike */
+    bool is_tracked;  /* false with radar.zero = fixed: the other members are not set */
+    double delay_s;   /* of the direct path; ranges count from here */
+    double sigma_s;   /* of delay_s; part of the sigma of every range of the dwell */
     double snr_db;    /* of the direct path in this dwell; NAN: not seen, the delay is held */
     double drift_ppm; /* change of delay_s, us a second */
-    double held_s;    /* since it was last seen; 0: in this dwell; NAN: never in this run */
-    double moved_s;   /* delay_s less the first one: of the state file, else of this run; NAN: none
-                         yet */
+    double held_s;    /* time since it was last seen; 0: in this dwell; NAN: never in this run */
+    double moved_s;   /* delay_s minus the first one, of the state file or of this run; NAN: none */
 } pnr_zero;
 
-/* What is worth keeping for the next run. */
+/* The state that the next run starts from. */
 typedef struct pnr_zero_memory {
     double delay_s, sigma_s;
     double drift, drift_sigma; /* seconds a second */
@@ -31,12 +30,12 @@ typedef struct pnr_zero_memory {
 } pnr_zero_memory;
 
 /*
- * The tracker: a Kalman filter of the delay x and its drift v,
- *     x' = v,   v' = white noise of density q: v wanders by sqrt(q t) in the time t.
- * sqrt(q) = 1e-8 / sqrt(s), a crystal oscillator that warms up by some parts in 10^8 a second: for
- * a drift that is constant the estimate has no bias, whatever the drift is. A measurement is the
- * echo's delay, of its own sigma; the error of x is in every range of a dwell, and fades from dwell
- * to dwell over the filter's memory of about (sigma^2 T / q)^(1/4), T from one dwell to the next.
+ * The tracker: a Kalman filter for the delay x and its drift v,
+ *     x' = v,   v' = white noise of density q: v changes by sqrt(q t) in the time t.
+ * sqrt(q) = 1e-8 / sqrt(s) describes a crystal oscillator that warms up by some parts in 10^8 a
+ * second. The estimate has no bias for any constant drift. A measurement is the delay of the direct
+ * path with its sigma. The error of x is common to all ranges of a dwell; from dwell to dwell it
+ * decays over the memory of the filter, about (sigma^2 T / q)^(1/4), T the interval of the dwells.
  */
 typedef struct pnr_zero_tracker {
     const pnr_config *config;
@@ -45,33 +44,33 @@ typedef struct pnr_zero_tracker {
     double x, v;          /* s, s/s */
     double xx, xv, vv;    /* their covariance */
     uint64_t sample;      /* of x */
-    uint64_t seen_sample; /* when the direct path was last there */
-    bool has_begun;       /* a dwell came */
-    bool is_seen;         /* the direct path did, in this run */
+    uint64_t seen_sample; /* the dwell in which the direct path was last seen */
+    bool has_begun;       /* a dwell was processed */
+    bool is_seen;         /* the direct path was seen in this run */
     bool has_first;
     double first; /* s */
     unsigned n_astray;
     bool is_alarm;
-    uint64_t n_alarms, n_untold; /* crossings of the limit: all, and not told yet */
+    uint64_t n_alarms, n_untold; /* crossings of the limit: all, and those not yet logged */
     pnr_zero last;               /* of the last dwell */
 } pnr_zero_tracker;
 
-/* config and radar stay the caller's. last: of an earlier run, or NULL. With radar.zero = fixed
- * nothing is tracked, and the others do nothing. */
+/* Borrows config and radar. last: the state of an earlier run, or NULL. With radar.zero = fixed
+ * nothing is tracked and the other functions do nothing. */
 void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_radar *radar,
                     const pnr_zero_memory *last);
 /*
- * One dwell, of its first sample (ascending). The strongest echo of the first code within
- * radar.zero_search_m of the last zero delay is the direct path; one that has moved by more than
- * five of its sigmas is held to be astray, until the 16th in a row. It is taken out of the
- * detection; so are, when the others' delays are corrected and their sigmas widened, those beyond
- * the wanted ranges, and the weakest beyond detector.max_echoes. Pure arithmetic.
+ * Processes one dwell; `sample` is its first sample and ascends. The direct path is the strongest
+ * echo of the first code within radar.zero_search_m of the last zero delay. One that moved by more
+ * than five of its sigmas counts as an outlier, except the 16th in a row. The direct path is removed
+ * from the detection, the delays of the others are corrected and their sigmas widened. Echoes that
+ * then lie outside of the wanted ranges are removed, and the weakest beyond detector.max_echoes.
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
-/* One line in the log for a direct path that has moved beyond radar.zero_alarm_m, or came back
- * (within nine tenths of it), since the last call. */
+/* Logs one line when the direct path moved beyond radar.zero_alarm_m since the last call, or came
+ * back within nine tenths of it. */
 void pnr_zero_tell(pnr_zero_tracker *zero);
-/* False: the direct path was not seen in this run. */
+/* Copies the state for the next run; false when the direct path was not seen in this run. */
 bool pnr_zero_remember(const pnr_zero_tracker *zero, pnr_zero_memory *out);
 
 #endif

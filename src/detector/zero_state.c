@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The zero delay from run to run: written beside the file and renamed, read with care. */
+/* The zero delay from run to run: written to a temporary file and renamed; checked when read. */
 #include "detector/zero_state.h"
 
 #include "base/log.h"
@@ -115,7 +115,7 @@ int pnr_zero_state_write(const pnr_config *config, pnr_format format, const pnr_
 
 /* --- read --- */
 
-/* Bytes read, at most the capacity; -1: errno says why. */
+/* Returns the bytes read, at most the capacity; -1 with errno on failure. */
 static ssize_t read_all(const char *path, char *out, size_t capacity)
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
