@@ -59,7 +59,7 @@ typedef struct line {
     size_t size, length;
 } line;
 
-static void add(line *l, const char *before, uint64_t value, const char *name)
+static void add_part(line *l, const char *before, uint64_t value, const char *name)
 {
     char word[64];
 
@@ -79,11 +79,11 @@ static void add(line *l, const char *before, uint64_t value, const char *name)
 static void add_sum(line *l, const char *before, uint64_t total, const char *noun,
                     const part *parts, size_t n)
 {
-    add(l, before, total, noun);
-    add(l, " = ", parts[0].value, parts[0].name);
+    add_part(l, before, total, noun);
+    add_part(l, " = ", parts[0].value, parts[0].name);
     for (size_t i = 1; i < n; i++)
         if (parts[i].value > 0)
-            add(l, " + ", parts[i].value, parts[i].name);
+            add_part(l, " + ", parts[i].value, parts[i].name);
 }
 
 char *pnr_account_format(const pnr_account *account, char *out, size_t size)
@@ -95,10 +95,10 @@ char *pnr_account_format(const pnr_account *account, char *out, size_t size)
     add_sum(&l, "; ", account->windows, "windows", windows, LENGTH(windows));
     add_sum(&l, "; ", account->results, "results", results, LENGTH(results));
     if (account->n_clipped > 0)
-        add(&l, "; ", account->n_clipped, "clipped");
+        add_part(&l, "; ", account->n_clipped, "clipped");
     if (account->n_nonfinite > 0)
-        add(&l, "; ", account->n_nonfinite, "non-finite");
+        add_part(&l, "; ", account->n_nonfinite, "non-finite");
     if (account->deadline_missed > 0)
-        add(&l, "; ", account->deadline_missed, "late");
+        add_part(&l, "; ", account->deadline_missed, "late");
     return out;
 }

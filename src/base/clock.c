@@ -71,7 +71,7 @@ static bool has_shape(const char *text, const char *shape)
     return true;
 }
 
-static int digits(const char *text, int n)
+static int read_digits(const char *text, int n)
 {
     int value = 0;
 
@@ -99,12 +99,12 @@ int pnr_time_parse(const char *text, int64_t *utc_ns)
 
     if (!has_shape(text, "0000-00-00T00:00:00"))
         return PNR_ECONFIG;
-    tm.tm_year = digits(text, 4) - 1900;
-    tm.tm_mon = digits(text + 5, 2) - 1;
-    tm.tm_mday = digits(text + 8, 2);
-    tm.tm_hour = digits(text + 11, 2);
-    tm.tm_min = digits(text + 14, 2);
-    tm.tm_sec = digits(text + 17, 2);
+    tm.tm_year = read_digits(text, 4) - 1900;
+    tm.tm_mon = read_digits(text + 5, 2) - 1;
+    tm.tm_mday = read_digits(text + 8, 2);
+    tm.tm_hour = read_digits(text + 11, 2);
+    tm.tm_min = read_digits(text + 14, 2);
+    tm.tm_sec = read_digits(text + 17, 2);
     given = tm;
     /* timegm brings a date that does not exist, such as 31 November, to one that does. */
     const int64_t seconds = timegm(&tm);

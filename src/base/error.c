@@ -20,7 +20,7 @@ static const entry table[] = {
 #undef ENTRY
 };
 
-static const entry *find(int code)
+static const entry *find_code(int code)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].code == code)
@@ -58,21 +58,21 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 
 const char *pnr_error_name(int code)
 {
-    const entry *found = find(code);
+    const entry *found = find_code(code);
 
     return found ? found->name : "EUNKNOWN";
 }
 
 const char *pnr_error_text(int code)
 {
-    const entry *found = find(code);
+    const entry *found = find_code(code);
 
     return found ? found->text : "unknown error";
 }
 
 int pnr_error_exit(int code)
 {
-    const entry *found = find(code);
+    const entry *found = find_code(code);
 
     return found ? found->status : pnr_error_exit(PNR_EINTERNAL);
 }

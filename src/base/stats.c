@@ -59,7 +59,7 @@ uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p)
 }
 
 /* Ascending; NaN comes last, so that the order is total. */
-static int compare(const void *left, const void *right)
+static int compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
 
@@ -70,12 +70,12 @@ static int compare(const void *left, const void *right)
 
 double pnr_median(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, compare);
+    qsort(values, n, sizeof *values, compare_doubles);
     return values[(n - 1) / 2];
 }
 
 double pnr_quantile(double *values, size_t n, double p)
 {
-    qsort(values, n, sizeof *values, compare);
+    qsort(values, n, sizeof *values, compare_doubles);
     return values[nearest_rank(p, n) - 1];
 }

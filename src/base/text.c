@@ -13,7 +13,7 @@ static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 enum { MAX_POWER = sizeof powers / sizeof powers[0] - 1 };
 
-static void add(pnr_text *text, const char *bytes, size_t n)
+static void add_bytes(pnr_text *text, const char *bytes, size_t n)
 {
     if (text->full || (size_t)(text->end - text->at) < n) {
         text->full = true;
@@ -42,7 +42,7 @@ size_t pnr_text_end(pnr_text *text)
 
 void pnr_text_add(pnr_text *text, const char *bytes)
 {
-    add(text, bytes, strlen(bytes));
+    add_bytes(text, bytes, strlen(bytes));
 }
 
 void pnr_text_u64(pnr_text *text, uint64_t value)
@@ -54,7 +54,7 @@ void pnr_text_u64(pnr_text *text, uint64_t value)
         digits[sizeof digits - ++n] = (char)('0' + value % 10);
         value /= 10;
     } while (value > 0);
-    add(text, digits + sizeof digits - n, n);
+    add_bytes(text, digits + sizeof digits - n, n);
 }
 
 void pnr_text_i64(pnr_text *text, int64_t value)
@@ -65,7 +65,7 @@ void pnr_text_i64(pnr_text *text, int64_t value)
 }
 
 /* value * 10^power. Every factor is exact, so each product adds half a unit in the last place. */
-static double scale(double value, int power)
+static double scale_by_power(double value, int power)
 {
     for (; power > MAX_POWER; power -= MAX_POWER)
         value *= powers[MAX_POWER];
@@ -75,7 +75,7 @@ static double scale(double value, int power)
 }
 
 /* magnitude = mantissa * 10^(exponent - 11), mantissa in [10^11, 10^12). */
-static uint64_t decimal(double magnitude, int *exponent)
+static uint64_t split_decimal(double magnitude, int *exponent)
 {
     int binary, e;
     double mantissa;
@@ -83,9 +83,9 @@ static uint64_t decimal(double magnitude, int *exponent)
     frexp(magnitude, &binary);
     /* 2^(binary-1) <= magnitude: e is right, or one too small. */
     e = (int)floor((binary - 1) * 0.30102999566398120);
-    mantissa = nearbyint(scale(magnitude, DIGITS - 1 - e));
+    mantissa = nearbyint(scale_by_power(magnitude, DIGITS - 1 - e));
     if (mantissa >= powers[DIGITS])
-        mantissa = nearbyint(scale(magnitude, DIGITS - 1 - ++e));
+        mantissa = nearbyint(scale_by_power(magnitude, DIGITS - 1 - ++e));
     *exponent = e;
     return (uint64_t)mantissa;
 }
@@ -93,12 +93,12 @@ static uint64_t decimal(double magnitude, int *exponent)
 /* Writes the digits as d.ddde-x. */
 static void add_scientific(pnr_text *text, const char *digits, size_t n, int exponent)
 {
-    add(text, digits, 1);
+    add_bytes(text, digits, 1);
     if (n > 1) {
-        add(text, ".", 1);
-        add(text, digits + 1, n - 1);
+        add_bytes(text, ".", 1);
+        add_bytes(text, digits + 1, n - 1);
     }
-    add(text, "e", 1);
+    add_bytes(text, "e", 1);
     pnr_text_i64(text, exponent);
 }
 
@@ -116,7 +116,7 @@ static void add_plain(pnr_text *text, const char *digits, size_t n, int exponent
             out[length++] = '.';
         out[length++] = i >= 0 && i < (int)n ? digits[i] : '0';
     }
-    add(text, out, length);
+    add_bytes(text, out, length);
 }
 
 void pnr_text_double(pnr_text *text, double value, const char *missing)
@@ -134,14 +134,14 @@ void pnr_text_double(pnr_text *text, double value, const char *missing)
         pnr_text_add(text, "0");
         return;
     }
-    mantissa = decimal(fabs(value), &exponent);
+    mantissa = split_decimal(fabs(value), &exponent);
     for (int i = DIGITS - 1; i >= 0; i--, mantissa /= 10)
         digits[i] = (char)('0' + mantissa % 10);
     while (n > 1 && digits[n - 1] == '0')
         n--;
 
     if (value < 0)
-        add(text, "-", 1);
+        add_bytes(text, "-", 1);
     if (exponent >= PLAIN_BELOW || exponent < PLAIN_FROM)
         add_scientific(text, digits, n, exponent);
     else
@@ -182,13 +182,13 @@ void pnr_text_string(pnr_text *text, const char *string)
         const size_t n = utf8_length(s);
 
         if (*s == '"' || *s == '\\') {
-            add(text, (const char[]){'\\', (char)*s}, 2);
+            add_bytes(text, (const char[]){'\\', (char)*s}, 2);
         } else if (*s < 0x20 || *s == 0x7f) {
-            add(text, (const char[]){'\\', 'u', '0', '0', hex[*s >> 4], hex[*s & 15]}, 6);
+            add_bytes(text, (const char[]){'\\', 'u', '0', '0', hex[*s >> 4], hex[*s & 15]}, 6);
         } else if (n == 0) {
             pnr_text_add(text, "\\ufffd");
         } else {
-            add(text, (const char *)s, n);
+            add_bytes(text, (const char *)s, n);
         }
         s += n > 0 ? n : 1;
     }

@@ -33,7 +33,7 @@ void pnr_transform_root(size_t j, size_t n, double value[2])
     value[1] = quarter == 0 ? s : quarter == 1 ? c : quarter == 2 ? -s : -c;
 }
 
-static void multiply(const double a[2], const double b[2], double out[2])
+static void multiply_pair(const double a[2], const double b[2], double out[2])
 {
     double re = a[0] * b[0] - a[1] * b[1];
     double im = a[0] * b[1] + a[1] * b[0];
@@ -42,7 +42,7 @@ static void multiply(const double a[2], const double b[2], double out[2])
     out[1] = im;
 }
 
-static void *allocate(size_t n)
+static void *allocate_pairs(size_t n)
 {
     return n > SIZE_MAX / sizeof(double[2]) ? NULL : malloc(n * sizeof(double[2]));
 }
@@ -56,8 +56,8 @@ static void steps_close(steps *plan)
 static int steps_open(steps *plan, size_t n)
 {
     plan->n = n;
-    plan->roots = allocate(n / 4 + 1);
-    plan->scratch = allocate(n);
+    plan->roots = allocate_pairs(n / 4 + 1);
+    plan->scratch = allocate_pairs(n);
     if (!plan->roots || !plan->scratch) {
         steps_close(plan);
         return PNR_ENOMEMORY;
@@ -89,8 +89,8 @@ static void step_radix4(const double (*restrict x)[2], double (*restrict y)[2], 
         double(*y2)[2] = y1 + s;
         double(*y3)[2] = y2 + s;
 
-        multiply(w1, w1, w2);
-        multiply(w1, w2, w3);
+        multiply_pair(w1, w1, w2);
+        multiply_pair(w1, w2, w3);
         for (size_t q = 0; q < s; q++) {
             double ar = x0[q][0] + x2[q][0], ai = x0[q][1] + x2[q][1];
             double br = x0[q][0] - x2[q][0], bi = x0[q][1] - x2[q][1];
@@ -174,9 +174,9 @@ static int transform_bluestein(double (*data)[2], size_t n, direction way)
         return PNR_ENOMEMORY;
     while (m < 2 * n - 1)
         m *= 2;
-    chirp = allocate(n);
-    a = allocate(m);
-    b = allocate(m);
+    chirp = allocate_pairs(n);
+    a = allocate_pairs(m);
+    b = allocate_pairs(m);
     if (!chirp || !a || !b || steps_open(&plan, m) != PNR_OK)
         goto done;
 
@@ -184,7 +184,7 @@ static int transform_bluestein(double (*data)[2], size_t n, direction way)
     memset(a, 0, m * sizeof *a);
     memset(b, 0, m * sizeof *b);
     for (size_t k = 0; k < n; k++) {
-        multiply(data[k], chirp[k], a[k]);
+        multiply_pair(data[k], chirp[k], a[k]);
         b[k][0] = chirp[k][0];
         b[k][1] = -chirp[k][1];
         memcpy(b[(m - k) % m], b[k], sizeof *b);
@@ -192,10 +192,10 @@ static int transform_bluestein(double (*data)[2], size_t n, direction way)
     steps_run(&plan, a, FORWARD);
     steps_run(&plan, b, FORWARD);
     for (size_t k = 0; k < m; k++)
-        multiply(a[k], b[k], a[k]);
+        multiply_pair(a[k], b[k], a[k]);
     steps_run(&plan, a, INVERSE);
     for (size_t k = 0; k < n; k++) {
-        multiply(a[k], chirp[k], data[k]);
+        multiply_pair(a[k], chirp[k], data[k]);
         data[k][0] /= (double)m;
         data[k][1] /= (double)m;
     }
@@ -208,7 +208,7 @@ done:
     return rc;
 }
 
-static int transform(double (*data)[2], size_t n, direction way)
+static int transform_any(double (*data)[2], size_t n, direction way)
 {
     steps plan;
 
@@ -224,12 +224,12 @@ static int transform(double (*data)[2], size_t n, direction way)
 
 int pnr_transform_forward(double (*data)[2], size_t n)
 {
-    return transform(data, n, FORWARD);
+    return transform_any(data, n, FORWARD);
 }
 
 int pnr_transform_inverse(double (*data)[2], size_t n)
 {
-    return transform(data, n, INVERSE);
+    return transform_any(data, n, INVERSE);
 }
 
 size_t pnr_transform_fast_length(size_t n)

@@ -35,8 +35,8 @@ static const unsigned long primitive_taps[PNR_DEGREE_MAX + 1] = {
 };
 
 /* a * b modulo the characteristic polynomial, over GF(2). */
-static unsigned long multiply(unsigned long a, unsigned long b, unsigned long modulus,
-                              unsigned degree)
+static unsigned long multiply_mod(unsigned long a, unsigned long b, unsigned long modulus,
+                                  unsigned degree)
 {
     unsigned long product = 0;
 
@@ -57,8 +57,8 @@ static unsigned long power_of_x(unsigned long exponent, unsigned long modulus, u
 
     for (; exponent != 0; exponent >>= 1) {
         if (exponent & 1)
-            result = multiply(result, square, modulus, degree);
-        square = multiply(square, square, modulus, degree);
+            result = multiply_mod(result, square, modulus, degree);
+        square = multiply_mod(square, square, modulus, degree);
     }
     return result;
 }

@@ -13,7 +13,7 @@ static int explain_no_memory(pnr_error *error, size_t n_samples)
 }
 
 /* Sample n carries chip floor(n L / N), stepped in integers. */
-static void hold(const pnr_code *code, size_t n_samples, double (*samples)[2])
+static void hold_chips(const pnr_code *code, size_t n_samples, double (*samples)[2])
 {
     size_t chip = 0;
     size_t rest = 0; /* n L mod N */
@@ -33,7 +33,8 @@ static void hold(const pnr_code *code, size_t n_samples, double (*samples)[2])
  * exp(-2 pi i m i / L), so S[m] = P[m] C[m mod L] with the L-point transform C of the chips; the
  * Nyquist harmonic is a cosine, the mean of both signs of m.
  */
-static void shape(const double (*chips)[2], size_t n_chips, double (*pulse)[2], size_t n_samples)
+static void shape_pulse(const double (*chips)[2], size_t n_chips, double (*pulse)[2],
+                        size_t n_samples)
 {
     for (size_t bin = 0; bin < n_samples; bin++) {
         size_t below = (n_samples - bin) % n_chips; /* harmonic bin - N */
@@ -61,8 +62,8 @@ static double mean_power(const double (*samples)[2], size_t n_samples)
     return sum / (double)n_samples;
 }
 
-static int excite(const pnr_code *code, const char *path, size_t n_samples, double (*samples)[2],
-                  pnr_error *error)
+static int excite_pulses(const pnr_code *code, const char *path, size_t n_samples,
+                         double (*samples)[2], pnr_error *error)
 {
     double(*pulse)[2] = NULL;
     double(*chips)[2] = NULL;
@@ -86,7 +87,7 @@ static int excite(const pnr_code *code, const char *path, size_t n_samples, doub
     if (rc == PNR_OK)
         rc = pnr_transform_forward(samples, n_samples);
     if (rc == PNR_OK) {
-        shape((const double(*)[2])chips, code->n_chips, samples, n_samples);
+        shape_pulse((const double(*)[2])chips, code->n_chips, samples, n_samples);
         rc = pnr_transform_inverse(samples, n_samples);
     }
     free(chips);
@@ -113,11 +114,11 @@ int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_sam
             "rate",
             n_samples, code->n_chips);
     if (config->code.pulse == PNR_PULSE_FILE) {
-        rc = excite(code, config->code.pulse_path, n_samples, samples, error);
+        rc = excite_pulses(code, config->code.pulse_path, n_samples, samples, error);
         if (rc != PNR_OK)
             return rc;
     } else {
-        hold(code, n_samples, samples);
+        hold_chips(code, n_samples, samples);
         /* Chips of modulus 1 keep their bits. */
         if (fabs(mean_power((const double(*)[2])samples, n_samples) - 1) < 1e-12)
             return PNR_OK;

@@ -45,7 +45,7 @@ static const double pair_scale[HALF] = {
 };
 
 /* f(x) = sum_j weight[j] f[j] */
-static inline void weigh(double x, double weight[2 * HALF])
+static inline void lagrange_weights(double x, double weight[2 * HALF])
 {
     const double u = x - 0.5;
     double below[HALF], above = 1;
@@ -62,11 +62,11 @@ static inline void weigh(double x, double weight[2 * HALF])
     }
 }
 
-static void interpolate(const double (*f)[2], double x, double value[2])
+static void sum_nodes(const double (*f)[2], double x, double value[2])
 {
     double weight[2 * HALF], re = 0, im = 0;
 
-    weigh(x, weight);
+    lagrange_weights(x, weight);
     for (int j = 0; j < 2 * HALF; j++) {
         re += weight[j] * f[j][0];
         im += weight[j] * f[j][1];
@@ -172,7 +172,7 @@ static int shift_fraction(const pnr_waveform *waveform, double fraction, double 
 }
 
 /* out[k] = in[k - steps], cyclic, in place: three reversals. */
-static void reverse(double (*data)[2], size_t first, size_t end)
+static void reverse_samples(double (*data)[2], size_t first, size_t end)
 {
     while (first + 1 < end) {
         double keep[2] = {data[first][0], data[first][1]};
@@ -184,11 +184,11 @@ static void reverse(double (*data)[2], size_t first, size_t end)
     }
 }
 
-static void rotate(double (*data)[2], size_t n, size_t steps)
+static void rotate_samples(double (*data)[2], size_t n, size_t steps)
 {
-    reverse(data, 0, n);
-    reverse(data, 0, steps);
-    reverse(data, steps, n);
+    reverse_samples(data, 0, n);
+    reverse_samples(data, 0, steps);
+    reverse_samples(data, steps, n);
 }
 
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double (*out)[2])
@@ -210,7 +210,7 @@ int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double (*out)
         if (rc != PNR_OK)
             return rc;
     }
-    rotate(out, n, steps);
+    rotate_samples(out, n, steps);
     return PNR_OK;
 }
 
@@ -267,7 +267,7 @@ void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2])
     }
     position = OVERSAMPLE * t; /* exact; at most 4 N, which the guards cover */
     below = floor(position);
-    interpolate((const double(*)[2])waveform->table + (size_t)below, position - below, value);
+    sum_nodes((const double(*)[2])waveform->table + (size_t)below, position - below, value);
 }
 
 /* out[n] = sum_j weight[j] table[(first + OVERSAMPLE n) mod OVERSAMPLE N + j] */
@@ -305,13 +305,13 @@ void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double (*val
 
     assert(waveform->table);
     if (value != NULL) {
-        weigh(x, weight);
+        lagrange_weights(x, weight);
         interpolate_all(waveform, first, (const double *)weight, value);
     }
     if (slope == NULL)
         return;
-    weigh(x - h, weight);
-    weigh(x + h, after);
+    lagrange_weights(x - h, weight);
+    lagrange_weights(x + h, after);
     for (int j = 0; j < 2 * HALF; j++)
         weight[j] = (after[j] - weight[j]) * (OVERSAMPLE / (2 * h));
     interpolate_all(waveform, first, (const double *)weight, slope);

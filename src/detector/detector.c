@@ -173,9 +173,9 @@ static double middle_turn(const pnr_detector *detector)
     return 2 * M_PI * remainder(pnr_fit_patch_bins(detector->map, 0) * middle, 1);
 }
 
-static void describe(const pnr_detector *detector, const pnr_observed *observed,
-                     const pnr_dwell_gains *gains, const pnr_track *t, const noise_found *noise,
-                     pnr_echo *echo)
+static void describe_echo(const pnr_detector *detector, const pnr_observed *observed,
+                          const pnr_dwell_gains *gains, const pnr_track *t,
+                          const noise_found *noise, pnr_echo *echo)
 {
     const pnr_radar *radar = detector->radar;
     const double rate = pnr_rational_double(radar->rate_hz);
@@ -235,7 +235,7 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     out->noise_power = noise.cell / (gains.noise * detector->energy_of_code);
     out->n_echoes = n;
     for (size_t i = 0; i < n; i++)
-        describe(detector, observed, &gains, &tracks[i], &noise, &out->echoes[i]);
+        describe_echo(detector, observed, &gains, &tracks[i], &noise, &out->echoes[i]);
     for (size_t i = 1; i < n; i++) { /* the refined fits may have another order */
         const pnr_echo echo = out->echoes[i];
         size_t at = i;

@@ -33,7 +33,7 @@ static void amplitude_of(const pnr_detector *detector, const pnr_echo *echo, dou
     out[1] = amplitude * sin(phase);
 }
 
-static void narrow(const double (*from)[2], size_t n, float (*to)[2])
+static void narrow_to_float(const double (*from)[2], size_t n, float (*to)[2])
 {
     for (size_t i = 0; i < n; i++) {
         to[i][0] = (float)from[i][0];
@@ -61,10 +61,10 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     amplitude_of(detector, echo, bins, out[0].peak);
     pnr_waveform_delay(detector->waveforms[echo->code].waveform, echo->lag, work,
                        walk != 0 ? by_time : NULL);
-    narrow((const double(*)[2])work, detector->plan->n_samples, replica);
+    narrow_to_float((const double(*)[2])work, detector->plan->n_samples, replica);
     if (walk == 0)
         return 1;
-    narrow((const double(*)[2])by_time, detector->plan->n_samples, slope);
+    narrow_to_float((const double(*)[2])by_time, detector->plan->n_samples, slope);
     for (int side = 0; side < 2; side++) { /* +- A w i / (2 u) exp(-+ i u m) at bins +- apart */
         const double sign = side == 0 ? 1 : -1, factor = sign * walk / (2 * u);
         const value turn = {factor * sin(sign * u * middle), factor * cos(u * middle)};

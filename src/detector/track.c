@@ -19,7 +19,7 @@ typedef double value[2]; /* re, im */
 
 /* The vertex of the parabola through (-1, a), (0, b), (1, c); when b is the greatest it lies within
  * -1/2..1/2. */
-static double vertex(double a, double b, double c)
+static double parabola_vertex(double a, double b, double c)
 {
     const double curvature = a - 2 * b + c;
 
@@ -37,11 +37,11 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
 
     for (int i = 0; i < 3; i++)
         p[i] = sqrt(pnr_squared(c[MIDDLE - 1 + i]));
-    return p[1] >= p[0] && p[1] >= p[2] ? vertex(p[0], p[1], p[2]) : 0;
+    return p[1] >= p[0] && p[1] >= p[2] ? parabola_vertex(p[0], p[1], p[2]) : 0;
 }
 
 /* The cyclic distance from lag b to lag a, in (-N/2, N/2]. */
-static double apart(const pnr_detector *detector, double a, double b)
+static double circular_distance(const pnr_detector *detector, double a, double b)
 {
     const double n = (double)detector->radar->n_samples;
     const double difference = a - b;
@@ -73,7 +73,8 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
 
 /* An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P). Subtracts the mean of the noise
  * in it, floor rho(j) / sqrt(P). */
-static void load(const pnr_detector *detector, const dwell_view *view, size_t index, pnr_track *t)
+static void load_candidate(const pnr_detector *detector, const dwell_view *view, size_t index,
+                           pnr_track *t)
 {
     const pnr_candidate *candidate = &view->observed->candidates[index];
 
@@ -120,11 +121,11 @@ static void load(const pnr_detector *detector, const dwell_view *view, size_t in
 
 /* Subtracts another echo from c: A g R(0) rho(lag - its delay). In a map with one row the other echo
  * has the frequency of that row. Echoes of other codes are not subtracted. */
-static void subtract(const pnr_detector *detector, const pnr_track *from, const pnr_track *other,
-                     value *c)
+static void subtract_echo(const pnr_detector *detector, const pnr_track *from,
+                          const pnr_track *other, value *c)
 {
     const double distance =
-        apart(detector, (double)from->centre, (double)other->centre + other->fit.delay);
+        circular_distance(detector, (double)from->centre, (double)other->centre + other->fit.delay);
 
     if (detector->least_squares != NULL) {
         value response[J];
@@ -143,13 +144,13 @@ static void subtract(const pnr_detector *detector, const pnr_track *from, const 
 }
 
 /* out: the values of one candidate after all other echoes are subtracted. */
-static void alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
-                  size_t n_others, value *out)
+static void load_without_others(const pnr_detector *detector, const pnr_track *t,
+                                const pnr_track *others, size_t n_others, value *out)
 {
     memcpy(out, t->c, sizeof t->c);
     for (size_t i = 0; i < n_others; i++)
         if (&others[i] != t)
-            subtract(detector, t, &others[i], out);
+            subtract_echo(detector, t, &others[i], out);
 }
 
 static void patch_alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
@@ -176,7 +177,7 @@ static void patch_alone(const pnr_detector *detector, const pnr_track *t, const 
     }
 }
 
-static void take(const pnr_patch_fitted *found, pnr_track *t)
+static void take_candidate(const pnr_patch_fitted *found, pnr_track *t)
 {
     t->fit = found->at;
     t->bins = found->bins;
@@ -196,7 +197,7 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
     pnr_fit_patch_find(detector->map, &place, (const pnr_vector *)rest,
                        first_guess(detector, t->candidate, (const value *)rest[MIDDLE]), cell,
                        &found);
-    take(&found, t);
+    take_candidate(&found, t);
     for (int turn = 0;
          turn < TURNS && detector->least_squares != NULL && t->fit.gain > strong * cell; turn++) {
         value missing[J], rows[J];
@@ -208,7 +209,7 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
         pnr_track_add_rows((const value *)rows, (const value *)missing, whole);
         pnr_fit_patch_find(detector->map, &place, (const pnr_vector *)whole, t->fit.delay, cell,
                            &found);
-        take(&found, t);
+        take_candidate(&found, t);
     }
 }
 
@@ -237,7 +238,7 @@ static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_tr
         return t->fit.gain;
     }
     if (n_others > 0) {
-        alone(detector, t, others, n_others, rest);
+        load_without_others(detector, t, others, n_others, rest);
         c = (const value *)rest;
     }
     pnr_fit_find(t->code->fit, c, first_guess(detector, t->candidate, c), &t->fit);
@@ -270,10 +271,10 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
     }
     if (t->code != other->code)
         return 0;
-    pnr_waveform_at(
-        t->code->autocorrelation,
-        apart(detector, (double)t->centre + t->fit.delay, (double)other->centre + other->fit.delay),
-        rho);
+    pnr_waveform_at(t->code->autocorrelation,
+                    circular_distance(detector, (double)t->centre + t->fit.delay,
+                                      (double)other->centre + other->fit.delay),
+                    rho);
     return pnr_squared(rho) * pnr_squared(other->fit.peak);
 }
 
@@ -332,8 +333,8 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
 
 /* Fits each track again after the weaker ones are subtracted, too, until no peak moves by more than
  * rounding. */
-static void refine(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
-                   size_t n)
+static void refine_tracks(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
+                          size_t n)
 {
     const double least = detector->has_rows ? 1e-6 * view->cell : 0;
     bool moved = true;
@@ -376,7 +377,7 @@ static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
 }
 
 /* The strongest candidate that is not yet a track. */
-static size_t strongest(const pnr_observed *observed, const bool *taken)
+static size_t strongest_candidate(const pnr_observed *observed, const bool *taken)
 {
     float power = -1;
     size_t best = 0;
@@ -395,13 +396,13 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
     size_t n = 0;
 
     for (size_t k = 0; k < dwell->n_candidates && n < detector->max_echoes; k++) {
-        const size_t best = strongest(observed, taken);
+        const size_t best = strongest_candidate(observed, taken);
         const double least = least_gain(detector, dwell, &observed->candidates[best]);
         pnr_track *t = &tracks[n];
 
         taken[best] = true;
         t->patch = detector->has_rows ? detector->patches[n] : NULL;
-        load(detector, &view, best, t);
+        load_candidate(detector, &view, best, t);
         if (detector->is_sum) {
             fit_among(detector, t, NULL, 0, view.cell);
             n += n == 0 || !is_sidelobe(detector, &view, t, tracks, n);
@@ -412,7 +413,7 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
             lower_cell(detector, &view, tracks, n);
     }
     if (!detector->is_sum && n > 1)
-        refine(detector, &view, tracks, n);
+        refine_tracks(detector, &view, tracks, n);
     for (size_t i = 0; i < n; i++)
         tracks[i].amplitude2 = squared_amplitude(detector, &view.gains, &tracks[i]);
     return n;
@@ -440,7 +441,7 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
 
     value c[J];
 
-    alone(detector, &tracks[0], tracks, n, c);
+    load_without_others(detector, &tracks[0], tracks, n, c);
     if (detector->least_squares != NULL) {
         value missing[J];
 
@@ -467,8 +468,9 @@ void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const p
         pnr_fit_patch_overlap(detector->map, &a, &b, out);
         return;
     }
-    pnr_waveform_at(
-        x->code->autocorrelation,
-        apart(detector, (double)y->centre + y->fit.delay, (double)x->centre + x->fit.delay), out);
+    pnr_waveform_at(x->code->autocorrelation,
+                    circular_distance(detector, (double)y->centre + y->fit.delay,
+                                      (double)x->centre + x->fit.delay),
+                    out);
     out[0] -= ((x->centre ^ y->centre) & 1 ? -1 : 1) * x->code->nyquist * sines;
 }

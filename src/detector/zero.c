@@ -40,13 +40,13 @@ void pnr_zero_begin(pnr_zero_tracker *z, const pnr_config *config, const pnr_rad
 }
 
 /* Wraps a delay into +-Tr/2; delays are known modulo Tr unless the correlation is linear. */
-static double wrap(const pnr_zero_tracker *z, double delay_s)
+static double wrap_delay(const pnr_zero_tracker *z, double delay_s)
 {
     return z->radar->is_linear ? delay_s : remainder(delay_s, z->radar->period_s);
 }
 
 /* Predicts delay and drift. Before the first detection the state does not change. */
-static void predict(pnr_zero_tracker *z, uint64_t sample)
+static void predict_delay(pnr_zero_tracker *z, uint64_t sample)
 {
     const double dt = z->has_begun && z->is_seen ? (double)(sample - z->sample) / z->rate_hz : 0;
 
@@ -58,7 +58,7 @@ static void predict(pnr_zero_tracker *z, uint64_t sample)
     z->has_begun = true;
 }
 
-static void update(pnr_zero_tracker *z, double innovation, double variance)
+static void update_state(pnr_zero_tracker *z, double innovation, double variance)
 {
     const double all = z->xx + variance;
     const double gain_x = z->xx / all, gain_v = z->xv / all;
@@ -72,12 +72,13 @@ static void update(pnr_zero_tracker *z, double innovation, double variance)
 
 /* The index of the strongest echo of the first code within the search, and its distance from x;
  * n_echoes when there is none. */
-static size_t find(const pnr_zero_tracker *z, const pnr_detection *d, double *innovation)
+static size_t find_direct_path(const pnr_zero_tracker *z, const pnr_detection *d,
+                               double *innovation)
 {
     size_t i;
 
     for (i = 0; i < d->n_echoes; i++) {
-        *innovation = wrap(z, d->echoes[i].delay_s + z->config->radar.zero_delay_s - z->x);
+        *innovation = wrap_delay(z, d->echoes[i].delay_s + z->config->radar.zero_delay_s - z->x);
         if (d->echoes[i].code == 0 && fabs(*innovation) <= z->radar->zero_search_s)
             break;
     }
@@ -85,13 +86,13 @@ static size_t find(const pnr_zero_tracker *z, const pnr_detection *d, double *in
 }
 
 /* Updates the state with a measurement; false when it is an outlier. */
-static bool take(pnr_zero_tracker *z, double innovation, double sigma_s)
+static bool take_measurement(pnr_zero_tracker *z, double innovation, double sigma_s)
 {
     const double variance = sigma_s * sigma_s;
     const double limit = fmax(astray_sigmas * sqrt(z->xx + variance), least_astray / z->rate_hz);
 
     if (z->is_seen && fabs(innovation) <= limit) {
-        update(z, innovation, variance);
+        update_state(z, innovation, variance);
     } else if (z->is_seen && z->n_astray < MOST_ASTRAY) {
         z->n_astray++;
         return false;
@@ -113,7 +114,7 @@ static bool take(pnr_zero_tracker *z, double innovation, double sigma_s)
 
 /* Refers an echo's delay to x instead of radar.zero_delay_s. False when it then lies outside of the
  * wanted ranges. */
-static bool correct(const pnr_zero_tracker *z, pnr_echo *echo)
+static bool correct_delay(const pnr_zero_tracker *z, pnr_echo *echo)
 {
     const pnr_radar *radar = z->radar;
     double delay_s = echo->delay_s + z->config->radar.zero_delay_s - z->x;
@@ -138,12 +139,12 @@ static void correct_all(const pnr_zero_tracker *z, pnr_detection *d, size_t dire
 
     for (size_t i = 0; i < d->n_echoes && n < z->config->detector.max_echoes; i++) {
         d->echoes[n] = d->echoes[i];
-        n += i != direct && correct(z, &d->echoes[n]);
+        n += i != direct && correct_delay(z, &d->echoes[n]);
     }
     d->n_echoes = n;
 }
 
-static void watch(pnr_zero_tracker *z)
+static void watch_limit(pnr_zero_tracker *z)
 {
     const double limit_s = z->config->radar.zero_alarm_m / z->radar->metres_per_second;
     const double moved_s = fabs(z->last.moved_s);
@@ -162,9 +163,10 @@ void pnr_zero_track(pnr_zero_tracker *z, uint64_t sample, pnr_detection *d)
 
     if (z->config->radar.zero != PNR_ZERO_DIRECT_PATH)
         return;
-    predict(z, sample);
-    direct = find(z, d, &innovation);
-    is_here = direct < d->n_echoes && take(z, innovation, d->echoes[direct].delay_sigma_s);
+    predict_delay(z, sample);
+    direct = find_direct_path(z, d, &innovation);
+    is_here =
+        direct < d->n_echoes && take_measurement(z, innovation, d->echoes[direct].delay_sigma_s);
     z->last = (pnr_zero){
         .is_tracked = true,
         .delay_s = z->x,
@@ -172,10 +174,10 @@ void pnr_zero_track(pnr_zero_tracker *z, uint64_t sample, pnr_detection *d)
         .snr_db = is_here ? d->echoes[direct].snr_db : NAN,
         .drift_ppm = z->v * 1e6,
         .held_s = z->is_seen ? (double)(sample - z->seen_sample) / z->rate_hz : NAN,
-        .moved_s = z->has_first ? wrap(z, z->x - z->first) : NAN,
+        .moved_s = z->has_first ? wrap_delay(z, z->x - z->first) : NAN,
     };
     correct_all(z, d, direct);
-    watch(z);
+    watch_limit(z);
 }
 
 void pnr_zero_tell(pnr_zero_tracker *z)

@@ -136,7 +136,7 @@ static void fill_phase(pnr_ambiguity *ambiguity, double e, long first, size_t co
 }
 
 /* turned[j] = x[i mod N] phase[j], i = first + j */
-static void turn(pnr_ambiguity *ambiguity, const double (*x)[2], long first, size_t count)
+static void rotate_samples(pnr_ambiguity *ambiguity, const double (*x)[2], long first, size_t count)
 {
     const long n = (long)ambiguity->n;
     size_t at = (size_t)(first % n + (first % n < 0 ? n : 0));
@@ -214,7 +214,7 @@ void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long firs
 
     hold_code(ambiguity, code);
     fill_phase(ambiguity, e, first, count);
-    turn(ambiguity, (const double(*)[2])ambiguity->value, first, count);
+    rotate_samples(ambiguity, (const double(*)[2])ambiguity->value, first, count);
     correlate_all(ambiguity, n_lags, 1, chi);
     if (by_e != NULL) {
         turn_by_e(ambiguity, first, count);
@@ -225,7 +225,7 @@ void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long firs
             pnr_waveform_delay(ambiguity->setup->codes[ambiguity->code_of_echo].waveform,
                                ambiguity->delay, NULL, ambiguity->slope);
         ambiguity->has_slope = true;
-        turn(ambiguity, (const double(*)[2])ambiguity->slope, first, count);
+        rotate_samples(ambiguity, (const double(*)[2])ambiguity->slope, first, count);
         correlate_all(ambiguity, n_lags, -1, by_delay);
     }
 }

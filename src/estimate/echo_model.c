@@ -113,6 +113,39 @@ bool pnr_echo_model_is_close(const pnr_echo_model *model)
     return false;
 }
 
+/* Restricts the rows to those within two multiples of 1/K: distant rows hold little of the echo and
+ * much self-noise of chi. */
+static void drop_distant_rows(const pnr_echo_model *model, pnr_echo_rows *rows)
+{
+    const double middle = rows->row[MIDDLE].bins;
+    const double most = 2.01 / (double)model->setup->plan.n_periods;
+
+    while (middle - rows->row[rows->first].bins > most)
+        rows->first++;
+    while (rows->row[rows->end - 1].bins - middle > most)
+        rows->end--;
+}
+
+/* Fills covariance and weights. Under a taper least squares stays unweighted, because weights would
+ * undo the taper. */
+static void weigh_rows(const pnr_echo_model *model, pnr_echo_rows *out)
+{
+    out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    if (out->has_weights)
+        drop_distant_rows(model, out);
+    out->is_white = is_white(model, out);
+    if (out->is_white)
+        return;
+    memset(out->g, 0, sizeof out->g);
+    fill_noise(model, out);
+    if (!out->has_weights)
+        return;
+    memcpy(out->m, out->g, sizeof out->m);
+    for (int i = 0; i < J; i++)
+        out->m[i][i][0] += i >= out->first && i < out->end ? loading : 1;
+    pnr_matrix_invert(out->m);
+}
+
 void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_noise,
                          pnr_echo_rows *out)
 {
@@ -127,29 +160,8 @@ void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_nois
     out->spacing = 1 / (double)model->setup->plan.n_periods;
     for (int i = out->first + 1; i < out->end; i++)
         out->spacing = fmin(out->spacing, out->row[i].bins - out->row[i - 1].bins);
-    if (!with_noise)
-        return;
-    out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
-    if (out->has_weights) { /* distant rows hold little of the echo and much self-noise of chi */
-        const double middle = out->row[MIDDLE].bins;
-        const double most = 2.01 / (double)model->setup->plan.n_periods;
-
-        while (middle - out->row[out->first].bins > most)
-            out->first++;
-        while (out->row[out->end - 1].bins - middle > most)
-            out->end--;
-    }
-    out->is_white = is_white(model, out);
-    if (out->is_white)
-        return;
-    memset(out->g, 0, sizeof out->g);
-    fill_noise(model, out);
-    if (!out->has_weights)
-        return; /* unweighted least squares under a taper: weights would undo the taper */
-    memcpy(out->m, out->g, sizeof out->m);
-    for (int i = 0; i < J; i++)
-        out->m[i][i][0] += i >= out->first && i < out->end ? loading : 1;
-    pnr_matrix_invert(out->m);
+    if (with_noise)
+        weigh_rows(model, out);
 }
 
 /* --- the model --- */
@@ -278,6 +290,36 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
         }
 }
 
+/* Copies the rows from i on that have the rotation of row i into three vectors, zero elsewhere.
+ * Returns the next row; *is_marked: one of them needs the exact sums. */
+static int copy_rotation(const pnr_echo_rows *rows, int i, const value *const from[3],
+                         value (*to)[J], bool *is_marked)
+{
+    const size_t hypothesis = rows->row[i].hypothesis;
+
+    *is_marked = false;
+    memset(to, 0, 3 * sizeof *to);
+    for (; i < rows->end && rows->row[i].hypothesis == hypothesis; i++) {
+        *is_marked = *is_marked || rows->needs_exact[i];
+        for (int k = 0; k < 3; k++)
+            memcpy(to[k][i], from[k][i], sizeof(value));
+    }
+    return i;
+}
+
+/* Adds the terms of one rotation: its vectors over rows begin at n_x, those over lags at n_y. */
+static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walking, bool with_slopes)
+{
+    add_term(&out->echo, n_x, n_y);
+    if (is_walking)
+        add_term(&out->echo, n_x + 2, n_y + 1);
+    if (with_slopes) {
+        add_term(&out->by_delay, n_x, n_y + 1);
+        add_term(&out->by_bins, n_x + 1, n_y);
+        add_term(&out->by_bins, n_x, n_y + 2);
+    }
+}
+
 /* Models the echo as one product for each rotation among the rows. Rows that need it take the exact
  * chi. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
@@ -292,35 +334,22 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
 
     const bool is_walking =
         may_walk && fill_walk(model, rows, echo->bins, (const value *)slope, walk);
+    const value *const vectors[3] = {(const value *)x, (const value *)slope, (const value *)walk};
 
     out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
-    for (int i = rows->first; i < rows->end;) {
-        const pnr_echo_row *row = &rows->row[i];
+    for (int i = rows->first, next; i < rows->end; i = next) {
+        const double e = echo->bins - rows->row[i].rotation;
         const int n_x = out->n_x, n_y = out->n_y;
-        bool needs_exact = false;
+        bool is_marked;
 
-        memset(out->x[n_x], 0, 3 * sizeof out->x[0]);
-        for (; i < rows->end && rows->row[i].hypothesis == row->hypothesis; i++) {
-            needs_exact = needs_exact || rows->needs_exact[i];
-            memcpy(out->x[n_x][i], x[i], sizeof x[i]);
-            memcpy(out->x[n_x + 1][i], slope[i], sizeof x[i]);
-            memcpy(out->x[n_x + 2][i], walk[i], sizeof x[i]);
-        }
-        if (needs_exact || place->code != echo->code)
-            pnr_ambiguity_at(model->ambiguity, place->code, echo->bins - row->rotation,
-                             place->lag - MIDDLE, J, out->y[n_y],
+        next = copy_rotation(rows, i, vectors, &out->x[n_x], &is_marked);
+        if (is_marked || place->code != echo->code)
+            pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE, J, out->y[n_y],
                              with_slopes || is_walking ? out->y[n_y + 1] : NULL,
                              with_slopes ? out->y[n_y + 2] : NULL);
         else
-            fill_chi(model, echo, echo->bins - row->rotation, place->lag, &out->y[n_y]);
-        add_term(&out->echo, n_x, n_y);
-        if (is_walking)
-            add_term(&out->echo, n_x + 2, n_y + 1);
-        if (with_slopes) {
-            add_term(&out->by_delay, n_x, n_y + 1);
-            add_term(&out->by_bins, n_x + 1, n_y);
-            add_term(&out->by_bins, n_x, n_y + 2);
-        }
+            fill_chi(model, echo, e, place->lag, &out->y[n_y]);
+        add_rotation(out, n_x, n_y, is_walking, with_slopes);
         out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
         out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
     }

@@ -70,7 +70,7 @@ static void lay_out(const value *x, planar *out)
 }
 
 /* out = a^H b; returns |out|^2. */
-static double product(const value *a, const value *b, value out)
+static double inner_product(const value *a, const value *b, value out)
 {
     double re = 0, im = 0;
 
@@ -89,7 +89,7 @@ static double noise_through(const workshop *shop, const value *a)
     value pa[J], out;
 
     pnr_matrix_apply((const value(*)[J])shop->p, a, pa);
-    product(a, (const value *)pa, out);
+    inner_product(a, (const value *)pa, out);
     return out[0];
 }
 
@@ -102,7 +102,7 @@ static void take_out(value *x, double re, double im, const value *y)
     }
 }
 
-static void scale(value *x, double factor)
+static void scale_vector(value *x, double factor)
 {
     for (int j = 0; j < J; j++) {
         x[j][0] *= factor;
@@ -139,13 +139,13 @@ static void fill_variances(const workshop *shop, const value *r, const value *sl
     value delay[J], re[J], im[J], coupling, curvature; /* delay, re, im: h of each estimate */
 
     pnr_matrix_apply((const value(*)[J])shop->w, slope, delay);
-    product(r, (const value *)delay, coupling);      /* r^H W r' */
-    product(slope, (const value *)delay, curvature); /* r'^H W r' */
+    inner_product(r, (const value *)delay, coupling);      /* r^H W r' */
+    inner_product(slope, (const value *)delay, curvature); /* r'^H W r' */
 
     const double q = s->quality, a = coupling[0], b = coupling[1];
 
     take_out(delay, a / q, b / q, wr);
-    scale(delay, 1 / (curvature[0] - (a * a + b * b) / q));
+    scale_vector(delay, 1 / (curvature[0] - (a * a + b * b) / q));
     memcpy(re, wr, sizeof re);
     take_out(re, a, 0, (const value *)delay);
     for (int j = 0; j < J; j++) {
@@ -170,15 +170,15 @@ static void fill_basis(workshop *shop, pnr_fit *fit)
 
         echo_at(shop, (i - N_REACH / 2) * 0.5, e[n], NULL);
         for (size_t k = 0; k < n; k++) {
-            product((const value *)shop->basis[k], (const value *)e[n], along);
+            inner_product((const value *)shop->basis[k], (const value *)e[n], along);
             take_out(e[n], along[0], along[1], (const value *)e[k]);
         }
         pnr_matrix_apply((const value(*)[J])shop->w, (const value *)e[n], we);
-        product((const value *)e[n], (const value *)we, along);
+        inner_product((const value *)e[n], (const value *)we, along);
         if (along[0] < 0.01)
             continue;
-        scale(e[n], 1 / sqrt(along[0]));
-        scale(we, 1 / sqrt(along[0]));
+        scale_vector(e[n], 1 / sqrt(along[0]));
+        scale_vector(we, 1 / sqrt(along[0]));
         lay_out((const value *)we, &fit->basis[n]);
         fit->cells += noise_through(shop, (const value *)we);
         fit->n_basis++;
@@ -192,13 +192,13 @@ static void fill_step(const workshop *shop, const pnr_fit *fit, double d, step *
 
     echo_at(shop, d, r, slope);
     pnr_matrix_apply((const value(*)[J])shop->w, (const value *)r, v);
-    product((const value *)r, (const value *)v, along);
+    inner_product((const value *)r, (const value *)v, along);
     s->quality = along[0];
     fill_variances(shop, (const value *)r, (const value *)slope, (const value *)v, s);
-    scale(v, 1 / sqrt(s->quality));
+    scale_vector(v, 1 / sqrt(s->quality));
     lay_out((const value *)v, &s->v);
     for (size_t k = 0; k < fit->n_basis; k++)
-        reach += product((const value *)shop->basis[k], (const value *)r, along);
+        reach += inner_product((const value *)shop->basis[k], (const value *)r, along);
     s->whole = 1 / reach;
 }
 
@@ -239,7 +239,7 @@ typedef struct quartic {
     double c[5];
 } quartic;
 
-static quartic through(double a, double b, double c, double d, double e)
+static quartic polynomial_through(double a, double b, double c, double d, double e)
 {
     const double near = b + d, far = a + e, rise = d - b, climb = e - a;
 
@@ -247,7 +247,7 @@ static quartic through(double a, double b, double c, double d, double e)
                       (climb - 2 * rise) * (1.0 / 12), (far - 4 * near + 6 * c) * (1.0 / 24)}};
 }
 
-static double at(const quartic *q, double x)
+static double value_at(const quartic *q, double x)
 {
     return q->c[0] + x * (q->c[1] + x * (q->c[2] + x * (q->c[3] + x * q->c[4])));
 }
@@ -264,12 +264,13 @@ static double bend_at(const quartic *q, double x)
 
 /* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. Two iterations leave
  * an error below 1e-5 of a step. */
-static double highest(const quartic *re, const quartic *im)
+static double refine_maximum(const quartic *re, const quartic *im)
 {
     double x = 0;
 
     for (int i = 0; i < 2; i++) {
-        const double u = at(re, x), v = at(im, x), du = slope_at(re, x), dv = slope_at(im, x);
+        const double u = value_at(re, x), v = value_at(im, x), du = slope_at(re, x),
+                     dv = slope_at(im, x);
         const double slope = u * du + v * dv;
         const double bend = du * du + dv * dv + u * bend_at(re, x) + v * bend_at(im, x);
 
@@ -282,7 +283,7 @@ static double highest(const quartic *re, const quartic *im)
 }
 
 /* z = v^H c; returns |z|^2. */
-static inline double project(const planar *v, const planar *c, value z)
+static inline double project_values(const planar *v, const planar *c, value z)
 {
     lanes re = {0}, im = {0};
 
@@ -297,24 +298,24 @@ static inline double project(const planar *v, const planar *c, value z)
 
 /* Climbs J on the table from step s to a maximum or an end of the table, and returns its step. Fills
  * z and J at the five steps around it. */
-static inline int climb(const pnr_fit *fit, const planar *c, int s, value z[5])
+static inline int climb_table(const pnr_fit *fit, const planar *c, int s, value z[5])
 {
     double p[5];
 
     s = s < 2 ? 2 : s > N_STEPS - 3 ? N_STEPS - 3 : s;
     for (int i = 0; i < 5; i++)
-        p[i] = project(&fit->steps[s - 2 + i].v, c, z[i]);
+        p[i] = project_values(&fit->steps[s - 2 + i].v, c, z[i]);
     while (p[3] > p[2] && s < N_STEPS - 3) {
         s++;
         memmove(p, p + 1, 4 * sizeof *p);
         memmove(z, z + 1, 4 * sizeof *z);
-        p[4] = project(&fit->steps[s + 2].v, c, z[4]);
+        p[4] = project_values(&fit->steps[s + 2].v, c, z[4]);
     }
     while (p[1] > p[2] && s > 2) {
         s--;
         memmove(p + 1, p, 4 * sizeof *p);
         memmove(z + 1, z, 4 * sizeof *z);
-        p[0] = project(&fit->steps[s - 2].v, c, z[0]);
+        p[0] = project_values(&fit->steps[s - 2].v, c, z[0]);
     }
     return s;
 }
@@ -327,18 +328,18 @@ PNR_WIDE void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2]
 
     lay_out(c, &values);
 
-    const int s = climb(fit, &values, (int)lrint((start + 1) * STEPS), z);
+    const int s = climb_table(fit, &values, (int)lrint((start + 1) * STEPS), z);
     const step *here = &fit->steps[s];
-    const quartic re = through(z[0][0], z[1][0], z[2][0], z[3][0], z[4][0]);
-    const quartic im = through(z[0][1], z[1][1], z[2][1], z[3][1], z[4][1]);
-    const quartic quality = through(here[-2].quality, here[-1].quality, here[0].quality,
-                                    here[1].quality, here[2].quality);
-    const double x = highest(&re, &im);
+    const quartic re = polynomial_through(z[0][0], z[1][0], z[2][0], z[3][0], z[4][0]);
+    const quartic im = polynomial_through(z[0][1], z[1][1], z[2][1], z[3][1], z[4][1]);
+    const quartic quality = polynomial_through(here[-2].quality, here[-1].quality, here[0].quality,
+                                               here[1].quality, here[2].quality);
+    const double x = refine_maximum(&re, &im);
     double energy = 0;
 
     out->delay = (s - STEPS + x) / STEPS;
 
-    const double q = at(&quality, x), u = at(&re, x), v = at(&im, x);
+    const double q = value_at(&quality, x), u = value_at(&re, x), v = value_at(&im, x);
     const step *nearest = &fit->steps[(int)lrint((out->delay + 1) * STEPS)];
 
     const double factor = 1 / sqrt(q);
@@ -347,7 +348,7 @@ PNR_WIDE void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2]
     out->peak[1] = v * factor;
     out->gain = u * u + v * v;
     for (size_t k = 0; k < fit->n_basis; k++)
-        energy += project(&fit->basis[k], &values, z[0]);
+        energy += project_values(&fit->basis[k], &values, z[0]);
     out->power = energy * nearest->whole;
     out->cells = fit->cells * nearest->whole;
     out->delay_variance = nearest->delay_variance;
@@ -361,7 +362,7 @@ double pnr_fit_noise(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2],
     value wc[J], energy;
 
     pnr_matrix_apply(fit->w, c, wc);
-    product(c, (const value *)wc, energy);
+    inner_product(c, (const value *)wc, energy);
     *cells =
         fmax(fit->all_cells - 1.5, 0.5); /* the fit takes 3 of the 2 x cells degrees of freedom */
     return fmax(energy[0] - fitted->gain, 0) / *cells;

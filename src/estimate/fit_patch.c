@@ -266,7 +266,7 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
 
 /* The vertex of the parabola through (-1, a), (0, b), (1, c); when b is the greatest it lies within
  * -1/2..1/2. */
-static double vertex(double a, double b, double c)
+static double parabola_vertex(double a, double b, double c)
 {
     const double curvature = a - 2 * b + c;
 
@@ -283,7 +283,7 @@ static double first_bins(const pnr_echo_rows *rows, const double (*patch)[J][2],
     for (int i = 0; i < 3; i++)
         p[i] = hypot(patch[MIDDLE - 1 + i][lag][0], patch[MIDDLE - 1 + i][lag][1]);
 
-    const double x = vertex(p[0], p[1], p[2]);
+    const double x = parabola_vertex(p[0], p[1], p[2]);
 
     return rows->row[MIDDLE].bins + x * (x > 0
                                              ? rows->row[MIDDLE + 1].bins - rows->row[MIDDLE].bins
@@ -302,9 +302,9 @@ static double clamp(double x, double limit)
 
 /* Climbs from *echo to the maximum; s: the state at the maximum. *least: the least <echo, echo>; the
  * first climb, which finds 0, sets it. */
-static void climb(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
-                  const double (*patch)[J][2], bool is_exact, double cell, pnr_patch_echo *echo,
-                  double *least, fit_state *s)
+static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
+                        const double (*patch)[J][2], bool is_exact, double cell,
+                        pnr_patch_echo *echo, double *least, fit_state *s)
 {
     const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
     double step[2] = {0}, best = -1;
@@ -360,12 +360,12 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
 
     pnr_echo_model_rows(map->model, place->row, true, &rows);
     echo.bins = first_bins(&rows, patch, MIDDLE + (start > 0.25));
-    climb(map, place, &rows, patch, false, cell, &echo, &least, &s);
+    climb_patch(map, place, &rows, patch, false, cell, &echo, &least, &s);
 
     const bool is_exact = pnr_echo_model_mark_exact(map->model, &rows, &echo, place->code, cell);
 
     if (is_exact)
-        climb(map, place, &rows, patch, true, cell, &echo, &least, &s);
+        climb_patch(map, place, &rows, patch, true, cell, &echo, &least, &s);
 
     value centre = {0, 0};
 

@@ -37,7 +37,7 @@ void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
  * ln u = e ln 2 + 2 atanh s, s = (m - 1) / (m + 1), for u = m 2^e normal, 1/sqrt 2 <= m < sqrt 2:
  * |s| < 0.172, and the first neglected term of the series is below 2e-17 of the sum.
  */
-static double logarithm(double u)
+static double log_uniform(double u)
 {
     uint64_t bits;
     double m;
@@ -95,8 +95,8 @@ static void unit_vector(double f, double value[2])
 }
 
 /* z = sqrt(-ln u) exp(2 pi i f): |z|^2 is exponential with mean 1, f uniform. */
-static void block(const uint32_t key[2], uint32_t channel, uint64_t first, size_t n_samples,
-                  double (*out)[2])
+static void fill_block(const uint32_t key[2], uint32_t channel, uint64_t first, size_t n_samples,
+                       double (*out)[2])
 {
     double u[BLOCK], f[BLOCK];
 
@@ -110,7 +110,7 @@ static void block(const uint32_t key[2], uint32_t channel, uint64_t first, size_
         f[i] = (double)((uint64_t)word[3] << 21 | word[2] >> 11) * 0x1p-53;
     }
     for (size_t i = 0; i < n_samples; i++) {
-        double radius = sqrt(-logarithm(u[i])), direction[2];
+        double radius = sqrt(-log_uniform(u[i])), direction[2];
 
         unit_vector(f[i], direction);
         out[i][0] = radius * direction[0];
@@ -124,5 +124,5 @@ void pnr_noise_gaussian(uint64_t seed, uint32_t channel, uint64_t first, size_t 
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
 
     for (size_t i = 0; i < n_samples; i += BLOCK)
-        block(key, channel, first + i, n_samples - i < BLOCK ? n_samples - i : BLOCK, out + i);
+        fill_block(key, channel, first + i, n_samples - i < BLOCK ? n_samples - i : BLOCK, out + i);
 }

@@ -64,13 +64,13 @@ struct pnr_scene {
     bool conjugate;
 };
 
-static void polar(double turns, double value[2])
+static void polar_pair(double turns, double value[2])
 {
     value[0] = cos(turn * turns);
     value[1] = sin(turn * turns);
 }
 
-static void multiply(const double a[2], const double b[2], double out[2])
+static void multiply_pair(const double a[2], const double b[2], double out[2])
 {
     double re = a[0] * b[0] - a[1] * b[1], im = a[0] * b[1] + a[1] * b[0];
 
@@ -86,7 +86,7 @@ static int rotation_init(rotation *r, long double turns)
         return PNR_ENOMEMORY;
     for (int j = 0; j < BLOCK; j++) {
         long double angle = turns * j;
-        polar((double)(angle - roundl(angle)), r->steps[j]);
+        polar_pair((double)(angle - roundl(angle)), r->steps[j]);
     }
     return PNR_OK;
 }
@@ -96,11 +96,11 @@ static void rotation_at(const rotation *r, uint64_t n, double value[2])
 {
     long double angle = r->turns * (long double)n;
 
-    polar((double)(angle - roundl(angle)), value);
+    polar_pair((double)(angle - roundl(angle)), value);
 }
 
 /* x mod n, 0 <= result < n */
-static long double wrap(long double x, long double n)
+static long double wrap_time(long double x, long double n)
 {
     long double rest = fmodl(x, n);
 
@@ -187,8 +187,8 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
 }
 
 /* The geometry of one target: code time, drift, Doppler. See scene.h. */
-static int aim(pnr_scene *scene, const pnr_target *target, size_t number, echo *out,
-               pnr_error *error)
+static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number, echo *out,
+                      pnr_error *error)
 {
     const pnr_config *config = scene->config;
     long double speed = config->radar.speed_mps, velocity = target->velocity_mps;
@@ -207,9 +207,9 @@ static int aim(pnr_scene *scene, const pnr_target *target, size_t number, echo *
     long double gain = ways * velocity / (speed - velocity);
     long double delay = ways * target->range_m / (speed - velocity) + config->radar.zero_delay_s;
 
-    out->start = wrap(-delay * scene->rate - (long double)scene->radar.epoch_sample -
-                          scene->radar.epoch_fraction,
-                      (long double)scene->n);
+    out->start = wrap_time(-delay * scene->rate - (long double)scene->radar.epoch_sample -
+                               scene->radar.epoch_fraction,
+                           (long double)scene->n);
     out->drift = (gain - (scene->clock - 1)) / scene->clock;
     out->amplitude = target->amplitude;
     if (target->amplitude == 0 && target->has_snr)
@@ -237,7 +237,7 @@ static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu targets", scene->n_targets);
     while (rc == PNR_OK && scene->n_echoes < scene->n_targets) {
         size_t i = scene->n_echoes++;
-        rc = aim(scene, &config->targets[i], i + 1, &scene->echoes[i], error);
+        rc = aim_target(scene, &config->targets[i], i + 1, &scene->echoes[i], error);
     }
     if (rc != PNR_OK)
         return rc;
@@ -246,7 +246,7 @@ static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error
         scene->echoes[scene->n_echoes++] = (echo){.amplitude = 1, .value = {1, 0}};
     } else if (config->echo.leak_amplitude != 0) {
         const pnr_target leak = {.amplitude = config->echo.leak_amplitude};
-        rc = aim(scene, &leak, 0, &scene->echoes[scene->n_echoes++], error);
+        rc = aim_target(scene, &leak, 0, &scene->echoes[scene->n_echoes++], error);
     }
     return rc;
 }
@@ -273,13 +273,14 @@ static int create_still(pnr_scene *scene, pnr_error *error)
         if (scene->rectangular)
             for (size_t m = 0; m < scene->n; m++)
                 code_at(scene, &scene->codes[e->code],
-                        (double)wrap((long double)m + e->start, (long double)scene->n), shifted[m]);
+                        (double)wrap_time((long double)m + e->start, (long double)scene->n),
+                        shifted[m]);
         else
             rc = pnr_waveform_shift(scene->codes[e->code].waveform, -(double)e->start, shifted);
         for (size_t m = 0; m < scene->n && rc == PNR_OK; m++) {
             double term[2];
 
-            multiply(shifted[m], e->value, term);
+            multiply_pair(shifted[m], e->value, term);
             scene->still[m][0] += term[0];
             scene->still[m][1] += term[1];
         }
@@ -309,7 +310,7 @@ static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *er
 }
 
 /* Moving echoes need the waveform between the samples. */
-static int prepare(pnr_scene *scene, pnr_error *error)
+static int prepare_codes(pnr_scene *scene, pnr_error *error)
 {
     for (size_t i = 0; i < scene->n_echoes; i++)
         if (scene->echoes[i].moves &&
@@ -347,7 +348,7 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
     rc = create_rotations(scene, kind, error);
     if (rc != PNR_OK)
         goto fail;
-    rc = prepare(scene, error);
+    rc = prepare_codes(scene, error);
     if (rc != PNR_OK)
         goto fail;
     *out = scene;
@@ -404,20 +405,20 @@ static void add_moving(const pnr_scene *scene, const echo *e, uint64_t block, si
                        size_t to, double (*out)[2])
 {
     long double n = (long double)scene->n;
-    double start = (double)wrap(
+    double start = (double)wrap_time(
         (long double)(block % scene->n) + fmodl(e->drift * (long double)block, n) + e->start, n);
     double step = (double)(1 + e->drift), value[2] = {1, 0};
 
     if (e->doppler.steps)
         rotation_at(&e->doppler, block, value);
-    multiply(value, e->value, value);
+    multiply_pair(value, e->value, value);
     for (size_t j = from; j < to; j++, out++) {
         double a[2];
 
         code_at(scene, &scene->codes[e->code], start + (double)j * step, a);
-        multiply(a, value, a);
+        multiply_pair(a, value, a);
         if (e->doppler.steps)
-            multiply(a, e->doppler.steps[j], a);
+            multiply_pair(a, e->doppler.steps[j], a);
         (*out)[0] += a[0];
         (*out)[1] += a[1];
     }
@@ -431,23 +432,24 @@ static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t t
     for (size_t j = from; j < to; j++, out++) {
         double a[2];
 
-        multiply(value, scene->cw.steps[j], a);
+        multiply_pair(value, scene->cw.steps[j], a);
         (*out)[0] += scene->cw_amplitude * a[0];
         (*out)[1] += scene->cw_amplitude * a[1];
     }
 }
 
 /* The phase at the block's start is exact for every n. */
-static void tune(const pnr_scene *scene, uint64_t block, size_t from, size_t to, double (*out)[2])
+static void tune_samples(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
+                         double (*out)[2])
 {
     double value[2];
 
-    polar((double)(int64_t)pnr_rational_phase(scene->tune, block) * 0x1p-64, value);
+    polar_pair((double)(int64_t)pnr_rational_phase(scene->tune, block) * 0x1p-64, value);
     for (size_t j = from; j < to; j++, out++) {
         double a[2];
 
-        multiply(value, scene->tuning.steps[j], a);
-        multiply(*out, a, *out);
+        multiply_pair(value, scene->tuning.steps[j], a);
+        multiply_pair(*out, a, *out);
     }
 }
 
@@ -461,7 +463,7 @@ static void signal_block(const pnr_scene *scene, uint64_t block, size_t from, si
     if (scene->cw_amplitude != 0)
         add_cw(scene, block, from, to, out);
     if (scene->tuned)
-        tune(scene, block, from, to, out);
+        tune_samples(scene, block, from, to, out);
     if (scene->conjugate)
         for (size_t i = 0; i < to - from; i++)
             out[i][1] = -out[i][1];
@@ -508,7 +510,7 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     long double speed = config->radar.speed_mps, velocity = t->velocity_mps;
 
     /* The receiver's window starts at the code's: lag = n - window - u(n), mod N. */
-    double lag = (double)wrap(-e->drift * centre - e->start - first, n);
+    double lag = (double)wrap_time(-e->drift * centre - e->start - first, n);
 
     if (scene->radar.is_linear && lag < (double)scene->radar.gate_first)
         lag += (double)n; /* before the gate: the echo belongs to a later repetition */

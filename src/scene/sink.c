@@ -70,7 +70,7 @@ struct pnr_sink {
     short *shorts;        /* [CHUNK][n_channels][2]: 8-bit sound */
 };
 
-static bool stopped(const pnr_sink *sink)
+static bool is_stopped(const pnr_sink *sink)
 {
     return sink->stop && *sink->stop;
 }
@@ -103,14 +103,14 @@ static int open_fifo(pnr_sink *sink, pnr_error *error)
             return PNR_OK;
         if (errno != ENXIO && errno != EINTR)
             return explain_open(sink->path, error);
-        if (stopped(sink))
+        if (is_stopped(sink))
             return pnr_error_set(error, PNR_EEND, "stopped before '%s' had a reader", sink->path);
         poll(NULL, 0, PATIENCE_MS);
     }
 }
 
 /* Checks everything that can be refused before a file is created, truncated or waited for. */
-static int look(pnr_sink *sink, bool is_sound, bool is_endless, pnr_error *error)
+static int check_output(pnr_sink *sink, bool is_sound, bool is_endless, pnr_error *error)
 {
     struct stat st;
     int rc = sink->is_stdout ? fstat(STDOUT_FILENO, &st) : stat(sink->path, &st);
@@ -269,7 +269,7 @@ int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples
                            sink->info.n_channels);
         goto fail;
     }
-    rc = look(sink, box != NULL, n_samples == 0, error);
+    rc = check_output(sink, box != NULL, n_samples == 0, error);
     if (rc == PNR_OK)
         rc = open_descriptor(sink, error);
     if (rc == PNR_OK && box)
@@ -296,7 +296,7 @@ const pnr_sink_info *pnr_sink_get_info(const pnr_sink *sink)
 /* --- writing --- */
 
 /* Quantises one part as an ADC of `bits` bits; returns true when it was limited. */
-static bool convert(double *value, size_t bits)
+static bool quantise_part(double *value, size_t bits)
 {
     if (bits == 1) {
         *value = *value < 0 ? -0.5 : 0.5;
@@ -309,7 +309,7 @@ static bool convert(double *value, size_t bits)
     return limited != code;
 }
 
-static void encode(pnr_sink *sink, const double (*samples)[2], size_t count)
+static void encode_chunk(pnr_sink *sink, const double (*samples)[2], size_t count)
 {
     const pnr_format_info *format = pnr_format_get(sink->format);
     unsigned char *to = sink->bytes;
@@ -319,9 +319,9 @@ static void encode(pnr_sink *sink, const double (*samples)[2], size_t count)
         bool clipped = false;
 
         if (sink->bits) {
-            clipped = convert(&value[0], sink->bits);
+            clipped = quantise_part(&value[0], sink->bits);
             if (format->is_complex)
-                clipped |= convert(&value[1], sink->bits);
+                clipped |= quantise_part(&value[1], sink->bits);
         }
         clipped |= (pnr_format_write(sink->format, value, to) & PNR_SAMPLE_CLIPPED) != 0;
         sink->info.n_clipped += clipped;
@@ -338,14 +338,14 @@ static int write_bytes(pnr_sink *sink, size_t n_bytes, pnr_error *error)
 
         if (sink->is_pipe) {
             struct pollfd ready = {.fd = sink->fd, .events = POLLOUT};
-            if (stopped(sink))
+            if (is_stopped(sink))
                 return pnr_error_set(error, PNR_EEND, "stopped");
             if (poll(&ready, 1, PATIENCE_MS) <= 0)
                 continue;
         }
         ssize_t done = write(sink->fd, from, n);
         if (done < 0 && (errno == EINTR || errno == EAGAIN)) {
-            if (stopped(sink))
+            if (is_stopped(sink))
                 return pnr_error_set(error, PNR_EEND, "stopped");
             continue;
         }
@@ -397,7 +397,7 @@ int pnr_sink_write(pnr_sink *sink, const double (*samples)[2], size_t n_samples,
     while (n_samples > 0) {
         size_t n = n_samples < CHUNK ? n_samples : CHUNK, count = n * sink->info.n_channels;
 
-        encode(sink, samples, count);
+        encode_chunk(sink, samples, count);
         int rc =
             sink->sound ? write_sound(sink, count, error) : write_bytes(sink, count * bytes, error);
         if (rc != PNR_OK)
