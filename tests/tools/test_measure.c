@@ -2,6 +2,8 @@
 /* Measuring: its samples hold the echo that it says, and a wrong answer is never timed. */
 #include "tools/common/measure.h"
 
+#include "correlator/engines.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

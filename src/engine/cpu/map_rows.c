@@ -125,7 +125,7 @@ static void find_line(void *context, size_t number, size_t worker)
     const pnr_cpu_map_step *s = context;
 
     (void)worker;
-    pnr_search_map_line(s->map->plan, s->power, s->n_used, number, &s->my->lines[number]);
+    pnr_search_scan_line(s->map->plan, s->power, s->n_used, number, &s->my->lines[number]);
 }
 
 static bool is_along_rows(const pnr_plan *plan)
@@ -355,8 +355,8 @@ void pnr_cpu_map_process(const pnr_cpu_map *map, const pnr_cpu_map_memory *memor
     pnr_cpu_map_lap(dwell, PNR_STAGE_COUNT, &s.since); /* the rows have timed themselves */
     if (is_along_rows(plan) && s.n_used > 0)
         pnr_cpu_map_do(&s, find_line, map->axes.n_rows * plan->n_codes);
-    pnr_search_map(plan, map->energy_of_code, s.power, s.n_used, memory->lines, dwell->sums,
-                   dwell->candidates);
+    pnr_search_dwell(plan, map->energy_of_code, s.power, s.n_used, memory->lines, NULL, dwell->sums,
+                     dwell->candidates);
     pnr_cpu_map_lap(dwell, PNR_STAGE_PEAK, &s.since);
     gather(&s);
 }
