@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Measuring: its samples hold the echo that it says, and a wrong answer is never timed. */
+#include "correlator/engines.h"
 #include "tests/fixture/test.h"
 #include "tools/common/measure.h"
 
