@@ -19,7 +19,7 @@ OPT := $(OPT_$(VARIANT))
 
 have = $(shell pkg-config --exists $(1) 2>/dev/null && echo yes)
 HAVE_FFTW := $(call have,fftw3f fftw3)
-# Sanitizers and coverage do not go with device code: those variants are built without the module.
+# Sanitizers and coverage do not work with device code: these variants leave the CUDA module out.
 HAVE_CUDA := $(if $(filter release,$(VARIANT)),$(if $(NVCC),yes))
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
@@ -31,13 +31,13 @@ CFLAGS += -std=c11 $(OPT) $(WARN) -fPIC -fvisibility=hidden -pthread -MMD -MP
 LDFLAGS += $(filter -fsanitize=% --coverage,$(OPT)) -pthread
 LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm
 
-# Every room of src/ but the cpu engine, a module of its own; a room is a folder of src/.
+# All rooms (folders) of src/ but the cpu engine, which is a module.
 CORE := $(filter-out src/main.c src/engine/cpu/%,$(shell find src -name '*.c'))
 CORE_OBJ := $(CORE:%.c=$(B)/obj/%.o)
 LIB := $(B)/libpnradar.a
-# What several tools share.
+# Shared by several tools.
 COMMON := $(B)/libtools.a
-# A manual lies beside what it describes.
+# A manual lies next to what it describes.
 MANUALS := $(shell find src tools -name '*.[1-9]')
 TOOLS := echo listen plan bench
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
@@ -71,7 +71,7 @@ $(B)/bin/pnradar: $(B)/obj/src/main.o $(LIB)
 	@echo "link $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# Each tool is one file of its own name, and the parts that belong to it alone: tools/listen/.
+# Each tool is one file of its name, and a folder of its parts, as tools/listen/.
 define tool_rule
 $$(B)/bin/pnradar-$(1): $$(patsubst %.c,$$(B)/obj/%.o,tools/pnradar-$(1).c $$(wildcard tools/$(1)/*.c)) $$(COMMON) $$(LIB)
 	@mkdir -p $$(@D)
@@ -90,7 +90,7 @@ $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine/cpu/*
 
 # --- tests ---
 
-# Tests lie in folders as their rooms do; their names are unique, and programs lie in one folder.
+# Tests lie in folders as their rooms do. Their names are unique, and their programs lie in one folder.
 TEST_SOURCES := $(shell find tests -name 'test_*.c')
 TESTS := $(patsubst %.c,$(B)/tests/%,$(notdir $(TEST_SOURCES)))
 FAULT := $(B)/tests/engines/fault.so
@@ -115,7 +115,7 @@ $(FAULT): $(B)/obj/tests/fixture/engine_fault.o $(LIB)
 	@echo "link $@"
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ -lm
 
-# PNR_ONLY names those that are wanted.
+# PNR_ONLY names the tests to run; without it all run.
 check: $(PROGRAMS) $(MODULES) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT)
 	@tests/run $(B)
 
@@ -143,7 +143,7 @@ tsan: ## build and run the tests of threads with the thread sanitizer
 	@tools/setup test
 	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
 	    $(MAKE) --no-print-directory VARIANT=tsan check
-# Whoever makes threads: the ring, the cpu engine's team, the pipeline and who reads or hears it.
+# Tests of threads: the ring, the cpu engine's team, the pipeline and its subscribers.
 TSAN_TESTS := test_ring test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
     $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher
 export PNR_ONLY
@@ -175,7 +175,7 @@ $(KEYS): $(B)/obj/tools/keys.o $(LIB)
 	@echo "link $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 anew from the table
+docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 from the table
 	@$(KEYS) reference >config/pnradar.conf
 	@$(KEYS) mdoc >$(KEYS).mdoc
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
@@ -183,7 +183,7 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 an
 
 SHELL_FILES := tools/setup tools/demo tests/run tests/coverage tests/layers .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
-lint: ## check the format, and let cppcheck, shellcheck and mandoc read everything
+lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
 	tests/layers
 	clang-format --dry-run -Werror $(C_FILES)
@@ -193,7 +193,7 @@ lint: ## check the format, and let cppcheck, shellcheck and mandoc read everythi
 	shellcheck $(wildcard $(SHELL_FILES))
 	mandoc -T lint -W warning $(MANUALS)
 
-fmt: ## let clang-format decide
+fmt: ## format the code with clang-format
 	clang-format -i $(C_FILES)
 
 gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that this machine has

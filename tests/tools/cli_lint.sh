@@ -6,7 +6,8 @@ set -u
 : "$1" # every shell test takes the folder of programs
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-. tests/tools/tap.sh
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
 
 mkdir -p "$work/src/ring" "$work/cuda/base" "$work/tools/common" "$work/tests/ring"
 
