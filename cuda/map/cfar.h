@@ -54,6 +54,32 @@ struct pnr_map_level {
         return line + other * m.oversample + cell % m.oversample;
     }
 
+    /* Does the cell, along the range, have all training cells on both sides? */
+    __device__ __forceinline__ bool is_full(uint32_t cell) const
+    {
+        const uint32_t lag = cell / m.oversample, reach = m.guard + 1 + (m.training - 1) * m.stride;
+
+        return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
+    }
+
+    /* Can a cell that is full be refused by less than the sums of its two sides? */
+    __device__ __forceinline__ bool has_screen() const
+    {
+        return factor != NULL && m.cfar_axis != PNR_CFAR_ALONG_ROWS && m.cfar_kind != PNR_CFAR_OS &&
+               !m.is_filtered;
+    }
+    __device__ __forceinline__ double full_factor() const
+    {
+        return factor[m.training * (m.training + 1) + m.training];
+    }
+    /* The sum of one side that a full cell's level stands for. */
+    __device__ __forceinline__ float side_of(float before, float after) const
+    {
+        return m.cfar_kind == PNR_CFAR_CA   ? 0.5f * (before + after)
+               : m.cfar_kind == PNR_CFAR_GO ? fmaxf(before, after)
+                                            : fminf(before, after);
+    }
+
     __device__ __forceinline__ double level_of(uint32_t n_before, uint32_t n_after, double before,
                                                double after) const
     {

@@ -11,7 +11,7 @@ extern "C" {
 
 #include <cassert>
 
-enum { TOGETHER = 8, CHUNK = 32 };
+enum { TOGETHER = 8, CHUNK = 32, TAKE_BLOCKS = 8192 };
 static_assert((int)TOGETHER * (int)CHUNK == (int)PNR_CUDA_THREADS, "a thread loads one weight");
 
 /* The same of sample n of a look, 0 outside of it. */
@@ -121,6 +121,29 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
+/* Sample n of the transform where a look is one window: a thread each. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    take_windows(pnr_map m, pnr_map_samples s, size_t first_look, uint32_t n_looks, float2 *bases)
+{
+    const uint32_t n = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
+    const bool is_copy = n >= m.n_window;
+    const bool is_there = !is_copy || (!m.is_linear && n + 1 < 2 * m.n_window);
+    const uint32_t i = !is_there ? 0 : is_copy ? n - m.n_window : n;
+
+    if (n >= m.n_transform)
+        return;
+    for (uint32_t r = blockIdx.y; r < n_looks * m.n_bases; r += gridDim.y) {
+        const uint32_t base = r % m.n_bases;
+        const size_t look = first_look + r / m.n_bases;
+        const float2 x =
+            s.stream != NULL ? pnr_map_clean(m, s, look, 0, i) : pnr_map_raw(m, s, look, 0, i);
+        const float2 z = pnr_map_weighted(pnr_map_weight(m, s, look, base), x);
+
+        bases[(size_t)r * m.row_stride + n] =
+            is_there ? pnr_cuda_rotate_back(z, i * m.turns[base]) : make_float2(0, 0);
+    }
+}
+
 /* --- the launcher --- */
 
 /* One look through one time scale that is not its own. */
@@ -148,6 +171,15 @@ int pnr_map_fold(const pnr_map *m, const pnr_map_samples *s, size_t first_look, 
     int code = PNR_OK;
 
     assert(places.y <= 65535 && n_looks <= 65535 && m->n_periods <= 65535);
+    if (scale->n_bases == m->n_bases && scale->stretch == 0 && m->n_periods == 1) {
+        const size_t most = (TAKE_BLOCKS + places.x - 1) / places.x, n = n_looks * m->n_bases;
+
+        assert(n <= UINT32_MAX);
+        places = dim3(places.x, (unsigned)(n < most ? n : most));
+        take_windows<<<places, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, first_look, (uint32_t)n_looks,
+                                                              bases);
+        return pnr_cuda_check_launch("take_windows", error);
+    }
     if (scale->stretch == 0) {
         fold_windows<false><<<places, PNR_CUDA_THREADS, 0, stream>>>(
             *m, *s, first_look, scale->first_base, scale->n_bases, NULL, bases);

@@ -33,7 +33,9 @@ int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const 
 
 typedef struct pnr_map_lines {
     const pnr_cuda_job *job;
-    const float2 *bases;   /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each */
+    const float2 *bases; /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each; NULL:
+                              looks of one window are read as they come */
+    pnr_map_samples samples;
     const float4 *spectra; /* [n_codes][oversample][L], see pnr_cuda_fused_place */
     float2 *values;        /* [n_dwells][n_looks][n_codes n_rows][n_cells] */
     float *power;          /* [n_dwells][n_codes n_rows][n_cells] */

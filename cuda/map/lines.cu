@@ -15,7 +15,8 @@ enum { MIN_SAMPLES = 128, MIN_POINTS = 1024, MAX_POINTS = 8192 };
 /*
  * A block has GROUPS groups of threads, each with a window of its own in shared memory. Where there
  * are many codes all groups take one row: its spectrum is kept, and each group does other codes.
- * Else each group takes a row of its own, transformed anew for each of its few codes.
+ * Else each group takes a row of its own, of any dwell, transforms it again for each of its few
+ * codes, and goes on to another row.
  */
 template <int M, bool IS_SHARED> struct lines_size {
     typedef pnr_fused_size<M> window;
@@ -33,18 +34,67 @@ struct map_line {
     bool is_there;
 };
 
-/* Sample n of the transform: of a base, rotated by whole bins, extended periodically or by zeros */
-static __device__ __forceinline__ float2 sample_at(const pnr_map &m, const float2 *base,
-                                                   uint64_t turns, uint32_t n)
+/* v[j]: sample n = first + step j of the transform. A base is extended periodically or by zeros;
+ * read(i): its sample i. */
+template <int N, class READ>
+static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
+                                              float2 (&v)[N], READ read)
 {
-    const uint32_t i = n < m.n_window ? n : n - m.n_window;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        const uint32_t n = first + step * j;
+        const bool is_copy = n >= m.n_window;
 
-    if (n >= m.n_window && (m.is_linear || n + 1 >= 2 * m.n_window))
-        return make_float2(0, 0);
+        v[j] = !is_copy || (!m.is_linear && n + 1 < 2 * m.n_window)
+                   ? read(is_copy ? n - m.n_window : n)
+                   : make_float2(0, 0);
+    }
+}
 
-    const float2 z = base[i];
+/* v[j] is rotated by `turns` a sample of the base. */
+template <int N>
+static __device__ __forceinline__ void rotate(const pnr_map &m, uint32_t first, uint32_t step,
+                                              uint64_t turns, float2 (&v)[N])
+{
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        const uint32_t n = first + step * j;
 
-    return turns != 0 ? pnr_cuda_rotate_back(z, i * turns) : z;
+        v[j] = pnr_cuda_rotate_back(v[j], (n >= m.n_window ? n - m.n_window : n) * turns);
+    }
+}
+
+/* The samples of a row's transform: of its base, rotated by whole bins. */
+template <int N>
+static __device__ __forceinline__ void load_row(const pnr_map &m, const pnr_map_lines &p,
+                                                uint32_t dwell, const pnr_map_row &row,
+                                                uint32_t first, uint32_t step, float2 (&v)[N])
+{
+    const size_t own = (size_t)dwell * m.n_looks + p.look;
+    uint64_t turns[2] = {0, row.shift * p.bin_turns};
+
+    if (p.bases != NULL) {
+        const float2 *base = p.bases + (own * m.n_bases + row.base) * m.row_stride;
+
+        extend(m, first, step, v, [&](uint32_t i) { return base[i]; });
+    } else {
+        const size_t look = (size_t)p.first_dwell * m.n_looks + own;
+        const float2 w = pnr_map_weight(m, p.samples, look, row.base);
+
+        turns[0] = m.turns[row.base];
+        if (p.samples.stream != NULL)
+            extend(m, first, step, v, [&](uint32_t i) {
+                return pnr_map_weighted(w, pnr_map_clean(m, p.samples, look, 0, i));
+            });
+        else
+            extend(m, first, step, v, [&](uint32_t i) {
+                return pnr_map_weighted(w, pnr_map_raw(m, p.samples, look, 0, i));
+            });
+    }
+#pragma unroll 1
+    for (int way = 0; way < 2; way++)
+        if (turns[way] != 0)
+            rotate(m, first, step, turns[way], v);
 }
 
 /* v[j]: c at lag first + step j, its parts swapped, to values, its power added to power; *sum and
@@ -107,92 +157,123 @@ sum_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, float s
     p.greatest[tile] = most;
 }
 
-template <int M, bool IS_SHARED>
-__global__ void __launch_bounds__(lines_size<M, IS_SHARED>::THREADS, IS_SHARED || M == 1 ? 1
-                                                                     : M == 8            ? 2
-                                                                                         : 4)
-    correlate_lines(pnr_map m, pnr_map_lines p)
+/* A kernel's shared memory: the twiddles, each group's window, and in the end a spectrum. */
+template <int M, bool IS_SHARED> struct lines_memory {
+    typedef lines_size<M, IS_SHARED> block;
+    typedef pnr_fused_size<M> window;
+    float2 *table, *buffer;
+    float4 *kept; /* of the thread */
+
+    __device__ __forceinline__ lines_memory(float4 *memory, uint32_t group, uint32_t u)
+        : table((float2 *)memory)
+    {
+        float2 *const buffers = table + window::TABLE_BYTES / sizeof(float2);
+
+        buffer = buffers + group * (window::BUFFER_BYTES / sizeof(float2));
+        kept = (float4 *)(buffers + block::GROUPS * (window::BUFFER_BYTES / sizeof(float2))) + u;
+    }
+};
+
+/* All groups of a block take one row of a dwell, each other codes of it. */
+template <int M>
+__global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
+    correlate_codes(pnr_map m, pnr_map_lines p, uint32_t)
 {
     typedef pnr_fused_size<M> window;
-    typedef lines_size<M, IS_SHARED> block;
+    typedef lines_size<M, true> block;
     extern __shared__ float4 memory[];
     __shared__ double sums[block::THREADS / 32];
     __shared__ float greatest[block::THREADS / 32];
-    float2 *table = (float2 *)memory;
     const uint32_t group = threadIdx.x / window::THREADS, u = threadIdx.x % window::THREADS;
-    float2 *buffer = table + (window::TABLE_BYTES + group * window::BUFFER_BYTES) / sizeof(float2);
-    float4 *kept = (float4 *)(table + (window::TABLE_BYTES + block::GROUPS * window::BUFFER_BYTES) /
-                                          sizeof(float2)) +
-                   u;
-    const uint32_t dwell = blockIdx.y;
-    const uint32_t row = IS_SHARED ? blockIdx.x % m.n_rows : blockIdx.x * block::GROUPS + group;
-    const uint32_t first = IS_SHARED ? blockIdx.x / m.n_rows * p.part_codes * m.oversample : 0;
-    const uint32_t most_items = m.n_codes * m.oversample;
-    const uint32_t n_items =
-        IS_SHARED ? min(p.part_codes * m.oversample, most_items - first) : most_items;
-    const uint32_t step = IS_SHARED ? block::GROUPS : 1;
-    const pnr_map_row line = m.rows[min(row, m.n_rows - 1)];
-    const float2 *base =
-        p.bases + (((size_t)dwell * m.n_looks + p.look) * m.n_bases + line.base) * m.row_stride;
+    const lines_memory<M, true> own(memory, group, u);
+    const uint32_t dwell = blockIdx.y, row = blockIdx.x % m.n_rows;
+    const uint32_t first = blockIdx.x / m.n_rows * p.part_codes * m.oversample;
+    const uint32_t n_items = min(p.part_codes * m.oversample, m.n_codes * m.oversample - first);
     const bool is_last = p.look + 1 == m.n_looks && m.oversample == 1;
+    float2 v[32];
 
     if (p.first_dwell + dwell >= p.job->n_dwells)
         return; /* the whole block */
-    pnr_fused_fill_table<M>(table);
+    pnr_fused_fill_table<M>(own.table);
     __syncthreads();
 
-    const pnr_fused_thread<M, !IS_SHARED> thread(table, buffer, (int)u);
+    const pnr_fused_thread<M, false> thread(own.table, own.buffer, (int)u);
 
-    for (uint32_t item = 0; item < n_items; item += step) {
-        const uint32_t mine = first + item + (IS_SHARED ? group : 0);
-        const bool is_there = mine < first + n_items && row < m.n_rows;
-        const uint32_t number = is_there ? mine : first;
-        const float4 *spectrum = p.spectra + (size_t)number * (window::L / 2);
-        float2 v[32];
-
-        if (!IS_SHARED || item == 0) {
+    load_row(m, p, dwell, m.rows[row], u, window::THREADS, v);
+    thread.first_pass(v);
+    thread.finish_forward(v);
+    if (group == 0)
 #pragma unroll
-            for (int j = 0; j < 32; j++)
-                v[j] = sample_at(m, base, line.shift * p.bin_turns, u + window::THREADS * j);
-        }
-        if constexpr (!IS_SHARED) {
-            thread.correlate(v, spectrum, [] {});
-        } else {
-            if (item == 0) {
-                thread.first_pass(v);
-                thread.finish_forward(v);
-                if (group == 0)
-#pragma unroll
-                    for (int j = 0; j < 16; j++)
-                        kept[j * window::THREADS] =
-                            make_float4(v[2 * j].x, v[2 * j].y, v[2 * j + 1].x, v[2 * j + 1].y);
-                __syncthreads(); /* all groups */
-            }
-#pragma unroll
-            for (int j = 0; j < 16; j++) {
-                const float4 z = kept[j * window::THREADS];
-
-                v[2 * j] = make_float2(z.x, z.y);
-                v[2 * j + 1] = make_float2(z.z, z.w);
-            }
-            thread.multiply(v, spectrum);
-            pnr_fused_sync<M, false>(); /* nobody reads any more what the line before has left */
-            thread.inverse(v);
-        }
-
-        const map_line own = {dwell, number / m.oversample, row, number % m.oversample, is_there};
+        for (int j = 0; j < 16; j++)
+            own.kept[j * window::THREADS] =
+                make_float4(v[2 * j].x, v[2 * j].y, v[2 * j + 1].x, v[2 * j + 1].y);
+    __syncthreads(); /* all groups */
+    for (uint32_t item = group; item < n_items + group; item += block::GROUPS) {
+        const bool is_there = item < n_items;
+        const uint32_t number = is_there ? first + item : first;
+        const map_line line = {dwell, number / m.oversample, row, number % m.oversample, is_there};
         float sum, most;
 
-        keep_line(m, p, own, v, u, window::THREADS, &sum, &most);
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            const float4 z = own.kept[j * window::THREADS];
+
+            v[2 * j] = make_float2(z.x, z.y);
+            v[2 * j + 1] = make_float2(z.z, z.w);
+        }
+        thread.multiply(v, p.spectra + (size_t)number * (window::L / 2));
+        pnr_fused_sync<M, false>(); /* nobody reads any more what the line before has left */
+        thread.inverse(v);
+        keep_line(m, p, line, v, u, window::THREADS, &sum, &most);
         if (is_last)
-            sum_line<window::THREADS / 32>(m, p, own, sum, most, sums, greatest, u,
-                                           [] { pnr_fused_sync<M, !IS_SHARED>(); });
+            sum_line<window::THREADS / 32>(m, p, line, sum, most, sums, greatest, u,
+                                           [] { pnr_fused_sync<M, false>(); });
+    }
+}
+
+/* Each group takes rows of its own by turns, n_rows of all dwells. */
+template <int M>
+__global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<M>::BLOCKS)
+    correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)
+{
+    typedef pnr_fused_size<M> window;
+    typedef lines_size<M, false> block;
+    extern __shared__ float4 memory[];
+    __shared__ double sums[block::THREADS / 32];
+    __shared__ float greatest[block::THREADS / 32];
+    const uint32_t group = threadIdx.x / window::THREADS, u = threadIdx.x % window::THREADS;
+    const lines_memory<M, false> own(memory, group, u);
+    const bool is_last = p.look + 1 == m.n_looks && m.oversample == 1;
+
+    pnr_fused_fill_table<M>(own.table);
+    __syncthreads();
+
+    const pnr_fused_thread<M, true> thread(own.table, own.buffer, (int)u);
+
+    for (uint32_t i = blockIdx.x * block::GROUPS + group; i < n_rows;
+         i += gridDim.x * block::GROUPS) {
+        const uint32_t dwell = i / m.n_rows, row = i % m.n_rows;
+
+        if (p.first_dwell + dwell >= p.job->n_dwells)
+            return; /* the whole group */
+        for (uint32_t item = 0; item < m.n_codes * m.oversample; item++) {
+            const map_line line = {dwell, item / m.oversample, row, item % m.oversample, true};
+            float2 v[32];
+            float sum, most;
+
+            load_row(m, p, dwell, m.rows[row], u, window::THREADS, v);
+            thread.correlate(v, p.spectra + (size_t)item * (window::L / 2), [] {});
+            keep_line(m, p, line, v, u, window::THREADS, &sum, &most);
+            if (is_last)
+                sum_line<window::THREADS / 32>(m, p, line, sum, most, sums, greatest, u,
+                                               [] { pnr_fused_sync<M, true>(); });
+        }
     }
 }
 
 /* --- the launcher --- */
 
-typedef void (*lines_kernel)(pnr_map, pnr_map_lines);
+typedef void (*lines_kernel)(pnr_map, pnr_map_lines, uint32_t);
 
 typedef struct instance {
     size_t n_points;
@@ -202,11 +283,11 @@ typedef struct instance {
     int n_bytes;
 } instance;
 
-template <int M, bool IS_SHARED> static instance make()
+template <int M, bool IS_SHARED> static instance make(lines_kernel kernel)
 {
     typedef lines_size<M, IS_SHARED> size;
 
-    return {(size_t)size::window::L, IS_SHARED,     correlate_lines<M, IS_SHARED>,
+    return {(size_t)size::window::L, IS_SHARED,     kernel,
             (unsigned)size::GROUPS,  size::THREADS, size::BYTES};
 }
 
@@ -220,8 +301,10 @@ size_t pnr_map_lines_groups(size_t n_points)
 static const instance *find(const pnr_map *m, size_t n_points)
 {
     static const instance table[] = {
-        make<2, true>(),  make<4, true>(),  make<8, true>(),  make<1, false>(),
-        make<2, false>(), make<4, false>(), make<8, false>(),
+        make<2, true>(correlate_codes<2>), make<4, true>(correlate_codes<4>),
+        make<8, true>(correlate_codes<8>), make<1, false>(correlate_rows<1>),
+        make<2, false>(correlate_rows<2>), make<4, false>(correlate_rows<4>),
+        make<8, false>(correlate_rows<8>),
     };
     const size_t n_groups = pnr_map_lines_groups(n_points);
     const bool is_shared =
@@ -260,16 +343,38 @@ int pnr_map_lines_prepare(const pnr_map *m, size_t n_points, pnr_error *error)
                           "shared memory", error);
 }
 
+/* Blocks that the device runs at one time; a large number when that is not known. */
+static size_t resident_blocks(const instance *i)
+{
+    int device, n_processors, n_blocks;
+
+    if (cudaGetDevice(&device) == cudaSuccess &&
+        cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount, device) ==
+            cudaSuccess &&
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, (const void *)i->kernel,
+                                                      (int)i->n_threads,
+                                                      (size_t)i->n_bytes) == cudaSuccess &&
+        n_blocks > 0)
+        return (size_t)n_blocks * (size_t)n_processors;
+    (void)cudaGetLastError();
+    return 65535;
+}
+
 int pnr_map_correlate(const pnr_map *m, const pnr_map_lines *lines, size_t n_points,
                       size_t n_dwells, cudaStream_t stream, pnr_error *error)
 {
     const instance *i = find(m, n_points);
+    const size_t n_rows = m->n_rows * n_dwells;
+    const size_t n_blocks = (n_rows + i->n_groups - 1) / i->n_groups;
     const uint32_t n_parts = (m->n_codes + lines->part_codes - 1) / lines->part_codes;
-    const dim3 grid(i->is_shared ? m->n_rows * n_parts
-                                 : (m->n_rows + i->n_groups - 1) / i->n_groups,
-                    (unsigned)n_dwells);
+    dim3 grid(m->n_rows * n_parts, (unsigned)n_dwells);
 
-    assert(i != NULL && n_dwells >= 1 && n_dwells <= 65535);
-    i->kernel<<<grid, i->n_threads, (size_t)i->n_bytes, stream>>>(*m, *lines);
+    assert(i != NULL && n_dwells >= 1 && n_dwells <= 65535 && n_rows <= UINT32_MAX / 2);
+    if (!i->is_shared) {
+        const size_t most = resident_blocks(i);
+
+        grid = dim3((unsigned)(n_blocks < most ? n_blocks : most));
+    }
+    i->kernel<<<grid, i->n_threads, (size_t)i->n_bytes, stream>>>(*m, *lines, (uint32_t)n_rows);
     return pnr_cuda_check_launch("correlate_lines", error);
 }

@@ -10,7 +10,7 @@ size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_
     const size_t d = extent->round_dwells, lines = (size_t)m->n_codes * m->n_rows;
     const size_t tiles = lines * m->row_tiles, looks = s->batch * m->n_looks;
     const size_t stream = extent->has_stream ? s->n_windows * s->n_samples + s->n_tail : 0;
-    const size_t bases = d * m->n_looks * m->n_bases + extent->room_bases;
+    const size_t bases = extent->has_bases ? d * m->n_looks * m->n_bases + extent->room_bases : 0;
     size_t n = 0;
 
     list[n++] = {(void **)&w->stream, stream * sizeof *w->stream, false};

@@ -18,7 +18,7 @@ typedef struct pnr_map_memory {
     float2 *mean;
     pnr_map_dwell *dwells;
     float2 *stretched; /* [n_periods][n_window], where there is a stretch */
-    float2 *bases;     /* [D][n_looks][n_bases][row_stride], and room_bases more */
+    float2 *bases;     /* [D][n_looks][n_bases][row_stride] and room_bases more, where has_bases */
     float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells] */
     float *power;      /* [D][n_codes n_rows][n_cells] */
     double *noise;     /* [D][tiles] */
@@ -32,8 +32,8 @@ typedef struct pnr_map_memory {
 /* How much of it a method needs. */
 typedef struct pnr_map_extent {
     size_t round_dwells;
-    size_t room_bases; /* behind the last base */
-    bool has_stream, has_stretch;
+    size_t room_bases; /* after the last base */
+    bool has_bases, has_stream, has_stretch;
 } pnr_map_extent;
 
 /* All of it to `list`; returns PNR_MAP_BLOCKS. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method library, of maps: cuFFT there and back in groups of rows, cuBLAS for the filter, one dwell
- * after the other; any length, any rows: the plain twin of the others. */
+/* Method library, of maps: cuFFT there and back in groups of rows, cuBLAS for the filter, a round of
+ * dwells after the other; any length, any rows: the plain twin of the others. */
 #include "cuda/map/memory.h"
 #include "cuda/map/values.h"
 
@@ -14,9 +14,11 @@ typedef struct shared {
     pnr_map map;
     pnr_map_stretch *stretches; /* [n_stretches] */
     size_t n_stretches;
+    size_t round_dwells;     /* whose maps are on the device at one time */
     size_t forward, inverse; /* rows of a call of cuFFT, always all of them */
-    float2 *spectra;         /* [n_codes][oversample][L]: conj(DFT of the code) / L */
-    float2 *filter;          /* [gate_count][gate_count], or NULL */
+    bool has_stream;
+    float2 *spectra; /* [n_codes][oversample][L]: conj(DFT of the code) / L */
+    float2 *filter;  /* [gate_count][gate_count], or NULL */
 } shared;
 
 /* A slot's own. */
@@ -31,18 +33,35 @@ typedef struct work {
     void *fft_work;
 } work;
 
-/* Rows of a call: never more than a group, and never of another number in one plan. */
+static size_t bases_of(const pnr_map *m)
+{
+    return (size_t)m->n_looks * m->n_bases;
+}
+
+/* Lines of a look. */
+static size_t lines_of(const pnr_map *m)
+{
+    return (size_t)m->n_codes * m->n_rows * m->oversample;
+}
+
+/* A round is as many dwells as fit a group, at least one. Rows of a call: never more than a group,
+ * and never of another number in one plan, whatever its batch. */
 static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared *own)
 {
-    const size_t bases = (size_t)m->n_looks * m->n_bases, lines = (size_t)m->n_codes * m->n_rows;
+    const size_t bases = bases_of(m), lines = lines_of(m), most = bases > lines ? bases : lines;
+    const size_t fit = shape->group / most, n = fit < 1 ? 1 : fit;
 
-    own->forward = bases < shape->group ? bases : shape->group;
-    own->inverse = lines < shape->group ? lines : shape->group;
+    own->forward = n * bases < shape->group ? n * bases : shape->group;
+    own->inverse = n * lines < shape->group ? n * lines : shape->group;
+    own->round_dwells = n < shape->batch ? n : shape->batch;
 }
 
 static pnr_map_extent extent_of(const shared *own)
 {
-    pnr_map_extent extent = {1, own->forward, true, false};
+    const size_t bases = own->round_dwells * bases_of(&own->map);
+    const size_t n_calls = own->forward > 0 ? (bases + own->forward - 1) / own->forward : 0;
+    pnr_map_extent extent = {own->round_dwells, n_calls * own->forward - bases, true,
+                             own->has_stream, false};
 
     for (size_t i = 0; i < own->n_stretches; i++)
         extent.has_stretch |= own->stretches[i].stretch != 0;
@@ -80,6 +99,7 @@ static int size(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_map_plan 
     own->map = pnr_map_of(plan, shape, tables, TILE);
     own->stretches = tables->stretches;
     own->n_stretches = tables->n_stretches;
+    own->has_stream = !pnr_map_is_single(plan, tables) || !pnr_map_is_raw(plan);
     choose_groups(shape, &own->map, own);
     return PNR_OK;
 }
@@ -324,26 +344,25 @@ static int compute_part(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
     work *w = (work *)slot->work;
-    const float2 *bases = w->memory.bases + (size_t)part->look * m->n_bases * m->row_stride;
-    float2 *values = w->memory.values + (size_t)part->look * m->n_codes * m->n_rows * m->n_cells;
     int code;
 
-    if ((code = pnr_map_multiply(m, part, bases, own->spectra, w->lines, slot->stream, error)) !=
-            PNR_OK ||
+    if ((code = pnr_map_multiply(m, part, w->memory.bases, own->spectra, w->lines, slot->stream,
+                                 error)) != PNR_OK ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_PRODUCT, error)) != PNR_OK ||
         (code = transform(m, w->inverse, w->lines, part->n_lines, own->inverse, CUFFT_INVERSE,
                           error)) != PNR_OK ||
         (m->is_filtered && (code = filter_lines(own, w, error)) != PNR_OK) ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK ||
-        (code = pnr_map_keep(m, part, m->is_filtered ? w->filtered : w->lines, values,
+        (code = pnr_map_keep(m, part, m->is_filtered ? w->filtered : w->lines, w->memory.values,
                              w->memory.power, slot->stream, error)) != PNR_OK)
         return code;
     return pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error);
 }
 
-/* All bases of a dwell, transformed. */
+/* All bases of a round, transformed. */
 static int compute_bases(const pnr_cuda_common *common, pnr_cuda_slot *slot,
-                         const pnr_map_samples *samples, size_t dwell, pnr_error *error)
+                         const pnr_map_samples *samples, size_t first, size_t n_dwells,
+                         pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
@@ -351,38 +370,39 @@ static int compute_bases(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     int code = PNR_OK;
 
     for (size_t i = 0; code == PNR_OK && i < own->n_stretches; i++)
-        code = pnr_map_fold(m, samples, dwell * m->n_looks, m->n_looks, &own->stretches[i],
-                            w->memory.stretched, w->memory.bases, slot->stream, error);
+        code =
+            pnr_map_fold(m, samples, first * m->n_looks, n_dwells * m->n_looks, &own->stretches[i],
+                         w->memory.stretched, w->memory.bases, slot->stream, error);
     if (code == PNR_OK)
         code = pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error);
     if (code == PNR_OK)
-        code = transform(m, w->forward, w->memory.bases, (size_t)m->n_looks * m->n_bases,
-                         own->forward, CUFFT_FORWARD, error);
+        code = transform(m, w->forward, w->memory.bases, n_dwells * bases_of(m), own->forward,
+                         CUFFT_FORWARD, error);
     return code == PNR_OK ? pnr_cuda_mark(common, slot, PNR_STAGE_FORWARD, error) : code;
 }
 
-static int compute_dwell(const pnr_cuda_common *common, pnr_cuda_slot *slot,
-                         const pnr_map_samples *samples, size_t dwell, pnr_error *error)
+static int compute_round(const pnr_cuda_common *common, pnr_cuda_slot *slot,
+                         const pnr_map_samples *samples, size_t first, size_t n_dwells,
+                         pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
     work *w = (work *)slot->work;
-    const pnr_map_search search = pnr_map_search_of(common, slot, m, &w->memory, dwell, 1);
-    const uint32_t n_lines = m->n_codes * m->n_rows, group = (uint32_t)own->inverse;
-    int code = compute_bases(common, slot, samples, dwell, error);
+    const pnr_map_search search = pnr_map_search_of(common, slot, m, &w->memory, first, n_dwells);
+    const size_t n_lines = n_dwells * lines_of(m);
+    int code = compute_bases(common, slot, samples, first, n_dwells, error);
 
     for (uint32_t look = 0; look < m->n_looks; look++)
-        for (uint32_t half = 0; half < m->oversample; half++)
-            for (uint32_t first = 0; code == PNR_OK && first < n_lines; first += group) {
-                const uint32_t left = n_lines - first;
-                const pnr_map_part part = {look, half, first, left < group ? left : group};
+        for (size_t line = 0; code == PNR_OK && line < n_lines; line += own->inverse) {
+            const size_t left = n_lines - line;
+            const pnr_map_part part = {look, (uint32_t)line,
+                                       (uint32_t)(left < own->inverse ? left : own->inverse)};
 
-                code = compute_part(common, slot, &part, error);
-            }
+            code = compute_part(common, slot, &part, error);
+        }
     if (code == PNR_OK &&
         (code = pnr_map_measure_tiles(m, &search, slot->stream, error)) == PNR_OK &&
-        (code = pnr_map_find(m, &search, slot->stream, error)) == PNR_OK &&
-        (code = pnr_map_return(m, &search, slot->stream, error)) == PNR_OK)
+        (code = pnr_map_find(m, &search, slot->stream, error)) == PNR_OK)
         code = pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error);
     return code;
 }
@@ -395,8 +415,12 @@ static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
     const pnr_map_samples samples = pnr_map_samples_of(common, slot, &w->memory);
     int code = pnr_map_measure(&own->map, &samples, n_dwells, slot->stream, error);
 
-    for (size_t d = 0; code == PNR_OK && d < n_dwells; d++)
-        code = compute_dwell(common, slot, &samples, d, error);
+    for (size_t first = 0; code == PNR_OK && first < n_dwells; first += own->round_dwells) {
+        const size_t left = n_dwells - first;
+
+        code = compute_round(common, slot, &samples, first,
+                             left < own->round_dwells ? left : own->round_dwells, error);
+    }
     return code;
 }
 

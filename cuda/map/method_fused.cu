@@ -18,6 +18,7 @@ typedef struct shared {
     size_t n_stretches;
     size_t n_points;     /* L */
     size_t round_dwells; /* whose maps are on the device at one time */
+    bool is_single;      /* the lines read the windows themselves: there are no bases */
     bool has_slow, has_stream;
     pnr_map_bins bins;
     float2 *spectra; /* [n_codes][oversample][L] in the order of the threads */
@@ -27,7 +28,7 @@ typedef struct shared {
 
 static pnr_map_extent extent_of(const shared *own)
 {
-    pnr_map_extent extent = {own->round_dwells, 0, own->has_stream, false};
+    pnr_map_extent extent = {own->round_dwells, 0, !own->is_single, own->has_stream, false};
 
     for (size_t i = 0; i < own->n_stretches; i++)
         extent.has_stretch |= own->stretches[i].stretch != 0;
@@ -42,19 +43,13 @@ static void list_blocks(const pnr_cuda_shape *s, const shared *own, pnr_map_memo
     (void)pnr_map_memory_list(s, &own->map, &extent, memory, list);
 }
 
-/* Samples that transform_slow reads as they come. */
-static bool is_raw(const pnr_plan *plan)
-{
-    return plan->format == PNR_FORMAT_CI16 && plan->n_channels == 1 && plan->tune.num == 0 &&
-           !plan->conjugate && !plan->remove_mean;
-}
-
 static void choose_round(const pnr_plan *plan, shared *own)
 {
     const pnr_map *m = &own->map;
     const size_t cells = pnr_plan_cells(plan);
-    const size_t dwell = cells * (m->n_looks * sizeof(float2) + sizeof(float)) +
-                         (size_t)m->n_looks * m->n_bases * m->row_stride * sizeof(float2);
+    const size_t bases =
+        own->is_single ? 0 : (size_t)m->n_looks * m->n_bases * m->row_stride * sizeof(float2);
+    const size_t dwell = cells * (m->n_looks * sizeof(float2) + sizeof(float)) + bases;
     const size_t n = round_bytes / dwell;
 
     own->round_dwells = n < 1 ? 1 : n > plan->batch ? plan->batch : n;
@@ -113,7 +108,8 @@ static int size(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_map_plan 
     own->stretches = tables->stretches;
     own->n_stretches = tables->n_stretches;
     own->has_slow = pnr_map_has_slow(plan, tables, block_bytes);
-    own->has_stream = !own->has_slow || !is_raw(plan);
+    own->is_single = pnr_map_is_single(plan, tables);
+    own->has_stream = !(own->has_slow || own->is_single) || !pnr_map_is_raw(plan);
     own->bin_turns = pnr_rational_phase({1, (int64_t)plan->n_samples}, 1);
     choose_round(plan, own);
     choose_part(plan, own);
@@ -144,7 +140,10 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
     snprintf(choice->why, sizeof choice->why,
              "a map of %u codes, %u rows, %u lags: %s, lines of %zu points each in a block",
              m->n_codes, m->n_rows, m->n_lags,
-             own.has_slow ? "a transform over the periods" : "periods added up", own.n_points);
+             own.is_single  ? "windows as they come"
+             : own.has_slow ? "a transform over the periods"
+                            : "periods added up",
+             own.n_points);
     choice->n_transform = own.n_points;
     list_blocks(&shape, &own, &none, list);
     pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
@@ -251,6 +250,8 @@ static int fold(const shared *own, const pnr_map_memory *memory, const pnr_map_s
     const size_t first_look = first * m->n_looks, n_looks = n_dwells * m->n_looks;
     int code = PNR_OK;
 
+    if (own->is_single)
+        return PNR_OK;
     if (own->has_slow)
         return pnr_map_fold_slow(m, samples, &own->bins, first_look, n_looks, memory->bases, stream,
                                  error);
@@ -261,13 +262,15 @@ static int fold(const shared *own, const pnr_map_memory *memory, const pnr_map_s
 }
 
 static int correlate(const pnr_cuda_slot *slot, const shared *own, const pnr_map_memory *memory,
-                     size_t first, size_t n_dwells, pnr_error *error)
+                     const pnr_map_samples *samples, size_t first, size_t n_dwells,
+                     pnr_error *error)
 {
     pnr_map_lines lines = {};
     int code = PNR_OK;
 
     lines.job = slot->job;
     lines.bases = memory->bases;
+    lines.samples = *samples;
     lines.spectra = (const float4 *)own->spectra;
     lines.values = memory->values;
     lines.power = memory->power;
@@ -293,13 +296,12 @@ static int compute_round(const pnr_cuda_common *common, pnr_cuda_slot *slot,
 
     if ((code = fold(own, memory, samples, first, n_dwells, slot->stream, error)) != PNR_OK ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error)) != PNR_OK ||
-        (code = correlate(slot, own, memory, first, n_dwells, error)) != PNR_OK ||
+        (code = correlate(slot, own, memory, samples, first, n_dwells, error)) != PNR_OK ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK ||
         /* the lines have done so where their cells are integer lags alone */
         (m->oversample > 1 &&
          (code = pnr_map_measure_tiles(m, &search, slot->stream, error)) != PNR_OK) ||
-        (code = pnr_map_find(m, &search, slot->stream, error)) != PNR_OK ||
-        (code = pnr_map_return(m, &search, slot->stream, error)) != PNR_OK)
+        (code = pnr_map_find(m, &search, slot->stream, error)) != PNR_OK)
         return code;
     return pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error);
 }

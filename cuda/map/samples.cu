@@ -58,21 +58,36 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         s.parts[blockIdx.x] = {energy, n_clipped, n_nonfinite};
 }
 
-/* The same where samples are only measured: ci16 of one channel, four at a time, in integers. */
+/* Thread 0 of a warp or of a block gets the sum; scratch: [PNR_CUDA_WARPS], for a block. */
+template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(T x, T *scratch)
+{
+    if constexpr (THREADS == PNR_CUDA_WARP)
+        return pnr_cuda_warp_sum(x);
+    else
+        return pnr_cuda_block_sum(x, scratch);
+}
+
+/* The same where samples are only measured: ci16 of one channel, four at a time, in integers. A
+ * warp or a block takes a segment. */
+template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    measure_ci16(pnr_map_samples s, uint32_t n_samples)
+    measure_ci16(pnr_map_samples s, uint32_t n_samples, uint32_t n_segments)
 {
     __shared__ double energy_of_warp[PNR_CUDA_WARPS];
     __shared__ uint32_t clipped_of_warp[PNR_CUDA_WARPS];
-    const size_t window = blockIdx.x / s.n_segments;
-    const uint32_t first = blockIdx.x % s.n_segments * PNR_CUDA_SEGMENT;
+    const uint32_t segment = (blockIdx.x * PNR_CUDA_THREADS + threadIdx.x) / THREADS;
+    const uint32_t thread = threadIdx.x % THREADS;
+    const size_t window = segment / s.n_segments;
+    const uint32_t first = segment % s.n_segments * PNR_CUDA_SEGMENT;
     const uint32_t n_quads = (min(first + PNR_CUDA_SEGMENT, n_samples) - first) / 4;
     const uint4 *in = (const uint4 *)s.raw.raw + (window * n_samples + first) / 4;
     unsigned long long energy = 0;
     uint32_t n_clipped = 0;
 
+    if (segment >= n_segments)
+        return; /* the whole warp; no block */
 #pragma unroll 8
-    for (uint32_t n = threadIdx.x; n < n_quads; n += PNR_CUDA_THREADS) {
+    for (uint32_t n = thread; n < n_quads; n += THREADS) {
         const uint4 x = in[n];
         const uint32_t words[4] = {x.x, x.y, x.z, x.w};
 
@@ -86,11 +101,11 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 
     const double scale = (double)s.raw.scale;
-    const double sum = pnr_cuda_block_sum((double)energy * scale * scale, energy_of_warp);
+    const double sum = crew_sum<THREADS>((double)energy * scale * scale, energy_of_warp);
 
-    n_clipped = pnr_cuda_block_sum(n_clipped, clipped_of_warp);
-    if (threadIdx.x == 0)
-        s.parts[blockIdx.x] = {sum, n_clipped, 0};
+    n_clipped = crew_sum<THREADS>(n_clipped, clipped_of_warp);
+    if (thread == 0)
+        s.parts[segment] = {sum, n_clipped, 0};
 }
 
 /* One warp a window. */
@@ -210,22 +225,31 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* One block a dwell: the sums over its windows, the floor and the threshold of the first search. */
-__global__ void __launch_bounds__(PNR_CUDA_THREADS) start_maps(pnr_map m, pnr_map_samples s)
+/* A warp or a block takes a dwell: the sums over its windows, the floor and the threshold of the
+ * first search. */
+template <int THREADS>
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    start_maps(pnr_map m, pnr_map_samples s, uint32_t n_dwells)
 {
     __shared__ double sums[2][PNR_CUDA_WARPS];
     __shared__ unsigned long long counts[3][PNR_CUDA_WARPS];
-    __shared__ uint32_t used[2][PNR_CUDA_WARPS], last;
-    const size_t dwell = blockIdx.x;
-    const uint32_t n = m.n_looks * m.n_periods;
+    __shared__ uint32_t used[2][PNR_CUDA_WARPS], last_of[PNR_CUDA_THREADS / THREADS];
+    const size_t dwell = (blockIdx.x * PNR_CUDA_THREADS + threadIdx.x) / THREADS;
+    const uint32_t n = m.n_looks * m.n_periods, thread = threadIdx.x % THREADS;
+    uint32_t *last = &last_of[threadIdx.x / THREADS];
     double energy = 0, weighted = 0;
     unsigned long long n_valid = 0, n_clipped = 0, n_nonfinite = 0;
     uint32_t n_used = 0, n_looks = 0, last_look = 0; /* last_look counts from 1 */
 
-    if (threadIdx.x == 0)
-        last = 0;
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < n; i += PNR_CUDA_THREADS) {
+    if (dwell >= n_dwells)
+        return; /* the whole warp; no block */
+    if (thread == 0)
+        *last = 0;
+    if constexpr (THREADS == PNR_CUDA_WARP)
+        __syncwarp();
+    else
+        __syncthreads();
+    for (uint32_t i = thread; i < n; i += THREADS) {
         const pnr_map_window window = s.windows[dwell * n + i];
 
         n_clipped += window.n_clipped;
@@ -237,22 +261,22 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) start_maps(pnr_map m, pnr_ma
         n_valid += m.n_samples - s.headers[dwell * n + i].n_lost - window.n_nonfinite;
         n_used++;
     }
-    for (uint32_t look = threadIdx.x; look < m.n_looks; look += PNR_CUDA_THREADS)
+    for (uint32_t look = thread; look < m.n_looks; look += THREADS)
         if (s.n_used[dwell * m.n_looks + look] > 0) {
             n_looks++;
             last_look = look + 1;
         }
-    atomicMax(&last, last_look);
-    energy = pnr_cuda_block_sum(energy, sums[0]);
-    weighted = pnr_cuda_block_sum(weighted, sums[1]);
-    n_valid = pnr_cuda_block_sum(n_valid, counts[0]);
-    n_clipped = pnr_cuda_block_sum(n_clipped, counts[1]);
-    n_nonfinite = pnr_cuda_block_sum(n_nonfinite, counts[2]);
-    n_used = pnr_cuda_block_sum(n_used, used[0]);
-    n_looks = pnr_cuda_block_sum(n_looks, used[1]);
-    if (threadIdx.x != 0)
+    atomicMax(last, last_look);
+    energy = crew_sum<THREADS>(energy, sums[0]);
+    weighted = crew_sum<THREADS>(weighted, sums[1]);
+    n_valid = crew_sum<THREADS>(n_valid, counts[0]);
+    n_clipped = crew_sum<THREADS>(n_clipped, counts[1]);
+    n_nonfinite = crew_sum<THREADS>(n_nonfinite, counts[2]);
+    n_used = crew_sum<THREADS>(n_used, used[0]);
+    n_looks = crew_sum<THREADS>(n_looks, used[1]);
+    if (thread != 0)
         return;
-    last_look = last;
+    last_look = *last;
 
     /* The mean of P were all of x noise: sum w_p^2 |x|^2 E_a / N. */
     const double floor = n_used > 0 ? weighted * m.code_energy / m.n_samples : 0;
@@ -320,23 +344,39 @@ static int remove_means(const pnr_map *m, const pnr_map_samples *s, size_t n_dwe
     return pnr_cuda_check_launch("sum_rest", error);
 }
 
+/* Windows of so many samples, and dwells of so many windows, are a warp's work. */
+enum { WARP_SAMPLES = 2048, WARP_WINDOWS = PNR_CUDA_WARP };
+
+static int measure_segments(const pnr_map *m, const pnr_map_samples *s, uint32_t n_windows,
+                            cudaStream_t stream, pnr_error *error)
+{
+    const convert_kernel kernel = kernel_for(s->raw.format);
+    const uint32_t n_segments = n_windows * s->n_segments;
+    const uint32_t n_tails = s->stream != NULL ? (s->n_tail + m->n_samples - 1) / m->n_samples : 0;
+
+    assert(kernel != NULL);
+    if (s->stream != NULL || s->raw.format != PNR_FORMAT_CI16 || s->raw.n_channels != 1 ||
+        m->n_samples % 4 != 0)
+        kernel<<<n_segments + n_tails * s->n_segments, PNR_CUDA_THREADS, 0, stream>>>(
+            *s, m->n_samples, n_windows);
+    else if (m->n_samples > WARP_SAMPLES)
+        measure_ci16<PNR_CUDA_THREADS>
+            <<<n_segments, PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples, n_segments);
+    else
+        measure_ci16<PNR_CUDA_WARP>
+            <<<warps(n_segments), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples, n_segments);
+    return pnr_cuda_check_launch("measure of the samples", error);
+}
+
 int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
                     cudaStream_t stream, pnr_error *error)
 {
-    const convert_kernel kernel = kernel_for(s->raw.format);
     const uint32_t n_looks = (uint32_t)(n_dwells * m->n_looks);
     const uint32_t n_windows = n_looks * m->n_periods;
-    const uint32_t n_tails = s->stream != NULL ? (s->n_tail + m->n_samples - 1) / m->n_samples : 0;
     int code;
 
-    assert(kernel != NULL && n_dwells >= 1);
-    if (s->stream == NULL && s->raw.format == PNR_FORMAT_CI16 && s->raw.n_channels == 1 &&
-        m->n_samples % 4 == 0)
-        measure_ci16<<<n_windows * s->n_segments, PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples);
-    else
-        kernel<<<(n_windows + n_tails) * s->n_segments, PNR_CUDA_THREADS, 0, stream>>>(
-            *s, m->n_samples, n_windows);
-    if ((code = pnr_cuda_check_launch("measure of the samples", error)) != PNR_OK)
+    assert(n_dwells >= 1);
+    if ((code = measure_segments(m, s, n_windows, stream, error)) != PNR_OK)
         return code;
     sum_map_windows<<<warps(n_windows), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples, n_windows);
     if ((code = pnr_cuda_check_launch("sum_map_windows", error)) != PNR_OK)
@@ -347,6 +387,24 @@ int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
         return code;
     if (m->has_mean && (code = remove_means(m, s, n_dwells, stream, error)) != PNR_OK)
         return code;
-    start_maps<<<(unsigned)n_dwells, PNR_CUDA_THREADS, 0, stream>>>(*m, *s);
+    if (m->n_looks * m->n_periods > WARP_WINDOWS)
+        start_maps<PNR_CUDA_THREADS>
+            <<<(unsigned)n_dwells, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, (uint32_t)n_dwells);
+    else
+        start_maps<PNR_CUDA_WARP>
+            <<<warps(n_dwells), PNR_CUDA_THREADS, 0, stream>>>(*m, *s, (uint32_t)n_dwells);
     return pnr_cuda_check_launch("start_maps", error);
+}
+
+/* --- how a plan's samples are read --- */
+
+bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables)
+{
+    return plan->n_periods == 1 && tables->n_stretches == 1 && tables->stretches[0].stretch == 0;
+}
+
+bool pnr_map_is_raw(const pnr_plan *plan)
+{
+    return plan->format == PNR_FORMAT_CI16 && plan->n_channels == 1 && plan->tune.num == 0 &&
+           !plan->conjugate && !plan->remove_mean;
 }

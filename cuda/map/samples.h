@@ -56,9 +56,14 @@ typedef struct pnr_map_samples {
 int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n_dwells,
                     cudaStream_t stream, pnr_error *error);
 
+/* Does a look consist of one window, which is no sum, and is read at its own time scale? */
+bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
+/* Are the samples correlated as they are: ci16 of one channel, nothing mixed, nothing subtracted? */
+bool pnr_map_is_raw(const pnr_plan *plan);
+
 /*
- * Bases of looks that are read through one time scale, each [L]: extended periodically, or with
- * zeros behind. Looks are counted through all dwells. stretched: [n_periods][n_window], used where
+ * Bases of looks that are read through one time scale, each [L]: extended periodically, or followed
+ * by zeros. Looks are counted through all dwells. stretched: [n_periods][n_window], used where
  * there is a stretch. bases: [n_looks][n_bases][row_stride].
  */
 int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t first_look,
@@ -66,7 +71,16 @@ int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t firs
                  cudaStream_t stream, pnr_error *error);
 
 #ifdef __CUDACC__
-/* Sample i of window p of a look, its mean taken away; 0 where it is lost or not finite. */
+/* Sample i of window p of a look as it comes, see pnr_map_is_raw. */
+static __device__ __forceinline__ float2 pnr_map_raw(const pnr_map &m, const pnr_map_samples &s,
+                                                     size_t look, uint32_t p, uint32_t i)
+{
+    const short2 x = ((const short2 *)s.raw.raw)[(look * m.n_periods + p) * m.n_samples + i];
+
+    return make_float2((float)x.x * s.raw.scale, (float)x.y * s.raw.scale);
+}
+
+/* Sample i of window p of a look without its mean; 0 where it is lost or not finite. */
 static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const pnr_map_samples &s,
                                                        size_t look, uint32_t p, uint32_t i)
 {
@@ -74,6 +88,17 @@ static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const p
     const float2 mean = m.has_mean ? s.mean[look * m.n_window + i] : make_float2(0, 0);
 
     return isnan(x.x) ? make_float2(0, 0) : make_float2(x.x - mean.x, x.y - mean.y);
+}
+
+/* Of a look of one window: the weight of a base, and its samples before they are rotated. */
+static __device__ __forceinline__ float2 pnr_map_weight(const pnr_map &m, const pnr_map_samples &s,
+                                                        size_t look, uint32_t base)
+{
+    return s.windows[look].is_used ? m.weights[base] : make_float2(0, 0);
+}
+static __device__ __forceinline__ float2 pnr_map_weighted(float2 w, float2 x)
+{
+    return make_float2(fmaf(w.x, x.x, -w.y * x.y), fmaf(w.x, x.y, w.y * x.x));
 }
 #endif
 

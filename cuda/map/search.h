@@ -32,11 +32,16 @@ size_t pnr_map_tile_keys(const pnr_map *map);
 /* Fills noise and greatest from power, for methods that have not done so. */
 int pnr_map_measure_tiles(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                           pnr_error *error);
-/* All searches, from there to the keys of what is kept. */
+/* All searches, from there to the results: of a small map in one kernel, of a large one in several. */
 int pnr_map_find(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                  pnr_error *error);
-/* And the results. */
+
+/* Its parts: all of a small map's; a large one's candidates; whole maps, where they are asked for. */
+int pnr_map_search_small(const pnr_map *map, const pnr_map_search *search, int n_searches,
+                         cudaStream_t stream, pnr_error *error);
 int pnr_map_return(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                    pnr_error *error);
+int pnr_map_return_all(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
+                       pnr_error *error);
 
 #endif

@@ -27,9 +27,7 @@ struct from_ci16 {
     static __device__ __forceinline__ float2 read(const pnr_map &m, const pnr_map_samples &s,
                                                   size_t look, uint32_t p, uint32_t i)
     {
-        const short2 x = ((const short2 *)s.raw.raw)[(look * m.n_periods + p) * m.n_samples + i];
-
-        return make_float2((float)x.x * s.raw.scale, (float)x.y * s.raw.scale);
+        return pnr_map_raw(m, s, look, p, i);
     }
 };
 

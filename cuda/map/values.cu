@@ -7,23 +7,43 @@
 
 #include <cassert>
 
+/* Enough to fill a device; each takes several lines, so that starting it costs little. */
+enum { MOST_BLOCKS = 8192 };
+
 /* --- kernels --- */
 
+/* Line i of a round's look. */
+struct map_line_place {
+    uint32_t dwell, half, line; /* line: code n_rows + row */
+
+    __device__ __forceinline__ map_line_place(const pnr_map &m, uint32_t i)
+    {
+        const uint32_t n_lines = m.n_codes * m.n_rows;
+
+        line = i % n_lines;
+        half = i / n_lines % m.oversample;
+        dwell = i / n_lines / m.oversample;
+    }
+};
+
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    multiply_lines(pnr_map m, pnr_map_part part, const float2 *bases, const float2 *spectra,
-                   float2 *out)
+    multiply_lines(pnr_map m, pnr_map_part part, const float2 *__restrict__ bases,
+                   const float2 *__restrict__ spectra, float2 *__restrict__ out)
 {
     const uint32_t v = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
 
     if (v >= m.n_transform)
         return;
+#pragma unroll 2
     for (uint32_t i = blockIdx.y; i < part.n_lines; i += gridDim.y) {
-        const uint32_t line = part.first + i, code = line / m.n_rows;
-        const pnr_map_row row = m.rows[line % m.n_rows];
+        const map_line_place at(m, part.first + i);
+        const uint32_t code = at.line / m.n_rows;
+        const pnr_map_row row = m.rows[at.line % m.n_rows];
         const uint32_t from =
             v + row.shift < m.n_transform ? v + row.shift : v + row.shift - m.n_transform;
-        const float2 z = bases[(size_t)row.base * m.row_stride + from];
-        const float2 a = spectra[((size_t)code * m.oversample + part.half) * m.n_transform + v];
+        const size_t base = ((size_t)at.dwell * m.n_looks + part.look) * m.n_bases + row.base;
+        const float2 z = bases[base * m.row_stride + from];
+        const float2 a = spectra[((size_t)code * m.oversample + at.half) * m.n_transform + v];
 
         out[(size_t)i * m.row_stride + v] =
             make_float2(fmaf(z.x, a.x, -z.y * a.y), fmaf(z.x, a.y, z.y * a.x));
@@ -31,14 +51,20 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 }
 
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    keep_lines(pnr_map m, pnr_map_part part, const float2 *lines, float2 *values, float *power)
+    keep_lines(pnr_map m, pnr_map_part part, const float2 *__restrict__ lines,
+               float2 *__restrict__ values, float *__restrict__ power)
 {
     const uint32_t lag = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
+    const uint32_t n_lines = m.n_codes * m.n_rows;
 
     if (lag >= m.n_lags)
         return;
+#pragma unroll 2
     for (uint32_t i = blockIdx.y; i < part.n_lines; i += gridDim.y) {
-        const size_t at = (size_t)(part.first + i) * m.n_cells + lag * m.oversample + part.half;
+        const map_line_place place(m, part.first + i);
+        const uint32_t cell = lag * m.oversample + place.half;
+        const size_t look = (size_t)place.dwell * m.n_looks + part.look;
+        const size_t at = ((size_t)place.dwell * n_lines + place.line) * m.n_cells + cell;
         float2 c = {0, 0};
 
         if (!m.is_filtered)
@@ -49,7 +75,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
         const float p = fmaf(c.x, c.x, c.y * c.y);
 
-        values[at] = c;
+        values[(look * n_lines + place.line) * m.n_cells + cell] = c;
         power[at] = part.look == 0 ? p : power[at] + p;
     }
 }
@@ -58,14 +84,16 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 static dim3 grid_for(size_t n_values, const pnr_map_part *part)
 {
-    return dim3((unsigned)((n_values + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS),
-                part->n_lines < 65535 ? part->n_lines : 65535);
+    const size_t wide = (n_values + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS;
+    const size_t most = (MOST_BLOCKS + wide - 1) / wide;
+
+    return dim3((unsigned)wide, (unsigned)(part->n_lines < most ? part->n_lines : most));
 }
 
 int pnr_map_multiply(const pnr_map *m, const pnr_map_part *part, const float2 *bases,
                      const float2 *spectra, float2 *out, cudaStream_t stream, pnr_error *error)
 {
-    assert(part->n_lines >= 1 && part->first + part->n_lines <= m->n_codes * m->n_rows);
+    assert(part->n_lines >= 1);
     multiply_lines<<<grid_for(m->n_transform, part), PNR_CUDA_THREADS, 0, stream>>>(
         *m, *part, bases, spectra, out);
     return pnr_cuda_check_launch("multiply_lines", error);
@@ -74,7 +102,7 @@ int pnr_map_multiply(const pnr_map *m, const pnr_map_part *part, const float2 *b
 int pnr_map_keep(const pnr_map *m, const pnr_map_part *part, const float2 *lines, float2 *values,
                  float *power, cudaStream_t stream, pnr_error *error)
 {
-    assert(part->n_lines >= 1 && part->first + part->n_lines <= m->n_codes * m->n_rows);
+    assert(part->n_lines >= 1);
     keep_lines<<<grid_for(m->n_lags, part), PNR_CUDA_THREADS, 0, stream>>>(*m, *part, lines, values,
                                                                            power);
     return pnr_cuda_check_launch("keep_lines", error);

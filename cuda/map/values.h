@@ -5,19 +5,23 @@
 
 #include "cuda/map/map.h"
 
-/* Lines (code n_rows + row) [first, first + n_lines) of one look and one half of the lag grid. */
+/*
+ * Lines of one look of a round, counted as [n_dwells][oversample][n_codes n_rows]: those from first
+ * on.
+ */
 typedef struct pnr_map_part {
-    uint32_t look, half;
+    uint32_t look;
     uint32_t first, n_lines;
 } pnr_map_part;
 
-/* out: [n_lines][row_stride], each the line's base, shifted, times its code. bases: of this look,
- * [n_bases][row_stride]; spectra: [n_codes][oversample][L]. */
+/* out: [n_lines][row_stride], each the line's base, shifted, times its code. bases: of the round,
+ * [n_dwells][n_looks][n_bases][row_stride]; spectra: [n_codes][oversample][L]. */
 int pnr_map_multiply(const pnr_map *map, const pnr_map_part *part, const float2 *bases,
                      const float2 *spectra, float2 *out, cudaStream_t stream, pnr_error *error);
 
-/* c of n_lines lines, [n_lines][row_stride], or filtered: [n_lines][gate_count], to values of this
- * look, [n_codes n_rows][n_cells], and their powers added to power, which look 0 begins. */
+/* c of n_lines lines, [n_lines][row_stride], or filtered: [n_lines][gate_count], to the round's
+ * values, [n_dwells][n_looks][n_codes n_rows][n_cells], and their powers added to power, which look
+ * 0 begins. */
 int pnr_map_keep(const pnr_map *map, const pnr_map_part *part, const float2 *lines, float2 *values,
                  float *power, cudaStream_t stream, pnr_error *error);
 

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* One search of a map: pieces of its lines scanned for maxima by a warp or by a block, and what is
+ * decided between two searches. */
+#ifndef PNR_CUDA_MAP_SCAN_H
+#define PNR_CUDA_MAP_SCAN_H
+
+#include "cuda/base/reduce.h"
+#include "cuda/map/cfar.h"
+#include "cuda/map/place.h"
+
+enum { PNR_MAP_PIECE = 1024 }; /* cells of a line that are scanned together */
+
+/* --- maxima --- */
+
+/* Cell `at` of a row as it lies, or NULL where a linear correlation has none. first: n_cells more
+ * than it is, so that it is never negative. */
+static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_t first)
+{
+    return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
+}
+
+/* P > all cells before it in its own row, >= all behind it, within its box. */
+static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float *line,
+                                                  uint32_t cell, float here)
+{
+    for (uint32_t i = 1; i <= m.exclusion_cells; i++) {
+        const uint32_t before = cell + m.n_cells - i, behind = cell + m.n_cells + i;
+
+        if ((pnr_map_is_cell(m, before) && !(here > line[before % m.n_cells])) ||
+            (pnr_map_is_cell(m, behind) && !(here >= line[behind % m.n_cells])))
+            return false;
+    }
+    return true;
+}
+
+/* The same against another row of the box, all of its cells. */
+static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float *line,
+                                                   uint32_t cell, float here, bool is_before)
+{
+    bool is_so = true;
+
+    for (uint32_t i = 0; i <= 2 * m.exclusion_cells; i++) {
+        const uint32_t other = cell + m.n_cells + i - m.exclusion_cells;
+
+        if (pnr_map_is_cell(m, other))
+            is_so &= is_before ? here > line[other % m.n_cells] : here >= line[other % m.n_cells];
+    }
+    return is_so;
+}
+
+/* --- a piece --- */
+
+/* A crew is a warp or a block. */
+template <int THREADS> static __device__ __forceinline__ void pnr_map_sync()
+{
+    if constexpr (THREADS == PNR_CUDA_WARP)
+        __syncwarp();
+    else
+        __syncthreads();
+}
+
+/* A crew's shared memory. */
+struct pnr_map_piece {
+    union {
+        float sums[PNR_MAP_PIECE];          /* of powers, for the screen */
+        uint64_t maxima[PNR_MAP_PIECE / 2]; /* two neighbours are never both maxima */
+    };
+    uint32_t is_beaten[PNR_MAP_PIECE / 2 / 32]; /* a bit a maximum */
+    uint32_t n_above, n_listed;
+    uint32_t n_maxima, n_kept; /* after pnr_map_keep_maxima */
+};
+
+/*
+ * Of the thread's cells first + thread + THREADS j those that CFAR may find above, bit j; is_left: of
+ * which to ask. The sums of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells
+ * beyond the piece count as 0, so that a sum is never too great, and the cells that remain are
+ * decided by pnr_map_level.
+ */
+template <int THREADS>
+static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
+                                                          const pnr_map_level &level,
+                                                          const float *own, uint32_t first,
+                                                          uint32_t end, uint32_t is_left,
+                                                          float *sums)
+{
+    constexpr int CELLS = PNR_MAP_PIECE / THREADS;
+    const uint32_t thread = threadIdx.x % THREADS, step = m.stride * m.oversample;
+    const uint32_t after = (m.guard + 1) * m.oversample;
+    float s[CELLS];
+    uint32_t n = 1;
+
+#pragma unroll
+    for (int j = 0; j < CELLS; j++) {
+        const uint32_t at = thread + THREADS * j;
+
+        sums[at] = s[j] = first + at < end ? own[first + at] : 0.0f;
+    }
+    pnr_map_sync<THREADS>();
+    for (; 2 * n <= m.training; n *= 2) {
+#pragma unroll
+        for (int j = 0; j < CELLS; j++) {
+            const uint32_t at = thread + THREADS * j + n * step;
+
+            s[j] += at < PNR_MAP_PIECE ? sums[at] : 0.0f;
+        }
+        pnr_map_sync<THREADS>();
+#pragma unroll
+        for (int j = 0; j < CELLS; j++)
+            sums[thread + THREADS * j] = s[j];
+        pnr_map_sync<THREADS>();
+    }
+
+    /* 1 - 1e-4: more than all roundings. */
+    const float factor = (float)(level.full_factor() * (1 - 1e-4) / m.training);
+    const uint32_t before = after + (n - 1) * step;
+
+#pragma unroll
+    for (int j = 0; j < CELLS; j++) {
+        const uint32_t at = thread + THREADS * j;
+        const float a = at >= before ? sums[at - before] : 0.0f;
+        const float b = at + after < PNR_MAP_PIECE ? sums[at + after] : 0.0f;
+        const float here = first + at < end ? own[first + at] : 0.0f;
+
+        if (here <= factor * level.side_of(a, b) && level.is_full(first + at))
+            is_left &= ~(1u << j);
+    }
+    pnr_map_sync<THREADS>(); /* the maxima take the place of the sums */
+    return is_left;
+}
+
+/* Cells [first, end) of a line: those above are counted, maxima of the line listed. */
+template <int THREADS>
+static __device__ __forceinline__ void
+pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
+                  const pnr_map_level &level, uint32_t line, uint32_t first, uint32_t end,
+                  float threshold)
+{
+    constexpr int CELLS = PNR_MAP_PIECE / THREADS;
+    const bool is_cfar = m.cfar_kind != PNR_CFAR_OFF;
+    const float *own = power + (size_t)line * m.n_cells;
+    const uint32_t thread = threadIdx.x % THREADS;
+    uint32_t is_left = 0;
+
+#pragma unroll
+    for (int j = 0; j < CELLS; j++) {
+        const uint32_t cell = first + thread + THREADS * j;
+
+        is_left |= (uint32_t)(cell < end && own[cell] > threshold) << j;
+    }
+    if (level.has_screen())
+        is_left = pnr_map_screen<THREADS>(m, level, own, first, end, is_left, b.sums);
+    for (; is_left != 0; is_left &= is_left - 1) {
+        const uint32_t cell = first + thread + THREADS * (__ffs((int)is_left) - 1);
+        const float here = own[cell];
+
+        if (!pnr_map_in_gate(m, pnr_map_lag(m, cell)) || (is_cfar && !level.is_above(cell, here)))
+            continue;
+        atomicAdd(&b.n_above, 1u);
+        if (pnr_map_is_greatest_of_row(m, own, cell, here))
+            b.maxima[atomicAdd(&b.n_listed, 1u)] = pnr_candidate_key(here, line * m.n_cells + cell);
+    }
+}
+
+/* Those that another row of their box beats are marked: a thread a maximum and a row. */
+template <int THREADS>
+static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, const pnr_map &m,
+                                                          const float *power, uint32_t line)
+{
+    const uint32_t row = line % m.n_rows, first = row - min(row, m.exclusion_rows);
+    const uint32_t n_others = min(m.n_rows - 1, row + m.exclusion_rows) - first;
+
+    for (uint32_t e = threadIdx.x % THREADS; e < b.n_listed * n_others; e += THREADS) {
+        const uint32_t i = e / n_others, r = first + e % n_others, other = r < row ? r : r + 1;
+        const uint64_t key = b.maxima[i];
+
+        if (!pnr_map_is_greater_than_row(m, power + (size_t)(line - row + other) * m.n_cells,
+                                         pnr_map_place(m, pnr_candidate_lag(key)).cell,
+                                         pnr_candidate_power(key), other < row))
+            atomicOr(&b.is_beaten[i / 32], 1u << i % 32);
+    }
+}
+
+/* The maxima that no row has beaten come to the front, and of them the strongest max_candidates.
+ * One warp. */
+static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, const pnr_map &m)
+{
+    const uint32_t lane = threadIdx.x % PNR_CUDA_WARP, n_listed = b.n_listed;
+    uint32_t n_maxima = 0;
+
+    for (uint32_t i = lane; i < (n_listed + 31) / 32 * 32; i += PNR_CUDA_WARP) {
+        const bool is_maximum = i < n_listed && (b.is_beaten[i / 32] >> i % 32 & 1) == 0;
+        const uint64_t key = i < n_listed ? b.maxima[i] : 0;
+        const uint32_t kept = __ballot_sync(0xffffffffu, is_maximum);
+
+        if (is_maximum)
+            b.maxima[n_maxima + (uint32_t)__popc(kept & ((1u << lane) - 1))] = key;
+        n_maxima += (uint32_t)__popc(kept);
+        __syncwarp();
+    }
+
+    const uint32_t n_kept = pnr_candidates_select(b.maxima, n_maxima, m.max_candidates);
+
+    if (lane == 0) {
+        b.n_maxima = n_maxima;
+        b.n_kept = n_kept;
+    }
+    __syncwarp();
+}
+
+/* Scans piece `number` of a tile: b is what there is in it, after the crew's next barrier. */
+template <int THREADS>
+static __device__ __forceinline__ void
+pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power,
+                   const pnr_map_dwell &state, uint32_t tile, uint32_t number)
+{
+    const uint32_t line = tile / m.row_tiles, start = tile % m.row_tiles * m.tile;
+    const uint32_t end = min(start + m.tile, m.n_cells);
+    const uint32_t first = min(start + number * PNR_MAP_PIECE, end);
+    const uint32_t thread = threadIdx.x % THREADS;
+    const pnr_map_level level(m, power, state.n_looks, line);
+
+    if (thread < PNR_MAP_PIECE / 2 / 32)
+        b.is_beaten[thread] = 0;
+    if (thread == 0)
+        b.n_above = b.n_listed = 0;
+    pnr_map_sync<THREADS>();
+    pnr_map_scan_line<THREADS>(b, m, power, level, line, first, min(first + PNR_MAP_PIECE, end),
+                               state.threshold);
+    pnr_map_sync<THREADS>();
+    pnr_map_scan_boxes<THREADS>(b, m, power, line);
+    pnr_map_sync<THREADS>();
+    if (thread < PNR_CUDA_WARP)
+        pnr_map_keep_maxima(b, m);
+}
+
+/* Pieces of a tile. */
+static __host__ __device__ __forceinline__ uint32_t pnr_map_pieces(const pnr_map &m)
+{
+    return (m.tile + PNR_MAP_PIECE - 1) / PNR_MAP_PIECE;
+}
+
+/* --- between two searches --- */
+
+/* Is a column of this code at this lag taken out for one of the first n kept? */
+static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, uint32_t n,
+                                        uint32_t code, uint32_t lag)
+{
+    for (uint32_t e = 0; e < n; e++) {
+        const pnr_map_place at(m, pnr_candidate_lag(kept[e]));
+        const uint32_t centre = pnr_map_lag(m, at.cell);
+        const uint32_t apart = lag > centre ? lag - centre : centre - lag;
+
+        if (at.line / m.n_rows == code &&
+            (apart <= PNR_CANDIDATE_REACH ||
+             (!m.is_linear && m.n_lags - apart <= PNR_CANDIDATE_REACH)))
+            return true;
+    }
+    return false;
+}
+
+/* The columns around kept i that are not taken out for one before it; returns how many. lags:
+ * [PNR_NEIGHBOURS], n_lags where there is none. One warp; all lanes get it. */
+static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t *kept, uint32_t i,
+                                                uint32_t *lags)
+{
+    const uint32_t j = threadIdx.x % PNR_CUDA_WARP;
+    bool is_new = false;
+
+    if (j < PNR_NEIGHBOURS) {
+        const uint32_t lag = pnr_map_neighbour(m, pnr_map_centre(m, kept[i]), j);
+        const uint32_t code = pnr_map_place(m, pnr_candidate_lag(kept[i])).line / m.n_rows;
+
+        /* each lag once, also of a code that is shorter than the neighbourhood */
+        is_new = j < m.n_lags && lag < m.n_lags && (!m.is_filtered || pnr_map_in_gate(m, lag)) &&
+                 !pnr_map_is_taken(m, kept, i, code, lag);
+        lags[j] = is_new ? lag : m.n_lags;
+    }
+    return (uint32_t)__popc(__ballot_sync(0xffffffffu, is_new));
+}
+
+/* Thread 0: a lower floor for the next search, or the dwell is done. */
+static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, int search,
+                                      double taken, uint32_t n_taken)
+{
+    const bool is_cfar = m.cfar_kind != PNR_CFAR_OFF;
+    const uint64_t n_columns = (uint64_t)m.n_codes * (m.is_filtered ? m.gate_count : m.n_lags);
+    const bool has_rest = state->n_kept > 0 && n_columns - n_taken >= (n_columns + 1) / 2;
+    pnr_dwell *sums = &state->sums;
+    /* the mean power of the columns that no kept candidate reaches */
+    const double rest = (sums->noise_sum - taken) / (double)((n_columns - n_taken) * m.n_rows);
+    const double floor = fmax(rest, state->rounding);
+    bool is_done = !has_rest ||
+                   (!is_cfar && (search + 1 == PNR_MAX_SEARCHES || !(floor < 0.95 * sums->floor)));
+
+    if (search == 0)
+        sums->n_above = state->n_above;
+    if (!is_done) {
+        sums->floor = floor;
+        /* a lower threshold adds only weaker ones */
+        is_done = is_cfar || state->n_kept == m.max_candidates;
+    }
+    if (is_done) {
+        sums->n_maxima = state->n_maxima;
+        sums->n_candidates = state->n_kept;
+        state->is_done = 1;
+        return;
+    }
+    state->threshold = (float)(m.threshold[sums->n_periods - 1] * floor);
+    state->n_above = state->n_maxima = state->n_keys = 0;
+}
+
+#endif
