@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels chained in a stream: the next one's blocks take their places while the last blocks of
- * this one still run. */
+/* Kernels chained in a stream: blocks of the next kernel start while the last blocks of this one
+ * still run. */
 #ifndef PNR_CUDA_CHAIN_H
 #define PNR_CUDA_CHAIN_H
 
 #include <cuda_runtime.h>
 
 /*
- * Programmatic dependent launch, compute capability 9.0 and later; elsewhere nothing. Every kernel
- * of a chain calls pnr_chain_next() early and pnr_chain_wait() in every thread before it touches
- * what an earlier kernel of the chain writes, or returns: so a kernel that is complete says that
- * all before it are. The chain's first kernel is launched as any other and need not wait.
+ * Programmatic dependent launch, for compute capability 9.0 and later; older devices do nothing.
+ * Every kernel of a chain calls pnr_chain_next() early. Every thread calls pnr_chain_wait() before
+ * it reads what an earlier kernel of the chain writes, and before it returns. So when a kernel is
+ * complete, all kernels before it are complete. The first kernel of a chain is launched as usual
+ * and need not wait.
  */
 static __device__ __forceinline__ void pnr_chain_next()
 {

@@ -2,7 +2,7 @@
 /* Statuses of CUDA, cuFFT and cuBLAS as codes and words of pnradar. */
 #include "cuda/base/check.h"
 
-/* After these the context is gone: only a new process helps. */
+/* After these errors the context is lost: only a new process helps. */
 static const cudaError_t sticky[] = {
     cudaErrorCudartUnloading,
     cudaErrorDevicesUnavailable,
@@ -56,7 +56,7 @@ int pnr_cuda_check_launch(const char *kernel, pnr_error *error)
     return pnr_cuda_check(cudaGetLastError(), kernel, error);
 }
 
-/* A library says "failed"; the runtime may know that the device is lost. */
+/* A library reports a failure; the runtime may know that the device is lost. */
 static int library_failed(int code, const char *library, const char *what, const char *text,
                           pnr_error *error)
 {

@@ -10,15 +10,16 @@
 #include <cufft.h>
 
 /*
- * PNR_OK; PNR_ENOMEMORY; PNR_ELOST: every later call in this process fails too (illegal address,
- * launch failure, ECC, device gone); PNR_EENGINE: anything else. error (may be NULL) gets one line:
- * `what` and the library's own words. A failure that is not sticky is cleared from the runtime.
+ * Returns PNR_OK; PNR_ENOMEMORY; PNR_ELOST: every later call in this process fails too (illegal
+ * address, launch failure, ECC, device lost); PNR_EENGINE: anything else. error (may be NULL) gets
+ * one line: `what` and the words of the library. A failure that is not sticky is cleared from the
+ * runtime.
  */
 int pnr_cuda_check(cudaError_t status, const char *what, pnr_error *error);
 int pnr_cuda_check_fft(cufftResult status, const char *what, pnr_error *error);
 int pnr_cuda_check_blas(cublasStatus_t status, const char *what, pnr_error *error);
 
-/* The launch just made: its own error, or one that an earlier launch left. */
+/* Checks the last launch. It also reports an error of an earlier launch. */
 int pnr_cuda_check_launch(const char *kernel, pnr_error *error);
 
 #endif

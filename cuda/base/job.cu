@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The header of a submit and of its windows: its way to the device. */
+/* The header of a submit and of its windows is copied to the device. */
 #include "cuda/base/job.h"
 
 #include "cuda/base/check.h"
@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
          i += gridDim.x * PNR_CUDA_THREADS) {
         uint4 piece;
 
-        /* Past every cache: the host has written anew. */
+        /* This load bypasses every cache: the host has written since the last submit. */
         asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(piece.x), "=r"(piece.y), "=r"(piece.z), "=r"(piece.w)
                      : "l"(from + i));

@@ -4,60 +4,70 @@
 #ifndef PNR_CUDA_METHOD_H
 #define PNR_CUDA_METHOD_H
 
+#include "cuda/base/memory.h"
 #include "cuda/base/sample.h"
 #include "cuda/base/slot.h"
 
 typedef struct pnr_cuda_method {
-    const char *name; /* as in engine.method */
+    const char *name;    /* as in engine.method; several methods may have one name */
+    size_t shared_bytes; /* of common->shared, which is zeroed before suits */
+    size_t work_bytes;   /* of slot->work, which is zeroed before create; 0: NULL */
     /*
-     * Nothing is measured: the answer depends on the plan and the kind of the device alone. PNR_OK:
-     * *choice (zeroed by the caller) gets why, n_transform, and the bytes beside the slot's own:
-     * host_bytes and device_bytes of one slot, *shared_bytes of what all slots share.
-     * PNR_EUNSUPPORTED: what is missing, in words. The plan has passed pnr_plan_check.
+     * Decides from the plan and the kind of the device alone, without any measurement. PNR_OK:
+     * *choice gets why and n_transform; common->shared gets the sizes. choice->device_bytes gets
+     * what a slot needs besides its lists. PNR_EUNSUPPORTED: error gets what is missing, in words,
+     * or stays as it is where another method of the same name may do the plan. On failure nothing
+     * is left to be freed. The plan has passed pnr_plan_check.
      */
-    int (*suits)(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shared_bytes,
+    int (*suits)(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                  pnr_error *error);
-    /* What all slots share, read only afterwards: common->shared. plan's pointers are valid here
+    /* List the device memory that all slots share, and that one slot owns. They return the number
+     * of buffers, at most PNR_CUDA_MAX_BUFFERS; NULL: none. The pointers of common->plan are NULL.
+     */
+    size_t (*list_shared)(const pnr_cuda_common *common, pnr_cuda_buffer *list);
+    size_t (*list_work)(const pnr_cuda_common *common, void *work, pnr_cuda_buffer *list);
+    /* Fills the shared memory, which is read only afterwards. The pointers of plan are valid here
      * only. On failure the engine calls close. */
     int (*open)(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
-    void (*close)(pnr_cuda_common *common); /* shared may be NULL */
-    /* A slot's own memory: slot->work; NULL: none. Its stream is made; on failure the engine calls
+    void (*close)(void *shared); /* frees what is in no list; NULL: nothing is */
+    /* Makes what else a slot needs, on its stream; NULL: nothing. On failure the engine calls
      * destroy. */
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
-    void (*destroy)(pnr_cuda_slot *slot); /* work may be NULL; the stream is idle */
+    void (*destroy)(void *work); /* the stream is idle; NULL: there is nothing */
     /* Enqueues everything between the upload (raw, job, windows) and slot->results, with its marks,
-     * for at most n_dwells dwells, of which job says how many there are; whatever is beyond them
-     * may be left out or done on stale samples. It is recorded into a graph once and replayed: it
-     * never waits or allocates, and joins the streams that it forks. */
+     * for at most n_dwells dwells. The job says how many there are; the kernels may leave out the
+     * others, or compute them from old samples. compute is recorded into a graph once and replayed:
+     * it never waits or allocates, and joins the streams that it forks. */
     int (*compute)(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error);
 } pnr_cuda_method;
 
+/* Asks a method. PNR_OK: *common has the sizes, and choice is filled for the whole engine; close
+ * common. Else as suits, or PNR_ENOMEMORY; nothing is left to be closed. */
+int pnr_cuda_method_describe(const pnr_cuda_method *method, const pnr_plan *plan,
+                             pnr_cuda_common *common, pnr_engine_choice *choice, pnr_error *error);
+/* Makes what all slots share, after describe and for the same plan. On failure call close. */
+int pnr_cuda_method_open(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
+void pnr_cuda_method_close(pnr_cuda_common *common);
+
 /*
- * plan->method by name, or of "auto" the first of the table that suits (but sums of powers without
- * an extension go to library): a rule that goes by the
- * plan alone and never by a measurement, so that a configuration means the same bits on every run.
- * A named method is never replaced. PNR_OK, choice filled for the whole engine; PNR_ECONFIG: no
- * such method; PNR_EUNSUPPORTED: it does not suit.
+ * Takes plan->method by name, or for "auto" the first of the table that suits. "auto" passes over
+ * fused for sums of powers where no period is extended. The rule goes by the plan alone and never
+ * by a measurement, so that a configuration means the same bits on every run. A named method is
+ * never replaced. PNR_OK: as describe; PNR_ECONFIG: there is no such method; PNR_EUNSUPPORTED: it
+ * does not suit.
  */
-int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
-                           pnr_engine_choice *choice, pnr_error *error);
+int pnr_cuda_method_choose(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
+                           pnr_error *error);
 
 /* Where the slot's raw samples lie and how they are read. */
 pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot);
 
-/* Shared memory that a block can have; without a device the answer is about a large one. */
-size_t pnr_cuda_block_bytes(size_t device);
-
-/* true: method fused takes a period of N samples in three kernels, false: in one. */
-bool pnr_cuda_fused_is_long(size_t n_samples);
-
-extern const pnr_cuda_method pnr_cuda_method_fused;       /* own kernels: one, to 16384 points */
-extern const pnr_cuda_method pnr_cuda_method_fused_long;  /* three, beyond; the same name */
-extern const pnr_cuda_method pnr_cuda_method_walsh;       /* m-sequences: additions only */
-extern const pnr_cuda_method pnr_cuda_method_walsh_parts; /* at several samples a chip */
-extern const pnr_cuda_method pnr_cuda_method_library;     /* any length: cuFFT, cuBLAS */
-extern const pnr_cuda_method pnr_cuda_method_map_fused;   /* of maps: fused */
-extern const pnr_cuda_method pnr_cuda_method_map;         /* of maps: library */
+extern const pnr_cuda_method pnr_cuda_method_walsh;      /* m-sequences: additions only */
+extern const pnr_cuda_method pnr_cuda_method_fused;      /* own kernels: one, to 16384 points */
+extern const pnr_cuda_method pnr_cuda_method_fused_long; /* three, beyond; the same name */
+extern const pnr_cuda_method pnr_cuda_method_library;    /* any length: cuFFT, cuBLAS */
+extern const pnr_cuda_method pnr_cuda_method_map_fused;  /* maps: fused */
+extern const pnr_cuda_method pnr_cuda_method_map;        /* maps: library */
 
 #endif

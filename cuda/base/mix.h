@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The tune's mixing and the sum of a coherent dwell's samples. */
+/* Mixing by the tune, and the sum of the samples of a coherent dwell. */
 #ifndef PNR_CUDA_MIX_H
 #define PNR_CUDA_MIX_H
 
 #include <cstdint>
 #include <cuda_runtime.h>
 
-/* x exp(-2 pi i phase / 2^64). The nearest quarter turn is exact; what is left, at most 1/8 turn,
- * is a float in half turns with an error of 5e-8 rad, and sincospif adds its ulp. */
+/* x exp(-2 pi i phase / 2^64). The nearest quarter turn is exact. The rest, at most 1/8 turn, is a
+ * float in half turns with an error of 5e-8 rad, and sincospif adds its ulp. */
 static inline __device__ float2 pnr_cuda_rotate_back(float2 x, uint64_t phase)
 {
     const uint64_t quarter = (phase + (UINT64_C(1) << 61)) >> 62;
@@ -16,7 +16,7 @@ static inline __device__ float2 pnr_cuda_rotate_back(float2 x, uint64_t phase)
 
     sincospif((float)(int32_t)(rest >> 32) * 0x1p-31f, &s, &c);
     x = make_float2(fmaf(x.x, c, x.y * s), fmaf(x.y, c, -x.x * s));
-    /* and exp(-i pi/2 quarter): each quarter is a multiplication by -i */
+    /* exp(-i pi/2 quarter): each quarter multiplies by -i */
     switch (quarter & 3) {
     case 1:
         return make_float2(x.y, -x.x);
@@ -29,7 +29,7 @@ static inline __device__ float2 pnr_cuda_rotate_back(float2 x, uint64_t phase)
     }
 }
 
-/* Adds with compensation (W. Kahan, 1965), so that many periods lose nothing. */
+/* Adds with compensation (W. Kahan, 1965), so that a sum of many periods loses nothing. */
 static inline __device__ void pnr_cuda_add(float x, float *sum, float *lost)
 {
     const float y = x - *lost;

@@ -9,7 +9,7 @@
 
 enum { PNR_CUDA_WARP = 32, PNR_CUDA_WARPS = PNR_CUDA_THREADS / PNR_CUDA_WARP };
 
-/* Every lane gets the sum; all 32 lanes must call. */
+/* Gives every lane the sum; all 32 lanes must call. */
 template <typename T> static inline __device__ T pnr_cuda_warp_sum(T x)
 {
     for (int lane = PNR_CUDA_WARP / 2; lane > 0; lane /= 2)
@@ -17,8 +17,8 @@ template <typename T> static inline __device__ T pnr_cuda_warp_sum(T x)
     return x;
 }
 
-/* Thread 0 gets the sum, the others 0; all PNR_CUDA_THREADS threads must call. scratch:
- * [PNR_CUDA_WARPS], shared; free again after the block's next barrier. */
+/* Gives thread 0 the sum and the others 0; all PNR_CUDA_THREADS threads must call. scratch:
+ * [PNR_CUDA_WARPS], shared; it is free after the next barrier of the block. */
 template <typename T> static inline __device__ T pnr_cuda_block_sum(T x, T *scratch)
 {
     T total = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of a submit: where a method leaves them, and their way to the host. */
+/* Results of a submit: a method writes them on the device, and a kernel copies them to the host. */
 #include "cuda/base/results.h"
 
 #include "cuda/base/check.h"
@@ -7,7 +7,7 @@
 #include <cassert>
 
 enum {
-    MAX_BLOCKS = 16, /* fill the link, and leave the device to the next submit's kernels */
+    MAX_BLOCKS = 16, /* enough to fill the link; the rest of the device is for the next submit */
     DWELL_WORDS = sizeof(pnr_dwell) / sizeof(uint64_t),
     CANDIDATE_WORDS = sizeof(pnr_candidate) / sizeof(uint64_t)
 };
@@ -17,14 +17,14 @@ static_assert(sizeof(pnr_candidate) % sizeof(uint64_t) == 0, "whole words");
 typedef struct returning {
     const pnr_cuda_job *job;
     pnr_cuda_results from, to;
-    uint32_t *count; /* blocks that are done */
+    uint32_t *count; /* blocks that are done; 0 before and after */
     volatile uint64_t *sequence;
     uint32_t n_periods, max_candidates;
     size_t profile_values;
     uint32_t patch_words; /* of 8 bytes */
 } returning;
 
-/* Words side by side in a warp, so that they leave as few and long packets. */
+/* A warp copies adjacent words, so that they cross the link in few, long packets. */
 template <typename T>
 static __device__ void copy_all(T *to, const T *from, size_t n, size_t first, size_t step)
 {

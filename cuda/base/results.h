@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results of a submit: where a method leaves them, and their way to the host. */
+/* Results of a submit: a method writes them on the device, and a kernel copies them to the host. */
 #ifndef PNR_CUDA_RESULTS_H
 #define PNR_CUDA_RESULTS_H
 
@@ -8,7 +8,7 @@
 
 #include <cuda_runtime.h>
 
-/* All on the device, or all in the host's pinned memory. */
+/* All pointers are to device memory, or all to pinned host memory. */
 typedef struct pnr_cuda_results {
     pnr_dwell *dwells;         /* [batch] */
     pnr_candidate *candidates; /* [batch][max_candidates] */
@@ -18,9 +18,9 @@ typedef struct pnr_cuda_results {
 } pnr_cuda_results;
 
 /*
- * Enqueues the copy of a submit's results to the host: what the job has of them and no more, in
- * words that join on the link; when all are there, *sequence = job->sequence. n_dwells: at most.
- * count: device memory, 0 before and after. PNR_OK, or as pnr_cuda_check.
+ * Enqueues the copy of the results of a submit to the host, for the dwells of the job alone. When
+ * all are there, *sequence = job->sequence. n_dwells: at most. count: device memory, 0 before and
+ * after. PNR_OK, or as pnr_cuda_check.
  */
 int pnr_cuda_return_results(const pnr_cuda_shape *shape, size_t max_candidates,
                             const pnr_cuda_job *job, const pnr_cuda_results *from,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One sample of the file's format on the device: the twin of pnr_format_read. */
+/* Reads one sample of any format on the device: the twin of pnr_format_read. */
 #ifndef PNR_CUDA_SAMPLE_H
 #define PNR_CUDA_SAMPLE_H
 
@@ -7,23 +7,23 @@
 
 #include <cuda_runtime.h>
 
-/* Where the samples of one submit lie on the device. */
+/* The samples of one submit on the device. */
 typedef struct pnr_cuda_samples {
     const void *raw; /* [n_windows * n_samples][n_channels] in the plan's format */
     pnr_format format;
-    uint32_t n_samples; /* N, of a window */
+    uint32_t n_samples; /* N, samples a window */
     uint32_t n_channels;
-    uint32_t channel;    /* the one that is correlated */
+    uint32_t channel;    /* is correlated */
     float scale, offset; /* full scale = (raw + offset) * scale */
 } pnr_cuda_samples;
 
 typedef struct pnr_cuda_sample {
     float2 value; /* full scale = 1; 0 when not finite */
     bool is_clipped;
-    bool is_finite; /* as a float: a double beyond its range is not */
+    bool is_finite; /* false too for a double beyond the range of a float */
 } pnr_cuda_sample;
 
-/* I and Q beside each other, read at once. */
+/* I and Q of one sample, read by one load. */
 template <typename T> struct alignas(2 * sizeof(T)) pnr_cuda_pair {
     T i, q;
 };
@@ -59,7 +59,7 @@ static inline __device__ pnr_cuda_sample pnr_cuda_make_sample(float i, float q, 
     return sample;
 }
 
-/* A format is its component type and whether it carries Q. */
+/* A format is the type of a component, and whether there is a Q. */
 template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     /* index: of the sample in the submit */
     static __device__ pnr_cuda_sample read(const pnr_cuda_samples &s, size_t index)
@@ -80,7 +80,7 @@ template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     }
 };
 
-/* X(format, type in memory) for tables of one kernel a format. */
+/* X(format, type in memory, is complex), for tables of one kernel a format. */
 #define PNR_CUDA_FORMATS(X)                                                                        \
     X(PNR_FORMAT_CI8, int8_t, true)                                                                \
     X(PNR_FORMAT_CU8, uint8_t, true)                                                               \
@@ -93,7 +93,7 @@ template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     X(PNR_FORMAT_F32, float, false)                                                                \
     X(PNR_FORMAT_F64, double, false)
 
-/* The same, where the format is not worth a kernel of its own. */
+/* Reads a sample where a kernel for each format is not worth it. */
 static inline __device__ pnr_cuda_sample pnr_cuda_read(const pnr_cuda_samples &s, size_t index)
 {
     switch (s.format) {

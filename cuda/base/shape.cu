@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sizes of the work: transform length, rows a transform call, dwells a round,
- * tiles. Host only. */
+/* Sizes of the work: transform length, rows of a call, dwells of a round, tiles. Host only. */
 #include "cuda/base/shape.h"
 
 static size_t divide_up(size_t n, size_t by)
@@ -13,18 +12,20 @@ static size_t clamp(size_t n, size_t low, size_t high)
     return n < low ? low : n > high ? high : n;
 }
 
-/* In which a dwell's map is made: lines of one look and one half of the lag grid. */
+/* Calls that make the map of a dwell: each takes lines of one look and one half of the lag grid. */
 static size_t parts_of(const pnr_plan *plan, size_t group)
 {
     return plan->n_looks * plan->oversample * divide_up(plan->n_codes * pnr_plan_rows(plan), group);
 }
 
-pnr_cuda_shape pnr_cuda_shape_for(const pnr_plan *plan, size_t n_transform)
+pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan)
 {
+    const size_t length = plan->linear ? pnr_transform_fast_length(pnr_plan_window_samples(plan))
+                                       : pnr_plan_transform_length(plan->n_samples);
     pnr_cuda_shape s = {};
 
     s.n_samples = plan->n_samples;
-    s.n_transform = n_transform;
+    s.n_transform = clamp(length, 2, SIZE_MAX);
     s.row_stride = divide_up(s.n_transform, 32) * 32;
     s.oversample = plan->oversample;
     s.n_periods = pnr_plan_windows(plan);
@@ -40,7 +41,7 @@ pnr_cuda_shape pnr_cuda_shape_for(const pnr_plan *plan, size_t n_transform)
     s.n_tail_windows = divide_up(s.n_tail, s.n_samples);
     s.n_cells = pnr_plan_cells(plan);
     s.n_tiles = divide_up(s.n_cells, PNR_CUDA_TILE);
-    s.n_segments = divide_up(s.n_samples, PNR_CUDA_SEGMENT);
+    s.n_segments = divide_up(s.n_samples, PNR_CUDA_BLOCK_SAMPLES);
     s.sample_bytes = pnr_plan_sample_bytes(plan);
     s.raw_bytes = divide_up((s.n_windows * s.n_samples + s.n_tail) * s.sample_bytes, 16) * 16;
     s.profile_values = plan->want_profile == PNR_WANT_NONE      ? 0
@@ -49,12 +50,4 @@ pnr_cuda_shape pnr_cuda_shape_for(const pnr_plan *plan, size_t n_transform)
     s.patch_values = pnr_plan_rows(plan) > 1 ? 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS : 0;
     s.lost_words = plan->remove_mean ? divide_up(s.n_windows * s.n_samples + s.n_tail, 32) : 0;
     return s;
-}
-
-pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan)
-{
-    const size_t length = plan->linear ? pnr_transform_fast_length(pnr_plan_window_samples(plan))
-                                       : pnr_plan_transform_length(plan->n_samples);
-
-    return pnr_cuda_shape_for(plan, clamp(length, 2, SIZE_MAX));
 }

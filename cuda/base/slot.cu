@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot: what one submit in flight needs whatever the method, with its own stream. */
+/* A slot: memory and stream of one submit in flight, whatever the method. */
 #include "cuda/base/slot.h"
 
 #include "base/pause.h"
@@ -11,12 +11,14 @@
 #include <cstdlib>
 #include <cstring>
 
-enum { STAGES_A_ROUND = 6, MAX_BLOCKS = 17, POLLS_A_QUERY = 256 };
+enum { STAGES_A_ROUND = 6, POLLS_A_QUERY = 256 };
 
-/* All memory of a slot but the method's. Returns the number of blocks. */
-static size_t list_blocks(const pnr_plan *plan, const pnr_cuda_shape *s, pnr_cuda_slot *slot,
-                          pnr_cuda_block list[MAX_BLOCKS])
+/* All buffers of a slot, the method's among them. slot->work is allocated. Returns their number. */
+static size_t list_buffers(const pnr_cuda_common *common, pnr_cuda_slot *slot,
+                           pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS])
 {
+    const pnr_plan *plan = &common->plan;
+    const pnr_cuda_shape *s = &common->shape;
     const size_t header =
         sizeof *slot->job + (s->n_windows + s->n_tail_windows) * sizeof *slot->windows;
     pnr_cuda_results *const places[] = {&slot->results, &slot->host};
@@ -43,17 +45,32 @@ static size_t list_blocks(const pnr_plan *plan, const pnr_cuda_shape *s, pnr_cud
                      s->batch * plan->max_candidates * s->patch_values * sizeof *r->patches,
                      is_host};
     }
-    assert(n <= MAX_BLOCKS);
+    if (slot->work != NULL && common->method->list_work != NULL)
+        n += common->method->list_work(common, slot->work, list + n);
+    assert(n <= PNR_CUDA_MAX_BUFFERS);
     return n;
 }
 
-void pnr_cuda_slot_count(const pnr_plan *plan, const pnr_cuda_shape *shape, uint64_t *device_bytes,
-                         uint64_t *host_bytes)
+static int create_work(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
+{
+    const size_t bytes = common->method->work_bytes;
+
+    if (bytes > 0 && (slot->work = calloc(1, bytes)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
+    return PNR_OK;
+}
+
+int pnr_cuda_slot_count(const pnr_cuda_common *common, uint64_t *device_bytes, uint64_t *host_bytes,
+                        pnr_error *error)
 {
     pnr_cuda_slot slot = {};
-    pnr_cuda_block list[MAX_BLOCKS];
+    pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS];
+    const int code = create_work(common, &slot, error);
 
-    pnr_cuda_blocks_count(list, list_blocks(plan, shape, &slot, list), device_bytes, host_bytes);
+    if (code == PNR_OK)
+        pnr_cuda_buffers_count(list, list_buffers(common, &slot, list), device_bytes, host_bytes);
+    free(slot.work);
+    return code;
 }
 
 /* --- life --- */
@@ -76,9 +93,9 @@ static int create_marks(const pnr_cuda_shape *shape, pnr_cuda_slot *slot, pnr_er
     return PNR_OK;
 }
 
-/* All kernels of a submit of at most n_dwells dwells: its header, the method's, the way back. */
-static int enqueue(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
-                   pnr_error *error)
+/* All kernels of a submit of at most n_dwells dwells: fetch the header, compute, return. */
+static int enqueue_kernels(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                           pnr_error *error)
 {
     const pnr_cuda_shape *s = &common->shape;
     int code = pnr_cuda_fetch_job(slot->host_job, slot->job,
@@ -93,9 +110,9 @@ static int enqueue(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
     return code;
 }
 
-/* The kernels of at most n_dwells dwells, recorded and uploaded. */
-static int record(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
-                  pnr_error *error)
+/* Records the kernels of at most n_dwells dwells into a graph and uploads it. */
+static int record_graph(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                        pnr_error *error)
 {
     cudaGraphExec_t *exec = &slot->graphs[slot->n_graphs];
     cudaGraph_t graph = NULL;
@@ -104,7 +121,7 @@ static int record(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
 
     if (code != PNR_OK)
         return code;
-    code = enqueue(common, slot, n_dwells, error);
+    code = enqueue_kernels(common, slot, n_dwells, error);
 
     const cudaError_t status = cudaStreamEndCapture(slot->stream, &graph);
 
@@ -120,69 +137,70 @@ static int record(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
     return code;
 }
 
-/* For powers of two and a full submit: a smaller one takes the least that holds it. */
-static int record_all(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
+/* Records a graph for each power of two and one for a full submit. A submit takes the least graph
+ * that holds it. */
+static int record_graphs(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     int code = PNR_OK;
 
     for (size_t n = 1; code == PNR_OK && n < common->shape.batch; n *= 2)
-        code = record(common, slot, n, error);
-    return code == PNR_OK ? record(common, slot, common->shape.batch, error) : code;
+        code = record_graph(common, slot, n, error);
+    return code == PNR_OK ? record_graph(common, slot, common->shape.batch, error) : code;
 }
 
-static int run(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
-               pnr_error *error)
+static int run_kernels(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                       pnr_error *error)
 {
     size_t i = 0;
 
     if (slot->n_graphs == 0)
-        return enqueue(common, slot, n_dwells, error);
+        return enqueue_kernels(common, slot, n_dwells, error);
     while (slot->graph_dwells[i] < n_dwells)
         i++;
     return pnr_cuda_check(cudaGraphLaunch(slot->graphs[i], slot->stream), "a submit's kernels",
                           error);
 }
 
-/* A submit of zeros, of n_dwells. */
-static int run_once(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
-                    pnr_error *error)
+/* Runs a submit of n_dwells dwells of zeros. */
+static int run_zeros(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                     pnr_error *error)
 {
     int code;
 
     slot->host_job->n_dwells = (uint32_t)n_dwells;
-    code = run(common, slot, n_dwells, error);
+    code = run_kernels(common, slot, n_dwells, error);
     return code == PNR_OK ? pnr_cuda_check(cudaStreamSynchronize(slot->stream), "first run", error)
                           : code;
 }
 
-/* Each size that is recorded: nothing is left to be loaded on demand, and the clocks have begun to
- * rise. */
+/* Runs each graph once, so that nothing is loaded on demand later, and the clocks begin to rise. */
 static int warm_up(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     int code = PNR_OK;
 
     for (size_t i = 0; code == PNR_OK && i < slot->n_graphs; i++)
-        code = run_once(common, slot, slot->graph_dwells[i], error);
+        code = run_zeros(common, slot, slot->graph_dwells[i], error);
     if (code == PNR_OK && slot->n_graphs == 0)
-        code = run_once(common, slot, common->shape.batch, error);
+        code = run_zeros(common, slot, common->shape.batch, error);
     return code;
 }
 
 int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
-    pnr_cuda_block list[MAX_BLOCKS];
-    const size_t n = list_blocks(&common->plan, &common->shape, slot, list);
-    int code;
+    pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS];
+    int code = create_work(common, slot, error);
 
-    if ((code = pnr_cuda_check(cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
+    if (code != PNR_OK ||
+        (code = pnr_cuda_check(cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
                                "creating a stream", error)) != PNR_OK ||
         (code = pnr_cuda_check(
-             /* A sleeping thread wakes up to 0.3 ms late; who measures the stages spins instead. */
+             /* A sleeping thread wakes up to 0.3 ms late, so a measurement of stages spins. */
              cudaEventCreateWithFlags(&slot->done,
                                       cudaEventDisableTiming |
                                           (common->plan.measure ? 0u : cudaEventBlockingSync)),
              "creating an event", error)) != PNR_OK ||
-        (code = pnr_cuda_blocks_allocate(list, n, slot->stream, error)) != PNR_OK ||
+        (code = pnr_cuda_buffers_allocate(list, list_buffers(common, slot, list), slot->stream,
+                                          error)) != PNR_OK ||
         (common->method->create != NULL &&
          (code = common->method->create(common, slot, error)) != PNR_OK))
         return code;
@@ -192,21 +210,21 @@ int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr
         PNR_OK)
         return code;
     code = common->plan.measure ? create_marks(&common->shape, slot, error)
-                                : record_all(common, slot, error);
+                                : record_graphs(common, slot, error);
     return code == PNR_OK ? warm_up(common, slot, error) : code;
 }
 
 void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot)
 {
-    pnr_cuda_block list[MAX_BLOCKS];
-    const size_t n = list_blocks(&common->plan, &common->shape, slot, list);
+    pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS];
 
-    /* On the way out a status changes nothing. */
+    /* A failure to free changes nothing. */
     if (slot->stream != NULL)
         (void)cudaStreamSynchronize(slot->stream);
-    if (common->method != NULL && common->method->destroy != NULL)
-        common->method->destroy(slot);
-    pnr_cuda_blocks_free(list, n);
+    if (slot->work != NULL && common->method->destroy != NULL)
+        common->method->destroy(slot->work);
+    pnr_cuda_buffers_free(list, list_buffers(common, slot, list));
+    free(slot->work);
     for (size_t i = 0; i < slot->n_graphs; i++)
         (void)cudaGraphExecDestroy(slot->graphs[i]);
     for (size_t i = 0; i < slot->max_marks; i++)
@@ -234,9 +252,9 @@ int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage,
                           error);
 }
 
-/* Samples [first, end) of a view, of which the two spans lie one after the other on the device. */
-static int upload(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_windows *windows,
-                  size_t first, size_t end, pnr_error *error)
+/* Uploads samples [first, end) of a view. Its two spans lie one after the other on the device. */
+static int upload_samples(const pnr_cuda_common *common, pnr_cuda_slot *slot,
+                          const pnr_windows *windows, size_t first, size_t end, pnr_error *error)
 {
     const size_t bytes = common->shape.sample_bytes;
     size_t begin = 0; /* of the span */
@@ -262,9 +280,9 @@ int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, pnr_error *error)
 {
     const pnr_cuda_shape *s = &common->shape;
-    const size_t there = windows->spans[0].n_samples + windows->spans[1].n_samples;
+    const size_t n_there = windows->spans[0].n_samples + windows->spans[1].n_samples;
     const size_t most = s->n_windows * s->n_samples + s->n_tail;
-    const size_t end = there < most ? there : most;
+    const size_t end = n_there < most ? n_there : most;
 
     if (slot->advanced_first != windows->first_sample)
         slot->n_advanced = 0;
@@ -272,7 +290,7 @@ int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     if (end <= slot->n_advanced)
         return PNR_OK;
 
-    const int code = upload(common, slot, windows, slot->n_advanced, end, error);
+    const int code = upload_samples(common, slot, windows, slot->n_advanced, end, error);
 
     slot->n_advanced = code == PNR_OK ? end : 0;
     return code;
@@ -285,15 +303,15 @@ void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t 
     for (size_t i = 0; i < windows->n_lost_runs; i++) {
         const pnr_lost_run *run = &windows->lost_runs[i];
         const uint64_t begin = run->first > first ? run->first - first : 0;
-        const uint64_t behind = run->first + run->count;
-        const uint64_t end = behind > first ? behind - first : 0;
+        const uint64_t after = run->first + run->count;
+        const uint64_t end = after > first ? after - first : 0;
 
         for (uint64_t n = begin; n < end && n < n_samples; n++)
             marks[n / 32] |= UINT32_C(1) << n % 32;
     }
 }
 
-/* The marks of lost samples, when there are any and somebody asks for them. */
+/* Uploads the marks of lost samples, where there are any and the method needs them. */
 static int upload_lost(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                        const pnr_windows *windows, size_t n_samples, pnr_error *error)
 {
@@ -308,13 +326,13 @@ static int upload_lost(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           "upload of the lost samples", error);
 }
 
-/* All samples that are not there yet; and the header is written, which the kernels fetch. */
+/* Uploads the samples that are not on the device yet, and writes the header that kernels fetch. */
 static int upload_rest(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                        const pnr_windows *windows, pnr_error *error)
 {
     const pnr_cuda_shape *s = &common->shape;
     const size_t n_windows = windows->n_dwells * s->n_periods;
-    const size_t there = slot->advanced_first == windows->first_sample ? slot->n_advanced : 0;
+    const size_t n_there = slot->advanced_first == windows->first_sample ? slot->n_advanced : 0;
 
     slot->n_advanced = 0;
     slot->host_job->sequence++;
@@ -330,7 +348,7 @@ static int upload_rest(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     const size_t n_samples = n_windows * s->n_samples + s->n_tail;
     const int code = upload_lost(common, slot, windows, n_samples, error);
 
-    return code == PNR_OK ? upload(common, slot, windows, there, n_samples, error) : code;
+    return code == PNR_OK ? upload_samples(common, slot, windows, n_there, n_samples, error) : code;
 }
 
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
@@ -344,10 +362,10 @@ int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, cons
     if ((code = pnr_cuda_mark(common, slot, PNR_STAGE_COUNT, error)) == PNR_OK &&
         (code = upload_rest(common, slot, windows, error)) == PNR_OK &&
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_UPLOAD, error)) == PNR_OK &&
-        (code = run(common, slot, windows->n_dwells, error)) == PNR_OK &&
+        (code = run_kernels(common, slot, windows->n_dwells, error)) == PNR_OK &&
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_RETURN, error)) == PNR_OK)
         code = pnr_cuda_check(cudaEventRecord(slot->done, slot->stream), "end of a submit", error);
-    /* A part of the job may run: it must not outlive this call. */
+    /* A part of the job may run, but not longer than this call. */
     if (code != PNR_OK && cudaStreamSynchronize(slot->stream) != cudaSuccess)
         (void)cudaGetLastError();
     return code;
@@ -358,7 +376,7 @@ static bool is_complete(const pnr_cuda_slot *slot)
     return __atomic_load_n(slot->sequence, __ATOMIC_ACQUIRE) == slot->host_job->sequence;
 }
 
-/* The driver is asked now and then only: a device that has failed writes no sequence. */
+/* Asks the driver now and then, because a device that has failed writes no sequence. */
 int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool wait,
                         pnr_error *error)
 {
@@ -370,7 +388,7 @@ int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool
         else if (++slot->n_polls % POLLS_A_QUERY == 0)
             status = cudaEventQuery(slot->done);
         if (status == cudaErrorNotReady)
-            (void)cudaGetLastError(); /* else the next launch would report it */
+            (void)cudaGetLastError(); /* the next launch would report it */
         else if (status != cudaSuccess || !is_complete(slot))
             return pnr_cuda_check(status != cudaSuccess ? status : cudaErrorUnknown, "a submit",
                                   error);
@@ -395,7 +413,7 @@ int pnr_cuda_slot_result(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr
     if (!common->plan.measure)
         return PNR_OK;
 
-    /* The answer comes before the last mark, and who spins has not waited for that. */
+    /* The result arrives before the last mark, which a spinning caller has not waited for. */
     int code = pnr_cuda_check(cudaEventSynchronize(slot->done), "a submit", error);
 
     for (size_t i = 1; code == PNR_OK && i < slot->n_marks; i++) {

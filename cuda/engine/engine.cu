@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The cuda engine, a module of its own: probe, pinned memory, and submits on streams. */
+/* The cuda engine, a loadable module: probe, pinned memory, and submits on streams. */
 #include "cuda/engine/engine.h"
 
 #include "cuda/base/check.h"
 #include "cuda/base/method.h"
-#include "cuda/engine/repeat.h"
+#include "cuda/engine/without.h"
 #include "cuda/steps/peak.h"
 
 #include <cstdio>
@@ -15,14 +15,14 @@ struct pnr_engine {
     pnr_cuda_common common;
     pnr_cuda_slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight; /* slots[first] is the oldest submit */
-    pnr_plan *plan;          /* its own, for a second engine that search_without needs */
-    pnr_cuda_repeat repeat;
+    pnr_plan *plan;          /* a copy, for the second engine of search_without */
+    pnr_cuda_without without;
     bool is_lost;
 };
 
 /* --- the device --- */
 
-/* Refuses a device whose machine code this module lacks; the words are without a prefix. */
+/* Refuses a device for which this module has no machine code. The words have no prefix. */
 static int check_device(size_t device, cudaDeviceProp *properties, pnr_error *error)
 {
     int n_devices = 0;
@@ -64,7 +64,7 @@ static int probe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Portable: any device may read it, whichever the calling thread has selected. */
+/* Portable memory: any device may read it, whatever device the calling thread has selected. */
 static void *alloc_pinned(size_t bytes)
 {
     void *memory = NULL;
@@ -82,13 +82,13 @@ static void *alloc_pinned(size_t bytes)
 static void free_pinned(void *memory)
 {
     if (memory != NULL)
-        (void)cudaFreeHost(memory); /* on the way out a status changes nothing */
+        (void)cudaFreeHost(memory); /* a failure to free changes nothing */
 }
 
 /* --- life --- */
 
-static int choose(const pnr_plan *plan, const pnr_cuda_method **method, pnr_engine_choice *choice,
-                  pnr_error *error)
+static int choose_method(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
+                         pnr_error *error)
 {
     const int code = pnr_plan_check(plan, "cuda", error);
 
@@ -98,45 +98,20 @@ static int choose(const pnr_plan *plan, const pnr_cuda_method **method, pnr_engi
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine cuda: %zu dwells of %zu periods at once", plan->batch,
                              pnr_plan_windows(plan));
-    return pnr_cuda_method_choose(plan, method, choice, error);
+    return pnr_cuda_method_choose(plan, common, choice, error);
 }
 
 static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error)
 {
-    const pnr_cuda_method *method;
+    pnr_cuda_common common;
+    const int code = choose_method(plan, &common, choice, error);
 
-    return choose(plan, &method, choice, error);
+    if (code == PNR_OK)
+        pnr_cuda_method_close(&common);
+    return code;
 }
 
-static int create_common(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
-{
-    int code;
-
-    common->plan = *plan;
-    common->plan.references = NULL;
-    common->plan.threshold = NULL;
-    common->plan.hypotheses = NULL;
-    common->plan.taper = NULL;
-    common->plan.filter = NULL;
-    common->plan.cfar.factor = NULL;
-    common->plan.method = NULL;
-    common->shape = pnr_cuda_shape_of(plan);
-    common->code_energy = pnr_plan_code_energy(plan);
-    common->tune_step = plan->tune.num != 0 ? pnr_rational_phase(plan->tune, 1) : 0;
-    if ((code = common->method->open(plan, common, error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaMalloc((void **)&common->threshold,
-                                          pnr_plan_windows(plan) * sizeof *common->threshold),
-                               "GPU memory for the thresholds", error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaMemcpy(common->threshold, plan->threshold,
-                                          pnr_plan_windows(plan) * sizeof *common->threshold,
-                                          cudaMemcpyHostToDevice),
-                               "upload of the thresholds", error)) != PNR_OK)
-        return code;
-    /* The slots' streams do not wait for the copies above. */
-    return pnr_cuda_check(cudaDeviceSynchronize(), "upload of the code", error);
-}
-
-/* Says beforehand what a failing allocation would only hint at. */
+/* Refuses a plan that needs too much memory, with words that an allocation does not have. */
 static int check_memory(const pnr_engine_choice *choice, const pnr_plan *plan, pnr_error *error)
 {
     size_t free_bytes = 0, total_bytes = 0;
@@ -157,61 +132,71 @@ static void destroy(pnr_engine *engine)
 {
     if (engine == NULL)
         return;
-    /* On the way out a status changes nothing. */
+    /* A failure to free changes nothing. */
     (void)cudaSetDevice((int)engine->common.plan.device);
     for (size_t i = 0; i < PNR_MAX_DEPTH; i++)
         pnr_cuda_slot_destroy(&engine->common, &engine->slots[i]);
-    destroy(engine->repeat.engine);
-    pnr_cuda_repeat_destroy(&engine->repeat);
+    destroy(engine->without.engine);
+    pnr_cuda_without_destroy(&engine->without);
     free(engine->plan);
-    engine->common.method->close(&engine->common);
-    if (engine->common.threshold != NULL)
-        (void)cudaFree(engine->common.threshold);
+    pnr_cuda_method_close(&engine->common);
     (void)cudaGetLastError();
     free(engine);
 }
 
 static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error);
 
-/* What again needs; only of dwells of one look. */
-static int create_repeat(pnr_engine *engine, pnr_error *error)
+/* Creates the second engine of search_without. Dwells of several looks have none. */
+static int create_without(pnr_engine *engine, pnr_error *error)
 {
-    const pnr_plan plan = pnr_cuda_repeat_plan(engine->plan);
+    const pnr_plan plan = pnr_cuda_without_plan(engine->plan);
     pnr_engine *second;
     const int code = create(&plan, &second, error);
 
-    return code == PNR_OK ? pnr_cuda_repeat_create(engine->plan, second, &engine->repeat, error)
+    return code == PNR_OK ? pnr_cuda_without_create(engine->plan, second, &engine->without, error)
                           : code;
+}
+
+/* Opens an engine whose method is chosen. */
+static int open_engine(const pnr_plan *plan, const pnr_engine_choice *choice, pnr_engine *engine,
+                       pnr_error *error)
+{
+    cudaDeviceProp properties;
+    pnr_error reason = {};
+    int code = check_device(plan->device, &properties, &reason);
+
+    if (code != PNR_OK)
+        return pnr_error_set(error, code, "engine cuda: %s", reason.text);
+    if ((code = check_memory(choice, plan, error)) != PNR_OK ||
+        (code = pnr_cuda_method_open(plan, &engine->common, error)) != PNR_OK)
+        return code;
+    for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
+        code = pnr_cuda_slot_create(&engine->common, &engine->slots[i], error);
+    return code == PNR_OK && plan->will_subtract && plan->n_looks == 1
+               ? create_without(engine, error)
+               : code;
 }
 
 static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
 {
     pnr_engine_choice choice;
-    cudaDeviceProp properties;
-    const pnr_cuda_method *method;
+    pnr_cuda_common common;
     pnr_engine *engine;
-    pnr_error reason = {};
     int code;
 
     *out = NULL;
-    if ((code = choose(plan, &method, &choice, error)) != PNR_OK)
-        return code;
-    if ((code = check_device(plan->device, &properties, &reason)) != PNR_OK)
-        return pnr_error_set(error, code, "engine cuda: %s", reason.text);
-    if ((code = check_memory(&choice, plan, error)) != PNR_OK)
+    if ((code = choose_method(plan, &common, &choice, error)) != PNR_OK)
         return code;
     engine = (pnr_engine *)calloc(1, sizeof *engine);
-    if (engine == NULL)
+    if (engine == NULL) {
+        pnr_cuda_method_close(&common);
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    engine->common.method = method;
+    }
+    engine->common = common;
     if ((engine->plan = pnr_plan_copy(plan)) == NULL)
         code = pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
     else
-        code = create_common(plan, &engine->common, error);
-    for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
-        code = pnr_cuda_slot_create(&engine->common, &engine->slots[i], error);
-    if (code == PNR_OK && plan->will_subtract && plan->n_looks == 1)
-        code = create_repeat(engine, error);
+        code = open_engine(plan, &choice, engine, error);
     if (code != PNR_OK) {
         destroy(engine);
         return code;
@@ -222,8 +207,8 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
 
 /* --- submits --- */
 
-/* A job's failure as the contract names it; the device's end is remembered and told once. */
-static int failed(pnr_engine *engine, const pnr_error *error)
+/* Gives the code of the contract for a failure. A lost device is remembered and logged once. */
+static int report_failure(pnr_engine *engine, const pnr_error *error)
 {
     if (error->code != PNR_ELOST) {
         pnr_log(PNR_LOG_DEBUG, "%s", error->text);
@@ -235,7 +220,7 @@ static int failed(pnr_engine *engine, const pnr_error *error)
     return PNR_ELOST;
 }
 
-static bool is_possible(const pnr_cuda_shape *shape, const pnr_windows *windows)
+static bool fits_shape(const pnr_cuda_shape *shape, const pnr_windows *windows)
 {
     const size_t n_dwells = windows->n_dwells;
 
@@ -254,15 +239,15 @@ static int submit(pnr_engine *engine, const pnr_job *job)
         return PNR_ELOST;
     if (engine->in_flight == common->plan.depth)
         return PNR_EAGAIN;
-    if (!is_possible(&common->shape, job->windows)) {
+    if (!fits_shape(&common->shape, job->windows)) {
         pnr_error_set(&error, PNR_EENGINE, "cuda: a submit of %zu dwells of %zu periods",
                       job->windows->n_dwells, job->windows->n_periods);
-        return failed(engine, &error);
+        return report_failure(engine, &error);
     }
     if (pnr_cuda_check(cudaSetDevice((int)common->plan.device), "selecting the GPU", &error) !=
             PNR_OK ||
         pnr_cuda_slot_start(common, slot, job, &error) != PNR_OK)
-        return failed(engine, &error);
+        return report_failure(engine, &error);
     engine->in_flight++;
     return PNR_OK;
 }
@@ -283,7 +268,7 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     memset(result, 0, sizeof *result);
     result->tag = slot->tag;
     if (code != PNR_OK || pnr_cuda_slot_result(&engine->common, slot, result, &error) != PNR_OK)
-        return failed(engine, &error);
+        return report_failure(engine, &error);
     return PNR_OK;
 }
 
@@ -297,9 +282,9 @@ static int upload_ahead(pnr_engine *engine, const pnr_windows *windows)
         return PNR_ELOST;
     if (engine->in_flight == common->plan.depth)
         return PNR_EAGAIN;
-    /* What could not be uploaded ahead comes with its submit. */
+    /* Samples that were not uploaded ahead are uploaded with their submit. */
     return pnr_cuda_slot_advance(common, slot, windows, &error) == PNR_OK ||
-                   failed(engine, &error) != PNR_ELOST
+                   report_failure(engine, &error) != PNR_ELOST
                ? PNR_OK
                : PNR_ELOST;
 }
@@ -308,7 +293,7 @@ static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t
                           const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
     const pnr_cuda_common *common = &engine->common;
-    pnr_cuda_repeat *repeat = &engine->repeat;
+    pnr_cuda_without *without = &engine->without;
     pnr_windows view;
     pnr_error error = {};
     int code;
@@ -316,23 +301,23 @@ static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t
     if (engine->is_lost)
         return PNR_ELOST;
     if (common->plan.n_looks != 1 || dwell >= windows->n_dwells ||
-        !is_possible(&common->shape, windows)) {
-        pnr_error_set(&error, PNR_EENGINE, "cuda: dwell %zu of %zu once more", dwell,
+        !fits_shape(&common->shape, windows)) {
+        pnr_error_set(&error, PNR_EENGINE, "cuda: dwell %zu of %zu again", dwell,
                       windows->n_dwells);
-        return failed(engine, &error);
+        return report_failure(engine, &error);
     }
     if (pnr_cuda_check(cudaSetDevice((int)common->plan.device), "selecting the GPU", &error) !=
             PNR_OK ||
-        (repeat->slot == NULL && create_repeat(engine, &error) != PNR_OK) ||
-        pnr_cuda_repeat_prepare(common, repeat, windows, dwell, removals, n_removals, &view,
-                                &error) != PNR_OK)
-        return failed(engine, &error);
+        (without->slot == NULL && create_without(engine, &error) != PNR_OK) ||
+        pnr_cuda_without_prepare(common, without, windows, dwell, removals, n_removals, &view,
+                                 &error) != PNR_OK)
+        return report_failure(engine, &error);
 
     const pnr_job job = {&view, 0};
 
-    if ((code = submit(repeat->engine, &job)) == PNR_OK &&
-        (code = collect(repeat->engine, true, result)) == PNR_OK)
-        repeat->slot->host.dwells[0].n_clipped = *repeat->host_count;
+    if ((code = submit(without->engine, &job)) == PNR_OK &&
+        (code = collect(without->engine, true, result)) == PNR_OK)
+        without->slot->host.dwells[0].n_clipped = *without->host_count;
     engine->is_lost |= code == PNR_ELOST;
     return code;
 }

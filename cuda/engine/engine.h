@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The cuda engine from inside its module: what the measurements need of it. */
+/* The cuda engine inside its module: parts of it that the benchmarks use. */
 #ifndef PNR_CUDA_ENGINE_CUDA_H
 #define PNR_CUDA_ENGINE_CUDA_H
 
 #include "cuda/base/slot.h"
 
-/* The slot of the next submit, with nothing in flight, and what all slots share: the engine's. */
+/* Gives the slot of the next submit and the data that all slots share. Nothing is in flight. The
+ * engine owns both. */
 pnr_cuda_slot *pnr_cuda_engine_slot(pnr_engine *engine, const pnr_cuda_common **common);
 
 #endif

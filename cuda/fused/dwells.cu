@@ -9,10 +9,10 @@
 
 /*
  * A window shorter than the transform is extended periodically: x[n mod N] for n < 2N - 1 <= L,
- * then 0; the code is followed by zeros, and the lags below N are exact. Powers are summed over the
- * windows of a dwell in shared memory, in the order of the grid, and searched there. The neighbours
- * of an incoherent dwell need all its windows again: they are transformed a second time, when there
- * is a candidate.
+ * then 0. Zeros follow the code, and the lags below N are exact. Shared memory holds the sum of
+ * powers over the windows of a dwell, in the order of the grid, and is searched. The neighbours of
+ * an incoherent dwell need the values of all its windows, so these are transformed a second time
+ * where there is a candidate.
  */
 
 /* Windows are added before the transform. */
@@ -28,11 +28,11 @@ static __device__ bool is_used(const pnr_cuda_fused &p, size_t window)
     return pnr_cuda_is_used(p.conversion.windows[window], sum, p.conversion.samples.n_samples);
 }
 
-/* A thread's samples of one window into the buffer, measured; EACH of them on their way at a time.
- * Returns the clipped and (upper half) non-finite ones. */
+/* Reads a thread's samples of one window into the buffer, EACH of them at a time, and measures
+ * them. Returns the number of clipped ones, and in the upper half of non-finite ones. */
 template <int M, class FORMAT>
-static __device__ __forceinline__ uint32_t take_in(const pnr_cuda_conversion &c, float2 *buffer,
-                                                   size_t window, uint32_t u, float *energy_out)
+static __device__ __forceinline__ uint32_t read_window(const pnr_cuda_conversion &c, float2 *buffer,
+                                                       size_t window, uint32_t u, float *energy_out)
 {
     enum { EACH = 8, THREADS = pnr_fused_size<M>::THREADS };
     const uint32_t n_samples = c.samples.n_samples;
@@ -65,15 +65,16 @@ static __device__ __forceinline__ uint32_t take_in(const pnr_cuda_conversion &c,
     return odd;
 }
 
-/* The same of the plan's format. */
+/* The same for the format of the plan. */
 template <int M>
-static __device__ __forceinline__ uint32_t take_in_any(const pnr_cuda_conversion &c, float2 *buffer,
-                                                       size_t window, uint32_t u, float *energy)
+static __device__ __forceinline__ uint32_t read_any_window(const pnr_cuda_conversion &c,
+                                                           float2 *buffer, size_t window,
+                                                           uint32_t u, float *energy)
 {
     switch (c.samples.format) {
 #define CASE(format, type, is_complex)                                                             \
     case format:                                                                                   \
-        return take_in<M, pnr_cuda_format<type, is_complex>>(c, buffer, window, u, energy);
+        return read_window<M, pnr_cuda_format<type, is_complex>>(c, buffer, window, u, energy);
         PNR_CUDA_FORMATS(CASE)
 #undef CASE
     default:
@@ -82,10 +83,10 @@ static __device__ __forceinline__ uint32_t take_in_any(const pnr_cuda_conversion
     }
 }
 
-/* The first warp: a measured window into its dwell. */
+/* The first warp counts a measured window in its dwell. */
 template <int M>
-static __device__ __forceinline__ void count(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
-                                             size_t window, uint32_t u)
+static __device__ __forceinline__ void count_window(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
+                                                    size_t window, uint32_t u)
 {
     pnr_dwell dwell = s.dwell;
 
@@ -95,9 +96,24 @@ static __device__ __forceinline__ void count(pnr_fused_search<M> &s, const pnr_c
         s.dwell = dwell;
 }
 
-/* A thread's samples of a coherent dwell: the sum of its windows, tuned. */
+/* Notes the energy and the odd samples of a window and counts it in its dwell. All threads call. */
 template <int M>
-static __device__ __forceinline__ void take_sum(const pnr_cuda_fused &p, float2 *buffer,
+static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
+                                                   size_t window, float energy, uint32_t odd,
+                                                   uint32_t u)
+{
+    pnr_fused_note_energy(s, energy, u);
+    if (odd != 0)
+        atomicAdd(&s.odd, odd);
+    pnr_fused_sync<M>();
+    if (pnr_fused_is_first<M>())
+        count_window<M>(s, p, window, u);
+    pnr_fused_sync<M>();
+}
+
+/* Reads a thread's samples of a coherent dwell: the sum of its windows, tuned. */
+template <int M>
+static __device__ __forceinline__ void read_sum(const pnr_cuda_fused &p, float2 *buffer,
                                                 size_t window, uint32_t u)
 {
     const pnr_cuda_conversion &c = p.conversion;
@@ -124,10 +140,10 @@ static __device__ __forceinline__ void take_sum(const pnr_cuda_fused &p, float2 
     }
 }
 
-/* A thread's samples that lie in the buffer: tuned, and extended to L. */
+/* Tunes a thread's samples in the buffer and extends them to L. */
 template <int M>
-static __device__ __forceinline__ void extend(const pnr_cuda_conversion &c, float2 *buffer,
-                                              bool is_tuned, uint64_t phase, uint32_t u)
+static __device__ __forceinline__ void extend_window(const pnr_cuda_conversion &c, float2 *buffer,
+                                                     bool is_tuned, uint64_t phase, uint32_t u)
 {
     typedef pnr_fused_size<M> size;
     const uint32_t n_samples = c.samples.n_samples;
@@ -149,7 +165,7 @@ static __device__ __forceinline__ void extend(const pnr_cuda_conversion &c, floa
             buffer[pnr_fused_at<M>(n)] = make_float2(0.0f, 0.0f);
 }
 
-/* v[j] is c at lag u + T j, parts swapped: adds the powers of integer or half lags. */
+/* Adds the powers of integer or half lags. v[j] is c at lag u + T j, parts swapped. */
 template <int M>
 static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const float2 (&v)[32],
                                                   float *cells, size_t dwell, uint32_t half,
@@ -170,7 +186,7 @@ static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const
     }
 }
 
-/* A thread's part of all neighbours: c[k + j] conj(c[k]) of a window that lies in the buffer. */
+/* Adds a thread's part of all neighbours, c[k + j] conj(c[k]) of the window in the buffer. */
 template <int M>
 static __device__ void add_neighbours(const pnr_fused_search<M> &s,
                                       const pnr_fused_view<M, false> &view, double2 *sums,
@@ -188,8 +204,8 @@ static __device__ void add_neighbours(const pnr_fused_search<M> &s,
     }
 }
 
-/* sum over windows c[k + j] conj(c[k]) / sqrt(P[k]); P[k] is the sum at the centre. After a
- * barrier. */
+/* Returns sum over windows c[k + j] conj(c[k]) / sqrt(P[k]); P[k] is the sum at the centre. A
+ * barrier comes before. */
 template <int M>
 static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out, uint32_t n_kept,
                                          uint32_t u)
@@ -205,7 +221,7 @@ static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out
     }
 }
 
-/* A thread's cells: what the search wants to know of them, and their way into the profile. */
+/* Notes the cells of a thread for the search, and copies them to the profile. */
 template <int M>
 static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, const float *cells,
                                 size_t dwell, uint32_t u)
@@ -232,6 +248,25 @@ static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
     return pnr_fused_note_found(s, best, sum, s.threshold, u);
 }
 
+/* Searches the powers of a dwell. All threads call, after a barrier; it ends with one. */
+template <int M>
+static __device__ __forceinline__ void
+search_cells(pnr_fused_search<M> &s, const pnr_fused_view<M, false> &view, const pnr_cuda_fused &p,
+             const float *cells, size_t dwell, uint32_t u)
+{
+    if (pnr_fused_is_first<M>())
+        pnr_fused_begin(s, p, s.dwell, p.conversion.samples.n_samples,
+                        p.threshold[max(s.dwell.n_periods, 1u) - 1], u % 32);
+    pnr_fused_sync<M>();
+
+    const float2 found = sum_up<M>(s, p, cells, dwell, u);
+
+    pnr_fused_sync<M>();
+    if (pnr_fused_is_first<M>())
+        pnr_fused_search_dwell(s, view, p, dwell, u % 32, found);
+    pnr_fused_sync<M>();
+}
+
 template <int M>
 __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>::WINDOWS,
                                   pnr_fused_size<M>::BLOCKS) correlate_dwells(pnr_cuda_fused p)
@@ -244,7 +279,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     pnr_fused_search<M> &s = *(pnr_fused_search<M> *)own;
     float2 *const buffer = (float2 *)(own + sizeof s), *const table = (float2 *)memory;
     float *const cells = (float *)(own + sizeof s + size::BUFFER_BYTES);
-    double2 *const sums = (double2 *)cells; /* when the cells have been searched */
+    double2 *const sums = (double2 *)cells; /* after the search of the cells */
     const pnr_fused_thread<M> thread(table, buffer, threadIdx.x % T);
     const uint32_t together = M > 1 ? 1 : blockDim.x / T;
     const uint32_t u = thread.u, n_samples = p.conversion.samples.n_samples;
@@ -256,7 +291,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         s.odd = 0;
     __syncthreads();
 
-    /* What can be had again is not kept: the registers are the transform's. */
+    /* Values that can be read again are not kept: the transform needs the registers. */
 #pragma unroll 1
     for (uint32_t dwell = blockIdx.x * together + of_block;
          dwell < pnr_cuda_dwells_of(p.job, 0, p.n_dwells); dwell += gridDim.x * together) {
@@ -265,9 +300,9 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 #pragma unroll 1
         for (uint32_t cell = u; cell < n_samples * p.oversample; cell += T)
             cells[cell] = 0;
-            /* First all powers, from half lags to integer ones; then, of what is kept, neighbours.
-             * A coherent dwell's windows are measured one by one before their sum is transformed.
-             */
+            /* The first turn adds all powers, half lags before integer ones. The second turn adds
+             * the neighbours of the kept candidates. A coherent dwell measures its windows one by
+             * one before it transforms their sum. */
 #pragma unroll 1
         for (bool has_kept = false;; has_kept = true) {
 #pragma unroll 1
@@ -283,26 +318,20 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 
                     pnr_fused_sync<M>();
                     if (is_sum) {
-                        take_sum<M>(p, buffer, window - step, u);
+                        read_sum<M>(p, buffer, window - step, u);
                     } else {
                         float energy;
                         const uint32_t odd =
-                            take_in_any<M>(p.conversion, buffer, window, u, &energy);
+                            read_any_window<M>(p.conversion, buffer, window, u, &energy);
 
                         if (!has_kept && half + 1 == p.oversample) {
-                            pnr_fused_note_energy(s, energy, u);
-                            if (odd != 0)
-                                atomicAdd(&s.odd, odd);
-                            pnr_fused_sync<M>();
-                            if (pnr_fused_is_first<M>())
-                                count<M>(s, p, window, u);
-                            pnr_fused_sync<M>();
+                            note_window<M>(s, p, window, energy, odd, u);
                             if (is_coherent(p) || !is_used(p, window))
                                 break;
                         }
                     }
-                    extend<M>(p.conversion, buffer, p.conversion.is_tuned && !is_sum,
-                              is_sum ? 0 : p.conversion.windows[window].phase, u);
+                    extend_window<M>(p.conversion, buffer, p.conversion.is_tuned && !is_sum,
+                                     is_sum ? 0 : p.conversion.windows[window].phase, u);
                     pnr_fused_sync<M>();
                     thread.get_column(v);
                     thread.correlate(v, p.spectrum + half * (size::L / 2), [] {});
@@ -322,17 +351,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
                                      s.dwell.n_candidates, u);
                 break;
             }
-            if (pnr_fused_is_first<M>())
-                pnr_fused_begin(s, p, s.dwell, n_samples,
-                                p.threshold[max(s.dwell.n_periods, 1u) - 1], u % 32);
-            pnr_fused_sync<M>();
-
-            const float2 found = sum_up<M>(s, p, cells, dwell, u);
-
-            pnr_fused_sync<M>();
-            if (pnr_fused_is_first<M>())
-                pnr_fused_look(s, view, p, dwell, u % 32, found);
-            pnr_fused_sync<M>();
+            search_cells<M>(s, view, p, cells, dwell, u);
             if (!p.is_incoherent || s.dwell.n_candidates == 0)
                 break;
 #pragma unroll 1

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Sample formats of the fused methods: raw values as they are, their scale is in the spectrum. */
+/* Sample formats of the fused methods: raw values without scale, which the spectrum contains. */
 #ifndef PNR_CUDA_FUSED_FORMAT_H
 #define PNR_CUDA_FUSED_FORMAT_H
 
 #include "cuda/base/sample.h"
 
 /*
- * A format: word, one sample in memory; value(word); is_clipped(word); may_clip(raw, v), a cheap
- * sign that a thread's 32 samples may hold a clipped one, so that what is rare is only then
+ * A format has: word, one sample in memory; value(word); is_clipped(word); may_clip(raw, v), a
+ * cheap test that the 32 samples of a thread may hold a clipped one, so that they are seldom
  * counted.
  */
 
@@ -30,8 +30,8 @@ typedef struct pnr_fused_ci16 {
 
         return all >= 0xfffe0000u || (all & 0xffffu) >= 0xfffeu;
     }
-    /* In assembler, for the compiler would rather convert twice than hold the values. One half by
-     * the slow unit that takes 16 bits, the other by the fast one. */
+    /* In assembler, because the compiler converts twice instead of keeping the values. The slow
+     * unit for 16 bits converts one half, the fast unit the other. */
     static __device__ __forceinline__ float2 value(word w)
     {
         float2 v;

@@ -7,15 +7,15 @@
 
 #include <cuda_pipeline.h>
 
-/* The greatest of three floats that are not negative: such sort as their bits do. */
+/* The greatest of three floats that are not negative; these sort as their bits do. */
 static __device__ __forceinline__ float greatest_of(float a, float b, float c)
 {
     return __uint_as_float(
         __vimax3_u32(__float_as_uint(a), __float_as_uint(b), __float_as_uint(c)));
 }
 
-/* sum |x|^2 of a thread's values; and the greatest of eight parts of it, in which what is clipped
- * is seen earlier. */
+/* sum |x|^2 of the values of a thread. *greatest: the greatest of eight parts of the sum, which
+ * shows clipped values better than the whole. */
 static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *greatest)
 {
     float part[8] = {};
@@ -33,15 +33,15 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *
            ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-/* Energy, clipped and (upper half) non-finite values of a thread; a value that is not finite
- * becomes 0. What is rare is found by cheap signs of it, and only then counted: a clipped sample
- * alone has an energy that is seldom reached. */
+/* Returns the energy of the values of a thread. *odd: the number of clipped ones, and in its upper
+ * half of non-finite ones, which become 0. A cheap test comes first, and the count only where the
+ * test fails: few windows reach the energy of one clipped sample. */
 template <int T, class FORMAT>
-static __device__ __forceinline__ float measure(float2 (&v)[32],
-                                                const typename FORMAT::word (&raw)[32],
-                                                const typename FORMAT::word *in, uint32_t *odd)
+static __device__ __forceinline__ float
+measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
+               const typename FORMAT::word *in, uint32_t *odd)
 {
-    /* of an integer of half the word; no smaller |x| is clipped */
+    /* the greatest integer of half a word; a clipped |x| is not smaller */
     constexpr float END = (float)((1u << (4 * sizeof(typename FORMAT::word) - 1)) - 1);
     float greatest, energy = energy_of(v, &greatest);
 
@@ -63,8 +63,9 @@ static __device__ __forceinline__ float measure(float2 (&v)[32],
     return energy;
 }
 
-/* A thread's 32 words of a window into the L2 cache. */
-template <class WORD> static __device__ __forceinline__ void prefetch(const WORD *window, int u)
+/* Loads a thread's 32 words of a window into the L2 cache. */
+template <class WORD>
+static __device__ __forceinline__ void prefetch_words(const WORD *window, int u)
 {
     constexpr int LINE = 128 / sizeof(WORD);
 
@@ -73,7 +74,7 @@ template <class WORD> static __device__ __forceinline__ void prefetch(const WORD
         asm volatile("prefetch.global.L2 [%0];" ::"l"(window + 32 * u + i));
 }
 
-/* A thread's lags to the profile; 0 of a window that is not used. */
+/* Writes a thread's lags to the profile, 0 for a window that is not used. */
 template <int M>
 static __device__ __forceinline__ void return_profile(const pnr_cuda_fused &p, const float2 *column,
                                                       uint32_t window, uint32_t u, bool is_used)
@@ -92,7 +93,7 @@ static __device__ __forceinline__ void return_profile(const pnr_cuda_fused &p, c
     }
 }
 
-/* Shared memory of a block: the table, of M = 1 the spectrum; then for each window its search and
+/* Shared memory of a block: the table, with M = 1 the spectrum, then for each window its search and
  * its values. */
 template <int M> struct plain_size : pnr_fused_size<M> {
     static constexpr int WINDOWS_AT =
@@ -119,7 +120,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* all blocks have as many */
     word raw[32];
 
-    /* Beyond the submit's windows there are old samples. */
+    /* The memory after the last window of the submit holds old samples. */
     const auto load = [&](uint32_t w) {
         const word *in = (const word *)p.conversion.samples.raw + (size_t)w * L + u;
 
@@ -130,7 +131,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             n_lost = p.conversion.windows[w].n_lost;
     };
 
-    /* What all wait for first, then the samples; they are on their way while the table is made. */
+    /* Loads first what all threads wait for, then the samples, which arrive while the table is
+     * made. */
     const uint32_t n_windows = pnr_cuda_dwells_of(p.job, 0, p.n_dwells);
 
     if constexpr (M == 1)
@@ -156,11 +158,11 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 #pragma unroll
         for (int j = 0; j < 32; j++)
             v[j] = FORMAT::value(raw[j]);
-        pnr_fused_note_energy(s, measure<T, FORMAT>(v, raw, in, &odd), u);
+        pnr_fused_note_energy(s, measure_values<T, FORMAT>(v, raw, in, &odd), u);
         if (odd != 0)
             atomicAdd(&s.odd, odd);
         if (s.n_windows - window > step)
-            prefetch((const word *)p.conversion.samples.raw + (size_t)(window + step) * L, u);
+            prefetch_words((const word *)p.conversion.samples.raw + (size_t)(window + step) * L, u);
         thread.correlate(v, M == 1 ? spectrum : p.spectrum, [&] {
             if (!pnr_fused_is_first<M>())
                 return;
@@ -171,7 +173,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             pnr_fused_count(s, p, &dwell, window, L, n_lost, scale * scale, u % 32);
             pnr_fused_begin(s, p, dwell, L, p.first_threshold, u % 32);
         });
-        /* For the search, here where there is arithmetic between the stores. */
+        /* Stores the values for the search here, between arithmetic that hides the stores. */
         thread.put_column(v);
 
         const float threshold = s.threshold;
@@ -190,12 +192,12 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 
         if (p.profile != NULL || p.power != NULL)
             return_profile<M>(p, thread.column, window, u, threshold < INFINITY);
-        /* They come under the search. The last time it is the same window again: samples that might
-         * be kept from before would take registers all the way. */
+        /* The next samples arrive during the search. The last window loads its own samples again: a
+         * condition would keep the old ones in registers throughout the loop. */
         load(s.n_windows - window > step ? window + step : window);
         pnr_fused_sync<M>();
         if (pnr_fused_is_first<M>())
-            pnr_fused_look(s, view, p, window, u % 32, found);
+            pnr_fused_search_dwell(s, view, p, window, u % 32, found);
     }
 }
 

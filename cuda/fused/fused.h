@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, one kernel: samples in, results out, a window in the registers of a warp or a
- * block.
- */
+/* Method fused, one kernel from samples to results, with a window in the registers of a warp or a
+ * block. */
 #ifndef PNR_CUDA_FUSED_H
 #define PNR_CUDA_FUSED_H
 
@@ -9,15 +8,15 @@
 
 #include <cuda_runtime.h>
 
-/* What the kernels work on. N samples a window, L the transform: N, or at least 2N - 1. */
+/* Argument of the kernels. N: samples a window; L: points of a transform, N or at least 2N - 1. */
 typedef struct pnr_cuda_fused {
-    pnr_cuda_conversion conversion; /* sums: NULL, the kernels measure themselves */
-    const pnr_cuda_job *job;        /* how many dwells there really are */
-    /* [oversample][L]: conj(DFT of the code) / L, two bins beside each other in the order of the
-     * threads, see pnr_cuda_fused_place; times the samples' scale for the plain kernel */
+    pnr_cuda_conversion conversion; /* sums: NULL, the kernels measure the samples */
+    const pnr_cuda_job *job;        /* how many dwells the submit has */
+    /* [oversample][L]: conj(DFT of the code) / L in the order of pnr_cuda_fused_place, two adjacent
+     * bins a float4; for the plain kernel times the scale of the samples */
     const float4 *spectrum;
     const double *threshold;   /* [n_periods] times floor */
-    double first_threshold;    /* threshold[0], at hand */
+    double first_threshold;    /* threshold[0] */
     pnr_dwell *dwells;         /* [n_dwells] */
     pnr_candidate *candidates; /* [n_dwells][max_candidates] */
     uint32_t *nonfinite;       /* [n_dwells][n_periods] */
@@ -30,7 +29,7 @@ typedef struct pnr_cuda_fused {
     uint32_t oversample;
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
-    uint32_t window_bytes; /* of shared memory for each window that a block works on */
+    uint32_t window_bytes; /* shared memory of each window that a block works on */
 } pnr_cuda_fused;
 
 typedef void (*pnr_cuda_fused_kernel)(pnr_cuda_fused);
@@ -38,21 +37,22 @@ typedef void (*pnr_cuda_fused_kernel)(pnr_cuda_fused);
 /* One instance of a kernel. */
 typedef struct pnr_cuda_fused_size {
     pnr_cuda_fused_kernel kernel;
-    uint32_t n_transform; /* L */
-    uint32_t n_threads;   /* a window */
-    uint32_t max_windows; /* that a block works on at one time */
-    uint32_t table_bytes; /* of shared memory for a block, and for each window */
-    uint32_t window_bytes;
+    uint32_t n_transform;  /* L */
+    uint32_t n_threads;    /* a window */
+    uint32_t max_windows;  /* windows that a block works on at one time */
+    uint32_t table_bytes;  /* shared memory of a block, besides its windows */
+    uint32_t window_bytes; /* shared memory of each window */
 } pnr_cuda_fused_size;
 
-/* The plain kernel: dwells of one window with N = L, one channel of ci8, ci16 or cf32, no half
- * lags, nothing mixed. NULL: no such instance. */
+/* Finds the plain kernel, for dwells of one window with N = L, one channel of ci8, ci16 or cf32,
+ * without half lags or mixing. NULL: no such instance. */
 const pnr_cuda_fused_size *pnr_cuda_fused_find_plain(pnr_format format, size_t n_transform);
-/* The kernel for all else; further bytes a window: pnr_cuda_fused_cells_bytes. NULL: none. */
+/* Finds the kernel for all other dwells; NULL: no such instance. A window needs
+ * pnr_cuda_fused_cells_bytes more of shared memory. */
 const pnr_cuda_fused_size *pnr_cuda_fused_find_dwells(size_t n_transform);
 size_t pnr_cuda_fused_cells_bytes(const pnr_plan *plan);
 
-/* Where bin k of L lies in the spectrum, in float2. */
+/* Place of bin k of L in the spectrum, in float2. */
 size_t pnr_cuda_fused_place(size_t n_transform, size_t k);
 
 #endif

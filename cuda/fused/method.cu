@@ -1,62 +1,74 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused up to 16384 points: a dwell's whole way in one kernel of our own. */
+/* Method fused up to 16384 points: one own kernel computes a dwell from samples to results. */
 #include "cuda/base/method.h"
+#include "cuda/base/resources.h"
 #include "cuda/fused/fused.h"
 
 #include <cstdio>
-#include <cstdlib>
 
 /* Below MIN_SAMPLES cuFFT at the length itself is as fast as 1024 points. */
 enum { MIN_SAMPLES = 128, MIN_TRANSFORM = 1024, MAX_TRANSFORM = 16384 };
 
-/* What all slots share. */
+/* Data that all slots share. */
 typedef struct shared {
     const pnr_cuda_fused_size *size;
     float2 *spectrum; /* [oversample][L], device */
     double first_threshold;
-    uint32_t window_bytes; /* of shared memory for each window */
-    unsigned n_together;   /* windows that a block works on at one time */
-    unsigned n_blocks;     /* that the device runs at one time */
+    uint32_t window_bytes; /* shared memory of each window */
+    uint32_t n_together;   /* windows that a block works on at one time */
+    uint32_t n_blocks;     /* blocks that the device runs at one time */
 } shared;
 
-/* N where it is a size of the kernels, else the least that holds it extended; 0: none. */
-static size_t transform_of(const pnr_plan *plan)
+/* Points of a transform that holds a period: N where that is a size of the kernels, else the least
+ * power of two that holds the period extended. */
+static size_t transform_of(size_t n_samples)
 {
-    const size_t n = plan->n_samples;
-    const size_t least = (n & (n - 1)) == 0 && n >= MIN_TRANSFORM ? n : 2 * n - 1;
+    const bool is_exact = (n_samples & (n_samples - 1)) == 0 && n_samples >= MIN_TRANSFORM;
+    const size_t least = is_exact ? n_samples : 2 * n_samples - 1;
     size_t length = MIN_TRANSFORM;
 
     while (length < least)
         length *= 2;
-    return n >= MIN_SAMPLES && length <= MAX_TRANSFORM ? length : 0;
+    return length;
 }
 
-/* One window a dwell, of the transform's length, and nothing to be mixed: the fast kernel's. */
+/* Finds the fast kernel, for dwells of one window of the transform's length without mixing; NULL:
+ * the plan needs the other one. */
 static const pnr_cuda_fused_size *find_plain(const pnr_plan *plan)
 {
     if (plan->n_channels != 1 || pnr_plan_windows(plan) != 1 || plan->oversample != 1 ||
-        plan->tune.num != 0 || plan->conjugate || transform_of(plan) != plan->n_samples)
+        plan->tune.num != 0 || plan->conjugate || transform_of(plan->n_samples) != plan->n_samples)
         return NULL;
     return pnr_cuda_fused_find_plain(plan->format, plan->n_samples);
 }
 
-/* *own: kernel, bytes, and how many windows go together with so many bytes of shared memory a
- * block. PNR_OK; or PNR_EUNSUPPORTED. */
-static int choose_size(const pnr_plan *plan, size_t block_bytes, shared *own, pnr_error *error)
+static size_t shared_bytes_of(const shared *own)
 {
+    return own->size->table_bytes + (size_t)own->n_together * own->window_bytes;
+}
+
+/* Chooses the kernel, and how many windows a block works on. */
+static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
+                 pnr_error *error)
+{
+    const size_t block_bytes = pnr_cuda_block_bytes(plan->device);
+    shared *own = (shared *)common->shared;
     size_t fitting = 0;
 
-    if (transform_of(plan) == 0)
+    if (!pnr_plan_is_plain(plan) || transform_of(plan->n_samples) > MAX_TRANSFORM)
+        return PNR_EUNSUPPORTED;
+    if (plan->n_samples < MIN_SAMPLES)
         return pnr_error_set(
             error, PNR_EUNSUPPORTED,
             "engine cuda: method fused knows no %zu samples a period, only %d to %d "
             "and %d",
             plan->n_samples, MIN_SAMPLES, MAX_TRANSFORM / 2, MAX_TRANSFORM);
+    own->first_threshold = plan->threshold[0];
     own->size = find_plain(plan);
     if (own->size != NULL) {
         own->window_bytes = own->size->window_bytes;
     } else {
-        own->size = pnr_cuda_fused_find_dwells(transform_of(plan));
+        own->size = pnr_cuda_fused_find_dwells(transform_of(plan->n_samples));
         own->window_bytes = own->size->window_bytes + (uint32_t)pnr_cuda_fused_cells_bytes(plan);
     }
     if (block_bytes > own->size->table_bytes)
@@ -67,125 +79,48 @@ static int choose_size(const pnr_plan *plan, size_t block_bytes, shared *own, pn
             "engine cuda: method fused takes %u bytes of shared memory a block for "
             "%zu samples, this GPU has %zu",
             own->size->table_bytes + own->window_bytes, plan->n_samples, block_bytes);
-    own->n_together = fitting < own->size->max_windows ? (unsigned)fitting : own->size->max_windows;
-    return PNR_OK;
-}
-
-static size_t shared_bytes_of(const shared *own)
-{
-    return own->size->table_bytes + (size_t)own->n_together * own->window_bytes;
-}
-
-static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shared_bytes,
-                 pnr_error *error)
-{
-    shared own = {};
-    const int code = choose_size(plan, pnr_cuda_block_bytes(plan->device), &own, error);
-
-    if (code != PNR_OK)
-        return code;
+    own->n_together = fitting < own->size->max_windows ? (uint32_t)fitting : own->size->max_windows;
     snprintf(choice->why, sizeof choice->why, "one kernel a submit, %s of %u in a %s",
-             own.size->n_transform == plan->n_samples ? "a window"
-                                                      : "windows extended to transforms",
-             own.size->n_transform, own.size->max_windows > 1 ? "warp" : "block");
-    choice->n_transform = own.size->n_transform;
-    *shared_bytes = plan->oversample * own.size->n_transform * sizeof(float2);
+             own->size->n_transform == plan->n_samples ? "a window"
+                                                       : "windows extended to transforms",
+             own->size->n_transform, own->size->max_windows > 1 ? "warp" : "block");
+    choice->n_transform = own->size->n_transform;
     return PNR_OK;
 }
 
-/* --- life --- */
-
-/* conj(DFT of a reference and zeros) * scale / L in the kernel's order, in double, rounded once. */
-static int fill_spectrum(const double (*reference)[2], size_t n, size_t length, double scale,
-                         float2 *out)
+static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
 {
-    double(*spectrum)[2] = (double(*)[2])calloc(length, sizeof *spectrum);
-    int code = PNR_ENOMEMORY;
+    shared *own = (shared *)common->shared;
 
-    if (spectrum != NULL) {
-        for (size_t i = 0; i < n; i++) {
-            spectrum[i][0] = reference[i][0];
-            spectrum[i][1] = reference[i][1];
-        }
-        code = pnr_transform_forward(spectrum, length);
-    }
-    for (size_t k = 0; code == PNR_OK && k < length; k++)
-        out[pnr_cuda_fused_place(length, k)] =
-            make_float2((float)(spectrum[k][0] * scale), (float)(-spectrum[k][1] * scale));
-    free(spectrum);
-    return code;
-}
-
-/* The plain kernel transforms raw values. */
-static int create_spectra(const pnr_plan *plan, shared *own, pnr_error *error)
-{
-    const size_t n = plan->n_samples, length = own->size->n_transform;
-    const size_t bytes = plan->oversample * length * sizeof(float2);
-    const double unit = find_plain(plan) != NULL ? pnr_format_get(plan->format)->scale : 1.0;
-    float2 *spectra = (float2 *)malloc(bytes);
-    int code = spectra != NULL ? PNR_OK : PNR_ENOMEMORY;
-
-    for (size_t h = 0; code == PNR_OK && h < plan->oversample; h++)
-        code = fill_spectrum(plan->references + h * n, n, length, unit / (double)length,
-                             spectra + h * length);
-    if (code != PNR_OK)
-        pnr_error_set(error, code, "engine cuda: no memory for a spectrum of %zu values", length);
-    else if ((code = pnr_cuda_check(cudaMalloc((void **)&own->spectrum, bytes),
-                                    "GPU memory for the code's spectrum", error)) == PNR_OK)
-        code = pnr_cuda_check(cudaMemcpy(own->spectrum, spectra, bytes, cudaMemcpyHostToDevice),
-                              "upload of the code's spectrum", error);
-    free(spectra);
-    return code;
+    list[0] = {(void **)&own->spectrum,
+               common->plan.oversample * own->size->n_transform * sizeof *own->spectrum, false};
+    return 1;
 }
 
 static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
 {
-    shared *own = (shared *)calloc(1, sizeof *own);
-    int n_processors = 0, n_blocks = 0, code;
-
-    common->shared = own;
-    if (own == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    own->first_threshold = plan->threshold[0];
-    if ((code = choose_size(plan, pnr_cuda_block_bytes(plan->device), own, error)) != PNR_OK ||
-        (code = create_spectra(plan, own, error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaFuncSetAttribute((const void *)own->size->kernel,
-                                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                    (int)shared_bytes_of(own)),
-                               "shared memory", error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                   &n_blocks, (const void *)own->size->kernel,
-                                   (int)(own->size->n_threads * own->n_together),
-                                   shared_bytes_of(own)),
-                               "blocks a multiprocessor", error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount,
-                                                      (int)plan->device),
-                               "multiprocessors", error)) != PNR_OK)
-        return code;
-    if (n_blocks < 1)
-        return pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "engine cuda: method fused does not fit this GPU at %zu samples",
-                             plan->n_samples);
-    own->n_blocks = (unsigned)(n_blocks * n_processors);
-    return PNR_OK;
-}
-
-static void close_shared(pnr_cuda_common *common)
-{
     shared *own = (shared *)common->shared;
+    /* The plain kernel transforms raw values. */
+    const double scale = find_plain(plan) != NULL ? pnr_format_get(plan->format)->scale : 1;
+    int code;
 
-    if (own == NULL)
-        return;
-    if (own->spectrum != NULL)
-        (void)cudaFree(own->spectrum); /* on the way out a status changes nothing */
-    free(own);
-    common->shared = NULL;
+    if ((code = pnr_cuda_upload_spectra(plan, own->size->n_transform, pnr_cuda_fused_place, scale,
+                                        own->spectrum, error)) != PNR_OK ||
+        (code = pnr_cuda_fit_blocks((const void *)own->size->kernel,
+                                    own->size->n_threads * own->n_together, shared_bytes_of(own),
+                                    &own->n_blocks, error)) != PNR_OK)
+        return code;
+    return own->n_blocks > 0
+               ? PNR_OK
+               : pnr_error_set(error, PNR_EUNSUPPORTED,
+                               "engine cuda: method fused does not fit this GPU at %zu samples",
+                               plan->n_samples);
 }
 
 /* --- one job --- */
 
-static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
-                  pnr_error *error)
+static int launch_kernel(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
+                         pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
     const pnr_plan *plan = &common->plan;
@@ -224,15 +159,15 @@ static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
         find_plain(plan) != NULL ? "correlate_windows" : "correlate_dwells", error);
 }
 
-/* One kernel does all stages: the mark calls it the last of them. */
+/* One kernel does all stages; its time counts as the last of them. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {
-    const int code = launch(common, slot, n_dwells, error);
+    const int code = launch_kernel(common, slot, n_dwells, error);
 
     return code == PNR_OK ? pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error) : code;
 }
 
 const pnr_cuda_method pnr_cuda_method_fused = {
-    "fused", suits, open_shared, close_shared, NULL, NULL, compute,
+    "fused", sizeof(shared), 0, suits, list_shared, NULL, open_shared, NULL, NULL, NULL, compute,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of the one-kernel fused method, by the first warp of a window: local maxima above,
- * second looks, neighbours, results. */
+/* The search of the one-kernel fused method, by the first warp of a window: local maxima above the
+ * threshold, a second search at a lower one, neighbours, results. */
 #ifndef PNR_CUDA_FUSED_SEARCH_H
 #define PNR_CUDA_FUSED_SEARCH_H
 
@@ -9,20 +9,20 @@
 
 enum { PNR_FUSED_LIST = PNR_MAX_CANDIDATES + PNR_CUDA_WARP };
 
-/* One window's shared memory beside its values. */
+/* Shared memory of one window besides its values. */
 template <int M> struct alignas(16) pnr_fused_search {
-    pnr_dwell dwell;                          /* the result so far */
-    float threshold;                          /* of the first search; infinite: nothing to find */
-    uint32_t n_windows;                       /* of the submit */
-    uint32_t odd;                             /* clipped, and non-finite in the upper half */
-    double energy[M];                         /* of each warp's samples */
-    float2 found[pnr_fused_size<M>::THREADS]; /* what pnr_fused_note_found says of each thread */
-    uint64_t keys[PNR_FUSED_LIST];            /* maxima; at last the kept ones in lag order */
+    pnr_dwell dwell;    /* the result so far */
+    float threshold;    /* of the first search; infinite: there is nothing to find */
+    uint32_t n_windows; /* of the submit */
+    uint32_t odd;       /* clipped, and non-finite in the upper half */
+    double energy[M];   /* of each warp's samples */
+    float2 found[pnr_fused_size<M>::THREADS]; /* of each thread, see pnr_fused_note_found */
+    uint64_t keys[PNR_FUSED_LIST];            /* maxima; at the end the kept ones in lag order */
     uint64_t kept[PNR_MAX_CANDIDATES];        /* the strongest first */
 };
 
-/* Where the powers lie that are searched. The plain kernel has them as values in the buffer alone,
- * one window of L lags a dwell; the other has them in lag order, with half lags between. */
+/* The powers that are searched. The plain kernel has values in the buffer alone, one window of L
+ * lags a dwell. The other kernel has powers in lag order, half lags between them. */
 template <int M, bool IS_PLAIN> struct pnr_fused_view {
     const float2 *buffer; /* parts swapped */
     const float *power;
@@ -59,21 +59,9 @@ template <int M, bool IS_PLAIN> struct pnr_fused_view {
     {
         return (cell == 0 ? n() * oversample() : cell) - 1;
     }
-    __device__ __forceinline__ bool is_near(uint32_t lag, uint32_t centre) const
-    {
-        const uint32_t apart = lag > centre ? lag - centre : centre - lag;
-
-        return apart <= PNR_CANDIDATE_REACH || n() - apart <= PNR_CANDIDATE_REACH;
-    }
 };
 
-static __device__ __forceinline__ bool pnr_fused_in_gate(const pnr_cuda_fused &p, uint32_t lag,
-                                                         uint32_t n)
-{
-    return (lag >= p.gate_first ? lag - p.gate_first : lag + n - p.gate_first) < p.gate_count;
-}
-
-/* x / n by Newton's steps: a division is a hundred instructions. */
+/* x / n by Newton's method: a division takes a hundred instructions. */
 static __device__ __forceinline__ double pnr_fused_over(double x, uint32_t n)
 {
     const double d = (double)n;
@@ -84,7 +72,7 @@ static __device__ __forceinline__ double pnr_fused_over(double x, uint32_t n)
     return x * inverse;
 }
 
-/* All threads: a thread's energy into its warp's. */
+/* Adds the energy of each thread to that of its warp. All threads call. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M> &s, float energy,
                                                              uint32_t u)
@@ -95,8 +83,8 @@ static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M>
         s.energy[u / 32] = sum;
 }
 
-/* All threads: of a thread's powers the greatest; and the sum, 0 when the greatest is above. One
- * warp's stay in its registers. */
+/* Notes the greatest power of a thread, and the sum of its powers, 0 where the greatest is above
+ * the threshold. With one warp they stay in its registers. All threads call. */
 template <int M>
 static __device__ __forceinline__ float2 pnr_fused_note_found(pnr_fused_search<M> &s, float best,
                                                               float sum, float threshold,
@@ -109,8 +97,8 @@ static __device__ __forceinline__ float2 pnr_fused_note_found(pnr_fused_search<M
     return found;
 }
 
-/* One warp, all its lanes the same, so that none waits for another: a measured window's counts into
- * its dwell. n: its samples. */
+/* Adds the counts of a measured window of n samples to its dwell. One warp calls; all its lanes
+ * compute the same, so that none waits for another. */
 template <int M>
 static __device__ __forceinline__ void
 pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwell, size_t window,
@@ -135,13 +123,14 @@ pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwel
     }
 }
 
-/* The same warp: the floor and the threshold of the first search, ratio times it. */
+/* Sets the floor, and the threshold of the first search, ratio times the floor. The same warp
+ * calls. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
                                                        const pnr_cuda_fused &p, pnr_dwell dwell,
                                                        uint32_t n, double ratio, uint32_t lane)
 {
-    /* The mean of P were all of x noise: sum|x|^2 E_a / N. */
+    /* The mean of P if x is noise alone: sum|x|^2 E_a / N. */
     dwell.floor = dwell.energy * p.code_energy / n;
     __syncwarp();
     if (lane == 0) {
@@ -150,16 +139,16 @@ static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
     }
 }
 
-/* What one search has found. */
+/* Counts of one search. */
 typedef struct pnr_fused_tally {
     uint32_t n_above, n_maxima;
     uint32_t n_keys;  /* in the list */
-    uint64_t weakest; /* keys not above it cannot be kept any more */
-    double noise;     /* of this lane's cells in columns that hold something above */
+    uint64_t weakest; /* no weaker key will be kept */
+    double noise;     /* of the cells of this lane, in columns with a cell above the threshold */
 } pnr_fused_tally;
 
-/* Of n keys the strongest stay, in lag order; returns how many. Loops that are rarely run and
- * short, with few registers. */
+/* Keeps the strongest of n keys, in lag order, and returns their number. The loops are rolled: they
+ * run seldom and need few registers. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s, uint32_t n,
                                                           uint32_t max_candidates, uint32_t lane)
@@ -190,13 +179,13 @@ static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s
     return n_kept;
 }
 
-/* Column u holds something above: a lane looks at each of its lags, and beside it. The lanes stay
- * together, so the order of the list never changes. */
+/* Scans column u, which has a cell above the threshold: each lane compares one lag with those next
+ * to it. The lanes stay together, so the order of the list never changes. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
-pnr_fused_scan(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
-               const pnr_cuda_fused &p, uint32_t u, uint32_t lane, float threshold,
-               pnr_fused_tally *t)
+pnr_fused_scan_column(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
+                      const pnr_cuda_fused &p, uint32_t u, uint32_t lane, float threshold,
+                      pnr_fused_tally *t)
 {
     const uint32_t lag = u + pnr_fused_size<M>::THREADS * lane;
     const bool is_lag = IS_PLAIN || lag < view.n();
@@ -205,7 +194,7 @@ pnr_fused_scan(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
     for (uint32_t half = 0; half < view.oversample(); half++) {
         const uint32_t cell = is_lag ? lag * view.oversample() + half : 0;
         const float power = is_lag ? view.power_at(cell) : 0.0f;
-        const bool is_above = power > threshold && pnr_fused_in_gate(p, lag, view.n());
+        const bool is_above = power > threshold && pnr_candidate_in_gate(p, view.n(), lag);
         const bool is_maximum = is_above & (power > view.power_at(view.previous(cell))) &
                                 (power >= view.power_at(view.next(cell)));
         const uint64_t key = pnr_candidate_key(power, cell);
@@ -226,13 +215,12 @@ pnr_fused_scan(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
     }
 }
 
-/* Candidate i with its neighbours to the results. Adds the powers around it that none before it
- * reaches to *taken, and returns how many. */
+/* Writes candidate i with its neighbours to the results. Adds to *taken the powers around it that
+ * no candidate before it reaches, and returns their number. */
 template <int M, bool IS_PLAIN>
-static __device__ __forceinline__ uint32_t pnr_fused_take(const pnr_fused_search<M> &s,
-                                                          const pnr_fused_view<M, IS_PLAIN> &view,
-                                                          pnr_candidate *out, uint32_t i,
-                                                          uint32_t lane, double *taken)
+static __device__ __forceinline__ uint32_t
+pnr_fused_return_candidate(const pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
+                           pnr_candidate *out, uint32_t i, uint32_t lane, double *taken)
 {
     const uint64_t key = s.keys[i];
     const uint32_t cell = pnr_candidate_lag(key);
@@ -243,10 +231,11 @@ static __device__ __forceinline__ uint32_t pnr_fused_take(const pnr_fused_search
 
 #pragma unroll 1
     for (uint32_t e = 0; e < i; e++)
-        is_new &= !view.is_near(lag, pnr_candidate_lag(s.keys[e]) / view.oversample());
+        is_new &=
+            !pnr_candidate_reaches(view.n(), pnr_candidate_lag(s.keys[e]) / view.oversample(), lag);
     *taken += is_new ? (double)power : 0.0;
 
-    /* A head of two pairs, then the values: a lane each. */
+    /* Each lane writes one pair: the head has two, then come the values. */
     static_assert(sizeof(pnr_candidate) == (2 + PNR_NEIGHBOURS) * sizeof(uint2) &&
                       offsetof(pnr_candidate, power) == 12 && offsetof(pnr_candidate, value) == 16,
                   "cell, code and channel; Doppler, power; values");
@@ -260,7 +249,7 @@ static __device__ __forceinline__ uint32_t pnr_fused_take(const pnr_fused_search
     return (uint32_t)__popc(__ballot_sync(0xffffffffu, is_new));
 }
 
-/* Both sums over the warp: halves of it take one each. */
+/* Sums x and y over the warp: each half of the warp adds one of them. */
 static __device__ __forceinline__ void pnr_fused_sum_both(double *x, double *y, uint32_t lane)
 {
     double mine = lane < 16 ? *x : *y;
@@ -273,8 +262,9 @@ static __device__ __forceinline__ void pnr_fused_sum_both(double *x, double *y, 
     *y = __shfl_sync(0xffffffffu, mine, 16);
 }
 
-/* The columns that hold something above: lane w gets those of warp w, and all of them which warps
- * have any. Adds what the others have of the noise. own: what this thread has found. */
+/* Finds the columns with a cell above the threshold. *columns: lane w gets a bit for each column of
+ * warp w. Returns a bit for each warp that has any. Adds the powers of all other columns to *noise.
+ * own: what this thread has found. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_search<M> &s,
                                                              uint32_t lane, float threshold,
@@ -296,20 +286,18 @@ static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_sea
     return warps;
 }
 
-/*
- * The first warp: searches, and gives the dwell and its candidates back. found (of this thread, and
- * in s), dwell's sums and the first threshold are there.
- */
+/* Searches, and writes the dwell and its candidates to the results. The first warp calls. found (of
+ * this thread, and in s), the sums of the dwell and the first threshold are set. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
-pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
-               const pnr_cuda_fused &p, size_t dwell, uint32_t lane, float2 found)
+pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
+                       const pnr_cuda_fused &p, size_t dwell, uint32_t lane, float2 found)
 {
     const uint32_t n = view.n();
     pnr_candidate *out = p.candidates + dwell * p.max_candidates;
     float threshold = s.threshold;
     double floor = s.dwell.floor, noise_sum = 0;
-    uint32_t n_above = 0, n_before = 0, n_kept, n_maxima; /* before: kept in the last search */
+    uint32_t n_above = 0, n_before = 0, n_kept, n_maxima; /* before: kept by the last search */
     bool is_done;
 
 #pragma unroll 1
@@ -326,8 +314,9 @@ pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
 #pragma unroll 1
             for (uint32_t columns = M == 1 ? mine : __shfl_sync(0xffffffffu, mine, (int)warp);
                  columns != 0; columns &= columns - 1)
-                pnr_fused_scan(s, view, p, warp * PNR_CUDA_WARP + (uint32_t)__ffs((int)columns) - 1,
-                               lane, threshold, &tally);
+                pnr_fused_scan_column(s, view, p,
+                                      warp * PNR_CUDA_WARP + (uint32_t)__ffs((int)columns) - 1,
+                                      lane, threshold, &tally);
         }
         n_maxima = tally.n_maxima;
         n_kept = tally.n_keys;
@@ -335,13 +324,14 @@ pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
             n_kept = pnr_fused_keep(s, n_kept, p.max_candidates, lane);
 #pragma unroll 1
         for (uint32_t i = 0; i < n_kept; i++)
-            n_taken += pnr_fused_take(s, view, out, i, lane, &taken);
+            n_taken += pnr_fused_return_candidate(s, view, out, i, lane, &taken);
         pnr_fused_sum_both(&tally.noise, &taken, lane);
         if (search == 0) {
             noise_sum = tally.noise;
             n_above = tally.n_above;
         }
-        /* A lower threshold keeps what was kept: as many are the same, and so is the rest. */
+        /* A lower threshold keeps the same candidates. If their number is the same, so is the
+         * rest. */
         is_done = n_kept == n_before || search + 1 == PNR_MAX_SEARCHES || n <= PNR_NEIGHBOURS ||
                   2 * (n - n_taken) < n;
         if (!is_done) {
@@ -352,7 +342,7 @@ pnr_fused_look(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
             is_done = !(lower < 0.95 * floor);
             if (!is_done)
                 floor = lower;
-            /* and adds only weaker ones */
+            /* a lower threshold adds only weaker candidates */
             is_done |= n_kept == p.max_candidates;
         }
         if (is_done)

@@ -15,28 +15,28 @@
  *   B[k1][k2][n3] = sum_n2 A (W_32M^k1)^n2 W_M^(n2 k2)
  *   X[k]          = sum_n3 B (W_L^(k1 + 32 k2))^n3 W_32^(n3 k3)
  * Thread u = 32 n2 + n3 does the first pass; u = M k1 + k2 the others. A thread's bins are k3 =
- * 0..31, and the inverse goes the same way back, the digits' roles exchanged (m1 in the place of
- * k1), so the spectrum is stored in this order and nothing is ever transposed. The second pass only
- * mixes values of k1 rows that the same warp reads and writes.
+ * 0..31. The inverse takes the same passes in reverse order, with the roles of the digits exchanged
+ * (m1 in the place of k1). So the spectrum is stored in this order, and nothing is transposed. The
+ * second pass mixes only values of rows k1 that the same warp reads and writes.
  */
 template <int M> struct pnr_fused_size {
     static constexpr int THREADS = 32 * M; /* of a window, 32 values each */
     static constexpr int L = 1024 * M;
-    /* In shared memory the 32 * M values of one k1 are a row, every 32 of them followed by two
-     * empty places: neither rows nor columns meet bank conflicts. The search looks at the same
-     * place of all rows: two more where else these would be in one bank. */
+    /* In shared memory the 32 * M values of one k1 are a row. Two empty places follow every 32
+     * values, so that neither rows nor columns have bank conflicts. The search reads the same place
+     * of all rows: where these would lie in one bank, a row has two places more. */
     static constexpr int PART = 34, ROW = PART * M + (M >= 8 ? 2 : 0);
     static constexpr int WINDOWS = M == 1 ? 16 : 1; /* a block, at most */
     static constexpr int BLOCKS = M == 1 ? 1 : M == 2 ? 8 : M == 4 ? 4 : M == 8 ? 2 : 1; /* an SM */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
-    /* W_L^i and W_L^8i side by side, i < THREADS, every 32 of them followed by an empty place; then
-     * W_32M^i. Of M = 1 all twiddles of each lane instead. */
+    /* Pairs W_L^i, W_L^8i, i < THREADS, with an empty place after every 32 of them; then W_32M^i.
+     * With M = 1 all twiddles of each lane instead. */
     static constexpr int MIDDLE_AT = 2 * (THREADS + M);
     static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : MIDDLE_AT + 32) * (int)sizeof(float2);
 };
 
-/* Waits for the threads of one window: of the block, or where a block has several, each with a
- * barrier of its own. */
+/* Waits for the threads of one window. Where a block has several windows, each has its own
+ * barrier. */
 template <int M, bool IS_ALONE = true> static __device__ __forceinline__ void pnr_fused_sync()
 {
     if (M == 1)
@@ -51,8 +51,8 @@ template <int M, bool IS_ALONE = true> static __device__ __forceinline__ void pn
                      : "memory");
 }
 
-/* What is the same in all lanes of a warp, by a vote, for the compiler to see it too: else every
- * shuffle in a branch on it would become a call. */
+/* Gives a condition that is the same in all lanes of a warp, by a vote, so that the compiler knows
+ * it. Without the vote every shuffle in a branch on it becomes a call. */
 static __device__ __forceinline__ bool pnr_fused_agreed(bool is_so)
 {
     return __all_sync(0xffffffffu, is_so);
@@ -64,14 +64,14 @@ template <int M> static __device__ __forceinline__ bool pnr_fused_is_first()
     return M == 1 || pnr_fused_agreed(threadIdx.x < 32);
 }
 
-/* The block's table; a barrier must follow. */
+/* Fills the table of the block; a barrier must follow. */
 template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(float2 *table)
 {
     typedef pnr_fused_size<M> size;
 
     if constexpr (M == 1) {
-        /* Each twiddle of pnr_fused_derive<32>(W_L^lane) by itself: span m has W_L^(32 lane / m)
-         * W_m^j, and lies from m/4 (span 2 at 0). Two of a lane side by side. */
+        /* The twiddles of pnr_fused_derive<32>(W_L^lane), each computed directly: span m has
+         * W_L^(32 lane / m) W_m^j, from place m/4 (span 2 at 0). Two of a lane are adjacent. */
         for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) {
             const int lane = i % 32, at = i / 32;
             const int span = at == 0 ? 2 : 4 << (31 - __clz(at)), j = at == 0 ? 0 : at - span / 4;
@@ -88,7 +88,7 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
     }
 }
 
-/* One thread's place in its window. */
+/* One thread of a window, and its places. */
 template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     typedef pnr_fused_size<M> size;
     const float2 *table;
@@ -127,11 +127,11 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* The first pass forward, and the way through the buffer. */
+    /* The first pass forward, and its exchange through the buffer. */
     __device__ __forceinline__ void first_pass(float2 (&v)[32]) const
     {
         pnr_fused_transform<32>(v);
-        pnr_fused_sync<M, IS_ALONE>(); /* nobody reads any more what was there */
+        pnr_fused_sync<M, IS_ALONE>(); /* the old values have been read */
         put_column(v);
         pnr_fused_sync<M, IS_ALONE>();
     }
@@ -139,13 +139,13 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     /* The last pass of a direction, base twiddle W_L^at. */
     __device__ __forceinline__ void last_pass(float2 (&v)[32], int at) const
     {
-        /* What is made of it here is not kept in a register all the way. */
+        /* Keeps the compiler from holding values derived from `at` in registers. */
         asm volatile("" : "+r"(at));
 
         const float4 w = ((const float4 *)table)[at + at / 32];
         float2 set[16];
 
-        /* What is derived from w^8 itself is off by that much less. */
+        /* Twiddles derived from the table's w^8 have less error than from w. */
         pnr_fused_derive<32>(make_float2(w.x, w.y), set);
         set[1] = make_float2(w.z, w.w);
         set[0] = pnr_fused_square(set[1]);
@@ -166,7 +166,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         last_pass(v, k1 + 32 * k2);
     }
 
-    /* X conj(A), parts swapped for the way back. One address, all else are offsets. */
+    /* X conj(A), parts swapped for the inverse. There is one address; the others are offsets. */
     __device__ __forceinline__ void multiply(float2 (&v)[32], const float4 *spectrum) const
     {
         const float4 *const own = spectrum + u;
@@ -202,8 +202,8 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         last_pass(v, u);
     }
 
-    /* Of M = 1 both directions are two passes of 32 with the same twiddles: the same instructions
-     * twice, which the cache holds then. */
+    /* With M = 1 both directions are two passes of 32 with the same twiddles. A loop runs the same
+     * instructions twice, and they stay in the instruction cache. */
     template <class BETWEEN>
     __device__ __forceinline__ void correlate_in_warp(float2 (&v)[32], const float4 *spectrum,
                                                       BETWEEN between) const
@@ -230,8 +230,9 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* v[j], the sample u + T j, becomes c at this lag, parts swapped; between() is called when all
-     * threads have come here. Afterwards only the thread's column of the buffer is its own. */
+    /* v[j] is sample u + T j and becomes c at lag u + T j, parts swapped. between() is called
+     * once all threads have reached it. Afterwards a thread may write to its column of the
+     * buffer alone. */
     template <class BETWEEN>
     __device__ __forceinline__ void correlate(float2 (&v)[32], const float4 *spectrum,
                                               BETWEEN between) const
@@ -248,13 +249,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     }
 };
 
-/* Of c with its parts swapped, as the inverse leaves it. */
-static __device__ __forceinline__ float pnr_fused_power(float2 swapped)
-{
-    return fmaf(swapped.y, swapped.y, swapped.x * swapped.x);
-}
-
-/* Place in the buffer of value i (in the order of samples and lags). */
+/* Place in the buffer of value i, a sample or a lag. */
 template <int M> static __device__ __forceinline__ uint32_t pnr_fused_at(uint32_t i)
 {
     typedef pnr_fused_size<M> size;

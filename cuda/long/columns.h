@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns of the four-step transform: 32 P points each, two passes, a tile of them a block. */
+/* Columns of the four-step transform: 32 P points each, in two passes; a block takes a tile. */
 #ifndef PNR_CUDA_FUSED_LONG_COLUMNS_H
 #define PNR_CUDA_FUSED_LONG_COLUMNS_H
 
@@ -9,25 +9,26 @@
 /*
  * A column's point a P + b (a < 32, b < P) goes to k = ka + 32 i (ka < 32, i < P):
  *   (a P + b) k / (32 P) = a ka/32 + b ka/(32 P) + b i/P   (mod 1)
- * so thread (b, column) sums over a, and thread (ka, column) over b with the base W_32P^ka; ka = b,
- * b + P, .. 32 / P of them a thread. In between value ka of thread t lies at ka THREADS + t.
+ * So thread (b, column) sums over a, and thread (ka, column) over b with the base W_32P^ka. A
+ * thread has 32 / P values ka: b, b + P, .. Between the passes value ka of thread t lies at ka
+ * THREADS + t.
  */
 template <int P> struct pnr_fused_columns {
     static constexpr uint32_t ROWS = 32 * P;
     static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* a tile */
     static constexpr int BITS = pnr_fused_bits(P);
-    /* The tile and twiddles: for samples 32 sets of P / 2, for lags 32 powers of two. The list of
-     * cells above needs half a tile even where nothing is exchanged. */
+    /* The tile, then twiddles: for samples 32 sets of P / 2, for lags 32 powers of two. The list of
+     * cells needs half a tile even where nothing is exchanged. */
     static constexpr size_t SAMPLES_SHARED =
         P == 1 ? 0 : (PNR_FUSED_LONG_TILE + 16 * P) * sizeof(float2);
     static constexpr size_t LAGS_SHARED = P == 1
                                               ? PNR_FUSED_LONG_TILE * sizeof(float)
                                               : (PNR_FUSED_LONG_TILE + 32 * BITS) * sizeof(float2);
-    /* and a tile of powers that are summed */
+    /* and a tile for the sum of powers */
     static constexpr size_t SUMS_SHARED = LAGS_SHARED + PNR_FUSED_LONG_TILE * sizeof(float);
 };
 
-/* The thread's b, and its column in the tile. */
+/* The b of the thread, and its column in the tile. */
 template <int P> static __device__ __forceinline__ uint32_t pnr_fused_part()
 {
     return threadIdx.x / pnr_fused_columns<P>::COLUMNS;
@@ -37,15 +38,15 @@ template <int P> static __device__ __forceinline__ uint32_t pnr_fused_column(uin
     return tile * pnr_fused_columns<P>::COLUMNS + threadIdx.x % pnr_fused_columns<P>::COLUMNS;
 }
 
-/* Which row of the column's transform the thread's value j is. */
+/* The row of value j of the thread, in the transform of its column. */
 template <int P> static __device__ __forceinline__ uint32_t pnr_fused_row_of(int j)
 {
     return P == 1 ? (uint32_t)j : pnr_fused_part<P>() + j / P * P + j % P * 32;
 }
 
-/* The second pass; take(j, c): of the thread's value j = 0 .. 31. second(ka, x): transforms x,
- * points b = 0..P-1 of ka. The tile's memory must be free: a barrier before; ends after the last
- * read, without one. P = 1: there is no second pass, nor a barrier. */
+/* The second pass. second(ka, x) transforms x, points b = 0..P-1 of ka. take(j, c) gets value
+ * j = 0 .. 31 of the thread. The memory of the tile must be free: a barrier comes before. There is
+ * none after the last read. With P = 1 there is neither a second pass nor a barrier. */
 template <int P, class SECOND, class TAKE>
 static __device__ __forceinline__ void pnr_fused_exchange(const float2 (&v)[32], float2 *tile,
                                                           SECOND second, TAKE take)
@@ -77,7 +78,7 @@ static __device__ __forceinline__ void pnr_fused_exchange(const float2 (&v)[32],
     }
 }
 
-/* The sum over a block's warps, for thread 0, once a barrier has passed. */
+/* Sums over the warps of a block, for thread 0, after a barrier. */
 template <typename T> static __device__ __forceinline__ T pnr_fused_sum_warps(const T *of_warp)
 {
     T sum = 0;

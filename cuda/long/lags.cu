@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: columns back to lags, their powers' sums, and the few cells above. */
+/* Method fused, long: columns back to lags, sums of powers, and the few cells above the
+ * threshold. */
 #include "cuda/base/chain.h"
 #include "cuda/long/lags.h"
 
 #include <cassert>
 
-/* Which of the dwell's transforms the complex profile is of: the last one used. */
+/* The transform whose values are the complex profile of a dwell: the last one used. */
 static __device__ __forceinline__ uint32_t returned_of(const pnr_fused_long &p, uint32_t dwell)
 {
     return p.n_sums > 1 ? min(p.states[dwell].last_used, p.n_sums - 1) : 0;
 }
 
-/* The tile's lags to the profile; 0 of a dwell without a window that is used. */
+/* Writes the lags of the tile to the profile, 0 for a dwell that uses no window. */
 template <int P>
 static __device__ __forceinline__ void return_values(const pnr_fused_long &p, uint32_t dwell,
                                                      uint32_t tile, const float2 (&swapped)[32])
@@ -44,7 +45,7 @@ static __device__ __forceinline__ void return_powers(const pnr_fused_long &p, ui
     }
 }
 
-/* One block a tile; blockIdx.y: the dwell of the group. */
+/* One block a tile; blockIdx.y is the dwell of the group. */
 template <int P, bool IS_SUM>
 __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
     fused_lags(pnr_fused_long p, uint32_t first, uint32_t)
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
 
     const float threshold = p.states[dwell].threshold;
 
-    /* Asked only now: all loads are under way together. */
+    /* This test comes after the loads, so that all of them wait together. */
     if (dwell >= n_dwells)
         return; /* the whole block */
     pnr_fused_powers_of_tile<P, IS_SUM>(p, rows, tile, (float2 *)memory, of_column, v, power,
@@ -80,8 +81,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
                                         });
     if (p.power != NULL)
         return_powers<P>(p, dwell, tile, power);
-        /* The greatest power is added last and in double: it may be a strong echo's, beside which a
-         * float sum cannot hold the others. */
+        /* The greatest power is added last and in double. It may be of a strong echo, and a float
+         * sum with it would lose the others. */
 #pragma unroll
     for (int j = 0; j < 32; j++) {
         sum += fminf(power[j], top);

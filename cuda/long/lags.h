@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A tile of lags: transformed from the rows' columns, and its cells above the threshold. */
+/* A tile of lags: transformed from columns of the rows, and its cells above the threshold. */
 #ifndef PNR_CUDA_FUSED_LONG_LAGS_H
 #define PNR_CUDA_FUSED_LONG_LAGS_H
 
 #include "cuda/long/columns.h"
 #include "cuda/steps/candidates.h"
 
-/* Of c with its parts swapped, as the inverse leaves it. */
-static __device__ __forceinline__ float pnr_fused_long_power(float2 swapped)
-{
-    return fmaf(swapped.y, swapped.y, swapped.x * swapped.x);
-}
-
-/* The lag of the thread's value j. */
+/* The lag of value j of the thread. */
 template <int P>
 static __device__ __forceinline__ uint32_t pnr_fused_lag_of(const pnr_fused_long &p, uint32_t tile,
                                                             int j)
@@ -20,7 +14,7 @@ static __device__ __forceinline__ uint32_t pnr_fused_lag_of(const pnr_fused_long
     return (pnr_fused_row_of<P>(j) << p.row_bits) + pnr_fused_column<P>(tile);
 }
 
-/* W_32P^(ka 2^i), [log2 P][32], where pnr_fused_transform_lags wants them; a barrier must follow */
+/* Writes W_32P^(ka 2^i), [log2 P][32], for pnr_fused_transform_lags; a barrier must follow. */
 template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(float2 *memory)
 {
     if constexpr (P > 1) {
@@ -30,7 +24,7 @@ template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(f
     }
 }
 
-/* The thread's values of its column. rows: the window's. */
+/* Loads the values of the thread's column. rows: of the window. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_load_lags(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 (&v)[32])
@@ -42,7 +36,7 @@ pnr_fused_load_lags(const pnr_fused_long &p, const float2 *rows, uint32_t tile, 
         v[a] = in[(uint32_t)(a * P) << p.row_bits];
 }
 
-/* The twiddles of a thread's column: W_L^(m1 2^i). */
+/* The twiddles of the column of a thread: W_L^(m1 2^i). */
 template <int P> struct pnr_fused_lag_powers {
     static constexpr int BITS = pnr_fused_columns<P>::BITS;
     float2 first[5], second[P > 1 ? BITS : 1];
@@ -60,8 +54,8 @@ template <int P> struct pnr_fused_lag_powers {
     }
 };
 
-/* v as loaded becomes v[j] = c at lag j of the tile, parts swapped, 0 beyond N. memory: the tile
- * (free: a barrier before) and what pnr_fused_prepare_lags left behind it. */
+/* Transforms v as loaded to v[j] = c at lag j of the tile, parts swapped, 0 beyond N. memory: the
+ * tile (free: a barrier comes before), then the output of pnr_fused_prepare_lags. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
@@ -92,9 +86,9 @@ pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
     }
 }
 
-/* power[j]: P at lag j of the tile, the sum over the dwell's transforms in their order; seen(t, v)
- * of each of them. v: the first of them as loaded. memory: as above; behind it, when there is a
- * sum, the tile that it is made in. */
+/* power[j]: P at lag j of the tile, summed over the transforms of the dwell in their order. seen(t,
+ * v) is called for each of them. v: the first of them as loaded. memory: as above; a tile for the
+ * sum follows it, with IS_SUM. */
 template <int P, bool IS_SUM, class SEEN>
 static __device__ __forceinline__ void
 pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 *memory,
@@ -110,7 +104,7 @@ pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t t
 #pragma unroll
         for (int j = 0; j < 32; j++)
             sums[j * PNR_FUSED_LONG_THREADS] =
-                (t > 0 ? sums[j * PNR_FUSED_LONG_THREADS] : 0.0f) + pnr_fused_long_power(v[j]);
+                (t > 0 ? sums[j * PNR_FUSED_LONG_THREADS] : 0.0f) + pnr_fused_power(v[j]);
         rows += p.n_points;
         pnr_fused_load_lags<P>(p, rows, tile, v);
         __syncthreads();
@@ -119,20 +113,15 @@ pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t t
     seen(p.n_sums - 1, v);
 #pragma unroll
     for (int j = 0; j < 32; j++) {
-        power[j] = pnr_fused_long_power(v[j]);
+        power[j] = pnr_fused_power(v[j]);
         if (IS_SUM && p.n_sums > 1)
             power[j] = sums[j * PNR_FUSED_LONG_THREADS] + power[j];
     }
 }
 
-static __device__ __forceinline__ bool pnr_fused_is_in_gate(const pnr_fused_long &p, uint32_t lag)
-{
-    return (lag >= p.gate_first ? lag - p.gate_first : lag + p.n_samples - p.gate_first) <
-           p.gate_count;
-}
-
-/* Lists the tile's cells above, in any order. tile_at: of all tiles; its counts: shared, 0; memory:
- * of the exchange, free. All threads call; a barrier must follow. */
+/* Lists the cells of the tile above the threshold, in any order. tile_at: index among all tiles;
+ * counts: shared, 0 before; memory: of the exchange, free. All threads call; a barrier must
+ * follow. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
@@ -143,7 +132,7 @@ pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
 
     if (!has_any)
         return;
-        /* A loop that is not unrolled needs memory, which costs less than 32 copies of its body. */
+        /* The rolled loop needs memory, which costs less than 32 copies of its body. */
 #pragma unroll
     for (int j = 0; j < 32; j++)
         own[j * PNR_FUSED_LONG_THREADS] = power[j];
@@ -158,7 +147,7 @@ pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
 
         p.listed[tile_at * PNR_FUSED_LONG_TILE + atomicAdd(&counts->n_listed, 1u)] =
             pnr_candidate_key(here, lag);
-        if (pnr_fused_is_in_gate(p, lag))
+        if (pnr_candidate_in_gate(p, p.n_samples, lag))
             atomicAdd(&counts->n_above, 1u);
     }
 }

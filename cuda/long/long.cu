@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: the kernels of a length, and dwells in groups on two streams. */
+/* Method fused, long: the kernels for a length, and dwells in groups on two streams. */
 #include "cuda/long/long.h"
 
 #include "cuda/base/check.h"
@@ -22,7 +22,7 @@ uint32_t pnr_fused_long_bits(size_t n_samples)
 
 uint32_t pnr_fused_long_row_bits(uint32_t bits)
 {
-    /* Columns of 32 to 512 and rows of 1024 to 8192: what was fastest. */
+    /* Columns of 32 to 512 and rows of 1024 to 8192 were the fastest. */
     static const uint32_t row_bits[] = {10, 10, 10, 10, 11, 12, 13, 13};
 
     assert(bits >= PNR_FUSED_LONG_FIRST && bits <= PNR_FUSED_LONG_LAST);
@@ -37,12 +37,9 @@ size_t pnr_fused_long_place(uint32_t bits, size_t k)
     return (row << row_bits) + pnr_cuda_fused_place((size_t)1 << row_bits, k >> column_bits);
 }
 
-static int allow(const pnr_fused_long_launch *launch, pnr_error *error)
+static int allow_kernel(const pnr_fused_long_launch *launch, pnr_error *error)
 {
-    return pnr_cuda_check(cudaFuncSetAttribute((const void *)launch->kernel,
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               (int)launch->shared_bytes),
-                          "shared memory", error);
+    return pnr_cuda_allow_shared((const void *)launch->kernel, launch->shared_bytes, error);
 }
 
 size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum)
@@ -59,40 +56,34 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused
                         pnr_error *error)
 {
     const uint32_t row_bits = pnr_fused_long_row_bits(bits);
-    int device = 0, n_processors = 0, n_blocks = 0, capability = 0, code;
+    const void *const rows = (const void *)pnr_fused_long_rows(row_bits).kernel;
+    int device = 0, capability = 0, code;
     cudaFuncAttributes attributes = {};
 
     set->samples = pnr_fused_long_samples(format, bits - row_bits);
     set->rows = pnr_fused_long_rows(row_bits);
     set->lags = pnr_fused_long_lags(bits - row_bits, is_sum);
     set->search = pnr_fused_long_search(bits - row_bits, is_sum);
-    if ((code = allow(&set->samples, error)) != PNR_OK ||
-        (code = allow(&set->rows, error)) != PNR_OK ||
-        (code = allow(&set->lags, error)) != PNR_OK ||
-        (code = allow(&set->search, error)) != PNR_OK ||
+    if ((code = allow_kernel(&set->samples, error)) != PNR_OK ||
+        (code = allow_kernel(&set->lags, error)) != PNR_OK ||
+        (code = allow_kernel(&set->search, error)) != PNR_OK ||
+        (code = pnr_cuda_fit_blocks(rows, set->rows.n_threads, set->rows.shared_bytes,
+                                    &set->row_blocks, error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaGetDevice(&device), "the GPU in use", error)) != PNR_OK ||
-        (code = pnr_cuda_check(
-             cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount, device),
-             "multiprocessors", error)) != PNR_OK ||
         (code = pnr_cuda_check(
              cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, device),
              "the GPU's compute capability", error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaFuncGetAttributes(&attributes, (const void *)set->rows.kernel),
-                               "a kernel's attributes", error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                   &n_blocks, (const void *)set->rows.kernel,
-                                   (int)set->rows.n_threads, set->rows.shared_bytes),
-                               "blocks a multiprocessor", error)) != PNR_OK)
+        (code = pnr_cuda_check(cudaFuncGetAttributes(&attributes, rows), "a kernel's attributes",
+                               error)) != PNR_OK)
         return code;
-    set->row_blocks = (uint32_t)(n_blocks * n_processors);
-    /* Code that was compiled for an older device waits for nothing. */
+    /* Code compiled for an older device does not wait in a chain. */
     set->is_chained = capability >= 9 && attributes.ptxVersion >= 90;
     set->row_each = set->rows.n_threads * 32 >> row_bits;
-    return n_blocks > 0 ? PNR_OK
-                        : pnr_error_set(error, PNR_EUNSUPPORTED,
-                                        "engine cuda: method fused does not fit this GPU at "
-                                        "%u points",
-                                        1u << bits);
+    return set->row_blocks > 0 ? PNR_OK
+                               : pnr_error_set(error, PNR_EUNSUPPORTED,
+                                               "engine cuda: method fused does not fit this GPU at "
+                                               "%u points",
+                                               1u << bits);
 }
 
 uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch)
@@ -112,9 +103,9 @@ uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u)
 
 /* --- one job --- */
 
-static int launch(const pnr_fused_long_launch *l, const char *name, dim3 grid, bool is_chained,
-                  const pnr_fused_long *p, uint32_t first, uint32_t count, cudaStream_t stream,
-                  pnr_error *error)
+static int launch_kernel(const pnr_fused_long_launch *l, const char *name, dim3 grid,
+                         bool is_chained, const pnr_fused_long *p, uint32_t first, uint32_t count,
+                         cudaStream_t stream, pnr_error *error)
 {
     cudaLaunchAttribute chained = {};
     cudaLaunchConfig_t config = {};
@@ -130,8 +121,8 @@ static int launch(const pnr_fused_long_launch *l, const char *name, dim3 grid, b
     return pnr_cuda_check(cudaLaunchKernelEx(&config, l->kernel, *p, first, count), name, error);
 }
 
-/* The first kernel of a stream is not chained: what is there before the chain (the job, raw
- * samples) is read without waiting. */
+/* The first kernel of a stream is not chained: kernels read what exists before the chain (the job,
+ * raw samples) without waiting. */
 static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set, bool is_first,
                          uint32_t first, uint32_t count, cudaStream_t stream, pnr_error *error)
 {
@@ -141,68 +132,53 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
     const uint32_t n_needed = (n_rows + set->row_each - 1) / set->row_each;
     const uint32_t n_blocks = n_needed < set->row_blocks ? n_needed : set->row_blocks;
     const uint32_t n_warps = set->rows.n_threads / 32;
-    /* blocks for rows, and those in which the windows are begun */
+    /* blocks for rows, and blocks that begin the windows */
     const dim3 rows(n_blocks + (n_transforms + n_warps - 1) / n_warps);
     int code;
 
     assert(n_transforms <= PNR_FUSED_LONG_SUMS);
-    if ((code = launch(&set->samples, "fused_samples", dim3(p->n_tiles, n_transforms),
-                       is_chained && !is_first, p, first_transform, n_transforms, stream, error)) !=
-            PNR_OK ||
-        (code = launch(&set->rows, "fused_rows", rows, is_chained, p, first_transform, n_transforms,
-                       stream, error)) != PNR_OK)
+    if ((code = launch_kernel(&set->samples, "fused_samples", dim3(p->n_tiles, n_transforms),
+                              is_chained && !is_first, p, first_transform, n_transforms, stream,
+                              error)) != PNR_OK ||
+        (code = launch_kernel(&set->rows, "fused_rows", rows, is_chained, p, first_transform,
+                              n_transforms, stream, error)) != PNR_OK)
         return code;
-    return launch(&set->lags, "fused_lags", dim3(p->n_tiles, count), is_chained, p, first, count,
-                  stream, error);
+    return launch_kernel(&set->lags, "fused_lags", dim3(p->n_tiles, count), is_chained, p, first,
+                         count, stream, error);
 }
 
-/* The groups by turns on both streams; then each stream searches its own windows. */
+/* Both streams take the groups in turn; then each stream searches its own windows. */
 static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
-                          uint32_t n_dwells, const pnr_fused_long_streams *streams,
-                          pnr_error *error)
+                          uint32_t n_dwells, const cudaStream_t streams[2], pnr_error *error)
 {
-    const cudaStream_t stream[2] = {streams->main, streams->side};
     uint32_t n_of[2] = {0, 0};
     int code = PNR_OK, i = 0;
 
     for (uint32_t first = 0; code == PNR_OK && first < n_dwells; first += n_group, i = 1 - i) {
         const uint32_t left = n_dwells - first, count = left < n_group ? left : n_group;
 
-        code = enqueue_group(p, set, n_of[i] == 0, first, count, stream[i], error);
+        code = enqueue_group(p, set, n_of[i] == 0, first, count, streams[i], error);
         n_of[i] += count;
     }
     for (i = 0; code == PNR_OK && i < 2; i++)
         if (n_of[i] > 0)
-            code = launch(&set->search, "fused_search", dim3(n_of[i]), set->is_chained, p,
-                          (uint32_t)i * n_group, n_group, stream[i], error);
-    return code;
-}
-
-/* The side stream begins after all that is in the main one, which then waits for it. */
-static int fork_and_join(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
-                         uint32_t n_dwells, const pnr_fused_long_streams *streams, pnr_error *error)
-{
-    int code;
-
-    if ((code = pnr_cuda_check(cudaEventRecord(streams->fork, streams->main), "fork", error)) !=
-            PNR_OK ||
-        (code = pnr_cuda_check(cudaStreamWaitEvent(streams->side, streams->fork, 0), "fork",
-                               error)) != PNR_OK)
-        return code;
-    if ((code = enqueue_groups(p, set, n_group, n_dwells, streams, error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaEventRecord(streams->join, streams->side), "join", error)) !=
-            PNR_OK ||
-        (code = pnr_cuda_check(cudaStreamWaitEvent(streams->main, streams->join, 0), "join",
-                               error)) != PNR_OK)
-        (void)cudaStreamSynchronize(streams->side); /* nothing may outlive this call */
+            code = launch_kernel(&set->search, "fused_search", dim3(n_of[i]), set->is_chained, p,
+                                 (uint32_t)i * n_group, n_group, streams[i], error);
     return code;
 }
 
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
-                           uint32_t n_dwells, const pnr_fused_long_streams *streams,
+                           uint32_t n_dwells, cudaStream_t stream, const pnr_cuda_side *side,
                            pnr_error *error)
 {
+    const cudaStream_t streams[2] = {stream, side->stream};
+    int code;
+
     assert(n_group >= 1 && n_dwells >= 1);
-    return n_dwells <= n_group ? enqueue_groups(p, set, n_group, n_dwells, streams, error)
-                               : fork_and_join(p, set, n_group, n_dwells, streams, error);
+    if (n_dwells <= n_group)
+        return enqueue_groups(p, set, n_group, n_dwells, streams, error);
+    if ((code = pnr_cuda_side_fork(side, stream, error)) != PNR_OK)
+        return code;
+    code = enqueue_groups(p, set, n_group, n_dwells, streams, error);
+    return pnr_cuda_side_join(side, stream, code, error);
 }

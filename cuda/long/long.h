@@ -3,6 +3,7 @@
 #ifndef PNR_CUDA_FUSED_LONG_H
 #define PNR_CUDA_FUSED_LONG_H
 
+#include "cuda/base/resources.h"
 #include "cuda/base/shape.h"
 #include "cuda/base/state.h"
 
@@ -16,72 +17,72 @@
  *           Y = X conj(A), and on the way back, with lag m = m1 + N2 m2,
  *           D[k1][m1] = sum_k2 Y[k1][k2] W_N2^(-k2 m1)                   the same row, in place
  * lags:     c[m1 + N2 m2] = sum_k1 D[k1][m1] (W_L^-m1)^k1 W_N1^(-k1 m2)  columns again
- * Row k1 of the spectrum is multiplied where the forward pass leaves it: nothing is transposed.
- * The twiddles between rows and columns are powers of one number a sum, which every pass of
- * fused_transform.h takes as its base, so they cost no pass and no product of their own.
- * A window shorter than L is extended: y[n] = x[n mod N], n < 2N - 1, then 0; the code is followed
- * by zeros, and lags below N are exact.
+ * Row k1 of the spectrum is multiplied in the place where the forward pass writes it: nothing is
+ * transposed. The twiddles between rows and columns are powers of one number a sum. Every pass of
+ * fused/transform.h takes that number as its base, so they cost neither a pass nor a product.
+ * A window shorter than L is extended: y[n] = x[n mod N], n < 2N - 1, then 0. Zeros follow the
+ * code, and lags below N are exact.
  */
 
 enum {
     PNR_FUSED_LONG_FIRST = 15, /* log2 of the points */
     PNR_FUSED_LONG_LAST = 22,
-    PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels takes: all N1 of some
-                                   columns, 32 points a thread */
+    PNR_FUSED_LONG_TILE = 8192, /* points of a block of the column kernels: all N1 of some columns,
+                                   32 points a thread */
     PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32,
-    PNR_FUSED_LONG_POWERS = 16, /* a row has; log2 N2 of them are used */
+    PNR_FUSED_LONG_POWERS = 16, /* places of a row; log2 N2 of them are used */
     PNR_FUSED_LONG_SUMS = 65535 /* transforms a dwell, at most */
 };
 
-/* What the search knows of a tile of lags. */
+/* Result of a tile of lags, for the search. */
 typedef struct pnr_fused_long_tile {
     double noise;      /* sum of the powers */
     float top;         /* the greatest */
     uint32_t n_listed; /* cells above the threshold */
-    uint32_t n_above;  /* of them inside the gate */
+    uint32_t n_above;  /* those inside the gate */
     uint32_t reserved;
 } pnr_fused_long_tile;
 
-/* What the kernels work on. A dwell is one transform, or n_sums of them whose powers are added. All
- * memory is the device's. */
+/* Argument of the kernels, all in device memory. A dwell is one transform, or n_sums transforms
+ * whose powers are added. */
 typedef struct pnr_fused_long {
     const void *raw;                /* [n_transforms][n_input], one channel */
     const pnr_cuda_window *windows; /* [n_dwells] */
-    const pnr_cuda_job *job;        /* how many there really are: grids may be larger */
+    const pnr_cuda_job *job;        /* how many dwells there are; grids may be larger */
     const float4 *spectrum;         /* pnr_fused_long_place */
     const float2 *row_powers;       /* [N1][PNR_FUSED_LONG_POWERS]: W_L^(k1 2^i) */
     const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_dwells][n_sums][N1][N2] */
-    pnr_cuda_energy *parts;         /* [n_dwells][tiles], raw units; NULL: measured before */
-    pnr_cuda_dwell *states;         /* [n_dwells] */
-    pnr_fused_long_tile *tiles;     /* [n_dwells][tiles] */
-    uint64_t *listed;               /* [n_dwells][tiles][TILE]: keys of the cells above */
-    float *above;                   /* [n_dwells][N]: 0 but while many are searched */
-    uint64_t *keys;                 /* [n_dwells][N / 2 + 1]: many local maxima */
-    pnr_dwell *dwells;              /* [n_dwells] */
-    pnr_candidate *candidates;      /* [n_dwells][max_candidates] */
-    uint32_t *nonfinite;            /* [n_dwells] */
-    float *power;                   /* [n_dwells][N], or NULL */
-    float2 *profile;                /* [n_dwells][N], or NULL */
-    double scale;                   /* full scale = raw * scale */
-    double code_energy;             /* sum |a|^2 */
-    double floor_of_energy;         /* code_energy / N */
-    const double *threshold;        /* [n_periods] times floor */
-    float conjugate;                /* -1 when x is conjugated, else 1 */
-    float per_point;                /* 2 / L: half turns a point */
-    uint32_t n_samples;             /* N */
-    uint32_t n_input;               /* N, or L when raw is extended already */
-    uint32_t n_sums;                /* transforms whose powers a dwell adds, else 1 */
-    uint32_t n_points;              /* L */
-    uint32_t row_bits;              /* log2 of N2 */
-    uint32_t n_tiles;               /* a transform */
+    pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: another step has measured */
+    pnr_cuda_dwell *states;     /* [n_dwells] */
+    pnr_fused_long_tile *tiles; /* [n_dwells][tiles] */
+    uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above */
+    float *above;               /* [n_dwells][N]: 0 except while many cells are searched */
+    uint64_t *keys;             /* [n_dwells][N / 2 + 1]: local maxima, where they are many */
+    pnr_dwell *dwells;          /* [n_dwells] */
+    pnr_candidate *candidates;  /* [n_dwells][max_candidates] */
+    uint32_t *nonfinite;        /* [n_dwells] */
+    float *power;               /* [n_dwells][N], or NULL */
+    float2 *profile;            /* [n_dwells][N], or NULL */
+    double scale;               /* full scale = raw * scale */
+    double code_energy;         /* sum |a|^2 */
+    double floor_of_energy;     /* code_energy / N */
+    const double *threshold;    /* [n_periods] times floor */
+    float conjugate;            /* -1 when x is conjugated, else 1 */
+    float per_point;            /* 2 / L: half turns a point */
+    uint32_t n_samples;         /* N */
+    uint32_t n_input;           /* N, or L where raw is extended already */
+    uint32_t n_sums;            /* transforms whose powers a dwell adds, at least 1 */
+    uint32_t n_points;          /* L */
+    uint32_t row_bits;          /* log2 of N2 */
+    uint32_t n_tiles;           /* a transform */
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
 } pnr_fused_long;
 
-/* Transforms, or lags of dwells, [first, first + count) of the submit; the search: groups of count
- * dwells, every other one from first. */
+/* A kernel takes transforms, or lags of dwells, [first, first + count) of the submit. The search
+ * takes every second group of count dwells, from dwell `first` on. */
 typedef void (*pnr_fused_long_kernel)(pnr_fused_long p, uint32_t first, uint32_t count);
 
 /* A kernel and its block. */
@@ -97,40 +98,35 @@ pnr_fused_long_launch pnr_fused_long_rows(uint32_t row_bits);
 pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits, bool is_sum);
 pnr_fused_long_launch pnr_fused_long_search(uint32_t column_bits, bool is_sum);
 
-/* log2 of L for a period of N samples: N itself, or the power of two from 2N - 1 on. */
+/* log2 of L for a period of N samples. L is N where that is a power of two, else the least power of
+ * two that is not below 2N - 1. */
 uint32_t pnr_fused_long_bits(size_t n_samples);
 /* log2 of N2 for L = 2^bits. */
 uint32_t pnr_fused_long_row_bits(uint32_t bits);
-/* Where bin k lies in the spectrum, in float2. */
+/* Place of bin k in the spectrum, in float2. */
 size_t pnr_fused_long_place(uint32_t bits, size_t k);
-/* The t of thread u of a row: in the last pass forward; backward it is u itself. */
+/* The t of thread u of a row in the last forward pass. In the inverse t is u. */
 uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u);
-/* Dwells of a group. */
+/* Number of dwells of a group. */
 uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch);
 
-/* The kernels of one length and format on one device. */
+/* The kernels for one length and format on one device. */
 typedef struct pnr_fused_long_set {
     pnr_fused_long_launch samples, rows, lags, search;
-    uint32_t row_blocks; /* that the device runs at one time */
+    uint32_t row_blocks; /* blocks of rows that the device runs at one time */
     uint32_t row_each;   /* rows a block takes at one time */
-    bool is_chained;     /* the device can: chain.h */
+    bool is_chained;     /* the device chains kernels, see base/chain.h */
 } pnr_fused_long_set;
 
-/* Two streams: what one group computes covers what the other loads. */
-typedef struct pnr_fused_long_streams {
-    cudaStream_t main;
-    cudaStream_t side; /* idle before and after, in main's order */
-    cudaEvent_t fork, join;
-} pnr_fused_long_streams;
-
-/* Shared memory that a block takes at most. */
+/* The most shared memory that a block takes. */
 size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum);
 /* Prepares the kernels for the current device. */
 int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused_long_set *set,
                         pnr_error *error);
-/* Enqueues n_dwells dwells, n_group at a time on each stream. */
+/* Enqueues n_dwells dwells, n_group at a time on each of two streams: one group computes while the
+ * other loads. */
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
-                           uint32_t n_dwells, const pnr_fused_long_streams *streams,
+                           uint32_t n_dwells, cudaStream_t stream, const pnr_cuda_side *side,
                            pnr_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: rows forward, product with the code, rows back, in place; and what the
- * windows' samples measured comes together. */
+/* Method fused, long: rows forward, product with the code, rows back, in place. Some blocks sum the
+ * measurements of the samples. */
 #include "cuda/base/chain.h"
 #include "cuda/base/reduce.h"
 #include "cuda/fused/transform.h"
@@ -9,15 +9,15 @@
 #include <cassert>
 
 /*
- * A row of N2 = 32 * M * 32 points: three passes each way, of 32, M and 32 points, as in fused.cu,
- * whose thread order and layout of the shared memory this is. What is added: sample n2 of row k1
- * comes with W_L^(k1 n2), and n2 = d1 N2/32 + d2 32 + d3 makes it a power of one base a pass,
- * W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1, times the pass's own.
+ * A row of N2 = 32 * M * 32 points takes three passes each way, of 32, M and 32 points. The order
+ * of the threads and the layout of the shared memory are those of fused/window.h. In addition
+ * sample n2 of row k1 has a factor W_L^(k1 n2). With n2 = d1 N2/32 + d2 32 + d3 it is a power of
+ * one base a pass, W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1, times the base of the pass itself.
  */
 template <int M> struct row_size {
     static constexpr int THREADS = 32 * M; /* a row */
     static constexpr int POINTS = 1024 * M;
-    static constexpr int PART = 34, ROW = PART * M; /* no bank conflicts in rows nor columns */
+    static constexpr int PART = 34, ROW = PART * M; /* no bank conflicts in rows or columns */
     static constexpr int BUFFER = 32 * ROW;         /* float2 a row */
     static constexpr int EACH = M == 1 ? 4 : 1;     /* rows a block */
     static constexpr int BLOCKS = 16 / (M * EACH);  /* a multiprocessor */
@@ -35,7 +35,7 @@ template <int M> static __device__ __forceinline__ void sync_row()
         __syncthreads();
 }
 
-/* One warp: a window's sums from its parts, in their order, and the first threshold. */
+/* Sums the parts of a window in their order, and sets the first threshold. One warp calls. */
 static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
@@ -63,7 +63,7 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 
     if (is_used) {
         state.sums.energy = energy;
-        /* The mean of P were all of x noise: sum|x|^2 E_a / N. */
+        /* The mean of P if x is noise alone: sum|x|^2 E_a / N. */
         state.sums.floor = energy * p.floor_of_energy;
         state.sums.n_valid = n - n_lost - n_nonfinite;
         state.sums.n_periods = 1;
@@ -76,14 +76,109 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
     p.nonfinite[window] = n_nonfinite;
 }
 
-/* The first blocks begin the windows, a warp each; the others take rows, the windows of one row
- * together, so that its spectrum is read from memory once. */
+/* One thread of a row, and its places in shared memory. */
+template <int M> struct row_thread {
+    typedef row_size<M> size;
+    const float2 *table; /* [BITS][32] W_32M^i */
+    float2 *column;      /* + k1 ROW */
+    float2 *own;
+    float2 *middle; /* + n2 PART + 2 M q */
+    int u, k1, k2;
+
+    __device__ __forceinline__ row_thread(const float2 *table_, float2 *buffer, int u_)
+        : table(table_), u(u_), k1(u_ / M), k2(u_ % M)
+    {
+        column = buffer + u / 32 * size::PART + u % 32;
+        own = buffer + k1 * size::ROW + k2 * size::PART;
+        middle = buffer + k1 * size::ROW + 2 * k2;
+    }
+
+    /* v becomes the spectrum of the row. row_powers: of the row; thread_powers: of all threads. */
+    __device__ __forceinline__ void forward(float2 (&v)[32], const float2 *row_powers,
+                                            const float2 *thread_powers) const
+    {
+        float2 powers[5];
+
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            powers[i] = __ldg(row_powers + 5 + size::BITS + i);
+        pnr_fused_transform_with<32>(v, powers);
+        sync_row<M>();
+#pragma unroll
+        for (int k = 0; k < 32; k++)
+            column[k * size::ROW] = v[k];
+        sync_row<M>();
+        if constexpr (M > 1) {
+            float2 middle_powers[size::BITS], set[M / 2];
+
+#pragma unroll
+            for (int i = 0; i < size::BITS; i++)
+                middle_powers[i] = pnr_fused_product(table[32 * i + k1], __ldg(row_powers + 5 + i));
+            pnr_fused_set_spans<M, M>(middle_powers, set);
+            pnr_fused_middle<M, size::PART>(middle, [&](int, float2(&a)[M], float2(&b)[M]) {
+                pnr_fused_transform_by<M>(a, set);
+                pnr_fused_transform_by<M>(b, set);
+            });
+        }
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            const float4 x = *(const float4 *)(own + 2 * j);
+
+            v[2 * j] = make_float2(x.x, x.y);
+            v[2 * j + 1] = make_float2(x.z, x.w);
+        }
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            powers[i] = pnr_fused_product(__ldg(thread_powers + i * size::THREADS + u),
+                                          __ldg(row_powers + i));
+        pnr_fused_transform_with<32>(v, powers);
+    }
+
+    /* v, a spectrum with its parts swapped, becomes the row, parts swapped. */
+    __device__ __forceinline__ void inverse(float2 (&v)[32], const float2 *thread_powers) const
+    {
+        float2 powers[5];
+
+        pnr_fused_transform<32>(v);
+#pragma unroll
+        for (int j = 0; j < 16; j++)
+            *(float4 *)(own + 2 * j) =
+                make_float4(v[2 * j].x, v[2 * j].y, v[2 * j + 1].x, v[2 * j + 1].y);
+        if constexpr (M > 1) {
+            __syncwarp();
+            pnr_fused_middle<M, size::PART>(middle, [&](int q, float2(&a)[M], float2(&b)[M]) {
+                float2 of_a[size::BITS], of_b[size::BITS];
+
+#pragma unroll
+                for (int i = 0; i < size::BITS; i++) {
+                    const float4 w = *(const float4 *)(table + 32 * i + 2 * k2 + 2 * M * q);
+
+                    of_a[i] = make_float2(w.x, w.y);
+                    of_b[i] = make_float2(w.z, w.w);
+                }
+                pnr_fused_transform_with<M>(a, of_a);
+                pnr_fused_transform_with<M>(b, of_b);
+            });
+        }
+        sync_row<M>();
+#pragma unroll
+        for (int k = 0; k < 32; k++)
+            v[k] = column[k * size::ROW];
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            powers[i] = __ldg(thread_powers + (5 + i) * size::THREADS + u);
+        pnr_fused_transform_with<32>(v, powers);
+    }
+};
+
+/* In the first blocks each warp begins a window. The other blocks take rows. The windows of one row
+ * are taken together, so that its spectrum is read from memory once. */
 template <int M>
 __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_size<M>::BLOCKS)
     fused_rows(pnr_fused_long p, uint32_t first, uint32_t count)
 {
     typedef row_size<M> size;
-    constexpr int T = size::THREADS, PART = size::PART, ROW = size::ROW;
+    constexpr int T = size::THREADS;
     extern __shared__ float4 memory[];
 
     const uint32_t n_begin = (count + size::WARPS - 1) / size::WARPS;
@@ -99,12 +194,10 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
     }
 
     const int of_block = __shfl_sync(0xffffffffu, threadIdx.x / T, 0);
-    const int u = threadIdx.x % T, k1 = u / M, k2 = u % M;
+    const int u = threadIdx.x % T;
     float2 *const buffer = (float2 *)memory + of_block * size::BUFFER;
     float2 *const table = (float2 *)memory + size::EACH * size::BUFFER; /* [BITS][32] W_32M^i */
-    float2 *const column = buffer + u / 32 * PART + u % 32;             /* + k1 ROW */
-    float2 *const own = buffer + k1 * ROW + k2 * PART;
-    float2 *const middle = buffer + k1 * ROW + 2 * k2; /* + n2 PART + 2 M q */
+    const row_thread<M> thread(table, buffer, u);
     const uint32_t n_tasks = count * (p.n_points / size::POINTS);
     const uint32_t step = (gridDim.x - n_begin) * size::EACH;
 
@@ -123,48 +216,16 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
             p.rows + (size_t)window * p.n_points + (size_t)row * size::POINTS + u;
         const float4 *const spectrum = p.spectrum + (size_t)row * (size::POINTS / 2) + u;
         const float2 *const row_powers = p.row_powers + row * PNR_FUSED_LONG_POWERS;
-        float2 powers[5], v[32];
+        float2 v[32];
 
 #pragma unroll
         for (int j = 0; j < 32; j++)
             v[j] = values[T * j];
         if (window >= n_windows)
             continue; /* all threads of the row */
-#pragma unroll
-        for (int i = 0; i < 5; i++)
-            powers[i] = __ldg(row_powers + 5 + size::BITS + i);
-        pnr_fused_transform_with<32>(v, powers);
-        sync_row<M>();
-#pragma unroll
-        for (int k = 0; k < 32; k++)
-            column[k * ROW] = v[k];
-        sync_row<M>();
-        if constexpr (M > 1) {
-            float2 middle_powers[size::BITS], set[M / 2];
+        thread.forward(v, row_powers, p.thread_powers);
 
-#pragma unroll
-            for (int i = 0; i < size::BITS; i++)
-                middle_powers[i] = pnr_fused_product(table[32 * i + k1], __ldg(row_powers + 5 + i));
-            pnr_fused_set_spans<M, M>(middle_powers, set);
-            pnr_fused_middle<M, PART>(middle, [&](int, float2(&a)[M], float2(&b)[M]) {
-                pnr_fused_transform_by<M>(a, set);
-                pnr_fused_transform_by<M>(b, set);
-            });
-        }
-#pragma unroll
-        for (int j = 0; j < 16; j++) {
-            const float4 x = *(const float4 *)(own + 2 * j);
-
-            v[2 * j] = make_float2(x.x, x.y);
-            v[2 * j + 1] = make_float2(x.z, x.w);
-        }
-#pragma unroll
-        for (int i = 0; i < 5; i++)
-            powers[i] =
-                pnr_fused_product(__ldg(p.thread_powers + i * T + u), __ldg(row_powers + i));
-        pnr_fused_transform_with<32>(v, powers);
-
-        /* X conj(A), parts swapped for the way back. */
+        /* X conj(A), parts swapped for the inverse. */
 #pragma unroll
         for (int j = 0; j < 16; j++) {
             const float4 h = __ldg(spectrum + j * T);
@@ -175,35 +236,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
             v[2 * j + 1] = make_float2(b.y, b.x);
         }
 
-        pnr_fused_transform<32>(v);
-#pragma unroll
-        for (int j = 0; j < 16; j++)
-            *(float4 *)(own + 2 * j) =
-                make_float4(v[2 * j].x, v[2 * j].y, v[2 * j + 1].x, v[2 * j + 1].y);
-        if constexpr (M > 1) {
-            __syncwarp();
-            pnr_fused_middle<M, PART>(middle, [&](int q, float2(&a)[M], float2(&b)[M]) {
-                float2 of_a[size::BITS], of_b[size::BITS];
-
-#pragma unroll
-                for (int i = 0; i < size::BITS; i++) {
-                    const float4 w = *(const float4 *)(table + 32 * i + 2 * k2 + 2 * M * q);
-
-                    of_a[i] = make_float2(w.x, w.y);
-                    of_b[i] = make_float2(w.z, w.w);
-                }
-                pnr_fused_transform_with<M>(a, of_a);
-                pnr_fused_transform_with<M>(b, of_b);
-            });
-        }
-        sync_row<M>();
-#pragma unroll
-        for (int k = 0; k < 32; k++)
-            v[k] = column[k * ROW];
-#pragma unroll
-        for (int i = 0; i < 5; i++)
-            powers[i] = __ldg(p.thread_powers + (5 + i) * T + u);
-        pnr_fused_transform_with<32>(v, powers);
+        thread.inverse(v, p.thread_powers);
 #pragma unroll
         for (int j = 0; j < 32; j++)
             values[T * j] = v[j];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: raw samples to transformed columns, and what is measured of them. */
+/* Method fused, long: raw samples to transformed columns; the samples are measured too. */
 #include "cuda/base/chain.h"
 #include "cuda/base/reduce.h"
 #include "cuda/fused/format.h"
@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-/* The thread's 32 samples, n = place + stride a, of a window that is extended. */
+/* Loads the 32 samples of the thread, n = place + stride a, of a window that is extended. */
 template <class FORMAT>
 static __device__ __forceinline__ void
     load_extended(typename FORMAT::word (&raw)[32], const typename FORMAT::word *window,
@@ -37,12 +37,12 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], uint32_
     return x + y;
 }
 
-/* Energy, clipped and (upper half) non-finite of the first n_own values: the others are copies. A
- * value that is not finite becomes 0. */
+/* Returns the energy of the first n_own values; the others are copies. *odd: the number of clipped
+ * ones, and in the upper half of non-finite ones, which become 0. */
 template <class FORMAT>
 static __device__ __forceinline__ float
-measure(float2 (&v)[32], const typename FORMAT::word (&raw)[32], const typename FORMAT::word *in,
-        uint32_t stride, uint32_t n_own, uint32_t *odd)
+measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
+               const typename FORMAT::word *in, uint32_t stride, uint32_t n_own, uint32_t *odd)
 {
     float energy = energy_of(v, n_own);
 
@@ -54,7 +54,7 @@ measure(float2 (&v)[32], const typename FORMAT::word (&raw)[32], const typename 
     if (FORMAT::IS_FLOAT) {
         bool is_finite = true;
 
-        /* A copy may be what is not finite. */
+        /* The value that is not finite may be a copy. */
 #pragma unroll
         for (int a = 0; a < 32; a++)
             is_finite = is_finite && isfinite(v[a].x) && isfinite(v[a].y);
@@ -71,7 +71,7 @@ measure(float2 (&v)[32], const typename FORMAT::word (&raw)[32], const typename 
     return energy;
 }
 
-/* One block a tile of columns; blockIdx.y: the transform of the group. Three blocks a
+/* One block a tile of columns; blockIdx.y is the transform of the group. Three blocks a
  * multiprocessor gain 3 % on short columns and lose 12 % on long ones. */
 template <int P, class FORMAT>
 __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
 
     pnr_chain_next();
     if (p.parts == NULL)
-        pnr_chain_wait(); /* the samples are an earlier kernel's */
+        pnr_chain_wait(); /* an earlier kernel writes the samples */
     if (p.n_input == p.n_points) {
 #pragma unroll
         for (int a = 0; a < 32; a++)
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
         load_extended<FORMAT>(raw, in - place, place, stride, p.n_input);
         n_own = place < p.n_input ? (p.n_input - 1 - place) / stride + 1 : 0;
     }
-    /* Asked only now: the samples beyond are there, and all loads are under way together. */
+    /* This test comes after the loads, so that all of them wait together. The memory exists. */
     if (window >= n_windows) {
         pnr_chain_wait();
         return; /* the whole block */
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
         v[a] = FORMAT::value(raw[a]);
 
     const double energy =
-        pnr_cuda_warp_sum((double)measure<FORMAT>(v, raw, in, stride, n_own, &odd));
+        pnr_cuda_warp_sum((double)measure_values<FORMAT>(v, raw, in, stride, n_own, &odd));
 
     if (__any_sync(0xffffffffu, odd != 0))
         odd = pnr_cuda_warp_sum(odd);

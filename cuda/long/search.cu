@@ -8,24 +8,24 @@
 enum {
     THREADS = PNR_FUSED_LONG_THREADS,
     WARPS = THREADS / PNR_CUDA_WARP,
-    FEW = 512,        /* cells listed: held in shared memory */
-    FEW_OF_TILE = 32, /* of one tile, which one thread copies */
-    FEW_SUMS = 16, /* candidates, or transforms of one, whose neighbours are summed at one time */
-    ROWS_AT_ONCE = 32, /* of a neighbour's sum: their loads wait together */
-    STEPS = 8,         /* from one exact twiddle */
+    FEW = 512,         /* cells that shared memory holds */
+    FEW_OF_TILE = 32,  /* cells of one tile that one thread copies */
+    FEW_SUMS = 16,     /* candidates, or transforms of one, whose neighbours are summed together */
+    ROWS_AT_ONCE = 32, /* rows of a neighbour's sum whose loads wait together */
+    STEPS = 8,         /* multiplications of an exact twiddle */
     STATE_WORDS = sizeof(pnr_cuda_dwell) / sizeof(uint32_t)
 };
 static_assert((int)THREADS == (int)PNR_CUDA_THREADS, "pnr_cuda_block_sum takes that many");
 
-/* A block's shared memory beside the tile. */
+/* Shared memory of a block besides the tile. */
 struct searcher {
     pnr_cuda_dwell state;
-    uint64_t listed[FEW]; /* when they are few */
+    uint64_t listed[FEW]; /* where they are few */
     uint64_t keys[FEW];
-    float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* c at the kept keys' neighbours */
-    float power[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];   /* and P */
+    float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* c at the neighbours of the kept keys */
+    float power[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];   /* P there */
     double noise_of_warp[WARPS];
-    pnr_fused_long_tile again; /* a tile that is listed again */
+    pnr_fused_long_tile relisted; /* a tile that is listed again */
     uint32_t n_listed, n_above;
     uint32_t n_keys, n_kept;
     uint32_t is_done;
@@ -33,12 +33,13 @@ struct searcher {
 
 /* --- cells above --- */
 
-/* The tiles' sums, in their order in the first search; few listed cells come into s.listed. true:
- * they are many. All threads call; ends with a barrier. */
-static __device__ bool collect(searcher &s, const pnr_fused_long &p, uint32_t dwell, int search)
+/* Sums the tiles, in their order in the first search, and copies few listed cells to s.listed.
+ * Returns true where they are many. All threads call; it ends with a barrier. */
+static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint32_t dwell,
+                                     int search)
 {
     const size_t first = (size_t)dwell * p.n_tiles;
-    uint32_t state = 0; /* a word of it */
+    uint32_t state = 0; /* one word */
     bool is_many = false;
     double noise = 0;
 
@@ -71,7 +72,7 @@ static __device__ bool collect(searcher &s, const pnr_fused_long &p, uint32_t dw
     return __syncthreads_or(is_many);
 }
 
-/* Local maxima inside the gate: a lag that is not above is less than one that is. */
+/* Finds local maxima inside the gate. A lag that is not listed is weaker than any that is. */
 static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
 {
     const uint32_t n = p.n_samples, n_listed = s.n_listed;
@@ -81,7 +82,7 @@ static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
         const uint32_t lag = pnr_candidate_lag(key);
         const uint32_t before = lag == 0 ? n - 1 : lag - 1, after = lag + 1 == n ? 0 : lag + 1;
         const float here = pnr_candidate_power(key);
-        bool is_maximum = pnr_fused_is_in_gate(p, lag);
+        bool is_maximum = pnr_candidate_in_gate(p, n, lag);
 
         for (uint32_t e = 0; e < n_listed; e++) {
             const uint32_t other = pnr_candidate_lag(s.listed[e]);
@@ -95,7 +96,7 @@ static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
     }
 }
 
-/* take(key) of every listed cell, a tile a warp. */
+/* Calls take(key) for every listed cell; a warp takes a tile. */
 template <class TAKE>
 static __device__ __forceinline__ void for_listed(const pnr_fused_long &p, uint32_t dwell,
                                                   TAKE take)
@@ -111,7 +112,7 @@ static __device__ __forceinline__ void for_listed(const pnr_fused_long &p, uint3
     }
 }
 
-/* The same of many, by their powers in lag order. All threads call. */
+/* Finds local maxima among many cells, by their powers in lag order. All threads call. */
 static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                        uint64_t *keys)
 {
@@ -125,7 +126,7 @@ static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uin
         const uint32_t lag = pnr_candidate_lag(key);
         const float here = pnr_candidate_power(key);
 
-        if (pnr_fused_is_in_gate(p, lag) && here > above[lag == 0 ? n - 1 : lag - 1] &&
+        if (pnr_candidate_in_gate(p, n, lag) && here > above[lag == 0 ? n - 1 : lag - 1] &&
             here >= above[lag + 1 == n ? 0 : lag + 1])
             keys[atomicAdd(&s.n_keys, 1u)] = key;
     });
@@ -133,10 +134,10 @@ static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uin
     for_listed(p, dwell, [&](uint64_t key) { above[pnr_candidate_lag(key)] = 0; });
 }
 
-/* A tile's cells above the lower threshold. */
+/* Lists the cells of a tile above the lower threshold. */
 template <int P, bool IS_SUM>
-static __device__ __forceinline__ void
-list_tile_again(searcher &s, const pnr_fused_long &p, uint32_t dwell, uint32_t tile, float2 *memory)
+static __device__ __forceinline__ void relist_tile(searcher &s, const pnr_fused_long &p,
+                                                   uint32_t dwell, uint32_t tile, float2 *memory)
 {
     const float threshold = s.state.threshold;
     const size_t tile_at = (size_t)dwell * p.n_tiles + tile;
@@ -145,8 +146,8 @@ list_tile_again(searcher &s, const pnr_fused_long &p, uint32_t dwell, uint32_t t
     float2 v[32];
 
     if (threadIdx.x == 0) {
-        s.again = p.tiles[tile_at];
-        s.again.n_listed = s.again.n_above = 0;
+        s.relisted = p.tiles[tile_at];
+        s.relisted.n_listed = s.relisted.n_above = 0;
     }
     pnr_fused_load_lags<P>(p, rows, tile, v);
     pnr_fused_powers_of_tile<P, IS_SUM>(p, rows, tile, memory, pnr_fused_lag_powers<P>(p, tile), v,
@@ -156,16 +157,17 @@ list_tile_again(searcher &s, const pnr_fused_long &p, uint32_t dwell, uint32_t t
         top = fmaxf(power[j], top);
     __syncthreads();
     pnr_fused_list_tile<P>(p, tile_at, tile, power, top > threshold, threshold, (float *)memory,
-                           &s.again);
+                           &s.relisted);
     __syncthreads();
     if (threadIdx.x == 0)
-        p.tiles[tile_at] = s.again;
+        p.tiles[tile_at] = s.relisted;
 }
 
-/* Of the tiles that have one; every warp finds the same. Ends with a barrier. */
+/* Lists again the tiles with a cell above the lower threshold. Every warp finds the same tiles. It
+ * ends with a barrier. */
 template <int P, bool IS_SUM>
-static __device__ void list_again(searcher &s, const pnr_fused_long &p, uint32_t dwell,
-                                  float2 *memory)
+static __device__ void relist_tiles(searcher &s, const pnr_fused_long &p, uint32_t dwell,
+                                    float2 *memory)
 {
     const pnr_fused_long_tile *tiles = p.tiles + (size_t)dwell * p.n_tiles;
     const float threshold = s.state.threshold;
@@ -175,14 +177,15 @@ static __device__ void list_again(searcher &s, const pnr_fused_long &p, uint32_t
         uint32_t left = __ballot_sync(0xffffffffu, mine < p.n_tiles && tiles[mine].top > threshold);
 
         for (; left != 0; left &= left - 1)
-            list_tile_again<P, IS_SUM>(s, p, dwell, first + (uint32_t)__ffs((int)left) - 1, memory);
+            relist_tile<P, IS_SUM>(s, p, dwell, first + (uint32_t)__ffs((int)left) - 1, memory);
     }
     __syncthreads();
 }
 
 /* --- neighbours --- */
 
-/* One lane: the rows warp, warp + 8, .. of c[lag] = sum_k1 D[k1][lag mod N2] W_L^-(k1 lag). */
+/* Adds the rows warp, warp + 8, .. of c[lag] = sum_k1 D[k1][lag mod N2] W_L^-(k1 lag). Each lane
+ * has its own lag. */
 static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, uint32_t lag)
 {
     const uint32_t n_rows = p.n_points >> p.row_bits, mask = p.n_points - 1;
@@ -217,7 +220,7 @@ static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, u
     return sum;
 }
 
-/* The warps' parts of a sum together. */
+/* Adds the parts that the warps have summed. */
 static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
 {
     float2 sum = {0, 0};
@@ -227,10 +230,11 @@ static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
         sum.x += memory[w * FEW_SUMS * PNR_NEIGHBOURS + e].x;
         sum.y += memory[w * FEW_SUMS * PNR_NEIGHBOURS + e].y;
     }
-    return make_float2(sum.y, sum.x); /* its parts were swapped */
+    return make_float2(sum.y, sum.x); /* the parts are swapped in the rows */
 }
 
-/* c at the kept lags' neighbours. memory: of the exchange. All threads call; ends with a barrier */
+/* Computes c at the neighbours of the kept lags. memory: of the exchange. All threads call; it ends
+ * with a barrier. */
 static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                          const uint64_t *kept, float2 *memory)
 {
@@ -255,7 +259,8 @@ static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, u
     }
 }
 
-/* Of a sum of powers: sum over transforms c[lag] conj(c[k]) / sqrt(P[k]), k the centre. */
+/* The same for a sum of powers: sum over transforms c[lag] conj(c[k]) / sqrt(P[k]), k the
+ * centre. */
 static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                    const uint64_t *kept, float2 *memory)
 {
@@ -298,10 +303,10 @@ static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_
 
 /* --- the search --- */
 
-/* The first warp, when the kept keys and their neighbours are known: a lower threshold for another
- * search, or the dwell is done. */
-static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64_t *kept,
-                              uint32_t dwell, int search)
+/* Lowers the threshold for another search, or writes the results of the dwell. The kept keys and
+ * their neighbours are known. The first warp calls. */
+static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const uint64_t *kept,
+                                     uint32_t dwell, int search)
 {
     const auto value = [&](uint32_t i, uint32_t j) { return s.values[i * PNR_NEIGHBOURS + j]; };
     const auto power = [&](uint32_t i, uint32_t j) { return s.power[i * PNR_NEIGHBOURS + j]; };
@@ -311,7 +316,7 @@ static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64
     const double floor = fmax(rest, s.state.rounding);
     const bool is_last = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 || isinf(rest) ||
                          !(floor < 0.95 * sums.floor);
-    /* Beside max_candidates kept ones a lower threshold adds only weaker ones. */
+    /* After max_candidates kept ones a lower threshold adds only weaker ones. */
     const bool is_done = is_last || n_kept == p.max_candidates;
 
     __syncwarp();
@@ -335,7 +340,7 @@ static __device__ void decide(searcher &s, const pnr_fused_long &p, const uint64
         ((uint32_t *)(p.dwells + dwell))[threadIdx.x] = ((const uint32_t *)&sums)[threadIdx.x];
 }
 
-/* One block a dwell, of every other group from the first: one stream's. */
+/* One block a dwell, of every second group from dwell `first` on: the groups of one stream. */
 template <int P, bool IS_SUM>
 __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
     fused_search(pnr_fused_long p, uint32_t first, uint32_t n_group)
@@ -351,7 +356,7 @@ __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
     pnr_chain_wait();
     for (int search = 0;; search++) {
         const uint32_t n_dwells = p.job->n_dwells;
-        const bool is_many = collect(s, p, dwell, search);
+        const bool is_many = collect_tiles(s, p, dwell, search);
         uint64_t *keys = is_many ? p.keys + (size_t)dwell * (p.n_samples / 2 + 1) : s.keys;
 
         if (dwell >= n_dwells)
@@ -373,14 +378,14 @@ __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
         else
             gather_neighbours(s, p, dwell, keys, (float2 *)memory);
         if (threadIdx.x < PNR_CUDA_WARP)
-            decide(s, p, keys, dwell, search);
+            finish_search(s, p, keys, dwell, search);
         __syncthreads();
         if (s.is_done)
             return; /* the whole block */
         if (search == 0)
             pnr_fused_prepare_lags<P>((float2 *)memory);
         __syncthreads();
-        list_again<P, IS_SUM>(s, p, dwell, (float2 *)memory);
+        relist_tiles<P, IS_SUM>(s, p, dwell, (float2 *)memory);
     }
 }
 

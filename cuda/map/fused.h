@@ -21,8 +21,8 @@ typedef struct pnr_map_bins {
 
 /* Is a transform over the slow time the way for this plan, with so much shared memory a block? */
 bool pnr_map_has_slow(const pnr_plan *plan, const pnr_map_plan *tables, size_t block_bytes);
-/* Its tables; bins' memory is the caller's to free. */
-int pnr_map_create_bins(const pnr_plan *plan, const pnr_map_plan *tables, pnr_map_bins *bins,
+/* Fills its tables, which are allocated. */
+int pnr_map_upload_bins(const pnr_plan *plan, const pnr_map_plan *tables, pnr_map_bins *bins,
                         pnr_error *error);
 /* As pnr_map_fold, all bases; samples->stream NULL: from raw ci16 of one channel, nothing mixed. */
 int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const pnr_map_bins *bins,

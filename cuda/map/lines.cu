@@ -4,9 +4,9 @@
 #include "cuda/fused/window.h"
 #include "cuda/map/fused.h"
 
-#include "cuda/base/check.h"
 #include "cuda/base/mix.h"
 #include "cuda/base/reduce.h"
+#include "cuda/base/resources.h"
 
 #include <cassert>
 
@@ -337,10 +337,7 @@ int pnr_map_lines_prepare(const pnr_map *m, size_t n_points, pnr_error *error)
 {
     const instance *i = find(m, n_points);
 
-    return pnr_cuda_check(cudaFuncSetAttribute((const void *)i->kernel,
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               i->n_bytes),
-                          "shared memory", error);
+    return pnr_cuda_allow_shared((const void *)i->kernel, (size_t)i->n_bytes, error);
 }
 
 /* Blocks that the device runs at one time; a large number when that is not known. */

@@ -2,7 +2,7 @@
 /* Maps: the sizes of their work, and the tables that their kernels read. */
 #include "cuda/map/map.h"
 
-#include "cuda/base/check.h"
+#include "cuda/base/resources.h"
 
 extern "C" {
 #include "engine/stretch.h"
@@ -204,7 +204,7 @@ static size_t factors_of(const pnr_map *m)
                                         : 0;
 }
 
-size_t pnr_map_list(pnr_map *m, pnr_cuda_block *list)
+size_t pnr_map_list(pnr_map *m, pnr_cuda_buffer *list)
 {
     const size_t taps = (PNR_STRETCH_STEPS + 1) * PNR_STRETCH_TAPS;
     size_t n = 0;
@@ -219,13 +219,6 @@ size_t pnr_map_list(pnr_map *m, pnr_cuda_block *list)
     list[n++] = {(void **)&m->factor, factors_of(m) * sizeof *m->factor, false};
     list[n++] = {(void **)&m->interpolation, taps * sizeof *m->interpolation, false};
     return n;
-}
-
-static int copy(void *to, const void *from, size_t bytes, pnr_error *error)
-{
-    return bytes == 0 ? PNR_OK
-                      : pnr_cuda_check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice),
-                                       "upload of a table", error);
 }
 
 /* w_p exp(-2 pi i F p), F = f + s/K: in quarter turns and K-th parts of one, exactly. */
@@ -261,10 +254,10 @@ static int upload_bases(const pnr_plan *plan, const pnr_map_plan *tables, const 
             fill_weights(plan, tables->quarters[b], tables->bins[b],
                          weights + (size_t)b * m->n_periods);
         }
-        code = copy(m->turns, turns, m->n_bases * sizeof *turns, error);
+        code = pnr_cuda_upload(m->turns, turns, m->n_bases * sizeof *turns, error);
         if (code == PNR_OK)
-            code = copy(m->weights, weights, (size_t)m->n_bases * m->n_periods * sizeof *weights,
-                        error);
+            code = pnr_cuda_upload(m->weights, weights,
+                                   (size_t)m->n_bases * m->n_periods * sizeof *weights, error);
     }
     free(turns);
     free(weights);
@@ -280,7 +273,7 @@ static int upload_taper(const pnr_plan *plan, const pnr_map *m, pnr_error *error
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
     for (size_t p = 0; p < m->n_periods; p++)
         energy[p] = plan->taper != NULL ? plan->taper[p] * plan->taper[p] : 1;
-    code = copy(m->taper_energy, energy, m->n_periods * sizeof *energy, error);
+    code = pnr_cuda_upload(m->taper_energy, energy, m->n_periods * sizeof *energy, error);
     free(energy);
     return code;
 }
@@ -294,7 +287,7 @@ static int upload_interpolation(const pnr_map *m, pnr_error *error)
     if (table == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
     pnr_stretch_table(table);
-    code = copy(m->interpolation, table, (PNR_STRETCH_STEPS + 1) * sizeof *table, error);
+    code = pnr_cuda_upload(m->interpolation, table, (PNR_STRETCH_STEPS + 1) * sizeof *table, error);
     free(table);
     return code;
 }
@@ -304,54 +297,14 @@ int pnr_map_upload(const pnr_plan *plan, const pnr_map_plan *tables, const pnr_m
 {
     int code;
 
-    if ((code = copy(m->rows, tables->rows, m->n_rows * sizeof *m->rows, error)) != PNR_OK ||
+    if ((code = pnr_cuda_upload(m->rows, tables->rows, m->n_rows * sizeof *m->rows, error)) !=
+            PNR_OK ||
         (code = upload_bases(plan, tables, m, error)) != PNR_OK ||
         (code = upload_taper(plan, m, error)) != PNR_OK ||
-        (code = copy(m->threshold, plan->threshold, pnr_plan_windows(plan) * sizeof *m->threshold,
-                     error)) != PNR_OK ||
-        (code = copy(m->factor, plan->cfar.factor, factors_of(m) * sizeof *m->factor, error)) !=
-            PNR_OK)
+        (code = pnr_cuda_upload(m->threshold, plan->threshold,
+                                pnr_plan_windows(plan) * sizeof *m->threshold, error)) != PNR_OK ||
+        (code = pnr_cuda_upload(m->factor, plan->cfar.factor, factors_of(m) * sizeof *m->factor,
+                                error)) != PNR_OK)
         return code;
     return upload_interpolation(m, error);
-}
-
-/* conj(DFT of a reference) scale. */
-static int fill_spectrum(const double (*reference)[2], size_t n, size_t length,
-                         const uint32_t *place, double (*spectrum)[2], float2 *out)
-{
-    int code;
-
-    memset(spectrum, 0, length * sizeof *spectrum);
-    memcpy(spectrum, reference, n * sizeof *spectrum);
-    if ((code = pnr_transform_forward(spectrum, length)) != PNR_OK)
-        return code;
-    for (size_t k = 0; k < length; k++)
-        out[place != NULL ? place[k] : k] = make_float2((float)(spectrum[k][0] / (double)length),
-                                                        (float)(-spectrum[k][1] / (double)length));
-    return PNR_OK;
-}
-
-int pnr_map_create_spectra(const pnr_plan *plan, size_t n_transform, const uint32_t *place,
-                           float2 **out, pnr_error *error)
-{
-    const size_t n_spectra = plan->n_codes * plan->oversample;
-    double(*spectrum)[2] = (double(*)[2])calloc(n_transform, sizeof *spectrum);
-    float2 *rounded = (float2 *)calloc(n_transform, sizeof *rounded);
-    int code = spectrum != NULL && rounded != NULL ? PNR_OK : PNR_ENOMEMORY;
-
-    if (code == PNR_OK)
-        code = pnr_cuda_check(cudaMalloc((void **)out, n_spectra * n_transform * sizeof **out),
-                              "GPU memory for the codes' spectra", error);
-    for (size_t i = 0; code == PNR_OK && i < n_spectra; i++) {
-        code = fill_spectrum(plan->references + i * plan->n_samples, plan->n_samples, n_transform,
-                             place, spectrum, rounded);
-        if (code == PNR_OK)
-            code = copy(*out + i * n_transform, rounded, n_transform * sizeof *rounded, error);
-    }
-    if (code == PNR_ENOMEMORY)
-        pnr_error_set(error, code, "engine cuda: no memory for %zu spectra of %zu values",
-                      n_spectra, n_transform);
-    free(spectrum);
-    free(rounded);
-    return code;
 }

@@ -67,22 +67,15 @@ typedef struct pnr_map {
     float *interpolation; /* with a stretch: [PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS], else NULL */
 } pnr_map;
 
-enum { PNR_MAP_TABLES = 7 };
-
 /* Sizes alone. tile: at most; the tiles of a row are equal but for the last. */
 pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_map_plan *tables,
                    uint32_t tile);
-/* The tables' memory, to `list`; returns PNR_MAP_TABLES. */
-size_t pnr_map_list(pnr_map *map, pnr_cuda_block *list);
+/* The tables' memory, to `list`; returns the number of buffers. */
+size_t pnr_map_list(pnr_map *map, pnr_cuda_buffer *list);
 /* Fills the tables, which are allocated. */
 int pnr_map_upload(const pnr_plan *plan, const pnr_map_plan *tables, const pnr_map *map,
                    pnr_error *error);
 /* PNR_OK, or PNR_EUNSUPPORTED with the number that is too large. */
 int pnr_map_suits(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_error *error);
-
-/* conj(DFT of the codes, zero beyond N) scale, [n_codes][oversample][L], in double, rounded once;
- * bin k of a spectrum is at place[k] (NULL: k). *out is device memory. */
-int pnr_map_create_spectra(const pnr_plan *plan, size_t n_transform, const uint32_t *place,
-                           float2 **out, pnr_error *error);
 
 #endif

@@ -2,10 +2,8 @@
 /* A slot's memory for maps, and what the shared steps are given of it. */
 #include "cuda/map/memory.h"
 
-#include <cassert>
-
 size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_map_extent *extent,
-                           pnr_map_memory *w, pnr_cuda_block *list)
+                           pnr_map_memory *w, pnr_cuda_buffer *list)
 {
     const size_t d = extent->round_dwells, lines = (size_t)m->n_codes * m->n_rows;
     const size_t tiles = lines * m->row_tiles, looks = s->batch * m->n_looks;
@@ -33,7 +31,6 @@ size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_
     list[n++] = {(void **)&w->taken, d * m->max_candidates * PNR_MAP_PARTS * sizeof *w->taken,
                  false};
     list[n++] = {(void **)&w->n_taken, d * m->max_candidates * sizeof *w->n_taken, false};
-    assert(n == PNR_MAP_BLOCKS);
     return n;
 }
 

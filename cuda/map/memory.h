@@ -7,8 +7,6 @@
 #include "cuda/base/method.h"
 #include "cuda/map/search.h"
 
-enum { PNR_MAP_BLOCKS = 16 };
-
 /* Device. D: dwells of a round. */
 typedef struct pnr_map_memory {
     float2 *stream; /* of a whole submit, see pnr_map_samples */
@@ -36,10 +34,10 @@ typedef struct pnr_map_extent {
     bool has_bases, has_stream, has_stretch;
 } pnr_map_extent;
 
-/* All of it to `list`; returns PNR_MAP_BLOCKS. */
+/* Lists all of it; returns the number of buffers. */
 size_t pnr_map_memory_list(const pnr_cuda_shape *shape, const pnr_map *map,
                            const pnr_map_extent *extent, pnr_map_memory *memory,
-                           pnr_cuda_block *list);
+                           pnr_cuda_buffer *list);
 
 pnr_map_samples pnr_map_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                    const pnr_map_memory *memory);

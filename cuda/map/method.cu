@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Method library, of maps: cuFFT there and back in groups of rows, cuBLAS for the filter, a round of
  * dwells after the other; any length, any rows: the plain twin of the others. */
+#include "cuda/base/resources.h"
 #include "cuda/map/memory.h"
 #include "cuda/map/values.h"
 
 #include <cstdio>
 #include <cstdlib>
 
-enum { TILE = 2048, BLAS_WORK = 4 << 20, N_BLOCKS = PNR_MAP_BLOCKS + 3 };
+enum { TILE = 2048 };
 
 /* What all slots share. */
 typedef struct shared {
     pnr_map map;
-    pnr_map_stretch *stretches; /* [n_stretches] */
-    size_t n_stretches;
+    pnr_map_plan tables;
     size_t round_dwells;     /* whose maps are on the device at one time */
     size_t forward, inverse; /* rows of a call of cuFFT, always all of them */
     bool has_stream;
@@ -21,16 +21,14 @@ typedef struct shared {
     float2 *filter;  /* [gate_count][gate_count], or NULL */
 } shared;
 
-/* A slot's own. */
+/* What a slot needs. */
 typedef struct work {
-    cufftHandle forward, inverse;
-    bool has_forward, has_inverse;
+    pnr_cuda_transforms transforms;
     cublasHandle_t blas;
     pnr_map_memory memory;
     float2 *lines;    /* [inverse][row_stride] */
     float2 *filtered; /* [inverse][gate_count], with a filter */
-    void *blas_work;
-    void *fft_work;
+    void *blas_memory;
 } work;
 
 static size_t bases_of(const pnr_map *m)
@@ -59,26 +57,28 @@ static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared 
 static pnr_map_extent extent_of(const shared *own)
 {
     const size_t bases = own->round_dwells * bases_of(&own->map);
-    const size_t n_calls = own->forward > 0 ? (bases + own->forward - 1) / own->forward : 0;
+    const size_t n_calls = (bases + own->forward - 1) / own->forward;
     pnr_map_extent extent = {own->round_dwells, n_calls * own->forward - bases, true,
                              own->has_stream, false};
 
-    for (size_t i = 0; i < own->n_stretches; i++)
-        extent.has_stretch |= own->stretches[i].stretch != 0;
+    for (size_t i = 0; i < own->tables.n_stretches; i++)
+        extent.has_stretch |= own->tables.stretches[i].stretch != 0;
     return extent;
 }
 
-static void list_blocks(const pnr_cuda_shape *s, const shared *own, work *w,
-                        pnr_cuda_block list[N_BLOCKS])
+static size_t list_work(const pnr_cuda_common *common, void *memory, pnr_cuda_buffer *list)
 {
+    const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
     const pnr_map_extent extent = extent_of(own);
-    size_t n = pnr_map_memory_list(s, m, &extent, &w->memory, list);
+    work *w = (work *)memory;
+    size_t n = pnr_map_memory_list(&common->shape, m, &extent, &w->memory, list);
 
     list[n++] = {(void **)&w->lines, own->inverse * m->row_stride * sizeof *w->lines, false};
     list[n++] = {(void **)&w->filtered,
                  m->is_filtered ? own->inverse * m->gate_count * sizeof *w->filtered : 0, false};
-    list[n++] = {&w->blas_work, m->is_filtered ? (size_t)BLAS_WORK : 0, false};
+    list[n++] = {&w->blas_memory, m->is_filtered ? (size_t)PNR_CUDA_PRODUCT_BYTES : 0, false};
+    return n;
 }
 
 static size_t filter_bytes(const pnr_map *m)
@@ -86,58 +86,49 @@ static size_t filter_bytes(const pnr_map *m)
     return m->is_filtered ? (size_t)m->gate_count * m->gate_count * sizeof(float2) : 0;
 }
 
-/* own: sizes alone; its stretches are those of tables. */
-static int size(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_map_plan *tables,
-                shared *own, pnr_error *error)
+static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
 {
-    int code = pnr_map_suits(plan, shape, error);
+    shared *own = (shared *)common->shared;
+    const pnr_map *m = &own->map;
+    size_t n = pnr_map_list(&own->map, list);
 
-    if (code != PNR_OK ||
-        (code = pnr_map_plan_create(plan, shape->n_transform == shape->n_samples && !plan->linear,
-                                    tables, error)) != PNR_OK)
-        return code;
-    own->map = pnr_map_of(plan, shape, tables, TILE);
-    own->stretches = tables->stretches;
-    own->n_stretches = tables->n_stretches;
-    own->has_stream = !pnr_map_is_single(plan, tables) || !pnr_map_is_raw(plan);
-    choose_groups(shape, &own->map, own);
-    return PNR_OK;
+    list[n++] = {(void **)&own->spectra,
+                 (size_t)m->n_codes * m->oversample * m->n_transform * sizeof *own->spectra, false};
+    list[n++] = {(void **)&own->filter, filter_bytes(m), false};
+    return n;
 }
 
-static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shared_bytes,
+static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                  pnr_error *error)
 {
-    const pnr_cuda_shape shape = pnr_cuda_shape_of(plan);
-    pnr_map_plan tables;
-    shared own = {};
-    work none = {};
-    pnr_cuda_block list[N_BLOCKS], of_tables[PNR_MAP_TABLES];
-    const int code = size(plan, &shape, &tables, &own, error);
-    const pnr_map *m = &own.map;
-    uint64_t host_bytes = 0;
+    const pnr_cuda_shape *shape = &common->shape;
+    shared *own = (shared *)common->shared;
+    const pnr_map *m = &own->map;
+    int code;
 
-    if (code != PNR_OK)
+    if (pnr_plan_is_plain(plan))
+        return PNR_EUNSUPPORTED;
+    if ((code = pnr_map_suits(plan, shape, error)) != PNR_OK ||
+        (code = pnr_map_plan_create(plan, shape->n_transform == shape->n_samples && !plan->linear,
+                                    &own->tables, error)) != PNR_OK)
         return code;
+    own->map = pnr_map_of(plan, shape, &own->tables, TILE);
+    own->has_stream = !pnr_map_is_single(plan, &own->tables) || !pnr_map_is_raw(plan);
+    choose_groups(shape, m, own);
     snprintf(choice->why, sizeof choice->why,
              "a map of %u codes, %u rows, %u lags: cuFFT at %u points, %zu windows and %zu lines a "
              "call",
-             m->n_codes, m->n_rows, m->n_lags, m->n_transform, own.forward, own.inverse);
-    choice->n_transform = shape.n_transform;
-    list_blocks(&shape, &own, &none, list);
-    pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
-    /* the transforms' work area is estimated as one group */
-    choice->device_bytes +=
-        (own.forward > own.inverse ? own.forward : own.inverse) * shape.row_stride * sizeof(float2);
-    pnr_cuda_blocks_count(of_tables, pnr_map_list(&own.map, of_tables), shared_bytes, &host_bytes);
-    *shared_bytes +=
-        (uint64_t)m->n_codes * m->oversample * m->n_transform * sizeof(float2) + filter_bytes(m);
-    pnr_map_plan_free(&tables);
+             m->n_codes, m->n_rows, m->n_lags, m->n_transform, own->forward, own->inverse);
+    choice->n_transform = shape->n_transform;
+    /* The work area of the transforms is estimated as one group. */
+    choice->device_bytes = (own->forward > own->inverse ? own->forward : own->inverse) *
+                           shape->row_stride * sizeof(float2);
     return PNR_OK;
 }
 
 /* --- life --- */
 
-static int create_filter(const pnr_plan *plan, shared *own, pnr_error *error)
+static int upload_filter(const pnr_plan *plan, const shared *own, pnr_error *error)
 {
     const size_t n = plan->gate_count * plan->gate_count, bytes = filter_bytes(&own->map);
     float2 *rounded;
@@ -150,170 +141,50 @@ static int create_filter(const pnr_plan *plan, shared *own, pnr_error *error)
                              plan->gate_count);
     for (size_t i = 0; i < n; i++)
         rounded[i] = make_float2((float)plan->filter[i][0], (float)plan->filter[i][1]);
-    if ((code = pnr_cuda_check(cudaMalloc((void **)&own->filter, bytes),
-                               "GPU memory for the filter", error)) == PNR_OK)
-        code = pnr_cuda_check(cudaMemcpy(own->filter, rounded, bytes, cudaMemcpyHostToDevice),
-                              "upload of the filter", error);
+    code = pnr_cuda_upload(own->filter, rounded, bytes, error);
     free(rounded);
     return code;
 }
 
 static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
 {
-    shared *own = (shared *)calloc(1, sizeof *own);
-    pnr_map_plan tables = {};
-    pnr_cuda_block list[PNR_MAP_TABLES];
+    const shared *own = (const shared *)common->shared;
     int code;
 
-    common->shared = own;
-    if (own == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    if ((code = size(plan, &common->shape, &tables, own, error)) != PNR_OK)
+    if ((code = pnr_map_upload(plan, &own->tables, &own->map, error)) != PNR_OK ||
+        (code = upload_filter(plan, own, error)) != PNR_OK)
         return code;
-    if ((code = pnr_cuda_blocks_allocate(list, pnr_map_list(&own->map, list), NULL, error)) ==
-            PNR_OK &&
-        (code = pnr_map_upload(plan, &tables, &own->map, error)) == PNR_OK &&
-        (code = create_filter(plan, own, error)) == PNR_OK)
-        code = pnr_map_create_spectra(plan, common->shape.n_transform, NULL, &own->spectra, error);
-    tables.stretches = NULL; /* own's now */
-    pnr_map_plan_free(&tables);
-    return code;
+    return pnr_cuda_upload_spectra(plan, common->shape.n_transform, NULL, 1, own->spectra, error);
 }
 
-static void close_shared(pnr_cuda_common *common)
+static void close_shared(void *memory)
 {
-    shared *own = (shared *)common->shared;
-    pnr_cuda_block list[PNR_MAP_TABLES];
-
-    if (own == NULL)
-        return;
-    /* On the way out a status changes nothing. */
-    pnr_cuda_blocks_free(list, pnr_map_list(&own->map, list));
-    if (own->spectra != NULL)
-        (void)cudaFree(own->spectra);
-    if (own->filter != NULL)
-        (void)cudaFree(own->filter);
-    free(own->stretches);
-    free(own);
-    common->shared = NULL;
+    pnr_map_plan_free(&((shared *)memory)->tables);
 }
 
-/* n_rows rows in place. Its work area is set later. */
-static int create_transform(const pnr_map *m, size_t n_rows, cudaStream_t stream,
-                            cufftHandle *handle, bool *has_handle, size_t *work_bytes,
-                            pnr_error *error)
-{
-    int length = (int)m->n_transform;
-    const int stride = (int)m->row_stride;
-    size_t bytes = 0;
-    int code = pnr_cuda_check_fft(cufftCreate(handle), "creating a transform", error);
-
-    if (code != PNR_OK)
-        return code;
-    *has_handle = true;
-    if ((code = pnr_cuda_check_fft(cufftSetAutoAllocation(*handle, 0), "transform's memory",
-                                   error)) != PNR_OK ||
-        (code =
-             pnr_cuda_check_fft(cufftMakePlanMany(*handle, 1, &length, &length, 1, stride, &length,
-                                                  1, stride, CUFFT_C2C, (int)n_rows, &bytes),
-                                "planning the transforms", error)) != PNR_OK)
-        return code;
-    *work_bytes = bytes > *work_bytes ? bytes : *work_bytes;
-    return pnr_cuda_check_fft(cufftSetStream(*handle, stream), "transform's stream", error);
-}
-
-static int create_transforms(const shared *own, work *w, cudaStream_t stream, pnr_error *error)
-{
-    size_t bytes = 256;
-    int code;
-
-    if ((code = create_transform(&own->map, own->forward, stream, &w->forward, &w->has_forward,
-                                 &bytes, error)) != PNR_OK ||
-        (code = create_transform(&own->map, own->inverse, stream, &w->inverse, &w->has_inverse,
-                                 &bytes, error)) != PNR_OK ||
-        (code = pnr_cuda_check(cudaMalloc(&w->fft_work, bytes),
-                               "GPU memory for the transforms' work area", error)) != PNR_OK ||
-        (code = pnr_cuda_check_fft(cufftSetWorkArea(w->forward, w->fft_work),
-                                   "transform's work area", error)) != PNR_OK)
-        return code;
-    return pnr_cuda_check_fft(cufftSetWorkArea(w->inverse, w->fft_work), "transform's work area",
-                              error);
-}
-
-static int create_product(work *w, cudaStream_t stream, pnr_error *error)
-{
-    int code = pnr_cuda_check_blas(cublasCreate(&w->blas), "creating the filter", error);
-
-    if (code != PNR_OK) {
-        w->blas = NULL;
-        return code;
-    }
-    /* The stream first: setting it takes the workspace away. */
-    if ((code = pnr_cuda_check_blas(cublasSetStream(w->blas, stream), "filter's stream", error)) !=
-        PNR_OK)
-        return code;
-    return pnr_cuda_check_blas(cublasSetWorkspace(w->blas, w->blas_work, BLAS_WORK),
-                               "filter's work area", error);
-}
-
-static int create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
+static int create_work(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
-    work *w = (work *)calloc(1, sizeof *w);
-    pnr_cuda_block list[N_BLOCKS];
-    int code;
+    const pnr_map *m = &own->map;
+    work *w = (work *)slot->work;
+    const int code = pnr_cuda_transforms_create(&w->transforms, m->n_transform, m->row_stride,
+                                                own->forward, own->inverse, slot->stream, error);
 
-    slot->work = w;
-    if (w == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    list_blocks(&common->shape, own, w, list);
-    if ((code = pnr_cuda_blocks_allocate(list, N_BLOCKS, slot->stream, error)) != PNR_OK ||
-        (code = create_transforms(own, w, slot->stream, error)) != PNR_OK)
-        return code;
-    return own->map.is_filtered ? create_product(w, slot->stream, error) : PNR_OK;
+    return code == PNR_OK && m->is_filtered
+               ? pnr_cuda_product_create(&w->blas, w->blas_memory, slot->stream, error)
+               : code;
 }
 
-static void destroy(pnr_cuda_slot *slot)
+static void destroy_work(void *memory)
 {
-    const pnr_cuda_shape shape = {};
-    const shared none = {};
-    work *w = (work *)slot->work;
-    pnr_cuda_block list[N_BLOCKS];
+    work *w = (work *)memory;
 
-    if (w == NULL)
-        return;
-    /* On the way out a status changes nothing. */
-    if (w->has_forward)
-        (void)cufftDestroy(w->forward);
-    if (w->has_inverse)
-        (void)cufftDestroy(w->inverse);
+    pnr_cuda_transforms_destroy(&w->transforms);
     if (w->blas != NULL)
-        (void)cublasDestroy(w->blas);
-    list_blocks(&shape, &none, w, list);
-    pnr_cuda_blocks_free(list, N_BLOCKS);
-    if (w->fft_work != NULL)
-        (void)cudaFree(w->fft_work);
-    free(w);
-    slot->work = NULL;
+        (void)cublasDestroy(w->blas); /* a failure to free changes nothing */
 }
 
 /* --- one job --- */
-
-/* Groups of n_rows rows; the last one goes beyond n, where there is room. */
-static int transform(const pnr_map *m, cufftHandle handle, float2 *rows, size_t n, size_t n_rows,
-                     int direction, pnr_error *error)
-{
-    int code = PNR_OK;
-
-    for (size_t first = 0; code == PNR_OK && first < n; first += n_rows) {
-        cufftComplex *group = rows + first * m->row_stride;
-
-        code = pnr_cuda_check_fft(cufftExecC2C(handle, group, group, direction),
-                                  direction == CUFFT_FORWARD ? "transform" : "inverse transform",
-                                  error);
-    }
-    return code;
-}
 
 /* c'[k] = sum_j filter[k][j] c[gate_first + j], the gate in two pieces where it wraps. */
 static int filter_lines(const shared *own, work *w, pnr_error *error)
@@ -349,8 +220,8 @@ static int compute_part(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     if ((code = pnr_map_multiply(m, part, w->memory.bases, own->spectra, w->lines, slot->stream,
                                  error)) != PNR_OK ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_PRODUCT, error)) != PNR_OK ||
-        (code = transform(m, w->inverse, w->lines, part->n_lines, own->inverse, CUFFT_INVERSE,
-                          error)) != PNR_OK ||
+        (code = pnr_cuda_transforms_run(&w->transforms, w->lines, part->n_lines, CUFFT_INVERSE,
+                                        error)) != PNR_OK ||
         (m->is_filtered && (code = filter_lines(own, w, error)) != PNR_OK) ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK ||
         (code = pnr_map_keep(m, part, m->is_filtered ? w->filtered : w->lines, w->memory.values,
@@ -369,15 +240,15 @@ static int compute_bases(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     work *w = (work *)slot->work;
     int code = PNR_OK;
 
-    for (size_t i = 0; code == PNR_OK && i < own->n_stretches; i++)
-        code =
-            pnr_map_fold(m, samples, first * m->n_looks, n_dwells * m->n_looks, &own->stretches[i],
-                         w->memory.stretched, w->memory.bases, slot->stream, error);
+    for (size_t i = 0; code == PNR_OK && i < own->tables.n_stretches; i++)
+        code = pnr_map_fold(m, samples, first * m->n_looks, n_dwells * m->n_looks,
+                            &own->tables.stretches[i], w->memory.stretched, w->memory.bases,
+                            slot->stream, error);
     if (code == PNR_OK)
         code = pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error);
     if (code == PNR_OK)
-        code = transform(m, w->forward, w->memory.bases, n_dwells * bases_of(m), own->forward,
-                         CUFFT_FORWARD, error);
+        code = pnr_cuda_transforms_run(&w->transforms, w->memory.bases, n_dwells * bases_of(m),
+                                       CUFFT_FORWARD, error);
     return code == PNR_OK ? pnr_cuda_mark(common, slot, PNR_STAGE_FORWARD, error) : code;
 }
 
@@ -425,5 +296,6 @@ static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
 }
 
 const pnr_cuda_method pnr_cuda_method_map = {
-    "library", suits, open_shared, close_shared, create, destroy, compute,
+    "library",   sizeof(shared), sizeof(work), suits,        list_shared, list_work,
+    open_shared, close_shared,   create_work,  destroy_work, compute,
 };

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused, of maps: the slow time in one kernel, all lines of the map, there and back, in
  * another; periods of 128 to 8192 samples. */
+#include "cuda/base/resources.h"
 #include "cuda/fused/fused.h"
 #include "cuda/map/fused.h"
 #include "cuda/map/memory.h"
 
 #include <cstdio>
-#include <cstdlib>
 
-enum { N_BLOCKS = PNR_MAP_BLOCKS };
 static const size_t round_bytes = (size_t)1 << 29; /* of maps on the device at one time, about */
 
 /* What all slots share. */
 typedef struct shared {
     pnr_map map;
-    pnr_map_stretch *stretches; /* [n_stretches] */
-    size_t n_stretches;
+    pnr_map_plan tables;
     size_t n_points;     /* L */
     size_t round_dwells; /* whose maps are on the device at one time */
     bool is_single;      /* the lines read the windows themselves: there are no bases */
@@ -30,17 +28,31 @@ static pnr_map_extent extent_of(const shared *own)
 {
     pnr_map_extent extent = {own->round_dwells, 0, !own->is_single, own->has_stream, false};
 
-    for (size_t i = 0; i < own->n_stretches; i++)
-        extent.has_stretch |= own->stretches[i].stretch != 0;
+    for (size_t i = 0; i < own->tables.n_stretches; i++)
+        extent.has_stretch |= own->tables.stretches[i].stretch != 0;
     return extent;
 }
 
-static void list_blocks(const pnr_cuda_shape *s, const shared *own, pnr_map_memory *memory,
-                        pnr_cuda_block list[N_BLOCKS])
+static size_t list_work(const pnr_cuda_common *common, void *work, pnr_cuda_buffer *list)
 {
+    const shared *own = (const shared *)common->shared;
     const pnr_map_extent extent = extent_of(own);
 
-    (void)pnr_map_memory_list(s, &own->map, &extent, memory, list);
+    return pnr_map_memory_list(&common->shape, &own->map, &extent, (pnr_map_memory *)work, list);
+}
+
+static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
+{
+    shared *own = (shared *)common->shared;
+    const pnr_map *m = &own->map;
+    const size_t n_bins = own->has_slow ? m->n_periods : 0;
+    size_t n = pnr_map_list(&own->map, list);
+
+    list[n++] = {(void **)&own->spectra,
+                 (size_t)m->n_codes * m->oversample * own->n_points * sizeof *own->spectra, false};
+    list[n++] = {(void **)&own->bins.bases, n_bins * sizeof *own->bins.bases, false};
+    list[n++] = {(void **)&own->bins.taper, n_bins * sizeof *own->bins.taper, false};
+    return n;
 }
 
 static void choose_round(const pnr_plan *plan, shared *own)
@@ -56,23 +68,17 @@ static void choose_round(const pnr_plan *plan, shared *own)
 }
 
 /* The codes that a block takes of a row: those with the least time of a round, where blocks come in
- * waves of one a processor, and each first transforms its row. Without a device the answer is about
- * a large one. */
+ * waves of one a processor, and each first transforms its row. */
 static void choose_part(const pnr_plan *plan, shared *own)
 {
     const size_t groups = pnr_map_lines_groups(own->n_points);
     const size_t rows = (size_t)own->map.n_rows * own->round_dwells;
+    const size_t n_processors = pnr_cuda_processors(plan->device);
     size_t least = SIZE_MAX;
-    int n_processors;
 
-    if (cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount, (int)plan->device) !=
-        cudaSuccess) {
-        (void)cudaGetLastError();
-        n_processors = 132;
-    }
     for (size_t codes = groups; codes < plan->n_codes + groups; codes += groups) {
         const size_t blocks = rows * ((plan->n_codes + codes - 1) / codes);
-        const size_t waves = (blocks + (size_t)n_processors - 1) / (size_t)n_processors;
+        const size_t waves = (blocks + n_processors - 1) / n_processors;
         const size_t time = waves * (1 + codes * plan->oversample / groups);
 
         if (time < least) {
@@ -82,14 +88,18 @@ static void choose_part(const pnr_plan *plan, shared *own)
     }
 }
 
-/* own: sizes alone; its stretches are those of tables. */
-static int size(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_map_plan *tables,
-                shared *own, pnr_error *error)
+static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
+                 pnr_error *error)
 {
+    const pnr_cuda_shape *shape = &common->shape;
     const size_t block_bytes = pnr_cuda_block_bytes(plan->device);
-    int code = pnr_map_suits(plan, shape, error);
+    shared *own = (shared *)common->shared;
+    pnr_map *m = &own->map;
+    int code;
 
-    if (code != PNR_OK)
+    if (pnr_plan_is_plain(plan))
+        return PNR_EUNSUPPORTED;
+    if ((code = pnr_map_suits(plan, shape, error)) != PNR_OK)
         return code;
     if (plan->filter != NULL)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
@@ -100,145 +110,53 @@ static int size(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_map_plan 
                              "engine cuda: method fused knows no maps of %zu samples a period and "
                              "%zu lags",
                              plan->n_samples, plan->n_lags);
-    if ((code = pnr_map_plan_create(plan, true, tables, error)) != PNR_OK)
+    if ((code = pnr_map_plan_create(plan, true, &own->tables, error)) != PNR_OK)
         return code;
-    own->map = pnr_map_of(plan, shape, tables, UINT32_MAX);
-    own->map.n_transform = own->map.n_window; /* of the bases: they are extended when read */
-    own->map.row_stride = (own->map.n_window + 31) / 32 * 32;
-    own->stretches = tables->stretches;
-    own->n_stretches = tables->n_stretches;
-    own->has_slow = pnr_map_has_slow(plan, tables, block_bytes);
-    own->is_single = pnr_map_is_single(plan, tables);
+    *m = pnr_map_of(plan, shape, &own->tables, UINT32_MAX);
+    m->n_transform = m->n_window; /* of the bases: they are extended when read */
+    m->row_stride = (m->n_window + 31) / 32 * 32;
+    own->has_slow = pnr_map_has_slow(plan, &own->tables, block_bytes);
+    own->is_single = pnr_map_is_single(plan, &own->tables);
     own->has_stream = !(own->has_slow || own->is_single) || !pnr_map_is_raw(plan);
     own->bin_turns = pnr_rational_phase({1, (int64_t)plan->n_samples}, 1);
     choose_round(plan, own);
     choose_part(plan, own);
-    if (pnr_map_lines_bytes(&own->map, own->n_points) <= block_bytes)
-        return PNR_OK;
-    pnr_map_plan_free(tables);
-    own->stretches = NULL;
-    return pnr_error_set(error, PNR_EUNSUPPORTED,
-                         "engine cuda: method fused takes %zu bytes of shared memory a block for "
-                         "lines of %zu points, this GPU has %zu",
-                         pnr_map_lines_bytes(&own->map, own->n_points), own->n_points, block_bytes);
-}
-
-static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shared_bytes,
-                 pnr_error *error)
-{
-    const pnr_cuda_shape shape = pnr_cuda_shape_of(plan);
-    pnr_map_plan tables;
-    shared own = {};
-    pnr_map_memory none = {};
-    pnr_cuda_block list[N_BLOCKS], of_tables[PNR_MAP_TABLES];
-    const int code = size(plan, &shape, &tables, &own, error);
-    const pnr_map *m = &own.map;
-    uint64_t host_bytes = 0;
-
-    if (code != PNR_OK)
-        return code;
+    if (pnr_map_lines_bytes(m, own->n_points) > block_bytes) {
+        pnr_map_plan_free(&own->tables);
+        return pnr_error_set(error, PNR_EUNSUPPORTED,
+                             "engine cuda: method fused takes %zu bytes of shared memory a block "
+                             "for lines of %zu points, this GPU has %zu",
+                             pnr_map_lines_bytes(m, own->n_points), own->n_points, block_bytes);
+    }
     snprintf(choice->why, sizeof choice->why,
              "a map of %u codes, %u rows, %u lags: %s, lines of %zu points each in a block",
              m->n_codes, m->n_rows, m->n_lags,
-             own.is_single  ? "windows as they come"
-             : own.has_slow ? "a transform over the periods"
-                            : "periods added up",
-             own.n_points);
-    choice->n_transform = own.n_points;
-    list_blocks(&shape, &own, &none, list);
-    pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
-    pnr_cuda_blocks_count(of_tables, pnr_map_list(&own.map, of_tables), shared_bytes, &host_bytes);
-    *shared_bytes += (uint64_t)m->n_codes * m->oversample * own.n_points * sizeof(float2) +
-                     (own.has_slow ? m->n_periods * (sizeof(uint4) + sizeof(float)) : 0);
-    pnr_map_plan_free(&tables);
+             own->is_single  ? "windows as they come"
+             : own->has_slow ? "a transform over the periods"
+                             : "periods added up",
+             own->n_points);
+    choice->n_transform = own->n_points;
     return PNR_OK;
 }
 
 /* --- life --- */
 
-static int create_spectra(const pnr_plan *plan, shared *own, pnr_error *error)
-{
-    uint32_t *place = (uint32_t *)malloc(own->n_points * sizeof *place);
-    int code;
-
-    if (place == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    for (size_t k = 0; k < own->n_points; k++)
-        place[k] = (uint32_t)pnr_cuda_fused_place(own->n_points, k);
-    code = pnr_map_create_spectra(plan, own->n_points, place, &own->spectra, error);
-    free(place);
-    return code;
-}
-
 static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
 {
-    shared *own = (shared *)calloc(1, sizeof *own);
-    pnr_map_plan tables = {};
-    pnr_cuda_block list[PNR_MAP_TABLES];
+    shared *own = (shared *)common->shared;
     int code;
 
-    common->shared = own;
-    if (own == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    if ((code = size(plan, &common->shape, &tables, own, error)) != PNR_OK)
+    if ((code = pnr_map_upload(plan, &own->tables, &own->map, error)) != PNR_OK ||
+        (code = pnr_cuda_upload_spectra(plan, own->n_points, pnr_cuda_fused_place, 1, own->spectra,
+                                        error)) != PNR_OK ||
+        (code = pnr_map_lines_prepare(&own->map, own->n_points, error)) != PNR_OK)
         return code;
-    if ((code = pnr_cuda_blocks_allocate(list, pnr_map_list(&own->map, list), NULL, error)) ==
-            PNR_OK &&
-        (code = pnr_map_upload(plan, &tables, &own->map, error)) == PNR_OK &&
-        (code = create_spectra(plan, own, error)) == PNR_OK &&
-        (code = pnr_map_lines_prepare(&own->map, own->n_points, error)) == PNR_OK && own->has_slow)
-        code = pnr_map_create_bins(plan, &tables, &own->bins, error);
-    tables.stretches = NULL; /* own's now */
-    pnr_map_plan_free(&tables);
-    return code;
+    return own->has_slow ? pnr_map_upload_bins(plan, &own->tables, &own->bins, error) : PNR_OK;
 }
 
-static void close_shared(pnr_cuda_common *common)
+static void close_shared(void *memory)
 {
-    shared *own = (shared *)common->shared;
-    pnr_cuda_block list[PNR_MAP_TABLES];
-
-    if (own == NULL)
-        return;
-
-    void *const others[] = {own->spectra, own->bins.bases, own->bins.taper};
-
-    /* On the way out a status changes nothing. */
-    pnr_cuda_blocks_free(list, pnr_map_list(&own->map, list));
-    for (void *other : others)
-        if (other != NULL)
-            (void)cudaFree(other);
-    free(own->stretches);
-    free(own);
-    common->shared = NULL;
-}
-
-static int create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
-{
-    const shared *own = (const shared *)common->shared;
-    pnr_map_memory *memory = (pnr_map_memory *)calloc(1, sizeof *memory);
-    pnr_cuda_block list[N_BLOCKS];
-
-    slot->work = memory;
-    if (memory == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: out of memory");
-    list_blocks(&common->shape, own, memory, list);
-    return pnr_cuda_blocks_allocate(list, N_BLOCKS, slot->stream, error);
-}
-
-static void destroy(pnr_cuda_slot *slot)
-{
-    const pnr_cuda_shape shape = {};
-    const shared none = {};
-    pnr_map_memory *memory = (pnr_map_memory *)slot->work;
-    pnr_cuda_block list[N_BLOCKS];
-
-    if (memory == NULL)
-        return;
-    list_blocks(&shape, &none, memory, list);
-    pnr_cuda_blocks_free(list, N_BLOCKS);
-    free(memory);
-    slot->work = NULL;
+    pnr_map_plan_free(&((shared *)memory)->tables);
 }
 
 /* --- one job --- */
@@ -255,9 +173,9 @@ static int fold(const shared *own, const pnr_map_memory *memory, const pnr_map_s
     if (own->has_slow)
         return pnr_map_fold_slow(m, samples, &own->bins, first_look, n_looks, memory->bases, stream,
                                  error);
-    for (size_t i = 0; code == PNR_OK && i < own->n_stretches; i++)
-        code = pnr_map_fold(m, samples, first_look, n_looks, &own->stretches[i], memory->stretched,
-                            memory->bases, stream, error);
+    for (size_t i = 0; code == PNR_OK && i < own->tables.n_stretches; i++)
+        code = pnr_map_fold(m, samples, first_look, n_looks, &own->tables.stretches[i],
+                            memory->stretched, memory->bases, stream, error);
     return code;
 }
 
@@ -324,5 +242,7 @@ static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
 }
 
 const pnr_cuda_method pnr_cuda_method_map_fused = {
-    "fused", suits, open_shared, close_shared, create, destroy, compute,
+    "fused",   sizeof(shared), sizeof(pnr_map_memory), suits, list_shared,
+    list_work, open_shared,    close_shared,           NULL,  NULL,
+    compute,
 };

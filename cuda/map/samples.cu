@@ -19,10 +19,10 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     __shared__ double energy_of_warp[PNR_CUDA_WARPS];
     __shared__ uint32_t clipped_of_warp[PNR_CUDA_WARPS], nonfinite_of_warp[PNR_CUDA_WARPS];
     const size_t window = blockIdx.x / s.n_segments;
-    const uint32_t first = blockIdx.x % s.n_segments * PNR_CUDA_SEGMENT;
+    const uint32_t first = blockIdx.x % s.n_segments * PNR_CUDA_BLOCK_SAMPLES;
     const size_t total = (size_t)n_windows * n_samples + s.n_tail;
     const uint32_t most = (uint32_t)min((size_t)n_samples, total - window * n_samples);
-    const uint32_t end = min(first + PNR_CUDA_SEGMENT, most);
+    const uint32_t end = min(first + PNR_CUDA_BLOCK_SAMPLES, most);
     const uint64_t phase = s.headers[window].phase;
     const bool has_lost = s.skips_lost && s.job->has_lost;
     double energy = 0;
@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     const uint32_t segment = (blockIdx.x * PNR_CUDA_THREADS + threadIdx.x) / THREADS;
     const uint32_t thread = threadIdx.x % THREADS;
     const size_t window = segment / s.n_segments;
-    const uint32_t first = segment % s.n_segments * PNR_CUDA_SEGMENT;
-    const uint32_t n_quads = (min(first + PNR_CUDA_SEGMENT, n_samples) - first) / 4;
+    const uint32_t first = segment % s.n_segments * PNR_CUDA_BLOCK_SAMPLES;
+    const uint32_t n_quads = (min(first + PNR_CUDA_BLOCK_SAMPLES, n_samples) - first) / 4;
     const uint4 *in = (const uint4 *)s.raw.raw + (window * n_samples + first) / 4;
     unsigned long long energy = 0;
     uint32_t n_clipped = 0;
@@ -190,8 +190,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
     const size_t window = blockIdx.x / s.n_segments, look = window / m.n_periods;
-    const uint32_t first = blockIdx.x % s.n_segments * PNR_CUDA_SEGMENT;
-    const uint32_t end = min(first + PNR_CUDA_SEGMENT, m.n_samples);
+    const uint32_t first = blockIdx.x % s.n_segments * PNR_CUDA_BLOCK_SAMPLES;
+    const uint32_t end = min(first + PNR_CUDA_BLOCK_SAMPLES, m.n_samples);
     double energy = 0;
 
     for (uint32_t n = first + threadIdx.x; n < end; n += PNR_CUDA_THREADS) {

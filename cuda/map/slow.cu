@@ -4,8 +4,8 @@
 #include "cuda/fused/transform.h"
 #include "cuda/map/fused.h"
 
-#include "cuda/base/check.h"
 #include "cuda/base/mix.h"
+#include "cuda/base/resources.h"
 
 #include <cassert>
 #include <cstdlib>
@@ -154,16 +154,7 @@ static uint32_t bin_of(const pnr_plan *plan, const pnr_map_plan *tables, uint32_
     return (uint32_t)((bin % k + k) % k);
 }
 
-static int upload(void **to, const void *from, size_t bytes, pnr_error *error)
-{
-    const int code = pnr_cuda_check(cudaMalloc(to, bytes), "GPU memory for a table", error);
-
-    return code == PNR_OK ? pnr_cuda_check(cudaMemcpy(*to, from, bytes, cudaMemcpyHostToDevice),
-                                           "upload of a table", error)
-                          : code;
-}
-
-int pnr_map_create_bins(const pnr_plan *plan, const pnr_map_plan *tables, pnr_map_bins *bins,
+int pnr_map_upload_bins(const pnr_plan *plan, const pnr_map_plan *tables, pnr_map_bins *bins,
                         pnr_error *error)
 {
     const size_t k = plan->n_periods;
@@ -182,8 +173,8 @@ int pnr_map_create_bins(const pnr_plan *plan, const pnr_map_plan *tables, pnr_ma
         }
         for (size_t p = 0; p < k; p++)
             taper[p] = plan->taper != NULL ? (float)plan->taper[p] : 1.0f;
-        if ((code = upload((void **)&bins->bases, bases, k * sizeof *bases, error)) == PNR_OK)
-            code = upload((void **)&bins->taper, taper, k * sizeof *taper, error);
+        if ((code = pnr_cuda_upload(bins->bases, bases, k * sizeof *bases, error)) == PNR_OK)
+            code = pnr_cuda_upload(bins->taper, taper, k * sizeof *taper, error);
     }
     free(bases);
     free(taper);
@@ -203,10 +194,7 @@ int pnr_map_fold_slow(const pnr_map *m, const pnr_map_samples *s, const pnr_map_
         if (row.n_periods == m->n_periods)
             kernel = s->stream != NULL ? row.of_stream : row.of_ci16;
     assert(kernel != NULL && n_looks <= 65535);
-    if ((code = pnr_cuda_check(cudaFuncSetAttribute((const void *)kernel,
-                                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                    (int)bytes),
-                               "shared memory", error)) != PNR_OK)
+    if ((code = pnr_cuda_allow_shared((const void *)kernel, bytes, error)) != PNR_OK)
         return code;
     kernel<<<grid, THREADS, bytes, stream>>>(*m, *s, *bins, first_look, bases);
     return pnr_cuda_check_launch("transform_slow", error);

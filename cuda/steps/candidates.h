@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Local maxima as keys, by one warp: the strongest of them, the floor without them, the result. */
+/* Local maxima as keys, by one warp: select the strongest, compute the floor without them, return
+ * them. */
 #ifndef PNR_CUDA_CANDIDATES_H
 #define PNR_CUDA_CANDIDATES_H
 
@@ -7,14 +8,15 @@
 
 enum {
     PNR_CANDIDATE_REACH = PNR_NEIGHBOURS / 2,
-    PNR_CANDIDATE_CHUNK = 32,                                    /* keys read at one time */
+    PNR_CANDIDATE_CHUNK = 32, /* keys that a warp reads together */
     PNR_CANDIDATE_HELD = 2 * PNR_MAX_CANDIDATES / PNR_CUDA_WARP, /* keys a lane orders */
     PNR_CANDIDATE_WORDS = sizeof(pnr_candidate) / sizeof(uint32_t)
 };
 static_assert(sizeof(pnr_candidate) == (4 + 2 * PNR_NEIGHBOURS) * sizeof(uint32_t),
               "a candidate is a head of four words and its values");
 
-/* The stronger first, then the lower lag. Positive floats sort as their bits do. */
+/* A key sorts the stronger candidate first, then the lower lag. Positive floats sort as their bits
+ * do. */
 static inline __device__ uint64_t pnr_candidate_key(float power, uint32_t lag)
 {
     return (uint64_t)__float_as_uint(power) << 32 | (UINT32_MAX - lag);
@@ -36,13 +38,29 @@ static inline __device__ uint32_t pnr_candidate_neighbour(uint32_t n, uint32_t k
     return lag >= 2 * n ? lag - 2 * n : lag >= n ? lag - n : lag;
 }
 
+/* true: the candidate at lag `centre` has a neighbour at this lag. */
+static __device__ __forceinline__ bool pnr_candidate_reaches(uint32_t n, uint32_t centre,
+                                                             uint32_t lag)
+{
+    const uint32_t apart = lag > centre ? lag - centre : centre - lag;
+
+    return apart <= PNR_CANDIDATE_REACH || n - apart <= PNR_CANDIDATE_REACH;
+}
+
+/* true: the lag lies in the gate. p: argument of a kernel, with gate_first and gate_count. */
+template <class P>
+static __device__ __forceinline__ bool pnr_candidate_in_gate(const P &p, uint32_t n, uint32_t lag)
+{
+    return (lag >= p.gate_first ? lag - p.gate_first : lag + n - p.gate_first) < p.gate_count;
+}
+
 static inline __device__ bool pnr_candidate_is_lower(uint64_t a, uint64_t b)
 {
     return pnr_candidate_lag(a) < pnr_candidate_lag(b);
 }
 
-/* keys[0 .. n): the first n_best of the order by `is_before`, in that order, in place. n <= 32
- * HELD. One warp. */
+/* Moves the first n_best of keys[0 .. n) by the order `is_before` to the front, in that order.
+ * n <= 32 HELD. One warp calls. */
 template <uint32_t HELD, typename ORDER>
 static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t n_best,
                                             ORDER is_before)
@@ -69,14 +87,15 @@ static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t
     __syncwarp();
 }
 
-/* Of n keys the strongest n_best come to the front, in lag order; returns how many. A key is never
- * written beyond the place where it was read, so that no other memory is needed. One warp. */
+/* Moves the strongest n_best of n keys to the front, in lag order, and returns their number. A key
+ * is never written beyond the place where it was read, so no other memory is needed. One warp
+ * calls. */
 static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t n, uint32_t n_best)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
     const auto is_stronger = [](uint64_t a, uint64_t b) { return a > b; };
     uint32_t n_held = 0;
-    uint64_t weakest = 0; /* keys not above it cannot be kept any more */
+    uint64_t weakest = 0; /* no weaker key will be kept */
 
     if (n > n_best) {
         for (uint32_t first = 0; first < n; first += PNR_CANDIDATE_CHUNK) {
@@ -101,8 +120,9 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
     return n;
 }
 
-/* The floor without the echoes kept: the mean P of the lags that none of them reaches; -INFINITY
- * when fewer than half the lags are left. power(i, j): P of neighbour j of kept i. One warp. */
+/* The floor without the kept echoes: the mean P of the lags that none of them reaches, or
+ * -INFINITY where fewer than half the lags remain. power(i, j): P of neighbour j of kept i. One
+ * warp calls. */
 template <typename POWER>
 static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_kept, uint32_t n,
                                              double noise_sum, POWER power)
@@ -116,14 +136,10 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
         const uint32_t lag = pnr_candidate_neighbour(n, pnr_candidate_lag(kept[i]), j);
         bool is_counted = false;
 
-        for (uint32_t o = 0; o < i && !is_counted; o++) {
-            const uint32_t centre = pnr_candidate_lag(kept[o]);
-            const uint32_t apart = lag > centre ? lag - centre : centre - lag;
-
-            is_counted = apart <= PNR_CANDIDATE_REACH || n - apart <= PNR_CANDIDATE_REACH;
-        }
+        for (uint32_t o = 0; o < i && !is_counted; o++)
+            is_counted = pnr_candidate_reaches(n, pnr_candidate_lag(kept[o]), lag);
         if (!is_counted) {
-            /* the echo itself to the bit as it was summed */
+            /* the power of the echo itself has the bits that were summed */
             taken +=
                 (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(kept[i]) : power(i, j));
             n_taken++;
@@ -137,7 +153,7 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
     return (noise_sum - taken) / (double)(n - n_taken);
 }
 
-/* The kept keys and their neighbours as candidates, in words side by side. One warp. */
+/* Writes the kept keys and their neighbours as candidates, in adjacent words. One warp calls. */
 template <typename VALUE>
 static __device__ void pnr_candidates_return(const uint64_t *kept, uint32_t n_kept,
                                              pnr_candidate *candidates, VALUE value)

@@ -8,10 +8,7 @@
 
 #include <cassert>
 
-enum {
-    PLACES = 4,              /* a thread */
-    CHIPS = PNR_CUDA_THREADS /* a block */
-};
+enum { PLACES = 4 }; /* of a row that a thread fills */
 
 /* The sum of one row's windows at sample n. */
 template <typename FORMAT>
@@ -67,51 +64,21 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* One block: CHIPS chips of a row, read as they lie and written part by part. */
-template <typename FORMAT>
-__global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    convert_parts(pnr_cuda_conversion c, size_t first_window, uint32_t row_windows, uint32_t n_rows,
-                  uint32_t q, float2 *parts)
-{
-    extern __shared__ float2 staged[];
-    const uint32_t n_samples = c.samples.n_samples, n_chips = n_samples / q;
-    const uint32_t first = blockIdx.x * CHIPS, count = min((uint32_t)CHIPS, n_chips - first);
-    const uint32_t stride = pnr_cuda_parts_stride(q);
-
-    for (uint32_t row = blockIdx.y; row < n_rows; row += gridDim.y) {
-        float2 *out = parts + (size_t)row * n_samples + first;
-
-        for (uint32_t i = threadIdx.x; i < count * q; i += PNR_CUDA_THREADS)
-            staged[i / q * stride + i % q] = converted<FORMAT>(
-                c, first_window + (size_t)row * row_windows, row_windows, first * q + i);
-        __syncthreads();
-        for (uint32_t r = 0; r < q; r++)
-            if (threadIdx.x < count)
-                out[(size_t)r * n_chips + threadIdx.x] = staged[threadIdx.x * stride + r];
-        __syncthreads();
-    }
-}
-
-/* --- the launchers --- */
+/* --- the launcher --- */
 
 typedef void (*convert_kernel)(pnr_cuda_conversion, size_t, uint32_t, uint32_t, uint32_t, uint32_t,
                                float2 *);
 
-typedef void (*parts_kernel)(pnr_cuda_conversion, size_t, uint32_t, uint32_t, uint32_t, float2 *);
-
 static const struct {
     pnr_format format;
-    convert_kernel rows;
-    parts_kernel parts;
+    convert_kernel kernel;
 } kernels[] = {
-#define ROW(format, type, is_complex)                                                              \
-    {format, convert_rows<pnr_cuda_format<type, is_complex>>,                                      \
-     convert_parts<pnr_cuda_format<type, is_complex>>},
+#define ROW(format, type, is_complex) {format, convert_rows<pnr_cuda_format<type, is_complex>>},
     PNR_CUDA_FORMATS(ROW)
 #undef ROW
 };
 
-static size_t find(pnr_format format)
+static convert_kernel find_kernel(pnr_format format)
 {
     size_t i = 0;
 
@@ -119,14 +86,14 @@ static size_t find(pnr_format format)
         i++;
         assert(i < sizeof kernels / sizeof *kernels);
     }
-    return i;
+    return kernels[i].kernel;
 }
 
 int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
                      size_t first_dwell, size_t n_dwells, float2 *rows, cudaStream_t stream,
                      pnr_error *error)
 {
-    const convert_kernel kernel = kernels[find(conversion->samples.format)].rows;
+    const convert_kernel kernel = find_kernel(conversion->samples.format);
     const size_t n_rows = n_dwells * shape->dwell_rows;
     const size_t block = PLACES * PNR_CUDA_THREADS;
     const dim3 grid((unsigned)((shape->n_transform + block - 1) / block),
@@ -141,22 +108,4 @@ int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *con
                                                   (uint32_t)n_rows, (uint32_t)shape->n_transform,
                                                   (uint32_t)shape->row_stride, rows);
     return pnr_cuda_check_launch("convert_rows", error);
-}
-
-int pnr_cuda_convert_parts(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
-                           size_t n_parts, size_t first_dwell, size_t n_dwells, float2 *parts,
-                           cudaStream_t stream, pnr_error *error)
-{
-    const parts_kernel kernel = kernels[find(conversion->samples.format)].parts;
-    const size_t n_rows = n_dwells * shape->dwell_rows, n_chips = shape->n_samples / n_parts;
-    const dim3 grid((unsigned)((n_chips + CHIPS - 1) / CHIPS),
-                    (unsigned)(n_rows < 65535 ? n_rows : 65535));
-
-    assert(n_rows >= 1 && n_rows <= shape->n_rows && shape->n_samples % n_parts == 0);
-    assert(first_dwell + n_dwells <= shape->batch);
-    kernel<<<grid, PNR_CUDA_THREADS, CHIPS * pnr_cuda_parts_stride(n_parts) * sizeof(float2),
-             stream>>>(*conversion, first_dwell * shape->n_periods,
-                       (uint32_t)(shape->n_periods / shape->dwell_rows), (uint32_t)n_rows,
-                       (uint32_t)n_parts, parts);
-    return pnr_cuda_check_launch("convert_parts", error);
 }

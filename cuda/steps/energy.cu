@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The measure step: energy, clipped and non-finite samples of every window; which windows a dwell
- * uses. */
+/* The measure step: energy, clipped and non-finite samples of every window, and the windows that a
+ * dwell uses. */
 #include "cuda/steps/energy.h"
 
 #include "cuda/base/check.h"
@@ -8,16 +8,16 @@
 
 #include <cassert>
 
-/* One block a segment of a window; sums in double, in fixed order. */
+/* A window has n_segments blocks. The sums are in double, in fixed order. */
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    measure_segments(pnr_cuda_samples samples, uint32_t n_segments, pnr_cuda_energy *parts)
+    measure_windows(pnr_cuda_samples samples, uint32_t n_segments, pnr_cuda_energy *parts)
 {
     __shared__ double energy_of_warp[PNR_CUDA_WARPS];
     __shared__ uint32_t clipped_of_warp[PNR_CUDA_WARPS], nonfinite_of_warp[PNR_CUDA_WARPS];
     const size_t window = blockIdx.x / n_segments;
-    const uint32_t first = blockIdx.x % n_segments * PNR_CUDA_SEGMENT;
-    const uint32_t end = min(first + PNR_CUDA_SEGMENT, samples.n_samples);
+    const uint32_t first = blockIdx.x % n_segments * PNR_CUDA_BLOCK_SAMPLES;
+    const uint32_t end = min(first + PNR_CUDA_BLOCK_SAMPLES, samples.n_samples);
     double energy = 0;
     uint32_t n_clipped = 0, n_nonfinite = 0;
 
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         parts[blockIdx.x] = {energy, n_clipped, n_nonfinite};
 }
 
-/* One warp a window: its segments together. */
+/* One warp a window: adds the sums of its blocks. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_windows(pnr_cuda_measured m, uint32_t n_windows, uint32_t n_segments)
 {
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     if (lane != 0)
         return;
 
-    /* The mean of P were all of x noise: sum|x|^2 E_a / N. */
+    /* The mean of P if x is noise alone: sum|x|^2 E_a / N. */
     const double floor = n_used > 0 ? energy * m.code_energy / n_samples : 0;
     pnr_cuda_dwell state = {};
 
@@ -124,7 +124,7 @@ static measure_kernel kernel_for(pnr_format format)
         pnr_format format;
         measure_kernel kernel;
     } table[] = {
-#define ROW(format, type, is_complex) {format, measure_segments<pnr_cuda_format<type, is_complex>>},
+#define ROW(format, type, is_complex) {format, measure_windows<pnr_cuda_format<type, is_complex>>},
         PNR_CUDA_FORMATS(ROW)
 #undef ROW
     };
@@ -147,7 +147,7 @@ int pnr_cuda_measure(const pnr_cuda_shape *shape, const pnr_cuda_samples *sample
     assert(kernel != NULL && n_dwells >= 1 && n_dwells <= shape->batch && n_blocks <= INT32_MAX);
     kernel<<<(unsigned)n_blocks, PNR_CUDA_THREADS, 0, stream>>>(
         *samples, (uint32_t)shape->n_segments, measured->parts);
-    if ((code = pnr_cuda_check_launch("measure_segments", error)) != PNR_OK)
+    if ((code = pnr_cuda_check_launch("measure_windows", error)) != PNR_OK)
         return code;
     sum_windows<<<(unsigned)((n_windows + PNR_CUDA_WARPS - 1) / PNR_CUDA_WARPS), PNR_CUDA_THREADS,
                   0, stream>>>(*measured, (uint32_t)n_windows, (uint32_t)shape->n_segments);

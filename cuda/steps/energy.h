@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The measure step: energy, clipped and non-finite samples of every window; which windows a dwell
- * uses. */
+/* The measure step: energy, clipped and non-finite samples of every window, and the windows that a
+ * dwell uses. */
 #ifndef PNR_CUDA_ENERGY_H
 #define PNR_CUDA_ENERGY_H
 
@@ -8,7 +8,7 @@
 #include "cuda/base/shape.h"
 #include "cuda/base/state.h"
 
-/* Device memory, but for nonfinite. */
+/* Device memory, except nonfinite. */
 typedef struct pnr_cuda_measured {
     const pnr_cuda_window *windows; /* [n_windows] */
     pnr_cuda_energy *parts;         /* [n_windows][n_segments] */
@@ -26,7 +26,7 @@ static inline __device__ bool pnr_cuda_is_used(const pnr_cuda_window &window,
     return (uint64_t)window.n_lost + sum.n_nonfinite <= n_samples / 2;
 }
 
-/* Measures n_dwells dwells and starts their state (floor, threshold, not done). PNR_OK, or as
+/* Measures n_dwells dwells and sets their state for the first search. PNR_OK, or as
  * pnr_cuda_check. */
 int pnr_cuda_measure(const pnr_cuda_shape *shape, const pnr_cuda_samples *samples,
                      const pnr_cuda_measured *measured, size_t n_dwells, cudaStream_t stream,

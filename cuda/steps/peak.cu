@@ -1,43 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The peak step: powers, noise sum, threshold, local maxima in lag order, second looks,
+/* The peak step: powers, noise sum, threshold, local maxima in lag order, a second search,
  * neighbours. */
 #include "cuda/steps/peak.h"
 
 #include "cuda/base/check.h"
-#include "cuda/base/reduce.h"
+#include "cuda/steps/candidates.h"
 
 #include <cassert>
 
 enum {
-    REACH = PNR_NEIGHBOURS / 2,
     TILE_MAXIMA = PNR_CUDA_TILE / 2, /* no two adjacent cells are both maxima */
-    MERGE_KEYS = 1024,               /* of all tiles, held at one time */
-    CANDIDATE_WORDS = sizeof(pnr_candidate) / sizeof(uint32_t),
+    MERGE_KEYS = 1024,               /* keys of all tiles that shared memory holds */
     DWELL_WORDS = sizeof(pnr_dwell) / sizeof(uint32_t)
 };
-static_assert(sizeof(pnr_candidate) % sizeof(uint32_t) == 0 &&
-                  alignof(pnr_candidate) == alignof(uint32_t),
-              "candidates are copied in words");
 static_assert(sizeof(pnr_dwell) % sizeof(uint32_t) == 0 &&
                   (int)DWELL_WORDS <= (int)PNR_CUDA_THREADS,
               "a dwell is copied in words, one a thread");
 
-/* One order for all candidates: the stronger first, then the lower cell. Positive floats sort as
- * their bits do. */
-static __device__ uint64_t key_of(float power, uint32_t cell)
-{
-    return (uint64_t)__float_as_uint(power) << 32 | (UINT32_MAX - cell);
-}
-static __device__ uint32_t cell_of(uint64_t key)
-{
-    return UINT32_MAX - (uint32_t)key;
-}
-static __device__ float power_of(uint64_t key)
-{
-    return __uint_as_float((uint32_t)(key >> 32));
-}
-
-/* oversample is 1 or 2: a cell's lag, and 1 for a half lag. */
+/* The lag of a cell, and 1 for a half lag. oversample is 1 or 2. */
 static __device__ uint32_t lag_of(const pnr_cuda_peak &p, uint32_t cell)
 {
     return cell >> (p.oversample - 1);
@@ -47,7 +27,7 @@ static __device__ uint32_t half_of(const pnr_cuda_peak &p, uint32_t cell)
     return cell & (p.oversample - 1);
 }
 
-/* c of row `row` at a cell. */
+/* The address of c of a row at a cell. */
 static __device__ const float2 *value_at(const pnr_cuda_peak &p, size_t row, uint32_t cell)
 {
     return (half_of(p, cell) == 0 ? p.rows[0] : p.rows[1]) + row * p.row_stride + lag_of(p, cell);
@@ -60,8 +40,8 @@ static __device__ float power_of_value(float2 c)
 
 /* --- powers --- */
 
-/* One block a tile: P of every cell, single and coherent |c|^2, incoherent summed in window order;
- * and the noise sum over the tile's integer lags. */
+/* One block a tile: computes P of every cell, |c|^2, for an incoherent dwell summed over its
+ * windows in order, and the noise sum over the integer lags of the tile. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) power_of_tiles(pnr_cuda_peak p)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -85,8 +65,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) power_of_tiles(pnr_cuda_peak
         p.noise_parts[dwell * p.n_tiles + blockIdx.x] = noise;
 }
 
-/* The complex profile in grid order; of an incoherent dwell its last window used, 0 when there is
- * none. */
+/* Writes the complex profile in grid order. An incoherent dwell gives its last window used, or 0
+ * where there is none. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     pack_tiles(pnr_cuda_peak p, uint32_t first_dwell)
 {
@@ -114,15 +94,7 @@ static __device__ bool is_maximum(const float *power, uint32_t n_cells, uint32_t
            here >= power[cell + 1 == n_cells ? 0 : cell + 1];
 }
 
-static __device__ bool is_in_gate(const pnr_cuda_peak &p, uint32_t cell)
-{
-    const uint32_t lag = lag_of(p, cell);
-
-    return (lag >= p.gate_first ? lag - p.gate_first : lag + p.n_samples - p.gate_first) <
-           p.gate_count;
-}
-
-/* How many of keys are stronger: the place in the order, since no two keys are equal. */
+/* The number of stronger keys. It is the place in the order, since no two keys are equal. */
 static __device__ uint32_t rank_of(uint64_t key, const uint64_t *keys, uint32_t n_keys)
 {
     uint32_t rank = 0;
@@ -132,8 +104,8 @@ static __device__ uint32_t rank_of(uint64_t key, const uint64_t *keys, uint32_t 
     return rank;
 }
 
-/* One block a tile: counts the cells above, lists its local maxima, the strongest max_candidates of
- * them. The order of a list is of no matter: the merge orders by key. */
+/* One block a tile: counts the cells above the threshold, and lists the strongest max_candidates of
+ * its local maxima. The order of a list does not matter: the merge sorts by key. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     scan_tiles(pnr_cuda_peak p, uint32_t first_dwell)
 {
@@ -156,11 +128,11 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
          cell += PNR_CUDA_THREADS) {
         const float here = power[cell];
 
-        if (!(here > threshold) || !is_in_gate(p, cell))
+        if (!(here > threshold) || !pnr_candidate_in_gate(p, p.n_samples, lag_of(p, cell)))
             continue;
         atomicAdd(&n_above, 1u);
         if (is_maximum(power, p.n_cells, cell, here))
-            maxima[atomicAdd(&n_maxima, 1u)] = key_of(here, cell);
+            maxima[atomicAdd(&n_maxima, 1u)] = pnr_candidate_key(here, cell);
     }
     __syncthreads();
 
@@ -178,23 +150,23 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         p.tiles[tile] = {n_above, n_maxima, min(n_maxima, p.max_candidates)};
 }
 
-/* --- the tiles of a dwell together --- */
+/* --- merging the tiles of a dwell --- */
 
-/* A block's shared memory in the merge. */
+/* Shared memory of a block in the merge. */
 struct merge {
     uint64_t keys[MERGE_KEYS];
     uint64_t kept[PNR_MAX_CANDIDATES];
     pnr_candidate candidates[PNR_MAX_CANDIDATES];
     double double_of_warp[PNR_CUDA_WARPS];
     uint32_t count_of_warp[PNR_CUDA_WARPS];
-    uint64_t weakest; /* keys not above it cannot be kept any more */
+    uint64_t weakest; /* no weaker key will be kept */
     uint32_t n_keys;
     uint32_t n_above, n_maxima;
     uint32_t is_done;
 };
 
-/* keys: only the strongest max_candidates stay, in their order. All threads call, after a barrier;
- * ends with one. */
+/* Keeps the strongest max_candidates of the keys, in their order. All threads call, after a
+ * barrier; it ends with one. */
 static __device__ void keep_strongest(merge &m, uint32_t max_candidates)
 {
     const uint32_t n_keys = m.n_keys;
@@ -217,8 +189,8 @@ static __device__ void keep_strongest(merge &m, uint32_t max_candidates)
     __syncthreads();
 }
 
-/* Reads the tiles' counts and lists; afterwards m.kept is in lag order and m.n_keys long. Ends with
- * a barrier. */
+/* Reads the counts and lists of the tiles. Afterwards m.kept is in lag order and m.n_keys long. It
+ * ends with a barrier. */
 static __device__ void merge_lists(merge &m, const pnr_cuda_peak &p, size_t dwell)
 {
     if (threadIdx.x == 0) {
@@ -253,36 +225,28 @@ static __device__ void merge_lists(merge &m, const pnr_cuda_peak &p, size_t dwel
     __syncthreads();
     keep_strongest(m, p.max_candidates);
     if (threadIdx.x < m.n_keys) {
-        const uint32_t cell = cell_of(m.keys[threadIdx.x]);
+        const uint32_t cell = pnr_candidate_lag(m.keys[threadIdx.x]);
         uint32_t place = 0;
 
         for (uint32_t i = 0; i < m.n_keys; i++)
-            place += cell_of(m.keys[i]) < cell;
+            place += pnr_candidate_lag(m.keys[i]) < cell;
         m.kept[place] = m.keys[threadIdx.x];
     }
     __syncthreads();
 }
 
-/* Lag of a candidate's neighbour j = 0..16, mod N, for any N >= 1. */
+/* The lag of neighbour j = 0..16 of a candidate, mod N, for any N >= 1. */
 static __device__ uint32_t neighbour_lag(const pnr_cuda_peak &p, uint64_t key, uint32_t j)
 {
     const uint32_t n = p.n_samples;
 
-    return (lag_of(p, cell_of(key)) + n - REACH % n + j) % n;
+    return (lag_of(p, pnr_candidate_lag(key)) + n - PNR_CANDIDATE_REACH % n + j) % n;
 }
 
-static __device__ bool is_near(const pnr_cuda_peak &p, uint64_t key, uint32_t lag)
-{
-    const uint32_t centre = lag_of(p, cell_of(key));
-    const uint32_t apart = lag > centre ? lag - centre : centre - lag;
-
-    return apart <= REACH || p.n_samples - apart <= REACH;
-}
-
-/* The floor without the echoes found: the mean P of the integer lags that no kept candidate
- * reaches; -INFINITY when fewer than half the lags are left. Only thread 0 gets it. N > 17. */
-static __device__ double rest_of(merge &m, const pnr_cuda_peak &p, const float *power,
-                                 double noise_sum)
+/* The floor without the kept echoes: the mean P of the integer lags that none of them reaches, or
+ * -INFINITY where fewer than half the lags remain. Thread 0 alone gets it. N > 17. */
+static __device__ double floor_without(merge &m, const pnr_cuda_peak &p, const float *power,
+                                       double noise_sum)
 {
     double taken = 0;
     uint32_t n_taken = 0;
@@ -292,7 +256,8 @@ static __device__ double rest_of(merge &m, const pnr_cuda_peak &p, const float *
         bool is_counted = false;
 
         for (uint32_t e = 0; e < i / PNR_NEIGHBOURS && !is_counted; e++)
-            is_counted = is_near(p, m.kept[e], lag);
+            is_counted =
+                pnr_candidate_reaches(p.n_samples, lag_of(p, pnr_candidate_lag(m.kept[e])), lag);
         if (!is_counted) {
             taken += (double)power[(size_t)lag * p.oversample];
             n_taken++;
@@ -305,10 +270,10 @@ static __device__ double rest_of(merge &m, const pnr_cuda_peak &p, const float *
     return (noise_sum - taken) / (double)(p.n_samples - n_taken);
 }
 
-/* Candidate i's value at neighbour j: c[lag]; incoherent sum over windows c[lag] conj(c[k]) /
- * sqrt(P[k]). */
-static __device__ void gather(merge &m, const pnr_cuda_peak &p, size_t dwell, uint32_t i,
-                              uint32_t j)
+/* Reads the value of candidate i at neighbour j: c[lag], or for an incoherent dwell the sum over
+ * windows c[lag] conj(c[k]) / sqrt(P[k]). */
+static __device__ void gather_neighbour(merge &m, const pnr_cuda_peak &p, size_t dwell, uint32_t i,
+                                        uint32_t j)
 {
     const uint64_t key = m.kept[i];
     const float2 *c = p.rows[0] + dwell * p.dwell_rows * p.row_stride;
@@ -321,7 +286,7 @@ static __device__ void gather(merge &m, const pnr_cuda_peak &p, size_t dwell, ui
         return;
     }
 
-    const uint32_t centre = lag_of(p, cell_of(key));
+    const uint32_t centre = lag_of(p, pnr_candidate_lag(key));
     double re = 0, im = 0, power = 0;
 
     for (uint32_t row = 0; row < p.dwell_rows; row++, c += p.row_stride) {
@@ -338,15 +303,15 @@ static __device__ void gather(merge &m, const pnr_cuda_peak &p, size_t dwell, ui
     value[1] = (float)(im * scale);
 }
 
-/* Words to the host's memory, one after the other so that the writes join on the link. */
+/* Copies adjacent words, so that a warp writes them together. */
 static __device__ void copy_words(uint32_t *to, const uint32_t *from, uint32_t n_words)
 {
     for (uint32_t i = threadIdx.x; i < n_words; i += PNR_CUDA_THREADS)
         to[i] = from[i];
 }
 
-/* One block a dwell: the strongest of all tiles; then either a lower floor for the next search, or
- * the dwell is done and its result goes to the host. */
+/* One block a dwell: selects the strongest of all tiles. Then it lowers the floor for the next
+ * search, or writes the results of the dwell. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     merge_tiles(pnr_cuda_peak p, uint32_t first_dwell, int search)
 {
@@ -370,7 +335,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     merge_lists(m, p, dwell);
 
     /* Only thread 0's answer counts. */
-    const double rest = rest_of(m, p, power, state->sums.noise_sum);
+    const double rest = floor_without(m, p, power, state->sums.noise_sum);
 
     if (threadIdx.x == 0) {
         pnr_dwell *sums = &state->sums;
@@ -396,19 +361,19 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     if (!m.is_done)
         return; /* the whole block */
     for (uint32_t i = threadIdx.x; i < m.n_keys * PNR_NEIGHBOURS; i += PNR_CUDA_THREADS)
-        gather(m, p, dwell, i / PNR_NEIGHBOURS, i % PNR_NEIGHBOURS);
+        gather_neighbour(m, p, dwell, i / PNR_NEIGHBOURS, i % PNR_NEIGHBOURS);
     if (threadIdx.x < m.n_keys) {
         pnr_candidate *candidate = m.candidates + threadIdx.x;
 
-        candidate->cell = cell_of(m.kept[threadIdx.x]);
+        candidate->cell = pnr_candidate_lag(m.kept[threadIdx.x]);
         candidate->code = 0;
         candidate->channel = 0;
         candidate->row = 0;
-        candidate->power = power_of(m.kept[threadIdx.x]);
+        candidate->power = pnr_candidate_power(m.kept[threadIdx.x]);
     }
     __syncthreads();
     copy_words((uint32_t *)(p.out_candidates + (first_dwell + dwell) * p.max_candidates),
-               (const uint32_t *)m.candidates, m.n_keys * CANDIDATE_WORDS);
+               (const uint32_t *)m.candidates, m.n_keys * PNR_CANDIDATE_WORDS);
     copy_words((uint32_t *)(p.out_dwells + first_dwell + dwell), (const uint32_t *)&state->sums,
                DWELL_WORDS);
 }

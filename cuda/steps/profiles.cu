@@ -2,20 +2,11 @@
 /* Whole profiles in device memory: measured, searched, and returned. */
 #include "cuda/steps/profiles.h"
 
-#include <cassert>
-
-int pnr_cuda_profiles_suit(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_error *error)
+size_t pnr_cuda_profiles_list(const pnr_cuda_common *common, pnr_cuda_profiles *p,
+                              pnr_cuda_buffer *list)
 {
-    if (shape->n_segments > (size_t)INT32_MAX / shape->n_windows)
-        return pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "engine cuda: %zu dwells of %zu periods of %zu samples at once",
-                             plan->batch, pnr_plan_windows(plan), plan->n_samples);
-    return PNR_OK;
-}
-
-size_t pnr_cuda_profiles_list(const pnr_plan *plan, const pnr_cuda_shape *s, pnr_cuda_profiles *p,
-                              pnr_cuda_block *list)
-{
+    const pnr_plan *plan = &common->plan;
+    const pnr_cuda_shape *s = &common->shape;
     const size_t row_bytes = s->n_rows * s->row_stride * sizeof(float2);
     const size_t n_tiles = s->round_dwells * s->n_tiles;
     const size_t n_cells = s->round_dwells * s->n_cells;
@@ -32,20 +23,18 @@ size_t pnr_cuda_profiles_list(const pnr_plan *plan, const pnr_cuda_shape *s, pnr
     list[n++] = {(void **)&p->tiles, n_tiles * sizeof *p->tiles, false};
     list[n++] = {(void **)&p->keys, n_tiles * plan->max_candidates * sizeof *p->keys, false};
     list[n++] = {(void **)&p->packed, is_complex ? n_cells * sizeof *p->packed : 0, false};
-    assert(n == PNR_CUDA_PROFILES_BLOCKS);
     return n;
 }
 
-int pnr_cuda_profiles_measure(const pnr_cuda_common *common, const pnr_cuda_shape *shape,
-                              const pnr_cuda_slot *slot, const pnr_cuda_profiles *profiles,
-                              size_t n_dwells, pnr_error *error)
+int pnr_cuda_profiles_measure(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
+                              const pnr_cuda_profiles *profiles, size_t n_dwells, pnr_error *error)
 {
     const pnr_cuda_samples samples = pnr_cuda_samples_of(common, slot);
     const pnr_cuda_measured measured = {
         slot->windows,           profiles->parts,   profiles->sums,     profiles->dwells,
         slot->results.nonfinite, common->threshold, common->code_energy};
 
-    return pnr_cuda_measure(shape, &samples, &measured, n_dwells, slot->stream, error);
+    return pnr_cuda_measure(&common->shape, &samples, &measured, n_dwells, slot->stream, error);
 }
 
 pnr_cuda_conversion pnr_cuda_profiles_conversion(const pnr_cuda_common *common,
@@ -63,9 +52,10 @@ pnr_cuda_conversion pnr_cuda_profiles_conversion(const pnr_cuda_common *common,
     return conversion;
 }
 
-static pnr_cuda_peak peak_of(const pnr_cuda_common *common, const pnr_cuda_shape *s,
-                             const pnr_cuda_slot *slot, const pnr_cuda_profiles *profiles)
+static pnr_cuda_peak peak_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
+                             const pnr_cuda_profiles *profiles)
 {
+    const pnr_cuda_shape *s = &common->shape;
     pnr_cuda_peak peak = {};
 
     peak.rows[0] = profiles->rows[0];
@@ -92,11 +82,12 @@ static pnr_cuda_peak peak_of(const pnr_cuda_common *common, const pnr_cuda_shape
     return peak;
 }
 
-int pnr_cuda_profiles_search(const pnr_cuda_common *common, const pnr_cuda_shape *shape,
-                             pnr_cuda_slot *slot, const pnr_cuda_profiles *profiles, size_t first,
-                             size_t n_dwells, pnr_error *error)
+int pnr_cuda_profiles_search(const pnr_cuda_common *common, pnr_cuda_slot *slot,
+                             const pnr_cuda_profiles *profiles, size_t first, size_t n_dwells,
+                             pnr_error *error)
 {
-    const pnr_cuda_peak peak = peak_of(common, shape, slot, profiles);
+    const pnr_cuda_shape *shape = &common->shape;
+    const pnr_cuda_peak peak = peak_of(common, slot, profiles);
     int code;
 
     if ((code = pnr_cuda_find_peaks(shape, &peak, first, n_dwells, slot->stream, error)) !=

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole profiles in device memory: what the methods share that measure the samples first, leave c
- * row by row, and search it afterwards. */
+/* Whole profiles in device memory: the samples are measured first, c is written row by row, and
+ * then searched. */
 #ifndef PNR_CUDA_PROFILES_H
 #define PNR_CUDA_PROFILES_H
 
-#include "cuda/base/memory.h"
 #include "cuda/base/method.h"
 #include "cuda/steps/convert.h"
 #include "cuda/steps/energy.h"
 #include "cuda/steps/peak.h"
 
-enum { PNR_CUDA_PROFILES_BLOCKS = 10 };
-
-/* A slot's, device. */
+/* Device memory of a slot. */
 typedef struct pnr_cuda_profiles {
     pnr_cuda_energy *parts; /* [n_windows][n_segments] */
     pnr_cuda_energy *sums;  /* [n_windows] */
@@ -25,27 +22,23 @@ typedef struct pnr_cuda_profiles {
     float2 *packed;         /* want complex: [round_dwells][n_cells] */
 } pnr_cuda_profiles;
 
-/* PNR_OK, or PNR_EUNSUPPORTED: more windows in a submit than the measure step has blocks for. */
-int pnr_cuda_profiles_suit(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_error *error);
+/* Lists all of its memory; returns the number of buffers. */
+size_t pnr_cuda_profiles_list(const pnr_cuda_common *common, pnr_cuda_profiles *profiles,
+                              pnr_cuda_buffer *list);
 
-/* All of its memory, to `list`; returns PNR_CUDA_PROFILES_BLOCKS. */
-size_t pnr_cuda_profiles_list(const pnr_plan *plan, const pnr_cuda_shape *shape,
-                              pnr_cuda_profiles *profiles, pnr_cuda_block *list);
+/* Enqueues the measure step of a submit. */
+int pnr_cuda_profiles_measure(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
+                              const pnr_cuda_profiles *profiles, size_t n_dwells, pnr_error *error);
 
-/* The measure step of a submit. */
-int pnr_cuda_profiles_measure(const pnr_cuda_common *common, const pnr_cuda_shape *shape,
-                              const pnr_cuda_slot *slot, const pnr_cuda_profiles *profiles,
-                              size_t n_dwells, pnr_error *error);
-
-/* How samples are converted after it. */
+/* How samples are converted after the measure step. */
 pnr_cuda_conversion pnr_cuda_profiles_conversion(const pnr_cuda_common *common,
                                                  const pnr_cuda_slot *slot,
                                                  const pnr_cuda_profiles *profiles);
 
-/* The peak step of dwells [first, first + n_dwells), whose c is in the rows; then their profiles to
- * the results, when they are wanted. With its marks. */
-int pnr_cuda_profiles_search(const pnr_cuda_common *common, const pnr_cuda_shape *shape,
-                             pnr_cuda_slot *slot, const pnr_cuda_profiles *profiles, size_t first,
-                             size_t n_dwells, pnr_error *error);
+/* Enqueues the peak step of dwells [first, first + n_dwells), whose c is in the rows, and copies
+ * their profiles to the results where they are wanted; with its marks. */
+int pnr_cuda_profiles_search(const pnr_cuda_common *common, pnr_cuda_slot *slot,
+                             const pnr_cuda_profiles *profiles, size_t first, size_t n_dwells,
+                             pnr_error *error);
 
 #endif

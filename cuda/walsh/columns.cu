@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh above degree 13, the way out: columns with the powers, the search, the profiles. */
-#include "cuda/base/check.h"
+/* Method walsh above degree 13, second part: columns with powers, the search, the profiles. */
+#include "cuda/base/resources.h"
 #include "cuda/walsh/search.h"
 #include "cuda/walsh/transform.h"
 #include "cuda/walsh/walsh.h"
@@ -10,7 +10,7 @@
 enum { THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH, FEW = 64 };
 static const size_t TILE_BYTES = (PNR_WALSH_TILE + PNR_WALSH_TILE / 32) * sizeof(float2);
 
-/* Kernels are launched for as many windows as a submit may have. */
+/* true: the submit has this window. Kernels are launched for as many as a submit may have. */
 static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t window)
 {
     return p.first_dwell + window < p.job->n_dwells;
@@ -21,10 +21,11 @@ static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t 
 /* A tile: all 2^ROWS rows of 2^(13 - ROWS) columns, value e = row << (13 - ROWS) | column. */
 template <int ROWS> struct tile_size {
     static constexpr int COLUMN_BITS = PNR_WALSH_TILE_BITS - ROWS;
-    static constexpr int SHIFT = ROWS > 5 ? 3 : 8; /* the layout at the end */
+    static constexpr int SHIFT = ROWS > 5 ? 3 : 8; /* layout of the result */
 };
 
-/* W of one tile in the layout tile_size::SHIFT. Free shared memory: a barrier before. */
+/* Computes W of one tile in the layout tile_size::SHIFT. Shared memory is free: a barrier comes
+ * before. */
 template <int ROWS>
 static __device__ __forceinline__ void transform_tile(const pnr_cuda_walsh &p, size_t window,
                                                       uint32_t tile, float2 *shared,
@@ -47,7 +48,7 @@ static __device__ __forceinline__ void transform_tile(const pnr_cuda_walsh &p, s
     }
 }
 
-/* The cell u of the thread's value r. */
+/* The cell u of value r of the thread. */
 template <int ROWS>
 static __device__ __forceinline__ uint32_t cell_of_value(uint32_t tile, uint32_t r)
 {
@@ -58,7 +59,7 @@ static __device__ __forceinline__ uint32_t cell_of_value(uint32_t tile, uint32_t
            (e & ((1u << COLUMN_BITS) - 1));
 }
 
-/* The thread's cells above `threshold`: their powers by lag, and their lags in the list. */
+/* Writes the powers of the cells above `threshold` by lag, and lists their lags. */
 template <int ROWS>
 static __device__ void list_cells(const pnr_cuda_walsh &p, size_t window, uint32_t tile,
                                   float threshold, const float2 (&v)[PNR_WALSH_EACH])
@@ -79,8 +80,8 @@ static __device__ void list_cells(const pnr_cuda_walsh &p, size_t window, uint32
     }
 }
 
-/* One block a tile: the sum and the greatest of its powers, and a list of the few that are above
- * the first threshold; no profile is written, but if wanted. */
+/* One block a tile: finds the sum and the greatest of its powers, and lists the cells above the
+ * first threshold. The values are written only where a profile is wanted. */
 template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(pnr_cuda_walsh p)
 {
     extern __shared__ uint4 shared[];
@@ -104,10 +105,10 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
         for (uint32_t r = 0; r < PNR_WALSH_EACH; r++)
             p.cells[(window << p.degree) + cell_of_value<ROWS>(tile, r)] = v[r];
     }
-    /* The greatest power is added last and in double: it may be a strong echo's. */
+    /* The greatest power is added last and in double, since it may be of a strong echo. */
 #pragma unroll
     for (uint32_t r = 0; r < PNR_WALSH_EACH; r++) {
-        const bool is_lag = r != 0 || tile != 0 || threadIdx.x != 0; /* W[0] is none */
+        const bool is_lag = r != 0 || tile != 0 || threadIdx.x != 0; /* W[0] is no lag */
         const float power = is_lag ? pnr_walsh_power(v[r]) : 0.0f;
 
         sum += fminf(power, top);
@@ -120,7 +121,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
 
     for (int other = 16; other > 0; other /= 2)
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, other));
-    if (threadIdx.x % 32 == 0) /* positive floats order as their bits do */
+    if (threadIdx.x % 32 == 0) /* positive floats sort as their bits do */
         atomicMax(&top_of_block, __float_as_uint(top));
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -129,7 +130,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
     }
 }
 
-/* The profile in lag order. */
+/* Writes the profile in lag order. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) walsh_profiles(pnr_cuda_walsh p)
 {
     const size_t window = blockIdx.y;
@@ -156,19 +157,20 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) walsh_profiles(pnr_cuda_wals
 
 /* --- the search --- */
 
-/* A block's shared memory beside the tile. */
+/* Shared memory of a block besides the tile. */
 struct searcher {
     double noise[THREADS / 32];
     uint64_t keys[PNR_WALSH_LISTED], few[FEW];
-    uint32_t cells[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* of the kept keys' neighbours */
+    uint32_t cells[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* of the neighbours of the kept keys */
     float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];  /* W there */
-    uint32_t hot[1 << (PNR_WALSH_MAX_DEGREE - PNR_WALSH_TILE_BITS - 5)]; /* bits: tiles above */
+    uint32_t hot[1 << (PNR_WALSH_MAX_DEGREE - PNR_WALSH_TILE_BITS -
+                       5)]; /* a bit a tile: it has a cell above the threshold */
     uint32_t n_above, n_maxima, n_kept;
     float threshold;
-    bool is_again;
+    bool has_next;
 };
 
-/* The dwell before the first search: the noise of its tiles, in their order. The first warp's. */
+/* The state of a dwell before the first search, with the noise of its tiles in their order. */
 static __device__ pnr_walsh_dwell begin_search(searcher &s, const pnr_cuda_walsh &p, size_t window,
                                                uint32_t n_tiles)
 {
@@ -185,8 +187,8 @@ static __device__ pnr_walsh_dwell begin_search(searcher &s, const pnr_cuda_walsh
                            sum.n_nonfinite);
 }
 
-/* A further search: every cell above, of the tiles that have one. All threads;
- * ends with a barrier. */
+/* Lists every cell above the lower threshold, for a further search. All threads call; it ends with
+ * a barrier. */
 template <int ROWS>
 static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t window,
                                   uint32_t n_tiles, float2 *shared)
@@ -217,15 +219,15 @@ static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t w
     __syncthreads();
 }
 
-/* Where maximum i is listed: the first ones, seldom not all, in shared memory. */
+/* The place of maximum i in the list. Shared memory holds the first FEW, usually all. */
 static __device__ __forceinline__ uint64_t *key_at(searcher &s, const pnr_cuda_walsh &p,
                                                    size_t window, uint32_t i)
 {
     return i < FEW ? &s.few[i] : p.keys + (window << p.degree) / 2 + i;
 }
 
-/* The keys of local maxima among the listed: a lag that is not above is less than one that is. All
- * threads; ends with all of p.above 0 again. */
+/* Lists the keys of local maxima. A lag that is not listed is weaker than any that is. All threads
+ * call; afterwards all of p.above is 0 again. */
 static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
     const uint32_t n = (1u << p.degree) - 1, n_listed = p.n_listed[window];
@@ -236,7 +238,7 @@ static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t 
         const uint32_t lag = p.listed[base + i];
         const float here = above[lag];
 
-        if (!pnr_walsh_is_in_gate(p, n, lag))
+        if (!pnr_candidate_in_gate(p, n, lag))
             continue;
         atomicAdd(&s.n_above, 1u);
         if (here > above[lag == 0 ? n - 1 : lag - 1] && here >= above[lag + 1 == n ? 0 : lag + 1])
@@ -249,7 +251,7 @@ static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t 
         p.n_listed[window] = 0;
 }
 
-/* What is kept of the keys, in lag order. The first warp. */
+/* Selects the strongest keys, in lag order. The first warp calls. */
 static __device__ pnr_walsh_list select_keys(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
     pnr_walsh_list list = {s.keys, 0, 0};
@@ -264,8 +266,8 @@ static __device__ pnr_walsh_list select_keys(searcher &s, const pnr_cuda_walsh &
     return list;
 }
 
-/* The cells of the kept lags' neighbours. All threads. */
-static __device__ void look_up_neighbours(searcher &s, const pnr_cuda_walsh &p)
+/* Finds the cells of the neighbours of the kept lags. All threads call. */
+static __device__ void find_neighbours(searcher &s, const pnr_cuda_walsh &p)
 {
     const uint32_t n = (1u << p.degree) - 1;
 
@@ -278,8 +280,8 @@ static __device__ void look_up_neighbours(searcher &s, const pnr_cuda_walsh &p)
     }
 }
 
-/* W there: a signed sum over the column each; a warp works on three, so that one candidate's are
- * all under way at the same time. */
+/* Computes W at the neighbours: each is a signed sum over a column. A warp takes three at a time,
+ * so that all neighbours of a candidate are loaded together. */
 template <int ROWS>
 static __device__ void sum_neighbours(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
@@ -345,13 +347,13 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
                 s.n_kept = list.n;
         }
         __syncthreads();
-        look_up_neighbours(s, p);
+        find_neighbours(s, p);
         __syncthreads();
         sum_neighbours<ROWS>(s, p, window);
         __syncthreads();
         if (threadIdx.x < 32) {
-            const bool is_again =
-                pnr_walsh_is_again(dwell, p, n, list, search, [&](uint32_t i, uint32_t j) {
+            const bool has_next =
+                pnr_walsh_has_next(dwell, p, n, list, search, [&](uint32_t i, uint32_t j) {
                     return pnr_walsh_power(value(i, j));
                 });
 
@@ -359,12 +361,12 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
                 dwell.sums.n_above = s.n_above;
             dwell.sums.n_maxima = s.n_maxima;
             if (threadIdx.x == 0) {
-                s.is_again = is_again;
+                s.has_next = has_next;
                 s.threshold = dwell.threshold;
             }
         }
         __syncthreads();
-        if (!s.is_again)
+        if (!s.has_next)
             break;
     }
     if (threadIdx.x < 32)
@@ -375,7 +377,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
 
 /* --- the launcher --- */
 
-/* By log2 of the number of rows, from 1. */
+/* In order of log2 of the number of rows, from 1. */
 static const struct {
     pnr_cuda_walsh_kernel columns, search;
 } kernels[] = {
@@ -386,7 +388,7 @@ static const struct {
     {walsh_columns<9>, walsh_search<9>},
 };
 
-static size_t find(uint32_t degree)
+static size_t find_kernels(uint32_t degree)
 {
     const size_t i = degree - PNR_WALSH_TILE_BITS - 1;
 
@@ -394,26 +396,20 @@ static size_t find(uint32_t degree)
     return i;
 }
 
-static int allow(pnr_cuda_walsh_kernel kernel, pnr_error *error)
-{
-    return pnr_cuda_check(cudaFuncSetAttribute((const void *)kernel,
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               (int)TILE_BYTES),
-                          "shared memory", error);
-}
-
 int pnr_cuda_walsh_columns_open(uint32_t degree, pnr_error *error)
 {
-    const size_t i = find(degree);
-    const int code = allow(kernels[i].columns, error);
+    const size_t i = find_kernels(degree);
+    const int code = pnr_cuda_allow_shared((const void *)kernels[i].columns, TILE_BYTES, error);
 
-    return code == PNR_OK ? allow(kernels[i].search, error) : code;
+    return code == PNR_OK
+               ? pnr_cuda_allow_shared((const void *)kernels[i].search, TILE_BYTES, error)
+               : code;
 }
 
 int pnr_cuda_walsh_launch_columns(const pnr_cuda_walsh *walsh, cudaStream_t stream,
                                   pnr_error *error)
 {
-    const size_t i = find(walsh->degree);
+    const size_t i = find_kernels(walsh->degree);
     const dim3 tiles(pnr_cuda_walsh_rows(walsh->degree), walsh->n_dwells);
     int code;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh to degree 13 for dwells of several periods:
- * one block takes all windows of a dwell. */
+/* Method walsh to degree 13 for dwells of several periods: one block takes all windows of a
+ * dwell. */
 #include "cuda/walsh/window.h"
 
-/* What the warps of a block tell each other. */
+/* Data that the warps of a block exchange. */
 template <uint32_t WARPS> struct exchange {
     double energy[WARPS], noise[WARPS];
     uint64_t n_valid[WARPS], n_clipped[WARPS], n_nonfinite[WARPS];
@@ -13,14 +13,14 @@ template <uint32_t WARPS> struct exchange {
     uint32_t n_kept;
 };
 
-/* Counted by a thread over its windows of a dwell. */
+/* Counts of one thread over its windows of a dwell. */
 struct counts {
     double energy = 0, noise = 0;
     uint64_t n_valid = 0, n_clipped = 0, n_nonfinite = 0;
     uint32_t n_used = 0;
 };
 
-/* The sum over the teams of a warp that hold the same part of different windows. */
+/* Sums over the teams of a warp; each has the same part of a different window. */
 template <uint32_t TEAM> static __device__ __forceinline__ float sum_teams(float x)
 {
 #pragma unroll
@@ -29,11 +29,11 @@ template <uint32_t TEAM> static __device__ __forceinline__ float sum_teams(float
     return x;
 }
 
-/* The samples of windows [first, first + count) of a dwell, one a team;
- * which are used, and what is counted of them. All threads. */
+/* Reads the samples of windows [first, first + count) of a dwell, one a team, and counts them.
+ * Returns whether the window of the thread is used. All threads call. */
 template <typename T, int DEGREE>
 static __device__ __forceinline__ bool
-take_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t first,
+read_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t first,
              uint32_t count, uint32_t *scratch, counts &sums, float2 (&v)[PNR_WALSH_EACH])
 {
     typedef pnr_walsh_size<T, DEGREE> size;
@@ -48,7 +48,7 @@ take_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t 
     stage.fetch(p, first, count);
     __pipeline_wait_prior(0);
     pnr_walsh_barrier<DEGREE>();
-    pnr_walsh_take<T, size::TEAM>(x, p.place, t, measure, v);
+    pnr_walsh_read<T, size::TEAM>(x, p.place, t, measure, v);
     if (measure.is_odd())
         odd = pnr_walsh_count_odd<T, size::TEAM>(x, p.place, t);
     odd = pnr_walsh_sum<size::TEAM>(odd, scratch);
@@ -68,7 +68,7 @@ take_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t 
     return is_used;
 }
 
-/* The profile in lag order. value(u): of cell u. */
+/* Writes the profile in lag order. value(u, at) writes the value of cell u to place `at`. */
 template <typename T, int DEGREE, typename VALUE>
 static __device__ void write_profile(const pnr_cuda_walsh &p, size_t dwell, VALUE value)
 {
@@ -78,7 +78,7 @@ static __device__ void write_profile(const pnr_cuda_walsh &p, size_t dwell, VALU
         value(__ldg((const uint16_t *)p.cell_of + k), dwell * size::N + k);
 }
 
-/* The whole block's sums, and the dwell as it stands before the search. */
+/* Sums over the whole block, and gives the state of the dwell before the search. */
 template <typename T, int DEGREE>
 static __device__ pnr_walsh_dwell begin_dwell(const pnr_cuda_walsh &p, const counts &own,
                                               exchange<pnr_walsh_size<T, DEGREE>::WARPS> &scratch)
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         for (uint32_t k = 0; k < p.n_periods; k += size::WINDOWS) {
             float2 v[PNR_WALSH_EACH];
             const bool is_used =
-                take_windows<T, DEGREE>(p, stage, (size_t)dwell * p.n_periods + k,
+                read_windows<T, DEGREE>(p, stage, (size_t)dwell * p.n_periods + k,
                                         min(size::WINDOWS, p.n_periods - k), scratch.odd, sums, v);
 
 #pragma unroll
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
             top = fmaxf(top, r == 0 && t == 0 ? 0.0f : pnr_walsh_power(sum[r]));
         if (threadIdx.x < size::TEAM) {
             pnr_walsh_store<DEGREE - 5>(values, sum);
-            /* sum of |W[u]|^2 = 2^n times the energy; W[0] is no lag */
+            /* sum |W[u]|^2 = 2^n times the energy; W[0] is no lag */
             sums.noise = energy * (size::N + 1);
             if (t == 0)
                 sums.noise -= (double)sum[0].x * sum[0].x + (double)sum[0].y * sum[0].y;
@@ -184,8 +184,8 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 
 /* --- incoherent: the powers of all windows are added --- */
 
-/* A dwell once more, now that its candidates are known: sum over windows c[k + j] conj(c[k]) of
- * each, in their places. */
+/* Transforms the windows of a dwell again and sums c[k + j] conj(c[k]) over them, for each
+ * neighbour of its candidates, in their places in the results. */
 template <typename T, int DEGREE>
 static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
                                       pnr_walsh_stage<T, DEGREE> &stage, float2 *values,
@@ -199,14 +199,14 @@ static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
     for (uint32_t k = 0; k < p.n_periods; k += size::WINDOWS) {
         const size_t first = dwell * p.n_periods + k;
         const uint32_t count = min(size::WINDOWS, p.n_periods - k);
-        pnr_walsh_measure<T> measure; /* not asked again */
+        pnr_walsh_measure<T> measure; /* not used */
         float2 v[PNR_WALSH_EACH];
 
         pnr_walsh_barrier<DEGREE>();
         stage.fetch(p, first, count);
         __pipeline_wait_prior(0);
         pnr_walsh_barrier<DEGREE>();
-        pnr_walsh_take<T, size::TEAM>(stage.at(first, own), p.place, t, measure, v);
+        pnr_walsh_read<T, size::TEAM>(stage.at(first, own), p.place, t, measure, v);
         pnr_walsh_transform<DEGREE>(values, v, [] {});
         pnr_walsh_store<DEGREE - 5>(values, v);
         pnr_walsh_barrier<DEGREE>();
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
     extern __shared__ uint4 shared[];
     __shared__ exchange<size::WARPS> scratch;
     float2 *values = (float2 *)shared;
-    float *powers = (float *)shared; /* when the transforms are done */
+    float *powers = (float *)shared; /* after the transforms */
     pnr_walsh_stage<T, DEGREE> stage = {(char *)shared + size::VALUES};
     const uint32_t t = threadIdx.x % size::TEAM;
     const uint32_t n_dwells = pnr_cuda_dwells_of(p.job, p.first_dwell, p.n_dwells);
@@ -257,14 +257,14 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
             float2 v[PNR_WALSH_EACH];
             const double before = sums.energy;
             const bool is_used =
-                take_windows<T, DEGREE>(p, stage, (size_t)dwell * p.n_periods + k,
+                read_windows<T, DEGREE>(p, stage, (size_t)dwell * p.n_periods + k,
                                         min(size::WINDOWS, p.n_periods - k), scratch.odd, sums, v);
 
             pnr_walsh_transform<DEGREE>(values, v, [] {});
 #pragma unroll
             for (uint32_t r = 0; r < PNR_WALSH_EACH; r++)
                 power[r] += is_used ? pnr_walsh_power(v[r]) : 0.0f;
-            /* sum of |W[u]|^2 = 2^n times the energy; W[0] is no lag */
+            /* sum |W[u]|^2 = 2^n times the energy; W[0] is no lag */
             sums.noise += (sums.energy - before) * (size::N + 1);
             if (is_used && t == 0)
                 sums.noise -= (double)v[0].x * v[0].x + (double)v[0].y * v[0].y;
@@ -279,7 +279,8 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         }
         scratch.tops[threadIdx.x] = top;
 
-        /* the barriers in here: the values have been read, powers may take their place */
+        /* After the barriers in begin_dwell the values have been read, and powers take their
+         * place. */
         pnr_walsh_dwell d = begin_dwell<T, DEGREE>(p, sums, scratch);
 
         pnr_walsh_barrier<DEGREE>();
@@ -322,36 +323,15 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 
 /* --- the instances --- */
 
-#define ROW(kind, format, type, degree)                                                            \
-    {format,                                                                                       \
-     degree,                                                                                       \
-     kind<type, degree>,                                                                           \
-     pnr_walsh_size<type, degree>::THREADS,                                                        \
-     1,                                                                                            \
-     pnr_walsh_size<type, degree>::BYTES},
-#define ROWS(kind, format, type)                                                                   \
-    ROW(kind, format, type, 5)                                                                     \
-    ROW(kind, format, type, 6)                                                                     \
-    ROW(kind, format, type, 7)                                                                     \
-    ROW(kind, format, type, 8)                                                                     \
-    ROW(kind, format, type, 9)                                                                     \
-    ROW(kind, format, type, 10)                                                                    \
-    ROW(kind, format, type, 11)                                                                    \
-    ROW(kind, format, type, 12)                                                                    \
-    ROW(kind, format, type, 13)
-#define TABLE(kind)                                                                                \
-    ROWS(kind, PNR_FORMAT_CI8, int8_t)                                                             \
-    ROWS(kind, PNR_FORMAT_CI16, int16_t) ROWS(kind, PNR_FORMAT_CF32, float)
+#define COHERENT(type, degree) walsh_coherent<type, degree>, 1
+#define INCOHERENT(type, degree) walsh_incoherent<type, degree>, 1
 
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,
                                                       uint32_t degree)
 {
-    static const pnr_cuda_walsh_short coherent[] = {TABLE(walsh_coherent)};
-    static const pnr_cuda_walsh_short incoherent[] = {TABLE(walsh_incoherent)};
-    const pnr_cuda_walsh_short *table = is_incoherent ? incoherent : coherent;
+    static const pnr_cuda_walsh_short coherent[] = {PNR_WALSH_SHORT(COHERENT)};
+    static const pnr_cuda_walsh_short incoherent[] = {PNR_WALSH_SHORT(INCOHERENT)};
 
-    for (size_t i = 0; i < sizeof coherent / sizeof *coherent; i++)
-        if (table[i].format == format && table[i].degree == degree)
-            return &table[i];
-    return NULL;
+    return is_incoherent ? pnr_walsh_find_short(incoherent, format, degree)
+                         : pnr_walsh_find_short(coherent, format, degree);
 }

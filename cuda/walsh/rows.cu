@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh above degree 13, the way in: samples sorted by rows, and the rows transformed. */
-#include "cuda/base/check.h"
+/* Method walsh above degree 13, first part: sorts the samples by rows and transforms the rows. */
+#include "cuda/base/resources.h"
 #include "cuda/walsh/search.h"
 #include "cuda/walsh/transform.h"
 #include "cuda/walsh/walsh.h"
@@ -9,12 +9,12 @@
 
 /*
  * The 2^n states m are 2^(n - 13) rows of 2^13: row m >> 13. Consecutive samples belong to states
- * that are scattered over all rows, and a row that fetched its samples from where they are would
- * use 4 of every 32 bytes that it takes from the L2 cache. So the samples are sorted first: a block
- * takes a chunk of 2^14 consecutive samples into shared memory and writes them row by row, four at
- * a time (a quad; what is left of a row's last quad is filled with zeros). In sorted memory a row
- * lies in one piece, and its own order comes out of shared memory again. The rows' transforms are
- * over the low 13 bits of m, the columns' (walsh_columns.cu) over the high ones.
+ * that are scattered over all rows. A row that fetches its samples from raw memory uses 4 of every
+ * 32 bytes that it takes from the L2 cache. So the samples are sorted first. A block reads a chunk
+ * of 2^14 consecutive samples into shared memory and writes them row by row, four at a time (a
+ * quad; zeros fill the last quad of a row). In sorted memory a row lies in one piece, and its
+ * transform takes the order within the row from shared memory. The transforms of rows are over the
+ * low 13 bits of m, those of columns (columns.cu) over the high bits.
  */
 
 enum {
@@ -23,7 +23,7 @@ enum {
     ROW_THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH
 };
 static_assert(SORT_EACH * SORT_THREADS == PNR_WALSH_CHUNK_QUADS, "threads do equal parts");
-static_assert(SORT_EACH * PNR_WALSH_QUAD <= 64, "what a measure holds");
+static_assert(SORT_EACH * PNR_WALSH_QUAD <= 64, "a measure holds so many samples");
 
 static const uint32_t NO_QUAD = UINT32_MAX;
 
@@ -33,15 +33,15 @@ template <typename T> struct alignas(2 * PNR_WALSH_QUAD * sizeof(T)) quad {
 
 /* --- sorting --- */
 
-/* A chunk between multiples of 16 bytes, and behind it the zero of padding samples (NO_SAMPLE of
- * walsh_tables.cu). */
+/* A chunk with both ends at multiples of 16 bytes, and after it the zero of padding samples
+ * (NO_SAMPLE of tables.cu). */
 template <typename T> struct sort_size {
     static constexpr uint32_t SAMPLES = PNR_WALSH_CHUNK * sizeof(pnr_cuda_pair<T>) + 16;
     static constexpr uint32_t ZEROS = 32 * sizeof(pnr_cuda_pair<T>);
     static constexpr uint32_t BYTES = SAMPLES + ZEROS;
 };
 
-/* One block a chunk, for several windows; what is measured goes to parts. */
+/* One block a chunk, for several windows. The measurements go to parts. */
 template <typename T>
 __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_sort(pnr_cuda_walsh p)
 {
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_so
         }
 
         const double energy = pnr_walsh_sum<SORT_THREADS>((double)measure.energy(), energy_of_warp);
-        if (__syncthreads_or(measure.is_odd())) { /* seldom: whose samples does not matter */
+        if (__syncthreads_or(measure.is_odd())) { /* seldom, so all samples are read again */
             for (uint32_t i = t; i < count; i += SORT_THREADS)
                 odd += pnr_walsh_measure<T>::odd(x[i]);
             odd = pnr_walsh_sum<SORT_THREADS>(odd, odd_of_warp);
@@ -115,7 +115,8 @@ template <typename T> struct row_size {
     static constexpr uint32_t BYTES = VALUES + PNR_WALSH_ROW_QUADS * sizeof(quad<T>);
 };
 
-/* One warp: the window's sums, always in the same order, and its first threshold. */
+/* Adds the parts of a window, always in the same order, and sets its first threshold. One warp
+ * calls. */
 static __device__ void sum_parts(const pnr_cuda_walsh &p, uint32_t window)
 {
     const uint32_t n_chunks = 1u << (p.degree - PNR_WALSH_CHUNK_BITS), n = (1u << p.degree) - 1;
@@ -139,7 +140,7 @@ static __device__ void sum_parts(const pnr_cuda_walsh &p, uint32_t window)
     }
 }
 
-/* One block a row, for several windows; the next samples come while this transform runs. */
+/* One block a row, for several windows. The next samples arrive during a transform. */
 template <typename T>
 __global__ void __launch_bounds__(ROW_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_rows(pnr_cuda_walsh p)
 {
@@ -206,7 +207,7 @@ static const struct {
 };
 static const size_t N_KERNELS = sizeof kernels / sizeof *kernels;
 
-static size_t find(pnr_format format)
+static size_t find_kernels(pnr_format format)
 {
     size_t i = 0;
 
@@ -218,7 +219,7 @@ static size_t find(pnr_format format)
 
 size_t pnr_cuda_walsh_long_bytes(pnr_format format)
 {
-    const size_t i = find(format), own = 4096; /* beside them, of any kernel */
+    const size_t i = find_kernels(format), own = 4096; /* static memory, at most */
     const size_t sort = kernels[i].sort_bytes, rows = kernels[i].rows_bytes;
 
     return own + (sort > rows ? sort : rows);
@@ -226,23 +227,17 @@ size_t pnr_cuda_walsh_long_bytes(pnr_format format)
 
 int pnr_cuda_walsh_rows_open(pnr_format format, pnr_error *error)
 {
-    const size_t i = find(format);
+    const size_t i = find_kernels(format);
     const int code =
-        pnr_cuda_check(cudaFuncSetAttribute((const void *)kernels[i].sort,
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            (int)kernels[i].sort_bytes),
-                       "shared memory", error);
+        pnr_cuda_allow_shared((const void *)kernels[i].sort, kernels[i].sort_bytes, error);
 
     return code != PNR_OK
                ? code
-               : pnr_cuda_check(cudaFuncSetAttribute((const void *)kernels[i].rows,
-                                                     cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                     (int)kernels[i].rows_bytes),
-                                "shared memory", error);
+               : pnr_cuda_allow_shared((const void *)kernels[i].rows, kernels[i].rows_bytes, error);
 }
 
-/* Windows that a block takes one after the other: its tables are read once for all of them, yet
- * there shall be blocks for the whole device. */
+/* The grid: a block reads its tables once and takes several windows, but there are enough blocks
+ * for the whole device. */
 static dim3 blocks_for(uint32_t n_pieces, uint32_t n_windows)
 {
     const uint32_t enough = 256;
@@ -254,7 +249,7 @@ static dim3 blocks_for(uint32_t n_pieces, uint32_t n_windows)
 int pnr_cuda_walsh_launch_rows(const pnr_cuda_walsh *walsh, pnr_format format, cudaStream_t stream,
                                pnr_error *error)
 {
-    const size_t i = find(format);
+    const size_t i = find_kernels(format);
     const dim3 chunks = blocks_for(pnr_cuda_walsh_chunks(walsh->degree), walsh->n_dwells);
     const dim3 rows = blocks_for(pnr_cuda_walsh_rows(walsh->degree), walsh->n_dwells);
     int code;

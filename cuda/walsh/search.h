@@ -7,30 +7,24 @@
 #include "cuda/walsh/walsh.h"
 
 enum {
-    PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* keys of a list at one time */
-    PNR_WALSH_HELD = PNR_WALSH_LISTED / PNR_CUDA_WARP,     /* of them a lane orders */
-    PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1                  /* a candidate's: values, and a head */
+    PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* places of a list */
+    PNR_WALSH_HELD = PNR_WALSH_LISTED / PNR_CUDA_WARP,     /* keys of a list that a lane sorts */
+    PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1 /* writes of a candidate: values, and a head */
 };
 
-/* One dwell's search, the same in every lane. All in raw units until the end. */
+/* State of the search of one dwell, the same in every lane, in raw units. */
 typedef struct pnr_walsh_dwell {
     pnr_dwell sums;
     double rounding;
-    float threshold; /* infinite when no window is used */
+    float threshold; /* infinite where no window is used */
 } pnr_walsh_dwell;
 
-/* The maxima that may still be kept, of one warp. The list is in shared memory. */
+/* Maxima that may be kept, in shared memory. One warp owns the list. */
 typedef struct pnr_walsh_list {
     uint64_t *keys;   /* [PNR_WALSH_LISTED] */
-    uint64_t weakest; /* a key not above it cannot be kept any more */
+    uint64_t weakest; /* no weaker key will be kept */
     uint32_t n;
 } pnr_walsh_list;
-
-static __device__ __forceinline__ bool pnr_walsh_is_in_gate(const pnr_cuda_walsh &p, uint32_t n,
-                                                            uint32_t lag)
-{
-    return (lag >= p.gate_first ? lag - p.gate_first : lag + n - p.gate_first) < p.gate_count;
-}
 
 /* A window is used when lost + non-finite <= N/2. */
 static __device__ __forceinline__ bool pnr_walsh_is_used(uint32_t n, uint32_t n_lost,
@@ -39,14 +33,15 @@ static __device__ __forceinline__ bool pnr_walsh_is_used(uint32_t n, uint32_t n_
     return (uint64_t)n_lost + n_nonfinite <= n / 2;
 }
 
-/* The first search's threshold; energy: of the windows used. floor = sum|x|^2 E_a / N, E_a = N. */
+/* The threshold of the first search. energy: of the windows used. floor = sum|x|^2 E_a / N, E_a =
+ * N. */
 static __device__ __forceinline__ float pnr_walsh_threshold(const pnr_cuda_walsh &p,
                                                             uint32_t n_used, double energy)
 {
     return n_used > 0 ? (float)(__ldg(p.thresholds + n_used - 1) * energy) : INFINITY;
 }
 
-/* energy, noise, n_valid: of the windows used. */
+/* The state before the first search. energy, noise, n_valid: of the windows used. */
 static __device__ __forceinline__ pnr_walsh_dwell
 pnr_walsh_begin(const pnr_cuda_walsh &p, uint32_t n, uint32_t n_used, double energy, double noise,
                 uint64_t n_valid, uint64_t n_clipped, uint64_t n_nonfinite)
@@ -66,7 +61,7 @@ pnr_walsh_begin(const pnr_cuda_walsh &p, uint32_t n, uint32_t n_used, double ene
 
 /* --- lists --- */
 
-/* The strongest n_best, strongest first. */
+/* Cuts the list to the strongest n_best, strongest first. */
 static __device__ void pnr_walsh_cut(pnr_walsh_list &list, uint32_t n_best)
 {
     __syncwarp();
@@ -78,7 +73,7 @@ static __device__ void pnr_walsh_cut(pnr_walsh_list &list, uint32_t n_best)
     }
 }
 
-/* The keys of the lanes that have one join the list, if they may be kept. */
+/* Adds the keys of the lanes that have one, where they may be kept. */
 static __device__ __forceinline__ void pnr_walsh_add(pnr_walsh_list &list, bool has_key,
                                                      uint64_t key, uint32_t n_best)
 {
@@ -93,7 +88,7 @@ static __device__ __forceinline__ void pnr_walsh_add(pnr_walsh_list &list, bool 
         pnr_walsh_cut(list, n_best);
 }
 
-/* At the end: what is kept, in lag order. */
+/* Cuts the list at the end of a search, and sorts it by lag. */
 static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint32_t n_best)
 {
     if (list.n > n_best)
@@ -107,8 +102,8 @@ static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint
 
 /* --- the floor, the result --- */
 
-/* The floor without the echoes kept: the mean P of the lags that none of them reaches; -INFINITY
- * when fewer than half the lags are left. power(i, j): of neighbour j of kept i. */
+/* The floor without the kept echoes: the mean P of the lags that none of them reaches, or -INFINITY
+ * where fewer than half the lags remain. power(i, j): of neighbour j of kept i. */
 template <typename POWER>
 static __device__ double pnr_walsh_rest(const pnr_walsh_list &list, uint32_t n, double noise_sum,
                                         POWER power)
@@ -126,14 +121,10 @@ static __device__ double pnr_walsh_rest(const pnr_walsh_list &list, uint32_t n, 
         const uint32_t lag = pnr_candidate_neighbour(n, pnr_candidate_lag(list.keys[i]), j);
         bool is_counted = false;
 
-        for (uint32_t o = 0; o < i && !is_counted; o++) {
-            const uint32_t centre = pnr_candidate_lag(list.keys[o]);
-            const uint32_t apart = lag > centre ? lag - centre : centre - lag;
-
-            is_counted = apart <= PNR_CANDIDATE_REACH || n - apart <= PNR_CANDIDATE_REACH;
-        }
+        for (uint32_t o = 0; o < i && !is_counted; o++)
+            is_counted = pnr_candidate_reaches(n, pnr_candidate_lag(list.keys[o]), lag);
         if (!is_counted) {
-            /* the echo itself to the bit as it was searched */
+            /* the power of the echo itself has the bits that were searched */
             taken += (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(list.keys[i])
                                                        : power(i, j));
             n_taken++;
@@ -146,11 +137,11 @@ static __device__ double pnr_walsh_rest(const pnr_walsh_list &list, uint32_t n, 
     return (noise_sum - taken) / (double)(n - n_taken);
 }
 
-/* After search number `search`, list holding what it keeps: is there another one, at the lower
- * threshold that is now d's? */
+/* Decides after search number `search` whether another one follows, and lowers the threshold in d
+ * for it. list: the candidates that the search keeps. */
 template <typename POWER>
 static __device__ __forceinline__ bool
-pnr_walsh_is_again(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
+pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
                    const pnr_walsh_list &list, int search, POWER power)
 {
     d.sums.n_candidates = list.n;
@@ -165,11 +156,11 @@ pnr_walsh_is_again(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
         return false;
     d.sums.floor = floor;
     d.threshold = (float)(__ldg(p.thresholds + d.sums.n_periods - 1) * floor);
-    /* Beside max_candidates kept ones a lower threshold adds only weaker ones. */
+    /* After max_candidates kept ones a lower threshold adds only weaker ones. */
     return list.n < p.max_candidates;
 }
 
-/* The kept ones, full scale. value(i, j): neighbour j of kept i, raw. */
+/* Writes the kept candidates in full scale. value(i, j): neighbour j of kept i, raw. */
 template <typename VALUE>
 static __device__ __forceinline__ void
 pnr_walsh_write_candidates(const pnr_cuda_walsh &p, size_t dwell, const pnr_walsh_list &list,
@@ -198,7 +189,7 @@ pnr_walsh_write_candidates(const pnr_cuda_walsh &p, size_t dwell, const pnr_wals
     }
 }
 
-/* One lane: the sums, full scale. */
+/* Writes the sums in full scale. One lane calls. */
 static __device__ __forceinline__ void pnr_walsh_write_dwell(const pnr_cuda_walsh &p, size_t dwell,
                                                              pnr_walsh_dwell &d)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh to degree 13: one kernel, a window stays in a block from samples to results. */
+/* Method walsh to degree 13: one kernel, in which a block takes a window from samples to
+ * results. */
 #include "cuda/walsh/window.h"
 
-/* What the warps of a block tell the one that searches. */
+/* Results of the warps of a block, for the warp that searches. */
 template <uint32_t WARPS> struct reports {
     double energy[WARPS];
     uint32_t odd[WARPS], n_lost;
@@ -10,7 +11,7 @@ template <uint32_t WARPS> struct reports {
     uint64_t keys[PNR_WALSH_LISTED];
 };
 
-/* The profile in lag order. */
+/* Writes the profiles in lag order. */
 template <typename T, int DEGREE>
 static __device__ void write_profiles(const pnr_cuda_walsh &p, const float2 *values, uint32_t first,
                                       uint32_t count)
@@ -35,7 +36,8 @@ static __device__ void write_profiles(const pnr_cuda_walsh &p, const float2 *val
     }
 }
 
-/* One warp: from window `window` in the profile w to its results. energy, odd: of the window. */
+/* Searches the profile w of a window and writes its results. energy, odd: of the window. One warp
+ * calls. */
 template <typename T, int DEGREE>
 static __device__ __forceinline__ void
 finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const float2 *w,
@@ -46,7 +48,7 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
     const uint32_t n_nonfinite = odd >> 16;
     const bool is_used = pnr_walsh_is_used(size::N, n_lost, n_nonfinite);
     const double sum = (double)w[0].x * w[0].x + (double)w[0].y * w[0].y;
-    /* sum of |W[u]|^2 = 2^n sum |x|^2; W[0] is no lag */
+    /* sum |W[u]|^2 = 2^n sum |x|^2; W[0] is no lag */
     const double noise = fmax(energy * (size::N + 1) - sum, 0.0);
     pnr_walsh_list list = {keys, 0, 0};
     pnr_walsh_dwell d =
@@ -64,15 +66,15 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
             return w[pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + lag))];
         });
     }
-    __syncwarp(); /* the list and the report are free again */
+    __syncwarp(); /* the list and the report have been read */
     if (threadIdx.x % 32 == 0) {
         pnr_walsh_write_dwell(p, window, d);
         p.nonfinite[window] = n_nonfinite;
     }
 }
 
-/* Blocks stay and take windows in turn. The next samples come while this transform runs, and while
- * the first warp searches, the others begin with the next window. */
+/* Blocks take windows in turn. The next samples arrive during a transform. While the first warp
+ * searches, the other warps begin with the next window. */
 template <typename T, int DEGREE>
 __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
                                   (sizeof(T) == 4 ? 256 : 512) / pnr_walsh_size<T, DEGREE>::THREADS)
@@ -102,12 +104,12 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         uint32_t odd = 0;
         float2 v[PNR_WALSH_EACH];
 
-        /* asked for early; of a block of several warps the first keeps it for itself */
+        /* loaded early; with several warps the first one alone needs it */
         if (size::WARPS == 1)
             n_lost = is_there ? p.windows[first + own].n_lost : 0;
         else if (threadIdx.x == 0)
             report.n_lost = p.windows[first].n_lost;
-        pnr_walsh_take<T, size::TEAM>(x, p.place, t, measure, v);
+        pnr_walsh_read<T, size::TEAM>(x, p.place, t, measure, v);
         if (measure.is_odd())
             odd = pnr_walsh_count_odd<T, size::TEAM>(x, p.place, t);
         pnr_walsh_transform<DEGREE>(values, v, [&] {
@@ -137,7 +139,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
             }
         }
         __pipeline_wait_prior(0);
-        pnr_walsh_barrier<DEGREE>(); /* the values are in their places, so are the next samples */
+        pnr_walsh_barrier<DEGREE>(); /* the values and the next samples are in their places */
         if (threadIdx.x < 32) {
             if (size::WARPS > 1) {
                 energy = 0;
@@ -169,31 +171,11 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 
 /* --- the instances --- */
 
-#define ROW(format, type, degree)                                                                  \
-    {format,                                                                                       \
-     degree,                                                                                       \
-     walsh_windows<type, degree>,                                                                  \
-     pnr_walsh_size<type, degree>::THREADS,                                                        \
-     pnr_walsh_size<type, degree>::WINDOWS,                                                        \
-     pnr_walsh_size<type, degree>::BYTES},
-#define ROWS(format, type)                                                                         \
-    ROW(format, type, 5)                                                                           \
-    ROW(format, type, 6)                                                                           \
-    ROW(format, type, 7)                                                                           \
-    ROW(format, type, 8)                                                                           \
-    ROW(format, type, 9)                                                                           \
-    ROW(format, type, 10)                                                                          \
-    ROW(format, type, 11)                                                                          \
-    ROW(format, type, 12)                                                                          \
-    ROW(format, type, 13)
+#define SINGLE(type, degree) walsh_windows<type, degree>, pnr_walsh_size<type, degree>::WINDOWS
 
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find(pnr_format format, uint32_t degree)
 {
-    static const pnr_cuda_walsh_short table[] = {
-        ROWS(PNR_FORMAT_CI8, int8_t) ROWS(PNR_FORMAT_CI16, int16_t) ROWS(PNR_FORMAT_CF32, float)};
+    static const pnr_cuda_walsh_short table[] = {PNR_WALSH_SHORT(SINGLE)};
 
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].format == format && table[i].degree == degree)
-            return &table[i];
-    return NULL;
+    return pnr_walsh_find_short(table, format, degree);
 }

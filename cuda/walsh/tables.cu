@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of method walsh: which sample belongs to which state, and which lag to which value. */
-#include "cuda/base/check.h"
+/* Tables of method walsh: the sample of each state, and the value of each lag. */
+#include "cuda/base/resources.h"
 #include "cuda/walsh/walsh.h"
 
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
 
-/* A padding sample: the zero behind the samples of a chunk, see walsh_rows.cu. */
+/* A padding sample: the zero after the samples of a chunk, see rows.cu. */
 static const uint16_t NO_SAMPLE = PNR_WALSH_CHUNK + 16;
 
 static bool is_long(uint32_t degree)
@@ -26,29 +26,24 @@ size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m)
     return (m - in_row) + ((size_t)(r / piece) * team + t) * piece + r % piece;
 }
 
-/* Bytes of the tables, in the order of their pointers. */
-static void list_bytes(uint32_t degree, size_t bytes[6])
+size_t pnr_cuda_walsh_tables_list(uint32_t degree, pnr_cuda_walsh *t, pnr_cuda_buffer *list)
 {
     const size_t n = (size_t)1 << degree, entry = is_long(degree) ? 4 : 2;
     const size_t quads =
         is_long(degree) ? (size_t)PNR_WALSH_CHUNK_QUADS * pnr_cuda_walsh_chunks(degree) : 0;
+    const size_t n_first = is_long(degree) ? pnr_cuda_walsh_rows(degree) + 1 : 0;
+    size_t i = 0;
 
-    bytes[0] = n * sizeof(uint16_t);
-    bytes[1] = bytes[2] = n * entry;
-    bytes[3] = quads * PNR_WALSH_QUAD * sizeof(uint16_t);
-    bytes[4] = quads * sizeof(uint32_t);
-    bytes[5] = is_long(degree) ? (pnr_cuda_walsh_rows(degree) + 1) * sizeof(uint32_t) : 0;
+    list[i++] = {(void **)&t->place, n * sizeof *t->place, false};
+    list[i++] = {(void **)&t->lag_of, n * entry, false};
+    list[i++] = {(void **)&t->cell_of, n * entry, false};
+    list[i++] = {(void **)&t->source, quads * PNR_WALSH_QUAD * sizeof *t->source, false};
+    list[i++] = {(void **)&t->target, quads * sizeof *t->target, false};
+    list[i++] = {(void **)&t->first_quad, n_first * sizeof *t->first_quad, false};
+    return i;
 }
 
-uint64_t pnr_cuda_walsh_tables_bytes(uint32_t degree)
-{
-    size_t bytes[6];
-
-    list_bytes(degree, bytes);
-    return (uint64_t)bytes[0] + bytes[1] + bytes[2] + bytes[3] + bytes[4] + bytes[5];
-}
-
-/* On the host while they are made; see walsh.h. */
+/* The tables on the host, see walsh.h. */
 typedef struct maker {
     uint32_t degree;
     uint32_t *state_of; /* [N] */
@@ -61,7 +56,7 @@ typedef struct maker {
     uint32_t *first; /* [chunks][rows]: their first quad in the window */
 } maker;
 
-/* The register's states, and the lags: as walsh.h says. */
+/* Fills the states of the register and the lags, as walsh.h defines them. */
 static void fill_lags(const pnr_plan *plan, maker *m)
 {
     const size_t n = plan->n_samples;
@@ -89,8 +84,8 @@ static void fill_lags(const pnr_plan *plan, maker *m)
     }
 }
 
-/* How many samples of each chunk belong to each row, and where their quads begin: row by row, in a
- * row chunk by chunk. Row 0 has a zero from chunk 0 for state 0. */
+/* Counts the samples of each chunk that belong to each row, and finds where their quads begin.
+ * Quads are in order of row, then of chunk. Row 0 has a zero from chunk 0 for state 0. */
 static uint32_t count_quads(maker *m)
 {
     const uint32_t n = (1u << m->degree) - 1;
@@ -113,13 +108,13 @@ static uint32_t count_quads(maker *m)
     return n_quads;
 }
 
-/* For every quad of a chunk its samples and where it goes; for every state where its sample went */
+/* Fills the samples and the target of every quad, and the place of the sample of every state. */
 static void fill_orders(maker *m)
 {
     const uint32_t n = (1u << m->degree) - 1;
     const uint32_t n_rows = pnr_cuda_walsh_rows(m->degree);
     const uint32_t n_chunks = pnr_cuda_walsh_chunks(m->degree);
-    uint32_t *next = m->count; /* sample of the chunk's list that comes next in a row */
+    uint32_t *next = m->count; /* the next sample of a row in the list of the chunk */
 
     for (uint32_t chunk = 0; chunk < n_chunks; chunk++) {
         uint16_t *source = m->source + (size_t)chunk * PNR_WALSH_CHUNK_QUADS * PNR_WALSH_QUAD;
@@ -155,15 +150,17 @@ static void fill_orders(maker *m)
     }
 }
 
-/* One piece of zeroed memory for all. */
-static void *create(const size_t bytes[6], maker *m)
+/* Allocates zeroed memory for all tables in one piece. */
+static void *create_maker(const pnr_cuda_buffer list[PNR_WALSH_TABLES], maker *m)
 {
     const size_t n = (size_t)1 << m->degree;
     const size_t cells = is_long(m->degree) ? (size_t)pnr_cuda_walsh_rows(m->degree) *
                                                   pnr_cuda_walsh_chunks(m->degree)
                                             : 0;
     uint32_t *words = (uint32_t *)calloc(
-        3 * n + 2 * cells + (bytes[0] + bytes[3] + bytes[4] + bytes[5]) / 4, sizeof *words);
+        3 * n + 2 * cells +
+            (list[0].bytes + list[3].bytes + list[4].bytes + list[5].bytes) / sizeof *words,
+        sizeof *words);
 
     if (words == NULL)
         return NULL;
@@ -173,26 +170,14 @@ static void *create(const size_t bytes[6], maker *m)
     m->count = m->cell_of + n;
     m->first = m->count + cells;
     m->target = m->first + cells;
-    m->first_quad = m->target + bytes[4] / 4;
-    m->place = (uint16_t *)(m->first_quad + bytes[5] / 4);
-    m->source = m->place + bytes[0] / 2;
+    m->first_quad = m->target + list[4].bytes / sizeof *words;
+    m->place = (uint16_t *)(m->first_quad + list[5].bytes / sizeof *words);
+    m->source = m->place + list[0].bytes / sizeof *m->place;
     return words;
 }
 
-static int upload(void **out, const void *table, size_t bytes, pnr_error *error)
-{
-    int code;
-
-    if (bytes == 0)
-        return PNR_OK;
-    if ((code = pnr_cuda_check(cudaMalloc(out, bytes), "GPU memory for a table", error)) != PNR_OK)
-        return code;
-    return pnr_cuda_check(cudaMemcpy(*out, table, bytes, cudaMemcpyHostToDevice),
-                          "upload of a table", error);
-}
-
-/* In place: entry i is read before it is written. */
-static void narrow(uint32_t *table, size_t n)
+/* Narrows a table to 16 bits in place: entry i is read before it is overwritten. */
+static void narrow_table(uint32_t *table, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const uint16_t entry = (uint16_t)table[i];
@@ -201,18 +186,17 @@ static void narrow(uint32_t *table, size_t n)
     }
 }
 
-int pnr_cuda_walsh_tables_open(const pnr_plan *plan, pnr_cuda_walsh_tables *tables,
-                               pnr_error *error)
+int pnr_cuda_walsh_tables_fill(const pnr_plan *plan, pnr_cuda_walsh *tables, pnr_error *error)
 {
     const size_t n = plan->n_samples;
-    size_t bytes[6];
+    pnr_cuda_buffer list[PNR_WALSH_TABLES];
     maker m = {};
-    int code;
+    int code = PNR_OK;
 
     m.degree = plan->m_degree;
-    list_bytes(m.degree, bytes);
+    (void)pnr_cuda_walsh_tables_list(m.degree, tables, list);
 
-    void *memory = create(bytes, &m);
+    void *memory = create_maker(list, &m);
 
     if (memory == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cuda: no memory for tables of %zu", n);
@@ -223,25 +207,15 @@ int pnr_cuda_walsh_tables_open(const pnr_plan *plan, pnr_cuda_walsh_tables *tabl
     } else {
         for (uint32_t i = 0; i < n; i++)
             m.place[pnr_cuda_walsh_place(m.degree, m.state_of[i])] = (uint16_t)i;
-        narrow(m.lag_of, n + 1);
-        narrow(m.cell_of, n + 1);
+        narrow_table(m.lag_of, n + 1);
+        narrow_table(m.cell_of, n + 1);
     }
-    if ((code = upload((void **)&tables->place, m.place, bytes[0], error)) == PNR_OK &&
-        (code = upload(&tables->lag_of, m.lag_of, bytes[1], error)) == PNR_OK &&
-        (code = upload(&tables->cell_of, m.cell_of, bytes[2], error)) == PNR_OK &&
-        (code = upload((void **)&tables->source, m.source, bytes[3], error)) == PNR_OK &&
-        (code = upload((void **)&tables->target, m.target, bytes[4], error)) == PNR_OK)
-        code = upload((void **)&tables->first_quad, m.first_quad, bytes[5], error);
+
+    const void *const from[PNR_WALSH_TABLES] = {m.place,  m.lag_of, m.cell_of,
+                                                m.source, m.target, m.first_quad};
+
+    for (int i = 0; code == PNR_OK && i < PNR_WALSH_TABLES; i++)
+        code = pnr_cuda_upload(*list[i].memory, from[i], list[i].bytes, error);
     free(memory);
     return code;
-}
-
-void pnr_cuda_walsh_tables_close(pnr_cuda_walsh_tables *tables)
-{
-    void *const all[] = {tables->place,  tables->lag_of, tables->cell_of,
-                         tables->source, tables->target, tables->first_quad};
-
-    for (void *table : all)
-        if (table != NULL)
-            (void)cudaFree(table); /* on the way out a status changes nothing */
 }

@@ -9,15 +9,16 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-/* Where value e of a block lies in shared memory: one place is left free after 32, so that no
- * access below meets a bank conflict. */
+/* The place of value e of a block in shared memory. One place is free after every 32, so that no
+ * access below has bank conflicts. */
 static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
 {
     return e + (e >> 5);
 }
 
-/* The layout SHIFT: a thread holds the values whose index bits SHIFT .. SHIFT + 4 are the register.
- * Its first value, and how far the others are from it in shared memory. */
+/* In layout SHIFT the index bits SHIFT .. SHIFT + 4 of a value number the registers of a thread.
+ * These give the first value of the thread, and the distance of value r from it in shared
+ * memory. */
 template <int SHIFT> static __device__ __forceinline__ uint32_t pnr_walsh_first()
 {
     return threadIdx.x >> SHIFT << (SHIFT + 5) | (threadIdx.x & ((1u << SHIFT) - 1));
@@ -49,7 +50,7 @@ static __device__ __forceinline__ void pnr_walsh_load(const float2 *shared,
         v[r] = at[pnr_walsh_step<SHIFT>(r)];
 }
 
-/* Sums and differences over the register's bits FROM .. TO - 1. */
+/* Sums and differences over bits FROM .. TO - 1 of the register number. */
 template <int FROM, int TO>
 static __device__ __forceinline__ void pnr_walsh_butterflies(float2 (&v)[PNR_WALSH_EACH])
 {
@@ -67,7 +68,7 @@ static __device__ __forceinline__ void pnr_walsh_butterflies(float2 (&v)[PNR_WAL
     }
 }
 
-/* The block's; up to degree 10 it is one warp. */
+/* Waits for the block, which is one warp up to degree 10. */
 template <int BITS> static __device__ __forceinline__ void pnr_walsh_barrier()
 {
     if constexpr (BITS > 10)
@@ -76,7 +77,7 @@ template <int BITS> static __device__ __forceinline__ void pnr_walsh_barrier()
         __syncwarp();
 }
 
-/* From layout FROM to layout TO; a thread stores only where it last loaded. */
+/* Changes layout FROM to layout TO. A thread stores only to places from which it loaded last. */
 template <int BITS, int FROM, int TO>
 static __device__ __forceinline__ void pnr_walsh_exchange(float2 *shared,
                                                           float2 (&v)[PNR_WALSH_EACH])
@@ -87,7 +88,7 @@ static __device__ __forceinline__ void pnr_walsh_exchange(float2 *shared,
 }
 
 /* The transform over the low BITS index bits, 5 to 13, from layout 0 to layout BITS - 5. Shared
- * memory is written after a barrier; behind that the threads call meanwhile(). */
+ * memory is written after a barrier. After that barrier the threads call meanwhile(). */
 template <int BITS, typename MEANWHILE>
 static __device__ __forceinline__ void
 pnr_walsh_transform(float2 *shared, float2 (&v)[PNR_WALSH_EACH], MEANWHILE meanwhile)
@@ -107,15 +108,15 @@ pnr_walsh_transform(float2 *shared, float2 (&v)[PNR_WALSH_EACH], MEANWHILE meanw
     }
 }
 
-/* --- samples, and what is measured of them --- */
+/* --- samples and their measurement --- */
 
-/* Of at most 64 samples. Integers:
- * energy and sum without rounding, and whether any may be clipped. */
+/* Measures at most 64 samples: their energy, without rounding for integers, and whether any may be
+ * clipped or not finite. */
 template <typename T> struct pnr_walsh_measure;
 
 template <> struct pnr_walsh_measure<int16_t> {
     int32_t low = 0, high = 0;
-    uint32_t nearest = UINT32_MAX; /* of I and of Q, how far from the lower end less 1, mod 2^16 */
+    uint32_t nearest = UINT32_MAX; /* of I and of Q: the least x - INT16_MAX mod 2^16 */
 
     /* The sample, 0 when it is not finite. */
     __device__ __forceinline__ pnr_cuda_pair<int16_t> take(pnr_cuda_pair<int16_t> x)
@@ -197,8 +198,8 @@ template <> struct pnr_walsh_measure<float> {
     }
 };
 
-/* Begins to copy `bytes` bytes, both ends at multiples of PIECE, at most 16; a thread's own part is
- * there after __pipeline_wait_prior(0). */
+/* Begins to copy `bytes` bytes, both ends at multiples of PIECE, at most 16. After
+ * __pipeline_wait_prior(0) the part that a thread copies has arrived. */
 template <uint32_t THREADS, uint32_t PIECE = 16>
 static __device__ __forceinline__ void pnr_walsh_fetch(void *to, const void *from, uint32_t bytes)
 {
@@ -207,8 +208,8 @@ static __device__ __forceinline__ void pnr_walsh_fetch(void *to, const void *fro
     __pipeline_commit();
 }
 
-/* The thread's 32 samples, those of states 32 t .. 32 t + 31, as they lie in shared memory.
- * places(q): the q-th eight of their places. */
+/* Calls take(r, sample) for the 32 samples of the thread, of states 32 t .. 32 t + 31, in shared
+ * memory. places(q): eight places from the 8 q-th on. */
 template <typename T, typename PLACES, typename TAKE>
 static __device__ __forceinline__ void pnr_walsh_gather(const pnr_cuda_pair<T> *x, PLACES places,
                                                         TAKE take)
@@ -226,8 +227,8 @@ static __device__ __forceinline__ void pnr_walsh_gather(const pnr_cuda_pair<T> *
     }
 }
 
-/* The sum over the TEAM threads of a window, or over the warp where that is less; every thread of
- * them gets it. Always in the same order. */
+/* Sums over the TEAM threads of a window, or over the warp where a window has more threads. Every
+ * thread gets the sum. The order is always the same. */
 template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_warp_sum(T x)
 {
 #pragma unroll
@@ -236,8 +237,8 @@ template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_wa
     return x;
 }
 
-/* The same over all TEAM threads, a power of two; all threads of the block call. scratch: [block's
- * warps], shared. */
+/* Sums over all TEAM threads, a power of two. All threads of the block call. scratch: [warps of the
+ * block], shared. */
 template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_sum(T x, T *scratch)
 {
     x = pnr_walsh_warp_sum<TEAM>(x);

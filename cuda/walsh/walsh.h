@@ -3,6 +3,7 @@
 #ifndef PNR_CUDA_WALSH_H
 #define PNR_CUDA_WALSH_H
 
+#include "cuda/base/memory.h"
 #include "cuda/base/shape.h"
 #include "cuda/base/state.h"
 
@@ -10,38 +11,39 @@
 
 enum {
     PNR_WALSH_MIN_DEGREE = 5,
-    PNR_WALSH_SHORT_DEGREE = 13, /* at most: one kernel */
+    PNR_WALSH_SHORT_DEGREE = 13, /* the highest degree of one kernel */
     PNR_WALSH_MAX_DEGREE = 22,
     PNR_WALSH_EACH = 32, /* values a thread holds */
 
     /* Above degree 13. */
     PNR_WALSH_TILE_BITS = 13,
-    PNR_WALSH_TILE = 1 << PNR_WALSH_TILE_BITS, /* values of a block: a row, or some columns */
+    PNR_WALSH_TILE = 1 << PNR_WALSH_TILE_BITS, /* values of a block: one row, or some columns */
     PNR_WALSH_CHUNK_BITS = 14,
-    PNR_WALSH_CHUNK = 1 << PNR_WALSH_CHUNK_BITS, /* samples that are sorted together */
-    PNR_WALSH_QUAD = 4,                          /* samples that are written at one time */
+    PNR_WALSH_CHUNK = 1 << PNR_WALSH_CHUNK_BITS, /* samples that a block sorts */
+    PNR_WALSH_QUAD = 4,                          /* samples that are written together */
     PNR_WALSH_CHUNK_QUADS =
         4608,                  /* at most: CHUNK + 1 samples, up to 3 more for each of 512 rows */
     PNR_WALSH_ROW_QUADS = 2304 /* at most: TILE + 1 samples, up to 3 more for each of 256 chunks */
 };
 
 /*
- * N = 2^n - 1 samples of one period; the code is a[i] = 1 - 2 b[i], b an m-sequence. Its register's
- * states s_i = sum_j b[i + j] 2^j, i < N, j < n, are all numbers but 0. With x_i put at X[s_i],
- * X[0] = 0, and W[u] = sum_m (-1)^(bits common to u and m, added) X[m], the Walsh-Hadamard
- * transform of X, c[k] = W[u_k] with u_k = sum_j b[t_j - k] 2^j, t_j the index of state 2^j: the
- * bits of s_i that u_k picks add up to b[i - k]. W[0] is the sum of x, not a lag.
+ * A period has N = 2^n - 1 samples. The code is a[i] = 1 - 2 b[i], b an m-sequence. The states of
+ * its register, s_i = sum_j b[i + j] 2^j, i < N, j < n, are all numbers except 0. Put x_i at
+ * X[s_i], X[0] = 0, and let W be the Walsh-Hadamard transform of X,
+ *   W[u] = sum_m (-1)^(sum of the bits of (u and m)) X[m].
+ * Then c[k] = W[u_k] with u_k = sum_j b[t_j - k] 2^j, t_j the index of state 2^j, because the bits
+ * of s_i that u_k selects add up to b[i - k]. W[0] is the sum of x and no lag.
  */
 typedef struct pnr_cuda_walsh {
-    /* Of the submit, [its windows][N], one channel; the memory may be read to the next multiple of
-     * 16 bytes. All else below begins with dwell first_dwell. */
+    /* [windows of the submit][N], one channel. The memory may be read to the next multiple of 16
+     * bytes. All other arrays begin with dwell first_dwell. */
     const void *raw;
-    const pnr_cuda_job *job;        /* how many there really are in the submit */
+    const pnr_cuda_job *job;        /* how many dwells the submit has */
     const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
-    /* Tables of 2^n entries each. place: of state m where its sample is, in the order of the
-     * threads (pnr_cuda_walsh_place), uint16_t: the index i, above degree 13 its place in the row.
-     * lag_of: k of u_k; [0] is of no matter; cell_of: u_k of k; uint16_t, above degree 13 uint32_t.
-     */
+    /* Tables of 2^n entries each. place: index of the sample of state m, in the order of
+     * pnr_cuda_walsh_place; above degree 13 the place in the row. lag_of: k of u_k, [0] is not
+     * used; cell_of: u_k of k. They are uint16_t; lag_of and cell_of are uint32_t above degree
+     * 13. */
     const uint16_t *place;
     const void *lag_of, *cell_of;
     pnr_dwell *dwells;         /* [n_dwells] */
@@ -52,31 +54,31 @@ typedef struct pnr_cuda_walsh {
     const double *thresholds;  /* [n_periods]: times floor */
     float scale;               /* full scale = raw * scale, a power of two */
     float conjugate;           /* -1 when x is conjugated, else 1 */
-    uint32_t first_dwell;      /* of the submit's */
+    uint32_t first_dwell;      /* index in the submit */
     uint32_t n_dwells;         /* at most */
-    uint32_t n_periods;        /* windows a dwell; 1 above degree 13, and called windows there */
+    uint32_t n_periods;        /* windows a dwell; 1 above degree 13, where a dwell is a window */
     uint32_t degree;
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
 
-    /* Above degree 13, see walsh_rows.cu. Tables: */
+    /* Tables above degree 13, see rows.cu: */
     const uint16_t *source;     /* [chunks][PNR_WALSH_CHUNK_QUADS][PNR_WALSH_QUAD] */
     const uint32_t *target;     /* [chunks][PNR_WALSH_CHUNK_QUADS] */
-    const uint32_t *first_quad; /* [rows + 1]: of the row's samples; of the end */
-    uint32_t n_quads;           /* of a window: the last of first_quad */
-    /* Scratch of a group of windows: */
-    void *sorted;           /* [n_dwells][n_quads] quads: the samples, row by row */
+    const uint32_t *first_quad; /* [rows + 1]: first quad of a row; the last entry is the end */
+    uint32_t n_quads;           /* quads of a window: the last of first_quad */
+    /* Scratch memory of a group of windows: */
+    void *sorted;           /* [n_dwells][n_quads] quads: samples sorted by rows */
     pnr_cuda_energy *parts; /* [n_dwells][chunks] */
     pnr_cuda_energy *sums;  /* [n_dwells] */
     float *limit;           /* [n_dwells]: the first threshold */
     float2 *rows;           /* [n_dwells][2^n]: transformed along each row */
     double *noise;          /* [n_dwells][tiles] */
     float *top;             /* [n_dwells][tiles]: the greatest power */
-    float *above;           /* [n_dwells][2^n]: power of lags above, else 0 */
-    uint32_t *n_listed;     /* [n_dwells]; 0 before and after */
-    uint32_t *listed;       /* [n_dwells][2^n]: those lags */
+    float *above;           /* [n_dwells][2^n]: powers of the listed lags, else 0 */
+    uint32_t *n_listed;     /* [n_dwells]: lags listed; 0 before and after */
+    uint32_t *listed;       /* [n_dwells][2^n]: lags above the threshold */
     uint64_t *keys;         /* [n_dwells][2^n / 2]: local maxima */
-    float2 *cells;          /* [n_dwells][2^n]: W, when a profile is wanted, else NULL */
+    float2 *cells;          /* [n_dwells][2^n]: W, where a profile is wanted, else NULL */
 } pnr_cuda_walsh;
 
 typedef void (*pnr_cuda_walsh_kernel)(pnr_cuda_walsh);
@@ -85,21 +87,22 @@ typedef struct pnr_cuda_walsh_short {
     pnr_format format;
     uint32_t degree;
     pnr_cuda_walsh_kernel kernel;
+    uint32_t n_dwells; /* dwells that a block works on at one time */
     uint32_t n_threads;
-    uint32_t n_dwells; /* that a block works on at one time */
     size_t shared_bytes;
 } pnr_cuda_walsh_short;
 
-/* For dwells of one window, and for others: a block's windows are then of one dwell. NULL: none. */
+/* Finds the kernel for dwells of one window, and the kernel for dwells of several, where a block
+ * takes windows of one dwell. NULL: none. */
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find(pnr_format format, uint32_t degree);
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,
                                                       uint32_t degree);
 
-/* The place in its table of what belongs to state m: 32 states a thread, in pieces of 16 bytes. */
+/* The index in a table of the entry for state m: 32 states a thread, in pieces of 16 bytes. */
 size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m);
 
-/* Above degree 13: rows of 2^13 states;
- * tiles of as many values, a few whole columns each; chunks. */
+/* Number of rows of 2^13 states, above degree 13, and of chunks. There are as many tiles as rows; a
+ * tile has some whole columns. */
 static inline uint32_t pnr_cuda_walsh_rows(uint32_t degree)
 {
     return 1u << (degree - PNR_WALSH_TILE_BITS);
@@ -109,8 +112,8 @@ static inline uint32_t pnr_cuda_walsh_chunks(uint32_t degree)
     return 1u << (degree - PNR_WALSH_CHUNK_BITS);
 }
 
-/* Quads of a window's sorted samples, at most: up to 3 padding samples for each chunk of each row,
- * and one for state 0. */
+/* The most quads of sorted samples of a window, with up to 3 padding samples for each chunk of each
+ * row, and one for state 0. */
 static inline size_t pnr_cuda_walsh_max_quads(uint32_t degree)
 {
     return (((size_t)1 << degree) +
@@ -119,30 +122,22 @@ static inline size_t pnr_cuda_walsh_max_quads(uint32_t degree)
            1;
 }
 
-/* On the device. */
-typedef struct pnr_cuda_walsh_tables {
-    uint16_t *place;
-    void *lag_of, *cell_of;
-    uint16_t *source; /* from here on NULL up to degree 13 */
-    uint32_t *target;
-    uint32_t *first_quad;
-    uint32_t n_quads;
-} pnr_cuda_walsh_tables;
+enum { PNR_WALSH_TABLES = 6 };
+/* Lists the memory of the tables, PNR_WALSH_TABLES buffers; those of long kernels are empty up to
+ * degree 13. Returns their number. */
+size_t pnr_cuda_walsh_tables_list(uint32_t degree, pnr_cuda_walsh *tables, pnr_cuda_buffer *list);
+/* Fills the tables, which are allocated, and n_quads. PNR_OK, PNR_ENOMEMORY, or as
+ * pnr_cuda_check. */
+int pnr_cuda_walsh_tables_fill(const pnr_plan *plan, pnr_cuda_walsh *tables, pnr_error *error);
 
-/* tables: zeroed; on failure call close too. PNR_ENOMEMORY, or as pnr_cuda_check. */
-int pnr_cuda_walsh_tables_open(const pnr_plan *plan, pnr_cuda_walsh_tables *tables,
-                               pnr_error *error);
-void pnr_cuda_walsh_tables_close(pnr_cuda_walsh_tables *tables);
-uint64_t pnr_cuda_walsh_tables_bytes(uint32_t degree); /* at most */
-
-/* Prepares the long kernels for this device. */
+/* Prepare the long kernels for the device in use. */
 int pnr_cuda_walsh_rows_open(pnr_format format, pnr_error *error);
 int pnr_cuda_walsh_columns_open(uint32_t degree, pnr_error *error);
-/* Shared memory of their blocks. */
+/* Shared memory of a block of the long kernels, at most. */
 size_t pnr_cuda_walsh_long_bytes(pnr_format format);
 
-/* A group of windows: its samples sorted by rows and the rows transformed; then the columns, the
- * search, and the profiles. */
+/* Enqueue a group of windows: rows sorts its samples and transforms the rows; columns transforms
+ * the columns, searches, and writes the profiles. */
 int pnr_cuda_walsh_launch_rows(const pnr_cuda_walsh *walsh, pnr_format format, cudaStream_t stream,
                                pnr_error *error);
 int pnr_cuda_walsh_launch_columns(const pnr_cuda_walsh *walsh, cudaStream_t stream,

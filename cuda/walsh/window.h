@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh to degree 13: what a block holds, and the search of a profile in shared memory. */
+/* Method walsh to degree 13: the windows of a block, and the search of a profile in shared
+ * memory. */
 #ifndef PNR_CUDA_WALSH_WINDOW_H
 #define PNR_CUDA_WALSH_WINDOW_H
 
@@ -7,7 +8,8 @@
 #include "cuda/walsh/transform.h"
 #include "cuda/walsh/walsh.h"
 
-/* A block's work: one window of degree 10 and more, else as many as a warp's 1024 values hold. */
+/* The windows of a block: one from degree 10 on, else as many as fit 1024 values, those of a
+ * warp. */
 template <typename T, int DEGREE> struct pnr_walsh_size {
     static constexpr uint32_t N = (1u << DEGREE) - 1;
     static constexpr uint32_t TEAM = (1u << DEGREE) / PNR_WALSH_EACH; /* threads a window */
@@ -20,8 +22,7 @@ template <typename T, int DEGREE> struct pnr_walsh_size {
     static constexpr uint32_t BYTES = VALUES + SAMPLES;
 };
 
-/* A block's shared memory: values, and then the samples of WINDOWS windows as they lie in raw
- * memory. */
+/* Shared memory of a block: values, then the samples of WINDOWS windows as in raw memory. */
 template <typename T, int DEGREE> struct pnr_walsh_stage {
     typedef pnr_walsh_size<T, DEGREE> size;
     char *samples;
@@ -46,24 +47,24 @@ template <typename T, int DEGREE> struct pnr_walsh_stage {
     }
 };
 
-/* The samples of the thread's states 32 t .. 32 t + 31, measured; zeros where there is no window */
+/* Reads the samples of states 32 t .. 32 t + 31 of the thread and measures them. */
 template <typename T, uint32_t TEAM>
 static __device__ __forceinline__ void
-pnr_walsh_take(const pnr_cuda_pair<T> *x, const uint16_t *table, uint32_t t,
+pnr_walsh_read(const pnr_cuda_pair<T> *x, const uint16_t *table, uint32_t t,
                pnr_walsh_measure<T> &measure, float2 (&v)[PNR_WALSH_EACH])
 {
     const auto places = [&](uint32_t q) { return __ldg((const uint4 *)table + q * TEAM + t); };
 
     pnr_walsh_gather<T>(x, places, [&](uint32_t r, pnr_cuda_pair<T> sample) {
         if (r == 0 && t == 0)
-            sample = {}; /* state 0 has none */
+            sample = {}; /* state 0 has no sample */
         sample = measure.take(sample);
         v[r] = make_float2((float)sample.i, (float)sample.q);
     });
 }
 
-/* Clipped and non-finite among the thread's samples; seldom asked, so that it may be slow and
- * small. */
+/* Counts clipped and non-finite samples of the thread. It is called seldom, so it is small instead
+ * of fast. */
 template <typename T, uint32_t TEAM>
 static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<T> *x,
                                                             const uint16_t *place, uint32_t t)
@@ -78,10 +79,10 @@ static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<
 }
 
 /*
- * One warp: all searches of a dwell whose powers are in shared memory. power(u): of cell u. top:
- * the greatest power of the cells u = t mod TEAM, of the thread t = lane, or tops[t] in shared
- * memory when TEAM > 32; own: which of the warp's teams is the dwell's. Returns what is kept; d
- * holds the sums.
+ * Runs all searches of a dwell whose powers are in shared memory. One warp calls. power(u): of cell
+ * u. The greatest power of the cells u = t mod TEAM is top in lane t, or with TEAM > 32 tops[t] in
+ * shared memory. own: the team of the dwell in the warp. Afterwards list has the kept candidates
+ * and d the sums.
  */
 template <typename T, int DEGREE, typename POWER>
 static __device__ __forceinline__ void
@@ -97,7 +98,7 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
     for (int search = 0;; search++) {
         uint32_t n_above = 0, n_maxima = 0;
 
-        __syncwarp(); /* the last search's list has been read */
+        __syncwarp(); /* the list of the last search has been read */
         list.n = 0;
         list.weakest = 0;
         for (uint32_t warp = 0; warp < (size::TEAM + 31) / 32; warp++) {
@@ -114,7 +115,7 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
 
                 if (is_above) {
                     lag = __ldg(lag_of + u);
-                    is_above = pnr_walsh_is_in_gate(p, size::N, lag);
+                    is_above = pnr_candidate_in_gate(p, size::N, lag);
                 }
                 if (is_above) {
                     const uint32_t before = lag == 0 ? size::N - 1 : lag - 1;
@@ -132,12 +133,44 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
         if (search == 0)
             d.sums.n_above = n_above;
         d.sums.n_maxima = n_maxima;
-        if (!pnr_walsh_is_again(d, p, size::N, list, search, [&](uint32_t i, uint32_t j) {
+        if (!pnr_walsh_has_next(d, p, size::N, list, search, [&](uint32_t i, uint32_t j) {
                 return power(__ldg(cell_of + pnr_candidate_neighbour(
                                                  size::N, pnr_candidate_lag(list.keys[i]), j)));
             }))
             return;
     }
+}
+
+/* --- tables of kernels --- */
+
+/* All short kernels. KERNEL(type, degree): the kernel, and the dwells that a block works on. */
+#define PNR_WALSH_SHORT_ROW(KERNEL, format, type, degree)                                          \
+    {format, degree, KERNEL(type, degree), pnr_walsh_size<type, degree>::THREADS,                  \
+     pnr_walsh_size<type, degree>::BYTES},
+#define PNR_WALSH_SHORT_ROWS(KERNEL, degree)                                                       \
+    PNR_WALSH_SHORT_ROW(KERNEL, PNR_FORMAT_CI8, int8_t, degree)                                    \
+    PNR_WALSH_SHORT_ROW(KERNEL, PNR_FORMAT_CI16, int16_t, degree)                                  \
+    PNR_WALSH_SHORT_ROW(KERNEL, PNR_FORMAT_CF32, float, degree)
+#define PNR_WALSH_SHORT(KERNEL)                                                                    \
+    PNR_WALSH_SHORT_ROWS(KERNEL, 5)                                                                \
+    PNR_WALSH_SHORT_ROWS(KERNEL, 6)                                                                \
+    PNR_WALSH_SHORT_ROWS(KERNEL, 7)                                                                \
+    PNR_WALSH_SHORT_ROWS(KERNEL, 8)                                                                \
+    PNR_WALSH_SHORT_ROWS(KERNEL, 9)                                                                \
+    PNR_WALSH_SHORT_ROWS(KERNEL, 10)                                                               \
+    PNR_WALSH_SHORT_ROWS(KERNEL, 11)                                                               \
+    PNR_WALSH_SHORT_ROWS(KERNEL, 12)                                                               \
+    PNR_WALSH_SHORT_ROWS(KERNEL, 13)
+
+/* NULL: there is none. */
+template <size_t N>
+static const pnr_cuda_walsh_short *pnr_walsh_find_short(const pnr_cuda_walsh_short (&table)[N],
+                                                        pnr_format format, uint32_t degree)
+{
+    for (const pnr_cuda_walsh_short &row : table)
+        if (row.format == format && row.degree == degree)
+            return &row;
+    return NULL;
 }
 
 #endif

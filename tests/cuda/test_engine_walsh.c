@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh of every engine by name, whatever else auto would take: every degree, format and
- * kind of dwell, several samples a chip, ties, parts of a batch, groups of long windows. */
+/* m-sequences on every engine, by method walsh where the engine has it for them and by the others:
+ * every degree, format and kind of dwell, several samples a chip, ties, parts of a batch, groups of
+ * long windows. */
 #include "tests/fixture/engine_fixture.h"
 
 static const scenario plain = {.name = "walsh",
@@ -41,6 +42,14 @@ static const pnr_engine_ops *find_method(const char *name, const char *method)
     return ops;
 }
 
+static const char *const names[] = {"cpu", "cuda"};
+
+/* The method that takes q samples a chip: on the GPU walsh takes one. */
+static const char *method_of(const pnr_engine_ops *ops, size_t q)
+{
+    return q > 1 && strcmp(ops->name, "cuda") == 0 ? "auto" : "walsh";
+}
+
 /* The reference's time is N^2 a dwell, and sanitizers make it six times longer. Longer windows are
  * compared with `library`. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -59,22 +68,15 @@ static void check_degree(const pnr_engine_ops *ops, unsigned degree, size_t q)
 {
     const size_t n = q * (((size_t)1 << degree) - 1);
     const double low = degree < 8 ? 4 : 12;
-    scenario s = {.name = "walsh",
-                  .n_samples = n,
-                  .code = M_SEQUENCE,
-                  .format = PNR_FORMAT_CI16,
-                  .dwell = PNR_DWELL_SINGLE,
-                  .n_periods = 1,
-                  .n_dwells = dwells_of(n),
-                  .oversample = 1,
-                  .n_channels = 1,
-                  .tune = {0, 1},
-                  .echo = 0.25,
-                  .threshold = low,
-                  .delay = uniform()};
+    scenario s = plain;
 
     if (n > LONGEST)
         return;
+    s.n_samples = n;
+    s.n_dwells = dwells_of(n);
+    s.echo = 0.25;
+    s.threshold = low;
+    s.delay = uniform();
     agree(ops, &s);
     if (n > 65535 / 2)
         return;
@@ -123,24 +125,20 @@ static void check_dwells(const pnr_engine_ops *ops, unsigned degree, size_t q)
     const size_t n = q * (((size_t)1 << degree) - 1);
 
     for (size_t f = 0; n <= LONGEST && f < 3; f++) {
-        scenario s = {.name = "walsh, dwells",
-                      .n_samples = n,
-                      .code = M_SEQUENCE,
-                      .format = formats[f],
-                      .n_dwells = n < 2048 ? 7 : 2,
-                      .oversample = 1,
-                      .n_channels = 1,
-                      .tune = {0, 1},
-                      .echo = f == 1 ? 1.1 : 0.2,
-                      .threshold = 12,
-                      .max_candidates = f == 0 ? 1 : 8,
-                      .gate_first = f == 0 ? 0 : n / 2,
-                      .gate_count = n,
-                      .conjugate = f == 2,
-                      .has_lost = f != 1,
-                      .has_nonfinite = f == 2 && degree > 9,
-                      .delay = uniform()};
+        scenario s = plain;
 
+        s.name = "walsh, dwells";
+        s.n_samples = n;
+        s.format = formats[f];
+        s.n_dwells = n < 2048 ? 7 : 2;
+        s.echo = f == 1 ? 1.1 : 0.2;
+        s.max_candidates = f == 0 ? 1 : 8;
+        s.gate_first = f == 0 ? 0 : n / 2;
+        s.gate_count = n;
+        s.conjugate = f == 2;
+        s.has_lost = f != 1;
+        s.has_nonfinite = f == 2 && degree > 9;
+        s.delay = uniform();
         s.dwell = PNR_DWELL_COHERENT;
         s.n_periods = 3;
         agree(ops, &s);
@@ -157,8 +155,6 @@ static void check_dwells(const pnr_engine_ops *ops, unsigned degree, size_t q)
 
 TEST(test_walsh)
 {
-    static const char *const names[] = {"cpu", "cuda"};
-
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_method(names[e], "walsh");
 
@@ -176,24 +172,18 @@ TEST(test_walsh)
 static void check_two_echoes(const pnr_engine_ops *ops, unsigned degree, size_t q)
 {
     const size_t n = q * (((size_t)1 << degree) - 1), first = (size_t)(uniform() * (double)n);
-    const scenario s = {.name = "walsh, a strong and a weak echo",
-                        .n_samples = n,
-                        .code = M_SEQUENCE,
-                        .format = PNR_FORMAT_CI16,
-                        .dwell = PNR_DWELL_SINGLE,
-                        .n_periods = 1,
-                        .n_dwells = q,
-                        .oversample = 1,
-                        .n_channels = 1,
-                        .tune = {0, 1},
-                        .threshold = 12};
     const pnr_engine_ops *reference;
+    scenario s = plain;
     answer got, want;
     world w;
 
+    s.name = "walsh, a strong and a weak echo";
+    s.n_samples = n;
+    s.n_dwells = q;
+    s.echo = s.delay = 0;
     assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
     world_create(&w, &s, ops);
-    w.plan.method = "walsh";
+    w.plan.method = method_of(ops, q);
     for (size_t i = 0; i < n * q; i++) {
         const size_t strong = (first + i / n) % n, weak = (strong + n / 3) % n;
         int16_t *x = (int16_t *)(void *)w.samples + 2 * i;
@@ -225,7 +215,6 @@ static void check_two_echoes(const pnr_engine_ops *ops, unsigned degree, size_t 
 
 TEST(test_walsh_parts)
 {
-    static const char *const names[] = {"cpu", "cuda"};
     static const size_t samples[] = {2, 3, 4, 10};
 
     for (size_t e = 0; e < 2; e++) {
@@ -247,16 +236,22 @@ TEST(test_walsh_parts)
     }
 }
 
-/* Of several samples a chip auto takes what moves the fewest bytes: on the GPU that is fused, but
- * walsh where fused does not suit. */
+/* At several samples a chip auto takes walsh on the CPU. On the GPU it takes fused, or library for
+ * short codes, and walsh refuses. */
 TEST(test_walsh_parts_words)
 {
     static const struct {
-        const char *engine, *takes;
-    } cases[] = {{"cpu", "walsh"}, {"cuda", "fused"}};
+        size_t q, chips, oversample;
+        const char *cpu, *cuda, *words; /* what auto takes; what walsh says on the CPU */
+    } cases[] = {{4, 511, 1, "walsh", "fused", NULL},
+                 {4, 31, 1, "walsh", "library", NULL},
+                 {4, 511, 2, "library", "fused", "half lags"},
+                 {17, 511, 1, "library", "fused", "samples a chip"}};
 
-    for (size_t e = 0; e < 2; e++) {
-        const pnr_engine_ops *ops = find_method(cases[e].engine, "walsh");
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const pnr_engine_ops *ops = find_method(names[i % 2], "walsh");
+        const bool is_cuda = i % 2 == 1;
+        const char *words = is_cuda ? "several samples a chip" : cases[i / 2].words;
         scenario s = plain;
         pnr_engine_choice choice;
         pnr_error error = {0};
@@ -264,37 +259,21 @@ TEST(test_walsh_parts_words)
 
         if (ops == NULL)
             continue;
-        s.n_samples = 4 * 511;
+        s.n_samples = cases[i / 2].q * cases[i / 2].chips;
+        s.oversample = cases[i / 2].oversample;
         world_create(&w, &s, ops);
-        assert_int_equal(w.plan.m_samples, 4);
+        assert_int_equal(w.plan.m_samples, cases[i / 2].q);
         assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
-        assert_string_equal(choice.method, cases[e].takes);
+        assert_string_equal(choice.method, is_cuda ? cases[i / 2].cuda : cases[i / 2].cpu);
         w.plan.method = "walsh";
-        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
-        assert_non_null(strstr(choice.why, "4 polyphase parts"));
-        assert_int_equal(choice.n_transform, 512);
-        world_destroy(&w, ops);
-
-        s.n_samples = 4 * 31;
-        world_create(&w, &s, ops);
-        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
-        assert_string_equal(choice.method, "walsh");
-        world_destroy(&w, ops);
-
-        s.n_samples = 4 * 511;
-        s.oversample = 2;
-        world_create(&w, &s, ops);
-        w.plan.method = "walsh";
-        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
-        assert_non_null(strstr(error.text, "half lags"));
-        world_destroy(&w, ops);
-
-        s.oversample = 1;
-        s.n_samples = 17 * 511;
-        world_create(&w, &s, ops);
-        w.plan.method = "walsh";
-        assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
-        assert_non_null(strstr(error.text, "samples a chip"));
+        if (words != NULL) {
+            assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EUNSUPPORTED);
+            assert_non_null(strstr(error.text, words));
+        } else {
+            assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
+            assert_non_null(strstr(choice.why, "4 polyphase parts"));
+            assert_int_equal(choice.n_transform, cases[i / 2].chips + 1);
+        }
         world_destroy(&w, ops);
     }
 }
@@ -304,22 +283,16 @@ static void check_walsh_tie(const pnr_engine_ops *ops, unsigned degree, size_t q
                             size_t apart)
 {
     const size_t n = q * (((size_t)1 << degree) - 1);
-    const scenario s = {.name = "walsh, a tie",
-                        .n_samples = n,
-                        .code = M_SEQUENCE,
-                        .format = PNR_FORMAT_CI16,
-                        .dwell = PNR_DWELL_SINGLE,
-                        .n_periods = 1,
-                        .n_dwells = 1,
-                        .oversample = 1,
-                        .n_channels = 1,
-                        .tune = {0, 1},
-                        .threshold = 4,
-                        .max_candidates = 1};
     const size_t second = (delay + apart) % n;
+    scenario s = plain;
     answer got;
     world w;
 
+    s.name = "walsh, a tie";
+    s.n_samples = n;
+    s.n_dwells = s.max_candidates = 1;
+    s.echo = s.delay = 0;
+    s.threshold = 4;
     world_create(&w, &s, ops);
     w.plan.method = "walsh";
     for (size_t i = 0; i < n; i++) {
@@ -343,15 +316,15 @@ static void check_walsh_tie(const pnr_engine_ops *ops, unsigned degree, size_t q
     world_destroy(&w, ops);
 }
 
+/* Sums of integers alone are exact, so only walsh can be asked. */
 TEST(test_walsh_ties)
 {
-    static const char *const names[] = {"cpu", "cuda"};
-
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_method(names[e], "walsh");
+        const bool is_cuda = e == 1;
 
         for (unsigned degree = 7; ops != NULL && degree <= 17; degree++)
-            for (size_t q = 1; q <= (degree < 15 ? 4 : 1); q += 1 + degree % 3) {
+            for (size_t q = 1; q <= (degree < 15 && !is_cuda ? 4 : 1); q += 1 + degree % 3) {
                 const size_t n = q * (((size_t)1 << degree) - 1);
 
                 check_walsh_tie(ops, degree, q, n - 1, 1);
@@ -365,7 +338,6 @@ TEST(test_walsh_ties)
 /* The bits of a dwell do not depend on which others are submitted with it. */
 TEST(test_walsh_batches)
 {
-    static const char *const names[] = {"cpu", "cuda"};
     static const unsigned degrees[] = {6, 10, 11, 13, 14, 17, 7, 15};
     static const size_t samples[] = {1, 1, 1, 1, 1, 1, 5, 2};
 
@@ -381,7 +353,7 @@ TEST(test_walsh_batches)
             s.n_dwells = 7;
             s.threshold = 4;
             world_create(&w, &s, ops);
-            w.plan.method = "walsh";
+            w.plan.method = method_of(ops, samples[l]);
             w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * 7};
             w.windows.spans[1] = (pnr_span){w.samples, 0};
             ask(ops, &w, PNR_WANT_NONE, &all);
@@ -393,7 +365,7 @@ TEST(test_walsh_batches)
 }
 
 /* Too long for the reference: one echo a dwell, as `library` finds it. */
-static void check_against_library(const pnr_engine_ops *ops, const scenario *s)
+static void check_against_library(const pnr_engine_ops *ops, const scenario *s, size_t q)
 {
     answer want, got;
     world w;
@@ -401,7 +373,7 @@ static void check_against_library(const pnr_engine_ops *ops, const scenario *s)
     world_create(&w, s, ops);
     w.plan.method = "library";
     ask(ops, &w, PNR_WANT_NONE, &want);
-    w.plan.method = "walsh";
+    w.plan.method = method_of(ops, q);
     ask(ops, &w, PNR_WANT_NONE, &got);
     for (size_t d = 0; d < s->n_dwells; d++) {
         assert_int_equal(got.dwells[d].n_candidates, 1);
@@ -422,28 +394,22 @@ TEST(test_walsh_groups)
     const pnr_engine_ops *ops = find_method("cuda", "walsh");
 
     for (size_t l = 0; ops != NULL && l < 2; l++) {
-        const scenario s = {.name = "walsh, groups of windows",
-                            .n_samples = ((size_t)1 << degrees[l]) - 1,
-                            .code = M_SEQUENCE,
-                            .format = l == 0 ? PNR_FORMAT_CI16 : PNR_FORMAT_CI8,
-                            .dwell = PNR_DWELL_SINGLE,
-                            .n_periods = 1,
-                            .n_dwells = l == 0 ? 3 : 5,
-                            .oversample = 1,
-                            .n_channels = 1,
-                            .tune = {0, 1},
-                            .echo = 0.03,
-                            .threshold = 25,
-                            .delay = uniform()};
+        scenario s = plain;
 
-        check_against_library(ops, &s);
+        s.name = "walsh, groups of windows";
+        s.n_samples = ((size_t)1 << degrees[l]) - 1;
+        s.format = l == 0 ? PNR_FORMAT_CI16 : PNR_FORMAT_CI8;
+        s.n_dwells = l == 0 ? 3 : 5;
+        s.echo = 0.03;
+        s.threshold = 25;
+        s.delay = uniform();
+        check_against_library(ops, &s, 1);
     }
 }
 
 /* Parts that are long themselves. */
 TEST(test_walsh_long_parts)
 {
-    static const char *const names[] = {"cpu", "cuda"};
     static const struct {
         unsigned degree;
         size_t q, n_dwells;
@@ -463,7 +429,7 @@ TEST(test_walsh_long_parts)
             s.threshold = 30;
             s.max_candidates = 1;
             s.delay = uniform();
-            check_against_library(ops, &s);
+            check_against_library(ops, &s, cases[l].q);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A dwell once more without its echoes. */
-#include "cuda/engine/repeat.h"
+/* A dwell searched again without its echoes. */
+#include "cuda/engine/without.h"
 
 #include "cuda/base/memory.h"
 #include "cuda/base/method.h"
@@ -10,11 +10,11 @@
 #include <cassert>
 #include <cstring>
 
-enum { N_BLOCKS = 6 };
+enum { N_BUFFERS = 6 };
 
 /* --- kernels --- */
 
-/* Samples as the correlation sees them; x is not a number where a sample is not finite. */
+/* Converts samples to the input of the correlation; x is NaN where a sample is not finite. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     restore_samples(pnr_cuda_samples raw, uint32_t n_total, uint32_t n_own, uint64_t phase,
                     uint64_t step, bool is_conjugated, float2 *out, uint32_t *n_clipped)
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* peak replica[n mod N] exp(2 pi i F n / N) is taken out where a sample is not lost. */
+/* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from every sample that is not lost. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     remove_echo(uint32_t n_total, uint32_t n_samples, const float2 *replica, double re, double im,
                 double bins, const uint32_t *lost, float2 *x)
@@ -60,24 +60,24 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 /* --- life --- */
 
-pnr_plan pnr_cuda_repeat_plan(const pnr_plan *plan)
+pnr_plan pnr_cuda_without_plan(const pnr_plan *plan)
 {
-    pnr_plan repeat = *plan;
+    pnr_plan second = *plan;
 
-    repeat.format = PNR_FORMAT_CF32;
-    repeat.n_channels = 1;
-    repeat.first_channel = 0;
-    repeat.tune = {0, 1};
-    repeat.conjugate = false;
-    repeat.batch = repeat.depth = 1;
-    repeat.measure = false;
-    repeat.will_subtract = false;
-    repeat.method = "auto";
-    return repeat;
+    second.format = PNR_FORMAT_CF32;
+    second.n_channels = 1;
+    second.first_channel = 0;
+    second.tune = {0, 1};
+    second.conjugate = false;
+    second.batch = second.depth = 1;
+    second.measure = false;
+    second.will_subtract = false;
+    second.method = "auto";
+    return second;
 }
 
-static size_t list_blocks(const pnr_plan *plan, const pnr_cuda_shape *s, pnr_cuda_repeat *r,
-                          pnr_cuda_block list[N_BLOCKS])
+static size_t list_buffers(const pnr_plan *plan, const pnr_cuda_shape *s, pnr_cuda_without *r,
+                           pnr_cuda_buffer list[N_BUFFERS])
 {
     const size_t total = s->n_windows * s->n_samples + s->n_tail, words = (total + 31) / 32;
     size_t n = 0;
@@ -91,37 +91,32 @@ static size_t list_blocks(const pnr_plan *plan, const pnr_cuda_shape *s, pnr_cud
     return n;
 }
 
-int pnr_cuda_repeat_create(const pnr_plan *plan, pnr_engine *engine, pnr_cuda_repeat *r,
-                           pnr_error *error)
+int pnr_cuda_without_create(const pnr_plan *plan, pnr_engine *engine, pnr_cuda_without *r,
+                            pnr_error *error)
 {
-    pnr_cuda_block list[N_BLOCKS];
+    pnr_cuda_buffer list[N_BUFFERS];
 
     r->engine = engine;
     r->slot = pnr_cuda_engine_slot(engine, &r->common);
-    return pnr_cuda_blocks_allocate(list, list_blocks(plan, &r->common->shape, r, list),
-                                    r->slot->stream, error);
+    return pnr_cuda_buffers_allocate(list, list_buffers(plan, &r->common->shape, r, list),
+                                     r->slot->stream, error);
 }
 
-void pnr_cuda_repeat_destroy(pnr_cuda_repeat *r)
+void pnr_cuda_without_destroy(pnr_cuda_without *r)
 {
-    void **const blocks[] = {&r->raw, (void **)&r->replica, (void **)&r->marks, (void **)&r->count};
-    void **const pinned[] = {(void **)&r->host_marks, (void **)&r->host_count};
+    pnr_cuda_buffer list[N_BUFFERS];
+    const pnr_plan plan = {};
+    const pnr_cuda_shape shape = {};
 
-    /* On the way out a status changes nothing. */
-    for (void **block : blocks)
-        if (*block != NULL)
-            (void)cudaFree(*block);
-    for (void **block : pinned)
-        if (*block != NULL)
-            (void)cudaFreeHost(*block);
+    pnr_cuda_buffers_free(list, list_buffers(&plan, &shape, r, list));
     memset(r, 0, sizeof *r);
 }
 
 /* --- one dwell --- */
 
-/* Samples [first, first + n) of a view, in one piece. */
-static int upload(const pnr_cuda_common *of, pnr_cuda_repeat *r, const pnr_windows *windows,
-                  size_t first, size_t n, pnr_error *error)
+/* Uploads samples [first, first + n) of a view into one piece. */
+static int upload_samples(const pnr_cuda_common *of, pnr_cuda_without *r,
+                          const pnr_windows *windows, size_t first, size_t n, pnr_error *error)
 {
     const size_t bytes = of->shape.sample_bytes;
     int code = PNR_OK;
@@ -138,8 +133,8 @@ static int upload(const pnr_cuda_common *of, pnr_cuda_repeat *r, const pnr_windo
     return code;
 }
 
-static int restore(const pnr_cuda_common *of, pnr_cuda_repeat *r, uint64_t first_sample,
-                   uint32_t n_total, uint32_t n_own, unsigned n_blocks, pnr_error *error)
+static int restore_samples_of(const pnr_cuda_common *of, pnr_cuda_without *r, uint64_t first_sample,
+                              uint32_t n_total, uint32_t n_own, unsigned n_blocks, pnr_error *error)
 {
     const pnr_plan *plan = &of->plan;
     const uint64_t phase = of->tune_step != 0 ? pnr_rational_phase(plan->tune, first_sample) : 0;
@@ -160,9 +155,9 @@ static int restore(const pnr_cuda_common *of, pnr_cuda_repeat *r, uint64_t first
                           "return of a count", error);
 }
 
-int pnr_cuda_repeat_prepare(const pnr_cuda_common *of, pnr_cuda_repeat *r,
-                            const pnr_windows *windows, size_t dwell, const pnr_removal *removals,
-                            size_t n_removals, pnr_windows *view, pnr_error *error)
+int pnr_cuda_without_prepare(const pnr_cuda_common *of, pnr_cuda_without *r,
+                             const pnr_windows *windows, size_t dwell, const pnr_removal *removals,
+                             size_t n_removals, pnr_windows *view, pnr_error *error)
 {
     const pnr_cuda_shape *s = &r->common->shape;
     const size_t n_own = s->n_windows * s->n_samples, n_total = n_own + s->n_tail;
@@ -174,13 +169,13 @@ int pnr_cuda_repeat_prepare(const pnr_cuda_common *of, pnr_cuda_repeat *r,
 
     assert(n_total <= UINT32_MAX);
     pnr_cuda_slot_mark_lost(windows, first, n_total, r->host_marks);
-    if ((code = upload(of, r, windows, first, n_total, error)) != PNR_OK ||
+    if ((code = upload_samples(of, r, windows, first, n_total, error)) != PNR_OK ||
         (code = pnr_cuda_check(cudaMemcpyAsync(r->marks, r->host_marks,
                                                (n_total + 31) / 32 * sizeof *r->marks,
                                                cudaMemcpyHostToDevice, stream),
                                "upload of the lost samples", error)) != PNR_OK ||
-        (code = restore(of, r, windows->first_sample + first, (uint32_t)n_total, (uint32_t)n_own,
-                        n_blocks, error)) != PNR_OK)
+        (code = restore_samples_of(of, r, windows->first_sample + first, (uint32_t)n_total,
+                                   (uint32_t)n_own, n_blocks, error)) != PNR_OK)
         return code;
     for (size_t i = 0; i < n_removals; i++) {
         const pnr_removal *echo = &removals[i];
@@ -197,7 +192,7 @@ int pnr_cuda_repeat_prepare(const pnr_cuda_common *of, pnr_cuda_repeat *r,
             return code;
     }
 
-    /* The slot takes its samples for advanced. */
+    /* For the slot all samples have been uploaded ahead. */
     *view = *windows;
     view->first_sample += first;
     view->n_dwells = 1;

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Resources that methods are opened with: tables and spectra on the device, transforms, products, a
+ * second stream, and how many blocks of a kernel fit. Host only. */
+#ifndef PNR_CUDA_RESOURCES_H
+#define PNR_CUDA_RESOURCES_H
+
+#include "cuda/base/check.h"
+
+/* --- tables --- */
+
+/* Copies a table of `bytes` (0: nothing) to device memory and waits for it. PNR_OK, or as
+ * pnr_cuda_check. */
+int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error);
+
+/* Gives the place of bin k in a spectrum of n_transform values. */
+typedef size_t (*pnr_cuda_place)(size_t n_transform, size_t k);
+
+/*
+ * Fills the spectra of all codes: conj(DFT of a code, zero beyond N) scale / L, computed in double
+ * and rounded once. spectra: device, [n_codes][oversample][L], allocated; L is n_transform. Bin k
+ * lies at place(L, k), or at k where place is NULL. PNR_OK, PNR_ENOMEMORY, or as pnr_cuda_check.
+ */
+int pnr_cuda_upload_spectra(const pnr_plan *plan, size_t n_transform, pnr_cuda_place place,
+                            double scale, float2 *spectra, pnr_error *error);
+
+/* --- cuFFT and cuBLAS --- */
+
+/* Transforms of rows in place. A call of cuFFT always takes the same number of rows, so that the
+ * bits of a row do not depend on the others. */
+typedef struct pnr_cuda_transforms {
+    cufftHandle handles[2]; /* forward, inverse */
+    int n_handles;
+    size_t n_rows[2]; /* of a call: forward, inverse */
+    size_t stride;    /* from row to row, values */
+    void *memory;     /* the work area: no call allocates */
+} pnr_cuda_transforms;
+
+/* transforms: zeroed; on failure call destroy. PNR_OK, or as pnr_cuda_check. */
+int pnr_cuda_transforms_create(pnr_cuda_transforms *transforms, size_t n_points, size_t stride,
+                               size_t n_forward, size_t n_inverse, cudaStream_t stream,
+                               pnr_error *error);
+void pnr_cuda_transforms_destroy(pnr_cuda_transforms *transforms);
+/* Enqueues the transforms of n rows, in whole calls: there is memory for the rows of the last call.
+ * direction: CUFFT_FORWARD or CUFFT_INVERSE. */
+int pnr_cuda_transforms_run(const pnr_cuda_transforms *transforms, float2 *rows, size_t n,
+                            int direction, pnr_error *error);
+
+enum { PNR_CUDA_PRODUCT_BYTES = 4 << 20 }; /* the work area of a cuBLAS handle */
+
+/* Creates a cuBLAS handle for a stream. memory: device, PNR_CUDA_PRODUCT_BYTES. *handle: NULL
+ * before; on failure destroy it where it is not NULL. */
+int pnr_cuda_product_create(cublasHandle_t *handle, void *memory, cudaStream_t stream,
+                            pnr_error *error);
+
+/* --- a second stream --- */
+
+/* Runs beside a slot's stream. It is idle before and after a job, in the order of that stream. */
+typedef struct pnr_cuda_side {
+    cudaStream_t stream;
+    cudaEvent_t fork, join;
+} pnr_cuda_side;
+
+/* side: zeroed; on failure call destroy. */
+int pnr_cuda_side_create(pnr_cuda_side *side, pnr_error *error);
+void pnr_cuda_side_destroy(pnr_cuda_side *side);
+/* The side stream begins after everything that is in `main` now. */
+int pnr_cuda_side_fork(const pnr_cuda_side *side, cudaStream_t main, pnr_error *error);
+/* `main` waits for the side stream. code: of the work between fork and join, which is joined even
+ * where it failed. Returns code, or where it is PNR_OK the code of the join. */
+int pnr_cuda_side_join(const pnr_cuda_side *side, cudaStream_t main, int code, pnr_error *error);
+
+/* --- kernels and the device --- */
+
+/* Allows a kernel its dynamic shared memory. */
+int pnr_cuda_allow_shared(const void *kernel, size_t shared_bytes, pnr_error *error);
+/* The same. *n_blocks: blocks of n_threads that the device in use runs at one time, 0: a block does
+ * not fit. */
+int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_bytes,
+                        uint32_t *n_blocks, pnr_error *error);
+
+/* Bytes of shared memory that a block of the device can have, and the device's multiprocessors.
+ * Without a device they are those of a large one. */
+size_t pnr_cuda_block_bytes(size_t device);
+size_t pnr_cuda_processors(size_t device);
+
+#endif

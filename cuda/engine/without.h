@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* A dwell searched again without its echoes: its samples are converted, the echoes subtracted, and
+ * a second engine searches them. */
+#ifndef PNR_CUDA_WITHOUT_H
+#define PNR_CUDA_WITHOUT_H
+
+#include "cuda/base/slot.h"
+
+/* The samples of the dwell are converted to cf32 on the device, conjugated and tuned, in the slot
+ * of a second engine, whose plan has that format and takes one dwell a submit. */
+typedef struct pnr_cuda_without {
+    pnr_engine *engine; /* made from pnr_cuda_without_plan */
+    const pnr_cuda_common *common;
+    pnr_cuda_slot *slot;
+
+    void *raw;       /* [n_samples + tail][n_channels], device */
+    float2 *replica; /* [N], device */
+    uint32_t *marks; /* of lost samples, device */
+    uint32_t *count; /* of clipped samples, device */
+    uint32_t *host_marks;
+    uint32_t *host_count;
+} pnr_cuda_without;
+
+/* Gives the plan of the second engine. */
+pnr_plan pnr_cuda_without_plan(const pnr_plan *plan);
+/* Takes ownership of engine, which has that plan, even on failure. plan: of the first engine. On
+ * failure call destroy. */
+int pnr_cuda_without_create(const pnr_plan *plan, pnr_engine *engine, pnr_cuda_without *without,
+                            pnr_error *error);
+/* Frees everything except the engine. */
+void pnr_cuda_without_destroy(pnr_cuda_without *without);
+
+/* Enqueues the samples of a dwell without the echoes, into the slot and in its stream. *view: the
+ * windows that the second engine must be given then. */
+int pnr_cuda_without_prepare(const pnr_cuda_common *of, pnr_cuda_without *without,
+                             const pnr_windows *windows, size_t dwell, const pnr_removal *removals,
+                             size_t n_removals, pnr_windows *view, pnr_error *error);
+
+#endif
