@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-bench: measures this machine: stages, the whole stream, the memoir's table, CPU against
- * GPU. */
+/* pnradar-bench: measures this machine: stages, methods, the whole stream, CPU against GPU. */
 #include "cli.h"
 #include "tools/bench/bench.h"
 #include "tools/common/gnuplot.h"
@@ -31,7 +30,7 @@ static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
                                "pnradar-bench --csv --plot seed.png seed\n"
                                "pnradar-bench crossover --runs 30 > crossover.txt";
 
-enum { DEFAULT_RUNS = 20, MAX_RUNS = 1000000, MAX_LOG2_SIZE = 24, MAX_LOG2_CHECK = 40 };
+enum { DEFAULT_RUNS = 20, MAX_RUNS = 1000000, MAX_LOG2_CHECK = 40 };
 
 static const struct part {
     const char *name;
@@ -47,128 +46,7 @@ static const struct part {
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
-/* "8192", "2^16", "2^20-1", "2^20+1", up to 2^most. *end is behind it. 0: not a size. */
-static size_t parse_size(const char *text, unsigned most, char **end)
-{
-    unsigned long long size, more;
-
-    *end = (char *)(uintptr_t)text;
-    if (*text < '0' || *text > '9')
-        return 0;
-    size = strtoull(text, end, 10);
-    if (**end == '^' && size == 2 && (*end)[1] >= '0' && (*end)[1] <= '9') {
-        const unsigned long long power = strtoull(*end + 1, end, 10);
-
-        size = power <= most ? 1ULL << power : 0;
-        if ((**end == '-' || **end == '+') && (*end)[1] >= '0' && (*end)[1] <= '9') {
-            const bool less = **end == '-';
-
-            more = strtoull(*end + 1, end, 10);
-            if (more > size)
-                return 0;
-            size = less ? size - more : size + more;
-        }
-    }
-    return size <= 1ULL << most ? (size_t)size : 0;
-}
-
-/* One size with nothing behind it. */
-static int parse_count(const char *option, const char *text, unsigned most, size_t *out,
-                       pnr_error *error)
-{
-    char *end;
-
-    if (text == NULL)
-        return PNR_OK;
-    *out = parse_size(text, most, &end);
-    if (*out == 0 || *end != '\0')
-        return pnr_error_set(error, PNR_EUSAGE, "--%s %s: a number 1 .. 2^%u is needed", option,
-                             text, most);
-    return PNR_OK;
-}
-
-int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error)
-{
-    /* Every size takes two characters, its comma included. */
-    size_t *list = calloc(strlen(text) / 2 + 1, sizeof *list);
-    size_t n = 0;
-
-    *sizes = NULL;
-    *n_sizes = 0;
-    if (list == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for sizes");
-    for (const char *at = text;; at++) {
-        char *end;
-
-        list[n] = parse_size(at, MAX_LOG2_SIZE, &end);
-        if (list[n] == 0 || (*end != ',' && *end != '\0')) {
-            free(list);
-            return pnr_error_set(error, PNR_EUSAGE,
-                                 "-n %s: sizes 1 .. 2^24 are needed, as 8192,2^16,2^20-1", text);
-        }
-        n++;
-        at = end;
-        if (*at == '\0')
-            break;
-    }
-    *sizes = list;
-    *n_sizes = n;
-    return PNR_OK;
-}
-
-int bench_prepare(const bench *b, size_t n_samples, size_t batch, pnr_setup **setup,
-                  const pnr_engine_ops **ops, pnr_engine_choice *choice, pnr_error *error)
-{
-    pnr_config sized;
-    int rc;
-
-    pnr_measure_configure(b->config, n_samples, &sized);
-    if (batch > 0)
-        sized.engine.batch = batch;
-    *setup = NULL;
-    rc = pnr_config_check(&sized, error);
-    if (rc == PNR_OK)
-        rc = pnr_setup_create(&sized, sized.source.format, 1, setup, error);
-    if (rc == PNR_OK)
-        (*setup)->plan.method = b->config->engine.method; /* sized ends here */
-    if (rc == PNR_OK)
-        rc = pnr_engine_choose(sized.engine.name, &(*setup)->plan, ops, error);
-    if (rc == PNR_OK)
-        rc = (*ops)->describe(&(*setup)->plan, choice, error);
-    if (rc != PNR_OK) {
-        pnr_setup_destroy(*setup);
-        *setup = NULL;
-    }
-    return rc;
-}
-
-void bench_print_machine(const bench *b)
-{
-    const char *comment = b->csv ? "# " : "";
-    char text[256];
-
-    printf("%spnradar %s\n", comment, PNR_VERSION);
-    printf("%smachine: %s\n", comment, pnr_measure_machine(text, sizeof text));
-    for (const char *const *name = pnr_engine_names(); *name != NULL; name++) {
-        const size_t device = b->config->engine.device;
-        const pnr_engine_ops *ops = NULL;
-        const pnr_engine_bench *engine;
-        pnr_error reason = {0};
-        int rc = pnr_engine_find(*name, device, &ops, &reason);
-
-        if (rc == PNR_OK && (rc = ops->probe(device, text, sizeof text)) != PNR_OK)
-            snprintf(reason.text, sizeof reason.text, "%s", text);
-        printf("%sengine %s: %s%s\n", comment, *name,
-               rc == PNR_OK ? "" : "no: ", rc == PNR_OK ? text : reason.text);
-        if (rc == PNR_OK && (engine = pnr_engine_get_bench(*name)) != NULL &&
-            engine->resident != NULL &&
-            engine->resident->describe(device, text, sizeof text) == PNR_OK)
-            printf("%sengine %s: %s\n", comment, *name, text);
-    }
-    fflush(stdout);
-}
-
-/* "100us", "2ms", "0.5s", "0.5": seconds. */
+/* Reads "100us", "2ms", "0.5s", "0.5" in seconds. */
 static int parse_time(const char *option, const char *text, double *out, pnr_error *error)
 {
     static const struct {
@@ -191,7 +69,7 @@ static int parse_time(const char *option, const char *text, double *out, pnr_err
                          option, text);
 }
 
-/* A number with nothing behind it, low < value <= high. */
+/* Reads one number, low < value <= high. */
 static int parse_number(const char *option, const char *text, double low, double high, double *out,
                         pnr_error *error)
 {
@@ -216,7 +94,7 @@ static const struct part *find_part(const char *name)
     return NULL;
 }
 
-/* "all": each part draws its own picture, its name before the extension. */
+/* Runs "all": each part draws its own picture, with its name before the extension. */
 static int run_all(const bench *b, pnr_error *error)
 {
     int rc = PNR_OK;
@@ -241,7 +119,7 @@ static int run_all(const bench *b, pnr_error *error)
     return rc;
 }
 
-static int run(const pnr_cli *cli, bench *b, pnr_error *error)
+static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
 {
     const char *name = cli->n_operands > 0 ? cli->operands[0] : "";
     const struct part *part = find_part(name);
@@ -259,8 +137,8 @@ static int run(const pnr_cli *cli, bench *b, pnr_error *error)
     return part != NULL ? part->run(b, error) : run_all(b, error);
 }
 
-/* -n is --sizes. Words behind "--" are left alone; argv's own strings are not written. */
-static void spell_out(int argc, char **argv)
+/* Replaces -n by --sizes. Words after "--" stay as they are. */
+static void spell_out_sizes(int argc, char **argv)
 {
     static char sizes[] = "--sizes";
 
@@ -269,27 +147,52 @@ static void spell_out(int argc, char **argv)
             argv[i] = sizes;
 }
 
+typedef struct arguments {
+    const char *sizes, *runs, *seconds, *pace, *every, *points, *check, *verbose, *csv;
+} arguments;
+
+/* The caller frees b->sizes, also after an error. */
+static int read_arguments(const arguments *a, bench *b, pnr_error *error)
+{
+    double n_runs = DEFAULT_RUNS;
+    size_t n_check = 0;
+    int rc;
+
+    b->csv = a->csv != NULL;
+    b->verbose = a->verbose != NULL;
+    if ((rc = parse_number("runs", a->runs, PNR_MEASURE_MIN_RUNS - 0.5, MAX_RUNS, &n_runs,
+                           error)) != PNR_OK ||
+        (rc = parse_number("seconds", a->seconds, 0, 86400, &b->seconds, error)) != PNR_OK ||
+        (rc = parse_number("pace", a->pace, 0, 100, &b->pace, error)) != PNR_OK ||
+        (rc = parse_time("every", a->every, &b->every_s, error)) != PNR_OK ||
+        (rc = bench_parse_count("points", a->points, BENCH_MAX_LOG2_SIZE, &b->points, error)) !=
+            PNR_OK ||
+        (rc = bench_parse_count("check", a->check, MAX_LOG2_CHECK, &n_check, error)) != PNR_OK)
+        return rc;
+    b->runs = (int)n_runs;
+    b->check = n_check;
+    return a->sizes != NULL ? bench_parse_sizes(a->sizes, &b->sizes, &b->n_sizes, error) : PNR_OK;
+}
+
 int main(int argc, char **argv)
 {
-    const char *sizes = NULL, *runs = NULL, *seconds = NULL, *pace = NULL, *csv = NULL;
-    const char *points = NULL, *check = NULL, *verbose = NULL, *every = NULL;
-    size_t n_check = 0;
+    arguments a = {0};
     bool lost = false;
-    bench b = {.lost = &lost};
-    double n_runs = DEFAULT_RUNS;
+    pnr_config config;
+    bench b = {.config = &config, .lost = &lost};
     const pnr_cli_option options[] = {
-        {"sizes", "SIZES", "Or -n: samples a period, as 8192,2^16,2^20-1.", &sizes},
-        {"runs", "N", "Runs counted, at least 10; one more is discarded first.", &runs},
-        {"seconds", "S", "How long each size runs (5; soak 300, publish 1).", &seconds},
+        {"sizes", "SIZES", "Or -n: samples a period, as 8192,2^16,2^20-1.", &a.sizes},
+        {"runs", "N", "Runs counted, at least 10; one more is discarded first.", &a.runs},
+        {"seconds", "S", "How long each size runs (5; soak 300, publish 1).", &a.seconds},
         {"pace", "SHARE", "stream, soak: live at this share of the ceiling; a full ring drops.",
-         &pace},
-        {"every", "TIME", "latency: from window to window, as 100us (by the size).", &every},
+         &a.pace},
+        {"every", "TIME", "latency: from window to window, as 100us (by the size).", &a.every},
         {"endpoint", "ADDRESS", "latency: where it is published, as tcp://127.0.0.1:5599 (ipc).",
          &b.endpoint},
-        {"points", "N", "methods: samples a submit, about, as 2^24.", &points},
-        {"check", "N", "methods: random samples checked at each size, as 2^28.", &check},
-        {"verbose", NULL, "methods: registers, memory and occupancy of every kernel.", &verbose},
-        {"csv", NULL, "Print comma-separated values.", &csv},
+        {"points", "N", "methods: samples a submit, about, as 2^24.", &a.points},
+        {"check", "N", "methods: random samples checked at each size, as 2^28.", &a.check},
+        {"verbose", NULL, "methods: registers, memory and occupancy of every kernel.", &a.verbose},
+        {"csv", NULL, "Print comma-separated values.", &a.csv},
         {"plot", "FILE.png", "Draw the table through gnuplot.", &b.plot},
         {"dump", "FILE", "serve: write the code (float64) and the samples.", &b.dump},
         {0},
@@ -303,35 +206,16 @@ int main(int argc, char **argv)
         .options = options,
         .max_operands = 1,
     };
-    pnr_config config;
     pnr_error error = {0};
     int rc;
 
-    spell_out(argc, argv);
+    spell_out_sizes(argc, argv);
     rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
-
-    b.config = &config;
-    b.csv = csv != NULL;
-    b.verbose = verbose != NULL;
     if (rc == PNR_OK)
-        rc = parse_number("runs", runs, PNR_MEASURE_MIN_RUNS - 0.5, MAX_RUNS, &n_runs, &error);
-    if (rc == PNR_OK)
-        rc = parse_number("seconds", seconds, 0, 86400, &b.seconds, &error);
-    if (rc == PNR_OK)
-        rc = parse_number("pace", pace, 0, 100, &b.pace, &error);
-    if (rc == PNR_OK)
-        rc = parse_time("every", every, &b.every_s, &error);
-    if (rc == PNR_OK)
-        rc = parse_count("points", points, MAX_LOG2_SIZE, &b.points, &error);
-    if (rc == PNR_OK)
-        rc = parse_count("check", check, MAX_LOG2_CHECK, &n_check, &error);
-    if (rc == PNR_OK && sizes != NULL)
-        rc = bench_parse_sizes(sizes, &b.sizes, &b.n_sizes, &error);
-    b.runs = (int)n_runs;
-    b.check = n_check;
+        rc = read_arguments(&a, &b, &error);
     if (rc == PNR_OK) {
         pnr_cli_catch_signals();
-        rc = run(&cli, &b, &error);
+        rc = run_named(&cli, &b, &error);
     }
     free(b.sizes);
     pnr_config_clear(&config);

@@ -5,8 +5,8 @@
 #include "cli.h"
 #include "publisher/endpoint.h"
 #include "publisher/report.h"
+#include "tools/common/subscriber.h"
 #include "tools/listen/count.h"
-#include "tools/listen/socket.h"
 #include "tools/listen/truth.h"
 #include "tools/listen/view.h"
 
@@ -26,7 +26,7 @@ static const double silence_s = 5; /* without --timeout: said once */
 
 typedef struct listener {
     const pnr_config *config;
-    listen_source source;
+    pnr_subscriber_source source;
     uint64_t count;   /* results wanted; 0: no limit */
     double timeout_s; /* 0: none */
     bool follow;
@@ -103,11 +103,11 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     return ferror(l->printer.stream) ? PNR_EIO : PNR_OK;
 }
 
-static int take_pack(listener *l, const char *text, size_t length, listen_message *m,
+static int take_pack(listener *l, const char *text, size_t length, pnr_subscriber_message *m,
                      pnr_error *error)
 {
     size_t bytes, offset = 0;
-    const void *records = listen_message_part(m, 2, &bytes);
+    const void *records = pnr_subscriber_part(m, 2, &bytes);
     int code, printed = PNR_OK;
 
     while (printed == PNR_OK && (code = pnr_message_read_pack(text, length, records, bytes, &offset,
@@ -139,12 +139,12 @@ static int take_summary(listener *l, const char *text, size_t length, bool is_en
     return PNR_OK;
 }
 
-static int take(listener *l, listen_message *m, pnr_error *error)
+static int take(listener *l, pnr_subscriber_message *m, pnr_error *error)
 {
     size_t length;
-    const char *text = listen_message_part(m, 1, &length);
+    const char *text = pnr_subscriber_part(m, 1, &length);
 
-    if (listen_message_is(m, "range/")) {
+    if (pnr_subscriber_has_topic(m, "range/")) {
         if (m->n_parts > 2)
             return take_pack(l, text, length, m, error);
         if (pnr_message_read_range(text, length, &l->report, error) == PNR_OK)
@@ -152,7 +152,7 @@ static int take(listener *l, listen_message *m, pnr_error *error)
         bad(l, error);
         return PNR_OK;
     }
-    return take_summary(l, text, length, listen_message_is(m, "end/"), error);
+    return take_summary(l, text, length, pnr_subscriber_has_topic(m, "end/"), error);
 }
 
 /* --- the loop --- */
@@ -207,7 +207,7 @@ static int connect_when_reached(listener *l, pnr_error *error)
 
     if (l->is_connected || !listen_view_reached(l->view))
         return PNR_OK;
-    code = listen_socket_connect(l->socket, &l->source, error);
+    code = pnr_subscriber_connect(l->socket, &l->source, error);
     l->is_connected = code == PNR_OK;
     return code;
 }
@@ -215,15 +215,15 @@ static int connect_when_reached(listener *l, pnr_error *error)
 /* One result and one profile, where they have come. PNR_EAGAIN: neither. */
 static int take_next(listener *l, pnr_error *error)
 {
-    listen_message m;
+    pnr_subscriber_message m;
     int code = PNR_EAGAIN, profile;
 
     if ((profile = connect_when_reached(l, error)) != PNR_OK)
         return profile;
     /* When all results are in, only profiles are waited for. */
-    if (!is_full(l) && listen_message_receive(l->socket, &m) == PNR_OK) {
+    if (!is_full(l) && pnr_subscriber_receive(l->socket, &m) == PNR_OK) {
         code = take(l, &m, error);
-        listen_message_release(&m);
+        pnr_subscriber_release(&m);
         if (code != PNR_OK)
             return code;
     }
@@ -290,7 +290,7 @@ static int summarize(listener *l, int code, pnr_error *error)
 static void close_all(listener *l)
 {
     listen_view_close(l->view);
-    listen_socket_destroy(l->socket);
+    pnr_subscriber_destroy(l->socket);
     while (l->context != NULL && zmq_ctx_term(l->context) != 0 && zmq_errno() == EINTR)
         ;
     listen_truth_destroy(l->truth);
@@ -365,8 +365,8 @@ static int open_socket(listener *l, const arguments *a, pnr_error *error)
     if ((l->context = zmq_ctx_new()) == NULL)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ context: %s",
                              zmq_strerror(zmq_errno()));
-    if ((code = listen_socket_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
-                                     error)) != PNR_OK)
+    if ((code = pnr_subscriber_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
+                                      error)) != PNR_OK)
         return code;
     code = listen_view_open(l->context, &l->source, a->plot, map, a->live != NULL, &l->view, error);
     return code == PNR_OK ? connect_when_reached(l, error) : code;

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The optional second table of an engine's module: what pnradar-bench and pnradar-plan measure. */
+/* The second table of a module whose device has memory of its own: what pnradar-bench measures. */
 #ifndef PNR_ENGINE_BENCH_H
 #define PNR_ENGINE_BENCH_H
 
 #include "engine/engine.h"
 
 #define PNR_ENGINE_BENCH_SYMBOL "pnr_engine_bench"
-typedef enum {
-    PNR_MANNER_ANEW,     /* everything anew per call, double precision, pageable memory */
-    PNR_MANNER_REUSED,   /* plan and memory reused, double, pageable */
-    PNR_MANNER_PINNED,   /* single precision, pinned memory */
-    PNR_MANNER_RESIDENT, /* single precision, samples already on the device */
-    PNR_MANNER_COUNT
-} pnr_manner;
+
 /* A kernel that a method launches for one submit. */
 typedef struct pnr_kernel_note {
     char name[120];
@@ -58,16 +52,9 @@ typedef struct pnr_resident_ops {
 
 typedef struct pnr_engine_bench {
     int abi;
-    /* Host to device with pinned memory, bytes a second, median of >= 10 copies of `bytes`; 0 on a
-     * CPU. */
+    /* Host to device with pinned memory, bytes a second, median of >= 10 copies of `bytes`; 0:
+     * failed. */
     double (*link_rate)(size_t device, size_t bytes);
-    /* Median and 99th percentile ns of one whole correlation of n complex samples in one manner
-     * (forward, product with a stored spectrum, inverse, |.|^2, maximum), `runs` counted after one
-     * discarded; index must come out as `delay`. PNR_OK, PNR_EUNSUPPORTED, PNR_ENOMEMORY,
-     * PNR_EENGINE. */
-    int (*seed)(size_t device, size_t n, pnr_manner manner, int runs, double *median_ns,
-                double *p99_ns, pnr_error *error);
-    /* Of a device with memory of its own; all NULL on a CPU. */
     const pnr_resident_ops *resident;
 } pnr_engine_bench;
 

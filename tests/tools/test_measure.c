@@ -139,15 +139,20 @@ TEST(test_time)
     sized.engine.batch = 3;
     assert_int_equal(pnr_setup_create(&sized, sized.source.format, 1, &setup, &error), PNR_OK);
     assert_int_equal(pnr_engine_find("reference", 0, &ops, &error), PNR_OK);
-    assert_int_equal(pnr_measure_create(ops, setup, &measure, &error), PNR_OK);
-    assert_int_equal(pnr_measure_run(measure, &run, lags, &error), PNR_OK);
-    for (size_t d = 0; d < 3; d++)
-        assert_int_equal(lags[d], pnr_measure_lag(setup));
-    assert_true(run.total_ns > 0);
-    pnr_measure_destroy(measure);
+    for (pnr_measure_mode mode = PNR_MEASURE_PINNED; mode <= PNR_MEASURE_ANEW; mode++) {
+        assert_int_equal(pnr_measure_create(ops, setup, mode, &measure, &error), PNR_OK);
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(pnr_measure_run(measure, &run, lags, &error), PNR_OK);
+            for (size_t d = 0; d < 3; d++)
+                assert_int_equal(lags[d], pnr_measure_lag(setup));
+            assert_true(run.total_ns > 0);
+        }
+        pnr_measure_destroy(measure);
+    }
 
-    assert_int_equal(pnr_measure_time(ops, setup, 9, &timing, &error), PNR_EUSAGE);
-    assert_int_equal(pnr_measure_time(ops, setup, 10, &timing, &error), PNR_OK);
+    assert_int_equal(pnr_measure_time(ops, setup, PNR_MEASURE_PINNED, 9, &timing, &error),
+                     PNR_EUSAGE);
+    assert_int_equal(pnr_measure_time(ops, setup, PNR_MEASURE_PINNED, 10, &timing, &error), PNR_OK);
     assert_int_equal(timing.n_runs, 10);
     assert_true(timing.median_ns > 0 && timing.median_ns <= timing.p99_ns);
     pnr_setup_destroy(setup);
@@ -247,7 +252,8 @@ TEST(test_wrong_answers)
         pnr_error error = {0};
 
         setup->plan.measure = i == 0;
-        assert_int_equal(pnr_measure_time(&ops, setup, 10, &timing, &error), cases[i].code);
+        assert_int_equal(pnr_measure_time(&ops, setup, PNR_MEASURE_PINNED, 10, &timing, &error),
+                         cases[i].code);
         if (cases[i].code == PNR_OK) {
             assert_true(timing.stage_median_ns[PNR_STAGE_PEAK] == 1);
             assert_true(timing.stage_median_ns[PNR_STAGE_UPLOAD] == 0);

@@ -20,45 +20,30 @@ enum { DEFAULT_N = 1023, DWELLS_A_RUN = 500, N_OVERSAMPLES = 2, BATCH_SAMPLES = 
 static const double snrs_db[] = {10, 12.5, 15, 17.5, 20, 25, 30, 35, 40, 45, 50, 55, 60};
 static const double amplitude = 0.1; /* of the echo */
 
-static const bench_column columns[] = {{"snr_db", false},
-                                       {"oversample", false},
-                                       {"outliers_pct", false},
-                                       {"rms_over_bound", false},
-                                       {"bias_over_sigma", false},
-                                       {"delay_variance", false},
-                                       {"amp_variance", false},
-                                       {"phase_variance", false},
-                                       {"snr_error_db", false},
-                                       {"rms_samples", false},
-                                       {"bound_samples", false},
-                                       {"bound_amp", false},
-                                       {"bound_phase_rad", false},
-                                       /* of Doppler dwells; a row is 1 / (K Tr) */
-                                       {"doppler_rms_over_bound", false},
-                                       {"doppler_bias_over_sigma", false},
-                                       {"doppler_variance", false},
-                                       {"rms_rows", false},
-                                       {"bound_rows", false}};
-enum { N_ALL_COLUMNS = sizeof columns / sizeof columns[0], N_COLUMNS = N_ALL_COLUMNS - 5 };
+#define DELAY_COLUMNS                                                                              \
+    "snr_db oversample outliers_pct rms_over_bound bias_over_sigma delay_variance amp_variance "   \
+    "phase_variance snr_error_db rms_samples bound_samples bound_amp bound_phase_rad"
+static const char delay_columns[] = DELAY_COLUMNS;
+/* A row is 1 / (K Tr). */
+static const char doppler_columns[] =
+    DELAY_COLUMNS " doppler_rms_over_bound doppler_bias_over_sigma doppler_variance rms_rows "
+                  "bound_rows";
 
-static const char *const pictured[] = {"rms_samples", "bound_samples", NULL};
 static const bench_picture picture = {.y_label = "error of the delay, samples",
-                                      .y = pictured,
+                                      .y = "rms_samples bound_samples",
                                       .series = "oversample",
                                       .x_scale = BENCH_X_LINEAR};
-static const char *const pictured_doppler[] = {"rms_samples", "bound_samples", "rms_rows",
-                                               "bound_rows", NULL};
 static const bench_picture picture_doppler = {
     .y_label = "error of the delay, samples, and of the Doppler, 1/(K Tr)",
-    .y = pictured_doppler,
+    .y = "rms_samples bound_samples rms_rows bound_rows",
     .series = "oversample",
     .x_scale = BENCH_X_LINEAR};
 
 /* Everything between samples and echoes, at one detector.oversample. */
 typedef struct chain {
     pnr_config config;
-    const pnr_engine_ops *ops;
-    pnr_setup *setup;
+    bench_subject subject;
+    const pnr_setup *setup; /* the subject's */
     pnr_correlator *correlator;
     pnr_detector *detector;
 } chain;
@@ -95,13 +80,10 @@ static int open_chain(const bench *b, size_t n_samples, size_t oversample, chain
     c->config.source.format = PNR_FORMAT_CF32; /* the bound is that of the noise alone */
     if (b->config->engine.batch == 0)
         c->config.engine.batch = BATCH_SAMPLES / (n_samples * c->config.dwell.periods) + 1;
-    rc = pnr_config_check(&c->config, error);
+    rc = bench_prepare(&c->config, n_samples, 0, &c->subject, error);
+    c->setup = c->subject.setup;
     if (rc == PNR_OK)
-        rc = pnr_setup_create(&c->config, PNR_FORMAT_CF32, 1, &c->setup, error);
-    if (rc == PNR_OK)
-        rc = pnr_engine_choose(c->config.engine.name, &c->setup->plan, &c->ops, error);
-    if (rc == PNR_OK)
-        rc = pnr_correlator_create(c->ops, &c->setup->plan, &c->correlator, error);
+        rc = pnr_correlator_create(c->subject.ops, &c->setup->plan, &c->correlator, error);
     if (rc == PNR_OK)
         rc = pnr_detector_create(&c->config, c->setup, &c->detector, error);
     return rc;
@@ -111,7 +93,7 @@ static void close_chain(chain *c)
 {
     pnr_correlator_destroy(c->correlator);
     pnr_detector_destroy(c->detector);
-    pnr_setup_destroy(c->setup); /* the configuration's arrays are the caller's */
+    pnr_setup_destroy(c->subject.setup); /* the caller owns the arrays of the configuration */
 }
 
 static int open_scene(const chain *c, scene *s, pnr_error *error)
@@ -119,7 +101,7 @@ static int open_scene(const chain *c, scene *s, pnr_error *error)
     const pnr_plan *plan = &c->setup->plan;
     const size_t n_windows = plan->batch * pnr_plan_windows(plan);
 
-    s->x = c->ops->alloc(n_windows * plan->n_samples * sizeof *s->x);
+    s->x = c->subject.ops->alloc(n_windows * plan->n_samples * sizeof *s->x);
     s->noise = malloc(plan->n_samples * sizeof *s->noise);
     s->echo = malloc(plan->n_samples * sizeof *s->echo);
     s->lost = calloc(n_windows, sizeof *s->lost);
@@ -133,8 +115,8 @@ static int open_scene(const chain *c, scene *s, pnr_error *error)
 
 static void close_scene(const chain *c, scene *s)
 {
-    if (c->ops != NULL)
-        c->ops->free(s->x);
+    if (c->subject.ops != NULL)
+        c->subject.ops->free(s->x);
     free(s->noise);
     free(s->echo);
     free(s->lost);
@@ -281,19 +263,11 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
 
     const double turn = near[1] / 1e-3; /* R'(0) = i mean(w) R(0) */
 
-    bench_table_number(table, snr_db);
-    bench_table_number(table, (double)c->setup->plan.oversample);
-    bench_table_number(table, 100 * t->n_missed / (t->n + t->n_missed));
-    bench_table_number(table, rms / bound);
-    bench_table_number(table, t->bias / n / bound);
-    bench_table_number(table, t->delay / n);
-    bench_table_number(table, t->amplitude / n);
-    bench_table_number(table, t->phase / n);
-    bench_table_number(table, 10 * log10(t->snr / n / snr));
-    bench_table_number(table, rms);
-    bench_table_number(table, bound);
-    bench_table_number(table, 1 / sqrt(2 * snr));
-    bench_table_number(table, sqrt((1 + turn * turn / bandwidth) / (2 * snr)));
+    bench_table_numbers(table, snr_db, (double)c->setup->plan.oversample,
+                        100 * t->n_missed / (t->n + t->n_missed), rms / bound, t->bias / n / bound,
+                        t->delay / n, t->amplitude / n, t->phase / n, 10 * log10(t->snr / n / snr),
+                        rms, bound, 1 / sqrt(2 * snr),
+                        sqrt((1 + turn * turn / bandwidth) / (2 * snr)));
     if (!is_doppler(c))
         return;
 
@@ -302,11 +276,8 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     const double bound_rows = sqrt(6 / snr) / (2 * M_PI);
     const double rms_rows = sqrt(t->bins_square / n) * periods;
 
-    bench_table_number(table, rms_rows / bound_rows);
-    bench_table_number(table, t->bins_bias / n * periods / bound_rows);
-    bench_table_number(table, t->doppler / n);
-    bench_table_number(table, rms_rows);
-    bench_table_number(table, bound_rows);
+    bench_table_numbers(table, rms_rows / bound_rows, t->bins_bias / n * periods / bound_rows,
+                        t->doppler / n, rms_rows, bound_rows);
 }
 
 static int measure_snr(const chain *chains, scene *s, double snr_db, size_t n_dwells,
@@ -339,7 +310,7 @@ int bench_accuracy(const bench *b, pnr_error *error)
 {
     const size_t n_samples = b->sizes != NULL ? b->sizes[0] : DEFAULT_N;
     const size_t n_dwells = (size_t)b->runs * DWELLS_A_RUN;
-    chain chains[N_OVERSAMPLES] = {{.ops = NULL}};
+    chain chains[N_OVERSAMPLES] = {{.setup = NULL}};
     bench_table *table = NULL;
     scene s = {.x = NULL};
     char title[192];
@@ -354,7 +325,7 @@ int bench_accuracy(const bench *b, pnr_error *error)
     if (rc == PNR_OK) {
         snprintf(title, sizeof title, "accuracy: %s, N = %zu, %zu dwells a row",
                  chains[0].setup->codes[0].code->name, n_samples, n_dwells);
-        rc = bench_table_create(title, columns, is_doppler(&chains[0]) ? N_ALL_COLUMNS : N_COLUMNS,
+        rc = bench_table_create(title, is_doppler(&chains[0]) ? doppler_columns : delay_columns,
                                 &table, error);
     }
     for (size_t i = 0; i < sizeof snrs_db / sizeof snrs_db[0] && rc == PNR_OK; i++)

@@ -12,32 +12,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the command line asks for. */
+enum { BENCH_MAX_LOG2_SIZE = 24 };
+
+/* The command line's answers. */
 typedef struct bench {
     const pnr_config *config;
-    size_t *sizes; /* [n_sizes]; NULL: each part's own */
+    size_t *sizes; /* [n_sizes]; NULL: each part has its own */
     size_t n_sizes;
-    int runs;       /* counted */
-    double seconds; /* of each size (publish: of each pack); 0: each part's own */
-    double pace;    /* stream: share of the ceiling; 0: as fast as the ring takes it */
-    size_t points;  /* methods: samples a submit, about; 0: chosen */
+    int runs;       /* counted runs */
+    double seconds; /* for each size (publish: for each pack); 0: each part has its own */
+    double pace;    /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
+    size_t points;  /* methods: samples in a submit, about; 0: chosen */
     uint64_t check; /* methods: random samples checked, at least */
-    bool verbose;   /* methods: what is launched too */
+    bool verbose;   /* methods: list the kernels too */
     bool csv;
-    bool *lost;           /* set when stream lost anything */
-    double every_s;       /* latency: from window to window; 0: chosen */
+    bool *lost;           /* set when a part lost anything */
+    double every_s;       /* latency: from one window to the next; 0: chosen */
     const char *endpoint; /* latency: NULL: chosen */
     const char *plot;     /* PNG path; NULL: none */
     const char *dump;     /* serve: path for the code and the samples; NULL: none */
 } bench;
 
-/* "8192,2^16,2^20-1": sizes 1..2^24. Owner of *sizes: the caller. PNR_OK, PNR_EUSAGE,
+/* Reads "8192,2^16,2^20-1": sizes 1..2^24. The caller frees *sizes. PNR_OK, PNR_EUSAGE,
  * PNR_ENOMEMORY. */
 int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error);
-/* The engine that engine.name chooses for N samples a period, with everything it is created from */
-int bench_prepare(const bench *b, size_t n_samples, size_t batch, pnr_setup **setup,
-                  const pnr_engine_ops **ops, pnr_engine_choice *choice, pnr_error *error);
-/* The CPU, and what every engine's probe says; as comments before a CSV. */
+/* Reads one number 1..2^most of this option; text NULL leaves *out. PNR_OK, PNR_EUSAGE. */
+int bench_parse_count(const char *option, const char *text, unsigned most, size_t *out,
+                      pnr_error *error);
+
+/* One size to measure: its plan, and the engine that engine.name chooses for it. */
+typedef struct bench_subject {
+    pnr_setup *setup; /* the caller destroys it; NULL after an error */
+    const pnr_engine_ops *ops;
+    pnr_engine_choice choice;
+    char engine[64]; /* "cuda/fused" */
+} bench_subject;
+
+/* batch: dwells a submit; 0: as configured. config must outlive *out. */
+int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, bench_subject *out,
+                  pnr_error *error);
+/* Sets publisher.endpoint to an ipc address of this process. */
+void bench_set_endpoint(pnr_config *config);
+/* Prints the CPU and each engine's probe; as comments before a CSV. */
 void bench_print_machine(const bench *b);
 
 int bench_chain(const bench *b, pnr_error *error);
@@ -53,20 +69,18 @@ int bench_accuracy(const bench *b, pnr_error *error);
 int bench_serve(const bench *b, pnr_error *error);
 
 /* --- tables: cells in reading order --- */
-typedef struct bench_column {
-    const char *name; /* with its unit: "total_ms" */
-    bool is_text;
-} bench_column;
-
 typedef struct bench_table bench_table;
 
-/* columns stay the caller's. */
-int bench_table_create(const char *title, const bench_column *columns, size_t n_columns,
-                       bench_table **out, pnr_error *error);
+/* columns: their names with units, separated by spaces; a name that ends in ':' has text, the others
+ * have numbers. PNR_OK, PNR_ENOMEMORY. */
+int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error);
 void bench_table_destroy(bench_table *table);
-/* The next cell. NaN is an empty one ("-", in CSV nothing). */
-void bench_table_number(bench_table *table, double value);
+/* Add the next cells. NaN is an empty one ("-", in CSV nothing). */
+void bench_table_add(bench_table *table, size_t n, const double *values);
 void bench_table_text(bench_table *table, const char *value);
+#define bench_table_numbers(table, ...)                                                            \
+    bench_table_add(table, sizeof((const double[]){__VA_ARGS__}) / sizeof(double),                 \
+                    (const double[]){__VA_ARGS__})
 size_t bench_table_rows(const bench_table *table);
 
 /* The first column across; y is logarithmic. */
@@ -75,16 +89,31 @@ typedef enum { BENCH_X_LOG2, BENCH_X_LOG10, BENCH_X_LINEAR } bench_x_scale;
 /* One line for each y column, or for each value of the column `series`. */
 typedef struct bench_picture {
     const char *y_label;
-    const char *const *y;    /* column names, NULL at the end */
+    const char *y;           /* names of columns, separated by spaces */
     const char *series;      /* column; NULL: none */
     const char *only_column; /* only rows where this text column reads only_text; NULL: all */
     const char *only_text;
     bench_x_scale x_scale;
 } bench_picture;
 
-/* Prints the table (aligned, or CSV) and draws the picture when asked; x is the first column.
- * PNR_OK; PNR_EUNAVAILABLE: no gnuplot; PNR_EIO; PNR_ENOMEMORY: a cell was lost. */
+/* Prints the table (aligned, or CSV), and draws the picture when the user wants one; picture NULL:
+ * there is none. PNR_OK; PNR_EUNAVAILABLE: no gnuplot; PNR_EIO; PNR_ENOMEMORY: a cell was lost. */
 int bench_table_show(const bench *b, const bench_table *table, const bench_picture *picture,
                      pnr_error *error);
+
+/* A measurement that fills one table, size by size. */
+typedef struct bench_sweep {
+    const char *sizes;            /* as bench_parse_sizes, where the command line names none */
+    const char *columns;          /* as bench_table_create */
+    const bench_picture *picture; /* NULL: none */
+    /* Adds the rows of one size. */
+    int (*measure)(const bench *b, void *context, size_t n_samples, bench_table *table,
+                   pnr_error *error);
+} bench_sweep;
+
+/* Measures every size until a signal or an error, and shows the rows that there are. Returns the
+ * first error. */
+int bench_sweep_run(const bench *b, const char *title, const bench_sweep *sweep, void *context,
+                    pnr_error *error);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The copying file source of bench stream:
- * the same samples as a file, through the whole pipeline. */
+/* The copying file source of bench stream: the same samples as a file, through the whole pipeline. */
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"
-#include "base/format.h"
 #include "cli.h"
+#include "engine/plan.h"
 #include "pipeline/pipeline.h"
 #include "tools/common/measure.h"
 
@@ -17,16 +16,16 @@
 #include <unistd.h>
 
 enum { MIN_BATCHES = 8 };
-static const double space_share = 0.5; /* of what is free there */
+static const double space_share = 0.5; /* of the free bytes */
 
-/* When and where the results came; the first ones wait for the engine to be made. */
+/* Time and position of the first and the last result: the first waits for the engine. */
 typedef struct progress {
     uint64_t first_ns, last_ns;
     uint64_t first_sample, last_sample;
     uint64_t n;
 } progress;
 
-static void tap(void *context, const pnr_report *report)
+static void note_progress(void *context, const pnr_report *report)
 {
     progress *p = context;
 
@@ -48,18 +47,17 @@ static const char *folder(void)
 }
 
 /* Bytes that may be written to the folder. */
-static double space(const char *path)
+static double free_bytes(const char *path)
 {
     struct statvfs fs;
 
     return statvfs(path, &fs) == 0 ? space_share * (double)fs.f_bavail * (double)fs.f_frsize : 0;
 }
 
-/* One block of samples, again and again. */
+/* Writes one block of samples again and again. Returns 0 or errno. */
 static int write_file(int fd, const pnr_setup *setup, size_t block_samples, uint64_t n_blocks)
 {
-    const pnr_plan *plan = &setup->plan;
-    const size_t bytes = block_samples * pnr_format_get(plan->format)->bytes * plan->n_channels;
+    const size_t bytes = block_samples * pnr_plan_sample_bytes(&setup->plan);
     char *block = malloc(bytes);
 
     if (block == NULL)
@@ -87,7 +85,8 @@ static int run_file(const pnr_config *config, const char *path, double *samples_
 {
     pnr_config file = *config;
     progress p = {0};
-    const pnr_pipeline_options options = {.stop = &pnr_stop, .tap = tap, .tap_context = &p};
+    const pnr_pipeline_options options = {
+        .stop = &pnr_stop, .tap = note_progress, .tap_context = &p};
     pnr_account account = {0};
     int rc;
 
@@ -96,8 +95,6 @@ static int run_file(const pnr_config *config, const char *path, double *samples_
     file.source.lost = NULL;
     file.source.n_lost = 0;
     file.publisher.wait_s = 0;
-    snprintf(file.publisher.endpoint, sizeof file.publisher.endpoint, "ipc://@pnradar-bench-%ld",
-             (long)getpid());
     rc = pnr_pipeline_run(&file, &options, &account, error);
     if (rc != PNR_OK)
         return rc;
@@ -113,14 +110,13 @@ static int run_file(const pnr_config *config, const char *path, double *samples_
     return PNR_OK;
 }
 
-int stream_file_rate(const pnr_config *config, const pnr_setup *setup, uint64_t n_samples,
-                     double *samples_per_s, pnr_error *error)
+int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *samples_per_s,
+                     pnr_error *error)
 {
-    const pnr_plan *plan = &setup->plan;
+    const pnr_plan *plan = &s->engine.setup->plan;
     const size_t block = plan->batch * pnr_plan_dwell_samples(plan);
-    const double block_bytes =
-        (double)(block * pnr_format_get(plan->format)->bytes * plan->n_channels);
-    const double room = space(folder()) / block_bytes;
+    const double block_bytes = (double)(block * pnr_plan_sample_bytes(plan));
+    const double room = free_bytes(folder()) / block_bytes;
     uint64_t n_blocks = n_samples / block > MIN_BATCHES ? n_samples / block : MIN_BATCHES;
     char path[PNR_PATH_LEN];
     int fd, code, rc;
@@ -134,12 +130,12 @@ int stream_file_rate(const pnr_config *config, const pnr_setup *setup, uint64_t 
     fd = mkstemp(path);
     if (fd < 0)
         return pnr_error_set(error, PNR_EIO, "stream: %s: %s", path, strerror(errno));
-    code = write_file(fd, setup, block, n_blocks);
+    code = write_file(fd, s->engine.setup, block, n_blocks);
     close(fd);
     if (code != 0)
         rc = pnr_error_set(error, PNR_EIO, "stream: %s: %s", path, strerror(code));
     else
-        rc = run_file(config, path, samples_per_s, error);
+        rc = run_file(&s->config, path, samples_per_s, error);
     unlink(path);
     return rc;
 }

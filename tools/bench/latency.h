@@ -3,32 +3,29 @@
 #ifndef PNR_TOOLS_BENCH_LATENCY_H
 #define PNR_TOOLS_BENCH_LATENCY_H
 
-#include "base/account.h"
 #include "base/error.h"
 #include "base/stats.h"
-#include "engine/engine.h"
 #include "setup/setup.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/run.h"
 
 #include <stdint.h>
 
-/* The way of one result, CLOCK_MONOTONIC; 0: it never came so far. */
+/* The way of one result, CLOCK_MONOTONIC; 0: the result did not come so far. */
 typedef struct latency_moment {
     uint64_t ready_ns;     /* its last sample in the ring */
     uint64_t submitted_ns; /* to the engine */
-    uint64_t collected_ns; /* back from it */
+    uint64_t collected_ns; /* from the engine */
     uint64_t packed_ns;    /* detected, and handed to the publisher */
-    uint64_t sent_ns;      /* back from the publisher */
+    uint64_t sent_ns;      /* the publisher has returned */
     uint64_t received_ns;  /* at the subscriber */
 } latency_moment;
 
 typedef struct latency_run {
     latency_moment *moments; /* [n_moments], by seq; the caller frees them */
     size_t n_moments;
-    pnr_account account;
-    uint64_t received;
-    bool ended;
-    pnr_histogram late_ns; /* how much after its due time a window's last chunk was committed */
+    bench_outcome outcome;
+    pnr_histogram late_ns; /* from a window's due time to the commit of its last chunk */
     uint64_t n_late;       /* windows, beyond the limit */
 } latency_run;
 

@@ -4,9 +4,6 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/resident.h"
 
-#include "base/clock.h"
-#include "base/format.h"
-#include "base/log.h"
 #include "base/random.h"
 #include "base/stats.h"
 #include "cli.h"
@@ -18,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_HYPOTHESES = 64, COPY_BYTES = 1 << 28, HOST_BATCH = 1 };
-static const uint64_t warm_ns = 100 * 1000 * 1000;
+enum { MAX_HYPOTHESES = 64, HOST_BATCH = 1 };
 static const double threshold = 30; /* above any cell of noise, below every echo */
 
 /* Neighbouring hypotheses are `step` quarter bins apart, n_rows slow-time bins each. */
@@ -40,20 +36,16 @@ static const map_case cases[] = {
     {"search by half bins", 4000, 32, 1, 16, -40, 2, 41, 0, 1},
 };
 
+enum { N_CASES = sizeof cases / sizeof cases[0] };
 static const char *const names[] = {"library", "fused"};
 
-static const bench_column columns[] = {
-    {"map", true},         {"N", false},        {"periods", false},  {"codes", false},
-    {"rows", false},       {"batch", false},    {"method", true},    {"median_us", false},
-    {"dwell_us", false},   {"GBps", false},     {"floor_us", false}, {"floor_pct", false},
-    {"samples_us", false}, {"Gcells_s", false}, {"checked", false},
-};
-enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+static const char columns[] =
+    "map: N periods codes rows batch method: median_us dwell_us GBps floor_us "
+    "floor_pct samples_us Gcells_s checked";
 
 typedef struct contest {
     const bench *bench;
     const pnr_engine_ops *ops;
-    const pnr_resident_ops *device; /* NULL: on the host */
     const map_case *own;
     pnr_plan plan;
     pnr_hypothesis hypotheses[MAX_HYPOTHESES];
@@ -138,7 +130,7 @@ static int make_plan(contest *c, size_t batch, pnr_error *error)
 /* --- answers --- */
 
 /* The strongest candidate must be the echo: its code, its row, its cell. */
-static int check(contest *c, const pnr_result *result, const char *method, pnr_error *error)
+static int check_echoes(contest *c, const pnr_result *result, const char *method, pnr_error *error)
 {
     const pnr_plan *plan = &c->plan;
 
@@ -174,29 +166,9 @@ static int check_sets(contest *c, resident *r, const char *method, pnr_error *er
             c->lags[d] = (uint32_t)(pnr_random_next(&c->state) % c->plan.n_samples);
         if ((rc = resident_fill(r, set, pnr_random_next(&c->state), c->lags, error)) == PNR_OK &&
             (rc = resident_run(r, set, &result, error)) == PNR_OK)
-            rc = check(c, &result, method, error);
+            rc = check_echoes(c, &result, method, error);
     }
     return rc;
-}
-
-/* --- times --- */
-
-static int time_sets(resident *r, double *ns, size_t n_times, pnr_error *error)
-{
-    const uint64_t start_ns = pnr_clock_ns();
-    size_t done = 0;
-
-    for (bool is_warm = false; done < n_times && !pnr_stop;) {
-        const int rc = resident_time(r, ns + done, error);
-
-        if (rc != PNR_OK)
-            return rc;
-        if (is_warm)
-            done += RESIDENT_SETS;
-        else
-            is_warm = pnr_clock_ns() - start_ns >= warm_ns;
-    }
-    return PNR_OK;
 }
 
 /* The floor: each sample read once, each cell's power written once and read once, at the device's
@@ -210,26 +182,18 @@ static void add_row(const contest *c, const char *method, double median_ns, benc
     const double bytes = samples + 2 * sizeof(float) * cells;
 
     bench_table_text(table, c->own->name);
-    bench_table_number(table, (double)plan->n_samples);
-    bench_table_number(table, (double)plan->n_periods);
-    bench_table_number(table, (double)plan->n_codes);
-    bench_table_number(table, (double)pnr_plan_rows(plan));
-    bench_table_number(table, (double)plan->batch);
+    bench_table_numbers(table, (double)plan->n_samples, (double)plan->n_periods,
+                        (double)plan->n_codes, (double)pnr_plan_rows(plan), (double)plan->batch);
     bench_table_text(table, method);
-    bench_table_number(table, median_ns * 1e-3);
-    bench_table_number(table, median_ns * 1e-3 / (double)plan->batch);
-    bench_table_number(table, bytes / median_ns);
-    bench_table_number(table, bytes / c->copy_rate * 1e6);
-    bench_table_number(table, 100 * bytes / c->copy_rate * 1e9 / median_ns);
-    bench_table_number(table, samples / c->copy_rate * 1e6);
-    bench_table_number(table, cells / median_ns);
-    bench_table_number(table, (double)c->n_checked);
+    bench_table_numbers(table, median_ns * 1e-3, median_ns * 1e-3 / (double)plan->batch,
+                        bytes / median_ns, bytes / c->copy_rate * 1e6,
+                        100 * bytes / c->copy_rate * 1e9 / median_ns, samples / c->copy_rate * 1e6,
+                        cells / median_ns, (double)c->n_checked);
 }
 
 static int measure_method(contest *c, const char *method, bench_table *table, pnr_error *error)
 {
-    const size_t n_times =
-        ((size_t)c->bench->runs + RESIDENT_SETS - 1) / RESIDENT_SETS * RESIDENT_SETS;
+    const size_t n_times = resident_times(c->bench->runs);
     double *ns = calloc(n_times, sizeof *ns);
     resident *r = NULL;
     int rc = PNR_ENOMEMORY;
@@ -239,10 +203,10 @@ static int measure_method(contest *c, const char *method, bench_table *table, pn
     } else {
         c->plan.method = method;
         c->n_checked = 0;
-        rc = resident_create(c->ops, c->device, &c->plan, &r, error);
+        rc = resident_create(c->ops, &c->plan, RESIDENT_SETS, &r, error);
     }
     if (rc == PNR_OK && (rc = check_sets(c, r, method, error)) == PNR_OK &&
-        (rc = time_sets(r, ns, n_times, error)) == PNR_OK && !pnr_stop)
+        (rc = resident_time(&r, &ns, 1, n_times, error)) == PNR_OK && !pnr_stop)
         add_row(c, method, pnr_median(ns, n_times), table);
     resident_destroy(r);
     free(ns);
@@ -251,69 +215,63 @@ static int measure_method(contest *c, const char *method, bench_table *table, pn
 
 /* --- cases --- */
 
+/* The methods of the user's choice that take this map. */
+static int measure_methods(contest *c, bench_table *table, pnr_error *error)
+{
+    const char *chosen = c->bench->config->engine.method;
+    int rc = PNR_OK;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && rc == PNR_OK && !pnr_stop; i++) {
+        pnr_engine_choice choice;
+
+        c->plan.method = names[i];
+        if ((strcmp(chosen, "auto") == 0 || strcmp(chosen, names[i]) == 0) &&
+            c->ops->describe(&c->plan, &choice, NULL) == PNR_OK)
+            rc = measure_method(c, names[i], table, error);
+    }
+    return rc;
+}
+
 static int measure_case(const bench *b, const map_case *own, bench_table *table, pnr_error *error)
 {
-    const char *chosen = b->config->engine.method;
     contest c = {.bench = b, .own = own, .copy_rate = NAN, .state = own->n_samples};
-    const pnr_engine_bench *engine_bench;
+    const pnr_resident_ops *device;
     int rc = make_plan(&c, own->batch, error);
 
     if (rc == PNR_OK)
         rc = pnr_engine_choose(b->config->engine.name, &c.plan, &c.ops, error);
     if (rc == PNR_OK) {
-        engine_bench = pnr_engine_get_bench(c.ops->name);
-        c.device = engine_bench != NULL ? engine_bench->resident : NULL;
-        if (c.device != NULL)
-            c.copy_rate = c.device->copy_rate(b->config->engine.device, COPY_BYTES);
-        else if (own->batch > HOST_BATCH)
-            goto done; /* a host takes one dwell after the other anyway */
+        device = resident_device(c.ops);
+        c.copy_rate = resident_copy_rate(device, b->config->engine.device);
+        if (device != NULL || own->batch <= HOST_BATCH) /* a host works dwell by dwell */
+            rc = measure_methods(&c, table, error);
     }
-    for (size_t i = 0; rc == PNR_OK && i < sizeof names / sizeof names[0] && !pnr_stop; i++) {
-        pnr_engine_choice choice;
-
-        c.plan.method = names[i];
-        if ((strcmp(chosen, "auto") != 0 && strcmp(chosen, names[i]) != 0) ||
-            c.ops->describe(&c.plan, &choice, NULL) != PNR_OK)
-            continue;
-        rc = measure_method(&c, names[i], table, error);
-    }
-done:
     free(c.references);
     free(c.thresholds);
     free(c.lags);
     return rc;
 }
 
-static bool is_asked_for(const bench *b, size_t n_samples)
+static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
+                        pnr_error *error)
 {
-    for (size_t i = 0; i < b->n_sizes; i++)
-        if (b->sizes[i] == n_samples)
-            return true;
-    return b->sizes == NULL;
+    int rc = PNR_OK;
+
+    (void)context;
+    for (size_t i = 0; i < N_CASES && rc == PNR_OK && !pnr_stop; i++)
+        if (cases[i].n_samples == n_samples)
+            rc = measure_case(b, &cases[i], table, error);
+    return rc;
 }
 
 int bench_maps(const bench *b, pnr_error *error)
 {
+    static const bench_sweep sweep = {
+        .sizes = "8192,4000", .columns = columns, .measure = measure_size};
     char title[160];
-    bench_table *table = NULL;
-    int rc;
 
     snprintf(title, sizeof title,
              "maps: from samples in place to candidates in place, ci16, %d runs on %d sets",
              b->runs, RESIDENT_SETS);
-    rc = bench_table_create(title, columns, N_COLUMNS, &table, error);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && rc == PNR_OK && !pnr_stop; i++)
-        if (is_asked_for(b, cases[i].n_samples))
-            rc = measure_case(b, &cases[i], table, error);
-    /* What was measured before a method failed is shown too. */
-    if (table != NULL && bench_table_rows(table) > 0) {
-        pnr_error unshown = {0};
-        const bench plain = {.csv = b->csv};
-        const int shown = bench_table_show(&plain, table, NULL, &unshown);
-
-        if (rc == PNR_OK && (rc = shown) != PNR_OK)
-            *error = unshown;
-    }
-    bench_table_destroy(table);
-    return rc;
+    return bench_sweep_run(b, title, &sweep, NULL, error);
 }

@@ -4,7 +4,6 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/resident.h"
 
-#include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -19,50 +18,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t default_sizes[] = {
-    (1 << 10) - 1, 1 << 10,       (1 << 13) - 1, 1 << 13,       (1 << 16) - 1,
-    1 << 16,       (1 << 20) - 1, 1 << 20,       (1 << 22) - 1, 1 << 22,
-};
-enum { DEVICE_POINTS = 1 << 24, HOST_POINTS = 1 << 22, COPY_BYTES = 1 << 28 };
+enum { DEVICE_POINTS = 1 << 24, HOST_POINTS = 1 << 22 };
 
 /* The first is what the others are compared with. */
 static const char *const names[] = {"library", "fused", "walsh", "sum"};
 enum { N_NAMES = sizeof names / sizeof names[0], MAX_KERNELS = 1024, CHECKS_ALONE = 64 };
-static const uint64_t warm_ns = 100 * 1000 * 1000;
 
-static const bench_column columns[] = {
-    {"N", false},         {"load", true},        {"batch", false},   {"method", true},
-    {"median_us", false}, {"min_us", false},     {"GBps", false},    {"floor_us", false},
-    {"floor_pct", false}, {"of_library", false}, {"checked", false}, {"deviation_eps", false},
-};
-enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+static const char columns[] =
+    "N load: batch method: median_us min_us GBps floor_us floor_pct of_library "
+    "checked deviation_eps";
 
-static const bench_column kernel_columns[] = {
-    {"N", false},
-    {"load", true},
-    {"method", true},
-    {"launches", false},
-    {"blocks", false},
-    {"threads", false},
-    {"registers", false},
-    {"local_B", false},
-    {"shared_B", false},
-    {"blocks_a_processor", false},
-    {"occupancy_pct", false},
-    {"kernel", true},
-};
-enum { N_KERNEL_COLUMNS = sizeof kernel_columns / sizeof kernel_columns[0] };
+static const char kernel_columns[] =
+    "N load: method: launches blocks threads registers local_B shared_B "
+    "blocks_a_processor occupancy_pct kernel:";
 
-static const char *const pictured[] = {"median_us", NULL};
 static const bench_picture picture = {
     .y_label = "us a submit, median",
-    .y = pictured,
+    .y = "median_us",
     .series = "method",
     .only_column = "load",
     .only_text = "full",
 };
 
-/* One method's part in a contest. */
+/* One method in a contest. */
 typedef struct entry {
     const char *name;
     pnr_engine_choice choice;
@@ -75,9 +53,7 @@ typedef struct entry {
 /* All methods of one engine at one length and one load, on the same samples. */
 typedef struct contest {
     const bench *bench;
-    const pnr_engine_ops *ops;
-    const pnr_resident_ops *device; /* NULL: on the host */
-    pnr_setup *setup;
+    bench_subject subject;
     const char *load; /* "one", "full" */
     double copy_rate; /* bytes a second; NAN on the host */
     entry entries[N_NAMES];
@@ -92,7 +68,7 @@ typedef struct contest {
 /* The strongest candidate must be the echo. */
 static int check_lags(const contest *c, const entry *e, pnr_error *error)
 {
-    const pnr_plan *plan = &c->setup->plan;
+    const pnr_plan *plan = &c->subject.setup->plan;
 
     for (size_t d = 0; d < plan->batch; d++) {
         const pnr_dwell *dwell = &e->result.dwells[d];
@@ -102,14 +78,14 @@ static int check_lags(const contest *c, const entry *e, pnr_error *error)
             return pnr_error_set(error, PNR_EENGINE,
                                  "%s/%s, N = %zu, dwell %zu of %zu: %u candidates, cell %u; the "
                                  "echo is at %u",
-                                 c->ops->name, e->name, plan->n_samples, d, plan->batch,
+                                 c->subject.ops->name, e->name, plan->n_samples, d, plan->batch,
                                  dwell->n_candidates, found->cell, c->lags[d]);
         if (dwell->n_periods != pnr_plan_windows(plan) || dwell->n_nonfinite != 0 ||
             dwell->n_valid != pnr_plan_dwell_samples(plan))
             return pnr_error_set(error, PNR_EENGINE,
                                  "%s/%s, N = %zu, dwell %zu: %u periods, %llu samples used",
-                                 c->ops->name, e->name, plan->n_samples, d, dwell->n_periods,
-                                 (unsigned long long)dwell->n_valid);
+                                 c->subject.ops->name, e->name, plan->n_samples, d,
+                                 dwell->n_periods, (unsigned long long)dwell->n_valid);
     }
     return PNR_OK;
 }
@@ -155,9 +131,9 @@ static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_
     return isfinite(most) ? most : INFINITY;
 }
 
-static int compare(const contest *c, entry *e, pnr_error *error)
+static int compare_values(const contest *c, entry *e, pnr_error *error)
 {
-    const pnr_plan *plan = &c->setup->plan;
+    const pnr_plan *plan = &c->subject.setup->plan;
     const entry *first = &c->entries[0];
 
     for (size_t d = 0; d < plan->batch && e != first; d++) {
@@ -170,8 +146,8 @@ static int compare(const contest *c, entry *e, pnr_error *error)
             return pnr_error_set(error, PNR_EENGINE,
                                  "%s/%s, N = %zu, dwell %zu: values are %.3g eps sqrt(log2 N) from "
                                  "those of %s, %g are allowed",
-                                 c->ops->name, e->name, plan->n_samples, d, apart, first->name,
-                                 deviation_limit);
+                                 c->subject.ops->name, e->name, plan->n_samples, d, apart,
+                                 first->name, deviation_limit);
     }
     return PNR_OK;
 }
@@ -179,7 +155,7 @@ static int compare(const contest *c, entry *e, pnr_error *error)
 /* New samples into one set, correlated by every method. */
 static int check_set(contest *c, size_t set, pnr_error *error)
 {
-    const pnr_plan *plan = &c->setup->plan;
+    const pnr_plan *plan = &c->subject.setup->plan;
     const uint64_t seed = pnr_random_next(&c->state);
     int rc = PNR_OK;
 
@@ -191,7 +167,7 @@ static int check_set(contest *c, size_t set, pnr_error *error)
         if ((rc = resident_fill(e->resident, set, seed, c->lags, error)) == PNR_OK &&
             (rc = resident_run(e->resident, set, &e->result, error)) == PNR_OK &&
             (rc = check_lags(c, e, error)) == PNR_OK)
-            rc = compare(c, e, error);
+            rc = compare_values(c, e, error);
     }
     c->n_checked += plan->batch * pnr_plan_dwell_samples(plan);
     return rc;
@@ -199,7 +175,7 @@ static int check_set(contest *c, size_t set, pnr_error *error)
 
 static int check_all(contest *c, pnr_error *error)
 {
-    const pnr_plan *plan = &c->setup->plan;
+    const pnr_plan *plan = &c->subject.setup->plan;
     const double samples = (double)(plan->batch * pnr_plan_dwell_samples(plan));
     double n = ceil((double)c->bench->check / samples);
     int rc = PNR_OK;
@@ -212,27 +188,6 @@ static int check_all(contest *c, pnr_error *error)
 }
 
 /* --- times --- */
-
-/* In turns, every set once a round; what comes before the clocks have risen is discarded. */
-static int time_all(contest *c, pnr_error *error)
-{
-    const uint64_t start_ns = pnr_clock_ns();
-    size_t done = 0;
-
-    for (bool is_warm = false; done < c->n_times && !pnr_stop;) {
-        for (size_t i = 0; i < c->n_entries; i++) {
-            const int rc = resident_time(c->entries[i].resident, c->entries[i].ns + done, error);
-
-            if (rc != PNR_OK)
-                return rc;
-        }
-        if (is_warm)
-            done += RESIDENT_SETS;
-        else
-            is_warm = pnr_clock_ns() - start_ns >= warm_ns;
-    }
-    return PNR_OK;
-}
 
 /* Bytes of memory traffic that a sample of the input costs at the least: itself, and between two
  * kernels a complex value written and read. NAN: no such rule. */
@@ -257,24 +212,19 @@ static double floor_bytes(const pnr_plan *plan, const entry *e)
 
 static void add_row(const contest *c, const entry *e, double first_ns, bench_table *table)
 {
-    const pnr_plan *plan = &c->setup->plan;
+    const pnr_plan *plan = &c->subject.setup->plan;
     const double samples = (double)(plan->batch * pnr_plan_dwell_samples(plan));
     const double bytes = samples * (double)(pnr_format_get(plan->format)->bytes * plan->n_channels);
     const double floor_ns = samples * floor_bytes(plan, e) / c->copy_rate * 1e9;
     const double median_ns = pnr_median(e->ns, c->n_times); /* sorts */
 
-    bench_table_number(table, (double)plan->n_samples);
+    bench_table_numbers(table, (double)plan->n_samples);
     bench_table_text(table, c->load);
-    bench_table_number(table, (double)plan->batch);
+    bench_table_numbers(table, (double)plan->batch);
     bench_table_text(table, e->name);
-    bench_table_number(table, median_ns * 1e-3);
-    bench_table_number(table, e->ns[0] * 1e-3);
-    bench_table_number(table, bytes / median_ns);
-    bench_table_number(table, floor_ns * 1e-3);
-    bench_table_number(table, 100.0 * floor_ns / median_ns);
-    bench_table_number(table, median_ns / first_ns);
-    bench_table_number(table, (double)c->n_checked);
-    bench_table_number(table, e == &c->entries[0] ? NAN : e->deviation);
+    bench_table_numbers(table, median_ns * 1e-3, e->ns[0] * 1e-3, bytes / median_ns,
+                        floor_ns * 1e-3, 100.0 * floor_ns / median_ns, median_ns / first_ns,
+                        (double)c->n_checked, e == &c->entries[0] ? NAN : e->deviation);
 }
 
 static bool is_same(const pnr_kernel_note *a, const pnr_kernel_note *b)
@@ -303,17 +253,14 @@ static void add_kernels(const contest *c, const entry *e, bench_table *table)
         }
         if (first < i)
             continue;
-        bench_table_number(table, (double)c->setup->plan.n_samples);
+        bench_table_numbers(table, (double)c->subject.setup->plan.n_samples);
         bench_table_text(table, c->load);
         bench_table_text(table, e->name);
-        bench_table_number(table, (double)n_launches);
-        bench_table_number(table, is_known ? (double)k->n_blocks : NAN);
-        bench_table_number(table, is_known ? (double)k->n_threads : NAN);
-        bench_table_number(table, is_known ? (double)k->n_registers : NAN);
-        bench_table_number(table, is_known ? (double)k->local_bytes : NAN);
-        bench_table_number(table, is_known ? (double)k->shared_bytes : NAN);
-        bench_table_number(table, is_known ? (double)k->blocks_a_processor : NAN);
-        bench_table_number(table, is_known ? 100.0 * k->occupancy : NAN);
+        bench_table_numbers(
+            table, (double)n_launches, is_known ? (double)k->n_blocks : NAN,
+            is_known ? (double)k->n_threads : NAN, is_known ? (double)k->n_registers : NAN,
+            is_known ? (double)k->local_bytes : NAN, is_known ? (double)k->shared_bytes : NAN,
+            is_known ? (double)k->blocks_a_processor : NAN, is_known ? 100.0 * k->occupancy : NAN);
         bench_table_text(table, k->name);
     }
     free(notes);
@@ -322,9 +269,9 @@ static void add_kernels(const contest *c, const entry *e, bench_table *table)
 /* --- contests --- */
 
 /* Every method that this plan suits, or the configured one beside the first. */
-static int enter(contest *c, pnr_error *error)
+static int enter_methods(contest *c, pnr_error *error)
 {
-    pnr_plan *plan = &c->setup->plan;
+    pnr_plan *plan = &c->subject.setup->plan;
     const char *chosen = c->bench->config->engine.method;
     const bool all = strcmp(chosen, "auto") == 0;
 
@@ -336,11 +283,11 @@ static int enter(contest *c, pnr_error *error)
         if (!all && i > 0 && strcmp(chosen, names[i]) != 0)
             continue;
         plan->method = e->name = names[i];
-        rc = c->ops->describe(plan, &e->choice, &reason);
+        rc = c->subject.ops->describe(plan, &e->choice, &reason);
         if (rc == PNR_ECONFIG) /* another engine's */
             continue;
         if (rc == PNR_OK)
-            rc = resident_create(c->ops, c->device, plan, &e->resident, &reason);
+            rc = resident_create(c->subject.ops, plan, RESIDENT_SETS, &e->resident, &reason);
         if (rc == PNR_EUNSUPPORTED || rc == PNR_ENOMEMORY) {
             pnr_log(rc == PNR_ENOMEMORY ? PNR_LOG_WARN : PNR_LOG_DEBUG, "N = %zu, %zu dwells: %s",
                     plan->n_samples, plan->batch, reason.text);
@@ -357,17 +304,29 @@ static int enter(contest *c, pnr_error *error)
     return c->n_entries > 0
                ? PNR_OK
                : pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: no method for N = %zu",
-                               c->ops->name, plan->n_samples);
+                               c->subject.ops->name, plan->n_samples);
 }
 
-static int hold(contest *c, bench_table *table, bench_table *kernels, pnr_error *error)
+static int time_all(contest *c, pnr_error *error)
 {
-    const size_t batch = c->setup->plan.batch;
+    resident *list[N_NAMES];
+    double *ns[N_NAMES];
+
+    for (size_t i = 0; i < c->n_entries; i++) {
+        list[i] = c->entries[i].resident;
+        ns[i] = c->entries[i].ns;
+    }
+    return resident_time(list, ns, c->n_entries, c->n_times, error);
+}
+
+static int hold_contest(contest *c, bench_table *table, bench_table *kernels, pnr_error *error)
+{
+    const size_t batch = c->subject.setup->plan.batch;
     int rc;
 
     if ((c->lags = calloc(batch, sizeof *c->lags)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu delays", batch);
-    if ((rc = enter(c, error)) != PNR_OK || (rc = check_all(c, error)) != PNR_OK ||
+    if ((rc = enter_methods(c, error)) != PNR_OK || (rc = check_all(c, error)) != PNR_OK ||
         (rc = time_all(c, error)) != PNR_OK || pnr_stop)
         return rc;
 
@@ -391,97 +350,94 @@ static size_t power_of_two_above(size_t n)
     return power;
 }
 
-/* batch 0: as many dwells as make the points, a window counted as its power of two. */
-static int measure_size(const bench *b, size_t n_samples, size_t batch, double copy_rate,
-                        bench_table *table, bench_table *kernels, pnr_error *error)
+/* What the sizes share. */
+typedef struct shared {
+    bench_table *kernels;
+    double copy_rate;
+} shared;
+
+/* batch 0: as many dwells as make the points, where a window counts as its power of two. */
+static int measure_load(const bench *b, const shared *s, size_t n_samples, size_t batch,
+                        bench_table *table, pnr_error *error)
 {
-    contest c = {.bench = b, .load = batch == 0 ? "full" : "one", .copy_rate = copy_rate};
+    contest c = {.bench = b, .load = batch == 0 ? "full" : "one", .copy_rate = s->copy_rate};
     pnr_config config = *b->config;
-    const pnr_engine_bench *engine_bench;
-    pnr_engine_choice choice;
     int rc;
 
     snprintf(config.engine.method, sizeof config.engine.method, "auto");
-    rc = bench_prepare(&(bench){.config = &config}, n_samples, 1, &c.setup, &c.ops, &choice, error);
+    rc = bench_prepare(&config, n_samples, 1, &c.subject, error);
     if (rc == PNR_OK) {
-        pnr_plan *plan = &c.setup->plan;
-        size_t points;
+        pnr_plan *plan = &c.subject.setup->plan;
+        const bool is_host = resident_device(c.subject.ops) == NULL;
+        size_t points = b->points > 0 ? b->points : is_host ? HOST_POINTS : DEVICE_POINTS;
 
-        engine_bench = pnr_engine_get_bench(c.ops->name);
-        c.device = engine_bench != NULL ? engine_bench->resident : NULL;
-        points = b->points > 0 ? b->points : c.device != NULL ? DEVICE_POINTS : HOST_POINTS;
         points /= power_of_two_above(n_samples) * pnr_plan_windows(plan);
         plan->batch = batch > 0 ? batch : points > 0 ? points : 1;
         plan->depth = 1;
         plan->max_candidates = 1;
         plan->want_profile = PNR_WANT_NONE;
-        c.n_times = ((size_t)b->runs + RESIDENT_SETS - 1) / RESIDENT_SETS * RESIDENT_SETS;
+        c.n_times = resident_times(b->runs);
         c.state = n_samples;
-        rc = hold(&c, table, kernels, error);
+        rc = hold_contest(&c, table, s->kernels, error);
     }
     for (size_t i = 0; i < c.n_entries; i++) {
         resident_destroy(c.entries[i].resident);
         free(c.entries[i].ns);
     }
     free(c.lags);
-    pnr_setup_destroy(c.setup);
+    pnr_setup_destroy(c.subject.setup);
     return rc;
 }
 
-/* What the engine's device copies within its memory; NAN on the host. */
+static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
+                        pnr_error *error)
+{
+    const int rc = measure_load(b, context, n_samples, 1, table, error);
+
+    return rc == PNR_OK && !pnr_stop ? measure_load(b, context, n_samples, 0, table, error) : rc;
+}
+
+/* NAN also where no engine takes the plan: the sizes then say why. */
 static double measure_copy(const bench *b)
 {
-    const pnr_engine_ops *ops = NULL;
-    const pnr_engine_bench *engine_bench;
-    pnr_engine_choice choice;
-    pnr_setup *setup = NULL;
-    double rate = NAN;
+    bench_subject subject;
+    double rate;
 
-    if (bench_prepare(b, 1 << 10, 1, &setup, &ops, &choice, NULL) == PNR_OK &&
-        (engine_bench = pnr_engine_get_bench(ops->name)) != NULL && engine_bench->resident != NULL)
-        rate = engine_bench->resident->copy_rate(b->config->engine.device, COPY_BYTES);
-    pnr_setup_destroy(setup);
-    return rate > 0 ? rate : NAN;
+    if (bench_prepare(b->config, 1 << 10, 1, &subject, NULL) != PNR_OK)
+        return NAN;
+    rate = resident_copy_rate(resident_device(subject.ops), b->config->engine.device);
+    pnr_setup_destroy(subject.setup);
+    return rate;
 }
 
 int bench_methods(const bench *b, pnr_error *error)
 {
+    static const bench_sweep sweep = {
+        .sizes = "2^10-1,2^10,2^13-1,2^13,2^16-1,2^16,2^20-1,2^20,2^22-1,2^22",
+        .columns = columns,
+        .picture = &picture,
+        .measure = measure_size};
     static const char kernels_title[] =
         "kernels: what each method launches for one submit; local_B are spills and arrays";
-    const size_t *sizes = b->sizes != NULL ? b->sizes : default_sizes;
-    const size_t n_sizes =
-        b->sizes != NULL ? b->n_sizes : sizeof default_sizes / sizeof default_sizes[0];
-    const double copy_rate = measure_copy(b);
-    bench_table *table = NULL, *kernels = NULL;
-    const bench plain = {.csv = b->csv};
+    shared s = {.copy_rate = measure_copy(b)};
+    pnr_error unshown = {0};
     char title[160];
-    int rc;
+    int rc, shown = PNR_OK;
 
     snprintf(title, sizeof title,
              "methods: from samples in place to candidates in place, %d runs in turns on %d sets",
              b->runs, RESIDENT_SETS);
-    if (isfinite(copy_rate))
+    if (isfinite(s.copy_rate))
         printf("%scopy within the device: %.0f GB/s read and written\n", b->csv ? "# " : "",
-               copy_rate * 1e-9);
-    rc = bench_table_create(title, columns, N_COLUMNS, &table, error);
-    if (rc == PNR_OK)
-        rc = bench_table_create(kernels_title, kernel_columns, N_KERNEL_COLUMNS, &kernels, error);
-    for (size_t i = 0; i < n_sizes && rc == PNR_OK && !pnr_stop; i++) {
-        rc = measure_size(b, sizes[i], 1, copy_rate, table, kernels, error);
-        if (rc == PNR_OK && !pnr_stop)
-            rc = measure_size(b, sizes[i], 0, copy_rate, table, kernels, error);
-    }
-    /* What was measured before a method failed is shown too. */
-    if (table != NULL && bench_table_rows(table) > 0) {
-        pnr_error unshown = {0};
-        int shown = bench_table_show(b, table, &picture, &unshown);
-
-        if (shown == PNR_OK && bench_table_rows(kernels) > 0)
-            shown = bench_table_show(&plain, kernels, NULL, &unshown);
-        if (rc == PNR_OK && (rc = shown) != PNR_OK)
-            *error = unshown;
-    }
-    bench_table_destroy(table);
-    bench_table_destroy(kernels);
-    return rc;
+               s.copy_rate * 1e-9);
+    rc = bench_table_create(kernels_title, kernel_columns, &s.kernels, error);
+    if (rc != PNR_OK)
+        return rc;
+    rc = bench_sweep_run(b, title, &sweep, &s, error);
+    if (bench_table_rows(s.kernels) > 0)
+        shown = bench_table_show(b, s.kernels, NULL, &unshown);
+    bench_table_destroy(s.kernels);
+    if (rc == PNR_OK && shown != PNR_OK)
+        *error = unshown;
+    return rc == PNR_OK ? shown : rc;
 }

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* One paced run of bench latency: the pipeline, fed on time by a thread that never sleeps. */
 #include "tools/bench/latency.h"
-#include "tools/bench/stream.h"
 
 #include "base/clock.h"
 #include "base/pause.h"
-#include "cli.h"
 #include "engine/plan.h"
-#include "pipeline/pipeline.h"
 #include "tools/common/measure.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { CHUNKS = 16 /* a window, when source.chunk does not say */, HIGH_WATER = 100000 };
-static const double subscriber_patience_s = 5.0;
 static const uint64_t start_ns = 20 * 1000 * 1000; /* from the filled ring to the first sample */
 
 typedef struct pacer {
@@ -25,7 +21,7 @@ typedef struct pacer {
     size_t n_chunks; /* a window */
 } pacer;
 
-/* Sleeping wakes up late: this thread watches the clock. */
+/* A sleeping thread wakes up late: this one watches the clock. */
 static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
 {
     uint64_t now_ns;
@@ -35,9 +31,9 @@ static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
     return now_ns;
 }
 
-/* The acquisition thread: chunk c of window w is committed when its last sample would have come. */
-static void feed(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory, size_t capacity,
-                 const volatile int *stop)
+/* Commits chunk c of window w when a receiver would deliver its last sample. */
+static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
+                         size_t capacity, const volatile int *stop)
 {
     pacer *p = context;
     const size_t n = pnr_plan_dwell_samples(plan), n_chunks = p->n_chunks;
@@ -51,7 +47,7 @@ static void feed(void *context, pnr_ring *ring, const pnr_plan *plan, void *memo
             const uint64_t due_ns = begin_ns + w * p->every_ns + p->every_ns * c / n_chunks;
             const uint64_t now_ns = watch_until(due_ns, stop);
 
-            stream_commit_live(ring, n * c / n_chunks - n * (c - 1) / n_chunks);
+            bench_commit_live(ring, n * c / n_chunks - n * (c - 1) / n_chunks);
             if (c < n_chunks)
                 continue;
 
@@ -63,8 +59,8 @@ static void feed(void *context, pnr_ring *ring, const pnr_plan *plan, void *memo
     }
 }
 
-/* In the processing thread, when the result has been handed over. */
-static void tap(void *context, const pnr_report *report)
+/* The publisher has returned: in the processing thread. */
+static void note_result(void *context, const pnr_report *report)
 {
     pacer *p = context;
     latency_moment *m;
@@ -80,7 +76,7 @@ static void tap(void *context, const pnr_report *report)
 }
 
 /* In the subscriber's thread, which writes no other member. */
-static void seen(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns)
+static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns)
 {
     pacer *p = context;
 
@@ -94,12 +90,13 @@ int latency_measure(const pnr_config *config, const pnr_setup *setup, uint64_t e
     const size_t n_dwell = pnr_plan_dwell_samples(&setup->plan);
     const size_t chunk = config->source.chunk;
     pacer p = {.setup = setup, .run = out, .every_ns = every_ns, .late_ns = late_ns};
-    const pnr_pipeline_options options = {
-        .stop = &pnr_stop, .tap = tap, .tap_context = &p, .feed = feed, .feed_context = &p};
-    stream_subscriber *subscriber = NULL;
-    stream_result came = {0};
-    pnr_config fed = *config;
-    int rc;
+    const bench_run_hooks hooks = {.feed = feed_windows,
+                                   .tap = note_result,
+                                   .seen = note_received,
+                                   .context = &p,
+                                   .high_water = HIGH_WATER,
+                                   .spin = config->engine.wait == PNR_WAIT_SPIN};
+    pnr_config paced = *config;
 
     memset(out, 0, sizeof *out);
     p.n_chunks = chunk > 0 ? (n_dwell + chunk - 1) / chunk : CHUNKS;
@@ -113,21 +110,8 @@ int latency_measure(const pnr_config *config, const pnr_setup *setup, uint64_t e
     if (out->moments == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", out->n_moments);
     memset(out->moments, 0, out->n_moments * sizeof *out->moments); /* in memory, not on demand */
-    fed.ring.seconds = 0;
-    fed.ring.bytes =
-        stream_ring_bytes(config, &setup->plan, (double)n_dwell * 1e9 / (double)every_ns);
-    fed.source.pace = PNR_PACE_REAL_TIME; /* live: samples go ahead of their window */
-    if (fed.engine.deadline == 0)
-        fed.engine.deadline = (double)every_ns * 1e-9;
-    fed.publisher.wait_s = subscriber_patience_s;
-    if (fed.publisher.high_water < HIGH_WATER)
-        fed.publisher.high_water = HIGH_WATER;
-    rc = stream_subscriber_start(fed.publisher.endpoint, config->engine.wait == PNR_WAIT_SPIN, seen,
-                                 &p, &subscriber, error);
-    if (rc == PNR_OK)
-        rc = pnr_pipeline_run(&fed, &options, &out->account, error);
-    stream_subscriber_finish(subscriber, rc == PNR_OK ? subscriber_patience_s : 0.0, &came);
-    out->received = came.received;
-    out->ended = came.ended;
-    return rc;
+    if (paced.engine.deadline == 0)
+        paced.engine.deadline = (double)every_ns * 1e-9;
+    return bench_run(&paced, setup, (double)n_dwell * 1e9 / (double)every_ns, &hooks, &out->outcome,
+                     error);
 }

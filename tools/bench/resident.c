@@ -5,11 +5,17 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "cli.h"
+#include "correlator/engines.h"
 #include "engine/plan.h"
 #include "tools/common/measure.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
+
+enum { COPY_BYTES = 1 << 28 };
+static const uint64_t warm_ns = 100 * 1000 * 1000;
 
 struct resident {
     const pnr_engine_ops *ops;
@@ -25,6 +31,20 @@ struct resident {
     uint64_t *ready_ns;        /* [batch] */
     uint64_t tag;
 };
+
+const pnr_resident_ops *resident_device(const pnr_engine_ops *ops)
+{
+    const pnr_engine_bench *engine = pnr_engine_get_bench(ops->name);
+
+    return engine != NULL ? engine->resident : NULL;
+}
+
+double resident_copy_rate(const pnr_resident_ops *device, size_t index)
+{
+    const double rate = device != NULL ? device->copy_rate(index, COPY_BYTES) : 0;
+
+    return rate > 0 ? rate : (double)NAN;
+}
 
 void resident_destroy(resident *r)
 {
@@ -42,7 +62,7 @@ void resident_destroy(resident *r)
     free(r);
 }
 
-static int create_host(resident *r, pnr_error *error)
+static int create_host(resident *r, size_t n_sets, pnr_error *error)
 {
     const pnr_plan *plan = &r->plan;
     const size_t bytes = r->n_samples * pnr_format_get(plan->format)->bytes * plan->n_channels;
@@ -51,15 +71,15 @@ static int create_host(resident *r, pnr_error *error)
     r->ready_ns = calloc(plan->batch, sizeof *r->ready_ns);
     if (r->lost == NULL || r->ready_ns == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu dwells", plan->batch);
-    for (size_t i = 0; i < RESIDENT_SETS; i++)
+    for (size_t i = 0; i < n_sets; i++)
         if ((r->sets[i] = r->ops->alloc(bytes)) == NULL)
             return pnr_error_set(error, PNR_ENOMEMORY, "engine %s: no memory for %zu bytes",
                                  r->ops->name, bytes);
     return r->ops->create(plan, &r->engine, error);
 }
 
-int resident_create(const pnr_engine_ops *ops, const pnr_resident_ops *device, const pnr_plan *plan,
-                    resident **out, pnr_error *error)
+int resident_create(const pnr_engine_ops *ops, const pnr_plan *plan, size_t n_sets, resident **out,
+                    pnr_error *error)
 {
     resident *r = calloc(1, sizeof *r);
     int rc;
@@ -70,9 +90,9 @@ int resident_create(const pnr_engine_ops *ops, const pnr_resident_ops *device, c
     r->ops = ops;
     r->plan = *plan;
     r->n_samples = pnr_plan_view_samples(plan, plan->batch);
-    r->device_ops = device;
-    rc = device != NULL ? device->create(plan, RESIDENT_SETS, &r->device, error)
-                        : create_host(r, error);
+    r->device_ops = resident_device(ops);
+    rc = r->device_ops != NULL ? r->device_ops->create(plan, n_sets, &r->device, error)
+                               : create_host(r, n_sets, error);
     if (rc != PNR_OK) {
         resident_destroy(r);
         return rc;
@@ -111,7 +131,8 @@ int resident_run(resident *r, size_t set, pnr_result *result, pnr_error *error)
                : pnr_error_set(error, rc, "engine %s: %s", r->ops->name, pnr_error_text(rc));
 }
 
-int resident_time(resident *r, double ns[RESIDENT_SETS], pnr_error *error)
+/* ns: of one round, each set once. */
+static int time_round(resident *r, double ns[RESIDENT_SETS], pnr_error *error)
 {
     int rc = PNR_OK;
 
@@ -125,6 +146,32 @@ int resident_time(resident *r, double ns[RESIDENT_SETS], pnr_error *error)
         ns[set] = (double)(pnr_clock_ns() - start_ns);
     }
     return rc;
+}
+
+size_t resident_times(int n_runs)
+{
+    return ((size_t)n_runs + RESIDENT_SETS - 1) / RESIDENT_SETS * RESIDENT_SETS;
+}
+
+int resident_time(resident *const *list, double *const *ns, size_t n, size_t n_times,
+                  pnr_error *error)
+{
+    const uint64_t start_ns = pnr_clock_ns();
+    size_t done = 0;
+
+    for (bool is_warm = false; done < n_times && !pnr_stop;) {
+        for (size_t i = 0; i < n; i++) {
+            const int rc = time_round(list[i], ns[i] + done, error);
+
+            if (rc != PNR_OK)
+                return rc;
+        }
+        if (is_warm)
+            done += RESIDENT_SETS;
+        else
+            is_warm = pnr_clock_ns() - start_ns >= warm_ns;
+    }
+    return PNR_OK;
 }
 
 size_t resident_kernels(const resident *r, pnr_kernel_note *notes, size_t capacity)

@@ -7,22 +7,34 @@
 #include "base/error.h"
 #include "engine/bench.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
-/* In rotation: together larger than any cache when a submit is large. */
+/* Used in rotation: together they are larger than any cache when a submit is large. */
 enum { RESIDENT_SETS = 4 };
 
 typedef struct resident resident;
 
-/* plan's pointers must outlive it. device: the engine's resident operations; NULL: host memory,
- * submit and collect. Errors as the engine's create. */
-int resident_create(const pnr_engine_ops *ops, const pnr_resident_ops *device, const pnr_plan *plan,
-                    resident **out, pnr_error *error);
+/* The operations of the engine's device; NULL: it computes in host memory. */
+const pnr_resident_ops *resident_device(const pnr_engine_ops *ops);
+/* Bytes a second that the device copies within its memory, read and written; NAN without one. */
+double resident_copy_rate(const pnr_resident_ops *device, size_t index);
+
+/* n_sets: 1..RESIDENT_SETS; resident_time takes all of them. plan's pointers must outlive *out.
+ * Errors as the engine's create. */
+int resident_create(const pnr_engine_ops *ops, const pnr_plan *plan, size_t n_sets, resident **out,
+                    pnr_error *error);
 void resident_destroy(resident *r);
 /* As pnr_resident_ops. */
 int resident_fill(resident *r, size_t set, uint64_t seed, const uint32_t *lags, pnr_error *error);
 int resident_run(resident *r, size_t set, pnr_result *result, pnr_error *error);
-int resident_time(resident *r, double ns[RESIDENT_SETS], pnr_error *error);
 size_t resident_kernels(const resident *r, pnr_kernel_note *notes, size_t capacity);
+
+/* The least whole number of rounds over the sets that holds n_runs, in runs. */
+size_t resident_times(int n_runs);
+/* Times n methods in turns, each set once a round. Discards what comes before the clocks have
+ * risen. ns[i]: [n_times] of method i; n_times comes from resident_times. A signal ends it early. */
+int resident_time(resident *const *list, double *const *ns, size_t n, size_t n_times,
+                  pnr_error *error);
 
 #endif

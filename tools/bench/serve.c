@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The code as float64 [N][2], then the samples as they lie in memory. */
-static int dump(const char *path, const pnr_setup *setup, const pnr_measure *measure,
-                pnr_error *error)
+/* Writes the code as float64 [N][2], then the samples as they are in memory. */
+static int dump_samples(const char *path, const pnr_setup *setup, const pnr_measure *measure,
+                        pnr_error *error)
 {
     size_t bytes;
     const void *samples = pnr_measure_samples(measure, &bytes);
@@ -30,9 +30,8 @@ static int dump(const char *path, const pnr_setup *setup, const pnr_measure *mea
     return PNR_OK;
 }
 
-/* "<ns> <lag of dwell 0> <lag of dwell 1> ...", one line for each line read,
- * until the input ends. */
-static int serve(pnr_measure *measure, size_t batch, pnr_error *error)
+/* Prints "<ns> <lag of dwell 0> <lag of dwell 1> ..." for each line read until the input ends. */
+static int serve_lines(pnr_measure *measure, size_t batch, pnr_error *error)
 {
     size_t *lags = calloc(batch, sizeof *lags);
     char line[64];
@@ -57,26 +56,24 @@ static int serve(pnr_measure *measure, size_t batch, pnr_error *error)
 
 int bench_serve(const bench *b, pnr_error *error)
 {
-    const pnr_engine_ops *ops = NULL;
-    pnr_engine_choice choice;
-    pnr_setup *setup = NULL;
+    bench_subject s;
     pnr_measure *measure = NULL;
     int rc;
 
     if (b->n_sizes != 1)
         return pnr_error_set(error, PNR_EUSAGE, "serve: one size is needed, as -n 2^13");
-    rc = bench_prepare(b, b->sizes[0], 0, &setup, &ops, &choice, error);
+    rc = bench_prepare(b->config, b->sizes[0], 0, &s, error);
     if (rc == PNR_OK)
-        rc = pnr_measure_create(ops, setup, &measure, error);
+        rc = pnr_measure_create(s.ops, s.setup, PNR_MEASURE_PINNED, &measure, error);
     if (rc == PNR_OK && b->dump != NULL)
-        rc = dump(b->dump, setup, measure, error);
+        rc = dump_samples(b->dump, s.setup, measure, error);
     if (rc == PNR_OK) {
-        printf("ready %s/%s N %zu batch %zu\n", ops->name, choice.method, setup->plan.n_samples,
-               setup->plan.batch);
+        printf("ready %s N %zu batch %zu\n", s.engine, s.setup->plan.n_samples,
+               s.setup->plan.batch);
         fflush(stdout);
-        rc = serve(measure, setup->plan.batch, error);
+        rc = serve_lines(measure, s.setup->plan.batch, error);
     }
     pnr_measure_destroy(measure);
-    pnr_setup_destroy(setup);
+    pnr_setup_destroy(s.setup);
     return rc;
 }

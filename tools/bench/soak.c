@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench soak: the whole way at a share of its ceiling for a long time: what is lost, what grows,
- * what drifts. */
+/* bench soak: the whole way at a share of its ceiling for a long time: losses, memory, drift. */
+#include "tools/bench/resident.h"
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"
@@ -15,39 +15,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t default_sizes[] = {1 << 20};
 static const double default_seconds = 300.0, default_pace = 0.9, ceiling_seconds = 3.0;
 static const double most_intervals = 60, least_intervals = 4, least_interval_s = 1.0;
 static const double MiB = 1024.0 * 1024.0;
 static const uint64_t poll_ns = 1000 * 1000;
 enum { MAX_INTERVALS = 256 };
 
-static const bench_column columns[] = {
-    {"elapsed_s", false}, {"N", false},       {"results", false},    {"results_ps", false},
-    {"lost", false},      {"p50_us", false},  {"p99_us", false},     {"p999_us", false},
-    {"max_us", false},    {"rss_MiB", false}, {"device_MiB", false},
-};
-enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+static const char columns[] =
+    "elapsed_s N results results_ps lost p50_us p99_us p999_us max_us rss_MiB "
+    "device_MiB";
 
-static const char *const pictured[] = {"p50_us", "p99_us", "p999_us", "max_us", NULL};
 static const bench_picture picture = {.y_label = "us, last sample in the ring to the message",
-                                      .y = pictured,
+                                      .y = "p50_us p99_us p999_us max_us",
                                       .series = "N",
                                       .x_scale = BENCH_X_LINEAR};
 
-/* What one interval's results say. */
-typedef struct share {
+/* Sums over the results of one interval. */
+typedef struct interval {
     pnr_histogram latency_ns;
-    uint64_t lost; /* samples, in front of its results and in them */
-} share;
+    uint64_t lost; /* samples, before its results and in them */
+} interval;
 
-/* The processing thread adds to one half, and turns to the other when it is asked to. */
+/* The processing thread adds to one half, and to the other one as soon as the monitor wants that. */
 typedef struct watch {
-    share halves[2];
+    interval halves[2];
     _Atomic unsigned wanted, given; /* number of the interval */
-    unsigned current;               /* the processing thread's */
+    unsigned current;               /* read and written by the processing thread alone */
 
-    /* the monitor's */
+    /* for the monitor */
     const stream_subject *subject;
     double seconds, interval_s;
     _Atomic bool stop;
@@ -56,7 +51,7 @@ typedef struct watch {
     size_t n;
 } watch;
 
-static void tap(void *context, const pnr_report *report)
+static void add_result(void *context, const pnr_report *report)
 {
     watch *w = context;
     const unsigned wanted = atomic_load_explicit(&w->wanted, memory_order_acquire);
@@ -71,7 +66,7 @@ static void tap(void *context, const pnr_report *report)
 
 /* --- the monitor --- */
 
-/* Bytes of this process in memory; NAN: not known. */
+/* Bytes of memory that this process occupies; NAN: unknown. */
 static double resident_bytes(void)
 {
     FILE *status = fopen("/proc/self/status", "re");
@@ -89,15 +84,13 @@ static double resident_bytes(void)
 
 static double device_bytes(const stream_subject *s)
 {
-    const pnr_engine_bench *engine = pnr_engine_get_bench(s->ops->name);
+    const pnr_resident_ops *device = resident_device(s->engine.ops);
 
-    if (engine == NULL || engine->resident == NULL)
-        return NAN;
-    return (double)engine->resident->memory_used(s->config.engine.device);
+    return device != NULL ? (double)device->memory_used(s->config.engine.device) : (double)NAN;
 }
 
-/* What the processing thread has gathered since the last time; NULL when no result has come. */
-static const share *take(watch *w)
+/* The sums since the last call; NULL when no result has come. */
+static const interval *take_interval(watch *w)
 {
     const unsigned next = atomic_load(&w->wanted) + 1;
     const uint64_t start_ns = pnr_clock_ns();
@@ -112,24 +105,19 @@ static const share *take(watch *w)
     return &w->halves[(next - 1) % 2];
 }
 
-static void add_row(watch *w, const share *s, double elapsed_s, double took_s)
+static void add_row(watch *w, const interval *s, double elapsed_s, double took_s)
 {
     static const double shares[] = {0.5, 0.99, 0.999};
-    const size_t n_samples = w->subject->setup->plan.n_samples;
+    const size_t n_samples = w->subject->engine.setup->plan.n_samples;
     const double rss = resident_bytes(), device = device_bytes(w->subject);
     const double p99_us = (double)pnr_histogram_quantile(&s->latency_ns, 0.99) * 1e-3;
 
-    bench_table_number(w->table, elapsed_s);
-    bench_table_number(w->table, (double)n_samples);
-    bench_table_number(w->table, (double)s->latency_ns.n);
-    bench_table_number(w->table, (double)s->latency_ns.n / took_s);
-    bench_table_number(w->table, (double)s->lost);
+    bench_table_numbers(w->table, elapsed_s, (double)n_samples, (double)s->latency_ns.n,
+                        (double)s->latency_ns.n / took_s, (double)s->lost);
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
-        bench_table_number(w->table,
-                           (double)pnr_histogram_quantile(&s->latency_ns, shares[i]) * 1e-3);
-    bench_table_number(w->table, (double)s->latency_ns.max * 1e-3);
-    bench_table_number(w->table, rss / MiB);
-    bench_table_number(w->table, device / MiB);
+        bench_table_numbers(w->table,
+                            (double)pnr_histogram_quantile(&s->latency_ns, shares[i]) * 1e-3);
+    bench_table_numbers(w->table, (double)s->latency_ns.max * 1e-3, rss / MiB, device / MiB);
     pnr_log(PNR_LOG_INFO,
             "soak: N = %zu, %.1f of %.1f s: %llu results, %llu samples lost, p99 %.1f us, %.1f MiB",
             n_samples, elapsed_s, w->seconds, (unsigned long long)s->latency_ns.n,
@@ -141,21 +129,21 @@ static void add_row(watch *w, const share *s, double elapsed_s, double took_s)
     }
 }
 
-/* In a thread of its own: it prints, reads files and asks the driver. */
+/* Has a thread of its own, since it prints, reads files and asks the driver. */
 static void *monitor(void *argument)
 {
     watch *w = argument;
     uint64_t start_ns = 0, last_ns = 0;
 
     while (!atomic_load(&w->stop)) {
-        const share *s;
+        const interval *s;
         uint64_t now_ns;
 
-        /* Time counts from the first result: the engine is made before it. */
+        /* Time counts from the first result: the engine is created before it. */
         pnr_clock_sleep_until(last_ns > 0 ? last_ns + (uint64_t)(w->interval_s * 1e9)
                                           : pnr_clock_ns() + poll_ns,
                               NULL);
-        s = take(w);
+        s = take_interval(w);
         now_ns = pnr_clock_ns();
         if (s != NULL && last_ns > 0)
             add_row(w, s, (double)(now_ns - start_ns) * 1e-9, (double)(now_ns - last_ns) * 1e-9);
@@ -192,17 +180,18 @@ static void print_verdict(const bench *b, const watch *w, const stream_result *r
     const size_t quarter = w->n > 4 ? w->n / 4 : 1, last = w->n > 0 ? w->n - 1 : 0;
     const double early_us = mean(w->p99_us, w->n < quarter ? w->n : quarter);
     const double late_us = w->n >= quarter ? mean(w->p99_us + w->n - quarter, quarter) : NAN;
-    const bool is_held = stream_is_lossless(r) && stream_is_complete(r);
+    const bool is_held = bench_is_lossless(&r->outcome) && bench_is_complete(&r->outcome);
     char text[512];
 
     printf("%ssoak N = %zu: %s: %.1f s at %.1f Msample/s, %.2f GB/s\n", b->csv ? "# " : "",
-           w->subject->setup->plan.n_samples, is_held ? "HELD" : "NOT HELD", r->seconds,
+           w->subject->engine.setup->plan.n_samples, is_held ? "HELD" : "NOT HELD", r->seconds,
            rate_hz * 1e-6, rate_hz * w->subject->sample_bytes * 1e-9);
     printf("%s  account: %s (%s)\n", b->csv ? "# " : "",
-           pnr_account_format(&r->account, text, sizeof text),
-           stream_is_complete(r) ? "closes" : "OPEN");
+           pnr_account_format(&r->outcome.account, text, sizeof text),
+           bench_is_complete(&r->outcome) ? "closes" : "OPEN");
     printf("%s  subscriber: %llu received of %llu sent\n", b->csv ? "# " : "",
-           (unsigned long long)r->received, (unsigned long long)r->account.sent);
+           (unsigned long long)r->outcome.received.results,
+           (unsigned long long)r->outcome.account.sent);
     printf("%s  p99: %.1f us in the first quarter, %.1f us in the last, drift %+.1f %%\n",
            b->csv ? "# " : "", early_us, late_us, 100.0 * (late_us / early_us - 1.0));
     printf("%s  memory: %.1f MiB at first, %.1f MiB at the end, %.1f MiB at most; device: ",
@@ -223,19 +212,20 @@ static int run_watched(const bench *b, watch *w, double rate_hz, pnr_error *erro
 
     if (rc != 0)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "monitor thread: %s", strerror(rc));
-    rc = stream_run(&s->config, s->setup, w->seconds, rate_hz, tap, w, &result, error);
+    rc = stream_run(s, w->seconds, rate_hz, add_result, w, &result, error);
     atomic_store(&w->stop, true);
     pthread_join(thread, NULL);
     if (rc != PNR_OK)
         return rc;
-    *b->lost |= !stream_is_lossless(&result);
+    *b->lost |= !bench_is_lossless(&result.outcome);
     print_verdict(b, w, &result, rate_hz);
-    return stream_is_complete(&result)
+    return bench_is_complete(&result.outcome)
                ? PNR_OK
                : pnr_error_set(error, PNR_EINTERNAL, "soak: an account does not close");
 }
 
-static int measure_size(const bench *b, size_t n_samples, bench_table *table, pnr_error *error)
+static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
+                        pnr_error *error)
 {
     const double seconds = b->seconds > 0 ? b->seconds : default_seconds;
     const double pace = b->pace > 0 ? b->pace : default_pace;
@@ -245,13 +235,13 @@ static int measure_size(const bench *b, size_t n_samples, bench_table *table, pn
     int rc = s != NULL && w != NULL ? stream_prepare(b, n_samples, s, error)
                                     : pnr_error_set(error, PNR_ENOMEMORY, "no memory to soak");
 
+    (void)context;
     if (rc == PNR_OK && !(s->link_bytes_per_s > 0))
-        rc = stream_run(&s->config, s->setup, fmin(ceiling_seconds, seconds), 0, NULL, NULL, &fast,
-                        error);
+        rc = stream_run(s, fmin(ceiling_seconds, seconds), 0, NULL, NULL, &fast, error);
     if (rc == PNR_OK && !pnr_stop) {
         const double ceiling_hz = s->link_bytes_per_s > 0
                                       ? s->link_bytes_per_s / s->sample_bytes
-                                      : (double)fast.account.used / fast.seconds;
+                                      : (double)fast.outcome.account.used / fast.seconds;
 
         w->subject = s;
         w->table = table;
@@ -261,7 +251,7 @@ static int measure_size(const bench *b, size_t n_samples, bench_table *table, pn
         rc = run_watched(b, w, pace * ceiling_hz, error);
     }
     if (s != NULL)
-        pnr_setup_destroy(s->setup);
+        pnr_setup_destroy(s->engine.setup);
     free(s);
     free(w);
     return rc;
@@ -269,19 +259,11 @@ static int measure_size(const bench *b, size_t n_samples, bench_table *table, pn
 
 int bench_soak(const bench *b, pnr_error *error)
 {
-    const size_t *sizes = b->sizes != NULL ? b->sizes : default_sizes;
-    const size_t n_sizes = b->sizes != NULL ? b->n_sizes : 1;
-    bench_table *table = NULL;
+    static const bench_sweep sweep = {
+        .sizes = "2^20", .columns = columns, .picture = &picture, .measure = measure_size};
     char title[128];
-    int rc;
 
     snprintf(title, sizeof title, "soak: live at %.4g %% of the ceiling, by interval",
              100.0 * (b->pace > 0 ? b->pace : default_pace));
-    rc = bench_table_create(title, columns, N_COLUMNS, &table, error);
-    for (size_t i = 0; i < n_sizes && rc == PNR_OK && !pnr_stop; i++)
-        rc = measure_size(b, sizes[i], table, error);
-    if (rc == PNR_OK && bench_table_rows(table) > 0)
-        rc = bench_table_show(b, table, &picture, error);
-    bench_table_destroy(table);
-    return rc;
+    return bench_sweep_run(b, title, &sweep, NULL, error);
 }

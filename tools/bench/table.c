@@ -2,6 +2,7 @@
 /* Tables of pnradar-bench: aligned for people, CSV for programs, pictures through gnuplot. */
 #include "tools/bench/bench.h"
 
+#include "cli.h"
 #include "tools/common/gnuplot.h"
 
 #include <math.h>
@@ -10,34 +11,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL_LEN = 64 };
+enum { CELL_LEN = 64, NAME_LEN = 32, MAX_COLUMNS = 32 };
 
 typedef struct cell {
     double number;
     char text[CELL_LEN]; /* of a text column */
 } cell;
 
+typedef struct heading {
+    char name[NAME_LEN];
+    bool is_text;
+} heading;
+
 struct bench_table {
     const char *title;
-    const bench_column *columns;
+    heading columns[MAX_COLUMNS];
     size_t n_columns;
     cell *cells; /* [n_cells], row by row */
     size_t n_cells, capacity;
     bool lost; /* a cell found no memory */
 };
 
-int bench_table_create(const char *title, const bench_column *columns, size_t n_columns,
-                       bench_table **out, pnr_error *error)
+/* Copies the first of several words separated by spaces. Returns the rest; NULL: there is none. */
+static const char *next_word(const char *text, char out[NAME_LEN])
+{
+    const size_t length = strcspn(text, " ");
+
+    if (*text == '\0')
+        return NULL;
+    snprintf(out, NAME_LEN, "%.*s", (int)length, text);
+    return text + length + strspn(text + length, " ");
+}
+
+int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error)
 {
     bench_table *table = calloc(1, sizeof *table);
 
-    *out = NULL;
+    *out = table;
     if (table == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a table");
     table->title = title;
-    table->columns = columns;
-    table->n_columns = n_columns;
-    *out = table;
+    while (table->n_columns < MAX_COLUMNS) {
+        heading *c = &table->columns[table->n_columns];
+        char *mark;
+
+        if ((columns = next_word(columns, c->name)) == NULL)
+            break;
+        if ((mark = strchr(c->name, ':')) != NULL)
+            *mark = '\0';
+        c->is_text = mark != NULL;
+        table->n_columns++;
+    }
     return PNR_OK;
 }
 
@@ -66,12 +90,14 @@ static cell *next_cell(bench_table *table)
     return &table->cells[table->n_cells++];
 }
 
-void bench_table_number(bench_table *table, double value)
+void bench_table_add(bench_table *table, size_t n, const double *values)
 {
-    cell *next = next_cell(table);
+    for (size_t i = 0; i < n; i++) {
+        cell *next = next_cell(table);
 
-    if (next != NULL)
-        next->number = value;
+        if (next != NULL)
+            next->number = values[i];
+    }
 }
 
 void bench_table_text(bench_table *table, const char *value)
@@ -87,7 +113,7 @@ size_t bench_table_rows(const bench_table *table)
     return table->n_cells / table->n_columns;
 }
 
-static const cell *get(const bench_table *table, size_t row, size_t column)
+static const cell *cell_at(const bench_table *table, size_t row, size_t column)
 {
     return &table->cells[row * table->n_columns + column];
 }
@@ -97,7 +123,7 @@ static const cell *get(const bench_table *table, size_t row, size_t column)
 static const char *format_cell(const bench_table *table, size_t row, size_t column, int digits,
                                char out[CELL_LEN])
 {
-    const cell *c = get(table, row, column);
+    const cell *c = cell_at(table, row, column);
 
     if (table->columns[column].is_text) {
         snprintf(out, CELL_LEN, "%s", c->text);
@@ -122,7 +148,7 @@ static void print_aligned(const bench_table *table)
     printf("\n%s\n", table->title);
     for (size_t row = 0; row <= n_rows; row++) { /* row 0 is the head */
         for (size_t column = 0; column < table->n_columns; column++) {
-            const bench_column *head = &table->columns[column];
+            const heading *head = &table->columns[column];
             int width = (int)strlen(head->name);
 
             for (size_t r = 0; r < n_rows; r++) {
@@ -178,15 +204,15 @@ static size_t print_block(FILE *to, const bench_table *table, const bench_pictur
 
     fprintf(to, "$d%zu << end_of_block\n", index);
     for (size_t row = 0; row < bench_table_rows(table); row++) {
-        const double value = get(table, row, y)->number;
+        const double value = cell_at(table, row, y)->number;
 
         if (!(isfinite(value) && value > 0))
             continue;
-        if (only != SIZE_MAX && strcmp(get(table, row, only)->text, picture->only_text) != 0)
+        if (only != SIZE_MAX && strcmp(cell_at(table, row, only)->text, picture->only_text) != 0)
             continue;
         if (by != SIZE_MAX && strcmp(format_cell(table, row, by, 9, text), series) != 0)
             continue;
-        fprintf(to, "%.9g %.9g\n", get(table, row, 0)->number, value);
+        fprintf(to, "%.9g %.9g\n", cell_at(table, row, 0)->number, value);
         n++;
     }
     fputs("end_of_block\n", to);
@@ -205,9 +231,11 @@ static size_t print_data(FILE *to, const bench_table *table, const bench_picture
                          curve *curves)
 {
     const size_t by = find_column(table, picture->series);
+    const char *names = picture->y;
     size_t n_curves = 0, index = 0;
+    char name[NAME_LEN];
 
-    for (const char *const *name = picture->y; *name != NULL; name++) {
+    while ((names = next_word(names, name)) != NULL) {
         for (size_t row = 0; row < bench_table_rows(table); row++) {
             char series[CELL_LEN] = "", text[CELL_LEN];
             bool seen = by == SIZE_MAX && row > 0;
@@ -218,15 +246,14 @@ static size_t print_data(FILE *to, const bench_table *table, const bench_picture
                 seen = seen || strcmp(series, format_cell(table, r, by, 9, text)) == 0;
             if (seen || n_curves == MAX_CURVES)
                 continue;
-            if (print_block(to, table, picture, index, find_column(table, *name), series) > 0) {
+            if (print_block(to, table, picture, index, find_column(table, name), series) > 0) {
                 curve *c = &curves[n_curves++];
 
                 c->index = index;
                 if (by == SIZE_MAX)
-                    snprintf(c->label, sizeof c->label, "%s", *name);
+                    snprintf(c->label, sizeof c->label, "%s", name);
                 else
-                    snprintf(c->label, sizeof c->label, "%s, %s %s", *name, picture->series,
-                             series);
+                    snprintf(c->label, sizeof c->label, "%s, %s %s", name, picture->series, series);
             }
             index++;
         }
@@ -240,8 +267,8 @@ static const char *const x_scales[] = {
     [BENCH_X_LINEAR] = "",
 };
 
-static int draw(const char *path, const bench_table *table, const bench_picture *picture,
-                pnr_error *error)
+static int draw_picture(const char *path, const bench_table *table, const bench_picture *picture,
+                        pnr_error *error)
 {
     curve *curves = calloc(MAX_CURVES, sizeof *curves);
     FILE *to = NULL;
@@ -286,5 +313,31 @@ int bench_table_show(const bench *b, const bench_table *table, const bench_pictu
         print_aligned(table);
     if (fflush(stdout) != 0)
         return pnr_error_set(error, PNR_EIO, "cannot write to stdout");
-    return b->plot != NULL ? draw(b->plot, table, picture, error) : PNR_OK;
+    return b->plot != NULL && picture != NULL ? draw_picture(b->plot, table, picture, error)
+                                              : PNR_OK;
+}
+
+int bench_sweep_run(const bench *b, const char *title, const bench_sweep *sweep, void *context,
+                    pnr_error *error)
+{
+    size_t *own = NULL, n_sizes = b->n_sizes;
+    const size_t *sizes = b->sizes;
+    bench_table *table = NULL;
+    pnr_error unshown = {0};
+    int rc = bench_table_create(title, sweep->columns, &table, error), shown;
+
+    if (rc == PNR_OK && sizes == NULL) {
+        rc = bench_parse_sizes(sweep->sizes, &own, &n_sizes, error);
+        sizes = own;
+    }
+    for (size_t i = 0; i < n_sizes && rc == PNR_OK && !pnr_stop; i++)
+        rc = sweep->measure(b, context, sizes[i], table, error);
+    if (table != NULL && bench_table_rows(table) > 0) {
+        shown = bench_table_show(b, table, sweep->picture, &unshown);
+        if (rc == PNR_OK && (rc = shown) != PNR_OK)
+            *error = unshown;
+    }
+    free(own);
+    bench_table_destroy(table);
+    return rc;
 }

@@ -8,6 +8,7 @@
 #include "base/rational.h"
 #include "base/stats.h"
 #include "engine/plan.h"
+#include "scene/noise.h"
 
 #include <math.h>
 #include <sched.h>
@@ -17,14 +18,19 @@
 
 static const double echo_amplitude = 0.2; /* full scale = 1 */
 static const double noise_rms = 0.2;
-enum { TILE_SAMPLES = 1 << 20 }; /* about as many are computed; the rest repeats them */
+enum {
+    TILE_SAMPLES = 1 << 20, /* about as many are computed; the rest repeats them */
+    NOISE_BLOCK = 64,
+    ALIGNMENT = 64 /* bytes, as the engines' own memory */
+};
 
 struct pnr_measure {
     const pnr_engine_ops *ops;
     const pnr_setup *setup;
-    pnr_engine *engine;
-    void *memory;
-    size_t n_samples; /* of the batch, and behind it */
+    pnr_measure_mode mode;
+    pnr_engine *engine; /* NULL between the runs of PNR_MEASURE_ANEW */
+    void *memory;       /* from ops->alloc when pinned, else from the C library */
+    size_t n_samples;   /* of the batch, and those that its last dwell reaches beyond it */
     size_t bytes;
     uint32_t *lost;     /* [batch * windows] */
     uint64_t *ready_ns; /* [batch] */
@@ -81,17 +87,6 @@ void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config 
     out->radar.max_range_m = 0;
 }
 
-/* The sum of the four 16-bit parts, centred: nearly normal;
- * variance 4 * 65536^2 / 12, scaled to 1. */
-static double next_normal(uint64_t *state)
-{
-    const uint64_t r = pnr_random_next(state);
-    const double sum = (double)(r & 0xffff) + (double)((r >> 16) & 0xffff) +
-                       (double)((r >> 32) & 0xffff) + (double)(r >> 48);
-
-    return (sum - 2.0 * 65535.0) / (65536.0 * 0.57735026918962576);
-}
-
 size_t pnr_measure_lag(const pnr_setup *setup)
 {
     const pnr_plan *plan = &setup->plan;
@@ -99,8 +94,9 @@ size_t pnr_measure_lag(const pnr_setup *setup)
     return (plan->gate_first + plan->gate_count / 3) % plan->n_samples;
 }
 
-/* What the recorder wrote: the engine conjugates (I - jQ) first, then mixes down by tune. */
-static void record(const pnr_plan *plan, uint64_t n, double iq[2])
+/* Undoes the engine's first steps in reverse: the engine conjugates (I - jQ), then mixes down by
+ * tune. */
+static void distort_sample(const pnr_plan *plan, uint64_t n, double iq[2])
 {
     if (plan->tune.num != 0) {
         const double turns = (double)pnr_rational_phase(plan->tune, n) * 0x1p-64;
@@ -120,21 +116,22 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples)
     const size_t n = plan->n_samples, lag = pnr_measure_lag(setup);
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
     const size_t stride = sample_bytes * plan->n_channels;
-    const double noise = noise_rms * 0.70710678118654752; /* of I and of Q */
     /* Whole periods repeat without a seam; a tune does not, so it is computed to the end. */
     const size_t tile = n * ((TILE_SAMPLES + n - 1) / n);
     const size_t computed = plan->tune.num != 0 || n_samples < tile ? n_samples : tile;
     unsigned char *to = memory;
-    uint64_t state = n;
+    double noise[NOISE_BLOCK][2];
 
-    for (size_t i = 0; i < computed; i++) {
-        const double *a = plan->references[(i % n + n - lag) % n];
-        double iq[2];
+    for (size_t channel = 0; channel < plan->n_channels; channel++) {
+        for (size_t i = 0; i < computed; i++) {
+            const double *a = plan->references[(i % n + n - lag) % n];
+            double iq[2];
 
-        for (size_t channel = 0; channel < plan->n_channels; channel++) {
-            iq[0] = echo_amplitude * a[0] + noise * next_normal(&state);
-            iq[1] = echo_amplitude * a[1] + noise * next_normal(&state);
-            record(plan, i, iq);
+            if (i % NOISE_BLOCK == 0)
+                pnr_noise_gaussian(n, (uint32_t)channel, i, NOISE_BLOCK, noise);
+            iq[0] = echo_amplitude * a[0] + noise_rms * noise[i % NOISE_BLOCK][0];
+            iq[1] = echo_amplitude * a[1] + noise_rms * noise[i % NOISE_BLOCK][1];
+            distort_sample(plan, i, iq);
             pnr_format_write(plan->format, iq, to + i * stride + channel * sample_bytes);
         }
     }
@@ -151,8 +148,8 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
     const size_t n = plan->n_samples, n_windows = plan->batch * pnr_plan_windows(plan);
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
     const bool is_complex = pnr_format_get(plan->format)->is_complex;
-    const double noise = noise_rms * 0.70710678118654752; /* of I and of Q */
     unsigned char *to = memory;
+    double noise[NOISE_BLOCK][2];
     uint64_t state = seed;
     double phase = 0;
 
@@ -160,9 +157,9 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
         const size_t lag = lags[w / pnr_plan_windows(plan)];
         const size_t code = lag % plan->n_codes * plan->oversample * n;
         const double bins = pnr_plan_bins(plan, lag % pnr_plan_rows(plan));
-        const double turns = 0x1p-64 * (double)pnr_random_next(&state);
+        const double turns = pnr_random_uniform(&state);
 
-        /* Where only I is kept the echo is, or its negative: no phase hides it. */
+        /* A real format keeps I alone: with such a phase I is the echo or its negative. */
         if (w % plan->n_periods == 0)
             phase = 2.0 * M_PI * (is_complex ? turns : floor(2.0 * turns) / 2.0);
         for (size_t i = 0; i < n; i++) {
@@ -171,8 +168,13 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
                 bins * (double)(w % plan->n_periods * n + i) / (double)n; /* turns */
             const double angle = phase + 2.0 * M_PI * (moved - floor(moved));
             const double re = echo_amplitude * cos(angle), im = echo_amplitude * sin(angle);
-            const double iq[2] = {a[0] * re - a[1] * im + noise * next_normal(&state),
-                                  a[0] * im + a[1] * re + noise * next_normal(&state)};
+
+            if (i % NOISE_BLOCK == 0)
+                pnr_noise_gaussian(seed, 0, w * n + i, NOISE_BLOCK, noise);
+
+            const double *z = noise[i % NOISE_BLOCK];
+            const double iq[2] = {a[0] * re - a[1] * im + noise_rms * z[0],
+                                  a[0] * im + a[1] * re + noise_rms * z[1]};
 
             for (size_t channel = 0; channel < plan->n_channels; channel++, to += sample_bytes)
                 pnr_format_write(plan->format, iq, to);
@@ -180,8 +182,16 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
     }
 }
 
-int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure **out,
-                       pnr_error *error)
+static void *allocate_samples(const pnr_measure *m)
+{
+    const size_t whole = (m->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+
+    return m->mode == PNR_MEASURE_PINNED ? m->ops->alloc(m->bytes)
+                                         : aligned_alloc(ALIGNMENT, whole);
+}
+
+int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
+                       pnr_measure **out, pnr_error *error)
 {
     const pnr_plan *plan = &setup->plan;
     pnr_measure *m = calloc(1, sizeof *m);
@@ -192,18 +202,19 @@ int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_me
         return pnr_error_set(error, rc, "no memory for a measurement");
     m->ops = ops;
     m->setup = setup;
+    m->mode = mode;
     m->n_samples = pnr_plan_view_samples(plan, plan->batch);
     m->bytes = m->n_samples * pnr_format_get(plan->format)->bytes * plan->n_channels;
     m->lost = calloc(plan->batch * pnr_plan_windows(plan), sizeof *m->lost);
     m->ready_ns = calloc(plan->batch, sizeof *m->ready_ns);
-    m->memory = ops->alloc(m->bytes);
+    m->memory = allocate_samples(m);
     if (m->lost == NULL || m->ready_ns == NULL || m->memory == NULL) {
         pnr_error_set(error, rc, "engine %s: no memory for %zu bytes of samples", ops->name,
                       m->bytes);
         goto fail;
     }
     pnr_measure_fill(setup, m->memory, m->n_samples);
-    rc = ops->create(plan, &m->engine, error);
+    rc = mode == PNR_MEASURE_ANEW ? PNR_OK : ops->create(plan, &m->engine, error);
     if (rc != PNR_OK)
         goto fail;
     *out = m;
@@ -219,7 +230,9 @@ void pnr_measure_destroy(pnr_measure *measure)
         return;
     if (measure->engine != NULL)
         measure->ops->destroy(measure->engine);
-    if (measure->memory != NULL)
+    if (measure->mode != PNR_MEASURE_PINNED)
+        free(measure->memory);
+    else if (measure->memory != NULL)
         measure->ops->free(measure->memory);
     free(measure->lost);
     free(measure->ready_ns);
@@ -227,7 +240,8 @@ void pnr_measure_destroy(pnr_measure *measure)
 }
 
 /* The lag of the dwell's strongest candidate must be the echo's, to within one chip. */
-static int check(const pnr_measure *m, const pnr_result *result, size_t *lags, pnr_error *error)
+static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *lags,
+                      pnr_error *error)
 {
     const pnr_plan *plan = &m->setup->plan;
     const size_t n = plan->n_samples, expected = pnr_measure_lag(m->setup);
@@ -260,31 +274,50 @@ static int check(const pnr_measure *m, const pnr_result *result, size_t *lags, p
     return PNR_OK;
 }
 
-int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error)
+/* One submit from the call to the collected result, after the engine's creation where it is new. */
+static int correlate(pnr_measure *m, pnr_result *result, pnr_error *error)
 {
-    const pnr_plan *plan = &measure->setup->plan;
+    const pnr_plan *plan = &m->setup->plan;
     const pnr_windows windows = {
-        .spans = {{measure->memory, measure->n_samples}},
+        .spans = {{m->memory, m->n_samples}},
         .n_dwells = plan->batch,
         .n_periods = pnr_plan_windows(plan),
-        .lost = measure->lost,
-        .ready_ns = measure->ready_ns,
+        .lost = m->lost,
+        .ready_ns = m->ready_ns,
     };
-    const pnr_job job = {.windows = &windows, .tag = ++measure->tag};
-    pnr_result result;
-    const uint64_t start_ns = pnr_clock_ns();
-    int rc = measure->ops->submit(measure->engine, &job);
+    const pnr_job job = {.windows = &windows, .tag = ++m->tag};
+    int rc = m->engine == NULL ? m->ops->create(plan, &m->engine, error) : PNR_OK;
 
-    if (rc == PNR_OK)
-        rc = measure->ops->collect(measure->engine, true, &result);
     if (rc != PNR_OK)
-        return pnr_error_set(error, rc, "engine %s: %s (N = %zu, %zu dwells)", measure->ops->name,
-                             pnr_error_text(rc), plan->n_samples, plan->batch);
+        return rc;
+    if ((rc = m->ops->submit(m->engine, &job)) == PNR_OK)
+        rc = m->ops->collect(m->engine, true, result);
+    return rc == PNR_OK
+               ? rc
+               : pnr_error_set(error, rc, "engine %s: %s (N = %zu, %zu dwells)", m->ops->name,
+                               pnr_error_text(rc), plan->n_samples, plan->batch);
+}
+
+int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error)
+{
+    pnr_result result;
+    uint64_t start_ns = pnr_clock_ns();
+    int rc = correlate(measure, &result, error);
+
+    if (rc != PNR_OK)
+        return rc;
     out->total_ns = pnr_clock_ns() - start_ns;
     memset(out->stage_ns, 0, sizeof out->stage_ns);
-    if (plan->measure)
+    if (measure->setup->plan.measure)
         memcpy(out->stage_ns, result.stage_ns, sizeof out->stage_ns);
-    return check(measure, &result, lags, error);
+    rc = check_lags(measure, &result, lags, error);
+    if (measure->mode == PNR_MEASURE_ANEW) {
+        start_ns = pnr_clock_ns();
+        measure->ops->destroy(measure->engine);
+        measure->engine = NULL;
+        out->total_ns += pnr_clock_ns() - start_ns;
+    }
+    return rc;
 }
 
 const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes)
@@ -318,8 +351,8 @@ static void summarise(const pnr_measurement *runs, int n_runs, double *room, pnr
     out->explained = pnr_median(room, n);
 }
 
-int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, int n_runs, pnr_timing *out,
-                     pnr_error *error)
+int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
+                     int n_runs, pnr_timing *out, pnr_error *error)
 {
     pnr_measure *measure = NULL;
     pnr_measurement discarded;
@@ -336,7 +369,7 @@ int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, int n_ru
         pnr_error_set(error, rc, "no memory for %d runs", n_runs);
         goto done;
     }
-    rc = pnr_measure_create(ops, setup, &measure, error);
+    rc = pnr_measure_create(ops, setup, mode, &measure, error);
     if (rc == PNR_OK)
         rc = pnr_measure_run(measure, &discarded, NULL, error);
     for (int i = 0; i < n_runs && rc == PNR_OK; i++)

@@ -30,6 +30,13 @@ typedef struct pnr_timing {
 
 enum { PNR_MEASURE_MIN_RUNS = 10 };
 
+/* Where the samples are, and how long the engine lives. */
+typedef enum {
+    PNR_MEASURE_PINNED,   /* samples in the engine's own memory (alloc); one engine for all runs */
+    PNR_MEASURE_PAGEABLE, /* samples in memory of the C library; one engine for all runs */
+    PNR_MEASURE_ANEW      /* as pageable; every run creates and destroys the engine, timed too */
+} pnr_measure_mode;
+
 /*
  * A configuration for N = n_samples: base with an m-sequence when N = 2^k - 1 (k = 2..24), or N = q
  * (2^k - 1) where base's rates make q whole samples a chip, else a random-phase code; whole gate,
@@ -56,20 +63,20 @@ size_t pnr_measure_lag(const pnr_setup *setup);
  */
 void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory);
 
-/* Uses setup->plan as it is (batch, measure, ...); keeps setup. Errors as the engine's create,
- * PNR_ENOMEMORY. */
-int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure **out,
-                       pnr_error *error);
+/* Uses setup->plan as it is (batch, measure, ...); setup must outlive *out. Errors as the engine's
+ * create, PNR_ENOMEMORY. */
+int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
+                       pnr_measure **out, pnr_error *error);
 void pnr_measure_destroy(pnr_measure *measure);
 /* One submit and its collect. lags: [batch] lag of each dwell's strongest candidate; may be NULL.
- * PNR_EENGINE when a dwell's echo is not found where it is: wrong answers are not timed. */
+ * PNR_EENGINE when a dwell has no echo at the right lag: wrong answers are not timed. */
 int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error);
-/* The samples of the batch, [pnr_plan_view_samples][n_channels]; the measure's. */
+/* The samples of the batch, [pnr_plan_view_samples][n_channels]; the measure owns them. */
 const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);
 
-/* Create, discard one, time n_runs >= PNR_MEASURE_MIN_RUNS, destroy. */
-int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, int n_runs, pnr_timing *out,
-                     pnr_error *error);
+/* Creates, discards one run, times n_runs >= PNR_MEASURE_MIN_RUNS, destroys. */
+int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
+                     int n_runs, pnr_timing *out, pnr_error *error);
 
 /* "AMD EPYC 9575F, 2 cores usable": from the operating system. Returns text. */
 char *pnr_measure_machine(char *text, size_t size);

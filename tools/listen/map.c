@@ -2,14 +2,17 @@
 /* The range-Doppler picture: the maps of a run, gathered on a grid of bounded size, and drawn. */
 #include "tools/listen/map.h"
 
-#include "tools/listen/image.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DOPPLER = 1000, MAX_RANGE = 1000 };
+enum {
+    MAX_DOPPLER = 1000,
+    MAX_RANGE = 1000,
+    NOTHING = -999,   /* dB below any power; for a NaN gnuplot would print a warning */
+    MANY_ECHOES = 400 /* more echoes are drawn as dots, so that the map stays visible */
+};
 
 static const char *const kinds[] = {
     [LISTEN_MAP_MEAN] = "mean", [LISTEN_MAP_LAST] = "last", [LISTEN_MAP_TIME] = "time"};
@@ -166,6 +169,48 @@ void listen_map_title(const listen_map *m, char *out, size_t size)
 
     if (m->info.n_codes > 1 && n > 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n, ", the greatest of %zu codes", m->info.n_codes);
+}
+
+void listen_image_cell(FILE *to, double power, double *greatest_db)
+{
+    const double db = power > 0 ? 10 * log10(power) : (double)NAN;
+
+    *greatest_db = fmax(*greatest_db, db);
+    if (isnan(db))
+        fprintf(to, "%d ", NOTHING);
+    else
+        fprintf(to, "%.1f ", db);
+}
+
+void listen_image_palette(FILE *to)
+{
+    fputs("set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 '#fde725')\n",
+          to);
+}
+
+void listen_image_colours(FILE *to, double greatest_db)
+{
+    listen_image_palette(to);
+    fputs("set cblabel 'power over the noise floor, dB'\n"
+          "set object rectangle from graph 0,0 to graph 1,1 behind fillcolor rgb 'gray'\n",
+          to);
+    fprintf(to, "set cbrange [0:%g]\n", fmax(20, 5 * ceil(greatest_db / 5)));
+}
+
+void listen_image_plot(FILE *to, double x0, double dx, double y0, double dy)
+{
+    fprintf(to,
+            "plot $map matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):($3>%d?$3:NaN) with image "
+            "notitle",
+            x0, dx, y0, dy, NOTHING);
+}
+
+void listen_image_echoes(FILE *to, size_t n)
+{
+    if (n > 0)
+        fprintf(to, ", $echoes using 1:2 with points %s lc rgb 'red' notitle",
+                n > MANY_ECHOES ? "pt 7 ps 0.15" : "pt 6 ps 1");
+    fputc('\n', to);
 }
 
 /* $map: a line a range, its columns the dB over the floor. Returns the greatest. */

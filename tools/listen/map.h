@@ -37,7 +37,20 @@ double listen_map_y(const listen_map *map, double range_m);
 /* gnuplot's commands from the labels to $map and the axes; "plot" and the map's own part are the
  * last. */
 void listen_map_draw(const listen_map *map, FILE *to);
-/* "mean of 12 maps" */
+/* Writes "mean of 12 maps". */
 void listen_map_title(const listen_map *map, char *out, size_t size);
+
+/* --- gnuplot's commands that every picture of power shares --- */
+
+/* One cell of the block $map: power over the floor; NAN or 0: nothing came. Raises *greatest_db. */
+void listen_image_cell(FILE *to, double power, double *greatest_db);
+void listen_image_palette(FILE *to); /* from weak to strong */
+/* The colours, from 0 dB to what the greatest power needs; grey where nothing came. */
+void listen_image_colours(FILE *to, double greatest_db);
+/* "plot $map": column c of row r is centred at x0 + c dx, y0 + r dy. gnuplot's images have two rows
+ * and columns at least. */
+void listen_image_plot(FILE *to, double x0, double dx, double y0, double dy);
+/* Adds n points of the block $echoes to that plot, and ends the command. */
+void listen_image_echoes(FILE *to, size_t n);
 
 #endif

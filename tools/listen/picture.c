@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tools/common/gnuplot.h"
-#include "tools/listen/image.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -16,10 +16,10 @@ static const char *const topics[] = {"profile", "map", "end", NULL};
 static const char monitor_address[] = "inproc://profiles";
 
 struct listen_profiles {
-    const listen_source *source;
+    const pnr_subscriber_source *source;
     void *socket;
     void *monitor; /* NULL: the publisher has been reached */
-    listen_message message;
+    pnr_subscriber_message message;
     char run[17], ended_run[17];
     size_t bytes;  /* of a profile */
     uint64_t last; /* seq, of this run */
@@ -175,18 +175,18 @@ static int take(listen_profiles *p, listen_profile *out, pnr_error *error)
 {
     pnr_end_summary end;
     size_t length, bytes;
-    const char *text = listen_message_part(&p->message, 1, &length);
+    const char *text = pnr_subscriber_part(&p->message, 1, &length);
     int code;
 
-    if (listen_message_is(&p->message, "end/")) { /* told of where the results are read */
+    if (pnr_subscriber_has_topic(&p->message, "end/")) { /* told of where the results are read */
         if (pnr_message_read_end(text, length, &end, NULL) == PNR_OK && is_wanted(p, end.stream))
             listen_profiles_finish(p, &end);
         return PNR_EAGAIN;
     }
-    out->cells = listen_message_part(&p->message, 2, &bytes);
+    out->cells = pnr_subscriber_part(&p->message, 2, &bytes);
     if (bytes != p->bytes)
         fit_queue(p, bytes);
-    if (listen_message_is(&p->message, "map/")) {
+    if (pnr_subscriber_has_topic(&p->message, "map/")) {
         code = pnr_message_read_map(text, length, bytes, &out->head, &out->map, error);
     } else {
         out->map = (pnr_map_info){.n_codes = 1, .n_rows = 1, .n_runs = 1, .mps_per_hz = NAN};
@@ -206,8 +206,8 @@ int listen_profiles_next(listen_profiles *p, listen_profile *out, pnr_error *err
     int code = PNR_EAGAIN;
 
     while (code == PNR_EAGAIN) {
-        listen_message_release(&p->message);
-        if (listen_message_receive(p->socket, &p->message) != PNR_OK)
+        pnr_subscriber_release(&p->message);
+        if (pnr_subscriber_receive(p->socket, &p->message) != PNR_OK)
             return PNR_EAGAIN;
         code = take(p, out, error);
     }
@@ -216,15 +216,15 @@ int listen_profiles_next(listen_profiles *p, listen_profile *out, pnr_error *err
 
 bool listen_profiles_reached(listen_profiles *p)
 {
-    listen_message event;
+    pnr_subscriber_message event;
 
     if (p->monitor == NULL)
         return true;
-    if (listen_message_receive(p->monitor, &event) != PNR_OK)
+    if (pnr_subscriber_receive(p->monitor, &event) != PNR_OK)
         return false;
-    listen_message_release(&event);
+    pnr_subscriber_release(&event);
     (void)zmq_socket_monitor(p->socket, NULL, 0);
-    listen_socket_destroy(p->monitor);
+    pnr_subscriber_destroy(p->monitor);
     p->monitor = NULL;
     return true;
 }
@@ -264,7 +264,7 @@ static int watch(listen_profiles *p, void *context, pnr_error *error)
     return PNR_OK;
 }
 
-int listen_profiles_open(void *context, const listen_source *source, listen_profiles **out,
+int listen_profiles_open(void *context, const pnr_subscriber_source *source, listen_profiles **out,
                          pnr_error *error)
 {
     listen_profiles *p = calloc(1, sizeof *p);
@@ -274,10 +274,10 @@ int listen_profiles_open(void *context, const listen_source *source, listen_prof
     if (p == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "profiles: out of memory");
     p->source = source;
-    if ((code = listen_socket_create(context, source, topics, MOST_HIGH_WATER, &p->socket,
-                                     error)) != PNR_OK ||
+    if ((code = pnr_subscriber_create(context, source, topics, MOST_HIGH_WATER, &p->socket,
+                                      error)) != PNR_OK ||
         (code = watch(p, context, error)) != PNR_OK ||
-        (code = listen_socket_connect(p->socket, source, error)) != PNR_OK) {
+        (code = pnr_subscriber_connect(p->socket, source, error)) != PNR_OK) {
         listen_profiles_close(p);
         return code;
     }
@@ -289,10 +289,10 @@ void listen_profiles_close(listen_profiles *p)
 {
     if (p == NULL)
         return;
-    listen_message_release(&p->message);
+    pnr_subscriber_release(&p->message);
     if (p->socket != NULL)
         (void)zmq_socket_monitor(p->socket, NULL, 0);
-    listen_socket_destroy(p->socket);
-    listen_socket_destroy(p->monitor);
+    pnr_subscriber_destroy(p->socket);
+    pnr_subscriber_destroy(p->monitor);
     free(p);
 }

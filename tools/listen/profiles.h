@@ -6,7 +6,7 @@
 #define LISTEN_PROFILES_H
 
 #include "publisher/message.h"
-#include "tools/listen/socket.h"
+#include "tools/common/subscriber.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,8 +39,8 @@ size_t listen_doppler_rows(const listen_doppler *doppler, const pnr_map_info *ma
 
 typedef struct listen_profiles listen_profiles;
 
-/* Connects. source is kept. PNR_OK, or what listen_socket.h says. */
-int listen_profiles_open(void *context, const listen_source *source, listen_profiles **out,
+/* Connects. source is kept. PNR_OK, or what subscriber.h says. */
+int listen_profiles_open(void *context, const pnr_subscriber_source *source, listen_profiles **out,
                          pnr_error *error);
 void listen_profiles_close(listen_profiles *profiles);
 /* The socket whose next message is of use: to be polled. */

@@ -19,7 +19,7 @@
 static const uint64_t patience_ns = 1000 * 1000 * 1000;
 
 struct listen_view {
-    const listen_source *source;
+    const pnr_subscriber_source *source;
     listen_profiles *profiles;
     listen_picture *picture; /* NULL: not wanted */
     bool is_live;
@@ -38,7 +38,7 @@ int listen_view_check(const char *plot, bool is_live, pnr_error *error)
     return code == PNR_OK && is_live ? listen_screen_check(error) : code;
 }
 
-int listen_view_open(void *context, const listen_source *source, const char *plot,
+int listen_view_open(void *context, const pnr_subscriber_source *source, const char *plot,
                      listen_map_kind map, bool is_live, listen_view **out, pnr_error *error)
 {
     listen_view *v;

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "publisher/message.h"
+#include "tools/common/subscriber.h"
 #include "tools/listen/count.h"
 #include "tools/listen/map.h"
-#include "tools/listen/socket.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ int listen_view_check(const char *plot, bool is_live, pnr_error *error);
 /* Subscribes to the profiles and maps. source and plot stay the caller's. map: what is drawn of
  * maps. *out is NULL when nothing is to be
  * shown. PNR_OK, or what listen_picture.h and listen_profiles.h say. */
-int listen_view_open(void *context, const listen_source *source, const char *plot,
+int listen_view_open(void *context, const pnr_subscriber_source *source, const char *plot,
                      listen_map_kind map, bool is_live, listen_view **out, pnr_error *error);
 /* Takes the terminal, if it is wanted: what is written to *log comes after listen_view_leave. */
 int listen_view_enter(listen_view *view, FILE **log, pnr_error *error);

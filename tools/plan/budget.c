@@ -82,7 +82,7 @@ static int time_length(const pnr_config *config, const pnr_engine_ops *ops, size
     if (rc == PNR_OK)
         rc = ops->describe(&setup->plan, choice, error);
     if (rc == PNR_OK)
-        rc = pnr_measure_time(ops, setup, RUNS, timing, error);
+        rc = pnr_measure_time(ops, setup, PNR_MEASURE_PINNED, RUNS, timing, error);
     pnr_setup_destroy(setup);
     return rc;
 }
@@ -150,7 +150,7 @@ static void time_configured(plan_sheet *sheet, pnr_setup *setup, const pnr_engin
     int rc;
 
     setup->plan.batch = 1;
-    rc = pnr_measure_time(ops, setup, RUNS, &timing, &reason);
+    rc = pnr_measure_time(ops, setup, PNR_MEASURE_PINNED, RUNS, &timing, &reason);
     setup->plan.batch = batch;
     if (rc != PNR_OK) {
         plan_sheet_text(sheet, "configured_reason", "the configured dwell is not measured",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A subscription to a publisher, and its messages part by part. */
-#include "tools/listen/socket.h"
+#include "tools/common/subscriber.h"
 
 #include "config/config.h"
 #include "publisher/endpoint.h"
@@ -60,8 +60,8 @@ static const char *address_of(const char *endpoint, char out[PNR_ENDPOINT_LEN])
     return endpoint;
 }
 
-int listen_socket_create(void *context, const listen_source *source, const char *const *topics,
-                         int high_water, void **out, pnr_error *error)
+int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
+                          const char *const *topics, int high_water, void **out, pnr_error *error)
 {
     const int v6 = strchr(source->endpoint, '[') != NULL, linger = 0;
     void *socket = zmq_socket(context, ZMQ_SUB);
@@ -78,13 +78,13 @@ int listen_socket_create(void *context, const listen_source *source, const char 
     else if (source->curve_key != NULL)
         code = use_curve(socket, source->curve_key, error);
     if (code != PNR_OK)
-        listen_socket_destroy(socket);
+        pnr_subscriber_destroy(socket);
     else
         *out = socket;
     return code;
 }
 
-int listen_socket_connect(void *socket, const listen_source *source, pnr_error *error)
+int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error)
 {
     char address[PNR_ENDPOINT_LEN];
 
@@ -94,7 +94,7 @@ int listen_socket_connect(void *socket, const listen_source *source, pnr_error *
     return PNR_OK;
 }
 
-void listen_socket_destroy(void *socket)
+void pnr_subscriber_destroy(void *socket)
 {
     if (socket != NULL)
         zmq_close(socket);
@@ -102,14 +102,14 @@ void listen_socket_destroy(void *socket)
 
 /* --- one message --- */
 
-int listen_message_receive(void *socket, listen_message *m)
+int pnr_subscriber_receive(void *socket, pnr_subscriber_message *m)
 {
     int more = 1;
 
     m->n_parts = 0;
     while (more) {
         zmq_msg_t spare;
-        zmq_msg_t *part = m->n_parts < LISTEN_MAX_PARTS ? &m->parts[m->n_parts] : &spare;
+        zmq_msg_t *part = m->n_parts < PNR_SUBSCRIBER_PARTS ? &m->parts[m->n_parts] : &spare;
 
         zmq_msg_init(part);
         if (zmq_msg_recv(part, socket, m->n_parts > 0 ? 0 : ZMQ_DONTWAIT) < 0) {
@@ -126,25 +126,25 @@ int listen_message_receive(void *socket, listen_message *m)
     return PNR_OK;
 }
 
-void listen_message_release(listen_message *m)
+void pnr_subscriber_release(pnr_subscriber_message *m)
 {
     int i;
 
-    for (i = 0; i < m->n_parts && i < LISTEN_MAX_PARTS; i++)
+    for (i = 0; i < m->n_parts && i < PNR_SUBSCRIBER_PARTS; i++)
         zmq_msg_close(&m->parts[i]);
     m->n_parts = 0;
 }
 
-const char *listen_message_part(listen_message *m, int part, size_t *bytes)
+const char *pnr_subscriber_part(pnr_subscriber_message *m, int part, size_t *bytes)
 {
     *bytes = part < m->n_parts ? zmq_msg_size(&m->parts[part]) : 0;
     return part < m->n_parts ? zmq_msg_data(&m->parts[part]) : "";
 }
 
-int listen_message_is(listen_message *m, const char *topic)
+int pnr_subscriber_has_topic(pnr_subscriber_message *m, const char *topic)
 {
     size_t bytes;
-    const char *text = listen_message_part(m, 0, &bytes);
+    const char *text = pnr_subscriber_part(m, 0, &bytes);
 
     return bytes >= strlen(topic) && memcmp(text, topic, strlen(topic)) == 0;
 }

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* bench seed: the memoir's Tables 16 and 17 and this machine, with less kept from way to way.
+ * bench crossover: the CPU against the GPU, by the length of the code and the dwells a submit. */
+#include "tools/bench/bench.h"
+#include "tools/bench/resident.h"
+
+#include "base/log.h"
+#include "base/stats.h"
+#include "cli.h"
+#include "tools/common/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- one engine at one size --- */
+
+enum { CPU, CUDA, N_ENGINES };
+static const char *const engine_names[N_ENGINES] = {"cpu", "cuda"};
+
+/* The ways of bench seed. The first three are those of pnr_measure_mode. */
+enum { ANEW, REUSED, PINNED, RESIDENT, N_WAYS };
+static const pnr_measure_mode modes[] = {
+    [ANEW] = PNR_MEASURE_ANEW,
+    [REUSED] = PNR_MEASURE_PAGEABLE,
+    [PINNED] = PNR_MEASURE_PINNED,
+};
+
+typedef struct spell {
+    double median_ns, p99_ns;
+} spell;
+
+/* found[e]: engine e works here. PNR_OK, or PNR_EUNAVAILABLE when none does. */
+static int find_engines(const bench *b, const char *part, bool found[N_ENGINES], pnr_error *error)
+{
+    bool any = false;
+
+    for (int e = 0; e < N_ENGINES; e++) {
+        const pnr_engine_ops *ops = NULL;
+        pnr_error reason = {0};
+
+        found[e] =
+            pnr_engine_find(engine_names[e], b->config->engine.device, &ops, &reason) == PNR_OK;
+        any |= found[e];
+        if (!found[e])
+            pnr_log(PNR_LOG_INFO, "engine %s is left out: %s", engine_names[e], reason.text);
+    }
+    return any ? PNR_OK
+               : pnr_error_set(error, PNR_EUNAVAILABLE, "%s: neither cpu nor cuda works here",
+                               part);
+}
+
+/* As bench methods: samples and results stay where the engine computes. */
+static int time_resident(const bench_subject *s, int n_runs, spell *out, pnr_error *error)
+{
+    const size_t n_times = resident_times(n_runs);
+    const uint32_t lag = (uint32_t)(s->setup->plan.n_samples / 3);
+    double *ns = calloc(n_times, sizeof *ns);
+    pnr_plan plan = s->setup->plan;
+    resident *r = NULL;
+    pnr_result result;
+    int rc;
+
+    plan.depth = plan.max_candidates = 1;
+    plan.want_profile = PNR_WANT_NONE;
+    rc = ns != NULL ? resident_create(s->ops, &plan, RESIDENT_SETS, &r, error)
+                    : pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu times", n_times);
+
+    for (size_t set = 0; set < RESIDENT_SETS && rc == PNR_OK; set++)
+        rc = resident_fill(r, set, set, &lag, error);
+    if (rc == PNR_OK && (rc = resident_run(r, 0, &result, error)) == PNR_OK &&
+        result.candidates[0].cell / plan.oversample != lag)
+        rc = pnr_error_set(error, PNR_EENGINE, "%s, N = %zu: cell %u; the echo is at %u", s->engine,
+                           plan.n_samples, result.candidates[0].cell, lag);
+    if (rc == PNR_OK && (rc = resident_time(&r, &ns, 1, n_times, error)) == PNR_OK)
+        *out = (spell){pnr_median(ns, n_times), pnr_quantile(ns, n_times, 0.99)};
+    resident_destroy(r);
+    free(ns);
+    return rc;
+}
+
+/* NAN where the engine cannot take the plan; the reason is logged. */
+static int time_way(const bench *b, const char *engine, size_t n_samples, size_t batch, int way,
+                    spell *out, pnr_error *error)
+{
+    pnr_config config = *b->config;
+    bench_subject s;
+    pnr_timing timing;
+    int rc;
+
+    *out = (spell){NAN, NAN};
+    snprintf(config.engine.name, sizeof config.engine.name, "%s", engine);
+    rc = bench_prepare(&config, n_samples, batch, &s, error);
+    if (rc == PNR_OK && way == RESIDENT) {
+        rc = time_resident(&s, b->runs, out, error);
+    } else if (rc == PNR_OK) {
+        rc = pnr_measure_time(s.ops, s.setup, modes[way], b->runs, &timing, error);
+        if (rc == PNR_OK)
+            *out = (spell){timing.median_ns, timing.p99_ns};
+    }
+    pnr_setup_destroy(s.setup);
+    if (rc != PNR_EUNSUPPORTED && rc != PNR_ENOMEMORY)
+        return rc;
+    pnr_log(PNR_LOG_WARN, "engine %s, N = %zu, %zu dwells: %s", engine, n_samples, batch,
+            error->text);
+    return PNR_OK;
+}
+
+/* --- seed --- */
+
+/* The memoir's estimate of one correlation on its GTX 470, Tables 16 and 17. */
+static const struct {
+    size_t n_samples;
+    double ms;
+} memoir[] = {{1 << 19, 63.1}, {1 << 20, 125.1}, {1 << 21, 248.5}, {1 << 22, 496.5}};
+
+static const char seed_columns[] =
+    "N memoir_ms engine: stat: anew_ms reused_ms pinned_ms resident_ms anew_factor "
+    "reused_factor pinned_factor resident_factor";
+
+static void add_seed_row(bench_table *table, size_t n_samples, const char *engine, const char *stat,
+                         const double ns[N_WAYS])
+{
+    double theirs_ms = NAN;
+
+    for (size_t i = 0; i < sizeof memoir / sizeof memoir[0]; i++)
+        if (memoir[i].n_samples == n_samples)
+            theirs_ms = memoir[i].ms;
+    bench_table_numbers(table, (double)n_samples, theirs_ms);
+    bench_table_text(table, engine);
+    bench_table_text(table, stat);
+    for (int way = 0; way < N_WAYS; way++)
+        bench_table_numbers(table, ns[way] * 1e-6);
+    for (int way = 0; way < N_WAYS; way++)
+        bench_table_numbers(table, theirs_ms / (ns[way] * 1e-6));
+}
+
+static int measure_seed(const bench *b, void *context, size_t n_samples, bench_table *table,
+                        pnr_error *error)
+{
+    const bool *found = context;
+
+    for (int e = 0; e < N_ENGINES && !pnr_stop; e++) {
+        double median_ns[N_WAYS], p99_ns[N_WAYS];
+
+        for (int way = 0; way < N_WAYS && found[e]; way++) {
+            spell s;
+            const int rc = time_way(b, engine_names[e], n_samples, 1, way, &s, error);
+
+            if (rc != PNR_OK)
+                return rc;
+            median_ns[way] = s.median_ns;
+            p99_ns[way] = s.p99_ns;
+        }
+        if (!found[e])
+            continue;
+        add_seed_row(table, n_samples, engine_names[e], "median", median_ns);
+        add_seed_row(table, n_samples, engine_names[e], "p99", p99_ns);
+    }
+    return PNR_OK;
+}
+
+int bench_seed(const bench *b, pnr_error *error)
+{
+    static const bench_picture picture = {
+        .y_label = "ms a correlation, median",
+        .y = "memoir_ms anew_ms reused_ms pinned_ms resident_ms",
+        .series = "engine",
+        .only_column = "stat",
+        .only_text = "median",
+    };
+    static const bench_sweep sweep = {.sizes = "2^19,2^20,2^21,2^22",
+                                      .columns = seed_columns,
+                                      .picture = &picture,
+                                      .measure = measure_seed};
+    bool found[N_ENGINES];
+    const int rc = find_engines(b, "seed", found, error);
+
+    return rc != PNR_OK ? rc
+                        : bench_sweep_run(b,
+                                          "seed: one correlation, against the memoir's Tables 16 "
+                                          "and 17 (its estimate for a GTX 470)",
+                                          &sweep, found, error);
+}
+
+/* --- crossover --- */
+
+static const size_t batches[] = {1, 4, 16, 64, 256};
+/* Submits of more samples take long and show nothing new. */
+enum { MAX_SAMPLES = 1 << 24, N_BATCHES = sizeof batches / sizeof batches[0] };
+
+static const char crossover_columns[] =
+    "N batch cpu_ms cpu_p99_ms cuda_ms cuda_p99_ms cpu_over_cuda faster:";
+
+static int measure_crossover(const bench *b, void *context, size_t n_samples, bench_table *table,
+                             pnr_error *error)
+{
+    const bool *found = context;
+
+    for (size_t i = 0; i < N_BATCHES && !pnr_stop; i++) {
+        spell times[N_ENGINES] = {{NAN, NAN}, {NAN, NAN}};
+        double ratio;
+
+        if (i > 0 && n_samples * batches[i] > MAX_SAMPLES)
+            break;
+        for (int e = 0; e < N_ENGINES; e++) {
+            const int rc = found[e] ? time_way(b, engine_names[e], n_samples, batches[i], PINNED,
+                                               &times[e], error)
+                                    : PNR_OK;
+
+            if (rc != PNR_OK)
+                return rc;
+        }
+        ratio = times[CPU].median_ns / times[CUDA].median_ns;
+        bench_table_numbers(table, (double)n_samples, (double)batches[i]);
+        for (int e = 0; e < N_ENGINES; e++) {
+            bench_table_numbers(table, times[e].median_ns * 1e-6, times[e].p99_ns * 1e-6);
+        }
+        bench_table_numbers(table, ratio);
+        bench_table_text(table, isnan(ratio) ? "" : engine_names[ratio < 1.0 ? CPU : CUDA]);
+    }
+    return PNR_OK;
+}
+
+int bench_crossover(const bench *b, pnr_error *error)
+{
+    bool found[N_ENGINES];
+    int rc = find_engines(b, "crossover", found, error);
+    const bool both = rc == PNR_OK && found[CPU] && found[CUDA];
+    const bench_picture picture = {.series = "batch",
+                                   .y = both ? "cpu_over_cuda" : "cpu_ms cuda_ms",
+                                   .y_label = both ? "time of cpu / time of cuda" : "ms a submit"};
+    const bench_sweep sweep = {.sizes = "2^8,2^10,2^12,2^13,2^14,2^16,2^18,2^20,2^22",
+                               .columns = crossover_columns,
+                               .picture = &picture,
+                               .measure = measure_crossover};
+
+    if (rc == PNR_OK)
+        rc = bench_sweep_run(b, "crossover: one submit of `batch` dwells, samples in host memory",
+                             &sweep, found, error);
+    return rc;
+}

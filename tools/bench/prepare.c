@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* The sizes that a user names, the engine for one of them, and the machine that is measured. */
+#include "tools/bench/bench.h"
+
+#include "tools/bench/resident.h"
+#include "tools/common/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Reads "8192", "2^16", "2^20-1", "2^20+1", up to 2^most; *end points after it. Returns 0 when the
+ * text is not a size. */
+static size_t parse_size(const char *text, unsigned most, char **end)
+{
+    unsigned long long size, more;
+
+    *end = (char *)(uintptr_t)text;
+    if (*text < '0' || *text > '9')
+        return 0;
+    size = strtoull(text, end, 10);
+    if (**end == '^' && size == 2 && (*end)[1] >= '0' && (*end)[1] <= '9') {
+        const unsigned long long power = strtoull(*end + 1, end, 10);
+
+        size = power <= most ? 1ULL << power : 0;
+        if ((**end == '-' || **end == '+') && (*end)[1] >= '0' && (*end)[1] <= '9') {
+            const bool less = **end == '-';
+
+            more = strtoull(*end + 1, end, 10);
+            if (more > size)
+                return 0;
+            size = less ? size - more : size + more;
+        }
+    }
+    return size <= 1ULL << most ? (size_t)size : 0;
+}
+
+int bench_parse_count(const char *option, const char *text, unsigned most, size_t *out,
+                      pnr_error *error)
+{
+    char *end;
+
+    if (text == NULL)
+        return PNR_OK;
+    *out = parse_size(text, most, &end);
+    if (*out == 0 || *end != '\0')
+        return pnr_error_set(error, PNR_EUSAGE, "--%s %s: a number 1 .. 2^%u is needed", option,
+                             text, most);
+    return PNR_OK;
+}
+
+int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error)
+{
+    /* Every size takes two characters, its comma included. */
+    size_t *list = calloc(strlen(text) / 2 + 1, sizeof *list);
+    size_t n = 0;
+
+    *sizes = NULL;
+    *n_sizes = 0;
+    if (list == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for sizes");
+    for (const char *at = text;; at++) {
+        char *end;
+
+        list[n] = parse_size(at, BENCH_MAX_LOG2_SIZE, &end);
+        if (list[n] == 0 || (*end != ',' && *end != '\0')) {
+            free(list);
+            return pnr_error_set(error, PNR_EUSAGE,
+                                 "-n %s: sizes 1 .. 2^24 are needed, as 8192,2^16,2^20-1", text);
+        }
+        n++;
+        at = end;
+        if (*at == '\0')
+            break;
+    }
+    *sizes = list;
+    *n_sizes = n;
+    return PNR_OK;
+}
+
+int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, bench_subject *out,
+                  pnr_error *error)
+{
+    pnr_config sized;
+    pnr_setup *setup = NULL;
+    int rc;
+
+    memset(out, 0, sizeof *out);
+    pnr_measure_configure(config, n_samples, &sized);
+    if (batch > 0)
+        sized.engine.batch = batch;
+    rc = pnr_config_check(&sized, error);
+    if (rc == PNR_OK)
+        rc = pnr_setup_create(&sized, sized.source.format, 1, &setup, error);
+    if (rc == PNR_OK)
+        setup->plan.method = config->engine.method; /* `sized` does not outlive this call */
+    if (rc == PNR_OK)
+        rc = pnr_engine_choose(sized.engine.name, &setup->plan, &out->ops, error);
+    if (rc == PNR_OK)
+        rc = out->ops->describe(&setup->plan, &out->choice, error);
+    if (rc != PNR_OK) {
+        pnr_setup_destroy(setup);
+        return rc;
+    }
+    out->setup = setup;
+    snprintf(out->engine, sizeof out->engine, "%s/%s", out->ops->name, out->choice.method);
+    return PNR_OK;
+}
+
+void bench_set_endpoint(pnr_config *config)
+{
+    snprintf(config->publisher.endpoint, sizeof config->publisher.endpoint,
+             "ipc://@pnradar-bench-%ld", (long)getpid());
+}
+
+void bench_print_machine(const bench *b)
+{
+    const char *comment = b->csv ? "# " : "";
+    char text[256];
+
+    printf("%spnradar %s\n", comment, PNR_VERSION);
+    printf("%smachine: %s\n", comment, pnr_measure_machine(text, sizeof text));
+    for (const char *const *name = pnr_engine_names(); *name != NULL; name++) {
+        const size_t device = b->config->engine.device;
+        const pnr_engine_ops *ops = NULL;
+        const pnr_resident_ops *on_device;
+        pnr_error reason = {0};
+        int rc = pnr_engine_find(*name, device, &ops, &reason);
+
+        if (rc == PNR_OK && (rc = ops->probe(device, text, sizeof text)) != PNR_OK)
+            snprintf(reason.text, sizeof reason.text, "%s", text);
+        printf("%sengine %s: %s%s\n", comment, *name,
+               rc == PNR_OK ? "" : "no: ", rc == PNR_OK ? text : reason.text);
+        if (rc == PNR_OK && (on_device = resident_device(ops)) != NULL &&
+            on_device->describe(device, text, sizeof text) == PNR_OK)
+            printf("%sengine %s: %s\n", comment, *name, text);
+    }
+    fflush(stdout);
+}

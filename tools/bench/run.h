@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* One run of the pipeline in this process: its ring fed by a function, its results received by a
+ * subscriber in a thread of its own. */
+#ifndef PNR_TOOLS_BENCH_RUN_H
+#define PNR_TOOLS_BENCH_RUN_H
+
+#include "base/account.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "pipeline/pipeline.h"
+#include "ring/ring.h"
+#include "setup/setup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the subscriber received. */
+typedef struct bench_received {
+    uint64_t results;
+    uint64_t bytes;   /* of their messages */
+    uint64_t last_ns; /* when the last message came */
+    bool ended;       /* the end message came */
+} bench_received;
+
+/* Called in the subscriber's thread: results first_seq .. first_seq + n - 1 came at now_ns. */
+typedef void (*bench_seen)(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns);
+
+typedef struct bench_subscriber bench_subscriber;
+
+/* spin: the thread looks for messages all the time and never sleeps. seen: may be NULL. */
+int bench_subscriber_start(const char *endpoint, bool spin, bench_seen seen, void *context,
+                           bench_subscriber **out, pnr_error *error);
+/* Waits for the end message, at most patience_s after the last message, and joins the thread.
+ * NULL is fine: *out is empty. */
+void bench_subscriber_finish(bench_subscriber *subscriber, double patience_s, bench_received *out);
+
+/* The functions of one run; context is for all of them. */
+typedef struct bench_run_hooks {
+    pnr_pipeline_feed feed; /* in the acquisition thread */
+    pnr_pipeline_tap tap;   /* in the processing thread, for each result */
+    bench_seen seen;        /* may be NULL */
+    void *context;
+    size_t high_water; /* publisher.high_water at least */
+    bool spin;         /* the subscriber's */
+} bench_run_hooks;
+
+typedef struct bench_outcome {
+    pnr_account account;
+    bench_received received;
+} bench_outcome;
+
+/* Runs the pipeline to the end of its feed. rate_hz: samples a second of a live feed, whose ring
+ * drops when it is full; 0: the feed waits for space. publisher.endpoint is set. Errors as the
+ * pipeline's. */
+int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
+              const bench_run_hooks *hooks, bench_outcome *out, pnr_error *error);
+
+/* The account closes and the end message came. */
+bool bench_is_complete(const bench_outcome *outcome);
+/* No sample, window or result was lost on the way to the subscriber. */
+bool bench_is_lossless(const bench_outcome *outcome);
+/* Logs why an outcome is not complete. */
+void bench_warn_open(const bench_outcome *outcome, size_t n_samples);
+
+/* For feeds. As a live receiver: n samples of the ring's memory are due now; a full ring drops
+ * them. */
+void bench_commit_live(pnr_ring *ring, size_t n);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* A subscription to a publisher, and its messages part by part. */
+#ifndef PNR_SUBSCRIBER_H
+#define PNR_SUBSCRIBER_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <zmq.h>
+
+enum { PNR_SUBSCRIBER_PARTS = 3 };
+
+/* Who is listened to. The strings stay the caller's. */
+typedef struct pnr_subscriber_source {
+    const char *endpoint;
+    const char *stream;    /* NULL: all */
+    const char *curve_key; /* the publisher's public key; NULL: none */
+} pnr_subscriber_source;
+
+/* A socket that subscribes to "<topic>/<stream>", not connected yet. topics end with NULL;
+ * high_water: messages kept. PNR_OK, PNR_EUSAGE (the key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
+int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
+                          const char *const *topics, int high_water, void **out, pnr_error *error);
+int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error);
+void pnr_subscriber_destroy(void *socket); /* NULL is fine */
+
+typedef struct pnr_subscriber_message {
+    zmq_msg_t parts[PNR_SUBSCRIBER_PARTS];
+    int n_parts; /* those received, also beyond PNR_SUBSCRIBER_PARTS */
+} pnr_subscriber_message;
+
+/* Never waits: PNR_EAGAIN when there is none. One that came is released by the caller. */
+int pnr_subscriber_receive(void *socket, pnr_subscriber_message *m);
+void pnr_subscriber_release(pnr_subscriber_message *m);
+/* The bytes of one part and their number; "" and 0 when there is none. */
+const char *pnr_subscriber_part(pnr_subscriber_message *m, int part, size_t *bytes);
+/* topic: "range/", with its slash. */
+int pnr_subscriber_has_topic(pnr_subscriber_message *m, const char *topic);
+
+#endif
