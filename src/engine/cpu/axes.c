@@ -47,7 +47,7 @@ static uint32_t number_of(int32_t value, int32_t *list, size_t *count)
     return (uint32_t)i;
 }
 
-static uint32_t set_of(pnr_cpu_map_axes *axes, double stretch, unsigned quarters)
+static uint32_t set_of(pnr_cpu_axes *axes, double stretch, unsigned quarters)
 {
     size_t i = 0;
 
@@ -55,7 +55,7 @@ static uint32_t set_of(pnr_cpu_map_axes *axes, double stretch, unsigned quarters
            (axes->sets[i].stretch != stretch || axes->sets[i].quarters != quarters))
         i++;
     if (i == axes->n_sets)
-        axes->sets[axes->n_sets++] = (pnr_cpu_map_set){.stretch = stretch, .quarters = quarters};
+        axes->sets[axes->n_sets++] = (pnr_cpu_set){.stretch = stretch, .quarters = quarters};
     return (uint32_t)i;
 }
 
@@ -81,11 +81,11 @@ static bool is_summed(size_t n_bins, size_t n_periods)
 }
 
 /* Rows of one set: their spectra, each once. at: [n_rotations][K] */
-static void number_spectra(const pnr_plan *plan, pnr_cpu_map_axes *axes, size_t set,
+static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
                            const uint32_t *set_of_hypothesis, uint32_t *at)
 {
     const size_t k = plan->n_periods;
-    pnr_cpu_map_set *s = &axes->sets[set];
+    pnr_cpu_set *s = &axes->sets[set];
     size_t row = 0;
 
     memset(at, 0xff, axes->n_rotations * k * sizeof *at);
@@ -104,7 +104,7 @@ static void number_spectra(const pnr_plan *plan, pnr_cpu_map_axes *axes, size_t 
             uint32_t *spectrum = &at[rotation * k + bin];
 
             if (*spectrum == NOWHERE) {
-                axes->spectra[axes->n_spectra] = (pnr_cpu_map_spectrum){bin, rotation};
+                axes->spectra[axes->n_spectra] = (pnr_cpu_spectrum){bin, rotation};
                 *spectrum = (uint32_t)axes->n_spectra++;
             }
             axes->rows[row].spectrum = *spectrum;
@@ -115,7 +115,7 @@ static void number_spectra(const pnr_plan *plan, pnr_cpu_map_axes *axes, size_t 
 }
 
 /* A spectrum stays in the cache for all its rows. */
-static void order_rows(pnr_cpu_map_axes *axes, uint32_t *first) /* [n_spectra + 1], zeros */
+static void order_rows(pnr_cpu_axes *axes, uint32_t *first) /* [n_spectra + 1], zeros */
 {
     for (size_t row = 0; row < axes->n_rows; row++)
         first[axes->rows[row].spectrum + 1]++;
@@ -125,7 +125,7 @@ static void order_rows(pnr_cpu_map_axes *axes, uint32_t *first) /* [n_spectra + 
         axes->order[first[axes->rows[row].spectrum]++] = (uint32_t)row;
 }
 
-int pnr_cpu_map_axes_create(const pnr_plan *plan, pnr_cpu_map_axes *axes)
+int pnr_cpu_axes_create(const pnr_plan *plan, pnr_cpu_axes *axes)
 {
     const size_t n_hypotheses = plan->n_hypotheses, n_rows = pnr_plan_rows(plan);
     uint32_t *set_of_hypothesis = calloc(n_hypotheses, sizeof *set_of_hypothesis);
@@ -134,7 +134,7 @@ int pnr_cpu_map_axes_create(const pnr_plan *plan, pnr_cpu_map_axes *axes)
     size_t row = 0;
     manner how;
 
-    *axes = (pnr_cpu_map_axes){.n_transform = transform_length(plan), .n_rows = n_rows};
+    *axes = (pnr_cpu_axes){.n_transform = transform_length(plan), .n_rows = n_rows};
     axes->rows = calloc(n_rows, sizeof *axes->rows);
     axes->order = calloc(n_rows, sizeof *axes->order);
     axes->sets = calloc(n_hypotheses, sizeof *axes->sets);
@@ -151,7 +151,7 @@ int pnr_cpu_map_axes_create(const pnr_plan *plan, pnr_cpu_map_axes *axes)
         const int32_t residue = residue_of(hypothesis.quarters);
         const int32_t whole = whole_of(hypothesis.quarters);
         const uint32_t m = modulo(whole, plan->n_samples);
-        const pnr_cpu_map_row each = {
+        const pnr_cpu_row each = {
             .spectrum = number_of(how == TURNED_SAMPLES ? hypothesis.quarters : residue,
                                   axes->rotations, &axes->n_rotations),
             .shift = how == ROTATED_INDEX ? m : 0,
@@ -183,7 +183,7 @@ end:
     return code;
 }
 
-void pnr_cpu_map_axes_destroy(pnr_cpu_map_axes *axes)
+void pnr_cpu_axes_destroy(pnr_cpu_axes *axes)
 {
     free(axes->rows);
     free(axes->order);
@@ -191,5 +191,5 @@ void pnr_cpu_map_axes_destroy(pnr_cpu_map_axes *axes)
     free(axes->spectra);
     free(axes->rotations);
     free(axes->variants);
-    *axes = (pnr_cpu_map_axes){0};
+    *axes = (pnr_cpu_axes){0};
 }

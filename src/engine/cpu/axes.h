@@ -29,39 +29,39 @@
  */
 
 /* One forward transform a look. */
-typedef struct pnr_cpu_map_spectrum {
+typedef struct pnr_cpu_spectrum {
     uint32_t bin;      /* of its set's slow-time transform, 0 .. K-1 */
     uint32_t rotation; /* which of the rotations */
-} pnr_cpu_map_spectrum;
+} pnr_cpu_spectrum;
 
 /* The spectra of one slow-time transform. */
-typedef struct pnr_cpu_map_set {
+typedef struct pnr_cpu_set {
     double stretch;
     unsigned quarters;   /* r, where 4 does not divide K; else 0 */
     size_t first, count; /* of the spectra */
     bool is_summed;      /* few bins: a sum each */
-} pnr_cpu_map_set;
+} pnr_cpu_set;
 
-typedef struct pnr_cpu_map_row {
+typedef struct pnr_cpu_row {
     uint32_t spectrum;
     uint32_t shift;   /* m mod N of a rotated index */
     uint32_t variant; /* of the codes' spectra */
     uint32_t turn;    /* m mod N of the factor that c lacks */
-} pnr_cpu_map_row;
+} pnr_cpu_row;
 
-typedef struct pnr_cpu_map_axes {
+typedef struct pnr_cpu_axes {
     size_t n_transform; /* L */
     size_t n_rows, n_sets, n_spectra, n_rotations, n_variants;
-    pnr_cpu_map_row *rows;
+    pnr_cpu_row *rows;
     uint32_t *order; /* [n_rows] rows of one spectrum side by side */
-    pnr_cpu_map_set *sets;
-    pnr_cpu_map_spectrum *spectra; /* those of a set side by side */
-    int32_t *rotations;            /* quarters of a bin: x exp(-2 pi i rotation i / (4 N)) */
-    int32_t *variants;             /* m */
-} pnr_cpu_map_axes;
+    pnr_cpu_set *sets;
+    pnr_cpu_spectrum *spectra; /* those of a set side by side */
+    int32_t *rotations;        /* quarters of a bin: x exp(-2 pi i rotation i / (4 N)) */
+    int32_t *variants;         /* m */
+} pnr_cpu_axes;
 
 /* PNR_OK, PNR_ENOMEMORY; destroy in either case. */
-int pnr_cpu_map_axes_create(const pnr_plan *plan, pnr_cpu_map_axes *axes);
-void pnr_cpu_map_axes_destroy(pnr_cpu_map_axes *axes);
+int pnr_cpu_axes_create(const pnr_plan *plan, pnr_cpu_axes *axes);
+void pnr_cpu_axes_destroy(pnr_cpu_axes *axes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a view as the cpu engine's maps, and a dwell done once more, want them. */
+/* Samples of a view: converted, tuned, without subtracted echoes. */
 #include "engine/cpu/read.h"
 
 #include "base/wide.h"
@@ -64,8 +64,8 @@ static uint64_t fraction_of(double cycles)
 }
 
 /* x[i] -= peak replica[n mod N] exp(2 pi i F n / N), n = at + i */
-static void take_out(const pnr_cpu_reading *reading, const pnr_removal *removal, size_t at,
-                     size_t n, float (*x)[2])
+static void subtract_echo(const pnr_cpu_reading *reading, const pnr_removal *removal, size_t at,
+                          size_t n, float (*x)[2])
 {
     const size_t period = reading->plan->n_samples;
     const float re = (float)removal->peak[0], im = (float)removal->peak[1];
@@ -85,11 +85,10 @@ static void take_out(const pnr_cpu_reading *reading, const pnr_removal *removal,
     }
 }
 
-void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
-                  pnr_converted *counts)
+void pnr_cpu_convert_view(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
+                          pnr_converted *counts)
 {
     const pnr_plan *plan = reading->plan;
-    const pnr_windows *windows = reading->windows;
     const size_t stride = pnr_plan_sample_bytes(plan);
     const size_t offset = plan->first_channel * pnr_format_get(plan->format)->bytes;
     const bool is_marked = reading->keeps_marks || reading->n_removals > 0;
@@ -97,7 +96,7 @@ void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float 
     assert(n <= PNR_CPU_READ_MOST);
     for (size_t done = 0; done < n;) {
         size_t count = n - done;
-        const char *data = pnr_plan_locate(plan, windows, first + done, &count);
+        const char *data = pnr_plan_locate(plan, reading->windows, first + done, &count);
         const uint64_t before = counts->n_nonfinite;
 
         pnr_cpu_convert(plan->format, data + offset, stride, count, plan->conjugate, out + done,
@@ -107,13 +106,26 @@ void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float 
         done += count;
     }
     if (is_marked)
-        mark_lost(windows, first, n, out);
+        mark_lost(reading->windows, first, n, out);
+}
+
+void pnr_cpu_tune(const pnr_cpu_reading *reading, size_t first, size_t n, float (*x)[2])
+{
+    const pnr_plan *plan = reading->plan;
+
     if (plan->tune.num != 0)
         pnr_cpu_rotate(reading->rotation,
-                       pnr_rational_phase(plan->tune, windows->first_sample + first),
-                       pnr_rational_phase(plan->tune, 1), n, out);
+                       pnr_rational_phase(plan->tune, reading->windows->first_sample + first),
+                       pnr_rational_phase(plan->tune, 1), n, x);
+}
+
+void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
+                  pnr_converted *counts)
+{
+    pnr_cpu_convert_view(reading, first, n, out, counts);
+    pnr_cpu_tune(reading, first, n, out);
     for (size_t r = 0; r < reading->n_removals; r++)
-        take_out(reading, &reading->removals[r], first - reading->look, n, out);
-    if (is_marked && !reading->keeps_marks)
+        subtract_echo(reading, &reading->removals[r], first - reading->look, n, out);
+    if (reading->n_removals > 0 && !reading->keeps_marks)
         clear_marks(n, out);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a view as the cpu engine's maps, and a dwell done once more, want them: marks where
- * they are bad, echoes taken out. */
+/* Samples of a view: converted, tuned, without subtracted echoes. */
 #ifndef PNR_ENGINE_CPU_READ_H
 #define PNR_ENGINE_CPU_READ_H
 
@@ -19,10 +18,14 @@ typedef struct pnr_cpu_reading {
     bool keeps_marks;
 } pnr_cpu_reading;
 
-/* Samples first .. + n - 1 of the view: full scale = 1, conjugated, tuned, without the echoes.
- * Those lost or not finite are 0, or, kept as marks, NaN. Counts go to *counts, its energy does
- * not. */
+/* Reads samples first .. + n - 1 of the view: full scale = 1, conjugated, tuned, without the
+ * echoes. Lost and non-finite samples are 0, or NaN when marks are kept. Adds to all counts but the
+ * energy. */
 void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                   pnr_converted *counts);
+/* The first two steps of it, for plans without marks and removals: converts, then tunes. */
+void pnr_cpu_convert_view(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
+                          pnr_converted *counts);
+void pnr_cpu_tune(const pnr_cpu_reading *reading, size_t first, size_t n, float (*x)[2]);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef PNR_ENGINE_CPU_SLOT_H
 #define PNR_ENGINE_CPU_SLOT_H
 
-#include "engine/cpu/dwell.h"
+#include "engine/cpu/cpu.h"
 #include "engine/engine.h"
 
 typedef struct pnr_cpu_slot {

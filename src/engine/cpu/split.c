@@ -205,7 +205,8 @@ static void transform_columns(const pnr_cpu_split *split, int way, size_t width,
 
 /* Column values n1 of [first, end), where the period's edge or the zeros lie in between. */
 static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first, size_t end,
-                         const pnr_cpu_value *x, size_t n_samples, pnr_cpu_value *columns)
+                         const pnr_cpu_value *x, size_t n_samples, size_t n_lit,
+                         pnr_cpu_value *columns)
 {
     const size_t width = width_of(split, block);
 
@@ -213,7 +214,7 @@ static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first,
         for (size_t j = 0; j < width; j++) {
             const size_t n = split->n2 * n1 + COLUMNS * block + j;
             float *to = columns[j * split->row1 + n1];
-            const bool is_lit = n < 2 * n_samples - 1;
+            const bool is_lit = n < n_lit;
 
             to[0] = is_lit ? x[n < n_samples ? n : n - n_samples][0] : 0;
             to[1] = is_lit ? x[n < n_samples ? n : n - n_samples][1] : 0;
@@ -223,27 +224,26 @@ static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first,
 /* The same by lines of lanes: each lies in x, or is zeros, or contains an edge and is put together
  * in one of the two at `edge`. Lanes beyond the last column hold what they find. */
 static void forward_wide(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
-                         size_t n_samples, pnr_cpu_value *z, pnr_cpu_value *tile)
+                         size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile)
 {
     static const pnr_cpu_value zeros[COLUMNS];
     const float(*from[PNR_CPU_COLUMN_MAX])[2];
     pnr_cpu_value edge[EDGES][COLUMNS];
-    const size_t lit = split->length == n_samples ? n_samples : 2 * n_samples - 1;
     size_t n_edges = 0, n = COLUMNS * block;
 
     for (size_t n1 = 0; n1 < split->n1; n1++, n += split->n2) {
         const size_t at = n < n_samples ? n : n - n_samples;
 
-        if (n >= lit) {
+        if (n >= n_lit) {
             from[n1] = (const float(*)[2])zeros;
-        } else if (at + COLUMNS <= n_samples && n + COLUMNS <= lit) {
+        } else if (at + COLUMNS <= n_samples && n + COLUMNS <= n_lit) {
             from[n1] = (const float(*)[2])x + at;
         } else {
             for (size_t j = 0; j < COLUMNS; j++) {
                 const size_t i = n + j < n_samples ? n + j : n + j - n_samples;
 
-                edge[n_edges][j][0] = n + j < lit ? x[i][0] : 0;
-                edge[n_edges][j][1] = n + j < lit ? x[i][1] : 0;
+                edge[n_edges][j][0] = n + j < n_lit ? x[i][0] : 0;
+                edge[n_edges][j][1] = n + j < n_lit ? x[i][1] : 0;
             }
             from[n1] = (const float(*)[2])edge[n_edges++];
         }
@@ -257,13 +257,13 @@ static void forward_wide(const pnr_cpu_split *split, size_t block, const pnr_cpu
 }
 
 void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
-                           size_t n_samples, pnr_cpu_value *z, pnr_cpu_value *tile)
+                           size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile)
 {
     const size_t width = width_of(split, block), n2 = split->n2, first = COLUMNS * block;
     pnr_cpu_value *columns = tile + split->row1;
 
     if (split->is_wide) {
-        forward_wide(split, block, x, n_samples, z, tile);
+        forward_wide(split, block, x, n_samples, n_lit, z, tile);
         return;
     }
     if (split->length == n_samples) {
@@ -272,15 +272,14 @@ void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_c
         /* whole rows of the first period, of the second, then zeros; the edges value by value */
         const size_t end = n_samples < first + width ? 0 : (n_samples - first - width) / n2 + 1;
         const size_t again = n_samples < first ? 0 : (n_samples - first + n2 - 1) / n2;
-        const size_t lit = 2 * n_samples - 1;
-        size_t end_again = lit < first + width ? 0 : (lit - first - width) / n2 + 1;
+        size_t end_again = n_lit < first + width ? 0 : (n_lit - first - width) / n2 + 1;
 
         end_again = end_again > again ? end_again : again;
         pnr_cpu_transpose(end, width, x + first, n2, columns, split->row1);
-        fill_columns(split, block, end, again, x, n_samples, columns);
+        fill_columns(split, block, end, again, x, n_samples, n_lit, columns);
         pnr_cpu_transpose(end_again - again, width, x + (again * n2 + first - n_samples), n2,
                           columns + again, split->row1);
-        fill_columns(split, block, end_again, split->n1, x, n_samples, columns);
+        fill_columns(split, block, end_again, split->n1, x, n_samples, n_lit, columns);
     }
     transform_columns(split, 0, width, tile);
     pnr_cpu_transpose(width, split->n1, (const pnr_cpu_value *)tile, split->row1, z + first,

@@ -72,10 +72,10 @@ static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)
 /* natural[L] conj(spectrum of the code) / L, to H. */
 void pnr_cpu_split_order(const pnr_cpu_split *split, const double (*natural)[2], pnr_cpu_value *h);
 
-/* Pass A of one block of columns. x[0 .. n_samples-1] is a period; where L is longer, x goes on to
- * n_lit = 2 n_samples - 1 periodically, then with zeros. */
+/* Pass A of one block of columns. The input is x[n mod n_samples] for n < n_lit, then zeros. An
+ * extended period has n_lit = 2 n_samples - 1, else n_lit = n_samples. */
 void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
-                           size_t n_samples, pnr_cpu_value *z, pnr_cpu_value *tile);
+                           size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile);
 /* Pass B of one block of rows, for n references: z[0] holds pass A's; z[i] gets that of h[i].
  * stage_ns: [PNR_STAGE_COUNT], or NULL when nobody measures. */
 void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,

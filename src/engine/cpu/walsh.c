@@ -40,6 +40,8 @@ const char *pnr_cpu_walsh_refusal(const pnr_plan *plan)
         return "an m-sequence of 3 chips is too short for it";
     if (plan->m_samples > MAX_PARTS)
         return "more than 16 samples a chip";
+    if (plan->linear)
+        return "its correlation is circular";
     if (plan->oversample != 1)
         return "at half lags (detector.oversample = 2) the code is no sequence of +1 and -1";
     return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The transforms of a map's rows on the cpu engine. */
-#include "engine/cpu/line.h"
+#include "engine/cpu/transform.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -18,11 +18,11 @@ static size_t greater(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-void pnr_cpu_map_transform_shape(size_t length, pnr_cpu_map_transform *t)
+void pnr_cpu_transform_shape(size_t length, bool is_split, pnr_cpu_transform *t)
 {
-    *t = (pnr_cpu_map_transform){
+    *t = (pnr_cpu_transform){
         .length = length,
-        .is_split = pnr_cpu_split_pays(length),
+        .is_split = is_split,
         .spectrum_pitch = pnr_cpu_pitch(length),
     };
     t->in_values = t->out_values = t->spectrum_pitch;
@@ -35,13 +35,13 @@ void pnr_cpu_map_transform_shape(size_t length, pnr_cpu_map_transform *t)
     t->tile_values = pnr_cpu_split_tile_values(&t->split);
 }
 
-size_t pnr_cpu_map_transform_table_bytes(const pnr_cpu_map_transform *t)
+size_t pnr_cpu_transform_table_bytes(const pnr_cpu_transform *t)
 {
     return t->is_split ? pnr_cpu_split_table_bytes(&t->split) : 0;
 }
 
 /* Estimated plans are the same in every process, so the results are the same bits. */
-int pnr_cpu_map_transform_create(pnr_cpu_map_transform *t)
+int pnr_cpu_transform_create(pnr_cpu_transform *t)
 {
     value *in, *out;
 
@@ -60,7 +60,7 @@ int pnr_cpu_map_transform_create(pnr_cpu_map_transform *t)
     return t->forward != NULL && t->inverse != NULL ? PNR_OK : PNR_ENOMEMORY;
 }
 
-void pnr_cpu_map_transform_destroy(pnr_cpu_map_transform *t)
+void pnr_cpu_transform_destroy(pnr_cpu_transform *t)
 {
     if (t->forward != NULL)
         fftwf_destroy_plan(t->forward);
@@ -69,8 +69,8 @@ void pnr_cpu_map_transform_destroy(pnr_cpu_map_transform *t)
     pnr_cpu_split_destroy(&t->split);
 }
 
-void pnr_cpu_map_transform_order(const pnr_cpu_map_transform *t, const double (*natural)[2],
-                                 value *spectrum)
+void pnr_cpu_transform_order(const pnr_cpu_transform *t, const double (*natural)[2],
+                             value *spectrum)
 {
     if (t->is_split)
         pnr_cpu_split_order(&t->split, natural, spectrum);
@@ -80,17 +80,17 @@ void pnr_cpu_map_transform_order(const pnr_cpu_map_transform *t, const double (*
     }
 }
 
-void pnr_cpu_map_transform_forward(const pnr_cpu_map_transform *t, const pnr_cpu_map_room *room,
-                                   value *spectrum)
+void pnr_cpu_transform_forward(const pnr_cpu_transform *t, const pnr_cpu_transform_scratch *scratch,
+                               value *spectrum)
 {
     if (!t->is_split) {
-        fftwf_execute_dft(t->forward, room->in, spectrum);
+        fftwf_execute_dft(t->forward, scratch->in, spectrum);
         return;
     }
     for (size_t b = 0; b < t->split.n_blocks; b++)
-        pnr_cpu_split_forward(&t->split, b, (const value *)room->in, t->length, room->out,
-                              room->tile);
-    pnr_cpu_split_spectrum(&t->split, room->out, spectrum);
+        pnr_cpu_split_forward(&t->split, b, (const value *)scratch->in, t->length, t->length,
+                              scratch->out, scratch->tile);
+    pnr_cpu_split_spectrum(&t->split, scratch->out, spectrum);
 }
 
 static void lap(uint64_t *stage_ns, int stage, uint64_t *since)
@@ -103,35 +103,36 @@ static void lap(uint64_t *stage_ns, int stage, uint64_t *since)
     }
 }
 
-void pnr_cpu_map_transform_correlate(const pnr_cpu_map_transform *t, const pnr_cpu_map_room *room,
-                                     const value *x, size_t shift, const value *a, size_t n_lags,
-                                     float *power, bool add, uint64_t *stage_ns)
+void pnr_cpu_transform_correlate(const pnr_cpu_transform *t,
+                                 const pnr_cpu_transform_scratch *scratch, const value *x,
+                                 size_t shift, const value *a, size_t n_lags, float *power,
+                                 bool add, uint64_t *stage_ns)
 {
     const size_t wrap = t->length - shift;
     uint64_t since = stage_ns != NULL ? pnr_clock_ns() : 0;
 
     if (t->is_split) {
-        pnr_cpu_split_product(&t->split, x, shift, a, room->tile, room->in);
+        pnr_cpu_split_product(&t->split, x, shift, a, scratch->tile, scratch->in);
         lap(stage_ns, PNR_STAGE_PRODUCT, &since);
         for (size_t b = 0; b < t->split.n_blocks; b++)
-            pnr_cpu_split_inverse(&t->split, b, (const value *)room->in, room->out,
-                                  power != NULL ? n_lags : 0, add, power, room->tile, stage_ns);
+            pnr_cpu_split_inverse(&t->split, b, (const value *)scratch->in, scratch->out,
+                                  power != NULL ? n_lags : 0, add, power, scratch->tile, stage_ns);
         return;
     }
-    pnr_cpu_product(wrap, x + shift, a, room->in);
-    pnr_cpu_product(shift, x, a + wrap, room->in + wrap);
+    pnr_cpu_product(wrap, x + shift, a, scratch->in);
+    pnr_cpu_product(shift, x, a + wrap, scratch->in + wrap);
     lap(stage_ns, PNR_STAGE_PRODUCT, &since);
-    fftwf_execute_dft(t->inverse, room->in, room->out);
+    fftwf_execute_dft(t->inverse, scratch->in, scratch->out);
     lap(stage_ns, PNR_STAGE_INVERSE, &since);
     if (power != NULL)
-        pnr_cpu_power(n_lags, (const value *)room->out, add, power);
+        pnr_cpu_power(n_lags, (const value *)scratch->out, add, power);
     lap(stage_ns, PNR_STAGE_PEAK, &since);
 }
 
-value *pnr_cpu_map_transform_lags(const pnr_cpu_map_transform *t, const pnr_cpu_map_room *room)
+value *pnr_cpu_transform_lags(const pnr_cpu_transform *t, const pnr_cpu_transform_scratch *scratch)
 {
     if (!t->is_split)
-        return room->out;
-    pnr_cpu_split_lags(&t->split, (const value *)room->out, room->in);
-    return room->in;
+        return scratch->out;
+    pnr_cpu_split_lags(&t->split, (const value *)scratch->out, scratch->in);
+    return scratch->in;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What all steps of a map's dwell on the cpu engine use. */
-#include "engine/cpu/map_steps.h"
+/* Functions that all steps of a dwell on the cpu engine use. */
+#include "engine/cpu/steps.h"
 
 #include "base/clock.h"
 
-void pnr_cpu_map_do(const pnr_cpu_map_step *s, pnr_cpu_task *task, size_t n_tasks)
+void pnr_cpu_do(const pnr_cpu_step *s, pnr_cpu_task *task, size_t n_tasks)
 {
-    pnr_cpu_map_step context = *s;
+    pnr_cpu_step context = *s;
 
     if (s->team != NULL)
         pnr_cpu_team_do(s->team, s->worker, task, &context, n_tasks);
@@ -15,7 +15,7 @@ void pnr_cpu_map_do(const pnr_cpu_map_step *s, pnr_cpu_task *task, size_t n_task
             task(&context, i, s->worker);
 }
 
-void pnr_cpu_map_lap(const pnr_cpu_dwell *dwell, int stage, uint64_t *since)
+void pnr_cpu_lap(const pnr_cpu_dwell *dwell, int stage, uint64_t *since)
 {
     if (dwell->stage_ns != NULL) {
         const uint64_t now = pnr_clock_ns();
@@ -26,7 +26,7 @@ void pnr_cpu_map_lap(const pnr_cpu_dwell *dwell, int stage, uint64_t *since)
     }
 }
 
-bool pnr_cpu_map_is_there(const pnr_cpu_map_step *s, size_t look)
+bool pnr_cpu_is_used(const pnr_cpu_step *s, size_t look)
 {
     for (size_t i = s->n_used; i-- > 0 && s->my->looks[i] >= look;)
         if (s->my->looks[i] == look)

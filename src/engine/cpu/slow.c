@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slow time of a map on the cpu engine: sums over the periods, and the forward transforms. */
-#include "engine/cpu/map_steps.h"
+#include "engine/cpu/steps.h"
 
 #include "base/wide.h"
 
@@ -13,7 +13,7 @@ typedef pnr_cpu_value value;
  * periods and not with it. */
 enum { SUM_COLUMNS = 128, SUM_PERIODS = 32 };
 
-typedef pnr_cpu_map_wide wide;
+typedef pnr_cpu_wide wide;
 
 /* Of few periods. Real and imaginary parts of the weights have sums of their own, a + i b at the
  * end. */
@@ -55,8 +55,8 @@ static void fetch(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitc
             __builtin_prefetch(x + p * x_pitch + i);
 }
 
-void pnr_cpu_map_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch,
-                      const float (*w)[4][2], size_t n_out, float (*out)[2], size_t out_pitch)
+void pnr_cpu_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch,
+                  const float (*w)[4][2], size_t n_out, float (*out)[2], size_t out_pitch)
 {
     for (size_t p = 0; p < n_periods; p += SUM_PERIODS) {
         const size_t left = n_periods - p, count = left < SUM_PERIODS ? left : SUM_PERIODS;
@@ -71,131 +71,131 @@ void pnr_cpu_map_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_
 
 static void sum_columns(void *context, size_t task, size_t worker)
 {
-    const pnr_cpu_map_step *s = context;
-    const pnr_cpu_map *map = s->map;
-    const pnr_cpu_map_set *set = &map->axes.sets[s->set];
-    const size_t n_periods = map->plan->n_periods;
-    const size_t n_tasks = (map->window + SUM_COLUMNS - 1) / SUM_COLUMNS;
+    const pnr_cpu_step *s = context;
+    const pnr_cpu *cpu = s->cpu;
+    const pnr_cpu_set *set = &cpu->axes.sets[s->set];
+    const size_t n_periods = cpu->plan->n_periods;
+    const size_t n_tasks = (cpu->window + SUM_COLUMNS - 1) / SUM_COLUMNS;
     const size_t look = task / n_tasks, first = task % n_tasks * SUM_COLUMNS;
-    const size_t left = map->window - first, n = left < SUM_COLUMNS ? left : SUM_COLUMNS;
-    const value *x = s->x + look * n_periods * map->x_pitch + first;
+    const size_t left = cpu->window - first, n = left < SUM_COLUMNS ? left : SUM_COLUMNS;
+    const value *x = s->x + look * n_periods * cpu->x_pitch + first;
 
     (void)worker;
-    if (!pnr_cpu_map_is_there(s, s->first_look + look))
+    if (!pnr_cpu_is_used(s, s->first_look + look))
         return;
-    pnr_cpu_map_sums(n_periods, n, x, map->x_pitch, (const float(*)[4][2])map->weights[s->set],
-                     set->count,
-                     pnr_cpu_map_spectrum_at(map, s->my, s->first_look + look, set->first) + first,
-                     map->transform.spectrum_pitch);
+    pnr_cpu_sums(n_periods, n, x, cpu->x_pitch, (const float(*)[4][2])cpu->weights[s->set],
+                 set->count,
+                 pnr_cpu_spectrum_at(cpu, s->my, s->first_look + look, set->first) + first,
+                 cpu->transform.spectrum_pitch);
 }
 
 /* Columns to rows, their transforms, and those bins that are wanted back, in runs of neighbours. */
 static void transform_columns(void *context, size_t task, size_t worker)
 {
-    const pnr_cpu_map_step *s = context;
-    const pnr_cpu_map *map = s->map;
-    const pnr_cpu_map_set *set = &map->axes.sets[s->set];
-    const pnr_cpu_map_spectrum *spectra = map->axes.spectra + set->first;
-    const value *weights = (const value *)map->weights[s->set];
-    const pnr_cpu_map_bench *bench = &map->bench[worker];
-    const size_t k = map->plan->n_periods, most = map->slow_columns;
-    const size_t n_tasks = (map->window + most - 1) / most;
+    const pnr_cpu_step *s = context;
+    const pnr_cpu *cpu = s->cpu;
+    const pnr_cpu_set *set = &cpu->axes.sets[s->set];
+    const pnr_cpu_spectrum *spectra = cpu->axes.spectra + set->first;
+    const value *weights = (const value *)cpu->weights[s->set];
+    const pnr_cpu_scratch *scratch = &cpu->scratch[worker];
+    const size_t k = cpu->plan->n_periods, most = cpu->slow_columns;
+    const size_t n_tasks = (cpu->window + most - 1) / most;
     const size_t look = task / n_tasks, first = task % n_tasks * most;
-    const size_t left = map->window - first, n = left < most ? left : most;
+    const size_t left = cpu->window - first, n = left < most ? left : most;
 
-    if (!pnr_cpu_map_is_there(s, s->first_look + look))
+    if (!pnr_cpu_is_used(s, s->first_look + look))
         return;
-    pnr_cpu_transpose(k, n, s->x + look * k * map->x_pitch + first, map->x_pitch, bench->slow[0],
-                      map->slow_pitch);
+    pnr_cpu_transpose(k, n, s->x + look * k * cpu->x_pitch + first, cpu->x_pitch, scratch->slow[0],
+                      cpu->slow_pitch);
     for (size_t i = 0; weights != NULL && i < n; i++) {
-        value *at = bench->slow[0] + i * map->slow_pitch;
+        value *at = scratch->slow[0] + i * cpu->slow_pitch;
 
         pnr_cpu_product(k, (const value *)at, weights, at);
     }
-    fftwf_execute_dft(map->slow, bench->slow[0], bench->slow[1]);
+    fftwf_execute_dft(cpu->slow, scratch->slow[0], scratch->slow[1]);
     for (size_t u = 0, run; u < set->count; u += run) {
         run = 1;
         while (u + run < set->count && spectra[u + run].bin == spectra[u].bin + run)
             run++;
         pnr_cpu_transpose(
-            n, run, (const value *)(bench->slow[1] + spectra[u].bin), map->slow_pitch,
-            pnr_cpu_map_spectrum_at(map, s->my, s->first_look + look, set->first + u) + first,
-            map->transform.spectrum_pitch);
+            n, run, (const value *)(scratch->slow[1] + spectra[u].bin), cpu->slow_pitch,
+            pnr_cpu_spectrum_at(cpu, s->my, s->first_look + look, set->first + u) + first,
+            cpu->transform.spectrum_pitch);
     }
 }
 
 /* An extended transform sees y[i mod N], i < 2 N - 1, and zeros; a linear one y and zeros. */
-void pnr_cpu_map_forward(const pnr_cpu_map *map, size_t spectrum, pnr_cpu_value *y, size_t worker)
+void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker)
 {
-    const value *rotation = (const value *)map->rotations[map->axes.spectra[spectrum].rotation];
-    const size_t n = map->window, length = map->axes.n_transform;
-    value *in = map->bench[worker].room.in;
+    const value *rotation = (const value *)cpu->rotations[cpu->axes.spectra[spectrum].rotation];
+    const size_t n = cpu->window, length = cpu->axes.n_transform;
+    value *in = cpu->scratch[worker].transform.in;
     size_t lit = n;
 
     if (rotation != NULL)
         pnr_cpu_product(n, (const value *)y, rotation, in);
     else
         memcpy(in, y, n * sizeof *in);
-    if (length != n && !map->plan->linear) {
+    if (length != n && !cpu->plan->linear) {
         memcpy(in + n, in, (n - 1) * sizeof *in);
         lit = 2 * n - 1;
     }
     memset(in + lit, 0, (length - lit) * sizeof *in);
-    pnr_cpu_map_transform_forward(&map->transform, &map->bench[worker].room, y);
+    pnr_cpu_transform_forward(&cpu->transform, &cpu->scratch[worker].transform, y);
 }
 
 static void forward(void *context, size_t task, size_t worker)
 {
-    const pnr_cpu_map_step *s = context;
-    const size_t n_spectra = s->map->axes.n_spectra;
+    const pnr_cpu_step *s = context;
+    const size_t n_spectra = s->cpu->axes.n_spectra;
     const size_t look = s->first_look + task / n_spectra, spectrum = task % n_spectra;
 
-    if (pnr_cpu_map_is_there(s, look))
-        pnr_cpu_map_forward(s->map, spectrum,
-                            pnr_cpu_map_spectrum_at(s->map, s->my, look, spectrum), worker);
+    if (pnr_cpu_is_used(s, look))
+        pnr_cpu_forward(s->cpu, spectrum, pnr_cpu_spectrum_at(s->cpu, s->my, look, spectrum),
+                        worker);
 }
 
 /* Windows that are not used have weight 0. */
-static void clear_unused(pnr_cpu_map_step *s)
+static void clear_unused(pnr_cpu_step *s)
 {
-    const size_t n_periods = s->map->plan->n_periods, first = s->first_look * n_periods;
+    const size_t n_periods = s->cpu->plan->n_periods, first = s->first_look * n_periods;
 
     for (size_t w = 0; w < s->n_looks * n_periods; w++)
         if (!s->my->windows[first + w].is_used)
-            memset(s->my->x + w * s->map->x_pitch, 0, s->map->window * sizeof(value));
+            memset(s->my->x + w * s->cpu->x_pitch, 0, s->cpu->window * sizeof(value));
 }
 
-static void do_set(pnr_cpu_map_step *s, size_t set)
+static void do_set(pnr_cpu_step *s, size_t set)
 {
-    const pnr_cpu_map *map = s->map;
-    const bool is_summed = map->axes.sets[set].is_summed;
-    const size_t most = is_summed ? SUM_COLUMNS : map->slow_columns;
+    const pnr_cpu *cpu = s->cpu;
+    const bool is_summed = cpu->axes.sets[set].is_summed;
+    const size_t most = is_summed ? SUM_COLUMNS : cpu->slow_columns;
 
     s->set = set;
-    pnr_cpu_map_do(s, is_summed ? sum_columns : transform_columns,
-                   s->n_looks * ((map->window + most - 1) / most));
+    pnr_cpu_do(s, is_summed ? sum_columns : transform_columns,
+               s->n_looks * ((cpu->window + most - 1) / most));
 }
 
 /* The stretched ones first: they are made of all windows, unused ones too. */
-void pnr_cpu_map_slow(pnr_cpu_map_step *s)
+void pnr_cpu_slow_time(pnr_cpu_step *s)
 {
-    const pnr_cpu_map *map = s->map;
+    const pnr_cpu *cpu = s->cpu;
     double stretch = 0;
 
     s->x = s->my->stretched;
-    for (size_t i = 0; i < map->axes.n_sets; i++) {
-        if (map->axes.sets[i].stretch == 0)
+    for (size_t i = 0; i < cpu->axes.n_sets; i++) {
+        if (cpu->axes.sets[i].stretch == 0)
             continue;
-        if (map->axes.sets[i].stretch != stretch)
-            pnr_cpu_map_stretch(s, stretch = map->axes.sets[i].stretch);
+        if (cpu->axes.sets[i].stretch != stretch)
+            pnr_cpu_stretch(s, stretch = cpu->axes.sets[i].stretch);
         do_set(s, i);
     }
     clear_unused(s);
     s->x = s->my->x;
-    for (size_t i = 0; i < map->axes.n_sets; i++)
-        if (map->axes.sets[i].stretch == 0)
+    for (size_t i = 0; i < cpu->axes.n_sets; i++)
+        if (cpu->axes.sets[i].stretch == 0)
             do_set(s, i);
-    if (!map->is_fused)
-        pnr_cpu_map_do(s, forward, s->n_looks * map->axes.n_spectra);
-    pnr_cpu_map_lap(s->dwell, PNR_STAGE_FORWARD, &s->since);
+    if (!cpu->is_transformed_late)
+        pnr_cpu_do(s, forward, s->n_looks * cpu->axes.n_spectra);
+    pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &s->since);
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* A look of a map at another time scale on the cpu engine. */
-#include "engine/cpu/map_steps.h"
+#include "engine/cpu/steps.h"
 
 #include "base/wide.h"
 
 #include <string.h>
 
 typedef pnr_cpu_value value;
-typedef pnr_cpu_map_wide wide;
+typedef pnr_cpu_wide wide;
 
 #define INLINE static inline __attribute__((always_inline))
 
 /* Samples from .. + n - 1 of a look, each from the window whose own it is, those behind all from
  * the last one; 0 outside of the look. */
-static void copy_line(const pnr_cpu_map *map, const value *x, int64_t from, size_t n, value *line)
+static void copy_line(const pnr_cpu *cpu, const value *x, int64_t from, size_t n, value *line)
 {
-    const int64_t period = (int64_t)map->plan->n_samples;
-    const int64_t last = (int64_t)map->plan->n_periods - 1;
-    const int64_t end = last * period + (int64_t)map->window;
+    const int64_t period = (int64_t)cpu->plan->n_samples;
+    const int64_t last = (int64_t)cpu->plan->n_periods - 1;
+    const int64_t end = last * period + (int64_t)cpu->window;
 
     for (size_t done = 0; done < n;) {
         const int64_t at = from + (int64_t)done;
@@ -33,7 +33,7 @@ static void copy_line(const pnr_cpu_map *map, const value *x, int64_t from, size
             count = (p < last ? (p + 1) * period : end) - at;
             if (count > (int64_t)(n - done))
                 count = (int64_t)(n - done);
-            memcpy(line + done, x + p * (int64_t)map->x_pitch + (at - p * period),
+            memcpy(line + done, x + p * (int64_t)cpu->x_pitch + (at - p * period),
                    (size_t)count * sizeof *line);
         }
         done += (size_t)count;
@@ -71,7 +71,7 @@ enum { PLACES = 64 };
 
 /* Samples first .. of a window, eight at a time, up to the next multiple of 8. line[0] is sample
  * `from` of the look. */
-PNR_WIDE static void stretch_some(const pnr_cpu_map *map, const pnr_stretch_place *places, size_t n,
+PNR_WIDE static void stretch_some(const pnr_cpu *cpu, const pnr_stretch_place *places, size_t n,
                                   const value *line, int64_t from, value *out)
 {
     for (size_t i = 0; i < n; i += 8) {
@@ -80,7 +80,7 @@ PNR_WIDE static void stretch_some(const pnr_cpu_map *map, const pnr_stretch_plac
         for (size_t j = 0; j < 8; j++) {
             const pnr_stretch_place *at = &places[i + j];
 
-            multiply(map->kernel[at->row], map->kernel[at->row + 1], at->part,
+            multiply(cpu->kernel[at->row], cpu->kernel[at->row + 1], at->part,
                      line + (at->first - from), &sum[j]);
         }
         for (size_t half = 4; half > 0; half /= 2)
@@ -90,43 +90,43 @@ PNR_WIDE static void stretch_some(const pnr_cpu_map *map, const pnr_stretch_plac
     }
 }
 
-PNR_WIDE static void stretch_window(const pnr_cpu_map *map, double stretch, size_t first,
+PNR_WIDE static void stretch_window(const pnr_cpu *cpu, double stretch, size_t first,
                                     const value *line, value *out)
 {
-    const size_t n_look = map->plan->n_periods * map->plan->n_samples;
+    const size_t n_look = cpu->plan->n_periods * cpu->plan->n_samples;
     const int64_t from = pnr_stretch_at(stretch, n_look, first).first;
     pnr_stretch_place places[PLACES];
 
-    for (size_t i = 0; i < map->window; i += PLACES) {
-        const size_t left = (map->window - i + 7) / 8 * 8, n = left < PLACES ? left : PLACES;
+    for (size_t i = 0; i < cpu->window; i += PLACES) {
+        const size_t left = (cpu->window - i + 7) / 8 * 8, n = left < PLACES ? left : PLACES;
 
         for (size_t j = 0; j < n; j++)
             places[j] = pnr_stretch_at(stretch, n_look, first + i + j);
-        stretch_some(map, places, n, line, from, out + i);
+        stretch_some(cpu, places, n, line, from, out + i);
     }
 }
 
 static void do_window(void *context, size_t task, size_t worker)
 {
-    const pnr_cpu_map_step *s = context;
-    const pnr_cpu_map *map = s->map;
-    const size_t n_periods = map->plan->n_periods, n = map->plan->n_samples;
+    const pnr_cpu_step *s = context;
+    const pnr_cpu *cpu = s->cpu;
+    const size_t n_periods = cpu->plan->n_periods, n = cpu->plan->n_samples;
     const size_t look = task / n_periods, p = task % n_periods;
-    value *line = map->bench[worker].line, *out = s->my->stretched + task * map->x_pitch;
+    value *line = cpu->scratch[worker].line, *out = s->my->stretched + task * cpu->x_pitch;
 
-    if (!pnr_cpu_map_is_there(s, s->first_look + look))
+    if (!pnr_cpu_is_used(s, s->first_look + look))
         return;
     if (!s->my->windows[s->first_look * n_periods + task].is_used) {
-        memset(out, 0, map->window * sizeof *out);
+        memset(out, 0, cpu->window * sizeof *out);
         return;
     }
-    copy_line(map, (const value *)(s->my->x + look * n_periods * map->x_pitch),
-              pnr_stretch_at(s->stretch, n_periods * n, p * n).first, map->line, line);
-    stretch_window(map, s->stretch, p * n, (const value *)line, out);
+    copy_line(cpu, (const value *)(s->my->x + look * n_periods * cpu->x_pitch),
+              pnr_stretch_at(s->stretch, n_periods * n, p * n).first, cpu->line, line);
+    stretch_window(cpu, s->stretch, p * n, (const value *)line, out);
 }
 
-void pnr_cpu_map_stretch(pnr_cpu_map_step *s, double stretch)
+void pnr_cpu_stretch(pnr_cpu_step *s, double stretch)
 {
     s->stretch = stretch;
-    pnr_cpu_map_do(s, do_window, s->n_looks * s->map->plan->n_periods);
+    pnr_cpu_do(s, do_window, s->n_looks * s->cpu->plan->n_periods);
 }

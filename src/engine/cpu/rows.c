@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of a map on the cpu engine: correlations, their powers, and values around candidates. */
-#include "engine/cpu/map_steps.h"
+#include "engine/cpu/steps.h"
 
 #include "base/wide.h"
 #include "engine/plan.h"
@@ -10,63 +10,62 @@
 
 typedef pnr_cpu_value value;
 
-enum { REACH = PNR_NEIGHBOURS / 2 };
+enum { REACH = PNR_CPU_REACH };
 
 /* --- one row of one look and code --- */
 
 /* c' in the gate, 0 elsewhere. */
-static void filter(const pnr_cpu_map *map, const pnr_cpu_map_bench *bench, value *c)
+static void filter(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, value *c)
 {
-    const pnr_plan *plan = map->plan;
+    const pnr_plan *plan = cpu->plan;
     const size_t n = plan->gate_count;
-    float(*taken)[4][2] = (float(*)[4][2])bench->filter;
-    value *given = bench->filter + 4 * n;
+    float(*taken)[4][2] = (float(*)[4][2])scratch->filter;
+    value *given = scratch->filter + 4 * n;
 
     for (size_t j = 0; j < n; j++)
         memcpy(taken[j][0], c[(plan->gate_first + j) % plan->n_lags], sizeof(value));
-    pnr_cpu_map_sums(n, n, (const value *)map->filter, map->filter_pitch,
-                     (const float(*)[4][2])taken, 1, given, map->filter_pitch);
+    pnr_cpu_sums(n, n, (const value *)cpu->filter, cpu->filter_pitch, (const float(*)[4][2])taken,
+                 1, given, cpu->filter_pitch);
     memset(c, 0, plan->n_lags * sizeof *c);
     for (size_t k = 0; k < n; k++)
         memcpy(c[(plan->gate_first + k) % plan->n_lags], given[k], sizeof(value));
 }
 
 /* The factor exp(-2 pi i m k / N) of lags first .. + n - 1, where c lacks it. */
-static void set_right(const pnr_cpu_map *map, const pnr_cpu_map_row *row, size_t first, size_t n,
-                      value *c)
+static void set_right(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t first, size_t n, value *c)
 {
-    const pnr_rational turn = {(int64_t)row->turn, (int64_t)map->plan->n_samples};
+    const pnr_rational turn = {(int64_t)row->turn, (int64_t)cpu->plan->n_samples};
 
     if (row->turn != 0)
-        pnr_cpu_rotate(&map->turns, pnr_rational_phase(turn, first), pnr_rational_phase(turn, 1), n,
-                       c);
+        pnr_cpu_rotate(&cpu->rotation, pnr_rational_phase(turn, first), pnr_rational_phase(turn, 1),
+                       n, c);
 }
 
 /* A row of one look and code, at the integer lags (h = 0) or the half lags above them, on the
  * worker's bench; its power, unless that is NULL, added or not. */
-static void correlate(const pnr_cpu_map_step *s, size_t look, size_t code, size_t number, size_t h,
+static void correlate(const pnr_cpu_step *s, size_t look, size_t code, size_t number, size_t h,
                       float *power, bool add, size_t worker)
 {
-    const pnr_cpu_map *map = s->map;
-    const pnr_cpu_map_row *row = &map->axes.rows[number];
-    const size_t variant = (code * map->plan->oversample + h) * map->axes.n_variants + row->variant;
+    const pnr_cpu *cpu = s->cpu;
+    const pnr_cpu_row *row = &cpu->axes.rows[number];
+    const size_t variant = (code * cpu->plan->oversample + h) * cpu->axes.n_variants + row->variant;
 
-    pnr_cpu_map_transform_correlate(
-        &map->transform, &map->bench[worker].room,
-        (const value *)pnr_cpu_map_spectrum_at(map, s->my, look, row->spectrum), row->shift,
-        (const value *)map->codes + variant * map->transform.spectrum_pitch, map->plan->n_lags,
-        power, add, s->dwell->stage_ns);
+    pnr_cpu_transform_correlate(&cpu->transform, &cpu->scratch[worker].transform,
+                                (const value *)pnr_cpu_spectrum_at(cpu, s->my, look, row->spectrum),
+                                row->shift,
+                                (const value *)cpu->codes + variant * cpu->transform.spectrum_pitch,
+                                cpu->plan->n_lags, power, add, s->dwell->stage_ns);
 }
 
 /* What the bench holds, in the order of lags; with a filter it is right already. */
-static value *lags_of(const pnr_cpu_map *map, size_t number, size_t worker)
+static value *lags_of(const pnr_cpu *cpu, size_t number, size_t worker)
 {
-    const pnr_cpu_map_bench *bench = &map->bench[worker];
-    value *c = pnr_cpu_map_transform_lags(&map->transform, &bench->room);
+    const pnr_cpu_scratch *scratch = &cpu->scratch[worker];
+    value *c = pnr_cpu_transform_lags(&cpu->transform, &scratch->transform);
 
-    if (map->filter != NULL) {
-        set_right(map, &map->axes.rows[number], 0, map->plan->n_lags, c);
-        filter(map, bench, c);
+    if (cpu->filter != NULL) {
+        set_right(cpu, &cpu->axes.rows[number], 0, cpu->plan->n_lags, c);
+        filter(cpu, scratch, c);
     }
     return c;
 }
@@ -84,14 +83,14 @@ PNR_WIDE static void spread_power(size_t n, const float (*c)[2], size_t step, bo
 }
 
 /* The whole profile of the last look. */
-static void return_values(const pnr_cpu_map_step *s, size_t code, size_t row, size_t h, value *c)
+static void return_values(const pnr_cpu_step *s, size_t code, size_t row, size_t h, value *c)
 {
-    const pnr_plan *plan = s->map->plan;
-    const size_t first = (code * s->map->axes.n_rows + row) * plan->n_lags;
+    const pnr_plan *plan = s->cpu->plan;
+    const size_t first = (code * s->cpu->axes.n_rows + row) * plan->n_lags;
     value *out = (value *)s->dwell->profile + first * plan->oversample + h;
 
-    if (s->map->filter == NULL)
-        set_right(s->map, &s->map->axes.rows[row], 0, plan->n_lags, c);
+    if (s->cpu->filter == NULL)
+        set_right(s->cpu, &s->cpu->axes.rows[row], 0, plan->n_lags, c);
     for (size_t k = 0; k < plan->n_lags; k++)
         memcpy(out[k * plan->oversample], c[k], sizeof *c);
 }
@@ -99,10 +98,10 @@ static void return_values(const pnr_cpu_map_step *s, size_t code, size_t row, si
 /* What the search wants to know of one line; CFAR along the rows needs them all. */
 static void find_line(void *context, size_t number, size_t worker)
 {
-    const pnr_cpu_map_step *s = context;
+    const pnr_cpu_step *s = context;
 
     (void)worker;
-    pnr_search_scan_line(s->map->plan, s->power, s->n_used, number, &s->my->lines[number]);
+    pnr_search_scan_line(s->cpu->plan, s->power, s->n_used, number, &s->my->lines[number]);
 }
 
 static bool is_along_rows(const pnr_plan *plan)
@@ -112,55 +111,52 @@ static bool is_along_rows(const pnr_plan *plan)
 
 static void do_row(void *context, size_t task, size_t worker)
 {
-    const pnr_cpu_map_step *s = context;
-    const pnr_cpu_map *map = s->map;
-    const pnr_plan *plan = map->plan;
-    const size_t row = map->axes.order[task / plan->n_codes], code = task % plan->n_codes;
-    const size_t cells = plan->n_lags * plan->oversample, spectrum = map->axes.rows[row].spectrum;
-    const bool is_plain = plan->oversample == 1 && map->filter == NULL;
-    float *power = s->power + (code * map->axes.n_rows + row) * cells;
+    const pnr_cpu_step *s = context;
+    const pnr_cpu *cpu = s->cpu;
+    const pnr_plan *plan = cpu->plan;
+    const size_t row = cpu->axes.order[task / plan->n_codes], code = task % plan->n_codes;
+    const size_t cells = plan->n_lags * plan->oversample, spectrum = cpu->axes.rows[row].spectrum;
+    const bool is_plain = plan->oversample == 1 && cpu->filter == NULL;
+    float *power = s->power + (code * cpu->axes.n_rows + row) * cells;
     uint64_t since = 0;
 
-    if (s->n_used == 0)
-        return;
     for (size_t i = 0; i < s->n_used; i++) {
         const size_t look = s->my->looks[i];
         const bool is_returned = plan->want_profile == PNR_WANT_COMPLEX && i + 1 == s->n_used;
 
-        pnr_cpu_map_lap(s->dwell, PNR_STAGE_COUNT, &since);
-        if (map->is_fused)
-            pnr_cpu_map_forward(map, spectrum, pnr_cpu_map_spectrum_at(map, s->my, look, spectrum),
-                                worker);
-        pnr_cpu_map_lap(s->dwell, PNR_STAGE_FORWARD, &since);
+        pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &since);
+        if (cpu->is_transformed_late)
+            pnr_cpu_forward(cpu, spectrum, pnr_cpu_spectrum_at(cpu, s->my, look, spectrum), worker);
+        pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &since);
         for (size_t h = 0; h < plan->oversample; h++) {
             value *c;
 
             correlate(s, look, code, row, h, is_plain ? power : NULL, i > 0, worker);
             if (is_plain && !is_returned)
                 continue;
-            pnr_cpu_map_lap(s->dwell, PNR_STAGE_COUNT, &since);
-            c = lags_of(map, row, worker);
+            pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &since);
+            c = lags_of(cpu, row, worker);
             if (!is_plain)
                 spread_power(plan->n_lags, (const value *)c, plan->oversample, i > 0, power + h);
             if (is_returned)
                 return_values(s, code, row, h, c);
-            pnr_cpu_map_lap(s->dwell, PNR_STAGE_PEAK, &since);
+            pnr_cpu_lap(s->dwell, PNR_STAGE_PEAK, &since);
         }
     }
-    pnr_cpu_map_lap(s->dwell, PNR_STAGE_COUNT, &since);
+    pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &since);
     if (!is_along_rows(plan)) /* the row is in the cache yet */
-        find_line(context, code * map->axes.n_rows + row, worker);
-    pnr_cpu_map_lap(s->dwell, PNR_STAGE_PEAK, &since);
+        find_line(context, code * cpu->axes.n_rows + row, worker);
+    pnr_cpu_lap(s->dwell, PNR_STAGE_PEAK, &since);
 }
 
-void pnr_cpu_map_rows(pnr_cpu_map_step *s)
+void pnr_cpu_rows(pnr_cpu_step *s)
 {
-    const size_t n_lines = s->map->axes.n_rows * s->map->plan->n_codes;
+    const size_t n_lines = s->cpu->axes.n_rows * s->cpu->plan->n_codes;
 
-    pnr_cpu_map_do(s, do_row, n_lines);
-    pnr_cpu_map_lap(s->dwell, PNR_STAGE_COUNT, &s->since); /* the rows have timed themselves */
-    if (is_along_rows(s->map->plan) && s->n_used > 0)
-        pnr_cpu_map_do(s, find_line, n_lines);
+    pnr_cpu_do(s, do_row, n_lines);
+    pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &s->since); /* the rows have timed themselves */
+    if (is_along_rows(s->cpu->plan))
+        pnr_cpu_do(s, find_line, n_lines);
 }
 
 /* --- around the candidates --- */
@@ -171,27 +167,18 @@ static bool is_near(const pnr_candidate *candidate, size_t code, size_t row)
            row <= (size_t)candidate->row + REACH;
 }
 
-/* The lag at offset j of the candidate's centre; the gate of a linear correlation keeps them
- * within. */
-static size_t lag_of(const pnr_plan *plan, const pnr_candidate *candidate, int j)
-{
-    const size_t n = plan->n_lags, back = (size_t)REACH % n;
-
-    return (candidate->cell / plan->oversample + n - back + (size_t)(j + REACH)) % n;
-}
-
-static void value_at(const pnr_cpu_map *map, size_t row, const value *c, size_t lag, value out)
+static void value_at(const pnr_cpu *cpu, size_t row, const value *c, size_t lag, value out)
 {
     memcpy(out, c[lag], sizeof(value));
-    if (map->filter == NULL)
-        set_right(map, &map->axes.rows[row], lag, 1, (value *)out);
+    if (cpu->filter == NULL)
+        set_right(cpu, &cpu->axes.rows[row], lag, 1, (value *)out);
 }
 
 /* c at the centres of the candidates of one row, look by look; the first of them does it. */
 static void take_centres(void *context, size_t task, size_t worker)
 {
-    const pnr_cpu_map_step *s = context;
-    const pnr_cpu_map *map = s->map;
+    const pnr_cpu_step *s = context;
+    const pnr_cpu *cpu = s->cpu;
     const size_t n_candidates = s->dwell->sums->n_candidates;
     const pnr_candidate *candidates = s->dwell->candidates, *me = candidates + task;
 
@@ -201,12 +188,12 @@ static void take_centres(void *context, size_t task, size_t worker)
         const value *c;
 
         correlate(s, s->my->looks[i], me->code, me->row, 0, NULL, false, worker);
-        c = (const value *)lags_of(map, me->row, worker);
+        c = (const value *)lags_of(cpu, me->row, worker);
         for (size_t t = task;
              t < n_candidates && candidates[t].code == me->code && candidates[t].row == me->row;
              t++)
-            value_at(map, me->row, c, lag_of(map->plan, &candidates[t], 0),
-                     s->my->centres[t * map->plan->n_looks + i]);
+            value_at(cpu, me->row, c, pnr_search_lag(cpu->plan, candidates[t].cell, 0),
+                     s->my->centres[t * cpu->plan->n_looks + i]);
     }
 }
 
@@ -214,16 +201,16 @@ static void take_centres(void *context, size_t task, size_t worker)
  * conj(c[0]) / sqrt(P[0]). */
 static void take_row(void *context, size_t task, size_t worker)
 {
-    const pnr_cpu_map_step *s = context;
-    const pnr_cpu_map *map = s->map;
-    const pnr_plan *plan = map->plan;
+    const pnr_cpu_step *s = context;
+    const pnr_cpu *cpu = s->cpu;
+    const pnr_plan *plan = cpu->plan;
     const size_t code = s->my->around[task].code, row = s->my->around[task].row;
 
     for (size_t i = 0; i < s->n_used; i++) {
         const value *c;
 
         correlate(s, s->my->looks[i], code, row, 0, NULL, false, worker);
-        c = (const value *)lags_of(map, row, worker);
+        c = (const value *)lags_of(cpu, row, worker);
         for (size_t t = 0; t < s->dwell->sums->n_candidates; t++) {
             pnr_candidate *candidate = &s->dwell->candidates[t];
             const float *centre = s->my->centres[t * plan->n_looks + i];
@@ -238,7 +225,7 @@ static void take_row(void *context, size_t task, size_t worker)
                 float *to = out[j + REACH];
                 value at;
 
-                value_at(map, row, c, lag_of(plan, candidate, j), at);
+                value_at(cpu, row, c, pnr_search_lag(plan, candidate->cell, j), at);
                 if (plan->n_looks == 1) {
                     memcpy(to, at, sizeof at);
                 } else {
@@ -251,9 +238,9 @@ static void take_row(void *context, size_t task, size_t worker)
 }
 
 /* The rows around all candidates, each once: candidates stand in the order of code and row. */
-static size_t list_rows(const pnr_cpu_map_step *s)
+static size_t list_rows(const pnr_cpu_step *s)
 {
-    const size_t reach = s->dwell->patches != NULL ? REACH : 0, n_rows = s->map->axes.n_rows;
+    const size_t reach = s->dwell->patches != NULL ? REACH : 0, n_rows = s->cpu->axes.n_rows;
     const pnr_candidate *candidates = s->dwell->candidates;
     size_t n = 0, next = 0; /* row */
 
@@ -264,17 +251,17 @@ static size_t list_rows(const pnr_cpu_map_step *s)
         if (t == 0 || candidates[t - 1].code != c->code)
             next = 0;
         for (next = next > first ? next : first; next <= c->row + reach && next < n_rows; next++)
-            s->my->around[n++] = (pnr_cpu_map_around){c->code, (uint32_t)next};
+            s->my->around[n++] = (pnr_cpu_around){c->code, (uint32_t)next};
     }
     return n;
 }
 
-static void scale(const pnr_cpu_map_step *s, size_t t, value *values, size_t n)
+static void scale(const pnr_cpu_step *s, size_t t, value *values, size_t n)
 {
     double power = 0;
 
     for (size_t i = 0; i < s->n_used; i++) {
-        const float *c = s->my->centres[t * s->map->plan->n_looks + i];
+        const float *c = s->my->centres[t * s->cpu->plan->n_looks + i];
 
         power += (double)c[0] * (double)c[0] + (double)c[1] * (double)c[1];
     }
@@ -284,7 +271,7 @@ static void scale(const pnr_cpu_map_step *s, size_t t, value *values, size_t n)
     }
 }
 
-void pnr_cpu_map_gather(pnr_cpu_map_step *s)
+void pnr_cpu_gather(pnr_cpu_step *s)
 {
     const size_t n_candidates = s->dwell->sums->n_candidates;
     const size_t n_patch = (size_t)PNR_NEIGHBOURS * PNR_NEIGHBOURS;
@@ -294,15 +281,15 @@ void pnr_cpu_map_gather(pnr_cpu_map_step *s)
         memset(s->dwell->candidates[t].value, 0, sizeof s->dwell->candidates[t].value);
     if (patches != NULL)
         memset(patches, 0, n_candidates * n_patch * sizeof *patches);
-    if (s->map->plan->n_looks > 1)
-        pnr_cpu_map_do(s, take_centres, n_candidates);
-    pnr_cpu_map_do(s, take_row, list_rows(s));
+    if (s->cpu->plan->n_looks > 1)
+        pnr_cpu_do(s, take_centres, n_candidates);
+    pnr_cpu_do(s, take_row, list_rows(s));
     for (size_t t = 0; t < n_candidates; t++) {
         pnr_candidate *candidate = &s->dwell->candidates[t];
 
-        if (s->map->plan->n_looks > 1 && patches != NULL)
+        if (s->cpu->plan->n_looks > 1 && patches != NULL)
             scale(s, t, patches + t * n_patch, n_patch);
-        else if (s->map->plan->n_looks > 1)
+        else if (s->cpu->plan->n_looks > 1)
             scale(s, t, candidate->value, PNR_NEIGHBOURS);
         if (patches != NULL)
             memcpy(candidate->value, patches + t * n_patch + (size_t)REACH * PNR_NEIGHBOURS,

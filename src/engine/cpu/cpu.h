@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The types of the cpu engine: what create makes, what one dwell passes through, and its results.
+ */
+#ifndef PNR_ENGINE_CPU_H
+#define PNR_ENGINE_CPU_H
+
+#include "engine/cpu/axes.h"
+#include "engine/cpu/ops.h"
+#include "engine/cpu/team.h"
+#include "engine/cpu/transform.h"
+#include "engine/cpu/walsh.h"
+#include "engine/engine.h"
+#include "engine/search.h"
+#include "engine/stretch.h"
+
+#include <fftw3.h>
+
+/*
+ * A dwell passes through these steps. The team shares the tasks of each step.
+ *
+ *   read      converts the windows of some looks to x[look][p][i] and removes their mean
+ *   slow      sums over the periods: y[look][spectrum][i]
+ *   lines     correlates y with each code, adds |c|^2 of the looks
+ *   search    finds the candidates
+ *   gather    takes the complex values around each candidate
+ *
+ * A line is one row of one code. There are two ways:
+ *   fused     The plan has one line. Windows are added as they are read, and the team computes the
+ *             line of each look (see fused.h). c of every look is kept for gather.
+ *   kept      The plan has several lines. The spectra of all looks are kept, and each thread
+ *             computes lines of its own. gather computes the lines around the candidates again:
+ *             this takes less time than storing every c, and no memory.
+ */
+
+typedef struct pnr_cpu_fused pnr_cpu_fused;
+
+/* The scratch memory of one thread. */
+typedef struct pnr_cpu_scratch {
+    pnr_cpu_transform_scratch transform;
+    pnr_cpu_value *slow[2]; /* [slow_columns][slow_pitch] */
+    pnr_cpu_value *line;    /* [line]: samples of a look from which a window is stretched */
+    pnr_cpu_value *filter;  /* [gate_count][4] input, then [filter_pitch] output */
+} pnr_cpu_scratch;
+
+/* Constant after create. */
+typedef struct pnr_cpu {
+    const pnr_plan *plan;
+    double energy_of_code;
+    bool is_plain; /* see pnr_plan_is_plain: its floor and energy keep their order of sums */
+    size_t window; /* samples of one */
+    const pnr_cpu_fused *fused; /* NULL: the lines are kept */
+    bool is_shared;             /* the team shares the steps of a dwell */
+    bool finishes_first;        /* it finishes one dwell before it begins another */
+    size_t n_leaders;           /* dwells that are worked on at the same time */
+
+    pnr_cpu_axes axes;
+    pnr_cpu_transform transform;
+    pnr_cpu_value *codes; /* [n_codes][oversample][n_variants][spectrum_pitch]: conj(spectrum)
+                             / n_transform */
+    pnr_rotation rotation;
+    pnr_cpu_scratch scratch[PNR_CPU_MAX_THREADS];
+
+    /* fused */
+    pnr_cpu_walsh walsh;  /* degree 0: another method */
+    size_t in_values;     /* values of y; 0: y lies in the profile */
+    size_t profile_pitch; /* values from profile to profile */
+    size_t n_spectra;     /* that are computed at the same time */
+    size_t n_places; /* powers are in method walsh's order of places; 0: in the order of lags */
+    bool is_ordered; /* ... and are put into the order of lags before the search */
+
+    /* kept */
+    size_t x_pitch; /* values from window to window */
+    size_t looks_at_once;
+    size_t slow_columns, slow_pitch;
+    size_t line;               /* 0: nothing is stretched */
+    bool is_transformed_late;  /* each spectrum feeds one line and is computed with it */
+    pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
+    pnr_cpu_value **weights;   /* [n_sets]: summed: [count / 4][K][4]; else [K], NULL: 1 */
+    pnr_cpu_value *filter;     /* [gate_count j][filter_pitch k] */
+    size_t filter_pitch;
+    float (*kernel)[PNR_STRETCH_TAPS]; /* the table of stretch.h; NULL: nothing is stretched */
+    fftwf_plan slow;
+} pnr_cpu;
+
+/* Counts of one window. */
+typedef struct pnr_cpu_window {
+    pnr_converted converted; /* energy: after the mean is removed */
+    size_t n_lost;
+    bool is_used;
+} pnr_cpu_window;
+
+/* A line that gather computes again because it lies around a candidate. */
+typedef struct pnr_cpu_around {
+    uint32_t code, row;
+} pnr_cpu_around;
+
+/* Memory of one dwell. Pointers that the plan does not need are NULL. */
+typedef struct pnr_cpu_memory {
+    float *power;            /* [n_codes][n_rows][n_lags * oversample]; NULL: in the result */
+    pnr_search_line *lines;  /* [n_codes][n_rows] */
+    uint64_t *above;         /* the words of all lines */
+    pnr_cpu_window *windows; /* [n_looks][K] */
+
+    /* fused */
+    pnr_cpu_value *y;         /* [in_values], then a product; may lie in profile */
+    pnr_cpu_value *period;    /* [window] the next period of a look of several */
+    pnr_cpu_value *fused[2];  /* [spectrum_pitch] */
+    pnr_cpu_value *profile;   /* [n_looks][oversample][profile_pitch] */
+    float *grid;              /* [oversample][n_lags] or [places] powers of one grid of lags */
+    pnr_cpu_value *parts;     /* [n_parts][values]: X, then W of method walsh */
+    pnr_converted *converted; /* [blocks of a window] */
+
+    /* kept */
+    pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] */
+    pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch]; first y */
+    double *energies;             /* [looks_at_once][blocks of columns][K] */
+    size_t *looks;                /* [n_looks] those with a used window */
+    pnr_cpu_value *centres;       /* [max_candidates][n_looks] c at each candidate */
+    pnr_cpu_around *around;       /* [max_candidates * 17] */
+} pnr_cpu_memory;
+
+/* The input of one dwell and the places of its results. */
+typedef struct pnr_cpu_dwell {
+    const pnr_windows *windows;
+    size_t number;        /* of the dwell in windows */
+    const uint32_t *lost; /* [n_looks][n_periods] */
+    pnr_dwell *sums;
+    pnr_candidate *candidates;
+    uint32_t *nonfinite; /* [n_looks][n_periods] */
+    float *profile;      /* NULL: not wanted */
+    float *patches;      /* NULL: one row */
+    const pnr_removal *removals;
+    size_t n_removals;
+    uint64_t *stage_ns; /* NULL: not measured */
+} pnr_cpu_dwell;
+
+/* Answers describe. PNR_OK, PNR_ECONFIG, PNR_EUNSUPPORTED (in words), PNR_ENOMEMORY. */
+int pnr_cpu_describe(const pnr_plan *plan, size_t n_threads, pnr_engine_choice *choice,
+                     pnr_error *error);
+/* Sets the sizes and allocates the axes only; destroy in either case. PNR_OK, PNR_ENOMEMORY. */
+int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu);
+/* After shape: tables, transforms and the scratch memory of n_threads. PNR_OK, PNR_ENOMEMORY. */
+int pnr_cpu_create(pnr_cpu *cpu, size_t n_threads);
+void pnr_cpu_destroy(pnr_cpu *cpu);
+/* Fills the tables that create has allocated. PNR_OK, PNR_ENOMEMORY. */
+int pnr_cpu_fill_tables(pnr_cpu *cpu);
+/* The memory of one dwell; destroy in either case. PNR_OK, PNR_ENOMEMORY. */
+int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory);
+void pnr_cpu_memory_destroy(pnr_cpu_memory *memory);
+
+/* Computes one dwell by thread `worker` with the help of the team. The results have the same bits
+ * whichever threads help. */
+void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr_cpu_dwell *dwell,
+                     pnr_cpu_team *team, size_t worker);
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/* The sizes and the memory of the cpu engine. */
+#include "engine/cpu/fused.h"
+#include "engine/cpu/memory.h"
+#include "engine/cpu/slot.h"
+#include "engine/cpu/steps.h"
+#include "engine/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef pnr_cpu_value value;
+
+enum {
+    SMALL_BYTES = 1 << 21, /* a dwell that a core's cache holds */
+    SLOW_BYTES = 1 << 18,  /* of that cache, for a thread's columns of slow time */
+    FEWEST_COLUMNS = 16,
+    MOST_COLUMNS = 64,
+    READ_BYTES = 1 << 24 /* samples that are read at once when looks are short */
+};
+
+static size_t slow_columns(const pnr_cpu *cpu)
+{
+    const size_t fit = SLOW_BYTES / (cpu->slow_pitch * sizeof(value)) / 8 * 8;
+
+    return fit < FEWEST_COLUMNS ? FEWEST_COLUMNS : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
+}
+
+/* A stretched window is made from up to a tenth more samples, see plan.c, and the taps. */
+static size_t stretched_samples(size_t window)
+{
+    return window + window / 10 + 2 * PNR_STRETCH_TAPS;
+}
+
+static void shape_kept(pnr_cpu *cpu)
+{
+    const pnr_plan *plan = cpu->plan;
+    double look_bytes;
+
+    cpu->x_pitch = pnr_cpu_pitch(cpu->window);
+    pnr_cpu_transform_shape(cpu->axes.n_transform, pnr_cpu_split_pays(cpu->axes.n_transform),
+                            &cpu->transform);
+    cpu->filter_pitch = plan->filter != NULL ? pnr_cpu_pitch(plan->gate_count) : 0;
+    for (size_t s = 0; s < cpu->axes.n_sets; s++) {
+        if (!cpu->axes.sets[s].is_summed)
+            cpu->slow_pitch = pnr_cpu_pitch(plan->n_periods);
+        if (cpu->axes.sets[s].stretch != 0)
+            cpu->line = stretched_samples(cpu->window);
+    }
+    if (cpu->slow_pitch > 0)
+        cpu->slow_columns = slow_columns(cpu);
+    look_bytes = (double)plan->n_periods * (double)cpu->x_pitch * (double)sizeof(value);
+    cpu->looks_at_once = look_bytes >= READ_BYTES ? 1 : (size_t)(READ_BYTES / look_bytes);
+    if (cpu->looks_at_once > plan->n_looks)
+        cpu->looks_at_once = plan->n_looks;
+    cpu->is_transformed_late = plan->n_codes == 1 && cpu->axes.n_spectra == cpu->axes.n_rows;
+}
+
+/* --- memory: one list counts its bytes and allocates it --- */
+
+typedef struct allocation {
+    bool is_real; /* else bytes are only counted */
+    bool is_complete;
+    double bytes;
+} allocation;
+
+static void *allocate(allocation *a, double n, size_t each)
+{
+    const double bytes = n * (double)each;
+    void *memory = NULL;
+
+    a->bytes += bytes;
+    if (!a->is_real || !a->is_complete || n == 0)
+        return NULL;
+    if (bytes < 0x1p62)
+        memory = pnr_cpu_zeroed((size_t)bytes);
+    a->is_complete = memory != NULL;
+    return memory;
+}
+
+#define ALLOCATE(field, n) field = allocate(a, n, sizeof *field)
+
+static void allocate_fused(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
+{
+    const pnr_plan *plan = cpu->plan;
+    const size_t grids = plan->oversample > 1 ? plan->oversample * plan->n_lags : cpu->n_places;
+
+    ALLOCATE(my->profile, (double)(plan->n_looks * plan->oversample) * (double)cpu->profile_pitch);
+    ALLOCATE(my->y, (double)cpu->in_values);
+    if (a->is_real && cpu->in_values == 0)
+        my->y = my->profile;
+    ALLOCATE(my->period, plan->n_periods > 1 ? (double)cpu->window : 0);
+    for (size_t h = 0; h < cpu->n_spectra; h++)
+        ALLOCATE(my->fused[h], (double)cpu->transform.spectrum_pitch);
+    if (cpu->walsh.n_parts > 1)
+        ALLOCATE(my->parts, (double)cpu->walsh.n_parts * (double)pnr_cpu_walsh_values(&cpu->walsh));
+    ALLOCATE(my->grid, (double)grids);
+    ALLOCATE(my->converted, (double)pnr_cpu_read_blocks(cpu));
+    if (plan->want_profile != PNR_WANT_POWER && (cpu->n_places == 0 || cpu->is_ordered))
+        ALLOCATE(my->power, (double)pnr_plan_cells(plan));
+}
+
+static void allocate_kept(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
+{
+    const pnr_plan *plan = cpu->plan;
+    const double periods = (double)plan->n_periods, looks = (double)plan->n_looks;
+    const double lines = (double)plan->n_codes * (double)cpu->axes.n_rows;
+    const double x = (double)cpu->looks_at_once * periods * (double)cpu->x_pitch;
+
+    ALLOCATE(my->x, x);
+    ALLOCATE(my->stretched, cpu->line > 0 ? x : 0);
+    ALLOCATE(my->spectra,
+             looks * (double)cpu->axes.n_spectra * (double)cpu->transform.spectrum_pitch);
+    ALLOCATE(my->power, plan->want_profile == PNR_WANT_POWER
+                            ? 0
+                            : lines * (double)(plan->n_lags * plan->oversample));
+    ALLOCATE(my->lines, lines);
+    ALLOCATE(my->above, lines * (double)pnr_search_words(plan));
+    ALLOCATE(my->energies, plan->remove_mean
+                               ? (double)(cpu->looks_at_once * pnr_cpu_own_blocks(cpu)) * periods
+                               : 0);
+    ALLOCATE(my->centres, (double)plan->max_candidates * looks);
+    ALLOCATE(my->around, (double)(plan->max_candidates * PNR_NEIGHBOURS));
+}
+
+static void allocate_memory(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
+{
+    ALLOCATE(my->windows, (double)pnr_plan_windows(cpu->plan));
+    ALLOCATE(my->looks, (double)cpu->plan->n_looks);
+    if (cpu->fused != NULL)
+        allocate_fused(cpu, my, a);
+    else
+        allocate_kept(cpu, my, a);
+}
+
+static void allocate_scratch(const pnr_cpu *cpu, pnr_cpu_scratch *scratch, allocation *a)
+{
+    const double slow = (double)(cpu->slow_columns * cpu->slow_pitch);
+
+    ALLOCATE(scratch->transform.tile, (double)cpu->transform.tile_values);
+    if (cpu->fused != NULL)
+        return;
+    ALLOCATE(scratch->transform.in, (double)cpu->transform.in_values);
+    ALLOCATE(scratch->transform.out, (double)cpu->transform.out_values);
+    ALLOCATE(scratch->slow[0], slow);
+    ALLOCATE(scratch->slow[1], slow);
+    ALLOCATE(scratch->line, (double)cpu->line);
+    ALLOCATE(scratch->filter,
+             cpu->filter_pitch > 0 ? (double)(4 * cpu->plan->gate_count + cpu->filter_pitch) : 0);
+}
+
+/* Values of the weights of set i. */
+static double weight_values(const pnr_cpu *cpu, size_t i)
+{
+    const pnr_cpu_set *set = &cpu->axes.sets[i];
+    const double each = (double)cpu->plan->n_periods;
+
+    if (set->is_summed)
+        return each * (double)((set->count + 3) / 4 * 4);
+    return cpu->plan->taper != NULL || set->quarters != 0 ? each : 0;
+}
+
+static void allocate_tables(pnr_cpu *cpu, allocation *a)
+{
+    const pnr_plan *plan = cpu->plan;
+    const pnr_cpu_axes *axes = &cpu->axes;
+
+    ALLOCATE(cpu->codes, (double)(plan->n_codes * plan->oversample) * (double)axes->n_variants *
+                             (double)cpu->transform.spectrum_pitch);
+    if (cpu->fused != NULL)
+        return;
+    ALLOCATE(cpu->filter, (double)plan->gate_count * (double)cpu->filter_pitch);
+    ALLOCATE(cpu->kernel, cpu->line > 0 ? PNR_STRETCH_STEPS + 1 : 0);
+    ALLOCATE(cpu->rotations, (double)axes->n_rotations);
+    ALLOCATE(cpu->weights, (double)axes->n_sets);
+    for (size_t i = 0; i < axes->n_rotations; i++) {
+        value *table =
+            allocate(a, axes->rotations[i] != 0 ? (double)cpu->window : 0, sizeof *table);
+
+        if (cpu->rotations != NULL)
+            cpu->rotations[i] = table;
+    }
+    for (size_t i = 0; i < axes->n_sets; i++) {
+        value *table = allocate(a, weight_values(cpu, i), sizeof *table);
+
+        if (cpu->weights != NULL)
+            cpu->weights[i] = table;
+    }
+}
+
+static double memory_bytes(const pnr_cpu *cpu)
+{
+    pnr_cpu_memory unused;
+    allocation a = {0};
+
+    allocate_memory(cpu, &unused, &a);
+    return a.bytes;
+}
+
+static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
+{
+    pnr_cpu sizes = *cpu;
+    pnr_cpu_scratch unused;
+    allocation tables = {0}, scratch = {0};
+
+    allocate_tables(&sizes, &tables);
+    allocate_scratch(cpu, &unused, &scratch);
+    return tables.bytes + (double)pnr_cpu_transform_table_bytes(&cpu->transform) +
+           (cpu->walsh.degree > 0 ? (double)pnr_cpu_walsh_table_bytes(&cpu->walsh) : 0) +
+           scratch.bytes * (double)n_threads + memory_bytes(cpu) * (double)cpu->n_leaders +
+           pnr_cpu_slots_bytes(cpu->plan);
+}
+
+/* --- sizes --- */
+
+/* A kept dwell that a core's cache holds is computed by one thread. Of larger ones a second is
+ * begun when there are more than two threads: it fills the steps that one thread does alone. */
+static void arrange_kept(pnr_cpu *cpu, size_t n_threads)
+{
+    if (memory_bytes(cpu) < SMALL_BYTES || n_threads < 2)
+        cpu->n_leaders = n_threads;
+    else
+        cpu->n_leaders = n_threads > 2 ? 2 : 1;
+    cpu->is_shared = cpu->finishes_first = cpu->n_leaders < n_threads;
+}
+
+int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu)
+{
+    const int code = pnr_cpu_axes_create(plan, &cpu->axes);
+
+    cpu->plan = plan;
+    cpu->is_plain = pnr_plan_is_plain(plan);
+    cpu->n_leaders = 1;
+    if (code != PNR_OK)
+        return code;
+    cpu->window = pnr_plan_window_samples(plan);
+    cpu->energy_of_code = pnr_plan_code_energy(plan);
+    cpu->fused = pnr_cpu_fused_choose(plan, cpu->axes.n_transform);
+    if (cpu->fused != NULL) {
+        pnr_cpu_fused_shape(cpu, n_threads);
+    } else {
+        shape_kept(cpu);
+        arrange_kept(cpu, n_threads);
+    }
+    return PNR_OK;
+}
+
+static int refuse(const pnr_plan *plan, double bytes, double available, pnr_error *error)
+{
+    return pnr_error_set(error, PNR_EUNSUPPORTED,
+                         "engine cpu: a map of %zu codes, %zu rows, %zu lags and %zu looks of %zu "
+                         "periods takes %.0f MiB, and this machine has %.0f",
+                         plan->n_codes, pnr_plan_rows(plan), plan->n_lags, plan->n_looks,
+                         plan->n_periods, bytes / 0x1p20, available / 0x1p20);
+}
+
+int pnr_cpu_describe(const pnr_plan *plan, size_t n_threads, pnr_engine_choice *choice,
+                     pnr_error *error)
+{
+    const double available = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    const double power = (double)plan->n_codes * (double)pnr_plan_rows(plan) *
+                         (double)(plan->n_lags * plan->oversample) * (double)sizeof(float);
+    pnr_cpu cpu = {0};
+    double bytes = 0;
+    int code;
+
+    if (power > available) /* refused before its rows are arranged */
+        return refuse(plan, power, available, error);
+    code = pnr_cpu_shape(plan, n_threads, &cpu);
+    if (code != PNR_OK)
+        (void)pnr_error_set(error, code, "engine cpu: no memory to arrange %zu rows of a map",
+                            pnr_plan_rows(plan));
+    else if ((bytes = all_bytes(&cpu, n_threads)) > available)
+        code = refuse(plan, bytes, available, error);
+    *choice = (pnr_engine_choice){
+        .method = "library", .n_transform = cpu.axes.n_transform, .host_bytes = (uint64_t)bytes};
+    if (cpu.fused != NULL)
+        pnr_cpu_fused_describe(&cpu, choice);
+    else
+        snprintf(choice->why, sizeof choice->why,
+                 "FFTW at %zu: %zu transforms a look forward, %zu x %zu back (rows x codes); %.0f "
+                 "MiB",
+                 cpu.axes.n_transform, cpu.axes.n_spectra, cpu.axes.n_rows, plan->n_codes,
+                 bytes / 0x1p20);
+    pnr_cpu_destroy(&cpu);
+    return code;
+}
+
+/* --- life --- */
+
+int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
+{
+    allocation a = {.is_real = true, .is_complete = true};
+
+    allocate_memory(cpu, memory, &a);
+    for (size_t i = 0; memory->above != NULL && i < cpu->plan->n_codes * cpu->axes.n_rows; i++)
+        memory->lines[i].above = memory->above + i * pnr_search_words(cpu->plan);
+    return a.is_complete ? PNR_OK : PNR_ENOMEMORY;
+}
+
+void pnr_cpu_memory_destroy(pnr_cpu_memory *memory)
+{
+    if (memory->y != memory->profile)
+        free(memory->y);
+    free(memory->power);
+    free(memory->lines);
+    free(memory->above);
+    free(memory->windows);
+    free(memory->period);
+    free(memory->fused[0]);
+    free(memory->fused[1]);
+    free(memory->profile);
+    free(memory->grid);
+    free(memory->parts);
+    free(memory->converted);
+    free(memory->x);
+    free(memory->stretched);
+    free(memory->spectra);
+    free(memory->energies);
+    free(memory->looks);
+    free(memory->centres);
+    free(memory->around);
+}
+
+/* Estimated plans are the same in every process, so the results are the same bits. */
+static int create_slow(pnr_cpu *cpu)
+{
+    const pnr_cpu_scratch *scratch = &cpu->scratch[0];
+    const int k = (int)cpu->plan->n_periods, pitch = (int)cpu->slow_pitch;
+
+    if (cpu->slow_columns == 0)
+        return PNR_OK;
+    cpu->slow = fftwf_plan_many_dft(1, &k, (int)cpu->slow_columns, scratch->slow[0], NULL, 1, pitch,
+                                    scratch->slow[1], NULL, 1, pitch, FFTW_FORWARD,
+                                    FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
+    return cpu->slow != NULL ? PNR_OK : PNR_ENOMEMORY;
+}
+
+int pnr_cpu_create(pnr_cpu *cpu, size_t n_threads)
+{
+    allocation a = {.is_real = true, .is_complete = true};
+    int code;
+
+    allocate_tables(cpu, &a);
+    for (size_t i = 0; i < n_threads; i++)
+        allocate_scratch(cpu, &cpu->scratch[i], &a);
+    code = a.is_complete ? create_slow(cpu) : PNR_ENOMEMORY;
+    if (code == PNR_OK)
+        code = cpu->walsh.degree > 0 ? pnr_cpu_walsh_create(&cpu->walsh, cpu->plan)
+                                     : pnr_cpu_transform_create(&cpu->transform);
+    return code == PNR_OK ? pnr_cpu_fill_tables(cpu) : code;
+}
+
+void pnr_cpu_destroy(pnr_cpu *cpu)
+{
+    pnr_cpu_transform_destroy(&cpu->transform);
+    pnr_cpu_walsh_destroy(&cpu->walsh);
+    if (cpu->slow != NULL)
+        fftwf_destroy_plan(cpu->slow);
+    for (size_t i = 0; i < PNR_CPU_MAX_THREADS; i++) {
+        free(cpu->scratch[i].transform.in);
+        free(cpu->scratch[i].transform.out);
+        free(cpu->scratch[i].transform.tile);
+        free(cpu->scratch[i].slow[0]);
+        free(cpu->scratch[i].slow[1]);
+        free(cpu->scratch[i].line);
+        free(cpu->scratch[i].filter);
+    }
+    for (size_t i = 0; cpu->rotations != NULL && i < cpu->axes.n_rotations; i++)
+        free(cpu->rotations[i]);
+    for (size_t i = 0; cpu->weights != NULL && i < cpu->axes.n_sets; i++)
+        free(cpu->weights[i]);
+    free(cpu->rotations);
+    free(cpu->weights);
+    free(cpu->codes);
+    free(cpu->filter);
+    free(cpu->kernel);
+    pnr_cpu_axes_destroy(&cpu->axes);
+}

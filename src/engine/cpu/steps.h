@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The steps of a dwell on the cpu engine, see cpu.h. */
+#ifndef PNR_ENGINE_CPU_STEPS_H
+#define PNR_ENGINE_CPU_STEPS_H
+
+#include "engine/cpu/cpu.h"
+
+enum {
+    PNR_CPU_REACH = PNR_NEIGHBOURS / 2,
+    PNR_CPU_BLOCK = 128 /* columns whose mean is removed at once */
+};
+
+/* Eight complex values. */
+typedef float pnr_cpu_wide __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* The state of a dwell; each task gets a copy. */
+typedef struct pnr_cpu_step {
+    const pnr_cpu *cpu;
+    const pnr_cpu_memory *my;
+    const pnr_cpu_dwell *dwell;
+    pnr_cpu_team *team;         /* NULL: the leader computes all tasks */
+    size_t worker;              /* the leader */
+    size_t first_look, n_looks; /* the looks that are read at once */
+    size_t n_used;              /* looks with enough used windows so far */
+    float *power;               /* all lines in the order of lags; NULL: see n_places */
+    uint64_t since;             /* the stopwatch */
+
+    /* fused */
+    size_t number;             /* of the window in the dwell that is read */
+    pnr_cpu_value *to;         /* its place; NULL: its samples are only counted */
+    pnr_cpu_walsh_input input; /* method walsh reads y from here */
+    size_t h;
+
+    /* kept */
+    const pnr_cpu_value *x; /* samples for the slow-time transform of `set` */
+    size_t set;
+    double stretch;
+} pnr_cpu_step;
+
+/* Runs all tasks by the team. */
+void pnr_cpu_do(const pnr_cpu_step *step, pnr_cpu_task *task, size_t n_tasks);
+/* Adds the time since the last lap to a stage; PNR_STAGE_COUNT: to none. Costs nothing when nobody
+ * measures. */
+void pnr_cpu_lap(const pnr_cpu_dwell *dwell, int stage, uint64_t *since);
+
+/* Tasks in which a fused window is read. */
+size_t pnr_cpu_read_blocks(const pnr_cpu *cpu);
+/* Blocks of columns of a window's first N samples, and of all its samples. */
+size_t pnr_cpu_own_blocks(const pnr_cpu *cpu);
+size_t pnr_cpu_blocks(const pnr_cpu *cpu);
+
+/* Reads the step's looks, counts their samples and lists the used looks. Fused: one look, whose
+ * windows are added in memory->y; false when it has no used window. */
+bool pnr_cpu_read_fused(pnr_cpu_step *step);
+/* Kept: to memory->x. */
+void pnr_cpu_read_looks(pnr_cpu_step *step);
+/* Kept: from memory->x to y, and to the spectra unless they are transformed late. */
+void pnr_cpu_slow_time(pnr_cpu_step *step);
+/* Kept: the step's looks at another time scale, to memory->stretched; unused windows are 0. */
+void pnr_cpu_stretch(pnr_cpu_step *step, double stretch);
+/* Kept: transforms y of a spectrum in its place. */
+void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker);
+/* Kept: computes the powers of every line and scans it for the search. */
+void pnr_cpu_rows(pnr_cpu_step *step);
+/* Kept: sets the values around the candidates. */
+void pnr_cpu_gather(pnr_cpu_step *step);
+
+/* Whether a look of the step is used. */
+bool pnr_cpu_is_used(const pnr_cpu_step *step, size_t look);
+static inline pnr_cpu_value *pnr_cpu_spectrum_at(const pnr_cpu *cpu, const pnr_cpu_memory *my,
+                                                 size_t look, size_t spectrum)
+{
+    return my->spectra + (look * cpu->axes.n_spectra + spectrum) * cpu->transform.spectrum_pitch;
+}
+
+/* out[u][i] = sum_p w[u / 4][p][u mod 4] x[p][i], u < n_out; i < n, and on to the next multiple of
+ * 8: rows of x and out are that long. */
+void pnr_cpu_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch,
+                  const float (*w)[4][2], size_t n_out, float (*out)[2], size_t out_pitch);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of the cpu engine: spectra of the codes, rotations, weights, and the filter. */
+#include "engine/cpu/cpu.h"
+
+#include "base/transform.h"
+#include "engine/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef pnr_cpu_value value;
+
+/* exp(-2 pi i j / n) */
+static void root(uint64_t j, size_t n, double out[2])
+{
+    pnr_transform_root((size_t)(j % n), n, out);
+    out[1] = -out[1];
+}
+
+static void store(const double a[2], value out)
+{
+    out[0] = (float)a[0];
+    out[1] = (float)a[1];
+}
+
+/* exp(-2 pi i rotation i / (4 N)) */
+static void fill_rotations(const pnr_cpu *cpu)
+{
+    const size_t circle = 4 * cpu->plan->n_samples;
+
+    for (size_t r = 0; r < cpu->axes.n_rotations; r++) {
+        const int64_t quarters = cpu->axes.rotations[r] % (int64_t)circle;
+        const uint64_t step = (uint64_t)(quarters < 0 ? quarters + (int64_t)circle : quarters);
+
+        for (size_t i = 0; quarters != 0 && i < cpu->window; i++) {
+            double w[2];
+
+            root(step * i, circle, w);
+            store(w, cpu->rotations[r][i]);
+        }
+    }
+}
+
+/* w_p exp(-2 pi i (r/4 + s/K) p), of a set that is transformed without s. */
+static void fill_weights(const pnr_cpu *cpu, size_t number)
+{
+    const pnr_cpu_set *set = &cpu->axes.sets[number];
+    const size_t k = cpu->plan->n_periods, count = set->is_summed ? set->count : 1;
+    value *weights = cpu->weights[number];
+
+    for (size_t u = 0; weights != NULL && u < count; u++)
+        for (size_t p = 0; p < k; p++) {
+            const double taper = cpu->plan->taper != NULL ? cpu->plan->taper[p] : 1;
+            const uint64_t bin = set->is_summed ? cpu->axes.spectra[set->first + u].bin : 0;
+            double w[2];
+
+            root((set->quarters * k + 4 * bin) % (4 * k) * p, 4 * k, w);
+            w[0] *= taper;
+            w[1] *= taper;
+            store(w, weights[set->is_summed ? (u / 4 * k + p) * 4 + u % 4 : p]);
+        }
+}
+
+/* conj(DFT of a[n] exp(2 pi i m n / N), zero beyond N) / length, in double, rounded once. */
+static int fill_code(const pnr_cpu *cpu, size_t code, double (*spectrum)[2])
+{
+    const size_t n = cpu->plan->n_samples, length = cpu->axes.n_transform;
+    const double(*a)[2] = cpu->plan->references + code * n;
+
+    for (size_t v = 0; v < cpu->axes.n_variants; v++) {
+        const int64_t m = cpu->axes.variants[v] % (int64_t)n;
+        const uint64_t step = (uint64_t)(m < 0 ? m + (int64_t)n : m);
+        value *out = cpu->codes + (code * cpu->axes.n_variants + v) * cpu->transform.spectrum_pitch;
+
+        memset(spectrum, 0, length * sizeof *spectrum);
+        for (size_t i = 0; i < n; i++) {
+            double w[2];
+
+            root(step * i, n, w);
+            spectrum[i][0] = a[i][0] * w[0] + a[i][1] * w[1];
+            spectrum[i][1] = a[i][1] * w[0] - a[i][0] * w[1];
+        }
+        if (pnr_transform_forward(spectrum, length) != PNR_OK)
+            return PNR_ENOMEMORY;
+        for (size_t i = 0; i < length; i++) {
+            spectrum[i][0] /= (double)length;
+            spectrum[i][1] /= -(double)length;
+        }
+        pnr_cpu_transform_order(&cpu->transform, (const double(*)[2])spectrum, out);
+    }
+    return PNR_OK;
+}
+
+/* Columns j, so that c'[k] = sum_j filter[k][j] c[j] is a sum of rows. */
+static void fill_filter(const pnr_cpu *cpu)
+{
+    const size_t n = cpu->plan->gate_count;
+
+    for (size_t k = 0; cpu->filter != NULL && k < n; k++)
+        for (size_t j = 0; j < n; j++)
+            store(cpu->plan->filter[k * n + j], cpu->filter[j * cpu->filter_pitch + k]);
+}
+
+int pnr_cpu_fill_tables(pnr_cpu *cpu)
+{
+    const size_t n_codes = cpu->codes != NULL ? cpu->plan->n_codes * cpu->plan->oversample : 0;
+    double(*spectrum)[2] = calloc(cpu->axes.n_transform, sizeof *spectrum);
+    int code = spectrum != NULL ? PNR_OK : PNR_ENOMEMORY;
+
+    pnr_cpu_rotation_tables(&cpu->rotation);
+    if (cpu->fused == NULL) {
+        fill_rotations(cpu);
+        fill_filter(cpu);
+        for (size_t s = 0; s < cpu->axes.n_sets; s++)
+            fill_weights(cpu, s);
+    }
+    if (cpu->kernel != NULL)
+        pnr_stretch_table(cpu->kernel);
+    for (size_t c = 0; code == PNR_OK && c < n_codes; c++)
+        code = fill_code(cpu, c, spectrum);
+    free(spectrum);
+    return code;
+}
