@@ -167,7 +167,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
             "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one "
             "result",
             plan->n_looks, plan->n_periods, MAX_WINDOWS);
-    if (config->dwell.combine == PNR_COMBINE_INCOHERENT) { /* each window is a look */
+    /* Each incoherent period is a look; one alone is a window like any other, and keeps its phase. */
+    if (config->dwell.combine == PNR_COMBINE_INCOHERENT) {
         plan->n_looks *= plan->n_periods;
         plan->n_periods = 1;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Measuring: its samples hold the echo that it says, and a wrong answer is never timed. */
-#include "correlator/engines.h"
 #include "tests/fixture/test.h"
 #include "tools/common/measure.h"
 
+#include "correlator/engines.h"
 static pnr_setup *make(pnr_config *sized, pnr_config *base, size_t n_samples, size_t batch)
 {
     pnr_setup *setup = NULL;
