@@ -2,7 +2,7 @@
 /* pnradar: echo stream in, ranges out. */
 #include "base/log.h"
 #include "cli.h"
-#include "engine/engine.h"
+#include "correlator/engines.h"
 #include "pipeline/pipeline.h"
 #include "publisher/report.h"
 #include "setup/setup.h"

@@ -29,12 +29,12 @@ pnr_cuda_shape pnr_cuda_shape_for(const pnr_plan *plan, size_t n_transform)
     s.oversample = plan->oversample;
     s.n_periods = pnr_plan_windows(plan);
     s.batch = plan->batch;
-    s.dwell_rows = plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : 1;
+    s.dwell_rows = pnr_plan_is_plain(plan) ? plan->n_looks : 1;
     s.group = clamp(PNR_CUDA_GROUP_POINTS / s.n_transform, 1, PNR_CUDA_MAX_GROUP);
     s.round_dwells = clamp(s.group / s.dwell_rows, 1, s.batch);
     s.n_rows = divide_up(s.round_dwells * s.dwell_rows, s.group) * s.group;
-    s.n_rounds = pnr_plan_is_map(plan) ? s.batch * parts_of(plan, s.group)
-                                       : divide_up(s.batch, s.round_dwells);
+    s.n_rounds = pnr_plan_is_plain(plan) ? divide_up(s.batch, s.round_dwells)
+                                         : s.batch * parts_of(plan, s.group);
     s.n_windows = s.batch * s.n_periods;
     s.n_tail = pnr_plan_window_samples(plan) - s.n_samples;
     s.n_tail_windows = divide_up(s.n_tail, s.n_samples);

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(THREADS) fill_windows(field f)
         const uint32_t n = (uint32_t)(i % f.n), lag = f.lags[window / f.n_windows];
         const float2 a =
             f.codes[(size_t)(lag % f.n_codes) * f.n + (n >= lag ? n - lag : n + f.n - lag)];
-        const uint64_t steady = f.bins != NULL ? window - window % f.n_periods : window;
+        const uint64_t steady = window - window % f.n_periods;
         const double moved =
             f.bins != NULL ? f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n : 0;
         const float noise = 0.2f * 0.707106781f; /* of I and of Q */

@@ -87,7 +87,7 @@ static int create_bins(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
     int status;
 
     r->n_rows = pnr_plan_rows(plan);
-    if (!pnr_plan_is_map(plan))
+    if (pnr_plan_is_plain(plan))
         return PNR_OK;
     if ((bins = (double *)malloc(bytes)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for %zu rows", r->n_rows);
@@ -220,7 +220,7 @@ static int create(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_e
     }
     alone.depth = 1;
     alone.want_profile = PNR_WANT_NONE;
-    alone.measure = alone.repeats = false;
+    alone.measure = alone.will_subtract = false;
     r->plan = alone;
     r->plan.references = NULL;
     r->plan.threshold = NULL;

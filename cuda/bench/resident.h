@@ -5,6 +5,10 @@
 
 #include "cuda/base/pnr.h"
 
+extern "C" {
+#include "engine/bench.h"
+}
+
 #include <cuda_runtime.h>
 
 extern const pnr_resident_ops pnr_cuda_resident;

@@ -15,7 +15,7 @@ struct pnr_engine {
     pnr_cuda_common common;
     pnr_cuda_slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight; /* slots[first] is the oldest submit */
-    pnr_plan *plan;          /* its own, for a second engine that again needs */
+    pnr_plan *plan;          /* its own, for a second engine that search_without needs */
     pnr_cuda_repeat repeat;
     bool is_lost;
 };
@@ -210,7 +210,7 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
         code = create_common(plan, &engine->common, error);
     for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
         code = pnr_cuda_slot_create(&engine->common, &engine->slots[i], error);
-    if (code == PNR_OK && plan->repeats && plan->n_looks == 1)
+    if (code == PNR_OK && plan->will_subtract && plan->n_looks == 1)
         code = create_repeat(engine, error);
     if (code != PNR_OK) {
         destroy(engine);
@@ -287,7 +287,7 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     return PNR_OK;
 }
 
-static int advance(pnr_engine *engine, const pnr_windows *windows)
+static int upload_ahead(pnr_engine *engine, const pnr_windows *windows)
 {
     const pnr_cuda_common *common = &engine->common;
     pnr_cuda_slot *slot = &engine->slots[(engine->first + engine->in_flight) % common->plan.depth];
@@ -304,8 +304,8 @@ static int advance(pnr_engine *engine, const pnr_windows *windows)
                : PNR_ELOST;
 }
 
-static int again(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
-                 const pnr_removal *removals, size_t n_removals, pnr_result *result)
+static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
+                          const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
     const pnr_cuda_common *common = &engine->common;
     pnr_cuda_repeat *repeat = &engine->repeat;
@@ -351,8 +351,8 @@ extern "C" __attribute__((visibility("default"))) const pnr_engine_ops *pnr_engi
         PNR_ENGINE_ABI, "cuda",       "NVIDIA GPUs through CUDA, single precision",
         probe,          alloc_pinned, free_pinned,
         describe,       create,       destroy,
-        submit,         collect,      advance,
-        again,
+        submit,         collect,      upload_ahead,
+        search_without,
     };
 
     return &ops;

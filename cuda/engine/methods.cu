@@ -74,8 +74,8 @@ static int say_unknown(const pnr_plan *plan, pnr_error *error)
  * slower one. */
 static bool is_passed_over(const pnr_cuda_method *method, const pnr_plan *plan)
 {
-    return method == &pnr_cuda_method_fused && plan->dwell == PNR_DWELL_INCOHERENT &&
-           plan->n_periods > 1 && pnr_plan_is_direct(plan->n_samples);
+    return method == &pnr_cuda_method_fused && plan->n_looks > 1 &&
+           pnr_plan_is_direct(plan->n_samples);
 }
 
 /* And for nothing else? */
@@ -93,7 +93,7 @@ static bool is_last(const pnr_cuda_method *method)
 int pnr_cuda_method_choose(const pnr_plan *plan, const pnr_cuda_method **method,
                            pnr_engine_choice *choice, pnr_error *error)
 {
-    const bool is_auto = strcmp(plan->method, "auto") == 0, is_map = pnr_plan_is_map(plan);
+    const bool is_auto = strcmp(plan->method, "auto") == 0, is_map = !pnr_plan_is_plain(plan);
     bool is_known = false;
     int code = PNR_ECONFIG;
 

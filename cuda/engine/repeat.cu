@@ -71,7 +71,7 @@ pnr_plan pnr_cuda_repeat_plan(const pnr_plan *plan)
     repeat.conjugate = false;
     repeat.batch = repeat.depth = 1;
     repeat.measure = false;
-    repeat.repeats = false;
+    repeat.will_subtract = false;
     repeat.method = "auto";
     return repeat;
 }

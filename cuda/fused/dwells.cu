@@ -369,9 +369,8 @@ const pnr_cuda_fused_size *pnr_cuda_fused_find_dwells(size_t n_transform)
 size_t pnr_cuda_fused_cells_bytes(const pnr_plan *plan)
 {
     const size_t cells = plan->n_samples * plan->oversample * sizeof(float);
-    const size_t sums = plan->dwell == PNR_DWELL_INCOHERENT
-                            ? plan->max_candidates * PNR_NEIGHBOURS * sizeof(double2)
-                            : 0;
+    const size_t sums =
+        plan->n_looks > 1 ? plan->max_candidates * PNR_NEIGHBOURS * sizeof(double2) : 0;
 
     return ((cells > sums ? cells : sums) + 15) / 16 * 16;
 }

@@ -34,9 +34,8 @@ static size_t transform_of(const pnr_plan *plan)
 /* One window a dwell, of the transform's length, and nothing to be mixed: the fast kernel's. */
 static const pnr_cuda_fused_size *find_plain(const pnr_plan *plan)
 {
-    if (plan->n_channels != 1 || plan->n_periods != 1 || plan->dwell == PNR_DWELL_INCOHERENT ||
-        plan->oversample != 1 || plan->tune.num != 0 || plan->conjugate ||
-        transform_of(plan) != plan->n_samples)
+    if (plan->n_channels != 1 || pnr_plan_windows(plan) != 1 || plan->oversample != 1 ||
+        plan->tune.num != 0 || plan->conjugate || transform_of(plan) != plan->n_samples)
         return NULL;
     return pnr_cuda_fused_find_plain(plan->format, plan->n_samples);
 }
@@ -212,8 +211,8 @@ static int launch(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_d
         p.power = slot->results.profile;
     p.code_energy = common->code_energy;
     p.n_dwells = (uint32_t)n_dwells;
-    p.n_periods = (uint32_t)plan->n_periods;
-    p.is_incoherent = plan->dwell == PNR_DWELL_INCOHERENT;
+    p.n_periods = (uint32_t)pnr_plan_windows(plan);
+    p.is_incoherent = plan->n_looks > 1;
     p.oversample = (uint32_t)plan->oversample;
     p.max_candidates = (uint32_t)plan->max_candidates;
     p.gate_first = (uint32_t)plan->gate_first;

@@ -32,15 +32,9 @@ enum { N_BLOCKS = 9 };
  * periods and extends it, at the price of a pass more over memory. */
 static bool is_prepared(const pnr_plan *plan)
 {
-    return plan->n_periods != 1 || plan->n_channels != 1 || plan->tune.num != 0 ||
+    return pnr_plan_windows(plan) != 1 || plan->n_channels != 1 || plan->tune.num != 0 ||
            (plan->format != PNR_FORMAT_CI8 && plan->format != PNR_FORMAT_CI16 &&
             plan->format != PNR_FORMAT_CF32);
-}
-
-/* Transforms whose powers a dwell adds. */
-static size_t sums_of(const pnr_plan *plan)
-{
-    return plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : 1;
 }
 
 static pnr_format input_format(const pnr_plan *plan)
@@ -51,12 +45,13 @@ static pnr_format input_format(const pnr_plan *plan)
 static void list_blocks(const pnr_plan *plan, work *w, pnr_cuda_block list[N_BLOCKS])
 {
     pnr_fused_long *m = &w->memory;
-    const size_t n = plan->n_samples, batch = plan->batch, n_windows = batch * plan->n_periods;
+    const size_t n = plan->n_samples, batch = plan->batch,
+                 n_windows = batch * pnr_plan_windows(plan);
     const size_t n_segments = (n + PNR_CUDA_SEGMENT - 1) / PNR_CUDA_SEGMENT;
     const uint32_t bits = pnr_fused_long_bits(n);
     const size_t n_points = (size_t)1 << bits, n_tiles = batch * (n_points / PNR_FUSED_LONG_TILE);
 
-    list[0] = {(void **)&m->rows, batch * sums_of(plan) * n_points * sizeof *m->rows, false};
+    list[0] = {(void **)&m->rows, batch * plan->n_looks * n_points * sizeof *m->rows, false};
     list[1] = {(void **)&m->parts, is_prepared(plan) ? 0 : n_tiles * sizeof *m->parts, false};
     list[2] = {(void **)&m->states, batch * sizeof *m->states, false};
     list[3] = {(void **)&m->tiles, n_tiles * sizeof *m->tiles, false};
@@ -89,10 +84,10 @@ static const char *missing(const pnr_plan *plan)
         return "half lags above 16384 points";
     if (pnr_fused_long_bits(plan->n_samples) > PNR_FUSED_LONG_LAST)
         return "transforms above 2^22 points, which would take a pass more: library does them";
-    if (sums_of(plan) > PNR_FUSED_LONG_SUMS)
+    if (plan->n_looks > PNR_FUSED_LONG_SUMS)
         return "dwells of more than 65535 incoherent periods";
     if ((plan->n_samples - 1) / PNR_CUDA_SEGMENT + 1 >
-        (size_t)INT32_MAX / (plan->batch * plan->n_periods))
+        (size_t)INT32_MAX / (plan->batch * pnr_plan_windows(plan)))
         return "submits of so many windows";
     return NULL;
 }
@@ -116,18 +111,18 @@ static int suits(const pnr_plan *plan, pnr_engine_choice *choice, uint64_t *shar
     if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                (int)plan->device) != cudaSuccess)
         (void)cudaGetLastError();
-    else if ((size_t)bytes < pnr_fused_long_bytes(bits, plan->dwell == PNR_DWELL_INCOHERENT))
+    else if ((size_t)bytes < pnr_fused_long_bytes(bits, plan->n_looks > 1))
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine cuda: method fused takes %zu bytes of shared memory a block "
                              "for %zu points, this GPU has %d",
-                             pnr_fused_long_bytes(bits, plan->dwell == PNR_DWELL_INCOHERENT),
-                             (size_t)1 << bits, bytes);
+                             pnr_fused_long_bytes(bits, plan->n_looks > 1), (size_t)1 << bits,
+                             bytes);
     choice->n_transform = (size_t)1 << bits;
     snprintf(choice->why, sizeof choice->why,
              "three kernels, %u x %u points%s, and a search, %u dwells at a time",
              1u << (bits - row_bits), 1u << row_bits,
              plan->n_samples < choice->n_transform ? " (extended periodically)" : "",
-             pnr_fused_long_group(bits, sums_of(plan), plan->batch));
+             pnr_fused_long_group(bits, plan->n_looks, plan->batch));
     list_blocks(plan, &none, list);
     pnr_cuda_blocks_count(list, N_BLOCKS, &choice->device_bytes, &choice->host_bytes);
     *shared_bytes = (choice->n_transform + n_powers(bits)) * sizeof(float2);
@@ -227,8 +222,7 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
     if ((code = create_spectrum(plan, &own->spectrum, error)) != PNR_OK ||
         (code = create_powers(bits, &own->powers, error)) != PNR_OK)
         return code;
-    return pnr_fused_long_open(bits, input_format(plan), plan->dwell == PNR_DWELL_INCOHERENT,
-                               &own->set, error);
+    return pnr_fused_long_open(bits, input_format(plan), plan->n_looks > 1, &own->set, error);
 }
 
 static void close_shared(pnr_cuda_common *common)
@@ -323,7 +317,7 @@ static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_
     p.conjugate = plan->conjugate && !is_prepared(plan) ? -1.0f : 1.0f;
     p.per_point = 2.0f / (float)p.n_points;
     p.n_samples = (uint32_t)plan->n_samples;
-    p.n_sums = (uint32_t)sums_of(plan);
+    p.n_sums = (uint32_t)plan->n_looks;
     p.n_input = is_prepared(plan) ? p.n_points : p.n_samples;
     p.n_tiles = p.n_points / PNR_FUSED_LONG_TILE;
     p.max_candidates = (uint32_t)plan->max_candidates;

@@ -9,7 +9,7 @@ int pnr_cuda_profiles_suit(const pnr_plan *plan, const pnr_cuda_shape *shape, pn
     if (shape->n_segments > (size_t)INT32_MAX / shape->n_windows)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine cuda: %zu dwells of %zu periods of %zu samples at once",
-                             plan->batch, plan->n_periods, plan->n_samples);
+                             plan->batch, pnr_plan_windows(plan), plan->n_samples);
     return PNR_OK;
 }
 
@@ -85,7 +85,7 @@ static pnr_cuda_peak peak_of(const pnr_cuda_common *common, const pnr_cuda_shape
     peak.n_cells = (uint32_t)s->n_cells;
     peak.n_tiles = (uint32_t)s->n_tiles;
     peak.dwell_rows = (uint32_t)s->dwell_rows;
-    peak.is_incoherent = common->plan.dwell == PNR_DWELL_INCOHERENT;
+    peak.is_incoherent = common->plan.n_looks > 1;
     peak.max_candidates = (uint32_t)common->plan.max_candidates;
     peak.gate_first = (uint32_t)common->plan.gate_first;
     peak.gate_count = (uint32_t)common->plan.gate_count;

@@ -343,12 +343,12 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
     ROWS(kind, PNR_FORMAT_CI8, int8_t)                                                             \
     ROWS(kind, PNR_FORMAT_CI16, int16_t) ROWS(kind, PNR_FORMAT_CF32, float)
 
-const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(pnr_dwell_kind kind, pnr_format format,
+const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,
                                                       uint32_t degree)
 {
     static const pnr_cuda_walsh_short coherent[] = {TABLE(walsh_coherent)};
     static const pnr_cuda_walsh_short incoherent[] = {TABLE(walsh_incoherent)};
-    const pnr_cuda_walsh_short *table = kind == PNR_DWELL_INCOHERENT ? incoherent : coherent;
+    const pnr_cuda_walsh_short *table = is_incoherent ? incoherent : coherent;
 
     for (size_t i = 0; i < sizeof coherent / sizeof *coherent; i++)
         if (table[i].format == format && table[i].degree == degree)

@@ -82,12 +82,12 @@ static void list_blocks(const pnr_plan *plan, scratch *s, pnr_cuda_block list[N_
     list[11] = {(void **)&s->cells, has_profile ? cells * sizeof *s->cells : 0, false};
 }
 
-/* NULL: none. An incoherent dwell of one period has other neighbours than a single one. */
+/* NULL: none. */
 static const pnr_cuda_walsh_short *find_size(const pnr_plan *plan)
 {
-    return plan->n_periods == 1 && plan->dwell != PNR_DWELL_INCOHERENT
+    return pnr_plan_windows(plan) == 1
                ? pnr_cuda_walsh_find(plan->format, plan->m_degree)
-               : pnr_cuda_walsh_find_dwell(plan->dwell, plan->format, plan->m_degree);
+               : pnr_cuda_walsh_find_dwell(plan->n_looks > 1, plan->format, plan->m_degree);
 }
 
 /* What the method lacks for a plan; NULL: nothing. */
@@ -99,9 +99,9 @@ static const char *missing(const pnr_plan *plan)
         return "degrees but 5 to 22";
     if (plan->n_channels != 1)
         return "more channels than one in the samples";
-    if (is_long(plan) && (plan->n_periods != 1 || plan->dwell == PNR_DWELL_INCOHERENT))
+    if (is_long(plan) && pnr_plan_windows(plan) != 1)
         return "dwells of several periods above degree 13";
-    if (plan->dwell == PNR_DWELL_INCOHERENT && plan->want_profile == PNR_WANT_COMPLEX)
+    if (plan->n_looks > 1 && plan->want_profile == PNR_WANT_COMPLEX)
         return "complex profiles of incoherent dwells";
     if (plan->oversample != 1)
         return "half lags";
@@ -272,13 +272,13 @@ static pnr_cuda_walsh part_of(const pnr_cuda_common *common, const pnr_cuda_slot
 
     p.raw = slot->raw;
     p.job = slot->job;
-    p.windows = slot->windows + first * plan->n_periods;
+    p.windows = slot->windows + first * pnr_plan_windows(plan);
     p.place = own->tables.place;
     p.lag_of = own->tables.lag_of;
     p.cell_of = own->tables.cell_of;
     p.dwells = slot->results.dwells + first;
     p.candidates = slot->results.candidates + first * plan->max_candidates;
-    p.nonfinite = slot->results.nonfinite + first * plan->n_periods;
+    p.nonfinite = slot->results.nonfinite + first * pnr_plan_windows(plan);
     if (plan->want_profile == PNR_WANT_COMPLEX)
         p.profile = (float2 *)slot->results.profile + first * n;
     else if (plan->want_profile == PNR_WANT_POWER)
@@ -288,7 +288,7 @@ static pnr_cuda_walsh part_of(const pnr_cuda_common *common, const pnr_cuda_slot
     p.conjugate = plan->conjugate ? -1.0f : 1.0f;
     p.first_dwell = (uint32_t)first;
     p.n_dwells = (uint32_t)count;
-    p.n_periods = (uint32_t)plan->n_periods;
+    p.n_periods = (uint32_t)pnr_plan_windows(plan);
     p.degree = plan->m_degree;
     p.max_candidates = (uint32_t)plan->max_candidates;
     p.gate_first = (uint32_t)plan->gate_first;

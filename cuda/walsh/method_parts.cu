@@ -50,7 +50,6 @@ static pnr_plan inner_plan(const pnr_plan *plan, const pnr_cuda_shape *shape)
     inner.n_looks = inner.exclusion_cells = inner.exclusion_rows = 1;
     inner.n_lags = inner.n_samples;
     inner.n_periods = inner.oversample = inner.m_samples = 1;
-    inner.dwell = PNR_DWELL_SINGLE;
     inner.m_degree = plan->m_degree;
     inner.m_taps = plan->m_taps;
     inner.tune.den = 1;

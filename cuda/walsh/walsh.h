@@ -92,7 +92,7 @@ typedef struct pnr_cuda_walsh_short {
 
 /* For dwells of one window, and for others: a block's windows are then of one dwell. NULL: none. */
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find(pnr_format format, uint32_t degree);
-const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(pnr_dwell_kind kind, pnr_format format,
+const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,
                                                       uint32_t degree);
 
 /* The place in its table of what belongs to state m: 32 states a thread, in pieces of 16 bytes. */

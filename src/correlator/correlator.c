@@ -70,11 +70,11 @@ int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows
     return code;
 }
 
-int pnr_correlator_advance(pnr_correlator *correlator, const pnr_windows *windows)
+int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *windows)
 {
-    if (correlator->ops->advance == NULL || correlator->n_in_flight == correlator->depth)
+    if (correlator->ops->upload_ahead == NULL || correlator->n_in_flight == correlator->depth)
         return PNR_EAGAIN;
-    return correlator->ops->advance(correlator->engine, windows);
+    return correlator->ops->upload_ahead(correlator->engine, windows);
 }
 
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
@@ -94,12 +94,14 @@ int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *w
     return code;
 }
 
-int pnr_correlator_again(pnr_correlator *correlator, const pnr_windows *windows, size_t dwell,
-                         const pnr_removal *removals, size_t n_removals, pnr_result *result)
+int pnr_correlator_search_without(pnr_correlator *correlator, const pnr_windows *windows,
+                                  size_t dwell, const pnr_removal *removals, size_t n_removals,
+                                  pnr_result *result)
 {
-    if (correlator->ops->again == NULL)
+    if (correlator->ops->search_without == NULL)
         return PNR_EUNSUPPORTED;
-    return correlator->ops->again(correlator->engine, windows, dwell, removals, n_removals, result);
+    return correlator->ops->search_without(correlator->engine, windows, dwell, removals, n_removals,
+                                           result);
 }
 
 const char *pnr_correlator_name(const pnr_correlator *correlator)

@@ -18,15 +18,16 @@ void pnr_correlator_destroy(pnr_correlator *correlator);
 int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows);
 /* What the next submit will begin with may go to the engine now; never waits. PNR_OK; PNR_EAGAIN:
  * all of its depth is in flight, or the engine has no use for it; PNR_ELOST. */
-int pnr_correlator_advance(pnr_correlator *correlator, const pnr_windows *windows);
+int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *windows);
 /* The oldest; *windows is the header it was submitted with (also when the job failed: PNR_EENGINE,
  * PNR_ELOST). */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);
 /* One dwell of the result collected last once more, without these echoes; see engine.h. Waits.
  * PNR_EUNSUPPORTED: the engine cannot. */
-int pnr_correlator_again(pnr_correlator *correlator, const pnr_windows *windows, size_t dwell,
-                         const pnr_removal *removals, size_t n_removals, pnr_result *result);
+int pnr_correlator_search_without(pnr_correlator *correlator, const pnr_windows *windows,
+                                  size_t dwell, const pnr_removal *removals, size_t n_removals,
+                                  pnr_result *result);
 /* "cuda/library", for messages. */
 const char *pnr_correlator_name(const pnr_correlator *correlator);
 

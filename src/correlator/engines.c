@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding engines: the built-in reference, and modules loaded at run time. */
-#include "engine/engine.h"
+#include "correlator/engines.h"
 
 #include "base/log.h"
 #include "engine/reference/reference.h"

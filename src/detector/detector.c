@@ -256,6 +256,17 @@ static int fill_code(const pnr_setup_code *from, pnr_detector_code *code)
     return pnr_fit_create(code->autocorrelation, &code->fit);
 }
 
+/* Slow time counts where the sum over a look is more than that of its samples: rows, tapers, a removed
+ * mean, a rotation, a stretch, and looks of several periods. All else is a row of plain sums. */
+static bool needs_patch_fit(const pnr_plan *plan)
+{
+    const pnr_hypothesis first = pnr_plan_hypothesis(plan, 0);
+
+    return pnr_plan_rows(plan) > 1 || plan->taper != NULL || plan->remove_mean ||
+           first.quarters != 0 || first.first_bin != 0 || first.stretch != 0 ||
+           (plan->n_looks > 1 && plan->n_periods > 1);
+}
+
 int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
                         pnr_error *error)
 {
@@ -271,7 +282,7 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->plan = plan;
     detector->waveforms = setup->codes;
     detector->least_squares = setup->least_squares;
-    detector->is_sum = plan->dwell == PNR_DWELL_INCOHERENT || plan->n_looks > 1;
+    detector->is_sum = plan->n_looks > 1;
     detector->max_echoes = setup->max_echoes;
     detector->has_rows = pnr_plan_rows(plan) > 1;
     detector->amplitude_scale =
@@ -283,7 +294,7 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
         code = PNR_ENOMEMORY;
     for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
         code = fill_code(&setup->codes[c], &detector->codes[c]);
-    if (code == PNR_OK && pnr_plan_is_map(plan))
+    if (code == PNR_OK && needs_patch_fit(plan))
         code = pnr_fit_patch_create(setup, config->radar.carrier_hz, &detector->map);
     if (code == PNR_OK && detector->has_rows &&
         (detector->patches = calloc(PNR_MAX_CANDIDATES, sizeof *detector->patches)) == NULL)

@@ -44,13 +44,15 @@ static bool is_m_sequence(const pnr_plan *plan)
     return true;
 }
 
-bool pnr_plan_is_map(const pnr_plan *plan)
+bool pnr_plan_is_plain(const pnr_plan *plan)
 {
-    return plan->n_codes > 1 || pnr_plan_rows(plan) > 1 || plan->n_looks > 1 ||
-           plan->dwell == PNR_DWELL_DOPPLER || plan->linear || plan->filter != NULL ||
-           plan->cfar.kind != PNR_CFAR_OFF || plan->remove_mean || plan->exclusion_cells > 1 ||
-           plan->exclusion_rows > 1 || pnr_plan_hypothesis(plan, 0).quarters != 0 ||
-           pnr_plan_hypothesis(plan, 0).stretch != 0;
+    const pnr_hypothesis only = pnr_plan_hypothesis(plan, 0);
+
+    return plan->n_codes == 1 && plan->n_hypotheses == 1 && only.n_rows == 1 &&
+           only.quarters == 0 && only.first_bin == 0 && only.stretch == 0 &&
+           (plan->n_looks == 1 || plan->n_periods == 1) && !plan->linear && !plan->remove_mean &&
+           plan->taper == NULL && plan->filter == NULL && plan->cfar.kind == PNR_CFAR_OFF &&
+           plan->exclusion_cells == 1 && plan->exclusion_rows == 1;
 }
 
 size_t pnr_plan_rows(const pnr_plan *plan)
@@ -106,8 +108,7 @@ size_t pnr_plan_cells(const pnr_plan *plan)
     return plan->n_codes * pnr_plan_rows(plan) * plan->n_lags * plan->oversample;
 }
 
-/* The axes that only a map has. */
-static bool is_complete(const pnr_plan *plan)
+static bool are_axes_valid(const pnr_plan *plan)
 {
     const pnr_cfar *cfar = &plan->cfar;
 
@@ -118,15 +119,13 @@ static bool is_complete(const pnr_plan *plan)
                 ? plan->n_lags >= PNR_NEIGHBOURS && plan->gate_first >= PNR_NEIGHBOURS / 2 &&
                       plan->gate_first + plan->gate_count + PNR_NEIGHBOURS / 2 <= plan->n_lags
                 : plan->n_lags == plan->n_samples) &&
-           (plan->taper == NULL || plan->dwell == PNR_DWELL_DOPPLER) &&
            (plan->filter == NULL || plan->oversample == 1) &&
            (cfar->kind == PNR_CFAR_OFF ||
-            (cfar->factor != NULL && cfar->training >= 1 && cfar->stride >= 1)) &&
-           (plan->dwell != PNR_DWELL_INCOHERENT || !pnr_plan_is_map(plan));
+            (cfar->factor != NULL && cfar->training >= 1 && cfar->stride >= 1));
 }
 
-/* Rows ascend, and only a Doppler dwell has more than one of a hypothesis. */
-static bool are_rows(const pnr_plan *plan)
+/* Rows ascend, and a hypothesis has at most K of them. */
+static bool are_rows_valid(const pnr_plan *plan)
 {
     double last = -INFINITY;
 
@@ -136,9 +135,7 @@ static bool are_rows(const pnr_plan *plan)
             hypothesis.quarters / 4.0 + (double)hypothesis.first_bin / (double)plan->n_periods;
 
         if (hypothesis.n_rows < 1 || hypothesis.n_rows > plan->n_periods || !(first > last) ||
-            !(fabs(hypothesis.stretch) < 0.1) ||
-            (plan->dwell != PNR_DWELL_DOPPLER &&
-             (hypothesis.n_rows != 1 || hypothesis.first_bin != 0)))
+            !(fabs(hypothesis.stretch) < 0.1))
             return false;
         last = first + (double)(hypothesis.n_rows - 1) / (double)plan->n_periods;
     }
@@ -159,16 +156,16 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine %s: %zu channels at once are not there yet; use one", engine,
                              plan->n_used_channels);
-    if (!is_complete(plan) || !are_rows(plan))
+    if (!are_axes_valid(plan) || !are_rows_valid(plan))
         return pnr_error_set(error, PNR_EINTERNAL, "engine %s: the plan's axes do not fit together",
                              engine);
     if (plan->first_channel >= plan->n_channels || pnr_format_get(plan->format)->bytes == 0 ||
-        plan->n_periods < 1 || (plan->dwell == PNR_DWELL_SINGLE && plan->n_periods != 1) ||
-        plan->oversample < 1 || plan->oversample > 2 || plan->gate_count < 1 ||
-        plan->gate_count > plan->n_lags || plan->gate_first >= plan->n_lags ||
-        plan->max_candidates < 1 || plan->max_candidates > PNR_MAX_CANDIDATES || plan->batch < 1 ||
-        plan->depth < 1 || plan->depth > PNR_MAX_DEPTH || plan->references == NULL ||
-        plan->threshold == NULL || plan->method == NULL)
+        plan->n_periods < 1 || plan->oversample < 1 || plan->oversample > 2 ||
+        plan->gate_count < 1 || plan->gate_count > plan->n_lags ||
+        plan->gate_first >= plan->n_lags || plan->max_candidates < 1 ||
+        plan->max_candidates > PNR_MAX_CANDIDATES || plan->batch < 1 || plan->depth < 1 ||
+        plan->depth > PNR_MAX_DEPTH || plan->references == NULL || plan->threshold == NULL ||
+        plan->method == NULL)
         return pnr_error_set(error, PNR_EINTERNAL, "engine %s: the plan is not complete", engine);
     if (plan->m_degree != 0 && !is_m_sequence(plan))
         return pnr_error_set(error, PNR_EINTERNAL,

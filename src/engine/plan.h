@@ -1,12 +1,170 @@
 /* SPDX-License-Identifier: MIT */
-/* What all engines do with a plan before their own work: checks of its axes, and its samples'
- * places. */
+/* The plan: what an engine is created for, how each value of a result is defined, and what all
+ * engines do with a plan before their own work. */
 #ifndef PNR_PLAN_H
 #define PNR_PLAN_H
 
 #include "base/error.h"
+#include "base/format.h"
+#include "base/rational.h"
 #include "engine/block.h"
-#include "engine/engine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
+    PNR_MAX_CANDIDATES = 64, /* a dwell */
+    PNR_MAX_DEPTH = 4,       /* submits in flight */
+    PNR_MAX_SEARCHES = 3     /* of one dwell, see plan.threshold */
+};
+
+typedef enum { PNR_REFERENCE_STORED, PNR_REFERENCE_CHANNEL } pnr_reference;
+typedef enum { PNR_CFAR_OFF, PNR_CFAR_CA, PNR_CFAR_GO, PNR_CFAR_SO, PNR_CFAR_OS } pnr_cfar_kind;
+typedef enum { PNR_CFAR_ALONG_LAGS, PNR_CFAR_ALONG_ROWS } pnr_cfar_axis;
+typedef enum { PNR_WANT_NONE, PNR_WANT_POWER, PNR_WANT_COMPLEX } pnr_want;
+
+/*
+ * Neighbouring Doppler rows that share one rotation of the samples and, before it, one change of
+ * their time scale. Frequencies are in bins of 1/Tr, Tr = N samples.
+ */
+typedef struct pnr_hypothesis {
+    int32_t quarters;  /* the rotation: f = quarters / 4 bins */
+    int32_t first_bin; /* the rows are s = first_bin .. first_bin + n_rows - 1; */
+    uint32_t n_rows;   /* row s is at F = f + s / K bins */
+    double stretch; /* b: the look is read at the time m + (n - m) (1 + b), where m = (K N - 1) / 2
+                          is its middle, see pnr_stretch_at. An echo at the Doppler frequency F and
+                          the carrier frequency c needs b = -F / (Tr c). 0: no change */
+} pnr_hypothesis;
+
+/* A cell under CFAR must exceed this share of the floor in any case. */
+#define PNR_CFAR_LEAST 1e-6
+
+/*
+ * Constant false alarm rate. A cell is above when P > factor Z and P > 1e-6 of the floor before
+ * the search; the second condition rejects the rounding that a removed mean leaves.
+ *
+ * Z comes from training cells on both sides of the cell, either along the lags of its row (cyclic
+ * when the correlation is) or along the rows at its lag (not cyclic). They lie at the distances
+ *     guard + 1 + i stride,   i = 0 .. training - 1,
+ * in lags (a half lag trains on half lags) or in rows. Cells beyond an end do not exist.
+ *     CA      Z is the mean of all cells
+ *     GO, SO  Z is the greater or the lesser of both sides' means; a side without cells does not
+ *             count
+ *     OS      Z is the ceil(3 m / 4)-th smallest of the m cells that exist
+ * When no training cell exists, no cell is above.
+ */
+typedef struct pnr_cfar {
+    pnr_cfar_kind kind;
+    pnr_cfar_axis axis;
+    size_t guard, training, stride; /* stride: cells whose noise is not correlated */
+    /* [n_looks][training + 1][training + 1]: factor[looks used - 1][cells before][cells after] */
+    const double *factor;
+} pnr_cfar;
+
+/*
+ * A dwell is n_looks looks of K = n_periods windows; each window begins N samples after the one
+ * before it. The samples x are converted to full scale = 1, conjugated when `conjugate`, then
+ * tuned; lost and non-finite samples are 0. The simplest dwell has one code, row, look and period.
+ *
+ * Windows. A circular window has N samples, its index i = n + k is taken mod N, and n_lags = N. A
+ * linear window has N + n_lags - 1 samples, i = n + k, and the gate lies 8 lags within both ends.
+ * A window is used when lost + non-finite <= N/2 within its first N samples. A look is used when
+ * one of its windows is; with remove_mean when two are.
+ *
+ * remove_mean: each sample of a used window loses the mean of the samples at its place in the used
+ * windows of the look. Lost and non-finite samples do not count in the mean and stay 0.
+ *
+ * Values. The row at F = f + s/K of hypothesis h has for each code a and each look
+ *     c[k] = sum_p w_p exp(-2 pi i F p) sum_n x_p[i] exp(-2 pi i f i / N) conj(a[n]),
+ * k = 0 .. n_lags - 1, over the used windows p = 0 .. K - 1 with the taper w_p. With oversample 2
+ * also at k + 1/2: the same sum with a[n - 1/2]. A cell g is lag g / oversample. Rows are numbered
+ * through all hypotheses in order, at ascending F. Where h has a stretch, x_p comes from the
+ * stretched look: it is made of the samples of all windows, used or not (each without the mean of
+ * its place in the window whose own N samples it belongs to; those after the last N, in the last
+ * window), and 0 beyond.
+ * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; all others are 0.
+ * The power P is the sum of |c|^2 over the used looks.
+ *
+ * Floor: sum over used windows w_p^2 E_p E_a / N, the mean of P if all of x is noise. E_p is the
+ * sum of |x|^2 over the window's first N samples, with remove_mean times U / (U - 1) for U used
+ * windows; E_a = sum |a|^2. dwell.energy is the sum of E_p.
+ *
+ * Candidates. A cell is above when P > threshold[used windows - 1] floor and P > 0, or as CFAR
+ * says. A candidate is a cell in the gate that is above, greater than every cell before it and at
+ * least equal to every cell after it within +-exclusion_cells cells of the lag grid (by distance,
+ * across the end of a circular one too) and +-exclusion_rows rows of its code; before means a lower
+ * row, or the same row and a lower lag. Of more than max_candidates the strongest are kept, of equal
+ * ones the first. They are in the order of code, row, cell.
+ *
+ * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
+ * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is left
+ * out, with all rows; the mean of the cells of the other columns, when these are at least half of
+ * all, is the rest, but no less than rounding: 1e-12 sum|x|^2 E_a (windows used). If the rest is
+ * below 0.95 floor it becomes the floor, and while fewer than max_candidates are kept the search is
+ * repeated, up to PNR_MAX_SEARCHES searches. So a strong echo does not hide a weak one, and the
+ * code's own sidelobes stay in the floor. With CFAR there is one search, and the rest is the floor.
+ *
+ * Neighbours. The centre lag of a candidate is floor(g / oversample). Its 17 values are at integer
+ * lags centre - 8 .. centre + 8 (mod N): c itself when n_looks is 1, else sum over looks
+ * c[j] conj(c[0]) / sqrt(P[0]), with 0 at the centre. With more than one row there are patches: the
+ * same values of the rows -8 .. +8 around the candidate's row too.
+ *
+ * All pointers are read during create only.
+ */
+typedef struct pnr_plan {
+    size_t n_samples;  /* N, 1 .. 2^24 */
+    pnr_format format; /* of one sample of one channel */
+    size_t n_channels; /* interleaved in memory: [n_samples][n_channels] */
+
+    /* The axes. An engine that lacks one says so in words when it is created. */
+    size_t first_channel, n_used_channels; /* correlated channels */
+    size_t n_codes;                        /* 1 .. 65535, all of the energy of the first */
+    size_t n_hypotheses;
+    const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one, at 0, with one row */
+    size_t n_periods;                 /* K: windows that add coherently */
+    size_t n_looks;                   /* looks whose powers add */
+    pnr_reference reference;
+    bool linear;
+    size_t n_lags; /* N, or of a linear correlation */
+    bool remove_mean;
+    const double *taper;       /* [n_periods]; NULL: 1 */
+    const double (*filter)[2]; /* [gate_count][gate_count]; NULL: none */
+    pnr_cfar cfar;
+    size_t exclusion_cells, exclusion_rows; /* 1 and more */
+
+    size_t oversample; /* 1 or 2 */
+    /* [n_codes][oversample][n_samples][2]: a[n], and a[n - 1/2] */
+    const double (*references)[2];
+    /* When references[0] is an m-sequence, constant over the q samples of a chip, its degree, N =
+     * q (2^degree - 1); else 0. a[n] = 1 - 2 bit[floor(n / q)], bit[i + degree] is the xor of bit[i
+     * + degree - t] over the taps t (i mod 2^degree - 1). An engine refuses a plan whose reference
+     * is not that sequence. */
+    unsigned m_degree;
+    uint64_t m_taps;  /* bit t-1 set for tap t; the largest is the degree */
+    size_t m_samples; /* q, samples a chip: at least 1 where m_degree is not 0 */
+
+    pnr_rational tune; /* cycles a sample, mixed down: x[n] exp(-2 pi i frac(tune n)), n the
+                          absolute sample index; {0,0}: none */
+    bool conjugate;    /* the recording is I - jQ: x is conjugated before the tune */
+
+    size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);
+                                      with oversample 2 the half lags above each of them too */
+    const double *threshold;       /* [n_looks n_periods]: times floor, by windows used - 1 */
+    size_t max_candidates;         /* 1..PNR_MAX_CANDIDATES */
+
+    size_t batch;          /* dwells a submit, at most */
+    size_t depth;          /* submits in flight, 1..PNR_MAX_DEPTH */
+    pnr_want want_profile; /* return every lag of every dwell too */
+    bool measure;          /* fill stage_ns: may be slower */
+    bool spin;             /* collect polls and never sleeps */
+    size_t device;         /* which GPU */
+    size_t threads;        /* cpu: 0 = one a core */
+    const char *method;    /* "auto" or one of the engine's */
+    bool will_subtract;    /* search_without will be called: create makes what it needs, else its
+                              first call does */
+} pnr_plan;
 
 /* PNR_OK; PNR_EUNSUPPORTED: an axis that `engine` lacks, in words; PNR_EINTERNAL: a plan that no
  * configuration makes. */
@@ -16,22 +174,25 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
  * memory. references are copied too. */
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
-/* Is a dwell a map, see engine.h? */
-bool pnr_plan_is_map(const pnr_plan *plan);
-/* Doppler rows, of all hypotheses. */
+/* Whether an engine's shorter path for single windows serves the plan: one code, one row at F = 0,
+ * either one look or looks of one period, circular, a threshold, neighbouring cells excluded, and no
+ * taper, mean or filter. */
+bool pnr_plan_is_plain(const pnr_plan *plan);
+/* Doppler rows of all hypotheses together. */
 size_t pnr_plan_rows(const pnr_plan *plan);
-/* Hypothesis h; where the plan has no list the one that it stands for. */
+/* Hypothesis h; where the plan lists none, the one that NULL stands for. */
 pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
 /* The frequency of a row, bins: F = quarters / 4 + s / K. */
 double pnr_plan_bins(const pnr_plan *plan, size_t row);
 /* Windows of a dwell: looks times periods. */
 size_t pnr_plan_windows(const pnr_plan *plan);
-/* Samples of one window: N, or with those behind it that a linear correlation reads too. */
+/* Samples of one window: N, linear N + n_lags - 1. */
 size_t pnr_plan_window_samples(const pnr_plan *plan);
-/* Samples from dwell to dwell; and of a view of n_dwells, with those behind the last one. */
+/* Samples from dwell to dwell, and samples of a view of n_dwells, which a linear correlation reads
+ * to the end of the last window. */
 size_t pnr_plan_dwell_samples(const pnr_plan *plan);
 size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
-/* Values of one dwell's profile or map: codes, rows, lags times oversample. */
+/* Values of one dwell's profile: codes, rows, lags times oversample. */
 size_t pnr_plan_cells(const pnr_plan *plan);
 
 /* Bytes of one sample of all channels. */
@@ -39,8 +200,8 @@ size_t pnr_plan_sample_bytes(const pnr_plan *plan);
 /* sum |a|^2 of references[0]; all codes have it. */
 double pnr_plan_code_energy(const pnr_plan *plan);
 
-/* Where samples [first, first + *count) of a view begin; *count is shortened to what lies in one
- * piece. first counts from the view's first sample. */
+/* The address of sample `first` of a view, counted from the view's first sample. *count samples
+ * from it on are wanted; it is shortened to those that lie in one piece. */
 const void *pnr_plan_locate(const pnr_plan *plan, const pnr_windows *windows, size_t first,
                             size_t *count);
 

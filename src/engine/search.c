@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* Threshold or CFAR, maxima within their boxes in order of code, row and cell, and the second look
- * with a floor that is free of echoes. */
+/* Threshold or CFAR, maxima within their boxes in the order of code, row and cell, and the second
+ * search with a floor that is free of echoes. */
 #include "engine/search.h"
 
 #include "base/wide.h"
 #include "engine/cfar_test.h"
-#include "engine/plan.h"
-#include "engine/search_plain.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = PNR_SEARCH_BLOCK, LANES = 16, REACH = PNR_NEIGHBOURS / 2 };
+enum {
+    BLOCK = PNR_SEARCH_BLOCK,
+    LANES = 16, /* of doubles */
+    FLOAT_LANES = 64,
+    FLOAT_BLOCK = 4096, /* floats that are added before a double takes their sum */
+    REACH = PNR_NEIGHBOURS / 2
+};
 
-/* One search of a map: what it goes by, and what it has found so far. */
+/* One search: its conditions, and the candidates found so far. */
 typedef struct search {
     pnr_search_cfar map; /* factor: NULL without CFAR */
     float threshold;
-    const pnr_search_line *lines; /* NULL: not found beforehand */
+    bool is_plain;
+    const pnr_search_line *lines;    /* NULL: not scanned yet */
+    const pnr_search_places *places; /* NULL: in the order of lags */
     pnr_candidate *kept;
     size_t n_kept;
     uint32_t n_above, n_maxima;
 } search;
 
-/* Every step-th of n values; in a fixed order, so that all vector widths give the same bits. */
-PNR_WIDE static double sum_of(const float *x, size_t n, size_t step)
+/* --- sums and maxima of powers --- */
+
+/* Adds every step-th of n values in a fixed order, so that all vector widths give the same bits. */
+PNR_WIDE static double sum_exactly(const float *x, size_t n, size_t step)
 {
     double lane[LANES] = {0};
     size_t i = 0;
@@ -40,79 +48,149 @@ PNR_WIDE static double sum_of(const float *x, size_t n, size_t step)
     return lane[0];
 }
 
+/* The same in floats within blocks, in doubles between them: a plain dwell has one line, which one
+ * thread sums, and this is the faster way. */
+PNR_WIDE static double sum_in_floats(const float *x, size_t n, size_t step)
+{
+    double total = 0;
+
+    for (size_t first = 0; first < n; first += FLOAT_BLOCK) {
+        const size_t count = n - first < FLOAT_BLOCK ? n - first : FLOAT_BLOCK;
+        float lane[FLOAT_LANES] = {0};
+        size_t i = 0;
+
+        for (; i + FLOAT_LANES <= count; i += FLOAT_LANES)
+            for (size_t l = 0; l < FLOAT_LANES; l++)
+                lane[l] += x[(first + i + l) * step];
+        for (; i < count; i++)
+            lane[i % FLOAT_LANES] += x[(first + i) * step];
+        for (size_t half = FLOAT_LANES / 2; half > 0; half /= 2)
+            for (size_t l = 0; l < half; l++)
+                lane[l] += lane[l + half];
+        total += (double)lane[0];
+    }
+    return total;
+}
+
+PNR_WIDE static float greatest_of(const float *x, size_t n)
+{
+    float lane[FLOAT_LANES] = {0};
+    size_t i = 0;
+
+    for (; i + FLOAT_LANES <= n; i += FLOAT_LANES)
+        for (size_t l = 0; l < FLOAT_LANES; l++)
+            lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
+    for (; i < n; i++)
+        lane[i % FLOAT_LANES] = x[i] > lane[i % FLOAT_LANES] ? x[i] : lane[i % FLOAT_LANES];
+    for (size_t half = FLOAT_LANES / 2; half > 0; half /= 2)
+        for (size_t l = 0; l < half; l++)
+            lane[l] = lane[l + half] > lane[l] ? lane[l + half] : lane[l];
+    return lane[0];
+}
+
 static const float *row_of(const search *s, size_t code, size_t row)
 {
     return s->map.power + (code * s->map.n_rows + row) * s->map.n_cells;
 }
 
-/* Candidates come in order, so that of equals the last one goes. */
-static void keep(search *s, const pnr_candidate *candidate)
+static float power_at(const search *s, size_t code, size_t row, size_t cell)
 {
+    return row_of(s, code, row)[s->places != NULL ? s->places->place[cell] : cell];
+}
+
+/* P over the integer lags of a line. */
+static double sum_line(const search *s, size_t number)
+{
+    const pnr_plan *plan = s->map.plan;
+    const size_t n = s->places != NULL ? s->places->n_places : plan->n_lags;
+    const float *line = s->map.power + number * s->map.n_cells;
+
+    return s->is_plain ? sum_in_floats(line, n, plan->oversample)
+                       : sum_exactly(line, n, plan->oversample);
+}
+
+/* --- candidates --- */
+
+static bool is_before(const pnr_candidate *a, const pnr_candidate *b)
+{
+    return a->code != b->code ? a->code < b->code
+           : a->row != b->row ? a->row < b->row
+                              : a->cell < b->cell;
+}
+
+/* Keeps the strongest in order, of equal ones the first, in whichever order they come. */
+static void keep_candidate(search *s, const pnr_candidate *candidate)
+{
+    size_t at;
+
     if (s->n_kept == s->map.plan->max_candidates) {
         size_t weakest = 0;
 
         for (size_t i = 1; i < s->n_kept; i++)
             if (s->kept[i].power <= s->kept[weakest].power)
                 weakest = i;
-        if (candidate->power <= s->kept[weakest].power)
+        if (candidate->power < s->kept[weakest].power ||
+            (candidate->power == s->kept[weakest].power && is_before(&s->kept[weakest], candidate)))
             return;
         memmove(&s->kept[weakest], &s->kept[weakest + 1],
                 (s->n_kept - weakest - 1) * sizeof *s->kept);
         s->n_kept--;
     }
-    s->kept[s->n_kept++] = *candidate;
+    for (at = s->n_kept; at > 0 && is_before(candidate, &s->kept[at - 1]); at--)
+        s->kept[at] = s->kept[at - 1];
+    s->kept[at] = *candidate;
+    s->n_kept++;
 }
 
-/* P > all cells before it and >= all behind it within its box. */
-static bool is_greatest(const search *s, size_t code, size_t row, size_t cell)
+/* P > all cells before it and >= all cells after it within its box. */
+static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, float here)
 {
     const pnr_plan *plan = s->map.plan;
-    const float here = row_of(s, code, row)[cell];
+    const size_t n_cells = s->map.n_cells;
     const size_t first = row - (row < plan->exclusion_rows ? row : plan->exclusion_rows);
     const size_t below = s->map.n_rows - 1 - row;
     const size_t last = row + (below < plan->exclusion_rows ? below : plan->exclusion_rows);
-    const size_t reach =
-        plan->exclusion_cells < s->map.n_cells ? plan->exclusion_cells : s->map.n_cells;
+    const size_t reach = plan->exclusion_cells < n_cells ? plan->exclusion_cells : n_cells;
 
-    for (size_t r = first; r <= last; r++) {
-        const float *line = row_of(s, code, r);
-
+    for (size_t r = first; r <= last; r++)
         for (size_t i = 0; i <= 2 * reach; i++) {
-            const size_t at = cell + s->map.n_cells + i - reach; /* + n_cells: never negative */
+            const size_t at = cell + n_cells + i - reach; /* + n_cells: never negative */
 
-            if ((r == row && i == reach) ||
-                (plan->linear && (at < s->map.n_cells || at >= 2 * s->map.n_cells)))
+            if ((r == row && i == reach) || (plan->linear && (at < n_cells || at >= 2 * n_cells)))
                 continue;
 
-            const float other = line[at % s->map.n_cells];
-            const bool is_before = r < row || (r == row && i < reach);
+            const float other = power_at(s, code, r, at % n_cells);
+            const bool is_earlier = r < row || (r == row && i < reach);
 
-            if (is_before ? !(here > other) : !(here >= other))
+            if (is_earlier ? !(here > other) : !(here >= other))
                 return false;
         }
-    }
     return true;
 }
 
-static void look_at(search *s, size_t code, size_t row, size_t cell)
+/* Counts a cell that CFAR or the threshold passes, and keeps it when it is a maximum. */
+static void take_cell(search *s, size_t number, size_t cell)
 {
-    if (!(row_of(s, code, row)[cell] > s->threshold)) /* by its neighbours only */
+    const size_t code = number / s->map.n_rows, row = number % s->map.n_rows;
+    const float here = power_at(s, code, row, cell);
+
+    if (!(here > s->threshold)) /* CFAR compares it with its neighbours only */
         return;
     s->n_above++;
-    if (is_greatest(s, code, row, cell)) {
+    if (is_greatest(s, code, row, cell, here)) {
         s->n_maxima++;
-        keep(s, &(pnr_candidate){.cell = (uint32_t)cell,
-                                 .code = (uint16_t)code,
-                                 .row = (uint32_t)row,
-                                 .power = row_of(s, code, row)[cell]});
+        keep_candidate(s, &(pnr_candidate){.cell = (uint32_t)cell,
+                                           .code = (uint16_t)code,
+                                           .row = (uint32_t)row,
+                                           .power = here});
     }
 }
 
-/* --- the map --- */
+/* --- the scan of a dwell --- */
 
-/* The gate's cells of a row in ascending parts [first, end): one that wraps has its upper part at
- * the lowest lags. */
-static size_t parts_of(const pnr_plan *plan, size_t (*parts)[2])
+/* The gate's cells of a row in ascending parts [first, end). A gate that wraps has its upper part
+ * at the lowest lags. Returns how many. */
+static size_t split_gate(const pnr_plan *plan, size_t (*parts)[2])
 {
     const size_t n = plan->n_lags, end = plan->gate_first + plan->gate_count;
     size_t count = 0;
@@ -127,7 +205,7 @@ static size_t parts_of(const pnr_plan *plan, size_t (*parts)[2])
 }
 
 /* A part of a row. Whole blocks below a threshold, nearly all of them, cost one maximum. */
-static void look_through(search *s, size_t number, const size_t part[2])
+static void scan_part(search *s, size_t number, const size_t part[2])
 {
     const float *line = s->map.power + number * s->map.n_cells;
 
@@ -138,39 +216,69 @@ static void look_through(search *s, size_t number, const size_t part[2])
         if (s->map.factor != NULL) {
             pnr_search_cfar_test(&s->map, number, part, at, n, is_above);
         } else {
-            if (!(pnr_search_greatest(line + at, n) > s->threshold))
+            if (!(greatest_of(line + at, n) > s->threshold))
                 continue;
             for (size_t i = 0; i < n; i++)
                 is_above[i] = line[at + i] > s->threshold;
         }
         for (size_t i = pnr_search_next(is_above, 0, n); i < n;
              i = pnr_search_next(is_above, i + 1, n))
-            look_at(s, number / s->map.n_rows, number % s->map.n_rows, at + i);
+            take_cell(s, number, at + i);
     }
 }
 
-/* What CFAR has found beforehand. */
-static void look_at_marked(search *s, size_t number)
+/* The only line, in the order of places. */
+static void scan_places(search *s)
+{
+    const float *power = s->map.power;
+
+    for (size_t first = 0; first < s->places->n_places; first += BLOCK) {
+        const size_t left = s->places->n_places - first, n = left < BLOCK ? left : BLOCK;
+
+        if (!(greatest_of(power + first, n) > s->threshold))
+            continue;
+        for (size_t i = first; i < first + n; i++)
+            if (power[i] > s->threshold && pnr_search_is_in_gate(s->map.plan, s->places->lag_at[i]))
+                take_cell(s, 0, s->places->lag_at[i]);
+    }
+}
+
+/* The cells of a line that CFAR passed when it was scanned. */
+static void take_marked_cells(search *s, size_t number)
 {
     for (size_t w = 0; w < pnr_search_words(s->map.plan); w++)
         for (uint64_t rest = s->lines[number].above[w]; rest != 0; rest &= rest - 1)
-            look_at(s, number / s->map.n_rows, number % s->map.n_rows,
-                    64 * w + (size_t)__builtin_ctzll(rest));
+            take_cell(s, number, 64 * w + (size_t)__builtin_ctzll(rest));
 }
 
 /* The gate of every row. */
-static void look(search *s)
+static void scan_dwell(search *s)
 {
     size_t parts[2][2];
-    const size_t n_parts = parts_of(s->map.plan, parts);
+    const size_t n_parts = split_gate(s->map.plan, parts);
 
+    s->n_kept = 0;
+    s->n_above = s->n_maxima = 0;
+    if (s->places != NULL) {
+        scan_places(s);
+        return;
+    }
     for (size_t number = 0; number < s->map.plan->n_codes * s->map.n_rows; number++) {
         if (s->lines != NULL && s->map.factor != NULL)
-            look_at_marked(s, number);
+            take_marked_cells(s, number);
         else if (s->lines == NULL || s->lines[number].greatest > s->threshold)
             for (size_t i = 0; i < n_parts; i++)
-                look_through(s, number, parts[i]);
+                scan_part(s, number, parts[i]);
     }
+}
+
+/* --- the rest --- */
+
+size_t pnr_search_lag(const pnr_plan *plan, uint32_t cell, int j)
+{
+    const size_t n = plan->n_lags;
+
+    return (cell / plan->oversample + n * PNR_NEIGHBOURS + (size_t)(j + REACH) - REACH) % n;
 }
 
 static size_t centre_of(const search *s, size_t i)
@@ -178,52 +286,63 @@ static size_t centre_of(const search *s, size_t i)
     return s->kept[i].cell / s->map.plan->oversample;
 }
 
-/* Is the column of candidate i's code at this lag taken out for a candidate before it? */
-static bool is_taken(const search *s, size_t i, size_t lag)
+/* Is the column of candidate i's code at this lag left out for a candidate before it? */
+static bool is_left_out(const search *s, size_t i, size_t lag)
 {
     for (size_t e = 0; e < i; e++) {
         const size_t centre = centre_of(s, e);
-        const size_t apart = lag > centre ? lag - centre : centre - lag;
+        const size_t distance = lag > centre ? lag - centre : centre - lag;
 
         if (s->kept[e].code == s->kept[i].code &&
-            (apart <= REACH || (!s->map.plan->linear && s->map.plan->n_lags - apart <= REACH)))
+            (distance <= REACH ||
+             (!s->map.plan->linear && s->map.plan->n_lags - distance <= REACH)))
             return true;
     }
     return false;
 }
 
-/* The mean power of the columns that no kept candidate reaches, or -INFINITY when there is none or
- * fewer than half of the columns are left. */
-static double rest_of(const search *s, double noise_sum)
+/* P of all rows at an integer lag of a code. */
+static double sum_column(const search *s, size_t code, size_t lag)
+{
+    if (s->places != NULL)
+        return (double)power_at(s, code, 0, lag);
+    return sum_exactly(row_of(s, code, 0) + lag * s->map.plan->oversample, s->map.n_rows,
+                       s->map.n_cells);
+}
+
+/* The mean power of the columns that no kept candidate reaches, or -INFINITY when no candidate is
+ * kept or fewer than half of the columns are left. */
+static double find_rest(const search *s, double noise_sum)
 {
     const pnr_plan *plan = s->map.plan;
     const size_t n = plan->n_lags;
     const size_t n_columns = plan->n_codes * (plan->filter != NULL ? plan->gate_count : n);
-    double taken = 0;
-    size_t n_taken = 0;
+    double sum = 0;
+    size_t n_out = 0;
 
     if (s->n_kept == 0)
         return -INFINITY;
     for (size_t i = 0; i < s->n_kept; i++) {
-        const float *column = row_of(s, s->kept[i].code, 0);
-
         /* each lag once, also of a code that is shorter than the neighbourhood */
         for (size_t j = 0; j < PNR_NEIGHBOURS && j < n; j++) {
             const size_t at = centre_of(s, i) + n * PNR_NEIGHBOURS + j - REACH, lag = at % n;
 
             if ((plan->linear && at / n != PNR_NEIGHBOURS) ||
-                (plan->filter != NULL && !pnr_search_is_in_gate(plan, lag)) || is_taken(s, i, lag))
+                (plan->filter != NULL && !pnr_search_is_in_gate(plan, lag)) ||
+                is_left_out(s, i, lag))
                 continue;
-            taken += sum_of(column + lag * plan->oversample, s->map.n_rows, s->map.n_cells);
-            n_taken++;
+            sum += sum_column(s, s->kept[i].code, lag);
+            n_out++;
         }
     }
-    if (n_columns - n_taken < (n_columns + 1) / 2)
+    if (n_columns - n_out < (n_columns + 1) / 2)
         return -INFINITY;
-    return (noise_sum - taken) / (double)((n_columns - n_taken) * s->map.n_rows);
+    return (noise_sum - sum) / (double)((n_columns - n_out) * s->map.n_rows);
 }
 
-static search search_of(const pnr_plan *plan, const float *power, size_t looks_used)
+/* --- from outside --- */
+
+static search begin_search(const pnr_plan *plan, const float *power, size_t looks_used)
 {
     const size_t side = plan->cfar.training + 1;
     const bool is_cfar = plan->cfar.kind != PNR_CFAR_OFF && looks_used > 0;
@@ -234,6 +353,7 @@ static search search_of(const pnr_plan *plan, const float *power, size_t looks_u
                 .n_rows = pnr_plan_rows(plan),
                 .n_cells = plan->n_lags * plan->oversample,
                 .factor = is_cfar ? plan->cfar.factor + (looks_used - 1) * side * side : NULL},
+        .is_plain = pnr_plan_is_plain(plan),
     };
 }
 
@@ -242,15 +362,15 @@ size_t pnr_search_words(const pnr_plan *plan)
     return plan->cfar.kind != PNR_CFAR_OFF ? (plan->n_lags * plan->oversample + 63) / 64 : 0;
 }
 
-void pnr_search_map_line(const pnr_plan *plan, const float *power, size_t looks_used, size_t number,
-                         pnr_search_line *line)
+void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks_used,
+                          size_t number, pnr_search_line *line)
 {
-    const search s = search_of(plan, power, looks_used);
+    const search s = begin_search(plan, power, looks_used);
     const float *cells = power + number * s.map.n_cells;
     size_t parts[2][2];
-    const size_t n_parts = parts_of(plan, parts);
+    const size_t n_parts = split_gate(plan, parts);
 
-    line->sum = sum_of(cells, plan->n_lags, plan->oversample);
+    line->sum = sum_line(&s, number);
     line->greatest = 0;
     for (size_t w = 0; w < pnr_search_words(plan); w++)
         line->above[w] = 0;
@@ -260,7 +380,7 @@ void pnr_search_map_line(const pnr_plan *plan, const float *power, size_t looks_
             bool is_above[BLOCK];
 
             if (s.map.factor == NULL) {
-                const float greatest = pnr_search_greatest(cells + at, n);
+                const float greatest = greatest_of(cells + at, n);
 
                 line->greatest = greatest > line->greatest ? greatest : line->greatest;
                 continue;
@@ -272,43 +392,47 @@ void pnr_search_map_line(const pnr_plan *plan, const float *power, size_t looks_
         }
 }
 
-void pnr_search_map(const pnr_plan *plan, double energy_of_code, const float *power,
-                    size_t looks_used, const pnr_search_line *lines, pnr_dwell *dwell,
-                    pnr_candidate *out)
+/* All searches of a dwell that has a used window. */
+static void repeat_search(search *s, double energy_of_code, pnr_dwell *dwell)
 {
+    const pnr_plan *plan = s->map.plan;
     const bool is_cfar = plan->cfar.kind != PNR_CFAR_OFF;
-    search s = search_of(plan, power, looks_used);
+    const double ratio = is_cfar ? PNR_CFAR_LEAST : plan->threshold[dwell->n_periods - 1];
+    const double rounding = 1e-12 * dwell->energy * energy_of_code * dwell->n_periods;
+
+    for (int i = 0; i < (is_cfar ? 1 : PNR_MAX_SEARCHES); i++) {
+        s->threshold = (float)(ratio * dwell->floor);
+        scan_dwell(s);
+        if (i == 0)
+            dwell->n_above = s->n_above;
+
+        const double rest = find_rest(s, dwell->noise_sum);
+        const double floor = rest > rounding ? rest : rounding;
+
+        if (isinf(rest) ||
+            (!is_cfar && (i + 1 == PNR_MAX_SEARCHES || !(floor < 0.95 * dwell->floor))))
+            break;
+        dwell->floor = floor;
+        if (s->n_kept == plan->max_candidates)
+            break; /* a lower threshold adds only weaker ones */
+    }
+}
+
+void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const float *power,
+                      size_t looks_used, const pnr_search_line *lines,
+                      const pnr_search_places *places, pnr_dwell *dwell, pnr_candidate *out)
+{
+    search s = begin_search(plan, power, looks_used);
 
     s.lines = lines;
+    s.places = places;
     s.kept = out;
     dwell->noise_sum = 0;
     dwell->n_above = 0;
     if (dwell->n_periods > 0 && looks_used > 0) {
         for (size_t i = 0; i < plan->n_codes * s.map.n_rows; i++)
-            dwell->noise_sum +=
-                lines != NULL ? lines[i].sum
-                              : sum_of(power + i * s.map.n_cells, plan->n_lags, plan->oversample);
-        for (int i = 0; i < (is_cfar ? 1 : PNR_MAX_SEARCHES); i++) {
-            s.threshold =
-                (float)((is_cfar ? PNR_CFAR_LEAST : plan->threshold[dwell->n_periods - 1]) *
-                        dwell->floor);
-            s.n_kept = 0;
-            s.n_above = s.n_maxima = 0;
-            look(&s);
-            if (i == 0)
-                dwell->n_above = s.n_above;
-
-            const double rest = rest_of(&s, dwell->noise_sum);
-            const double rounding = 1e-12 * dwell->energy * energy_of_code * dwell->n_periods;
-            const double floor = rest > rounding ? rest : rounding;
-
-            if (isinf(rest) ||
-                (!is_cfar && (i + 1 == PNR_MAX_SEARCHES || !(floor < 0.95 * dwell->floor))))
-                break;
-            dwell->floor = floor;
-            if (s.n_kept == plan->max_candidates)
-                break; /* what a lower threshold adds is weaker than these */
-        }
+            dwell->noise_sum += lines != NULL ? lines[i].sum : sum_line(&s, i);
+        repeat_search(&s, energy_of_code, dwell);
     } else {
         dwell->floor = 0;
     }

@@ -1,39 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* The candidate search of a map on the host, and the plain twin of the GPU's: rules in engine.h. */
-#ifndef PNR_SEARCH_MAP_H
-#define PNR_SEARCH_MAP_H
+/* The candidate search on the host, and the twin of the GPU's searches: rules in plan.h. */
+#ifndef PNR_SEARCH_H
+#define PNR_SEARCH_H
 
 #include "engine/engine.h"
 
-/* What a search wants to know of one line, a row of one code: threads may find it beforehand, line
- * by line. */
+/* The results of one scan of a line, which is a row of one code. Threads may scan lines before the
+ * search. */
 typedef struct pnr_search_line {
     double sum;      /* of P over the integer lags */
     float greatest;  /* P in the gate; 0 at least */
     uint64_t *above; /* CFAR: [pnr_search_words] bit c mod 64 of c / 64: is cell c above? */
 } pnr_search_line;
 
+/* Powers that are not in the order of lags, as method walsh has them: only for one code, one row,
+ * oversample 1, a circular correlation and no CFAR. */
+typedef struct pnr_search_places {
+    const uint32_t *place;  /* [n_lags]: lag k is at power[place[k]] */
+    const uint32_t *lag_at; /* [n_places] */
+    size_t n_places;        /* powers; 0 at a place without a lag */
+} pnr_search_places;
+
 /* 0 without CFAR. */
 size_t pnr_search_words(const pnr_plan *plan);
-/* Of line code * rows + row, from the whole map: sum, greatest, and to what above points. */
-void pnr_search_map_line(const pnr_plan *plan, const float *power, size_t looks_used, size_t number,
-                         pnr_search_line *line);
+/* Fills sum, greatest and the words of `above` for line code * rows + row of a dwell's powers. */
+void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks_used,
+                          size_t number, pnr_search_line *line);
 
 /*
- * Searches one dwell's map as engine.h says. power: [n_codes][n_rows][n_lags * oversample]. Reads
- * dwell->energy, n_periods and floor (all of x noise); sets noise_sum, floor (the rest), n_above,
- * n_maxima and n_candidates; fills cell, code, row, channel and power of out[0 .. n_candidates - 1]
- * (value is the engine's to gather). energy_of_code: E_a. looks_used: looks with a used window.
- * lines: [n_codes][n_rows] what pnr_search_map_line found, or NULL: it is found now; the same
- * answer. Without a used window all counts and sums are 0. Never fails, never allocates.
+ * Searches one dwell as plan.h says. power: [n_codes][n_rows][n_lags * oversample]. Reads
+ * dwell->energy, n_periods and floor (all of x noise); sets noise_sum, floor (of the last search),
+ * n_above, n_maxima and n_candidates; fills cell, code, row, channel and power of
+ * out[0 .. n_candidates - 1] (the engine gathers value). energy_of_code: E_a. looks_used: looks
+ * with a used window. lines: [n_codes][n_rows] from pnr_search_scan_line; NULL: the search scans
+ * them itself, with the same answer. places: NULL when the powers are in the order of lags; else
+ * lines is NULL. Without a used window all counts and sums are 0. Never fails, never allocates.
  *
- * Where engine.h leaves room: the box of the exclusion is over all cells of the lag grid, also
+ * Rules that plan.h leaves open: the box of the exclusion covers all cells of the lag grid, also
  * those outside the gate. With a filter a training cell at a lag outside the gate does not exist.
- * With CFAR the rest is the floor also where it is more than 0.95 of what it was; when no candidate
- * is kept, or fewer than half of the columns are left, the floor stays as it came.
+ * With CFAR the rest becomes the floor also when it exceeds 0.95 of it; when no candidate is kept,
+ * or fewer than half of the columns are left, the floor stays as it was.
  */
-void pnr_search_map(const pnr_plan *plan, double energy_of_code, const float *power,
-                    size_t looks_used, const pnr_search_line *lines, pnr_dwell *dwell,
-                    pnr_candidate *out);
+void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const float *power,
+                      size_t looks_used, const pnr_search_line *lines,
+                      const pnr_search_places *places, pnr_dwell *dwell, pnr_candidate *out);
+
+/* The integer lag j = -8 .. 8 lags from a candidate's centre, mod n_lags. */
+size_t pnr_search_lag(const pnr_plan *plan, uint32_t cell, int j);
 
 #endif

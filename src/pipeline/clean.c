@@ -156,8 +156,8 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
                                                 clean->copies[2 * e], clean->copies[2 * e + 1],
                                                 clean->work, &clean->removals[n_removals]);
 
-        const int code =
-            pnr_correlator_again(correlator, windows, d, clean->removals, n_removals, &rest);
+        const int code = pnr_correlator_search_without(correlator, windows, d, clean->removals,
+                                                       n_removals, &rest);
 
         if (code != PNR_OK)
             return code;

@@ -3,6 +3,7 @@
 #include "pipeline/state.h"
 
 #include "base/log.h"
+#include "correlator/engines.h"
 #include "detector/zero_state.h"
 #include "engine/plan.h"
 
@@ -101,7 +102,7 @@ static size_t worth_ahead(const pnr_pipeline *p)
     const size_t least = WORTH_BYTES / (plan->n_channels * pnr_format_get(plan->format)->bytes);
     const size_t ahead = dwell / PARTS > least ? dwell / PARTS : least;
 
-    return p->is_live && p->ops->advance != NULL && ahead < dwell ? ahead : 0;
+    return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
 }
 
 /* A part of a dwell at a time: the last one is soon there, and those before it can go ahead. */
@@ -221,7 +222,7 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
                                  "radar.carrier_hz = %.10g and the range of Doppler want it, and "
                                  "no echo can be taken out of the samples then",
                                  p->config->detector.subtract, p->config->radar.carrier_hz);
-    if (p->ops->again == NULL)
+    if (p->ops->search_without == NULL)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "detector.subtract = %zu: the engine %s cannot search again",
                              p->config->detector.subtract, p->ops->name);

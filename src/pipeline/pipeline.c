@@ -79,13 +79,13 @@ static int feed(pnr_pipeline *p, const pnr_windows *windows)
 /* --- both --- */
 
 /* What has come of the next dwell goes ahead while the rest still comes. */
-static int advance(pnr_pipeline *p)
+static int upload_ahead(pnr_pipeline *p)
 {
     pnr_windows begun;
 
     if (p->ahead == 0 || !has_room(p) || pnr_ring_peek(p->ring, p->ahead, &begun) != PNR_OK)
         return PNR_OK;
-    return pnr_correlator_advance(p->correlator, &begun) == PNR_ELOST ? PNR_ELOST : PNR_OK;
+    return pnr_correlator_upload_ahead(p->correlator, &begun) == PNR_ELOST ? PNR_ELOST : PNR_OK;
 }
 
 /* Nothing is to be done until a result or samples come. Who spins looks again, where there is
@@ -123,7 +123,7 @@ static int turn(pnr_pipeline *p)
         return PNR_EEND;
     if ((code = collect(p, false)) != PNR_EAGAIN)
         return code;
-    if (advance(p) == PNR_ELOST)
+    if (upload_ahead(p) == PNR_ELOST)
         return PNR_ELOST;
     return rest(p, acquired == PNR_EEND);
 }

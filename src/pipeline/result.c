@@ -64,8 +64,7 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
 static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
 {
     const pnr_plan *plan = &p->setup->plan;
-    const size_t a_look = plan->dwell == PNR_DWELL_INCOHERENT ? 1 : plan->n_periods;
-    const size_t n_looks = (dwell->n_periods + a_look - 1) / a_look;
+    const size_t n_looks = (dwell->n_periods + plan->n_periods - 1) / plan->n_periods;
 
     info->floor = dwell->floor;
     info->threshold = plan->threshold[dwell->n_periods - 1] * dwell->floor;

@@ -14,14 +14,12 @@
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
 static const size_t samples_a_submit = (size_t)1 << 23; /* its upload hides its launches */
-static const size_t maps_a_submit = (size_t)1 << 28;    /* bytes of maps */
+static const size_t power_a_submit = (size_t)1 << 28;   /* bytes of powers */
 
 /* Powers that are summed in `used` windows, for the threshold: of several looks the whole ones that
  * they would make, since those in part make the sum steadier than without them. */
 static size_t looks_in(const pnr_plan *plan, size_t used)
 {
-    if (plan->dwell == PNR_DWELL_INCOHERENT)
-        return used;
     return used > plan->n_periods ? used / plan->n_periods : 1;
 }
 
@@ -137,23 +135,19 @@ static int make_codes(pnr_setup *setup, const pnr_config *config, pnr_error *err
 static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
 {
     const size_t dwell = plan->n_samples * pnr_plan_windows(plan);
-    const size_t map_bytes = pnr_plan_is_map(plan) ? pnr_plan_cells(plan) * sizeof(float) : 0;
+    const size_t power_bytes = pnr_plan_cells(plan) * sizeof(float);
     size_t fitting = samples_a_submit / dwell;
 
     if (config->engine.batch > 0)
         return config->engine.batch;
-    if (map_bytes > 0 && fitting > maps_a_submit / map_bytes)
-        fitting = maps_a_submit / map_bytes;
+    if (fitting > power_a_submit / power_bytes)
+        fitting = power_a_submit / power_bytes;
     return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
 }
 
 /* Looks, periods, Doppler rows and tapers: what makes a dwell of its windows. */
 static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
-    static const pnr_dwell_kind dwell_of[] = {[PNR_COMBINE_NONE] = PNR_DWELL_SINGLE,
-                                              [PNR_COMBINE_COHERENT] = PNR_DWELL_COHERENT,
-                                              [PNR_COMBINE_INCOHERENT] = PNR_DWELL_INCOHERENT,
-                                              [PNR_COMBINE_DOPPLER] = PNR_DWELL_DOPPLER};
     pnr_plan *plan = &setup->plan;
     int code = pnr_hypotheses_create(config, &setup->radar, &setup->hypotheses, &plan->n_hypotheses,
                                      error);
@@ -161,7 +155,6 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     if (code != PNR_OK)
         return code;
     plan->hypotheses = setup->hypotheses;
-    plan->dwell = dwell_of[config->dwell.combine];
     plan->n_periods = config->dwell.periods;
     plan->n_looks = config->dwell.looks;
     plan->remove_mean = config->dwell.clutter == PNR_CLUTTER_REMOVE;
@@ -174,13 +167,13 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
             "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one "
             "result",
             plan->n_looks, plan->n_periods, MAX_WINDOWS);
-    /* Of a map the powers of windows are those of looks of one window. */
-    if (plan->dwell == PNR_DWELL_INCOHERENT && pnr_plan_is_map(plan)) {
-        plan->dwell = PNR_DWELL_SINGLE;
+    /* Each incoherent period is a look; one alone is a window like any other, and keeps its phase. */
+    if (config->dwell.combine == PNR_COMBINE_INCOHERENT) {
         plan->n_looks *= plan->n_periods;
         plan->n_periods = 1;
     }
-    if (plan->dwell == PNR_DWELL_DOPPLER && config->dwell.taper != PNR_TAPER_RECTANGULAR) {
+    if (config->dwell.combine == PNR_COMBINE_DOPPLER &&
+        config->dwell.taper != PNR_TAPER_RECTANGULAR) {
         setup->taper = calloc(plan->n_periods, sizeof *setup->taper);
         if (setup->taper == NULL ||
             pnr_taper_fill((pnr_taper)config->dwell.taper, config->dwell.taper_sidelobe_db,
@@ -202,8 +195,9 @@ static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 
     if (config->detector.cfar_axis == PNR_CFAR_ALONG_LAGS)
         return (plan->n_samples + setup->radar.n_chips - 1) / setup->radar.n_chips;
-    return plan->dwell == PNR_DWELL_DOPPLER ? pnr_taper_stride(plan->taper, plan->n_periods)
-                                            : rows_a_bin[config->doppler.step];
+    return config->dwell.combine == PNR_COMBINE_DOPPLER
+               ? pnr_taper_stride(plan->taper, plan->n_periods)
+               : rows_a_bin[config->doppler.step];
 }
 
 /* Guard and training cells, and the factors that hold the cell's false-alarm probability. The cell
@@ -297,7 +291,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         .device = config->engine.device,
         .threads = config->engine.threads,
         .method = config->engine.method,
-        .repeats = config->detector.subtract > 0,
+        .will_subtract = config->detector.subtract > 0,
     };
     return PNR_OK;
 }

@@ -309,7 +309,8 @@ static void check_again(const pnr_engine_ops *ops, const map_scenario *s, const 
         const pnr_removal removal = {(const float(*)[2])replica, {0.03, -0.02}, 0.25};
 
         assert_int_equal(both[e]->submit(engine, &(pnr_job){&w.windows, 6}), PNR_OK);
-        assert_int_equal(both[e]->again(engine, &w.windows, d, &removal, 1, &repeated), PNR_OK);
+        assert_int_equal(both[e]->search_without(engine, &w.windows, d, &removal, 1, &repeated),
+                         PNR_OK);
         assert_int_equal(repeated.n_dwells, 1);
         dwells[e] = repeated.dwells[0];
         assert_true(repeated.dwells[0].n_candidates > 0);

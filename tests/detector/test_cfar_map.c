@@ -30,7 +30,6 @@ static void open_field(field *f, size_t n_rows, size_t n_lags, size_t n_looks, p
         .hypotheses = &f->rows,
         .n_periods = 1,
         .n_looks = n_looks,
-        .dwell = PNR_DWELL_DOPPLER,
         .n_lags = n_lags,
         .oversample = 1,
         .gate_count = n_lags,
@@ -67,7 +66,7 @@ static size_t count(const field *f)
     pnr_dwell dwell = {.n_periods = 1, .floor = 1};
     pnr_candidate candidate;
 
-    pnr_search_map(&f->plan, 1, f->power, f->plan.n_looks, NULL, &dwell, &candidate);
+    pnr_search_dwell(&f->plan, 1, f->power, f->plan.n_looks, NULL, NULL, &dwell, &candidate);
     return dwell.n_above;
 }
 

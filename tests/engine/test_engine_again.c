@@ -143,14 +143,16 @@ static void ask_again(const pnr_engine_ops *ops, const map_world *w, size_t d,
         assert_int_equal(ops->submit(engine, &(pnr_job){&w->windows, tag}), PNR_OK);
     assert_int_equal(ops->collect(engine, true, &first), PNR_OK);
     keep_map(&plan, &first, &before);
-    assert_int_equal(ops->again(engine, &w->windows, d, removals, n_removals, &result), PNR_OK);
+    assert_int_equal(ops->search_without(engine, &w->windows, d, removals, n_removals, &result),
+                     PNR_OK);
     assert_int_equal(result.n_dwells, 1);
     keep_map(&plan, &result, out);
     keep_map(&plan, &first, &after); /* it stays */
     check_same_bits(&after, &before, 0);
     map_answer_destroy(&after);
     /* and once more: the same bits */
-    assert_int_equal(ops->again(engine, &w->windows, d, removals, n_removals, &result), PNR_OK);
+    assert_int_equal(ops->search_without(engine, &w->windows, d, removals, n_removals, &result),
+                     PNR_OK);
     keep_map(&plan, &result, &after);
     check_same_bits(&after, out, 0);
     map_answer_destroy(&after);
@@ -274,9 +276,9 @@ TEST(test_agreement)
     for (size_t e = 0; e < 2; e++) {
         const pnr_engine_ops *ops = find_engine(names[e]);
 
-        if (ops != NULL && ops->again == NULL)
+        if (ops != NULL && ops->search_without == NULL)
             print_message("skipped: engine %s: no dwell once more\n", names[e]);
-        for (size_t i = 0; ops != NULL && ops->again != NULL && i < n_scenarios; i++)
+        for (size_t i = 0; ops != NULL && ops->search_without != NULL && i < n_scenarios; i++)
             agree_again(ops, &again_scenarios[i]);
     }
 }

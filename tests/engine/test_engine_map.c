@@ -41,7 +41,6 @@ static bool agree_on_map(const pnr_engine_ops *ops, const map_scenario *s)
     map_world w;
 
     map_world_create(&w, s, ops);
-    assert_true(pnr_plan_is_map(&w.plan));
     for (pnr_want want = PNR_WANT_POWER; want <= PNR_WANT_COMPLEX && is_there; want++) {
         map_answer wanted, got, quiet;
 

@@ -40,19 +40,19 @@ static void send_ahead(run *r, size_t n_next)
     const size_t next = n_next * r->w->s.n_samples * r->w->s.n_periods;
     size_t there = 0;
 
-    if (r->ops->advance == NULL || uniform() < 0.2)
+    if (r->ops->upload_ahead == NULL || uniform() < 0.2)
         return;
     if (r->n_submitted > 0 && uniform() < 0.3) {
         const pnr_windows other = view(r, r->n_submitted - 1, 1 + (size_t)(uniform() * 100));
 
-        assert_int_equal(r->ops->advance(r->engine, &other), PNR_OK);
+        assert_int_equal(r->ops->upload_ahead(r->engine, &other), PNR_OK);
     }
     while (there < next && uniform() < 0.8) {
         pnr_windows part;
 
         there += 1 + (size_t)(uniform() * (double)(next - there));
         part = view(r, r->n_submitted, there);
-        assert_int_equal(r->ops->advance(r->engine, &part), PNR_OK);
+        assert_int_equal(r->ops->upload_ahead(r->engine, &part), PNR_OK);
         r->n_ahead++;
     }
 }
@@ -106,16 +106,16 @@ static void check(const pnr_engine_ops *ops, const world *w, const answer *all, 
             submit(&r);
             n_in_flight++;
         } else if (n_in_flight > 0) {
-            if (n_in_flight == r.plan.depth && ops->advance != NULL) {
+            if (n_in_flight == r.plan.depth && ops->upload_ahead != NULL) {
                 const pnr_windows none = view(&r, 0, 1);
 
-                assert_int_equal(ops->advance(r.engine, &none), PNR_EAGAIN);
+                assert_int_equal(ops->upload_ahead(r.engine, &none), PNR_EAGAIN);
             }
             collect(&r);
             n_in_flight--;
         }
     }
-    assert_true(ops->advance == NULL || r.n_ahead > 0);
+    assert_true(ops->upload_ahead == NULL || r.n_ahead > 0);
     ops->destroy(r.engine);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of a map against a plain one that looks at everything, on random maps of all kinds. */
+/* The search against a simple one that looks at every cell, on random dwells of all kinds. */
 #include "engine/search.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
 
-enum { MAX_TRAINING = 40, MAX_LOOKS = 2 };
+enum { MAX_TRAINING = 40, MAX_LOOKS = 2, MOST = 700 };
 
-/* --- the plain search: one list of all cells of the gate --- */
+/* --- the simple search: one list of all cells of the gate --- */
 
 typedef struct plain {
     const pnr_plan *plan;
@@ -195,9 +195,22 @@ static double rest_plainly(const plain *m, const pnr_dwell *dwell, const pnr_can
                                                               : -1;
 }
 
-static void search_plainly(const plain *m, double energy_of_code, pnr_dwell *dwell,
+/* Is a cell at the threshold but for the rounding of sums in floats? */
+static bool is_close(const plain *m, const pnr_dwell *dwell)
+{
+    const double threshold = m->plan->threshold[dwell->n_periods - 1] * dwell->floor;
+
+    for (size_t i = 0; i < m->plan->n_codes * m->n_rows * m->n_cells; i++)
+        if (fabs((double)m->power[i] - threshold) <= 1e-5 * threshold)
+            return true;
+    return false;
+}
+
+/* Returns whether a later search depends on the floor's rounding. */
+static bool search_plainly(const plain *m, double energy_of_code, pnr_dwell *dwell,
                            pnr_candidate *all)
 {
+    bool is_any_close = false;
     const bool is_cfar = m->plan->cfar.kind != PNR_CFAR_OFF;
     uint32_t n_above = 0;
 
@@ -207,6 +220,7 @@ static void search_plainly(const plain *m, double energy_of_code, pnr_dwell *dwe
     for (int i = 0; i < (is_cfar ? 1 : 3); i++) {
         double rest;
 
+        is_any_close |= i > 0 && is_close(m, dwell);
         look_plainly(m, dwell->floor, dwell, all);
         n_above = i == 0 ? dwell->n_above : n_above;
         rest = rest_plainly(m, dwell, all);
@@ -220,9 +234,10 @@ static void search_plainly(const plain *m, double energy_of_code, pnr_dwell *dwe
             break;
     }
     dwell->n_above = n_above;
+    return is_any_close;
 }
 
-/* --- random maps --- */
+/* --- random dwells --- */
 
 typedef struct world {
     pnr_plan plan;
@@ -231,6 +246,23 @@ typedef struct world {
     float *power;
     size_t n_values, n_rows;
 } world;
+
+/* One window of n samples, searched everywhere for one candidate. */
+static pnr_plan plain_plan(size_t n, const double *threshold)
+{
+    return (pnr_plan){.n_samples = n,
+                      .n_lags = n,
+                      .n_codes = 1,
+                      .n_hypotheses = 1,
+                      .n_looks = 1,
+                      .n_periods = 1,
+                      .oversample = 1,
+                      .threshold = threshold,
+                      .gate_count = n,
+                      .exclusion_cells = 1,
+                      .exclusion_rows = 1,
+                      .max_candidates = 1};
+}
 
 static void world_create(world *w, size_t n_lags)
 {
@@ -304,43 +336,59 @@ static void check_lines(const world *w, size_t looks, double energy_of_code, con
     memset(out, 0xff, sizeof out);
     for (size_t i = n_lines; i-- > 0;) {
         lines[i].above = above + i * n_words;
-        pnr_search_map_line(p, w->power, looks, i, &lines[i]);
+        pnr_search_scan_line(p, w->power, looks, i, &lines[i]);
     }
     assert_true(above[n_lines * n_words] == UINT64_MAX);
-    pnr_search_map(p, energy_of_code, w->power, looks, lines, &got, out);
+    pnr_search_dwell(p, energy_of_code, w->power, looks, lines, NULL, &got, out);
     assert_memory_equal(&got, want, sizeof got);
     assert_memory_equal(out, candidates, sizeof out);
     free(lines);
     free(above);
 }
 
-static void check(const world *w)
+/* Of random dwells: how often a later search, too many maxima, equal powers came up. */
+typedef struct met {
+    size_t n_repeated, n_overfull, n_tied;
+} met;
+
+static void check(const world *w, const pnr_dwell *empty, double energy_of_code, size_t looks,
+                  met *count)
 {
     const pnr_plan *p = &w->plan;
-    const double energy_of_code = 3;
-    const uint32_t periods = 1 + (uint32_t)below(6);
-    const pnr_dwell empty = {.energy = 1 + uniform(), .n_periods = periods, .floor = uniform()};
-    pnr_dwell got = empty, want = empty;
-    const plain m = {p, w->power, w->n_rows, p->n_lags * p->oversample, 1 + below(MAX_LOOKS)};
+    /* sums of a plain dwell are in floats */
+    const double rounding = pnr_plan_is_plain(p) ? 1e-5 : 1e-12;
+    pnr_dwell got = *empty, want = *empty;
+    const plain m = {p, w->power, w->n_rows, p->n_lags * p->oversample, looks};
     pnr_candidate *all = calloc(w->n_values, sizeof *all);
     pnr_candidate out[PNR_MAX_CANDIDATES];
 
     memset(out, 0xff, sizeof out);
     assert_non_null(all);
-    search_plainly(&m, energy_of_code, &want, all);
-    pnr_search_map(p, energy_of_code, w->power, m.looks_used, NULL, &got, out);
-    check_lines(w, m.looks_used, energy_of_code, &empty, &got, out);
-    assert_true(fabs(got.noise_sum - want.noise_sum) <= 1e-12 * want.noise_sum);
-    assert_true(fabs(got.floor - want.floor) <= 1e-11 * want.floor);
+
+    const bool is_rounded = search_plainly(&m, energy_of_code, &want, all);
+
+    pnr_search_dwell(p, energy_of_code, w->power, looks, NULL, NULL, &got, out);
+    check_lines(w, looks, energy_of_code, empty, &got, out);
+    assert_true(fabs(got.noise_sum - want.noise_sum) <= rounding * want.noise_sum);
+    assert_true(fabs(got.floor - want.floor) <= 10 * rounding * want.floor);
     assert_int_equal(got.n_above, want.n_above);
-    assert_int_equal(got.n_maxima, want.n_maxima);
-    assert_int_equal(got.n_candidates, want.n_candidates);
-    for (size_t i = 0; i < got.n_candidates; i++) {
-        assert_int_equal(out[i].code, all[i].code);
-        assert_int_equal(out[i].row, all[i].row);
-        assert_int_equal(out[i].cell, all[i].cell);
-        assert_int_equal(out[i].channel, 0);
-        assert_true(out[i].power == all[i].power);
+    if (!is_rounded || !pnr_plan_is_plain(p)) {
+        assert_int_equal(got.n_maxima, want.n_maxima);
+        assert_int_equal(got.n_candidates, want.n_candidates);
+        for (size_t i = 0; i < got.n_candidates; i++) {
+            assert_int_equal(out[i].code, all[i].code);
+            assert_int_equal(out[i].row, all[i].row);
+            assert_int_equal(out[i].cell, all[i].cell);
+            assert_int_equal(out[i].channel, 0);
+            assert_true(out[i].power == all[i].power);
+        }
+        count->n_repeated += want.floor < 0.9 * empty->floor;
+        count->n_overfull += want.n_maxima > want.n_candidates;
+        for (size_t i = 1; i < got.n_candidates; i++)
+            if (out[i].power == out[i - 1].power) {
+                count->n_tied++;
+                break;
+            }
     }
     free(all);
 }
@@ -348,6 +396,7 @@ static void check(const world *w)
 TEST(test_random)
 {
     size_t n_found[5] = {0};
+    met count = {0};
 
     for (size_t trial = 0; trial < 2500; trial++) {
         world w;
@@ -356,13 +405,103 @@ TEST(test_random)
         world_create(&w, trial % 50 == 0  ? 700 + below(900)
                          : trial % 5 == 0 ? 1 + below(20)
                                           : 20 + below(150));
-        check(&w);
+
+        const pnr_dwell empty = {
+            .energy = 1 + uniform(), .n_periods = 1 + (uint32_t)below(6), .floor = uniform()};
+
+        check(&w, &empty, 3, 1 + below(MAX_LOOKS), &count);
         n_found[w.plan.cfar.kind]++;
         free(w.factor);
         free(w.power);
     }
     for (size_t i = 0; i < 5; i++)
         assert_true(n_found[i] > 100);
+}
+
+/* One code, one row, one window, a threshold, and echoes of up to 5000 times the noise. */
+TEST(test_plain)
+{
+    static float power[2 * MOST];
+    met count = {0};
+
+    for (int round = 0; round < 3000; round++) {
+        const size_t n = 1 + below(MOST), oversample = 1 + below(2);
+        const bool is_coarse = below(2) == 0; /* few levels: many ties */
+        world w = {.threshold = {1 + (double)below(90) / 10},
+                   .power = power,
+                   .n_values = n * oversample,
+                   .n_rows = 1};
+        pnr_dwell empty = {.n_periods = 1};
+
+        w.plan = plain_plan(n, w.threshold);
+        w.plan.oversample = oversample;
+        w.plan.gate_first = below(n);
+        w.plan.gate_count = 1 + below(n);
+        w.plan.max_candidates = 1 + below(9);
+        for (size_t i = 0; i < w.n_values; i++) {
+            const double x = -log(1 - uniform());
+
+            power[i] = is_coarse ? floorf((float)x * 2) / 2 : (float)x;
+        }
+        for (size_t echoes = below(4); echoes > 0; echoes--)
+            power[below(w.n_values)] = (float)(10 + below(5000));
+        for (size_t k = 0; k < n; k++)
+            empty.floor += (double)power[k * oversample] / (double)n;
+        empty.energy = empty.floor; /* E_a is N */
+        check(&w, &empty, (double)n, 1, &count);
+    }
+    /* the rounds did meet what they are for */
+    assert_true(count.n_repeated > 100 && count.n_overfull > 100 && count.n_tied > 100);
+}
+
+/* The same powers in any order of places, some of them without a lag: the same answer. Whole
+ * numbers, so that sums do not depend on the order. */
+TEST(test_places)
+{
+    static float power[MOST], placed[2 * MOST];
+    static uint32_t place[MOST], lag_at[2 * MOST];
+    const pnr_search_places places = {place, lag_at, (size_t)2 * MOST};
+
+    for (int round = 0; round < 1000; round++) {
+        const size_t n = 1 + below(MOST);
+        const double threshold = 1 + (double)below(60) / 10;
+        pnr_plan plan = plain_plan(n, &threshold);
+        pnr_candidate found[PNR_MAX_CANDIDATES], want[PNR_MAX_CANDIDATES];
+        pnr_dwell dwell = {.energy = 8, .n_periods = 1, .floor = 8}, same = dwell;
+
+        plan.gate_first = below(n);
+        plan.gate_count = 1 + below(n);
+        plan.max_candidates = 1 + below(9);
+        memset(placed, 0, sizeof placed);
+        for (size_t k = 0; k < n; k++) {
+            size_t at = below((size_t)2 * MOST);
+
+            power[k] = (float)(1 + below(below(20) == 0 ? 500 : 20)); /* 0: free */
+            while (placed[at] != 0)
+                at = (at + 1) % ((size_t)2 * MOST);
+            placed[at] = power[k];
+            place[k] = (uint32_t)at;
+            lag_at[at] = (uint32_t)k;
+        }
+        pnr_search_dwell(&plan, (double)n, power, 1, NULL, NULL, &dwell, want);
+        pnr_search_dwell(&plan, (double)n, placed, 1, NULL, &places, &same, found);
+        assert_memory_equal(&same, &dwell, sizeof dwell);
+        for (size_t i = 0; i < dwell.n_candidates; i++) {
+            assert_int_equal(found[i].cell, want[i].cell);
+            assert_true(found[i].power == want[i].power);
+        }
+    }
+}
+
+TEST(test_neighbour_lags)
+{
+    const pnr_plan plan = {.n_lags = 1023, .oversample = 2}, tiny = {.n_lags = 5, .oversample = 1};
+
+    assert_int_equal(pnr_search_lag(&plan, 7, 0), 3); /* lag 3.5 */
+    assert_int_equal(pnr_search_lag(&plan, 0, -8), 1015);
+    assert_int_equal(pnr_search_lag(&plan, 2044, 8), 7);
+    assert_int_equal(pnr_search_lag(&tiny, 1, -8), 3);
+    assert_int_equal(pnr_search_lag(&tiny, 4, 8), 2);
 }
 
 /* Noise of 1 beside an echo of 10^14: the level behind the echo is the noise's. */
@@ -376,34 +515,24 @@ TEST(test_beside_a_strong_echo)
     for (size_t i = 0; i < sizeof factor / sizeof *factor; i++)
         factor[i] = 1.5;
     for (pnr_cfar_kind kind = PNR_CFAR_CA; kind <= PNR_CFAR_OS; kind++) {
-        const pnr_plan plan = {.n_samples = N,
-                               .n_lags = N,
-                               .n_codes = 1,
-                               .n_hypotheses = 1,
-                               .n_looks = 1,
-                               .n_periods = 1,
-                               .oversample = 1,
-                               .threshold = &threshold,
-                               .gate_count = N,
-                               .exclusion_cells = 1,
-                               .exclusion_rows = 1,
-                               .max_candidates = 8,
-                               .cfar = {.kind = kind,
-                                        .axis = PNR_CFAR_ALONG_LAGS,
-                                        .guard = 1,
-                                        .training = TRAINING,
-                                        .stride = 1,
-                                        .factor = factor}};
+        pnr_plan plan = plain_plan(N, &threshold);
         pnr_dwell dwell = {.energy = 1, .n_periods = 1, .floor = 1};
         pnr_candidate out[8];
 
+        plan.max_candidates = 8;
+        plan.cfar = (pnr_cfar){.kind = kind,
+                               .axis = PNR_CFAR_ALONG_LAGS,
+                               .guard = 1,
+                               .training = TRAINING,
+                               .stride = 1,
+                               .factor = factor};
         for (size_t i = 0; i < N; i++)
             power[i] = 1;
         power[1000] = 1e14f;
         power[1000 + TRAINING + 3] = 1.6f; /* the first behind the echo's reach */
         power[3000] = 1.6f;
         power[4000] = 1.4f;
-        pnr_search_map(&plan, 1, power, 1, NULL, &dwell, out);
+        pnr_search_dwell(&plan, 1, power, 1, NULL, NULL, &dwell, out);
         assert_int_equal(dwell.n_candidates, 3);
         assert_int_equal(out[0].cell, 1000);
         assert_int_equal(out[1].cell, 1000 + TRAINING + 3);
@@ -417,22 +546,12 @@ TEST(test_nothing_used)
 {
     const double threshold = 1;
     const float power[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    const pnr_plan plan = {.n_samples = 8,
-                           .n_lags = 8,
-                           .n_codes = 1,
-                           .n_hypotheses = 1,
-                           .n_looks = 2,
-                           .n_periods = 1,
-                           .oversample = 1,
-                           .threshold = &threshold,
-                           .gate_count = 8,
-                           .exclusion_cells = 1,
-                           .exclusion_rows = 1,
-                           .max_candidates = 1};
+    pnr_plan plan = plain_plan(8, &threshold);
     pnr_dwell dwell = {.noise_sum = 7, .n_above = 7, .n_maxima = 7, .n_candidates = 7};
     const pnr_dwell none = {0};
     pnr_candidate out[1];
 
-    pnr_search_map(&plan, 1, power, 0, NULL, &dwell, out);
+    plan.n_looks = 2;
+    pnr_search_dwell(&plan, 1, power, 0, NULL, NULL, &dwell, out);
     assert_memory_equal(&dwell, &none, sizeof none);
 }

@@ -42,7 +42,7 @@ static void note(accuracy *a, const chain *c, const pnr_echo *echo, double lag, 
 /* n_trials dwells; the SNR is that of an echo in a whole dwell. */
 static accuracy trials(chain *c, double snr_db, size_t n_trials, hole_maker holes)
 {
-    const size_t n = c->setup->plan.n_samples, periods = c->setup->plan.n_periods;
+    const size_t n = c->setup->plan.n_samples, periods = pnr_plan_windows(&c->setup->plan);
     const double energy = pnr_waveform_energy(c->setup->codes[0].waveform) * (double)periods;
     const double amplitude = 0.1, power = energy * amplitude * amplitude / pow(10, snr_db / 10);
     accuracy a = {0};
@@ -103,7 +103,7 @@ static double rice_below(double snr, double t)
 static double misses(const chain *c, double snr)
 {
     const double reach = 0.5 / (double)c->setup->plan.oversample;
-    const double t = c->setup->threshold[c->setup->plan.n_periods - 1];
+    const double t = c->setup->threshold[pnr_plan_windows(&c->setup->plan) - 1];
     const int n = 50;
     double sum = 0;
 
@@ -132,14 +132,14 @@ static void check_accuracy(const char *const *settings, double snr_db)
     const double n = (double)(a.n + a.n_outliers), expected = misses(&c, snr);
     const double outliers = (double)a.n_outliers / n, rms = sqrt(a.square) / bound;
     const double chance = 5 * sqrt(2 / n); /* of a variance from n trials: five sigma */
-    const bool has_phase = c.setup->plan.dwell != PNR_DWELL_INCOHERENT;
+    const bool has_phase = c.setup->plan.n_looks == 1;
 
     print_message(
         "%s x %zu, oversample %zu, %g dB: outliers %.2f %% (at most %.2f %%), rms %.3f of "
         "the bound, bias %+.3f sigma, normalised variances: delay %.3f, amplitude %.3f, "
         "phase %.3f; SNR %+.3f dB, noise %.4f\n",
-        c.setup->codes[0].code->name, c.setup->plan.n_periods, c.setup->plan.oversample, snr_db,
-        100 * outliers, 100 * expected, rms, a.bias / bound, a.delay, a.amplitude, a.phase,
+        c.setup->codes[0].code->name, pnr_plan_windows(&c.setup->plan), c.setup->plan.oversample,
+        snr_db, 100 * outliers, 100 * expected, rms, a.bias / bound, a.delay, a.amplitude, a.phase,
         10 * log10(a.snr / snr), a.relative_noise);
     close_chain(&c);
     assert_on_average(outliers <= expected + 5 * sqrt((expected + 1 / n) / n));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Criterion 9: while results flow, no thread of pnradar allocates or frees; and
  * what happens to results when libzmq finds no memory for them. */
+#include "correlator/engines.h"
 #include "tests/fixture/pipeline_fixture.h"
 
 #include <dlfcn.h>

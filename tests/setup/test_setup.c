@@ -48,7 +48,7 @@ static void refused(const char *text, const char *word)
     pnr_config_clear(&config);
 }
 
-TEST(plain_dwells_stay_plain)
+TEST(plain_dwells_are_plain)
 {
     static const char *const texts[] = {
         "", "[dwell]\nperiods = 4\ncombine = coherent\n",
@@ -58,7 +58,7 @@ TEST(plain_dwells_stay_plain)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         pnr_setup *setup = make(texts[i]);
 
-        assert_false(pnr_plan_is_map(&setup->plan));
+        assert_true(pnr_plan_is_plain(&setup->plan));
         pnr_setup_destroy(setup);
     }
 }
@@ -71,7 +71,6 @@ TEST(a_doppler_dwell)
     const pnr_plan *plan = &setup->plan;
     double sum = 0;
 
-    assert_int_equal(plan->dwell, PNR_DWELL_DOPPLER);
     assert_int_equal(plan->n_periods, 16);
     assert_int_equal(plan->n_looks, 31);
     assert_int_equal(pnr_plan_rows(plan), 16);
@@ -84,13 +83,12 @@ TEST(a_doppler_dwell)
     pnr_setup_destroy(setup);
 }
 
-/* Powers of windows are looks of one window, as soon as the dwell is a map. */
-TEST(incoherent_maps_are_looks)
+/* The periods of an incoherent dwell are looks of one window. */
+TEST(incoherent_periods_are_looks)
 {
     pnr_setup *setup = make("[dwell]\nperiods = 6\ncombine = incoherent\n[doppler]\nmin_hz = -500\n"
                             "max_hz = 500\nstep = half\n");
 
-    assert_int_equal(setup->plan.dwell, PNR_DWELL_SINGLE);
     assert_int_equal(setup->plan.n_looks, 6);
     assert_int_equal(setup->plan.n_periods, 1);
     assert_int_equal(pnr_plan_rows(&setup->plan), 3);
@@ -132,7 +130,7 @@ TEST(thresholds_hold_their_pfa)
     const pnr_plan *plan = &setup->plan;
     size_t above = 0;
 
-    assert_true(pnr_plan_is_map(plan));
+    assert_false(pnr_plan_is_plain(plan));
     assert_int_equal(pnr_plan_windows(plan), LOOKS * K);
     for (size_t t = 0; t < TRIALS; t++) {
         double p = 0;
@@ -191,7 +189,7 @@ TEST(a_filter_is_of_the_gates_of_one_code)
     const pnr_plan *plan = &setup->plan;
     const double(*row)[2] = plan->filter + plan->gate_count * 7;
 
-    assert_true(pnr_plan_is_map(plan));
+    assert_false(pnr_plan_is_plain(plan));
     assert_int_equal(setup->least_squares->n_gates, plan->gate_count);
     assert_true(fabs(row[7][0] - sqrt(setup->least_squares->loss[7])) < 1e-12);
     pnr_setup_destroy(setup);
@@ -221,7 +219,7 @@ TEST(codes_stand_in_order)
 
     assert_int_equal(setup->n_codes, 3);
     assert_int_equal(setup->plan.n_codes, 3);
-    assert_true(pnr_plan_is_map(&setup->plan));
+    assert_false(pnr_plan_is_plain(&setup->plan));
     assert_memory_equal(at, second->plan.references, 2 * 1000 * sizeof *at);
     for (size_t i = 0; i < 1000; i++)
         energy += at[2000 + i][0] * at[2000 + i][0] + at[2000 + i][1] * at[2000 + i][1];

@@ -3,6 +3,7 @@
 #include "tests/fixture/test.h"
 #include "tools/common/measure.h"
 
+#include "correlator/engines.h"
 static pnr_setup *make(pnr_config *sized, pnr_config *base, size_t n_samples, size_t batch)
 {
     pnr_setup *setup = NULL;

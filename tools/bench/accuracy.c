@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "correlator/correlator.h"
+#include "correlator/engines.h"
 #include "detector/detector.h"
 #include "engine/plan.h"
 #include "scene/noise.h"
@@ -116,7 +117,7 @@ static void close_chain(chain *c)
 static int open_scene(const chain *c, scene *s, pnr_error *error)
 {
     const pnr_plan *plan = &c->setup->plan;
-    const size_t n_windows = plan->batch * plan->n_periods;
+    const size_t n_windows = plan->batch * pnr_plan_windows(plan);
 
     s->x = c->ops->alloc(n_windows * plan->n_samples * sizeof *s->x);
     s->noise = malloc(plan->n_samples * sizeof *s->noise);
@@ -155,7 +156,7 @@ static double uniform(scene *s)
 
 static bool is_doppler(const chain *c)
 {
-    return c->setup->plan.dwell == PNR_DWELL_DOPPLER;
+    return c->config.dwell.combine == PNR_COMBINE_DOPPLER;
 }
 
 /* Within the middle four fifths of the rows. */
@@ -180,11 +181,11 @@ static int fill_scene(const chain *c, double power, scene *s)
     s->bins = is_doppler(c) ? draw_bins(c, s) : 0;
     if (pnr_waveform_shift(c->setup->codes[0].waveform, s->lag, s->echo) != PNR_OK)
         return PNR_ENOMEMORY;
-    for (size_t w = 0; w < plan->batch * plan->n_periods; w++) {
-        const size_t d = w / plan->n_periods;
+    for (size_t w = 0; w < plan->batch * pnr_plan_windows(plan); w++) {
+        const size_t d = w / pnr_plan_windows(plan);
         float(*x)[2] = s->x + w * n;
 
-        if (w % plan->n_periods == 0)
+        if (w % pnr_plan_windows(plan) == 0)
             s->phase[d] = 2 * M_PI * uniform(s) - M_PI;
 
         const double periods = (double)(w % plan->n_periods) - ((double)plan->n_periods - 1) / 2;
@@ -237,9 +238,9 @@ static int detect_all(const chain *c, const scene *s, size_t n_dwells, tally *t,
 {
     const pnr_plan *plan = &c->setup->plan;
     const pnr_windows windows = {
-        .spans = {{s->x, plan->batch * plan->n_periods * plan->n_samples}, {s->x, 0}},
+        .spans = {{s->x, plan->batch * pnr_plan_dwell_samples(plan)}, {s->x, 0}},
         .n_dwells = n_dwells,
-        .n_periods = plan->n_periods,
+        .n_periods = pnr_plan_windows(plan),
         .lost = s->lost,
         .ready_ns = s->ready_ns,
     };
@@ -313,7 +314,7 @@ static int measure_snr(const chain *chains, scene *s, double snr_db, size_t n_dw
 {
     const pnr_plan *plan = &chains[0].setup->plan;
     const double energy =
-        pnr_waveform_energy(chains[0].setup->codes[0].waveform) * (double)plan->n_periods;
+        pnr_waveform_energy(chains[0].setup->codes[0].waveform) * (double)pnr_plan_windows(plan);
     const double power = energy * amplitude * amplitude / pow(10, snr_db / 10);
     tally tallies[N_OVERSAMPLES] = {{0}};
     int rc = PNR_OK;

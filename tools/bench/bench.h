@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
-#include "engine/engine.h"
+#include "correlator/engines.h"
 #include "setup/setup.h"
 
 #include <stdbool.h>

@@ -43,7 +43,7 @@ static void add_row(bench_table *table, const pnr_setup *setup, const char *engi
                     double plain_ns)
 {
     const pnr_plan *plan = &setup->plan;
-    const double n_samples = (double)(plan->n_samples * plan->n_periods * plan->batch);
+    const double n_samples = (double)(pnr_plan_dwell_samples(plan) * plan->batch);
 
     bench_table_number(table, (double)plan->n_samples);
     bench_table_number(table, (double)plan->batch);

@@ -117,7 +117,7 @@ int stream_file_rate(const pnr_config *config, const pnr_setup *setup, uint64_t 
                      double *samples_per_s, pnr_error *error)
 {
     const pnr_plan *plan = &setup->plan;
-    const size_t block = plan->batch * plan->n_periods * plan->n_samples;
+    const size_t block = plan->batch * pnr_plan_dwell_samples(plan);
     const double block_bytes =
         (double)(block * pnr_format_get(plan->format)->bytes * plan->n_channels);
     const double room = space(folder()) / block_bytes;

@@ -117,7 +117,6 @@ static int make_plan(contest *c, size_t batch, pnr_error *error)
         .hypotheses = c->hypotheses,
         .n_periods = own->n_periods,
         .n_looks = 1,
-        .dwell = own->n_periods > 1 ? PNR_DWELL_DOPPLER : PNR_DWELL_SINGLE,
         .n_lags = own->n_samples,
         .exclusion_cells = 2,
         .exclusion_rows = 4,

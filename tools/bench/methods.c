@@ -104,8 +104,8 @@ static int check_lags(const contest *c, const entry *e, pnr_error *error)
                                  "echo is at %u",
                                  c->ops->name, e->name, plan->n_samples, d, plan->batch,
                                  dwell->n_candidates, found->cell, c->lags[d]);
-        if (dwell->n_periods != plan->n_periods || dwell->n_nonfinite != 0 ||
-            dwell->n_valid != plan->n_samples * plan->n_periods)
+        if (dwell->n_periods != pnr_plan_windows(plan) || dwell->n_nonfinite != 0 ||
+            dwell->n_valid != pnr_plan_dwell_samples(plan))
             return pnr_error_set(error, PNR_EENGINE,
                                  "%s/%s, N = %zu, dwell %zu: %u periods, %llu samples used",
                                  c->ops->name, e->name, plan->n_samples, d, dwell->n_periods,
@@ -193,14 +193,14 @@ static int check_set(contest *c, size_t set, pnr_error *error)
             (rc = check_lags(c, e, error)) == PNR_OK)
             rc = compare(c, e, error);
     }
-    c->n_checked += plan->batch * plan->n_periods * plan->n_samples;
+    c->n_checked += plan->batch * pnr_plan_dwell_samples(plan);
     return rc;
 }
 
 static int check_all(contest *c, pnr_error *error)
 {
     const pnr_plan *plan = &c->setup->plan;
-    const double samples = (double)(plan->batch * plan->n_periods * plan->n_samples);
+    const double samples = (double)(plan->batch * pnr_plan_dwell_samples(plan));
     double n = ceil((double)c->bench->check / samples);
     int rc = PNR_OK;
 
@@ -258,7 +258,7 @@ static double floor_bytes(const pnr_plan *plan, const entry *e)
 static void add_row(const contest *c, const entry *e, double first_ns, bench_table *table)
 {
     const pnr_plan *plan = &c->setup->plan;
-    const double samples = (double)(plan->batch * plan->n_periods * plan->n_samples);
+    const double samples = (double)(plan->batch * pnr_plan_dwell_samples(plan));
     const double bytes = samples * (double)(pnr_format_get(plan->format)->bytes * plan->n_channels);
     const double floor_ns = samples * floor_bytes(plan, e) / c->copy_rate * 1e9;
     const double median_ns = pnr_median(e->ns, c->n_times); /* sorts */
@@ -410,7 +410,7 @@ static int measure_size(const bench *b, size_t n_samples, size_t batch, double c
         engine_bench = pnr_engine_get_bench(c.ops->name);
         c.device = engine_bench != NULL ? engine_bench->resident : NULL;
         points = b->points > 0 ? b->points : c.device != NULL ? DEVICE_POINTS : HOST_POINTS;
-        points /= power_of_two_above(n_samples) * plan->n_periods;
+        points /= power_of_two_above(n_samples) * pnr_plan_windows(plan);
         plan->batch = batch > 0 ? batch : points > 0 ? points : 1;
         plan->depth = 1;
         plan->max_candidates = 1;

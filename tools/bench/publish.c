@@ -53,13 +53,13 @@ typedef struct work {
 static int correlate(work *w, const pnr_engine_ops *ops, pnr_error *error)
 {
     const pnr_plan *plan = &w->setup->plan;
-    const size_t n_samples = DWELLS * plan->n_periods * plan->n_samples;
+    const size_t n_samples = DWELLS * pnr_plan_windows(plan) * plan->n_samples;
     const size_t bytes = n_samples * pnr_format_get(plan->format)->bytes * plan->n_channels;
     uint32_t *lags = calloc(DWELLS, sizeof *lags);
-    uint32_t *lost = calloc(DWELLS * plan->n_periods, sizeof *lost);
+    uint32_t *lost = calloc(DWELLS * pnr_plan_windows(plan), sizeof *lost);
     uint64_t *ready_ns = calloc(DWELLS, sizeof *ready_ns);
     void *memory = ops->alloc(bytes);
-    pnr_windows windows = {.n_dwells = DWELLS, .n_periods = plan->n_periods};
+    pnr_windows windows = {.n_dwells = DWELLS, .n_periods = pnr_plan_windows(plan)};
     const pnr_job job = {.windows = &windows};
     pnr_engine *engine = NULL;
     pnr_result result;
@@ -151,7 +151,7 @@ static void detect(work *w)
     const size_t n_candidates = w->setup->plan.max_candidates, n = DWELLS * COPIES;
     const size_t d = w->n++ % n;
 
-    w->report.sample = w->n * w->setup->plan.n_samples * w->setup->plan.n_periods;
+    w->report.sample = w->n * pnr_plan_dwell_samples(&w->setup->plan);
     w->report.periods = w->dwells[d].n_periods;
     w->report.cells_above = w->dwells[d].n_above;
     const pnr_observed observed = {.dwell = &w->dwells[d],

@@ -5,7 +5,7 @@
 #define PNR_TOOLS_BENCH_RESIDENT_H
 
 #include "base/error.h"
-#include "engine/engine.h"
+#include "engine/bench.h"
 
 #include <stdint.h>
 

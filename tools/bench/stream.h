@@ -6,7 +6,6 @@
 
 #include "base/account.h"
 #include "base/error.h"
-#include "engine/engine.h"
 #include "pipeline/pipeline.h"
 #include "ring/ring.h"
 #include "setup/setup.h"

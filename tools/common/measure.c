@@ -152,7 +152,6 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
     const bool is_complex = pnr_format_get(plan->format)->is_complex;
     const double noise = noise_rms * 0.70710678118654752; /* of I and of Q */
-    const bool is_map = pnr_plan_is_map(plan);
     unsigned char *to = memory;
     uint64_t state = seed;
     double phase = 0;
@@ -160,11 +159,11 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
     for (size_t w = 0; w < n_windows; w++) {
         const size_t lag = lags[w / pnr_plan_windows(plan)];
         const size_t code = lag % plan->n_codes * plan->oversample * n;
-        const double bins = is_map ? pnr_plan_bins(plan, lag % pnr_plan_rows(plan)) : 0;
+        const double bins = pnr_plan_bins(plan, lag % pnr_plan_rows(plan));
         const double turns = 0x1p-64 * (double)pnr_random_next(&state);
 
         /* Where only I is kept the echo is, or its negative: no phase hides it. */
-        if (!is_map || w % plan->n_periods == 0)
+        if (w % plan->n_periods == 0)
             phase = 2.0 * M_PI * (is_complex ? turns : floor(2.0 * turns) / 2.0);
         for (size_t i = 0; i < n; i++) {
             const double *a = plan->references[code + (i >= lag ? i - lag : i + n - lag)];

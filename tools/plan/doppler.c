@@ -22,7 +22,7 @@ static rows rows_of(const pnr_config *config, const pnr_setup *setup)
         [PNR_STEP_WHOLE] = 1, [PNR_STEP_HALF] = 0.5, [PNR_STEP_QUARTER] = 0.25};
     const pnr_plan *plan = &setup->plan;
     const double period_s = setup->radar.period_s, k = (double)plan->n_periods;
-    const bool is_doppler = plan->dwell == PNR_DWELL_DOPPLER;
+    const bool is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
     rows r = {.off_bins =
                   !is_doppler && plan->n_hypotheses > 1 ? bins_of[config->doppler.step] / 2 : 0};
 
@@ -82,7 +82,7 @@ static bool is_resampled(const pnr_plan *plan)
 static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
 {
     const pnr_plan *plan = &setup->plan;
-    const bool is_doppler = plan->dwell == PNR_DWELL_DOPPLER;
+    const bool is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
     const rows r = rows_of(config, setup);
 
     plan_sheet_number(sheet, "first_row_hz", "searched from", r.first_hz, "Hz");
@@ -104,8 +104,7 @@ static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr
 {
     const pnr_plan *plan = &setup->plan;
     const double ways = config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
-    const size_t n_periods = plan->dwell == PNR_DWELL_INCOHERENT ? 1 : plan->n_periods;
-    const double look = (double)(n_periods * plan->n_samples);
+    const double look = (double)(plan->n_periods * plan->n_samples);
 
     plan_sheet_number(sheet, "half_sample_mps", "stretched by half a sample at",
                       config->radar.speed_mps / (2 * ways * look), "m/s");

@@ -3,6 +3,7 @@
 #include "tools/plan/sheet.h"
 
 #include "base/format.h"
+#include "correlator/engines.h"
 #include "engine/plan.h"
 
 #include <stdio.h>
@@ -108,7 +109,7 @@ void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *set
     plan_sheet_number(sheet, "ring_bytes", "memory of the ring", ring, "B");
     plan_sheet_number(sheet, "ring_s", "samples in the ring last",
                       ring / (rate_hz * (double)sample_bytes), "s");
-    if (pnr_plan_is_map(plan))
+    if (!pnr_plan_is_plain(plan))
         plan_sheet_number(sheet, "map_bytes", "memory of a result's map",
                           (double)(pnr_plan_cells(plan) * sizeof(float)), "B");
     plan_sheet_number(sheet, "host_bytes", "memory of the engine on the host", host, "B");

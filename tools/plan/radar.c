@@ -102,8 +102,7 @@ static void range_section(plan_sheet *sheet, const pnr_config *config, const pnr
 static void detection_section(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
 {
     const pnr_plan *plan = &setup->plan;
-    const double looks =
-        (double)(plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : plan->n_looks);
+    const double looks = (double)plan->n_looks;
     const double ratio = setup->threshold[pnr_plan_windows(plan) - 1];
     const double gain_db =
         setup->radar.gain_db -

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The cpu engine's bench table: one correlation in the four manners of `pnradar-bench seed`. */
-#include "engine/engine.h"
+#include "engine/bench.h"
 
 #include "base/clock.h"
 #include "base/stats.h"

@@ -86,7 +86,7 @@ static void shape(pnr_cpu *cpu, pnr_plan *plan)
     size_t n1, n2;
 
     cpu->plan = plan;
-    cpu->n_rows = plan->dwell == PNR_DWELL_INCOHERENT ? plan->n_periods : 1;
+    cpu->n_rows = plan->n_looks;
     cpu->is_walsh = !is_named(plan, "library") && pnr_cpu_walsh_refusal(plan) == NULL;
     if (cpu->is_walsh) {
         pnr_cpu_walsh_shape(plan, &cpu->walsh);
@@ -135,11 +135,11 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
         return pnr_error_set(error, PNR_ECONFIG,
                              "engine.method = %s: the cpu engine has walsh and library",
                              plan->method);
-    if (pnr_plan_is_map(plan) && is_named(plan, "walsh"))
+    if (!pnr_plan_is_plain(plan) && is_named(plan, "walsh"))
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine.method = walsh: maps of codes, Doppler, looks, gates or CFAR "
                              "are library's");
-    if (pnr_plan_is_map(plan))
+    if (!pnr_plan_is_plain(plan))
         return pnr_cpu_map_describe(plan, threads_of(plan), choice, error);
     if (is_named(plan, "walsh") && pnr_cpu_walsh_refusal(plan) != NULL)
         return pnr_error_set(error, PNR_EUNSUPPORTED, "engine.method = walsh: %s",
@@ -256,8 +256,8 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
 }
 
 /* Before whatever else waits; those that lead already finish their dwells first. */
-static int again(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
-                 const pnr_removal *removals, size_t n_removals, pnr_result *result)
+static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
+                          const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
     pnr_cpu_slot *s = &engine->again;
 
@@ -395,7 +395,7 @@ static int arrange(pnr_engine *engine, pnr_plan *plan)
 
     cpu->plan = plan;
     cpu->team = &engine->team;
-    if ((engine->is_map = pnr_plan_is_map(plan))) {
+    if ((engine->is_map = !pnr_plan_is_plain(plan))) {
         const int code = pnr_cpu_map_shape(plan, &engine->map);
 
         engine->team.n_leaders =
@@ -457,7 +457,7 @@ const pnr_engine_ops *pnr_engine_module(void)
         .destroy = destroy,
         .submit = submit,
         .collect = collect,
-        .again = again,
+        .search_without = search_without,
     };
 
     return &ops;

@@ -6,7 +6,7 @@
 #include "engine/cpu/memory.h"
 #include "engine/cpu/read.h"
 #include "engine/plan.h"
-#include "engine/search_plain.h"
+#include "engine/search.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static size_t blocks_of(const pnr_plan *plan)
 
 static bool is_coherent(const pnr_plan *plan)
 {
-    return plan->dwell != PNR_DWELL_INCOHERENT && plan->n_periods > 1;
+    return plan->n_periods > 1;
 }
 
 /* Of one row the samples are done with when its profile comes:
@@ -64,8 +64,9 @@ size_t pnr_cpu_memory_bytes(const pnr_cpu *cpu)
 
     return sizeof(value) *
                (in + spectra + (is_coherent(plan) ? n : 0) + profiles + parts_values(cpu)) +
-           sizeof(float) *
-               (is_placed(cpu) ? pnr_cpu_walsh_values(&cpu->walsh) : n * plan->oversample) +
+           sizeof(float) * (is_placed(cpu)
+                                ? pnr_cpu_walsh_values(&cpu->walsh)
+                                : n * (plan->oversample > 1 ? 2 * plan->oversample : 1)) +
            sizeof(pnr_converted) * blocks_of(plan);
 }
 
@@ -85,6 +86,8 @@ int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
     for (size_t h = 0; h < plan->oversample; h++) {
         if (!is_placed(cpu))
             is_complete &= (memory->power[h] = pnr_cpu_zeroed(n * sizeof **memory->power)) != NULL;
+        if (h == 1)
+            is_complete &= (memory->grid = pnr_cpu_zeroed(2 * n * sizeof *memory->grid)) != NULL;
         if (!cpu->is_walsh && (h == 0 || cpu->is_split))
             is_complete &= (memory->spectrum[h] =
                                 pnr_cpu_zeroed(cpu->spectrum_values * sizeof(value))) != NULL;
@@ -106,6 +109,7 @@ void pnr_cpu_memory_destroy(pnr_cpu_memory *memory)
     free(memory->profile);
     free(memory->converted);
     free(memory->walsh_power);
+    free(memory->grid);
     free(memory->walsh_parts);
     for (int h = 0; h < 2; h++) {
         free(memory->spectrum[h]);
@@ -166,7 +170,7 @@ static void read_rest(const step *s, size_t first, size_t n, value *out, pnr_con
         .rotation = &s->cpu->rotation,
         .removals = s->dwell->removals,
         .n_removals = s->dwell->n_removals,
-        .look = s->dwell->number * plan->n_periods * plan->n_samples,
+        .look = s->first - s->first % (plan->n_periods * plan->n_samples),
     };
 
     pnr_cpu_read(&reading, first, n, out, converted);
@@ -378,7 +382,7 @@ static void value_at(const pnr_cpu *cpu, const value *profile, size_t lag, value
 static void gather(const step *s, pnr_candidate *candidate)
 {
     const pnr_plan *plan = s->cpu->plan;
-    const bool is_sum = plan->dwell == PNR_DWELL_INCOHERENT;
+    const bool is_sum = plan->n_looks > 1;
     const size_t centre = pnr_search_lag(plan, candidate->cell, 0);
 
     for (int j = -8; j <= 8; j++) {
@@ -455,7 +459,7 @@ static void choose_input(step *s)
 static bool read_window(step *s, size_t period)
 {
     const pnr_plan *plan = s->cpu->plan;
-    const size_t w = s->dwell->number * plan->n_periods + period, n = plan->n_samples;
+    const size_t w = s->dwell->number * pnr_plan_windows(plan) + period, n = plan->n_samples;
     pnr_dwell *sums = s->dwell->sums;
     double energy = 0;
     uint64_t n_nonfinite = 0;
@@ -479,17 +483,47 @@ static bool read_window(step *s, size_t period)
     return true;
 }
 
+/* Half lags lie apart from the integer ones until here. */
+static const float *grid_of(const step *s)
+{
+    const pnr_cpu_memory *my = s->my;
+
+    if (s->cpu->plan->oversample == 1)
+        return my->power[0];
+    for (size_t k = 0; k < s->cpu->plan->n_samples; k++) {
+        my->grid[2 * k] = my->power[0][k];
+        my->grid[2 * k + 1] = my->power[1][k];
+    }
+    return my->grid;
+}
+
+static void search_dwell(const step *s)
+{
+    const pnr_plan *plan = s->cpu->plan;
+    pnr_dwell *sums = s->dwell->sums;
+    const pnr_cpu_walsh *walsh = &s->cpu->walsh;
+    const pnr_search_places places = {walsh->place, walsh->lag_at,
+                                      is_placed(s->cpu) ? pnr_cpu_walsh_values(walsh) : 0};
+
+    sums->floor = sums->energy * s->cpu->energy_of_code / (double)plan->n_samples;
+    /* Powers of method walsh are searched in place: to put every lag into order takes as long as
+     * the columns do. */
+    pnr_search_dwell(plan, s->cpu->energy_of_code,
+                     is_placed(s->cpu) ? s->my->walsh_power : grid_of(s), sums->n_periods, NULL,
+                     is_placed(s->cpu) ? &places : NULL, sums, s->dwell->candidates);
+}
+
 void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr_cpu_dwell *dwell,
                      size_t worker)
 {
     const pnr_plan *plan = cpu->plan;
-    const bool is_sum = plan->dwell == PNR_DWELL_INCOHERENT;
+    const bool is_sum = plan->n_looks > 1;
     pnr_dwell *sums = dwell->sums;
     step s = {.cpu = cpu, .my = memory, .dwell = dwell, .worker = worker};
 
     lap(&s, PNR_STAGE_COUNT);
     memset(sums, 0, sizeof *sums);
-    for (size_t p = 0; p < plan->n_periods; p++) {
+    for (size_t p = 0; p < pnr_plan_windows(plan); p++) {
         const bool into_sum = !is_sum && sums->n_periods > 0;
 
         s.window = into_sum ? memory->window : memory->in;
@@ -505,18 +539,7 @@ void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr
     if (!is_sum && sums->n_periods > 0)
         correlate(&s);
 
-    pnr_power power = {.lag = {memory->power[0], memory->power[1]},
-                       .n_samples = plan->n_samples,
-                       .oversample = plan->oversample};
-
-    if (is_placed(cpu)) {
-        /* Searched where it lies: putting every lag into order takes as long as the columns do. */
-        power.lag[0] = memory->walsh_power;
-        power.place = cpu->walsh.place;
-        power.lag_at = cpu->walsh.lag_at;
-        power.n_places = pnr_cpu_walsh_values(&cpu->walsh);
-    }
-    pnr_search_dwell(plan, cpu->energy_of_code, &power, sums, dwell->candidates);
+    search_dwell(&s);
     for (size_t i = 0; i < sums->n_candidates; i++)
         gather(&s, &dwell->candidates[i]);
     if (dwell->profile != NULL)

@@ -36,6 +36,7 @@ typedef struct pnr_cpu_memory {
     pnr_cpu_value *window;      /* [n_samples], of a coherent dwell */
     pnr_cpu_value *profile;     /* [n_rows][oversample][profile_values] */
     float *power[2];            /* [n_samples] */
+    float *grid;                /* oversample 2: [n_samples * 2], for the search */
     float *walsh_power;         /* where W lies, at one sample a chip; else */
     pnr_cpu_value *walsh_parts; /* [n_parts][values]: X, then W */
     pnr_converted *converted;   /* of each block of a window */

@@ -35,8 +35,8 @@ void pnr_cpu_map_process(const pnr_cpu_map *map, const pnr_cpu_map_memory *memor
             memset(dwell->profile, 0, 2 * pnr_plan_cells(plan) * sizeof *dwell->profile);
     }
     pnr_cpu_map_rows(&s);
-    pnr_search_map(plan, map->energy_of_code, s.power, s.n_used, memory->lines, dwell->sums,
-                   dwell->candidates);
+    pnr_search_dwell(plan, map->energy_of_code, s.power, s.n_used, memory->lines, NULL, dwell->sums,
+                     dwell->candidates);
     pnr_cpu_map_lap(dwell, PNR_STAGE_PEAK, &s.since);
     pnr_cpu_map_gather(&s);
 }

@@ -102,7 +102,7 @@ static void find_line(void *context, size_t number, size_t worker)
     const pnr_cpu_map_step *s = context;
 
     (void)worker;
-    pnr_search_map_line(s->map->plan, s->power, s->n_used, number, &s->my->lines[number]);
+    pnr_search_scan_line(s->map->plan, s->power, s->n_used, number, &s->my->lines[number]);
 }
 
 static bool is_along_rows(const pnr_plan *plan)

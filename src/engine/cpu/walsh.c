@@ -221,7 +221,7 @@ DEFINE_GATHER(gather_ci8, int8_t, 1.0f / 128)
 bool pnr_cpu_walsh_reads(const pnr_plan *plan)
 {
     return (plan->format == PNR_FORMAT_CI16 || plan->format == PNR_FORMAT_CI8) &&
-           plan->tune.num == 0 && (plan->dwell == PNR_DWELL_INCOHERENT || plan->n_periods == 1);
+           plan->tune.num == 0 && plan->n_periods == 1;
 }
 
 PNR_WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference engine: plain dwells and maps by their definition, in double precision. */
+/* The reference engine: dwells by their definition, in double precision. */
 #include "engine/reference/reference.h"
 
 #include "engine/plan.h"
@@ -39,11 +39,8 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
     snprintf(choice->why, sizeof choice->why, "the definition itself, N^2 operations a window");
     choice->n_transform = plan->n_samples;
     choice->host_bytes =
-        pnr_plan_is_map(plan)
-            ? pnr_plan_cells(plan) * (16 * plan->n_looks + 4) +
-                  plan->n_samples * 16 *
-                      (3 * plan->n_periods + plan->n_codes * plan->oversample + 2)
-            : plan->n_samples * 16 * (plan->oversample * (plan->n_periods + 1) + 4);
+        pnr_plan_cells(plan) * (16 * plan->n_looks + 4) +
+        plan->n_samples * 16 * (3 * plan->n_periods + plan->n_codes * plan->oversample + 2);
     return PNR_OK;
 }
 
@@ -52,8 +49,7 @@ static void destroy(pnr_engine *engine)
     if (engine == NULL)
         return;
     pnr_planar_destroy(&engine->code);
-    pnr_reference_plain_destroy(engine);
-    pnr_reference_map_destroy(engine);
+    pnr_reference_work_destroy(engine);
     for (size_t i = 0; i < PNR_MAX_DEPTH; i++) {
         free(engine->slots[i].lost);
         free(engine->slots[i].is_lost);
@@ -68,12 +64,6 @@ static void destroy(pnr_engine *engine)
     free(engine);
 }
 
-/* Samples of `dwells` dwells in a view. */
-static size_t view_samples(const pnr_plan *plan, size_t dwells)
-{
-    return (dwells * pnr_plan_windows(plan) - 1) * plan->n_samples + pnr_plan_window_samples(plan);
-}
-
 static size_t profile_values(const pnr_plan *plan)
 {
     return pnr_plan_cells(plan) * (plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1);
@@ -84,7 +74,7 @@ static size_t patch_values(const pnr_plan *plan)
     return plan->max_candidates * PNR_NEIGHBOURS * PNR_NEIGHBOURS * 2;
 }
 
-/* The results' memory, and that of what is in flight. */
+/* The memory of the results and of the submits in flight. */
 static int create_results(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;
@@ -94,11 +84,11 @@ static int create_results(pnr_engine *engine)
         pnr_reference_slot *slot = &engine->slots[i];
 
         if ((slot->lost = calloc(plan->batch * n_windows, sizeof *slot->lost)) == NULL ||
-            (plan->remove_mean && (slot->is_lost = calloc(view_samples(plan, plan->batch),
+            (plan->remove_mean && (slot->is_lost = calloc(pnr_plan_view_samples(plan, plan->batch),
                                                           sizeof *slot->is_lost)) == NULL))
             return PNR_ENOMEMORY;
     }
-    engine->is_lost = calloc(view_samples(plan, 1), sizeof *engine->is_lost);
+    engine->is_lost = calloc(pnr_plan_view_samples(plan, 1), sizeof *engine->is_lost);
     engine->dwells = calloc(n_dwells, sizeof *engine->dwells);
     engine->candidates = calloc(n_dwells * plan->max_candidates, sizeof *engine->candidates);
     engine->nonfinite = calloc(n_dwells * n_windows, sizeof *engine->nonfinite);
@@ -134,9 +124,7 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
     }
     engine->energy_of_code = pnr_plan_code_energy(plan);
     if (pnr_planar_create(&engine->code, n_values) != PNR_OK ||
-        (pnr_plan_is_map(plan) ? pnr_reference_map_create(engine)
-                               : pnr_reference_plain_create(engine)) != PNR_OK ||
-        create_results(engine) != PNR_OK)
+        pnr_reference_work_create(engine) != PNR_OK || create_results(engine) != PNR_OK)
         goto fail;
     for (size_t i = 0; i < n_values; i++) {
         engine->code.re[i] = plan->references[i][0];
@@ -177,14 +165,14 @@ static int submit(pnr_engine *engine, const pnr_job *job)
     memcpy(s->lost, job->windows->lost, n_dwells * pnr_plan_windows(plan) * sizeof *s->lost);
     s->windows.lost = s->lost;
     if (s->is_lost != NULL)
-        mark_lost(job->windows, 0, view_samples(plan, n_dwells), s->is_lost);
+        mark_lost(job->windows, 0, pnr_plan_view_samples(plan, n_dwells), s->is_lost);
     s->tag = job->tag;
     engine->in_flight++;
     return PNR_OK;
 }
 
-/* Dwell `dwell` of windows; its results go to place `out`. */
-static void process(pnr_engine *engine, pnr_reference_task task, size_t out)
+/* Works out one dwell; its results go to place `out`. */
+static void process_dwell(pnr_engine *engine, pnr_reference_task task, size_t out)
 {
     const pnr_plan *plan = engine->plan;
 
@@ -193,10 +181,7 @@ static void process(pnr_engine *engine, pnr_reference_task task, size_t out)
     task.nonfinite = &engine->nonfinite[out * pnr_plan_windows(plan)];
     task.profile = engine->profile != NULL ? engine->profile + out * profile_values(plan) : NULL;
     task.patches = engine->patches != NULL ? engine->patches + out * patch_values(plan) : NULL;
-    if (pnr_plan_is_map(plan))
-        pnr_reference_map_process(engine, &task);
-    else
-        pnr_reference_plain_process(engine, &task);
+    pnr_reference_process(engine, &task);
 }
 
 /* The results of n dwells from place `first` on. */
@@ -221,10 +206,10 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
         return PNR_EAGAIN;
 
     const pnr_reference_slot *s = &engine->slots[engine->first];
-    const size_t n_dwell = pnr_plan_windows(engine->plan) * engine->plan->n_samples;
+    const size_t n_dwell = pnr_plan_dwell_samples(engine->plan);
 
     for (size_t d = 0; d < s->windows.n_dwells; d++)
-        process(
+        process_dwell(
             engine,
             (pnr_reference_task){.windows = &s->windows,
                                  .dwell = d,
@@ -237,20 +222,20 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     return PNR_OK;
 }
 
-static int again(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
-                 const pnr_removal *removals, size_t n_removals, pnr_result *result)
+static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
+                          const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
     const pnr_plan *plan = engine->plan;
 
-    mark_lost(windows, dwell * pnr_plan_windows(plan) * plan->n_samples, view_samples(plan, 1),
+    mark_lost(windows, dwell * pnr_plan_dwell_samples(plan), pnr_plan_view_samples(plan, 1),
               engine->is_lost);
-    process(engine,
-            (pnr_reference_task){.windows = windows,
-                                 .dwell = dwell,
-                                 .is_lost = engine->is_lost,
-                                 .removals = removals,
-                                 .n_removals = n_removals},
-            plan->batch);
+    process_dwell(engine,
+                  (pnr_reference_task){.windows = windows,
+                                       .dwell = dwell,
+                                       .is_lost = engine->is_lost,
+                                       .removals = removals,
+                                       .n_removals = n_removals},
+                  plan->batch);
     *result = result_of(engine, plan->batch, 1);
     return PNR_OK;
 }
@@ -269,7 +254,7 @@ const pnr_engine_ops *pnr_engine_reference(void)
         .destroy = destroy,
         .submit = submit,
         .collect = collect,
-        .again = again,
+        .search_without = search_without,
     };
 
     return &ops;

@@ -27,13 +27,10 @@ pnr_planar pnr_planar_at(pnr_planar p, size_t i)
     return (pnr_planar){p.re + i, p.im + i};
 }
 
-/* Takes peak replica[n mod N] exp(2 pi i F n / N) out of samples n = first .. of a look; returns
- * the energy that is left. */
-static double remove_echoes(const pnr_plan *plan, const pnr_reference_task *task, size_t first,
-                            size_t n_samples, pnr_planar x, const unsigned char *flags)
+/* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from samples n = first .. of a look. */
+static void remove_echoes(const pnr_plan *plan, const pnr_reference_task *task, size_t first,
+                          size_t n_samples, pnr_planar x, const unsigned char *flags)
 {
-    double energy = 0;
-
     for (size_t i = 0; i < n_samples; i++) {
         const size_t n = first + i;
 
@@ -51,19 +48,15 @@ static double remove_echoes(const pnr_plan *plan, const pnr_reference_task *task
             x.im[i] -= re * (double)replica[1] + im * (double)replica[0];
         }
     }
-    for (size_t i = 0; i < n_samples; i++)
-        energy += x.re[i] * x.re[i] + x.im[i] * x.im[i];
-    return energy;
 }
 
-double pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *task, size_t first,
-                          size_t n_samples, pnr_planar out, unsigned char *flags)
+void pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *task, size_t first,
+                        size_t n_samples, pnr_planar out, unsigned char *flags)
 {
     const pnr_plan *plan = engine->plan;
     const size_t stride = pnr_plan_sample_bytes(plan);
     const size_t offset = plan->first_channel * pnr_format_get(plan->format)->bytes;
-    const size_t begin = task->dwell * pnr_plan_windows(plan) * plan->n_samples + first;
-    double energy = 0;
+    const size_t begin = task->dwell * pnr_plan_dwell_samples(plan) + first;
 
     for (size_t done = 0; done < n_samples;) {
         size_t count = n_samples - done;
@@ -78,7 +71,6 @@ double pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *ta
                 flags[done] |= PNR_REFERENCE_LOST;
             if (plan->conjugate)
                 x[1] = -x[1];
-            energy += x[0] * x[0] + x[1] * x[1];
             if (plan->tune.num != 0) {
                 /* x exp(-2 pi i frac(tune n)) */
                 const uint64_t phase =
@@ -95,9 +87,8 @@ double pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *ta
         }
     }
     if (task->n_removals > 0)
-        energy = remove_echoes(plan, task, first % (plan->n_periods * plan->n_samples), n_samples,
-                               out, flags);
-    return energy;
+        remove_echoes(plan, task, first % (plan->n_periods * plan->n_samples), n_samples, out,
+                      flags);
 }
 
 void pnr_reference_correlate(pnr_planar x, pnr_planar a, size_t n_samples, size_t n_lags,

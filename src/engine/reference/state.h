@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference engine's inside: what its plain dwells and its maps share. */
-#ifndef PNR_ENGINE_REFERENCE_PARTS_H
-#define PNR_ENGINE_REFERENCE_PARTS_H
+/* The state of the reference engine, and the steps from samples to values. */
+#ifndef PNR_REFERENCE_STATE_H
+#define PNR_REFERENCE_STATE_H
 
 #include "engine/engine.h"
 #include "engine/stretch.h"
@@ -14,15 +14,15 @@ typedef struct pnr_planar {
 typedef struct pnr_reference_slot {
     pnr_windows windows;
     uint32_t *lost; /* [batch * windows] */
-    bool *is_lost;  /* [samples of a view]; NULL: nobody asks */
+    bool *is_lost;  /* [samples of a view]; NULL without remove_mean */
     uint64_t tag;
 } pnr_reference_slot;
 
-/* One dwell: what it is made of, and where its results go. */
+/* One dwell: its samples, and the memory of its results. */
 typedef struct pnr_reference_task {
     const pnr_windows *windows;
     size_t dwell;        /* of windows */
-    const bool *is_lost; /* from the dwell's first sample on; NULL: nobody asks */
+    const bool *is_lost; /* from the dwell's first sample on; NULL: not needed */
     const pnr_removal *removals;
     size_t n_removals;
     pnr_dwell *sums;
@@ -31,75 +31,62 @@ typedef struct pnr_reference_task {
     float *profile, *patches;  /* NULL: not wanted */
 } pnr_reference_task;
 
-/* What a plain dwell is worked out in. */
-typedef struct pnr_reference_plain {
-    pnr_planar window;    /* [2 n_samples]: one window twice, so that n + k needs no modulo */
-    pnr_planar sum;       /* [n_samples]: the coherent sum of a dwell */
-    pnr_planar *profile;  /* [n_rows][oversample] of [n_samples] */
-    size_t n_rows;        /* profiles kept: n_periods for incoherent dwells, else 1 */
-    float *power[2];      /* [n_samples] */
-    unsigned char *flags; /* [n_samples]: of the window */
-} pnr_reference_plain;
-
-/* What a map is worked out in. n_window: samples of a window, n_look: of a look, tail included. */
-typedef struct pnr_reference_map {
-    size_t n_window, n_look;
+/* The memory in which a dwell is worked out. */
+typedef struct pnr_reference_work {
+    size_t n_window,
+        n_look;           /* samples of a window and of a look, with those that linear ones add */
     pnr_planar look;      /* [n_look], as converted */
     unsigned char *flags; /* [n_look] */
-    pnr_planar mean;      /* [n_window]; zeros where it is not removed */
-    pnr_planar own;       /* [n_look]: without the mean, each sample in its own window */
-    pnr_planar stretched; /* [n_look]: of one hypothesis */
+    pnr_planar mean;      /* [n_window]; zeros when it is not removed */
+    pnr_planar own;       /* [n_look]: without the mean of the window that owns the sample */
+    pnr_planar stretched; /* [n_look]: of one hypothesis; NULL without a stretch */
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;       /* [n_periods] */
     pnr_planar sum;      /* [2 n_samples or n_window]: the windows of a row together */
     pnr_planar filtered; /* [gate_count] */
-    pnr_planar value;    /* [n_looks][n_codes][n_rows][oversample][n_lags]: c of the looks used */
+    pnr_planar value;    /* [n_looks][n_codes][n_rows][oversample][n_lags]: c of the used looks */
     float *power;        /* [n_codes][n_rows][n_lags * oversample] */
-} pnr_reference_map;
+} pnr_reference_work;
 
 struct pnr_engine {
     pnr_plan *plan;
     double energy_of_code;
     pnr_planar code; /* [n_codes][oversample][n_samples] */
-    pnr_reference_plain plain;
-    pnr_reference_map map;
+    pnr_reference_work work;
     pnr_reference_slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight;
-    bool *is_lost; /* [samples of a dwell]: of one that is asked for again */
-    /* results of a submit, and behind them those of a dwell again: [batch + 1] */
+    bool *is_lost; /* [samples of a dwell]: of the one that search_without searches */
+    /* [batch + 1]: the results of a submit, and after them that of search_without */
     pnr_dwell *dwells;
     pnr_candidate *candidates;
     uint32_t *nonfinite;
     float *profile, *patches; /* NULL: not wanted */
 };
 
-/* --- engine_reference_samples.c --- */
+/* --- samples.c --- */
 
 /* PNR_OK, PNR_ENOMEMORY; destroy in either case. */
 int pnr_planar_create(pnr_planar *p, size_t n);
 void pnr_planar_destroy(pnr_planar *p);
 pnr_planar pnr_planar_at(pnr_planar p, size_t i);
 
-/* Beside those of format.h. */
+/* A flag besides those of format.h. */
 enum { PNR_REFERENCE_LOST = 4 };
 
-/* Samples of a dwell, from `first` on, all of one look (or what is behind it): full scale,
- * conjugated, tuned, without the echoes to remove. flags: [n_samples]. Returns their energy. */
-double pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *task, size_t first,
-                          size_t n_samples, pnr_planar x, unsigned char *flags);
+/* Reads samples of a dwell from `first` on, all of one look or of the samples after it: full scale,
+ * conjugated, tuned, without the echoes to remove. flags: [n_samples]. */
+void pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *task, size_t first,
+                        size_t n_samples, pnr_planar x, unsigned char *flags);
 
 /* c[k] = sum_n x[n + k] conj(a[n]), k = 0 .. n_lags - 1 */
 void pnr_reference_correlate(pnr_planar x, pnr_planar a, size_t n_samples, size_t n_lags,
                              pnr_planar c);
 
-/* --- engine_reference_dwell.c, engine_reference_map.c --- */
+/* --- dwell.c --- */
 
-int pnr_reference_plain_create(pnr_engine *engine);
-void pnr_reference_plain_destroy(pnr_engine *engine);
-void pnr_reference_plain_process(pnr_engine *engine, const pnr_reference_task *task);
-
-int pnr_reference_map_create(pnr_engine *engine);
-void pnr_reference_map_destroy(pnr_engine *engine);
-void pnr_reference_map_process(pnr_engine *engine, const pnr_reference_task *task);
+/* PNR_OK, PNR_ENOMEMORY; destroy in either case. */
+int pnr_reference_work_create(pnr_engine *engine);
+void pnr_reference_work_destroy(pnr_engine *engine);
+void pnr_reference_process(pnr_engine *engine, const pnr_reference_task *task);
 
 #endif

@@ -2,8 +2,8 @@
 /* Long transforms of the cpu engine: every cell against double precision, and the same bits by one
  * thread or several. */
 #include "base/transform.h"
-#include "engine/engine.h"
-#include "engine/plan.h"
+#include "correlator/engines.h"
+#include "tests/fixture/dwell_kind.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
 
@@ -79,12 +79,11 @@ static void world_create(world *w, const shape *s)
         .n_used_channels = 1,
         .n_codes = 1,
         .n_hypotheses = 1,
-        .n_looks = 1,
+        .n_looks = s->dwell == PNR_DWELL_INCOHERENT ? s->n_periods : 1,
         .n_lags = n,
         .exclusion_cells = 1,
         .exclusion_rows = 1,
-        .n_periods = s->n_periods,
-        .dwell = s->dwell,
+        .n_periods = s->dwell == PNR_DWELL_INCOHERENT ? 1 : s->n_periods,
         .oversample = s->oversample,
         .references = (const double(*)[2])w->references,
         .tune = {0, 1},

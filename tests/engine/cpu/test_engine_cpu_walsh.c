@@ -2,8 +2,8 @@
 /* Method walsh of the cpu engine: every degree against the reference, and the same bits whatever
  * the batch, the threads, and where the view wraps. */
 #include "code/code.h"
-#include "engine/engine.h"
-#include "engine/plan.h"
+#include "correlator/engines.h"
+#include "tests/fixture/dwell_kind.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
 
@@ -151,7 +151,7 @@ static void fill(world *w, const variant *v)
 
 static void wrap_at(world *w, size_t sample)
 {
-    const size_t total = N_DWELLS * w->plan.n_periods * w->plan.n_samples;
+    const size_t total = N_DWELLS * pnr_plan_dwell_samples(&w->plan);
 
     w->windows.spans[0] = (pnr_span){w->samples, sample};
     w->windows.spans[1] =
@@ -182,12 +182,11 @@ static void world_create(world *w, const pnr_engine_ops *ops, unsigned degree, c
         .n_used_channels = 1,
         .n_codes = 1,
         .n_hypotheses = 1,
-        .n_looks = 1,
+        .n_looks = v->dwell == PNR_DWELL_INCOHERENT ? v->n_periods : 1,
         .n_lags = n,
         .exclusion_cells = 1,
         .exclusion_rows = 1,
-        .n_periods = v->n_periods,
-        .dwell = v->dwell,
+        .n_periods = v->dwell == PNR_DWELL_INCOHERENT ? 1 : v->n_periods,
         .oversample = 1,
         .references = (const double(*)[2])w->code->chips,
         .m_degree = w->code->degree,
@@ -234,7 +233,7 @@ typedef struct answer {
 static void ask(const pnr_engine_ops *ops, const world *w, const char *method, size_t threads,
                 size_t batch, answer *out)
 {
-    const size_t dwell = w->plan.n_samples * w->plan.n_periods;
+    const size_t dwell = pnr_plan_dwell_samples(&w->plan);
     const size_t bytes = pnr_plan_sample_bytes(&w->plan);
     pnr_plan plan = w->plan;
     pnr_engine *engine;
@@ -257,7 +256,7 @@ static void ask(const pnr_engine_ops *ops, const world *w, const char *method, s
             view.spans[0] = (pnr_span){w->samples + d * dwell * bytes, dwell};
             view.spans[1] = (pnr_span){NULL, 0};
             view.n_dwells = 1;
-            view.lost += d * plan.n_periods;
+            view.lost += d * pnr_plan_windows(&plan);
         }
         assert_int_equal(ops->submit(engine, &(pnr_job){&view, d}), PNR_OK);
         assert_int_equal(ops->collect(engine, true, &result), PNR_OK);

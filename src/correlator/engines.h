@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Engines by name: the built-in reference, and modules that are loaded at run time. */
+#ifndef PNR_ENGINES_H
+#define PNR_ENGINES_H
+
+#include "engine/bench.h"
+#include "engine/engine.h"
+
+/*
+ * Finds an engine. "reference" is built in; others are modules <name>.so in $PNR_ENGINE_PATH
+ * (colon-separated), else beside the program (../lib/pnradar from its folder), else the installed
+ * folder. PNR_OK, or PNR_EUNAVAILABLE with the reason (no such module, missing library, wrong ABI,
+ * probe's reason). Modules stay loaded until exit.
+ */
+int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
+
+/* name "auto": the first of cuda, cpu that works for this plan (describe succeeds); logs which, and
+ * why not the others. Never reference. A named engine is never replaced. */
+int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
+                      pnr_error *error);
+
+/* The names that --list-engines shows, best first, ends with NULL. */
+const char *const *pnr_engine_names(void);
+
+/* The benchmark table of an engine that pnr_engine_find has found; NULL when it has none. */
+const pnr_engine_bench *pnr_engine_get_bench(const char *name);
+
+#endif
