@@ -230,4 +230,4 @@ TEST(test_lost_runs_beyond_any_stream)
     remove_file("x.sc16");
 }
 
-TESTS_BETWEEN(make_folder, remove_folder);
+TESTS_BETWEEN(make_folder, remove_folder)

@@ -258,4 +258,4 @@ TEST(test_stdin_without_samples)
     restore_stdin(saved);
 }
 
-TESTS_BETWEEN(make_folder, remove_folder);
+TESTS_BETWEEN(make_folder, remove_folder)

@@ -396,4 +396,4 @@ TEST(test_reading_never_allocates)
 #endif
 }
 
-TESTS_BETWEEN(make_folder, remove_folder);
+TESTS_BETWEEN(make_folder, remove_folder)
