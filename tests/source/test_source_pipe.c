@@ -204,7 +204,8 @@ TEST(test_stdin_refused)
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
         memcpy(bytes, magics[i], 4);
         saved = pipe_to_stdin(bytes, sizeof bytes);
-        expect_source_refused(&config, PNR_ECONFIG, "stdin", "name the file", "source.format", NULL);
+        expect_source_refused(&config, PNR_ECONFIG, "stdin", "name the file", "source.format",
+                              NULL);
         restore_stdin(saved);
     }
     write_file("x.bin", bytes, sizeof bytes);

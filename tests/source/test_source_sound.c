@@ -305,7 +305,8 @@ TEST(test_large_rest_is_refused)
         if (i == 0)
             pnr_source_close(open_source(&config));
         else
-            expect_source_refused(&config, PNR_EDATA, "end at byte 48", "1048578 bytes follow", NULL);
+            expect_source_refused(&config, PNR_EDATA, "end at byte 48", "1048578 bytes follow",
+                                  NULL);
     }
     remove_file("x.wav");
     free(bytes);
