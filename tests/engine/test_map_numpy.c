@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From a configuration to a map: 31 looks of 16 periods of 1023 chips, one sample a chip, linear
  * correlation, cell by cell against a script in numpy. */
-#include "tests/fixture/engine_fixture.h"
+#include "setup/setup.h"
+#include "tests/fixture/answer.h"
 
 #include <unistd.h>
 
