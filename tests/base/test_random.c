@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/random.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/fixture/test.h"
 
 /* The known first numbers of splitmix64 for this seed. */
-static void seed_1234567_gives_the_published_numbers(void **unused)
+TEST(seed_1234567_gives_the_published_numbers)
 {
     static const uint64_t published[] = {
         UINT64_C(6457827717110365317),  UINT64_C(3203168211198807973),
@@ -18,18 +12,8 @@ static void seed_1234567_gives_the_published_numbers(void **unused)
     };
     uint64_t state = 1234567, same = 1234567;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
         assert_int_equal(pnr_random_next(&state), published[i]);
         assert_true(pnr_random_uniform(&same) == (double)(published[i] >> 11) / 9007199254740992.0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seed_1234567_gives_the_published_numbers),
-    };
-
-    return cmocka_run_group_tests_name("random", tests, NULL, NULL);
 }

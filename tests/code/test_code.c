@@ -70,8 +70,8 @@ TEST(gold_pair_is_preferred_at_longer_degrees)
         pnr_code *v = new_code((keys){.type = PNR_CODE_GOLD, .degree = degrees[i], .index = 1});
         pnr_code *m = new_code((keys){.type = PNR_CODE_M_SEQUENCE, .degree = degrees[i]});
         const size_t n = u->n_chips;
-        sample *cross = correlate((const sample *)u->chips, (const sample *)v->chips, n);
-        sample *own = correlate((const sample *)v->chips, (const sample *)v->chips, n);
+        sample *cross = correlate_periods((const sample *)u->chips, (const sample *)v->chips, n);
+        sample *own = correlate_periods((const sample *)v->chips, (const sample *)v->chips, n);
 
         assert_memory_equal(u->chips, m->chips, n * sizeof(sample));
         for (size_t lag = 0; lag < n; lag++) {
@@ -128,7 +128,7 @@ TEST(kasami_family_keeps_its_bound)
         const double values[] = {-1, -t, t - 2};
         pnr_code *a = new_code((keys){.type = PNR_CODE_KASAMI, .degree = degree});
         pnr_code *b = new_code((keys){.type = PNR_CODE_KASAMI, .degree = degree, .index = last});
-        sample *c = correlate((const sample *)a->chips, (const sample *)b->chips, a->n_chips);
+        sample *c = correlate_periods((const sample *)a->chips, (const sample *)b->chips, a->n_chips);
 
         for (size_t lag = 0; lag < a->n_chips; lag++)
             assert_true(is_one_of(c[lag], values, 3));
@@ -238,7 +238,7 @@ TEST(legendre_autocorrelation_is_two_valued)
     for (size_t i = 0; i < sizeof primes / sizeof primes[0]; i++) {
         const size_t n = primes[i];
         pnr_code *code = new_code((keys){.type = PNR_CODE_LEGENDRE, .length = n});
-        sample *c = correlate((const sample *)code->chips, (const sample *)code->chips, n);
+        sample *c = correlate_periods((const sample *)code->chips, (const sample *)code->chips, n);
         double sum = 0;
 
         for (size_t lag = 1; lag < n; lag++)
@@ -257,7 +257,7 @@ static void is_perfect(keys k)
 {
     pnr_code *code = new_code(k);
     const size_t n = code->n_chips;
-    sample *c = correlate((const sample *)code->chips, (const sample *)code->chips, n);
+    sample *c = correlate_periods((const sample *)code->chips, (const sample *)code->chips, n);
 
     assert_true(fabs(c[0][0] - (double)n) < 1e-12 * (double)n);
     for (size_t lag = 1; lag < n; lag++)
@@ -330,7 +330,7 @@ TEST(zadoff_chu_roots_cross_at_the_square_root)
 {
     pnr_code *a = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 839, .root = 25});
     pnr_code *b = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 839, .root = 129});
-    sample *c = correlate((const sample *)a->chips, (const sample *)b->chips, 839);
+    sample *c = correlate_periods((const sample *)a->chips, (const sample *)b->chips, 839);
 
     for (size_t lag = 0; lag < 839; lag++)
         assert_true(fabs(hypot(c[lag][0], c[lag][1]) - sqrt(839)) < 1e-9);
@@ -397,8 +397,8 @@ TEST(wrong_parameters_are_refused_with_the_reason)
     };
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        refused(all[i].k, PNR_ECONFIG, all[i].reason);
-    refused((keys){.type = 99}, PNR_EINTERNAL, "99");
-    refused((keys){.type = -1}, PNR_EINTERNAL, "-1");
+        expect_code_refused(all[i].k, PNR_ECONFIG, all[i].reason);
+    expect_code_refused((keys){.type = 99}, PNR_EINTERNAL, "99");
+    expect_code_refused((keys){.type = -1}, PNR_EINTERNAL, "-1");
     pnr_code_destroy(NULL);
 }

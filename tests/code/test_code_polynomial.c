@@ -94,7 +94,7 @@ TEST(autocorrelation_is_n_and_minus_one)
     for (size_t degree = 2; degree <= 14; degree++) {
         pnr_code *code = new_code((keys){.type = PNR_CODE_M_SEQUENCE, .degree = degree});
         const size_t n = code->n_chips;
-        sample *c = correlate((const sample *)code->chips, (const sample *)code->chips, n);
+        sample *c = correlate_periods((const sample *)code->chips, (const sample *)code->chips, n);
 
         assert_true(fabs(c[0][0] - (double)n) < 1e-5);
         for (size_t k = 1; k < n; k++)
@@ -162,22 +162,22 @@ TEST(taps_of_ones_own_are_taken_in_any_order)
 
 TEST(wrong_taps_and_degrees_are_refused_with_the_reason)
 {
-    refused((keys){.degree = 0}, PNR_ECONFIG, "code.degree 0: must be 2 to 24");
-    refused((keys){.degree = 1}, PNR_ECONFIG, "code.degree 1");
-    refused((keys){.degree = 25}, PNR_ECONFIG, "code.degree 25");
-    refused((keys){.degree = SIZE_MAX}, PNR_ECONFIG, "must be 2 to 24");
+    expect_code_refused((keys){.degree = 0}, PNR_ECONFIG, "code.degree 0: must be 2 to 24");
+    expect_code_refused((keys){.degree = 1}, PNR_ECONFIG, "code.degree 1");
+    expect_code_refused((keys){.degree = 25}, PNR_ECONFIG, "code.degree 25");
+    expect_code_refused((keys){.degree = SIZE_MAX}, PNR_ECONFIG, "must be 2 to 24");
     /* Irreducible, but of order 5: x^4 + x^3 + x^2 + x + 1. */
-    refused((keys){.degree = 4, .text = "4,3,2,1"}, PNR_ECONFIG, "after 5 chips, not 15");
-    refused((keys){.degree = 10, .text = "10,5"}, PNR_ECONFIG, "not primitive");
-    refused((keys){.degree = 10, .text = "10,5"}, PNR_ECONFIG, "10,3 would be right");
-    refused((keys){.degree = 24, .text = "24"}, PNR_ECONFIG, "repeats after 1 chips");
-    refused((keys){.degree = 10, .text = "9,4"}, PNR_ECONFIG, "largest tap must be code.degree");
-    refused((keys){.degree = 10, .text = "11,2"}, PNR_ECONFIG, "largest tap must be code.degree");
-    refused((keys){.degree = 10, .text = "10,3,3"}, PNR_ECONFIG, "tap 3 comes twice");
-    refused((keys){.degree = 10, .text = "10,0"}, PNR_ECONFIG, "a tap must be 1 to 24");
-    refused((keys){.degree = 10, .text = "99999999999999999999"}, PNR_ECONFIG, "1 to 24");
-    refused((keys){.degree = 10, .text = "10,3,"}, PNR_ECONFIG, "not a list");
-    refused((keys){.degree = 10, .text = "10;3"}, PNR_ECONFIG, "not a list");
-    refused((keys){.degree = 10, .text = "10,-3"}, PNR_ECONFIG, "not a list");
-    refused((keys){.degree = 10, .text = "ten"}, PNR_ECONFIG, "\"ten\": not a list");
+    expect_code_refused((keys){.degree = 4, .text = "4,3,2,1"}, PNR_ECONFIG, "after 5 chips, not 15");
+    expect_code_refused((keys){.degree = 10, .text = "10,5"}, PNR_ECONFIG, "not primitive");
+    expect_code_refused((keys){.degree = 10, .text = "10,5"}, PNR_ECONFIG, "10,3 would be right");
+    expect_code_refused((keys){.degree = 24, .text = "24"}, PNR_ECONFIG, "repeats after 1 chips");
+    expect_code_refused((keys){.degree = 10, .text = "9,4"}, PNR_ECONFIG, "largest tap must be code.degree");
+    expect_code_refused((keys){.degree = 10, .text = "11,2"}, PNR_ECONFIG, "largest tap must be code.degree");
+    expect_code_refused((keys){.degree = 10, .text = "10,3,3"}, PNR_ECONFIG, "tap 3 comes twice");
+    expect_code_refused((keys){.degree = 10, .text = "10,0"}, PNR_ECONFIG, "a tap must be 1 to 24");
+    expect_code_refused((keys){.degree = 10, .text = "99999999999999999999"}, PNR_ECONFIG, "1 to 24");
+    expect_code_refused((keys){.degree = 10, .text = "10,3,"}, PNR_ECONFIG, "not a list");
+    expect_code_refused((keys){.degree = 10, .text = "10;3"}, PNR_ECONFIG, "not a list");
+    expect_code_refused((keys){.degree = 10, .text = "10,-3"}, PNR_ECONFIG, "not a list");
+    expect_code_refused((keys){.degree = 10, .text = "ten"}, PNR_ECONFIG, "\"ten\": not a list");
 }

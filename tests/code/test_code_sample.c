@@ -113,7 +113,7 @@ TEST(a_code_file_of_any_format_has_mean_power_one)
         pnr_code *code;
         double scale = 0;
 
-        write_file(path, *state, name, chips, 5);
+        write_file(path, *group_state, name, chips, 5);
         code = new_code((keys){.type = PNR_CODE_FILE, .text = path});
         unlink(path);
         assert_int_equal(code->n_chips, 5);
@@ -137,7 +137,7 @@ TEST(values_beyond_any_square_are_scaled)
     for (int i = 0; i < 2; i++) {
         pnr_code *code;
 
-        write_file(path, *state, "x.cf64", i ? tiny : huge, 2);
+        write_file(path, *group_state, "x.cf64", i ? tiny : huge, 2);
         code = new_code((keys){.type = PNR_CODE_FILE, .text = path});
         unlink(path);
         assert_true(fabs(code->chips[0][0] - 1) < 1e-9 && code->chips[0][1] == 0);
@@ -150,30 +150,30 @@ TEST(bad_code_files_are_refused_with_the_reason)
 {
     static const sample zeros[3] = {{0}}, good[3] = {{1, 0}, {0, 1}, {1, 1}};
     const float nan_at_one[] = {1, 0, 0, NAN, 1, 0};
-    const char *folder = *state;
+    const char *folder = *group_state;
     char path[PATH_LEN];
     FILE *file;
 
-    refused((keys){.type = PNR_CODE_FILE}, PNR_ECONFIG, "code.path: not given");
+    expect_code_refused((keys){.type = PNR_CODE_FILE}, PNR_ECONFIG, "code.path: not given");
     write_file(path, folder, "a.cf32", zeros, 3);
-    refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "all 3 samples are zero");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "all 3 samples are zero");
     file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(nan_at_one, sizeof nan_at_one, 1, file), 1);
     fclose(file);
-    refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "sample 1 is not finite");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "sample 1 is not finite");
     assert_int_equal(truncate(path, 23), 0);
-    refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "23 bytes");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "23 bytes");
     assert_int_equal(truncate(path, 0), 0);
-    refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "0 bytes");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "0 bytes");
     unlink(path);
-    refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_ENOINPUT, "No such file");
-    refused((keys){.type = PNR_CODE_FILE, .text = folder}, PNR_ECONFIG, "names no sample format");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_ENOINPUT, "No such file");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = folder}, PNR_ECONFIG, "names no sample format");
     snprintf(path, sizeof path, "%s/d.cf32", folder);
     assert_int_equal(mkdir(path, 0700), 0);
-    refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_ENOINPUT, "not a regular file");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_ENOINPUT, "not a regular file");
     assert_int_equal(rmdir(path), 0);
-    write_file(path, *state, "a.cf32", good, 3);
+    write_file(path, *group_state, "a.cf32", good, 3);
     pnr_code_destroy(new_code((keys){.type = PNR_CODE_FILE, .text = path}));
     unlink(path);
 }
@@ -192,7 +192,7 @@ TEST(a_pulse_at_whole_samples_is_a_cyclic_sum)
         pulse[k][0] = exp(-0.05 * k) * cos(0.2 * k);
         pulse[k][1] = 0.3 * exp(-0.1 * k) * sin(0.7 * k);
     }
-    write_file(config->code.pulse_path, *state, "pulse.cf64", (const sample *)pulse, PULSE);
+    write_file(config->code.pulse_path, *group_state, "pulse.cf64", (const sample *)pulse, PULSE);
     config->code.pulse = PNR_PULSE_FILE;
     out = sampled(code, config, N);
     unlink(config->code.pulse_path);
@@ -225,7 +225,7 @@ TEST(a_pulse_between_samples_is_band_limited)
     pnr_code *code = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = L, .root = 5});
     pnr_config *config = new_config((keys){0});
 
-    write_file(config->code.pulse_path, *state, "pulse.cf64", pulse, PULSE);
+    write_file(config->code.pulse_path, *group_state, "pulse.cf64", pulse, PULSE);
     config->code.pulse = PNR_PULSE_FILE;
     for (int which = 0; which < 2; which++) {
         const size_t n_samples = lengths[which];
@@ -275,12 +275,12 @@ TEST(a_pulse_that_passes_nothing_is_refused)
         tone[k][0] = cos(2 * M_PI * k / 16);
         tone[k][1] = sin(2 * M_PI * k / 16);
     }
-    write_file(path, *state, "chips.f64", (const sample *)chips, 4);
+    write_file(path, *group_state, "chips.f64", (const sample *)chips, 4);
     code = new_code((keys){.type = PNR_CODE_FILE, .text = path});
     unlink(path);
     config = new_config((keys){0});
     config->code.pulse = PNR_PULSE_FILE;
-    write_file(config->code.pulse_path, *state, "tone.cf64", (const sample *)tone, 16);
+    write_file(config->code.pulse_path, *group_state, "tone.cf64", (const sample *)tone, 16);
     assert_int_equal(pnr_code_sample(code, config, 16, out, &error), PNR_EDATA);
     assert_non_null(strstr(error.text, "passes nothing"));
     unlink(config->code.pulse_path);
@@ -318,13 +318,13 @@ TEST(the_zadoff_chu_record_peaks_at_lag_252)
         chips[m - 1][0] = cos(phase);
         chips[m - 1][1] = sin(phase);
     }
-    write_file(path, *state, "zc.cf64", (const sample *)chips, N);
+    write_file(path, *group_state, "zc.cf64", (const sample *)chips, N);
     code = new_code((keys){.type = PNR_CODE_FILE, .text = path});
     unlink(path);
     for (int period = 0; period < 3; period++) {
-        sample *c = correlate((const sample *)record + period * N, (const sample *)code->chips, N);
+        sample *c = correlate_periods((const sample *)record + period * N, (const sample *)code->chips, N);
 
-        assert_int_equal(strongest((const sample *)c, N), 252);
+        assert_int_equal(strongest_lag((const sample *)c, N), 252);
         free(c);
     }
     pnr_code_destroy(code);
@@ -352,8 +352,8 @@ static size_t gps_delay(const char *path, size_t prn, double doppler_hz)
         record[n][0] = re;
         record[n][1] = im;
     }
-    c = correlate((const sample *)record, (const sample *)reference, N);
-    delay = strongest((const sample *)c, N);
+    c = correlate_periods((const sample *)record, (const sample *)reference, N);
+    delay = strongest_lag((const sample *)c, N);
     free(c);
     free(reference);
     return delay;
@@ -379,4 +379,4 @@ TEST(gps_prn_29_of_the_capture_peaks_at_3705)
     assert_true(delay >= 3704 && delay <= 3706);
 }
 
-TESTS_BETWEEN(make_folder, remove_folder);
+TESTS_BETWEEN(make_folder, remove_folder)

@@ -21,9 +21,9 @@ static void false_alarms(const char *const *settings, double pfa, size_t n_searc
         return;
     n_searches /= SHARE;
     while (n_done < n_searches) {
-        clear(&c);
+        clear_chain(&c);
         add_noise(c.x, c.setup->plan.batch * dwell_samples(&c), 0.01);
-        correlate(&c);
+        correlate_chain(&c);
         for (size_t d = 0; d < c.setup->plan.batch; d++, n_done++) {
             n_found += c.result.dwells[d].n_maxima > 0;
             n_above += c.result.dwells[d].n_above;
@@ -90,20 +90,20 @@ static double mean_snr_db(unsigned log2_n, double input_snr_db, size_t n_dwells)
     while (n_done < n_dwells) {
         double delays[1024];
 
-        clear(&c);
+        clear_chain(&c);
         add_noise(c.x, c.setup->plan.batch * n, noise);
         for (size_t d = 0; d < c.setup->plan.batch; d++) {
-            double(*a)[2] = delayed(&c, delays[d] = uniform() * (double)n);
+            double(*a)[2] = delayed_code(&c, delays[d] = uniform() * (double)n);
 
             add_echo(&c, d, (const double(*)[2])a, amplitude, 7 * uniform());
             free(a);
         }
-        correlate(&c);
+        correlate_chain(&c);
         for (size_t d = 0; d < c.setup->plan.batch; d++, n_done++) {
             pnr_detection found;
             double snr = 0;
 
-            detect(&c, d, &found);
+            detect_dwell(&c, d, &found);
             for (size_t i = 0; i < found.n_echoes; i++) {
                 double apart = fabs(found.echoes[i].lag - delays[d]);
 

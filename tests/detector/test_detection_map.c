@@ -27,9 +27,9 @@ static void false_alarms(const char *const *settings, double share, double crowd
     const double n_maps = crowd * 36 / (share * share) / (pfa * cells) / part / SHARE;
 
     while ((double)n_done < n_maps) {
-        clear(&c);
+        clear_chain(&c);
         add_noise(c.x, c.windows.spans[0].n_samples, 0.01);
-        correlate(&c);
+        correlate_chain(&c);
         for (size_t d = 0; d < c.setup->plan.batch; d++, n_done++)
             n_above += c.result.dwells[d].n_above;
     }
@@ -110,23 +110,23 @@ static double both_found(const char *const *settings, double snr_db, double apar
         double delays[1024];
 
         assert_true(c.setup->plan.batch <= 1024);
-        clear(&c);
+        clear_chain(&c);
         add_noise(c.x, c.windows.spans[0].n_samples, noise);
         for (size_t d = 0; d < c.setup->plan.batch; d++) {
             delays[d] = floor(uniform() * n) + (fraction < 0 ? uniform() : fraction);
             for (int i = 0; i < 2; i++) {
-                double(*a)[2] = delayed(&c, delays[d] + i * apart);
+                double(*a)[2] = delayed_code(&c, delays[d] + i * apart);
 
                 add_echo(&c, d, (const double(*)[2])a, amplitude, 2 * M_PI * uniform());
                 free(a);
             }
         }
-        correlate(&c);
+        correlate_chain(&c);
         for (size_t d = 0; d < c.setup->plan.batch; d++, n_done++) {
             bool is_found[2] = {false, false};
             pnr_detection found;
 
-            detect(&c, d, &found);
+            detect_dwell(&c, d, &found);
             for (size_t e = 0; e < found.n_echoes; e++)
                 for (int i = 0; i < 2; i++) {
                     const double off = found.echoes[e].lag - delays[d] - i * apart;
@@ -189,16 +189,16 @@ static size_t beside_clutter(const char *filter, double clutter_db, double weak_
 
     if (!open_chain(&c, settings))
         return 0;
-    clear(&c);
+    clear_chain(&c);
     add_noise(c.x, c.windows.spans[0].n_samples, noise);
     for (int i = 0; i < 2; i++) {
-        double(*a)[2] = delayed(&c, delays[i]);
+        double(*a)[2] = delayed_code(&c, delays[i]);
 
         add_echo(&c, 0, (const double(*)[2])a, sqrt(noise * pow(10, snrs_db[i] / 10) / n), 1);
         free(a);
         power_db[i] = -INFINITY;
     }
-    correlate(&c);
+    correlate_chain(&c);
 
     const size_t n_candidates = c.result.dwells[0].n_maxima;
 

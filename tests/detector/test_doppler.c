@@ -53,20 +53,20 @@ static motion observe(chain *c, double snr_db, double bins, double spread, size_
     memset(c->lost, 0, plan->batch * pnr_plan_windows(plan) * sizeof *c->lost);
     while (m.n < (double)n_dwells) {
         const double lag = uniform() * n, v = bins + 2 * (uniform() - 0.5) * spread;
-        double(*shape)[2] = delayed(c, lag);
+        double(*shape)[2] = delayed_code(c, lag);
 
-        clear(c);
+        clear_chain(c);
         add_noise(c->x, plan->batch * dwell_samples(c), power);
         for (size_t d = 0; d < plan->batch; d++) {
             add_moving(c, d, (const double(*)[2])shape, amplitude, 7 * uniform(), v);
             if (is_lossy)
                 lose_tenth(c, d);
         }
-        correlate(c);
+        correlate_chain(c);
         for (size_t d = 0; d < plan->batch; d++, m.n++) {
             pnr_detection found;
 
-            detect(c, d, &found);
+            detect_dwell(c, d, &found);
             assert_true(found.n_echoes >= 1);
 
             const pnr_echo *echo = &found.echoes[0];

@@ -1,76 +1,85 @@
 /* SPDX-License-Identifier: MIT */
 /* Every engine that works here against the reference: same cells, same values, same sums, same
  * bits. */
-#include "tests/fixture/engine_scenarios.h"
-
-TEST(test_powers_of_two)
-{
-    static const char *const names[] = {"cpu", "cuda"};
-
-    for (size_t e = 0; e < 2; e++) {
-        const pnr_engine_ops *ops = find_engine(names[e]);
-
-        for (size_t i = 0; ops != NULL && i < sizeof powers_of_two / sizeof *powers_of_two; i++)
-            agree(ops, &powers_of_two[i]);
-    }
-}
+#include "setup/setup.h"
+#include "tests/fixture/answer.h"
+#include "tests/fixture/scenarios.h"
 
 TEST(test_agreement)
 {
-    static const char *const names[] = {"reference", "cpu", "cuda"};
+    agree_all(plain_scenarios, 0);
+}
 
-    for (size_t e = 0; e < 3; e++) {
-        const pnr_engine_ops *ops = find_engine(names[e]);
+TEST(test_powers_of_two)
+{
+    agree_all(powers_of_two, 1);
+}
 
-        if (ops == NULL)
-            continue;
-        for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-            agree(ops, &scenarios[i]);
-        print_message("%s: %zu scenarios agree with the reference\n", names[e],
-                      sizeof scenarios / sizeof *scenarios);
+enum { LOOKS = 1, ROWS, CFAR };
+
+/* Each plain scenario with one more axis, in two dwells at most. */
+static void agree_with(int axis)
+{
+    scenario list[32] = {{.name = NULL}};
+    size_t n = 0;
+
+    for (size_t i = 0; plain_scenarios[i].name != NULL; i++) {
+        scenario *s = &list[n++];
+
+        *s = plain_scenarios[i];
+        s->n_dwells = s->n_dwells < 2 ? s->n_dwells : 2;
+        if (axis == LOOKS)
+            s->n_looks = s->n_looks > 1 ? 2 * s->n_looks : 3;
+        if (axis == ROWS) {
+            static const int32_t quarters[] = {-5, 0, 2};
+
+            for (size_t h = 0; h < COUNT(quarters); h++)
+                s->hypotheses[h] = (pnr_hypothesis){quarters[h], 0, 1, 0};
+        }
+        if (axis == CFAR) {
+            s->cfar = (pnr_cfar){PNR_CFAR_CA, PNR_CFAR_ALONG_LAGS, 1, 6, 1, NULL};
+            s->factor = 0.6 * s->threshold;
+            n -= s->n_samples < 32; /* nothing is left to train on */
+        }
     }
+    list[n].name = NULL;
+    agree_all(list, 1);
+}
+
+TEST(test_looks)
+{
+    agree_with(LOOKS);
+}
+
+TEST(test_rows)
+{
+    agree_with(ROWS);
+}
+
+TEST(test_cfar)
+{
+    agree_with(CFAR);
 }
 
 /* N = 65535 costs the reference seconds, so it is asked once for all engines. */
 TEST(test_long_m_sequence)
 {
-    static const scenario s = {"m-sequence 65535",
-                               65535,
-                               M_SEQUENCE,
-                               PNR_FORMAT_CI16,
-                               PNR_DWELL_SINGLE,
-                               1,
-                               1,
-                               1,
-                               1,
-                               0,
-                               {0, 1},
-                               0,
-                               0,
-                               0,
-                               0.05,
-                               16,
-                               0,
-                               0,
-                               0,
-                               0.87};
-    static const char *const names[] = {"cpu", "cuda"};
-    const pnr_engine_ops *reference;
+    static const scenario s = S("m-sequence 65535", .n_samples = 65535, .code = M_SEQUENCE,
+                                .echo = 0.05, .delay = 0.87, .threshold = 16);
+    const pnr_engine_ops *reference = find_engine("reference");
     answer want;
     world w;
 
-    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
     world_create(&w, &s, reference);
     ask(reference, &w, PNR_WANT_COMPLEX, &want);
-    for (size_t e = 0; e < 2; e++) {
-        const pnr_engine_ops *ops = find_engine(names[e]);
+    for (size_t e = 1; engine_names[e] != NULL; e++) {
+        const pnr_engine_ops *ops = find_engine(engine_names[e]);
         answer got;
 
         if (ops == NULL)
             continue;
         ask(ops, &w, PNR_WANT_COMPLEX, &got);
-        compare_dwell(&w, &got.dwells[0], got.candidates, &want.dwells[0], want.candidates);
-        compare_profile(&w, &want.dwells[0], got.profile, want.profile);
+        compare_answers(&w, ops->name, &got, &want, 1);
         assert_int_equal(got.candidates[0].cell, (size_t)(0.87 * 65535));
         answer_destroy(&got);
     }
@@ -80,14 +89,11 @@ TEST(test_long_m_sequence)
 
 static void check_delay(const pnr_engine_ops *ops, size_t n, size_t delay)
 {
-    scenario s = scenarios[3];
+    const scenario s =
+        S("by hand", .n_samples = n, .code = ZADOFF_CHU, .format = PNR_FORMAT_CF32, .threshold = 3);
     answer got;
     world w;
 
-    s.n_samples = n;
-    s.n_dwells = 1;
-    s.oversample = 1;
-    s.threshold = 3;
     world_create(&w, &s, ops);
     for (size_t i = 0; i < n; i++) {
         const double *a = w.references[(i + n - delay) % n];
@@ -112,10 +118,9 @@ static void check_delay(const pnr_engine_ops *ops, size_t n, size_t delay)
  * wrong conjugate (the echo would vanish), an off-by-one beyond N/2, a missing 1/N. */
 TEST(test_by_hand)
 {
-    static const char *const names[] = {"reference", "cpu", "cuda"};
 
-    for (size_t e = 0; e < 3; e++) {
-        const pnr_engine_ops *ops = find_engine(names[e]);
+    for (size_t e = 0; engine_names[e] != NULL; e++) {
+        const pnr_engine_ops *ops = find_engine(engine_names[e]);
 
         /* a length that is transformed itself, and a prime that is extended */
         for (size_t i = 0; ops != NULL && i < 2; i++)
@@ -127,22 +132,16 @@ TEST(test_by_hand)
 /* Ties: two equal echoes, all samples exact, give equal powers; the kept one is the lower lag. */
 TEST(test_tie)
 {
-    static const char *const names[] = {"reference", "cpu", "cuda"};
 
-    for (size_t e = 0; e < 3; e++) {
-        const pnr_engine_ops *ops = find_engine(names[e]);
-        scenario s = scenarios[0];
+    for (size_t e = 0; engine_names[e] != NULL; e++) {
+        const pnr_engine_ops *ops = find_engine(engine_names[e]);
+        const scenario s = S("a tie", .n_samples = 16, .format = PNR_FORMAT_CF32, .threshold = 2,
+                             .max_candidates = 1);
         answer got;
         world w;
 
         if (ops == NULL)
             continue;
-        s.n_samples = 16;
-        s.code = RANDOM_PHASE;
-        s.format = PNR_FORMAT_CF32;
-        s.n_dwells = 1;
-        s.threshold = 2;
-        s.max_candidates = 1;
         world_create(&w, &s, ops);
         /* the code is an impulse: c = x */
         memset(w.references, 0, 16 * sizeof *w.references);
@@ -166,85 +165,30 @@ TEST(test_tie)
     }
 }
 
-/* The same dwells in submits of 1, 2, 3, 1, two in flight, over one engine of batch 3; every view
- * wraps inside a window, at an odd sample. */
-static void check_pieces(const pnr_engine_ops *ops, const world *w, const answer *all)
-{
-    static const size_t sizes[] = {1, 2, 3, 1};
-    const size_t dwell = w->s.n_samples * w->s.n_periods;
-    const size_t bytes = pnr_plan_sample_bytes(&w->plan);
-    pnr_plan plan = w->plan;
-    pnr_engine *engine;
-    pnr_error error = {0};
-    size_t submitted = 0, collected = 0, n_in = 0, n_out = 0;
-
-    plan.batch = 3;
-    if (ops->create(&plan, &engine, &error) != PNR_OK)
-        fail_msg("%s", error.text);
-    while (collected < 7) {
-        pnr_result result;
-
-        if (n_in < 4 && n_in - n_out < 2) {
-            const size_t n = sizes[n_in];
-            const size_t first = (n * dwell / 2 + 26 * (n_in + 1)) | 1;
-            const char *samples = w->samples + submitted * dwell * bytes;
-            pnr_windows v = w->windows;
-
-            assert_true(first % w->s.n_samples > 0 && first < n * dwell);
-            v.first_sample += submitted * dwell;
-            v.n_dwells = n;
-            v.spans[0] = (pnr_span){samples, first};
-            v.spans[1] = (pnr_span){samples + first * bytes, n * dwell - first};
-            assert_int_equal(ops->submit(engine, &(pnr_job){&v, submitted}), PNR_OK);
-            submitted += n;
-            n_in++;
-            continue;
-        }
-        if (n_in - n_out == 2)
-            assert_int_equal(ops->submit(engine, &(pnr_job){&w->windows, 0}), PNR_EAGAIN);
-        assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
-        assert_int_equal(result.tag, collected);
-        for (size_t d = 0; d < result.n_dwells; d++, collected++) {
-            assert_memory_equal(&result.dwells[d], &all->dwells[collected], sizeof *result.dwells);
-            assert_memory_equal(&result.candidates[d * plan.max_candidates],
-                                &all->candidates[collected * plan.max_candidates],
-                                all->dwells[collected].n_candidates * sizeof *all->candidates);
-        }
-        n_out++;
-    }
-    assert_int_equal(collected, 7);
-    ops->destroy(engine);
-}
-
 /* The bits of a dwell do not depend on which others are submitted with it, nor on where the view
  * wraps. */
 TEST(test_batches)
 {
-    static const char *const names[] = {"reference", "cpu", "cuda"};
     static const size_t lengths[] = {512, 1023, 10000, 20000, 1024, 8192};
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CF32};
 
     for (size_t i = 0; i < 3 * 6 * 2; i++) {
         const size_t e = i / 12, length = i / 2 % 6;
-        const pnr_engine_ops *ops = find_engine(names[e]);
-        scenario s = scenarios[8];
+        const pnr_engine_ops *ops = find_engine(engine_names[e]);
+        const size_t looks =
+            e == 0 || length >= 4 ? 1 : 3; /* own kernels take windows one by one */
+        const scenario s =
+            S("batches", .n_samples = lengths[length], .format = formats[i % 2], .n_looks = looks,
+              .n_dwells = 7, .echo = 0.05, .delay = 0.8, .threshold = 3.2);
         answer all;
         world w;
 
-        s.n_samples = lengths[length];
-        s.format = formats[i % 2];
-        s.code = RANDOM_PHASE;
-        s.n_dwells = 7;
-        s.n_periods = e == 0 || length >= 4 ? 1 : 3;
-        if (length >= 4) /* own kernels take windows one by one */
-            s.dwell = PNR_DWELL_SINGLE;
         if (ops == NULL || (e == 0 && s.n_samples > 2000))
             continue;
         world_create(&w, &s, ops);
-        w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * s.n_periods * 7};
-        w.windows.spans[1] = (pnr_span){w.samples, 0};
+        world_wrap(&w, w.n_view);
         ask(ops, &w, PNR_WANT_NONE, &all);
-        check_pieces(ops, &w, &all);
+        check_submits(ops, &w, &all, 3);
         answer_destroy(&all);
         world_destroy(&w, ops);
     }
@@ -253,17 +197,16 @@ TEST(test_batches)
 /* What an engine lacks is said in words. */
 TEST(test_words)
 {
-    static const char *const names[] = {"reference", "cpu", "cuda"};
 
-    for (size_t e = 0; e < 3; e++) {
-        const pnr_engine_ops *ops = find_engine(names[e]);
+    for (size_t e = 0; engine_names[e] != NULL; e++) {
+        const pnr_engine_ops *ops = find_engine(engine_names[e]);
         pnr_engine_choice choice;
         pnr_error error = {0};
         world w;
 
         if (ops == NULL)
             continue;
-        world_create(&w, &scenarios[3], ops);
+        world_create(&w, &(scenario)S("words", .n_samples = 255, .code = ZADOFF_CHU), ops);
         assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
         assert_true(choice.n_transform >= 255 && choice.method[0] != '\0');
         w.plan.reference = PNR_REFERENCE_CHANNEL;
@@ -291,7 +234,7 @@ TEST(test_m_sequence_plan)
     pnr_error error = {0};
     world w;
 
-    world_create(&w, &scenarios[0], ops);
+    world_create(&w, &plain_scenarios[0], ops);
     assert_int_equal(w.plan.m_degree, 10);
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
     w.references[700][0] = -w.references[700][0];
@@ -301,16 +244,16 @@ TEST(test_m_sequence_plan)
     w.references[1][1] = 1e-9;
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
     w.references[1][1] = 0;
-    w.plan.m_taps = taps_of(9);
+    w.plan.m_taps = primitive_taps(9);
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
     w.plan.m_taps = UINT64_C(1) << 9; /* x^10 + 1: no maximal period */
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
-    w.plan.m_taps = taps_of(10);
+    w.plan.m_taps = primitive_taps(10);
     w.plan.m_degree = 25;
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
     world_destroy(&w, ops);
 
-    scenario several = scenarios[0];
+    scenario several = plain_scenarios[0];
 
     several.n_samples = 3 * 1023;
     world_create(&w, &several, ops);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Submit after submit, as a live stream makes them: samples that are sent ahead, waiting awake,
  * submits of every size: the bits are those of one submit of all. */
-#include "tests/fixture/engine_fixture.h"
+#include "tests/fixture/answer.h"
 
 enum { N_DWELLS = 23, BATCH = 5 };
 
@@ -19,15 +19,15 @@ typedef struct run {
 /* A view from dwell `first` on, of n_samples samples, that wraps anywhere. */
 static pnr_windows view(const run *r, size_t first, size_t n_samples)
 {
-    const size_t dwell = r->w->s.n_samples * r->w->s.n_periods;
+    const size_t dwell = world_dwell(r->w);
     const size_t bytes = pnr_plan_sample_bytes(&r->plan);
-    const size_t split = (size_t)(uniform() * (double)n_samples);
+    const size_t split = below(n_samples);
     const char *samples = r->w->samples + first * dwell * bytes;
     pnr_windows v = r->w->windows;
 
     v.first_sample += first * dwell;
     v.n_dwells = n_samples / dwell;
-    v.lost += first * r->w->s.n_periods;
+    v.lost += first * pnr_plan_windows(&r->plan);
     v.spans[0] = (pnr_span){samples, split};
     v.spans[1] = (pnr_span){samples + split * bytes, n_samples - split};
     return v;
@@ -37,20 +37,20 @@ static pnr_windows view(const run *r, size_t first, size_t n_samples)
  * submitted, as when a ring refuses one. */
 static void send_ahead(run *r, size_t n_next)
 {
-    const size_t next = n_next * r->w->s.n_samples * r->w->s.n_periods;
+    const size_t next = n_next * world_dwell(r->w);
     size_t there = 0;
 
     if (r->ops->upload_ahead == NULL || uniform() < 0.2)
         return;
     if (r->n_submitted > 0 && uniform() < 0.3) {
-        const pnr_windows other = view(r, r->n_submitted - 1, 1 + (size_t)(uniform() * 100));
+        const pnr_windows other = view(r, r->n_submitted - 1, 1 + below(100));
 
         assert_int_equal(r->ops->upload_ahead(r->engine, &other), PNR_OK);
     }
     while (there < next && uniform() < 0.8) {
         pnr_windows part;
 
-        there += 1 + (size_t)(uniform() * (double)(next - there));
+        there += 1 + below(next - there);
         part = view(r, r->n_submitted, there);
         assert_int_equal(r->ops->upload_ahead(r->engine, &part), PNR_OK);
         r->n_ahead++;
@@ -60,11 +60,11 @@ static void send_ahead(run *r, size_t n_next)
 static void submit(run *r)
 {
     const size_t left = N_DWELLS - r->n_submitted;
-    const size_t size = 1 + (size_t)(uniform() * BATCH), n = size < left ? size : left;
+    const size_t size = 1 + below(BATCH), n = size < left ? size : left;
     pnr_windows v;
 
     send_ahead(r, n);
-    v = view(r, r->n_submitted, n * r->w->s.n_samples * r->w->s.n_periods);
+    v = view(r, r->n_submitted, n * world_dwell(r->w));
     assert_int_equal(r->ops->submit(r->engine, &(pnr_job){&v, r->n_submitted}), PNR_OK);
     r->n_submitted += n;
 }
@@ -94,13 +94,11 @@ static void check(const pnr_engine_ops *ops, const world *w, const answer *all, 
 {
     run r = {.ops = ops, .w = w, .all = all, .plan = w->plan};
     size_t n_in_flight = 0;
-    pnr_error error = {0};
 
     r.plan.batch = BATCH;
     r.plan.depth = 3;
     r.plan.spin = spin;
-    if (ops->create(&r.plan, &r.engine, &error) != PNR_OK)
-        fail_msg("%s", error.text);
+    r.engine = create_engine(ops, &r.plan);
     while (r.n_collected < N_DWELLS) {
         if (r.n_submitted < N_DWELLS && n_in_flight < r.plan.depth && uniform() < 0.6) {
             submit(&r);
@@ -119,36 +117,21 @@ static void check(const pnr_engine_ops *ops, const world *w, const answer *all, 
     ops->destroy(r.engine);
 }
 
-/* Every method of an engine at a length, wherever it applies. */
-static void check_length(const pnr_engine_ops *ops, size_t n, code_kind code, pnr_dwell_kind dwell,
-                         size_t n_periods)
+/* Every method of an engine that suits the scenario. */
+static void check_scenario(const pnr_engine_ops *ops, scenario s)
 {
-    static const char *const methods[] = {"library", "fused", "walsh"};
-    const scenario s = {.name = "stream",
-                        .n_samples = n,
-                        .code = code,
-                        .format = PNR_FORMAT_CI16,
-                        .dwell = dwell,
-                        .n_periods = n_periods,
-                        .n_dwells = N_DWELLS,
-                        .oversample = 1,
-                        .n_channels = 1,
-                        .tune = {0, 1},
-                        .echo = 0.3,
-                        .threshold = 12,
-                        .delay = uniform()};
     world w;
 
+    s.n_dwells = N_DWELLS;
+    s.delay = uniform();
     world_create(&w, &s, ops);
-    w.windows.spans[0] = (pnr_span){w.samples, n * n_periods * N_DWELLS};
-    w.windows.spans[1] = (pnr_span){w.samples, 0};
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+    world_wrap(&w, w.n_view);
+    for (size_t i = 1; method_names[i] != NULL; i++) {
         pnr_engine_choice choice;
-        pnr_error error = {0};
         answer all;
 
-        w.plan.method = methods[i];
-        if (ops->describe(&w.plan, &choice, &error) != PNR_OK)
+        w.plan.method = method_names[i];
+        if (ops->describe(&w.plan, &choice, NULL) != PNR_OK)
             continue;
         ask(ops, &w, PNR_WANT_NONE, &all);
         assert_true(all.dwells[N_DWELLS - 1].n_candidates > 0);
@@ -161,19 +144,21 @@ static void check_length(const pnr_engine_ops *ops, size_t n, code_kind code, pn
 
 TEST(test_stream)
 {
-    static const char *const names[] = {"cpu", "cuda"};
+    static const scenario list[] = {
+        S("1023", .n_samples = 1023, .code = M_SEQUENCE, .echo = 0.3, .threshold = 12),
+        S("1024", .n_samples = 1024, .code = ZADOFF_CHU, .echo = 0.3, .threshold = 12),
+        S("coherent", .n_samples = 1000, .n_periods = 3, .echo = 0.3, .threshold = 12),
+        S("looks", .n_samples = 1023, .code = M_SEQUENCE, .n_looks = 4, .echo = 0.3,
+          .threshold = 12),
+        S("8192", .n_samples = 8192, .echo = 0.3, .threshold = 12),
+        S("16383", .n_samples = 16383, .code = M_SEQUENCE, .echo = 0.3, .threshold = 12),
+        S("32768", .n_samples = 32768, .code = ZADOFF_CHU, .echo = 0.3, .threshold = 12),
+    };
 
-    for (size_t e = 0; e < 2; e++) {
-        const pnr_engine_ops *ops = find_engine(names[e]);
+    for (size_t e = 1; engine_names[e] != NULL; e++) {
+        const pnr_engine_ops *ops = find_engine(engine_names[e]);
 
-        if (ops == NULL)
-            continue;
-        check_length(ops, 1023, M_SEQUENCE, PNR_DWELL_SINGLE, 1);
-        check_length(ops, 1024, ZADOFF_CHU, PNR_DWELL_SINGLE, 1);
-        check_length(ops, 1000, RANDOM_PHASE, PNR_DWELL_COHERENT, 3);
-        check_length(ops, 1023, M_SEQUENCE, PNR_DWELL_INCOHERENT, 4);
-        check_length(ops, 8192, RANDOM_PHASE, PNR_DWELL_SINGLE, 1);
-        check_length(ops, 16383, M_SEQUENCE, PNR_DWELL_SINGLE, 1);
-        check_length(ops, 32768, ZADOFF_CHU, PNR_DWELL_SINGLE, 1);
+        for (size_t i = 0; ops != NULL && i < COUNT(list); i++)
+            check_scenario(ops, list[i]);
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From a configuration to a map: 31 looks of 16 periods of 1023 chips, one sample a chip, linear
  * correlation, cell by cell against a script in numpy. */
-#include "tests/fixture/engine_fixture.h"
+#include "setup/setup.h"
+#include "tests/fixture/answer.h"
 
 #include <unistd.h>
 
@@ -87,7 +88,7 @@ static void check_by_script(const char *python, const pnr_plan *plan, const char
 {
     char command[800];
     size_t length = (size_t)snprintf(command, sizeof command,
-                                     "%s tests/engine/map_numpy.py %s 10 10,7 %zu %zu %zu ", python,
+                                     "%s tests/tools/map_numpy.py %s 10 10,7 %zu %zu %zu ", python,
                                      folder, plan->n_lags, plan->n_periods, plan->n_looks);
 
     for (size_t h = 0; h < plan->n_hypotheses; h++) {

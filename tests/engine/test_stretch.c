@@ -83,4 +83,4 @@ static int make_table(void **state)
     pnr_stretch_table(table);
     return 0;
 }
-TESTS_BETWEEN(make_table, NULL);
+TESTS_BETWEEN(make_table, NULL)

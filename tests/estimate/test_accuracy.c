@@ -52,9 +52,9 @@ static accuracy trials(chain *c, double snr_db, size_t n_trials, hole_maker hole
     for (size_t submit = 0; a.n + a.n_outliers < n_trials; submit++) {
         const double turn = ((double)submit + uniform()) * (double)c->setup->plan.batch;
         const double lag = floor(uniform() * (double)n) + fmin(turn / (double)n_trials, 1);
-        double(*shape)[2] = delayed(c, lag);
+        double(*shape)[2] = delayed_code(c, lag);
 
-        clear(c);
+        clear_chain(c);
         add_noise(c->x, c->setup->plan.batch * dwell_samples(c), power);
         for (size_t d = 0; d < c->setup->plan.batch; d++) {
             add_echo(c, d, (const double(*)[2])shape, amplitude,
@@ -62,11 +62,11 @@ static accuracy trials(chain *c, double snr_db, size_t n_trials, hole_maker hole
             for (size_t p = 0; holes != NULL && p < periods; p++)
                 holes(c->x + d * dwell_samples(c) + p * n, n, &c->lost[d * periods + p]);
         }
-        correlate(c);
+        correlate_chain(c);
         for (size_t d = 0; d < c->setup->plan.batch; d++) {
             pnr_detection found;
 
-            detect(c, d, &found);
+            detect_dwell(c, d, &found);
             if (found.n_echoes == 0)
                 a.n_outliers++;
             else
@@ -239,13 +239,13 @@ TEST(test_snr)
 
         while (count < (double)n_trials) {
             const size_t lag = (size_t)(uniform() * (double)n);
-            double(*shape)[2] = delayed(&c, (double)lag + uniform() - 0.5);
+            double(*shape)[2] = delayed_code(&c, (double)lag + uniform() - 0.5);
 
-            clear(&c);
+            clear_chain(&c);
             add_noise(c.x, c.setup->plan.batch * n, power);
             for (size_t d = 0; d < c.setup->plan.batch; d++)
                 add_echo(&c, d, (const double(*)[2])shape, 0.1, 7 * uniform());
-            correlate(&c);
+            correlate_chain(&c);
             for (size_t d = 0; d < c.setup->plan.batch; d++, count++) {
                 const pnr_candidate candidate = candidate_at(&c, d, lag);
                 pnr_dwell dwell = c.result.dwells[d];
@@ -388,21 +388,21 @@ static void strong_echoes(const char *const *settings, double snr_db)
     const double power = pnr_waveform_energy(c.setup->codes[0].waveform) * 0.01 / snr;
 
     while (n_done < 1000 / SHARE) {
-        clear(&c);
+        clear_chain(&c);
         add_noise(c.x, batch * n, power);
         for (size_t e = 0; e < 3; e++) { /* a third of the period apart, or nearly so */
             const double lag = ((double)e + 0.7 * uniform()) * (double)n / 3;
-            double(*shape)[2] = delayed(&c, lag);
+            double(*shape)[2] = delayed_code(&c, lag);
 
             for (size_t d = 0; d < batch; d++)
                 add_echo(&c, d, (const double(*)[2])shape, 0.1, 7 * uniform());
             free(shape);
         }
-        correlate(&c);
+        correlate_chain(&c);
         for (size_t d = 0; d < batch; d++, n_done++) {
             pnr_detection found;
 
-            detect(&c, d, &found);
+            detect_dwell(&c, d, &found);
             sum += found.noise_power / power;
             square += pow(found.noise_power / power, 2);
         }

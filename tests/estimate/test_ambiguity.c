@@ -34,7 +34,7 @@ static void one_code(const char *const *settings)
     pnr_ambiguity *ambiguity;
     map_bench b;
 
-    map_open(&b, settings);
+    open_map_bench(&b, settings);
     assert_int_equal(pnr_ambiguity_create(b.setup, &ambiguity), PNR_OK);
 
     const pnr_plan *plan = &b.setup->plan;
@@ -69,7 +69,7 @@ static void one_code(const char *const *settings)
     }
     free(echo);
     pnr_ambiguity_destroy(ambiguity);
-    map_close(&b);
+    close_map_bench(&b);
 }
 
 TEST(it_is_its_sum)

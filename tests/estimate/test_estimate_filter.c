@@ -33,7 +33,7 @@ static void measure(const char *const *settings, double snr_db, double clutter_d
         double delays[1024];
 
         assert_true(plan->batch <= 1024);
-        clear(&c);
+        clear_chain(&c);
         add_noise(c.x, c.windows.spans[0].n_samples, noise);
         for (size_t d = 0; d < plan->batch; d++) {
             double clutter = first + uniform() * room;
@@ -44,7 +44,7 @@ static void measure(const char *const *settings, double snr_db, double clutter_d
             if (is_whole)
                 clutter = floor(clutter);
 
-            double(*a)[2] = delayed(&c, delays[d]), (*b)[2] = delayed(&c, clutter);
+            double(*a)[2] = delayed_code(&c, delays[d]), (*b)[2] = delayed_code(&c, clutter);
 
             add_echo(&c, d, (const double(*)[2])a, amplitude, 2 * M_PI * uniform());
             add_echo(&c, d, (const double(*)[2])b, amplitude * pow(10, (clutter_db - snr_db) / 20),
@@ -52,12 +52,12 @@ static void measure(const char *const *settings, double snr_db, double clutter_d
             free(a);
             free(b);
         }
-        correlate(&c);
+        correlate_chain(&c);
         for (size_t d = 0; d < plan->batch; d++) {
             const pnr_echo *echo = NULL;
             pnr_detection found;
 
-            detect(&c, d, &found);
+            detect_dwell(&c, d, &found);
             for (size_t e = 0; e < found.n_echoes; e++)
                 if (fabs(remainder(found.echoes[e].lag - delays[d], n)) < 1)
                     echo = &found.echoes[e];

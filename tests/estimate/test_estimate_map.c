@@ -192,7 +192,7 @@ static void one_map(const char *const *settings, size_t n_trials, double step_lo
     map_bench b;
     bool good = true;
 
-    map_open(&b, settings);
+    open_map_bench(&b, settings);
     assert_int_equal(pnr_detector_create(&b.config, b.setup, &b.detector, &error), PNR_OK);
     factor(b.setup->codes[0].autocorrelation, l);
 
@@ -245,7 +245,7 @@ static void one_map(const char *const *settings, size_t n_trials, double step_lo
     for (int s = 0; s < N_SNRS; s++)
         good &= judge(&b, snrs_db[s], step_loss, &tallies[s]);
     pnr_detector_destroy(b.detector);
-    map_close(&b);
+    close_map_bench(&b);
     assert_on_average(good);
 }
 

@@ -7,14 +7,14 @@
 
 static void open_map(map_bench *b, const char *const *settings)
 {
-    map_open(b, settings);
+    open_map_bench(b, settings);
     assert_int_equal(pnr_fit_patch_create(b->setup, 0, &b->fit), PNR_OK);
 }
 
 static void close_map(map_bench *b)
 {
     pnr_fit_patch_destroy(b->fit);
-    map_close(b);
+    close_map_bench(b);
 }
 
 /* An echo anywhere near the middle of a patch comes back as it was. */

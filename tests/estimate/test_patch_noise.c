@@ -42,7 +42,7 @@ static void agrees(const char *const *settings, double limit)
     pnr_echo_model *model;
     double worst = 0;
 
-    map_open(&b, settings);
+    open_map_bench(&b, settings);
 
     const pnr_plan *plan = &b.setup->plan;
     const long length = (long)plan->n_samples;
@@ -95,7 +95,7 @@ static void agrees(const char *const *settings, double limit)
                   plan->n_samples, pnr_plan_rows(plan), worst);
     pnr_patch_noise_destroy(noise);
     pnr_echo_model_destroy(model);
-    map_close(&b);
+    close_map_bench(&b);
     assert_true(worst < limit);
 }
 

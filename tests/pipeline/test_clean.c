@@ -61,7 +61,7 @@ static counts clean_trials(const char *const *settings, double snr_db, const tar
     const double n = (double)plan->n_samples;
 
     while (k.n < n_trials) {
-        clear(&c);
+        clear_chain(&c);
         add_noise(c.x, plan->batch * dwell_samples(&c), noise_power(&c, snr_db));
         const double shift = uniform() * (plan->filter != NULL ? 1 : n); /* inside its gates */
 
@@ -72,13 +72,13 @@ static counts clean_trials(const char *const *settings, double snr_db, const tar
                 at.lag = fmod(at.lag + shift, n);
                 add_target(&c, d, &at);
             }
-        correlate(&c);
+        correlate_chain(&c);
         for (size_t d = 0; d < plan->batch; d++, k.n++) {
             pnr_detection found;
             bool is_seen[8] = {false};
             pnr_observed observed;
 
-            detect(&c, d, &found);
+            detect_dwell(&c, d, &found);
             k.n_first += found.n_echoes;
             observed = (pnr_observed){
                 .dwell = &c.result.dwells[d],

@@ -10,7 +10,7 @@ static void run_whole(stage *s, outcome *o, size_t first, size_t n_periods)
 {
     const pnr_account wanted = wanted_account(s, s->n_positions, first, n_periods);
 
-    run(s, o);
+    run_stage(s, o);
     assert_int_equal(o->code, PNR_OK);
     assert_same_account(&o->account, &wanted);
     assert_chain(o, N * n_periods);
@@ -24,7 +24,7 @@ TEST(test_clean)
     outcome o = {0};
 
     open_stage(&s, 20 * N, NULL);
-    save(&s, 0);
+    save_stage(&s, 0);
     run_whole(&s, &o, 0, 1);
     assert_int_equal(o.n, 20);
     assert_true(pnr_account_lossless(&o.account));
@@ -40,7 +40,7 @@ TEST(test_clean)
         assert_string_equal(r->engine, "reference/sum");
         assert_int_equal(r->time_source, PNR_TIME_NONE);
     }
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -50,13 +50,13 @@ TEST(test_start_time)
     outcome o = {0};
 
     open_stage(&s, 3 * N, SETTINGS("source.start_time=2026-11-21T02:40:12Z"));
-    save(&s, 0);
+    save_stage(&s, 0);
     run_whole(&s, &o, 0, 1);
     for (size_t i = 0; i < o.n; i++) {
         assert_int_equal(o.reports[i].time_source, PNR_TIME_FILE);
         assert_true(o.reports[i].time_ns - o.reports[0].time_ns == (int64_t)i * N * 1000);
     }
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -68,11 +68,11 @@ TEST(test_cut)
         outcome o = {0};
 
         open_stage(&s, n, SETTINGS("dwell.periods=3", "dwell.combine=incoherent"));
-        save(&s, n % 4);
+        save_stage(&s, n % 4);
         run_whole(&s, &o, 0, 3);
         assert_int_equal(o.n, n / (3 * N));
         assert_int_equal(o.account.skipped_tail, n % (3 * N));
-        forget(&o);
+        forget_outcome(&o);
         close_stage(&s);
     }
 }
@@ -84,16 +84,16 @@ TEST(test_empty)
 
     open_stage(&s, 0, NULL);
     for (size_t n_more = 0; n_more < 4; n_more++) { /* a sample has four bytes */
-        save(&s, n_more);
-        run(&s, &o);
+        save_stage(&s, n_more);
+        run_stage(&s, &o);
         assert_int_equal(o.code, PNR_EDATA);
         assert_int_equal(o.account.positions, 0);
         assert_non_null(strstr(o.error.text, "echo.raw"));
     }
     unlink(s.path);
-    run(&s, &o);
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_ENOINPUT);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -112,13 +112,13 @@ TEST(test_epoch)
         outcome o = {0};
 
         open_stage(&s, 10 * N + 5, SETTINGS(cases[i].setting));
-        save(&s, 0);
+        save_stage(&s, 0);
         run_whole(&s, &o, cases[i].first, 1);
         assert_int_equal(o.account.skipped_alignment, cases[i].first);
         assert_true(o.n >= 9);
         for (size_t r = 0; r < o.n; r++) /* the delay counts from the epoch, so it is the same */
             assert_true(fabs(o.reports[r].detection.echoes[0].range_m - 6000) < 30);
-        forget(&o);
+        forget_outcome(&o);
         close_stage(&s);
     }
 }
@@ -130,11 +130,11 @@ TEST(test_epoch_beyond_the_end)
     outcome o = {0};
 
     open_stage(&s, 50, SETTINGS("code.epoch=100"));
-    save(&s, 0);
+    save_stage(&s, 0);
     run_whole(&s, &o, 100, 1);
     assert_int_equal(o.account.skipped_alignment, 50);
     assert_int_equal(o.n, 0);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -172,16 +172,16 @@ static bool spoil_window(const char *engine, size_t count, float value)
     outcome clean = {0}, o = {0};
 
     open_stage(&s, 9 * N, SETTINGS("source.format=cf32", engine));
-    save(&s, 0);
-    run(&s, &clean);
+    save_stage(&s, 0);
+    run_stage(&s, &clean);
     if (clean.code == PNR_EUNAVAILABLE) {
         print_message("skipped: %s\n", clean.error.text);
         close_stage(&s);
         return false;
     }
     assert_int_equal(clean.code, PNR_OK);
-    spoil(&s, FIRST, count, value);
-    save(&s, 0);
+    spoil_samples(&s, FIRST, count, value);
+    save_stage(&s, 0);
     run_whole(&s, &o, 0, 1);
     assert_int_equal(o.account.n_nonfinite, count);
     for (size_t w = 0; w < 9; w++)
@@ -207,8 +207,8 @@ static bool spoil_window(const char *engine, size_t count, float value)
         assert_true(fabs(echo->amplitude - 0.1) < 6 * 0.05 / sqrt(N * used));
         assert_true(fabs(echo->range_m - 6000) < 60);
     }
-    forget(&clean);
-    forget(&o);
+    forget_outcome(&clean);
+    forget_outcome(&o);
     close_stage(&s);
     return true;
 }
@@ -246,12 +246,12 @@ TEST(test_all_nonfinite)
 
     open_stage(&s, 6 * N,
                SETTINGS("source.format=cf32", "dwell.periods=2", "dwell.combine=coherent"));
-    spoil(&s, 0, 6 * N, NAN);
-    save(&s, 0);
+    spoil_samples(&s, 0, 6 * N, NAN);
+    save_stage(&s, 0);
     run_whole(&s, &o, 0, 2);
     assert_int_equal(o.n, 0);
     assert_int_equal(o.account.refused_too_much_lost, 6);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -291,9 +291,9 @@ TEST(test_lost)
                 snprintf(epoch, sizeof epoch, "code.epoch=%zu", first);
                 open_stage(&s, (is_longer ? 3540 : 20 * N),
                            SETTINGS(runs[i], dwells[d][0], dwells[d][1], epoch));
-                save(&s, 0);
+                save_stage(&s, 0);
                 run_whole(&s, &o, first, n_periods[d]);
-                forget(&o);
+                forget_outcome(&o);
                 close_stage(&s);
             }
 }
@@ -305,12 +305,12 @@ TEST(test_lost_neighbours)
     outcome clean = {0}, o = {0};
 
     open_stage(&s, 9 * N, NULL);
-    save(&s, 0);
-    run(&s, &clean);
-    set(&s, "source.lost=520+30");
+    save_stage(&s, 0);
+    run_stage(&s, &clean);
+    set_stage(&s, "source.lost=520+30");
     for (size_t i = 520; i < 550; i++)
         s.kinds[i] = LOST;
-    save(&s, 0);
+    save_stage(&s, 0);
     run_whole(&s, &o, 0, 1);
     for (size_t w = 0; w < 9; w++)
         if (w != 4)
@@ -323,8 +323,8 @@ TEST(test_lost_neighbours)
     assert_int_equal(holed->flags & PNR_FLAG_LOST, PNR_FLAG_LOST);
     assert_true(fabs(echo->amplitude - 0.1) < 6 * 0.05 / sqrt(97));
     assert_true(echo->delay_sigma_s > whole->detection.echoes[0].delay_sigma_s);
-    forget(&clean);
-    forget(&o);
+    forget_outcome(&clean);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -343,13 +343,13 @@ TEST(test_cut_while_read)
     outcome o = {.also = cut_the_file, .also_context = &s};
 
     open_stage(&s, 200 * N, SETTINGS("ring.bytes=2032", "source.chunk=64", "engine.batch=1"));
-    save(&s, 0);
-    run(&s, &o);
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_EDATA);
     assert_non_null(strstr(o.error.text, "cut short"));
     assert_true(o.n >= 1 && o.n < 200);
     assert_true(o.account.positions == o.n * N + o.account.skipped_tail);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -377,7 +377,7 @@ TEST(test_gates)
         open_stage(&s, 5 * N,
                    SETTINGS("target.2.range_m=12000", "target.2.amplitude=0.1", cases[i].min,
                             cases[i].max));
-        save(&s, 0);
+        save_stage(&s, 0);
         run_whole(&s, &o, 0, 1);
         for (size_t r = 0; r < o.n; r++) {
             const pnr_detection *found = &o.reports[r].detection;
@@ -391,7 +391,7 @@ TEST(test_gates)
                 assert_true(is_there);
             }
         }
-        forget(&o);
+        forget_outcome(&o);
         close_stage(&s);
     }
 }
@@ -407,9 +407,9 @@ TEST(test_stop)
         subscriber heard;
 
         open_stage(&s, 20000 * N, SETTINGS("ring.bytes=4064", "engine.batch=1", paces[i]));
-        save(&s, 0);
+        save_stage(&s, 0);
         subscribe(&s, &heard, 100000);
-        run(&s, &o);
+        run_stage(&s, &o);
         assert_int_equal(o.code, PNR_OK);
         assert_true(o.n >= 7 && o.n < 10000); /* the ring holds 8 dwells */
         assert_true(o.account.processed == o.n);
@@ -420,7 +420,7 @@ TEST(test_stop)
         assert_end(&heard, &o);
         assert_string_equal(heard.end.reason, "stopped");
         assert_true(heard.n_results == o.n);
-        forget(&o);
+        forget_outcome(&o);
         close_stage(&s);
     }
 }
@@ -431,11 +431,11 @@ TEST(test_stopped_before)
     outcome o = {.stop = 1};
 
     open_stage(&s, 20 * N, NULL);
-    save(&s, 0);
-    run(&s, &o);
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.account.positions, 0);
     assert_int_equal(o.n, 0);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }

@@ -26,10 +26,10 @@ static void compare(const char *engine, const char *const *settings, size_t n_pe
     size_t turn = 0;
 
     open_stage(&s, DWELLS * N * n_periods + 17, settings);
-    set(&s, engine);
-    set(&s, "engine.deadline=1000"); /* late is not of the recording */
-    save(&s, 0);
-    run(&s, &first);
+    set_stage(&s, engine);
+    set_stage(&s, "engine.deadline=1000"); /* late is not of the recording */
+    save_stage(&s, 0);
+    run_stage(&s, &first);
     if (first.code == PNR_EUNAVAILABLE) {
         print_message("skipped: %s\n", first.error.text);
         close_stage(&s);
@@ -41,19 +41,19 @@ static void compare(const char *engine, const char *const *settings, size_t n_pe
     for (size_t round = 0; round < ROUNDS; round++)
         for (size_t p = 0; p < 2; p++)
             for (size_t c = 0; c < 4; c++, turn++) {
-                set(&s, paces[p]);
-                set(&s, chunks[c]);
-                set(&s, ROW(batches, turn + round));
-                set(&s, ROW(depths, turn));
-                set(&s, ROW(threads, turn + turn / 3));
-                set(&s, p == 0 ? ROW(rings, turn + turn / 2) : rings[0]);
-                run(&s, &o);
+                set_stage(&s, paces[p]);
+                set_stage(&s, chunks[c]);
+                set_stage(&s, ROW(batches, turn + round));
+                set_stage(&s, ROW(depths, turn));
+                set_stage(&s, ROW(threads, turn + turn / 3));
+                set_stage(&s, p == 0 ? ROW(rings, turn + turn / 2) : rings[0]);
+                run_stage(&s, &o);
                 assert_int_equal(o.code, PNR_OK);
                 assert_same_account(&o.account, &first.account);
                 assert_same_reports(&o, &first);
             }
-    forget(&first);
-    forget(&o);
+    forget_outcome(&first);
+    forget_outcome(&o);
     close_stage(&s);
 }
 

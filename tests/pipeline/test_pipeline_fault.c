@@ -12,12 +12,12 @@ static void run_fault(const char *fault, outcome *o, subscriber *heard, const ch
     stage s;
 
     open_stage(&s, DWELLS * N, settings);
-    set(&s, batch);
-    save(&s, 0);
+    set_stage(&s, batch);
+    save_stage(&s, 0);
     setenv("PNR_FAULT", fault, 1);
     if (heard != NULL)
         subscribe(&s, heard, 1000);
-    run(&s, o);
+    run_stage(&s, o);
     unsetenv("PNR_FAULT");
     if (heard != NULL)
         assert_end(heard, o);
@@ -58,7 +58,7 @@ TEST(test_refused_at_start)
             assert_int_equal(o.code, places[p].code != 0 ? places[p].code : errors[e].code);
             assert_true(strlen(o.error.text) > 0);
             assert_same_account(&o.account, &nothing);
-            forget(&o);
+            forget_outcome(&o);
         }
 }
 
@@ -100,7 +100,7 @@ static void fail_at(const char *place, size_t at, const char *error)
         assert_true(o.reports[i].sample == (i + (is_behind ? 1 : 0)) * N);
     }
     assert_true(heard.n_results == o.n);
-    forget(&o);
+    forget_outcome(&o);
 }
 
 static void fail_everywhere(const char *place)
@@ -149,9 +149,9 @@ TEST(test_collect_out_of_step)
         assert_true(o.n < DWELLS);
         for (size_t r = 0; r < o.n; r++)
             assert_true(is_same_report(&o.reports[r], &clean.reports[r]));
-        forget(&o);
+        forget_outcome(&o);
     }
-    forget(&clean);
+    forget_outcome(&clean);
 }
 
 /* Several failures of one run, in submits of several dwells:
@@ -169,7 +169,7 @@ TEST(test_several)
     assert_chain(&o, N);
     assert_true(o.reports[0].sample == 8 * N && o.reports[0].lost_before == 8 * N);
     assert_non_null(strstr(o.error.text, "12 of 20 windows"));
-    forget(&o);
+    forget_outcome(&o);
 }
 
 /* A lost engine while a live source goes on: the source is stopped, and what came is counted. */
@@ -182,16 +182,16 @@ TEST(test_lost_in_real_time)
     subscriber heard;
 
     open_stage(&s, 100000 * N, settings); /* 12.7 s */
-    save(&s, 0);
+    save_stage(&s, 0);
     setenv("PNR_FAULT", "collect:10=ELOST", 1);
     subscribe(&s, &heard, 1000);
-    run(&s, &o);
+    run_stage(&s, &o);
     unsetenv("PNR_FAULT");
     assert_int_equal(o.code, PNR_ELOST);
     assert_end(&heard, &o);
     assert_int_equal(o.n, 9);
     assert_true(o.account.dropped_engine_error >= 1);
     assert_true(o.account.positions < 100000 * N);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }

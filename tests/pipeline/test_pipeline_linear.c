@@ -28,8 +28,8 @@ TEST(ranges_are_right)
     outcome o = {0}, other = {0};
 
     open_stage(&s, FIRST + 40 * N + BEHIND - 1, settings);
-    save(&s, 0);
-    run(&s, &o);
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.n, 39); /* one sample is missing behind the 40th */
     assert_chain(&o, N);
@@ -40,13 +40,13 @@ TEST(ranges_are_right)
         assert_true(fabs(o.reports[i].detection.echoes[0].range_m - 6000) < 30); /* 0.2 samples */
     }
     for (size_t i = 0; i < sizeof also / sizeof also[0]; i++) {
-        set_all(&s, also[i]);
-        run(&s, &other);
+        set_stage_all(&s, also[i]);
+        run_stage(&s, &other);
         assert_same_reports(&o, &other);
     }
     close_stage(&s);
-    forget(&o);
-    forget(&other);
+    forget_outcome(&o);
+    forget_outcome(&other);
 }
 
 /* Dwells of two windows; losses lie in a window, in what only the dwell before reaches, and across
@@ -60,16 +60,16 @@ TEST(a_loss_stays_where_it_is)
     size_t n_same = 0;
 
     open_stage(&s, FIRST + 40 * N + 200, settings);
-    set_all(&s, losses);
+    set_stage_all(&s, losses);
     s.config.source.n_lost = 0;
-    save(&s, 0);
-    run(&s, &clean);
+    save_stage(&s, 0);
+    run_stage(&s, &clean);
     s.config.source.n_lost = 4;
     for (size_t r = 0; r < s.config.source.n_lost; r++)
         for (size_t i = 0; i < s.config.source.lost[r].count; i++)
             s.kinds[s.config.source.lost[r].first + i] = LOST;
-    save(&s, 0);
-    run(&s, &o);
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
     check_account(&s, &o, 2);
     assert_chain(&o, 2 * N);
@@ -91,6 +91,6 @@ TEST(a_loss_stays_where_it_is)
     }
     assert_in_range(n_same, 8, o.n - 3);
     close_stage(&s);
-    forget(&clean);
-    forget(&o);
+    forget_outcome(&clean);
+    forget_outcome(&o);
 }

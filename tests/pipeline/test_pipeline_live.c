@@ -37,13 +37,13 @@ static void run_slow(size_t n_dwells, const char *rate, const char *slow_ms, con
     subscriber heard;
 
     open_stage(&s, n_dwells * N + 10, settings);
-    set(&s, rate);
-    set(&s, chunk);
-    set(&s, "radar.max_range_m=0");
-    save(&s, 0);
+    set_stage(&s, rate);
+    set_stage(&s, chunk);
+    set_stage(&s, "radar.max_range_m=0");
+    save_stage(&s, 0);
     setenv("PNR_FAULT_SLOW_MS", slow_ms, 1);
     subscribe(&s, &heard, 100000);
-    run(&s, &o);
+    run_stage(&s, &o);
     unsetenv("PNR_FAULT_SLOW_MS");
     assert_int_equal(o.code, PNR_OK);
     assert_end(&heard, &o);
@@ -62,7 +62,7 @@ static void run_slow(size_t n_dwells, const char *rate, const char *slow_ms, con
     assert_true(t.missing <= a->lost_ring_full + a->skipped_refused);
     assert_true(heard.n_results == o.n && heard.lost == 0);
     assert_true(a->processed == o.n);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -110,12 +110,12 @@ TEST(test_stopped_subscriber)
     waiting w = {.heard = &heard};
 
     open_stage(&s, MANY * N, settings);
-    save(&s, 0);
+    save_stage(&s, 0);
     subscribe(&s, &heard, 10);
     atomic_store(&heard.hold, 1);
     o.also = resume;
     o.also_context = &w;
-    run(&s, &o);
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.n, MANY); /* nothing waited for it */
     assert_int_equal(o.account.sent, MANY);
@@ -123,7 +123,7 @@ TEST(test_stopped_subscriber)
     assert_true(heard.lost > 0 && heard.n_gaps > 0);
     assert_int_equal(heard.last_seq, MANY - 1);
     assert_true(heard.n_results >= LAST + w.before);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -137,14 +137,14 @@ TEST(test_status)
     subscriber heard;
 
     open_stage(&s, 22 * N, settings); /* samples are always there: no turn is idle */
-    save(&s, 0);
+    save_stage(&s, 0);
     setenv("PNR_FAULT_SLOW_MS", "100", 1);
     subscribe(&s, &heard, 1000);
-    run(&s, &o);
+    run_stage(&s, &o);
     unsetenv("PNR_FAULT_SLOW_MS");
     assert_end(&heard, &o);
     assert_true(heard.n_status >= 1); /* of 2.2 s or more */
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -176,12 +176,12 @@ static uint64_t run_late(const char *slow_ms, const char *deadline, double deadl
     subscriber heard;
 
     open_stage(&s, DWELLS * N, settings);
-    set(&s, "radar.max_range_m=0");
-    set(&s, deadline);
-    save(&s, 0);
+    set_stage(&s, "radar.max_range_m=0");
+    set_stage(&s, deadline);
+    save_stage(&s, 0);
     setenv("PNR_FAULT_SLOW_MS", slow_ms, 1);
     subscribe(&s, &heard, 1000);
-    run(&s, &o);
+    run_stage(&s, &o);
     unsetenv("PNR_FAULT_SLOW_MS");
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.n, DWELLS);
@@ -193,7 +193,7 @@ static uint64_t run_late(const char *slow_ms, const char *deadline, double deadl
 
     assert_true(o.account.deadline_missed == n_late);
     assert_true(heard.end.account.deadline_missed == n_late && heard.n_late == n_late);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
     return n_late;
 }
@@ -212,15 +212,15 @@ TEST(test_deadline_of_a_recording)
     outcome o = {0};
 
     open_stage(&s, 20 * N, NULL);
-    save(&s, 0);
-    run(&s, &o);
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     assert_int_equal(o.account.deadline_missed, 0);
     assert_int_equal(o.reports[0].flags, 0);
-    set(&s, "engine.deadline=1e-9");
-    run(&s, &o);
+    set_stage(&s, "engine.deadline=1e-9");
+    run_stage(&s, &o);
     assert_int_equal(o.account.deadline_missed, 20);
     assert_int_equal(o.reports[19].flags, PNR_FLAG_LATE);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -244,10 +244,10 @@ static void run_awake(stage *s, const char *wait, outcome *o, long *n_sleeps)
 {
     sleeps seen = {0};
 
-    set(s, wait);
+    set_stage(s, wait);
     o->also = count_sleeps;
     o->also_context = &seen;
-    run(s, o);
+    run_stage(s, o);
     assert_int_equal(o->code, PNR_OK);
     *n_sleeps = seen.last - seen.first;
 }
@@ -264,9 +264,9 @@ static void spin(const char *engine)
     long n_sleeps = 0, n_naps = 0;
 
     open_stage(&s, DWELLS * N, settings);
-    set(&s, engine);
-    set(&s, "ring.bytes=1M");
-    save(&s, 0);
+    set_stage(&s, engine);
+    set_stage(&s, "ring.bytes=1M");
+    save_stage(&s, 0);
     run_awake(&s, "engine.wait=sleep", &asleep, &n_sleeps);
     run_awake(&s, "engine.wait=spin", &awake, &n_naps);
     assert_same_reports(&awake, &asleep);
@@ -275,8 +275,8 @@ static void spin(const char *engine)
     if (strstr(engine, "reference") != NULL) /* the cpu engine's team may make its caller wait */
         /* a lock that another thread holds, now and then, on a machine that is busy elsewhere */
         assert_in_range(n_naps, 0, 10 + n_sleeps / 10);
-    forget(&asleep);
-    forget(&awake);
+    forget_outcome(&asleep);
+    forget_outcome(&awake);
     close_stage(&s);
 }
 
@@ -299,13 +299,13 @@ TEST(test_spin_with_faults)
         outcome o = {0};
 
         open_stage(&s, 20 * N, settings);
-        save(&s, 0);
+        save_stage(&s, 0);
         setenv("PNR_FAULT", faults[i], 1);
-        run(&s, &o);
+        run_stage(&s, &o);
         unsetenv("PNR_FAULT");
         assert_int_equal(o.code, strstr(faults[i], "EENGINE") ? PNR_EENGINE : PNR_ELOST);
         assert_true(o.account.positions == 20 * N);
-        forget(&o);
+        forget_outcome(&o);
         close_stage(&s);
     }
 }
@@ -344,14 +344,14 @@ static void run_ahead(const char *const *more, const char *fault, outcome *o)
     stage s;
 
     open_stage(&s, LONG_DWELLS * LONG_DWELL + 100, settings);
-    set_all(&s, more);
+    set_stage_all(&s, more);
     for (size_t r = 0; r < s.config.source.n_lost; r++)
         for (size_t i = 0; i < s.config.source.lost[r].count; i++)
             s.kinds[s.config.source.lost[r].first + i] = LOST;
-    save(&s, 0);
+    save_stage(&s, 0);
     *ahead_of_fault() = (fault_ahead){0};
     setenv("PNR_FAULT", fault, 1);
-    run(&s, o);
+    run_stage(&s, o);
     unsetenv("PNR_FAULT");
     close_stage(&s);
 }
@@ -382,8 +382,8 @@ TEST(test_ahead)
     assert_in_range(counts->n_kept, 2, LONG_DWELLS - 1);
     assert_in_range(counts->n_dropped, 0, 1);
     assert_in_range(counts->n_ahead, counts->n_kept, 3 * LONG_DWELLS);
-    forget(&live);
-    forget(&recorded);
+    forget_outcome(&live);
+    forget_outcome(&recorded);
 }
 
 /* A GPU that uploads what comes ahead gives the bits of one that uploads all at once. */
@@ -402,8 +402,8 @@ TEST(test_ahead_cuda)
     run_ahead(live, "", &ahead);
     assert_same_reports(&ahead, &whole);
     assert_same_account(&ahead.account, &whole.account);
-    forget(&ahead);
-    forget(&whole);
+    forget_outcome(&ahead);
+    forget_outcome(&whole);
 }
 
 /* "Later" is no fault; a device that is lost while it waits for the rest is. */
@@ -420,5 +420,5 @@ TEST(test_ahead_fails)
     run_ahead(live, "upload_ahead:5=ELOST", &o);
     assert_int_equal(o.code, PNR_ELOST);
     assert_true(o.n < LONG_DWELLS);
-    forget(&o);
+    forget_outcome(&o);
 }

@@ -119,13 +119,13 @@ static void publish(stage *s, const char *const *settings, const char *prefix, s
         all[n++] = settings[i];
     all[n] = NULL;
     open_stage(s, n_positions, all);
-    save(s, 0);
-    set(s, "publisher.wait_s=60");
+    save_stage(s, 0);
+    set_stage(s, "publisher.wait_s=60");
     strcpy(s->config.publisher.endpoint, s->address);
     *h = (heard){.address = s->address, .prefix = prefix};
     *o = (outcome){0};
     assert_int_equal(pthread_create(&h->thread, NULL, hear, h), 0);
-    run(s, o);
+    run_stage(s, o);
     atomic_store(&h->is_over, 1);
     pthread_join(h->thread, NULL);
     if (o->code != PNR_OK)
@@ -137,7 +137,7 @@ static void publish(stage *s, const char *const *settings, const char *prefix, s
 static void leave(stage *s, heard *h, outcome *o)
 {
     free(h->cells);
-    forget(o);
+    forget_outcome(o);
     close_stage(s);
 }
 

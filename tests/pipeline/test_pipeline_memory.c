@@ -196,8 +196,8 @@ static long calls_of(const char *const *settings, const char *engine, bool is_ta
         return -1;
     }
     open_stage(&s, DWELLS * N, settings);
-    set(&s, engine);
-    save(&s, 0);
+    set_stage(&s, engine);
+    save_stage(&s, 0);
     subscribe(&s, &heard, 100000);
 
     const int code = pnr_pipeline_run(&s.config, &options, &account, &error);
@@ -316,9 +316,9 @@ TEST(test_refused)
         return;
     }
     open_stage(&s, FEW * N, NULL);
-    save(&s, 0);
+    save_stage(&s, 0);
     subscribe(&s, &heard, 1000);
-    run(&s, &o);
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.account.results, FEW);
     assert_int_equal(o.account.unsent_publish_refused, 10);
@@ -327,7 +327,7 @@ TEST(test_refused)
     assert_int_equal(heard.n_results, FEW - 10);
     assert_int_equal(heard.lost, 10); /* their numbers are used up */
     assert_int_equal(heard.n_gaps, 1);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -351,8 +351,8 @@ TEST(test_pack_refused)
     }
     open_stage(&s, FEW * N, settings);
     strcpy(s.config.publisher.endpoint, s.address);
-    save(&s, 0);
-    run(&s, &o);
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     refuse_to = 0;
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.account.results, FEW);
@@ -361,6 +361,6 @@ TEST(test_pack_refused)
      */
     assert_in_range(o.account.sent, 34, 40);
     assert_int_equal(o.account.sent + o.account.unsent_publish_refused, FEW);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }

@@ -65,8 +65,8 @@ TEST(test_drift)
     double mean, rms, worst;
 
     open_stage(&s, (size_t)N * PERIODS, drifting);
-    save(&s, 0);
-    run(&s, &o);
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.n, PERIODS);
     errors_of(&o, 0, PERIODS, &mean, &rms, &worst);
@@ -90,14 +90,14 @@ TEST(test_drift)
     }
     assert_true(fabs(o.reports[PERIODS - 1].zero.drift_ppm - 39.37) < 0.5);
     assert_true(fabs(o.reports[PERIODS - 1].zero.moved_s - 3e-6) < 0.02e-6);
-    forget(&o);
+    forget_outcome(&o);
 
     /* With a fixed zero the drift is in the ranges: what is measured above is not nothing. */
-    set(&s, "radar.zero=fixed");
-    run(&s, &o);
+    set_stage(&s, "radar.zero=fixed");
+    run_stage(&s, &o);
     errors_of(&o, 0, PERIODS, &mean, &rms, &worst);
     assert_true(fabs(mean - 1.5) < 0.01 && !o.reports[0].zero.is_tracked);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -117,9 +117,9 @@ TEST(test_kinds)
 
         open_stage(&s, (size_t)N * PERIODS, drifting);
         for (size_t i = 0; i < 3 && kinds[k][i] != NULL; i++)
-            set(&s, kinds[k][i]);
-        save(&s, 0);
-        run(&s, &o);
+            set_stage(&s, kinds[k][i]);
+        save_stage(&s, 0);
+        run_stage(&s, &o);
         if (o.code != PNR_OK)
             fail_msg("%s", o.error.text);
         assert_true(o.n >= PERIODS / 8 - 1);
@@ -129,7 +129,7 @@ TEST(test_kinds)
         assert_true(fabs(mean) <= 0.01 && rms <= 0.01);
         assert_true(o.reports[o.n - 1].zero.held_s == 0);
         assert_true(fabs(o.reports[o.n - 1].zero.drift_ppm - 39.37) < 1);
-        forget(&o);
+        forget_outcome(&o);
         close_stage(&s);
     }
 }
@@ -166,17 +166,17 @@ TEST(test_clutter)
         all[n++] = settings[i];
     all[n] = NULL;
     open_stage(&s, (size_t)N * 64, all);
-    save(&s, 0);
+    save_stage(&s, 0);
     for (size_t k = 0; k < 2; k++) {
         outcome o = {0};
 
-        set(&s, k == 0 ? "detector.subtract=0" : "detector.subtract=2");
-        run(&s, &o);
+        set_stage(&s, k == 0 ? "detector.subtract=0" : "detector.subtract=2");
+        run_stage(&s, &o);
         assert_int_equal(o.code, PNR_OK);
         assert_int_equal(o.n, 8);
         errors_of(&o, 0, o.n, &mean, &rms, &worst);
         assert_true(fabs(mean) <= 0.02);
-        forget(&o);
+        forget_outcome(&o);
     }
     close_stage(&s);
 }
@@ -190,8 +190,8 @@ TEST(test_fading)
 
     open_stage(&s, (size_t)N * PERIODS, drifting);
     fade(&s, (size_t)N * FROM, (size_t)N * TO);
-    save(&s, 0);
-    run(&s, &o);
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     assert_int_equal(o.n, PERIODS);
     errors_of(&o, FROM, TO, &mean, &rms, &worst);
     print_message("# 150 dwells without direct path: mean error %.5f samples, worst %.2f sigma\n",
@@ -210,7 +210,7 @@ TEST(test_fading)
     }
     errors_of(&o, TO, PERIODS, &mean, &rms, &worst);
     assert_true(fabs(mean) <= 0.01 && worst < 5);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -222,15 +222,15 @@ TEST(test_alarm)
     size_t first = 0;
 
     open_stage(&s, (size_t)N * PERIODS, drifting);
-    set(&s, "radar.zero_alarm_m=149.896229");
-    save(&s, 0);
-    run(&s, &o);
+    set_stage(&s, "radar.zero_alarm_m=149.896229");
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     while (first < o.n && !(o.reports[first].flags & PNR_FLAG_ZERO_ALARM))
         first++;
     assert_true(first > 190 && first < 210);
     for (size_t i = first; i < o.n; i++)
         assert_true(o.reports[i].flags & PNR_FLAG_ZERO_ALARM);
-    forget(&o);
+    forget_outcome(&o);
     close_stage(&s);
 }
 
@@ -246,43 +246,43 @@ TEST(test_restart)
 
     open_stage(&s, (size_t)N * PERIODS, drifting);
     fade(&s, (size_t)N * 400, (size_t)N * PERIODS);
-    save(&s, 0);
+    save_stage(&s, 0);
     snprintf(path, sizeof path, "%s/zero", s.folder);
     snprintf(setting, sizeof setting, "radar.zero_state_path=%s", path);
-    set(&s, setting);
-    run(&s, &o);
+    set_stage(&s, setting);
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
-    forget(&o);
+    forget_outcome(&o);
     assert_true(pnr_zero_state_read(&s.config, PNR_FORMAT_CI16, &memory));
     assert_true(fabs(memory.delay_s - 6.3e-6) < 0.05e-6 && fabs(memory.first_s - 3.3e-6) < 0.05e-6);
 
     /* The recording goes on there, without the direct path and without drift. */
-    set(&s, "echo.clock_ppm=0");
-    set(&s, "echo.leak_amplitude=0");
-    set(&s, "radar.zero_delay_s=6.3e-6");
+    set_stage(&s, "echo.clock_ppm=0");
+    set_stage(&s, "echo.leak_amplitude=0");
+    set_stage(&s, "radar.zero_delay_s=6.3e-6");
     fade(&s, 0, (size_t)N * PERIODS);
-    set(&s, "radar.zero_delay_s=3.3e-6");
-    save(&s, 0);
-    run(&s, &o);
+    set_stage(&s, "radar.zero_delay_s=3.3e-6");
+    save_stage(&s, 0);
+    run_stage(&s, &o);
     errors_of(&o, 0, PERIODS, &mean, &rms, &worst);
     assert_true(fabs(mean) <= 0.05 && isnan(o.reports[0].zero.held_s));
     assert_true(fabs(o.reports[0].zero.moved_s - 3e-6) < 0.05e-6);
     assert_true(o.reports[0].detection.echoes[0].range_sigma_m > 100);
-    forget(&o);
+    forget_outcome(&o);
     /* A run that never saw it has nothing to keep. */
     assert_true(pnr_zero_state_read(&s.config, PNR_FORMAT_CI16, &memory));
 
     assert_int_equal(truncate(path, 20), 0);
-    run(&s, &o);
+    run_stage(&s, &o);
     errors_of(&o, 0, PERIODS, &mean, &rms, &worst);
     assert_true(fabs(mean - 3) < 0.05);
-    forget(&o);
+    forget_outcome(&o);
 
-    set(&s, "radar.zero_state_path=/nowhere/zero");
-    run(&s, &o);
+    set_stage(&s, "radar.zero_state_path=/nowhere/zero");
+    run_stage(&s, &o);
     assert_int_equal(o.code, PNR_EIO);
     assert_non_null(strstr(o.error.text, "/nowhere/zero"));
-    forget(&o);
+    forget_outcome(&o);
     (void)unlink(path);
     close_stage(&s);
 }

@@ -5,15 +5,6 @@
 #include "publisher/report.h"
 #include "tests/fixture/report_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 static char message[PNR_MESSAGE_MAX];
 
 /* Two echoes without equal numbers, every flag, a tracked direct path. */
@@ -167,14 +158,13 @@ static void put_all(FILE *out)
     put_prints(out, &report, &empty);
 }
 
-static void test_wire(void **state)
+TEST(test_wire)
 {
     char *written = NULL, golden[65536];
     size_t size = 0, at = 0;
     FILE *out = open_memstream(&written, &size);
     FILE *file = fopen("tests/golden/wire.txt", "r");
 
-    (void)state;
     if (file == NULL)
         fail_msg("tests/golden/wire.txt: cannot be opened (tests run from the repository's top)");
     assert_non_null(out);
@@ -191,11 +181,9 @@ static void test_wire(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wire)};
-
     if (argc > 1 && strcmp(argv[1], "--print") == 0) {
         put_all(stdout);
         return 0;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run();
 }

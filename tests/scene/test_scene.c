@@ -9,10 +9,10 @@ TEST(keeps_the_levels)
     enum { PERIODS = 100 };
     stage s;
 
-    open_stage(&s, (const char *const[]){"target.1.range_m=30000", "target.1.snr_db=-10",
+    open_scene(&s, (const char *const[]){"target.1.range_m=30000", "target.1.snr_db=-10",
                                          "echo.noise_rms=0.2", "echo.seed=3", NULL});
     size_t total = PERIODS * s.n;
-    double(*noisy)[2] = make(&s, 0, total), (*c)[2] = spectrum_of_code(&s), amplitude[2];
+    double(*noisy)[2] = make_samples(&s, 0, total), (*c)[2] = spectrum_of_code(&s), amplitude[2];
     double(*mean)[2] = calloc(s.n, sizeof *mean);
     for (size_t i = 0; i < total; i++) {
         mean[i % s.n][0] += noisy[i][0] / PERIODS;
@@ -36,7 +36,7 @@ TEST(keeps_the_levels)
     free(noisy);
     free(mean);
     free(c);
-    close_stage(&s);
+    close_scene(&s);
 }
 
 /* The sum is the sum: leak, two targets and CW together are each alone. */
@@ -52,8 +52,8 @@ TEST(adds_up)
     stage s;
 
     for (size_t k = 0; k < 4; k++) {
-        open_stage(&s, parts[k]);
-        double(*x)[2] = make(&s, 1000000, 3000);
+        open_scene(&s, parts[k]);
+        double(*x)[2] = make_samples(&s, 1000000, 3000);
         double energy = 0;
         for (size_t i = 0; i < 3000; i++) {
             sum[i][0] += x[i][0];
@@ -68,18 +68,18 @@ TEST(adds_up)
                 assert_true(fabs(x[i][1] - 0.0625 * sin(phase)) < 1e-9);
             }
         free(x);
-        close_stage(&s);
+        close_scene(&s);
     }
-    open_stage(&s, (const char *const[]){"echo.leak_amplitude=0.5", "target.1.range_m=10000",
+    open_scene(&s, (const char *const[]){"echo.leak_amplitude=0.5", "target.1.range_m=10000",
                                          "target.1.amplitude=0.25", "target.1.velocity_mps=30",
                                          "target.2.range_m=20000", "target.2.amplitude=0.125",
                                          "echo.cw_hz=12345.5", "echo.cw_amplitude=0.0625", NULL});
-    double(*x)[2] = make(&s, 1000000, 3000);
+    double(*x)[2] = make_samples(&s, 1000000, 3000);
     for (size_t i = 0; i < 3000; i++)
         assert_true(hypot(x[i][0] - sum[i][0], x[i][1] - sum[i][1]) < 1e-12);
     free(x);
     free(sum);
-    close_stage(&s);
+    close_scene(&s);
 }
 
 /* The leak is the code itself at zero range. */
@@ -88,14 +88,14 @@ TEST(leaks_at_zero)
     stage s, t;
     pnr_error error;
 
-    open_stage(&s, (const char *const[]){"echo.leak_amplitude=1", "code.epoch=5", NULL});
-    assert_int_equal(try_stage(&t, PNR_SCENE_TRANSMIT,
+    open_scene(&s, (const char *const[]){"echo.leak_amplitude=1", "code.epoch=5", NULL});
+    assert_int_equal(try_scene(&t, PNR_SCENE_TRANSMIT,
                                (const char *const[]){"target.1.range_m=9000", "code.epoch=5",
                                                      "target.1.amplitude=1", "echo.noise_rms=1",
                                                      "echo.clock_ppm=5", NULL},
                                &error),
                      PNR_OK);
-    double(*leak)[2] = make(&s, 5, 2 * s.n), (*sent)[2] = make(&t, 0, 2 * t.n);
+    double(*leak)[2] = make_samples(&s, 5, 2 * s.n), (*sent)[2] = make_samples(&t, 0, 2 * t.n);
     for (size_t i = 0; i < 2 * s.n; i++) {
         assert_true(hypot(leak[i][0] - sent[i][0], leak[i][1] - sent[i][1]) < 1e-11);
         assert_true(fabs(fabs(sent[i][0]) - 1) < 1e-11 && fabs(sent[i][1]) < 1e-11);
@@ -103,8 +103,8 @@ TEST(leaks_at_zero)
     assert_true(fabs(pnr_scene_peak(t.scene) - 1) < 1e-12);
     free(leak);
     free(sent);
-    close_stage(&s);
-    close_stage(&t);
+    close_scene(&s);
+    close_scene(&t);
 }
 
 TEST(turns_by_the_tune)
@@ -114,17 +114,17 @@ TEST(turns_by_the_tune)
     const pnr_rational cycles = {-1234567, 3000000};
     stage s;
 
-    open_stage(&s, still);
-    double(*x)[2] = make(&s, first, 1000);
-    close_stage(&s);
+    open_scene(&s, still);
+    double(*x)[2] = make_samples(&s, first, 1000);
+    close_scene(&s);
     still[2] = "source.tune_hz=-1234567/3";
-    open_stage(&s, still);
-    double(*tuned)[2] = make(&s, first, 1000);
-    close_stage(&s);
+    open_scene(&s, still);
+    double(*tuned)[2] = make_samples(&s, first, 1000);
+    close_scene(&s);
     still[3] = "source.spectrum=inverted";
-    open_stage(&s, still);
-    double(*inverted)[2] = make(&s, first, 1000);
-    close_stage(&s);
+    open_scene(&s, still);
+    double(*inverted)[2] = make_samples(&s, first, 1000);
+    close_scene(&s);
     for (size_t i = 0; i < 1000; i++) {
         double phase = turn * ldexp((double)pnr_rational_phase(cycles, first + i), -64);
         double re = x[i][0] * cos(phase) - x[i][1] * sin(phase);
@@ -145,13 +145,13 @@ TEST(is_the_same_in_any_blocks)
     double(*part)[2] = malloc(TOTAL * sizeof *part);
     stage s;
 
-    open_stage(&s, (const char *const[]){"echo.leak_amplitude=0.5", "target.1.range_m=10000",
+    open_scene(&s, (const char *const[]){"echo.leak_amplitude=0.5", "target.1.range_m=10000",
                                          "target.1.amplitude=0.25", "target.1.velocity_mps=30",
                                          "target.2.range_m=20000", "target.2.amplitude=0.125",
                                          "echo.cw_hz=12345.5", "echo.cw_amplitude=0.0625",
                                          "echo.noise_rms=0.1", "echo.clock_ppm=3",
                                          "source.tune_hz=777/7", "source.spectrum=inverted", NULL});
-    double(*whole)[2] = make(&s, first, TOTAL);
+    double(*whole)[2] = make_samples(&s, first, TOTAL);
     for (size_t i = 0, n = 1; i < TOTAL; i += n, n = n * 7 % 601 + 1) {
         n = n < TOTAL - i ? n : TOTAL - i;
         pnr_scene_generate(s.scene, 0, first + i, n, part + i);
@@ -159,7 +159,7 @@ TEST(is_the_same_in_any_blocks)
     assert_memory_equal(whole, part, TOTAL * sizeof *part);
     free(whole);
     free(part);
-    close_stage(&s);
+    close_scene(&s);
 }
 
 /* Rectangular chips: GPS's 1023 in 4000 samples, late by 2.6 samples, still and with a drift of
@@ -183,10 +183,10 @@ TEST(has_square_chips)
     for (int moving = 0; moving < 2; moving++) {
         settings[7] = moving ? "target.1.velocity_mps=0.001" : NULL;
         settings[8] = "radar.carrier_hz=0";
-        open_stage(&s, settings);
+        open_scene(&s, settings);
         assert_int_equal(s.n, 4000);
         assert_int_equal(pnr_code_create(&s.config, &code, &error), PNR_OK);
-        double(*x)[2] = make(&s, 8000, 4000);
+        double(*x)[2] = make_samples(&s, 8000, 4000);
         size_t changes = 0;
         for (size_t n = 0; n < 4000; n++) {
             size_t chip = ((n + 4000) * 10 - 26) * 1023 / 40000 % 1023;
@@ -198,7 +198,7 @@ TEST(has_square_chips)
         assert_true(changes > 400 && changes < 600);
         free(x);
         pnr_code_destroy(code);
-        close_stage(&s);
+        close_scene(&s);
     }
 }
 
@@ -206,7 +206,7 @@ TEST(leaves_other_channels_to_noise)
 {
     stage s;
 
-    open_stage(&s, (const char *const[]){"source.layout=channels", "source.channels=3",
+    open_scene(&s, (const char *const[]){"source.layout=channels", "source.channels=3",
                                          "source.channel=1", "source.format=f64",
                                          "target.1.range_m=3000", "target.1.amplitude=1",
                                          "echo.noise_rms=0.01", NULL});
@@ -220,7 +220,7 @@ TEST(leaves_other_channels_to_noise)
     assert_true(power[0] != power[2]);
     assert_true(fabs(power[1] - 1) < 0.01);
     free(x);
-    close_stage(&s);
+    close_scene(&s);
 }
 
 TEST(refuses_nonsense)
@@ -239,10 +239,10 @@ TEST(refuses_nonsense)
         pnr_error error = {0};
         stage s;
 
-        assert_int_equal(try_stage(&s, PNR_SCENE_ECHOES, cases[i].settings, &error), PNR_ECONFIG);
+        assert_int_equal(try_scene(&s, PNR_SCENE_ECHOES, cases[i].settings, &error), PNR_ECONFIG);
         assert_non_null(strstr(error.text, cases[i].says));
         assert_null(s.scene);
-        close_stage(&s);
+        close_scene(&s);
     }
 }
 
@@ -273,13 +273,13 @@ TEST(each_target_has_its_code)
             pnr_error error;
 
             pnr_config_init(&s.config);
-            set_all(&s.config, base);
-            set_all(&s.config, settings[i]);
+            set_scene(&s.config, scene_base);
+            set_scene(&s.config, settings[i]);
             assert_int_equal(pnr_config_set(&s.config, pulses[pulse], &error), PNR_OK);
             assert_int_equal(pnr_scene_create(&s.config, PNR_SCENE_ECHOES, &s.scene, &error),
                              PNR_OK);
-            x[i] = make(&s, 0, 3000);
-            close_stage(&s);
+            x[i] = make_samples(&s, 0, 3000);
+            close_scene(&s);
         }
         for (size_t i = 0; i < 3000; i++)
             for (size_t q = 0; q < 2; q++)

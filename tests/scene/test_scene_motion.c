@@ -39,9 +39,9 @@ TEST(delays_by_fractions)
 
         snprintf(range, sizeof range, "target.1.range_m=%.17g",
                  delays[k] * 299792458.0 / 2 / 1000000);
-        open_stage(&s, (const char *const[]){range, "target.1.amplitude=0.5",
+        open_scene(&s, (const char *const[]){range, "target.1.amplitude=0.5",
                                              "target.1.phase_rad=1.25", NULL});
-        double(*c)[2] = spectrum_of_code(&s), (*x)[2] = make(&s, 5 * s.n, s.n);
+        double(*c)[2] = spectrum_of_code(&s), (*x)[2] = make_samples(&s, 5 * s.n, s.n);
         assert_int_equal(pnr_transform_forward(x, s.n), PNR_OK);
         for (size_t i = 0; i < s.n; i++) {
             double m = i <= s.n / 2 ? (double)i : (double)i - (double)s.n;
@@ -53,7 +53,7 @@ TEST(delays_by_fractions)
         }
         free(x);
         free(c);
-        close_stage(&s);
+        close_scene(&s);
     }
 }
 
@@ -63,7 +63,7 @@ static void moving_matches_the_wave(const char *const *settings)
                                          1023, 99999, 123456789, UINT64_C(1000000000007)};
     stage s;
 
-    open_stage(&s, settings);
+    open_scene(&s, settings);
     double(*c)[2] = spectrum_of_code(&s);
     const pnr_target *target = &s.config.targets[0];
     const pnr_radar *radar = pnr_scene_radar(s.scene);
@@ -86,7 +86,7 @@ static void moving_matches_the_wave(const char *const *settings)
             assert_true(hypot(x[0][0] - re, x[0][1] - im) < 3e-8);
     }
     free(c);
-    close_stage(&s);
+    close_scene(&s);
 }
 
 TEST(moves_like_a_real_wave)
@@ -116,10 +116,10 @@ TEST(approach_turns_forward)
     stage s;
     double before[2], after[2];
 
-    open_stage(&s, (const char *const[]){"target.1.range_m=30000", "target.1.velocity_mps=150",
+    open_scene(&s, (const char *const[]){"target.1.range_m=30000", "target.1.velocity_mps=150",
                                          "target.1.amplitude=1", NULL});
     double(*c)[2] = spectrum_of_code(&s);
-    double(*x)[2] = make(&s, 0, s.n), (*y)[2] = make(&s, s.n, s.n);
+    double(*x)[2] = make_samples(&s, 0, s.n), (*y)[2] = make_samples(&s, s.n, s.n);
     double guess = 30000 * 2 / 299792458.0 * s.rate;
     measured_delay(&s, (const double(*)[2])c, x, guess, before);
     measured_delay(&s, (const double(*)[2])c, y, guess, after);
@@ -132,7 +132,7 @@ TEST(approach_turns_forward)
     free(x);
     free(y);
     free(c);
-    close_stage(&s);
+    close_scene(&s);
 }
 
 /* The truth of a period is what a correlation of its samples measures: at once, later, with a wrong
@@ -142,13 +142,13 @@ TEST(tells_the_truth)
     static const uint64_t periods[] = {0, 1, 1000, 50000};
     stage s;
 
-    open_stage(&s, (const char *const[]){"target.1.range_m=140000", "target.1.velocity_mps=400",
+    open_scene(&s, (const char *const[]){"target.1.range_m=140000", "target.1.velocity_mps=400",
                                          "target.1.amplitude=1", "echo.clock_ppm=0.25",
                                          "radar.zero_delay_s=2.5e-6", "code.epoch=300", NULL});
     double(*c)[2] = spectrum_of_code(&s);
     const pnr_radar *radar = pnr_scene_radar(s.scene);
     for (size_t k = 0; k < sizeof periods / sizeof *periods; k++) {
-        double(*x)[2] = make(&s, radar->first_window + periods[k] * s.n, s.n), amplitude[2];
+        double(*x)[2] = make_samples(&s, radar->first_window + periods[k] * s.n, s.n), amplitude[2];
         pnr_truth truth;
 
         pnr_scene_truth(s.scene, 0, periods[k], &truth);
@@ -170,5 +170,5 @@ TEST(tells_the_truth)
         free(x);
     }
     free(c);
-    close_stage(&s);
+    close_scene(&s);
 }

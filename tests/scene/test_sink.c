@@ -466,4 +466,4 @@ static int tear_down(void **state)
     return rmdir(folder); /* fails when a test has left a file */
 }
 
-TESTS_BETWEEN(set_up, tear_down);
+TESTS_BETWEEN(set_up, tear_down)

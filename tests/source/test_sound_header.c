@@ -21,7 +21,7 @@ TEST(test_every_kind)
 {
     for (size_t i = 0; i < N_SAMPLE_FILES; i++) {
         file f = sample_files[i].make();
-        pnr_sound_header header = expect_ok(&f);
+        pnr_sound_header header = expect_header(&f);
 
         assert_string_equal(header.name, sample_files[i].name);
         assert_string_equal(pnr_sound_header_kind(f.bytes, f.n), sample_files[i].name);
@@ -58,9 +58,9 @@ TEST(test_longer_than_the_header_says)
 
         if (sample_files[i].make == flac)
             continue;
-        expect_refused(&f, f.n + 1, sample_files[i].name, NULL);
-        expect_refused(&f, f.n + 4096, sample_files[i].name, NULL);
-        expect_refused(&f, f.n + (UINT64_C(1) << 32), "4294967", NULL);
+        expect_header_refused(&f, f.n + 1, sample_files[i].name, NULL);
+        expect_header_refused(&f, f.n + 4096, sample_files[i].name, NULL);
+        expect_header_refused(&f, f.n + (UINT64_C(1) << 32), "4294967", NULL);
     }
 }
 
@@ -68,35 +68,35 @@ TEST(test_numbers_in_the_text)
 {
     file f = plain_wav();
 
-    expect_refused(&f, 100, "164 bytes", "has 100", NULL);
+    expect_header_refused(&f, 100, "164 bytes", "has 100", NULL);
     f = plain_wav();
-    expect_refused(&f, UINT64_C(4294967460), "164 bytes", "4294967460", NULL);
+    expect_header_refused(&f, UINT64_C(4294967460), "164 bytes", "4294967460", NULL);
     f = plain_wav();
     set_le(&f, WAV_DATA_SIZE, 0, 4);
-    expect_refused(&f, f.n, "0 bytes of samples", "120 bytes", NULL);
+    expect_header_refused(&f, f.n, "0 bytes of samples", "120 bytes", NULL);
     set_le(&f, WAV_DATA_SIZE, UINT32_MAX, 4);
-    expect_refused(&f, f.n, "4294967295", "120 bytes", NULL);
+    expect_header_refused(&f, f.n, "4294967295", "120 bytes", NULL);
     set_le(&f, WAV_DATA_SIZE, 121, 4);
-    expect_refused(&f, f.n, "121", "120 bytes", NULL);
+    expect_header_refused(&f, f.n, "121", "120 bytes", NULL);
     f = plain_wav();
     set_le(&f, WAV_RIFF_SIZE, 0, 4);
-    expect_refused(&f, f.n, "8 bytes", "164", NULL);
+    expect_header_refused(&f, f.n, "8 bytes", "164", NULL);
     set_le(&f, WAV_RIFF_SIZE, UINT32_MAX, 4);
-    expect_refused(&f, f.n, "4294967303", "164", NULL);
+    expect_header_refused(&f, f.n, "4294967303", "164", NULL);
     f = au();
     set_be(&f, AU_SIZE, 0, 4);
-    expect_refused(&f, f.n, "0 bytes", "120", NULL);
+    expect_header_refused(&f, f.n, "0 bytes", "120", NULL);
     set_be(&f, AU_SIZE, 116, 4);
-    expect_refused(&f, f.n, "116 bytes", "120", NULL);
+    expect_header_refused(&f, f.n, "116 bytes", "120", NULL);
     f = rf64();
     set_le(&f, RF64_DATA, 0, 8);
-    expect_refused(&f, f.n, "0 bytes of samples", "200", NULL);
+    expect_header_refused(&f, f.n, "0 bytes of samples", "200", NULL);
     f = w64();
     set_le(&f, W64_SIZE, 24, 8);
-    expect_refused(&f, f.n, "24 bytes", "224", NULL);
+    expect_header_refused(&f, f.n, "24 bytes", "224", NULL);
     f = w64();
     set_le(&f, W64_DATA_SIZE, 24, 8);
-    expect_refused(&f, f.n, "0 bytes of samples", "120", NULL);
+    expect_header_refused(&f, f.n, "0 bytes of samples", "120", NULL);
 }
 
 /* A whole RIFF size over a data size that forgot samples: the rest is not chunks. */
@@ -105,12 +105,12 @@ TEST(test_data_size_too_small)
     file f = plain_wav();
 
     set_le(&f, WAV_DATA_SIZE, 60, 4);
-    expect_refused(&f, f.n, "end at byte 104", "60 bytes follow", NULL);
+    expect_header_refused(&f, f.n, "end at byte 104", "60 bytes follow", NULL);
     set_le(&f, WAV_DATA_SIZE, 116, 4);
-    expect_refused(&f, f.n, "end at byte 160", "4 bytes follow", NULL);
+    expect_header_refused(&f, f.n, "end at byte 160", "4 bytes follow", NULL);
     f = w64();
     set_le(&f, W64_DATA_SIZE, 24 + 64, 8);
-    expect_refused(&f, f.n, "end at byte 168", "56 bytes follow", NULL);
+    expect_header_refused(&f, f.n, "end at byte 168", "56 bytes follow", NULL);
 }
 
 TEST(test_encodings)
@@ -128,13 +128,13 @@ TEST(test_encodings)
         file f = wav(cases[i].tag, 2, cases[i].bits, 192);
 
         if (cases[i].is_read) {
-            pnr_sound_header header = expect_ok(&f);
+            pnr_sound_header header = expect_header(&f);
 
             assert_int_equal(header.bits, cases[i].bits);
             assert_int_equal(header.is_float, cases[i].is_float);
             assert_int_equal(header.n_frames, 192 / (2 * cases[i].bits / 8));
         } else {
-            expect_refused(&f, f.n, "WAV", NULL);
+            expect_header_refused(&f, f.n, "WAV", NULL);
         }
     }
     for (unsigned number = 0; number < 30; number++) {
@@ -143,12 +143,12 @@ TEST(test_encodings)
         set_be(&f, AU_ENCODING, number, 4);
         if (number >= 2 && number <= 7) {
             static const unsigned bits[] = {8, 16, 24, 32, 32, 64};
-            pnr_sound_header header = expect_ok(&f);
+            pnr_sound_header header = expect_header(&f);
 
             assert_int_equal(header.bits, bits[number - 2]);
             assert_int_equal(header.is_float, number >= 6);
         } else {
-            expect_refused(&f, f.n, "encoding", NULL);
+            expect_header_refused(&f, f.n, "encoding", NULL);
         }
     }
 }
@@ -158,35 +158,35 @@ TEST(test_wrong_format_chunk)
     file f = plain_wav();
 
     set_le(&f, WAV_FORMAT + 12, 3, 2);
-    expect_refused(&f, f.n, "3 bytes for 2 channels of 16 bits", "not 4", NULL);
+    expect_header_refused(&f, f.n, "3 bytes for 2 channels of 16 bits", "not 4", NULL);
     f = plain_wav();
     set_le(&f, WAV_FORMAT + 2, 0, 2);
-    expect_refused(&f, f.n, "0 channels", NULL);
+    expect_header_refused(&f, f.n, "0 channels", NULL);
     set_le(&f, WAV_FORMAT + 2, 1025, 2);
-    expect_refused(&f, f.n, "1025 channels", NULL);
+    expect_header_refused(&f, f.n, "1025 channels", NULL);
     f = plain_wav();
     set_le(&f, WAV_FORMAT + 4, 0, 4);
-    expect_refused(&f, f.n, "0 Hz", NULL);
+    expect_header_refused(&f, f.n, "0 Hz", NULL);
     f = plain_wav();
     set_le(&f, WAV_FORMAT - 4, 14, 4);
-    expect_refused(&f, f.n, "14 bytes", NULL);
+    expect_header_refused(&f, f.n, "14 bytes", NULL);
     f = extensible_wav();
     set_le(&f, WAV_FORMAT - 4, 38, 4);
-    expect_refused(&f, f.n, "38 bytes", NULL);
+    expect_header_refused(&f, f.n, "38 bytes", NULL);
     f = extensible_wav();
     set_le(&f, WAV_FORMAT + 24, 2, 2);
-    expect_refused(&f, f.n, "0x0002", NULL);
+    expect_header_refused(&f, f.n, "0x0002", NULL);
     f = au();
     set_be(&f, AU_CHANNELS, 0, 4);
-    expect_refused(&f, f.n, "0 channels", NULL);
+    expect_header_refused(&f, f.n, "0 channels", NULL);
     f = au();
     set_be(&f, AU_RATE, 0, 4);
-    expect_refused(&f, f.n, "0 Hz", NULL);
+    expect_header_refused(&f, f.n, "0 Hz", NULL);
     f = au();
     set_be(&f, AU_OFFSET, 23, 4);
-    expect_refused(&f, f.n, "byte 23", NULL);
+    expect_header_refused(&f, f.n, "byte 23", NULL);
     set_be(&f, AU_OFFSET, 1000000, 4);
-    expect_refused(&f, f.n, "byte 1000000", "148 bytes", NULL);
+    expect_header_refused(&f, f.n, "byte 1000000", "148 bytes", NULL);
 }
 
 TEST(test_missing_chunks)
@@ -194,30 +194,30 @@ TEST(test_missing_chunks)
     file f = plain_wav();
 
     memcpy(f.bytes + WAV_DATA, "LIST", 4);
-    expect_refused(&f, f.n, "no data chunk", NULL);
+    expect_header_refused(&f, f.n, "no data chunk", NULL);
     f = plain_wav();
     memcpy(f.bytes + 12, "junk", 4);
-    expect_refused(&f, f.n, "before the fmt chunk", NULL);
+    expect_header_refused(&f, f.n, "before the fmt chunk", NULL);
     memcpy(f.bytes + WAV_DATA, "LIST", 4);
-    expect_refused(&f, f.n, "no fmt chunk", NULL);
+    expect_header_refused(&f, f.n, "no fmt chunk", NULL);
     f = plain_wav();
     f.bytes[WAV_DATA] = 0xff;
-    expect_refused(&f, f.n, "no chunk at byte 36", NULL);
+    expect_header_refused(&f, f.n, "no chunk at byte 36", NULL);
     f = rf64();
     memcpy(f.bytes + 12, "junk", 4);
-    expect_refused(&f, f.n, "ds64", NULL);
+    expect_header_refused(&f, f.n, "ds64", NULL);
     f = rf64();
     set_le(&f, RF64_DATA_SIZE, 100, 4);
-    expect_refused(&f, f.n, "120", "100", NULL);
+    expect_header_refused(&f, f.n, "120", "100", NULL);
     f = w64();
     f.bytes[30] ^= 1;
-    expect_refused(&f, f.n, "W64", NULL);
+    expect_header_refused(&f, f.n, "W64", NULL);
     f = w64();
     set_le(&f, W64_DATA_SIZE, 0, 8);
-    expect_refused(&f, f.n, "no chunk at byte 80", NULL);
+    expect_header_refused(&f, f.n, "no chunk at byte 80", NULL);
     f = flac();
     f.bytes[FLAC_BLOCK] = 0x84;
-    expect_refused(&f, f.n, "STREAMINFO", NULL);
+    expect_header_refused(&f, f.n, "STREAMINFO", NULL);
 }
 
 TEST(test_other_chunks)
@@ -226,27 +226,27 @@ TEST(test_other_chunks)
     file f = {.n = 0};
     pnr_sound_header header;
 
-    put(&f, plain.bytes, 12);
-    put(&f, "bext", 4); /* an odd size, with its padding, before the samples */
+    put_bytes(&f, plain.bytes, 12);
+    put_bytes(&f, "bext", 4); /* an odd size, with its padding, before the samples */
     put_le(&f, 5, 4);
-    put(&f, "notes", 6);
-    put(&f, plain.bytes + 12, plain.n - 12);
-    put(&f, "LIST", 4); /* and two chunks after them */
+    put_bytes(&f, "notes", 6);
+    put_bytes(&f, plain.bytes + 12, plain.n - 12);
+    put_bytes(&f, "LIST", 4); /* and two chunks after them */
     put_le(&f, 3, 4);
-    put(&f, "abc", 4);
-    put(&f, "cue ", 4);
+    put_bytes(&f, "abc", 4);
+    put_bytes(&f, "cue ", 4);
     put_le(&f, 0, 4);
     set_le(&f, WAV_RIFF_SIZE, f.n - 8, 4);
-    header = expect_ok(&f);
+    header = expect_header(&f);
     assert_int_equal(header.n_frames, 30);
     assert_int_equal(header.rest_offset, plain.n + 14);
     assert_int_equal(header.rest_bytes, 20);
 
     memcpy(f.bytes + header.rest_offset, "data", 4); /* two data chunks: which one? */
-    expect_refused(&f, f.n, "no chunk", NULL);
+    expect_header_refused(&f, f.n, "no chunk", NULL);
     memcpy(f.bytes + header.rest_offset, "LIST", 4);
     set_le(&f, header.rest_offset + 4, 100, 4);
-    expect_refused(&f, f.n, "20 bytes follow", NULL);
+    expect_header_refused(&f, f.n, "20 bytes follow", NULL);
 }
 
 TEST(test_samples_too_far)
@@ -266,31 +266,31 @@ TEST(test_samples_too_far)
 TEST(test_odd_sizes)
 {
     file f = wav(1, 1, 8, 31); /* no padding in the file, none counted */
-    pnr_sound_header header = expect_ok(&f);
+    pnr_sound_header header = expect_header(&f);
 
     assert_int_equal(header.n_frames, 31);
     put_le(&f, 0, 1); /* padding in the file, not counted */
-    assert_int_equal(expect_ok(&f).n_frames, 31);
+    assert_int_equal(expect_header(&f).n_frames, 31);
     set_le(&f, WAV_RIFF_SIZE, f.n - 8, 4); /* padding counted */
-    assert_int_equal(expect_ok(&f).n_frames, 31);
+    assert_int_equal(expect_header(&f).n_frames, 31);
     f.n--; /* counted, but not there */
-    expect_refused(&f, f.n, "76 bytes", "has 75", NULL);
+    expect_header_refused(&f, f.n, "76 bytes", "has 75", NULL);
 
     f = wav(1, 2, 16, 123); /* three bytes after the last frame */
-    header = expect_ok(&f);
+    header = expect_header(&f);
     assert_int_equal(header.n_frames, 30);
     assert_int_equal(header.n_trailing_bytes, 3);
     f = wav(1, 2, 16, 3);
-    expect_refused(&f, f.n, "3 bytes", NULL);
+    expect_header_refused(&f, f.n, "3 bytes", NULL);
 
     f = w64(); /* W64 pads to eight */
     set_le(&f, W64_DATA_SIZE, 24 + 116, 8);
     set_le(&f, W64_SIZE, 104 + 116, 8);
-    assert_int_equal(expect_ok(&f).n_frames, 29);
+    assert_int_equal(expect_header(&f).n_frames, 29);
     f.n -= 4;
-    assert_int_equal(expect_ok(&f).n_frames, 29);
+    assert_int_equal(expect_header(&f).n_frames, 29);
     f.n++;
-    expect_refused(&f, f.n, "220 bytes", "has 221", NULL);
+    expect_header_refused(&f, f.n, "220 bytes", "has 221", NULL);
 }
 
 TEST(test_beyond_four_gib)
@@ -303,17 +303,17 @@ TEST(test_beyond_four_gib)
     set_le(&f, RF64_DATA, n_data, 8);
     assert_int_equal(read_sized(&f, f.n, RF64_SAMPLES + n_data, &header, NULL), PNR_OK);
     assert_int_equal(header.n_frames, n_data / 4);
-    expect_refused(&f, RF64_SAMPLES + n_data - 1, "6000000080", "6000000079", NULL);
+    expect_header_refused(&f, RF64_SAMPLES + n_data - 1, "6000000080", "6000000079", NULL);
     f = w64();
     set_le(&f, W64_SIZE, W64_SAMPLES + n_data, 8);
     set_le(&f, W64_DATA_SIZE, 24 + n_data, 8);
     assert_int_equal(read_sized(&f, f.n, W64_SAMPLES + n_data, &header, NULL), PNR_OK);
     assert_int_equal(header.n_frames, n_data / 4);
-    expect_refused(&f, W64_SAMPLES + n_data - 1, "6000000104", "6000000103", NULL);
+    expect_header_refused(&f, W64_SAMPLES + n_data - 1, "6000000104", "6000000103", NULL);
     f = plain_wav(); /* 6e9 mod 2^32 in both sizes */
     set_le(&f, WAV_RIFF_SIZE, 36 + n_data, 4);
     set_le(&f, WAV_DATA_SIZE, n_data, 4);
-    expect_refused(&f, WAV_SAMPLES + n_data, "1705032748", "6000000044", NULL);
+    expect_header_refused(&f, WAV_SAMPLES + n_data, "1705032748", "6000000044", NULL);
 }
 
 TEST(test_sizes_that_overflow)
@@ -321,22 +321,22 @@ TEST(test_sizes_that_overflow)
     file f = w64();
 
     set_le(&f, W64_DATA_SIZE, UINT64_MAX, 8);
-    expect_refused(&f, f.n, "120 bytes after", NULL);
+    expect_header_refused(&f, f.n, "120 bytes after", NULL);
     f = w64();
     set_le(&f, 56, UINT64_MAX, 8); /* the fmt chunk */
-    expect_refused(&f, f.n, "18446744073709551591", NULL);
+    expect_header_refused(&f, f.n, "18446744073709551591", NULL);
     f = w64();
     set_le(&f, W64_SIZE, UINT64_MAX, 8);
-    expect_refused(&f, f.n, "18446744073709551615", NULL);
+    expect_header_refused(&f, f.n, "18446744073709551615", NULL);
     f = rf64();
     set_le(&f, RF64_RIFF, UINT64_MAX, 8);
-    expect_refused(&f, f.n, "200", NULL);
+    expect_header_refused(&f, f.n, "200", NULL);
     f = rf64();
     set_le(&f, RF64_DATA, UINT64_MAX, 8);
-    expect_refused(&f, f.n, "18446744073709551615", "120 bytes", NULL);
+    expect_header_refused(&f, f.n, "18446744073709551615", "120 bytes", NULL);
     f = rf64();
     set_le(&f, 16, UINT32_MAX, 4); /* the ds64 chunk itself */
-    expect_refused(&f, f.n, NULL);
+    expect_header_refused(&f, f.n, NULL);
 }
 
 TEST(test_au_to_the_end)
@@ -344,12 +344,12 @@ TEST(test_au_to_the_end)
     file f = au();
 
     set_be(&f, AU_SIZE, UINT32_MAX, 4);
-    assert_int_equal(expect_ok(&f).n_frames, 30);
+    assert_int_equal(expect_header(&f).n_frames, 30);
     f.n -= 3;
-    assert_int_equal(expect_ok(&f).n_frames, 29);
-    assert_int_equal(expect_ok(&f).n_trailing_bytes, 1);
+    assert_int_equal(expect_header(&f).n_frames, 29);
+    assert_int_equal(expect_header(&f).n_trailing_bytes, 1);
     f.n = 28;
-    expect_refused(&f, f.n, "0 bytes of samples", NULL);
+    expect_header_refused(&f, f.n, "0 bytes of samples", NULL);
 }
 
 TEST(test_flac_fields)
@@ -360,17 +360,17 @@ TEST(test_flac_fields)
     set_be(&f, FLAC_PACKED,
            UINT64_C(655350) << 44 | UINT64_C(7) << 41 | UINT64_C(23) << 36 | UINT64_C(0xfffffffff),
            8);
-    header = expect_ok(&f);
+    header = expect_header(&f);
     assert_int_equal(header.rate_hz, 655350);
     assert_int_equal(header.n_channels, 8);
     assert_int_equal(header.bits, 24);
     assert_int_equal(header.n_frames, UINT64_C(0xfffffffff));
     set_be(&f, FLAC_PACKED, UINT64_C(48000) << 44 | UINT64_C(15) << 36, 8);
-    expect_refused(&f, f.n, "0 samples", NULL);
+    expect_header_refused(&f, f.n, "0 samples", NULL);
     set_be(&f, FLAC_PACKED, UINT64_C(15) << 36 | 30, 8);
-    expect_refused(&f, f.n, "0 Hz", NULL);
+    expect_header_refused(&f, f.n, "0 Hz", NULL);
     set_be(&f, FLAC_PACKED, UINT64_C(48000) << 44 | UINT64_C(2) << 36 | 30, 8);
-    expect_refused(&f, f.n, "3 bits", NULL);
+    expect_header_refused(&f, f.n, "3 bits", NULL);
 }
 
 TEST(test_other_files)
@@ -383,14 +383,14 @@ TEST(test_other_files)
 
         memcpy(f.bytes, heads[i], 12);
         assert_null(pnr_sound_header_kind(f.bytes, f.n));
-        expect_refused(&f, f.n, "does not begin like", "164 bytes", NULL);
+        expect_header_refused(&f, f.n, "does not begin like", "164 bytes", NULL);
     }
     file f = plain_wav();
     memcpy(f.bytes + 8, "AVI ", 4);
-    expect_refused(&f, f.n, "not of the type WAVE", NULL);
+    expect_header_refused(&f, f.n, "not of the type WAVE", NULL);
     f = rf64();
     memcpy(f.bytes + 8, "AVI ", 4);
-    expect_refused(&f, f.n, "not of the type WAVE", NULL);
+    expect_header_refused(&f, f.n, "not of the type WAVE", NULL);
     assert_null(pnr_sound_header_kind("RIF", 3));
     assert_null(pnr_sound_header_kind("", 0));
 }

@@ -8,7 +8,7 @@ TEST(test_every_format)
 {
     unsigned char bytes[1000];
 
-    fill(bytes, sizeof bytes);
+    fill_bytes(bytes, sizeof bytes);
     for (int format = PNR_FORMAT_NONE + 1; format < PNR_FORMAT_COUNT; format++)
         for (size_t channels = 1; channels <= 3; channels++) {
             const pnr_format_info *words = pnr_format_get((pnr_format)format);
@@ -17,7 +17,7 @@ TEST(test_every_format)
 
             snprintf(name, sizeof name, "x.%s", words->name);
             write_file(name, bytes, sizeof bytes);
-            pnr_config config = configure(name);
+            pnr_config config = source_config(name);
             config.source.channels = channels;
             config.source.channel = channels - 1;
             pnr_source_info info =
@@ -37,18 +37,18 @@ TEST(test_format_by_name_and_by_extension)
 {
     unsigned char bytes[32];
 
-    fill(bytes, sizeof bytes);
+    fill_bytes(bytes, sizeof bytes);
     write_file("x.sc16", bytes, sizeof bytes);
     write_file("x.dat", bytes, sizeof bytes);
-    pnr_config config = configure("x.sc16");
+    pnr_config config = source_config("x.sc16");
     pnr_source_info info = expect_stream(&config, bytes, sizeof bytes);
     assert_int_equal(info.format, PNR_FORMAT_CI16);
     assert_non_null(strstr(info.text, "raw ci16, 1 channel, 8 samples: "));
     config.source.format = PNR_FORMAT_CF32; /* the key is stronger than the extension */
     assert_int_equal(expect_stream(&config, bytes, sizeof bytes).format, PNR_FORMAT_CF32);
 
-    config = configure("x.dat");
-    expect_refused(&config, PNR_ECONFIG, "x.dat", "source.format", pnr_format_names(), NULL);
+    config = source_config("x.dat");
+    expect_source_refused(&config, PNR_ECONFIG, "x.dat", "source.format", pnr_format_names(), NULL);
     config.source.format = PNR_FORMAT_U8;
     assert_int_equal(expect_stream(&config, bytes, sizeof bytes).n_samples, 32);
     remove_file("x.sc16");
@@ -57,61 +57,61 @@ TEST(test_format_by_name_and_by_extension)
 
 TEST(test_no_such_input)
 {
-    pnr_config config = configure("none.sc16");
+    pnr_config config = source_config("none.sc16");
 
-    expect_refused(&config, PNR_ENOINPUT, "none.sc16", NULL);
+    expect_source_refused(&config, PNR_ENOINPUT, "none.sc16", NULL);
     config.source.input[0] = '\0';
-    expect_refused(&config, PNR_ENOINPUT, "source.input", NULL);
-    config = configure("/");
-    expect_refused(&config, PNR_ENOINPUT, "directory", NULL);
+    expect_source_refused(&config, PNR_ENOINPUT, "source.input", NULL);
+    config = source_config("/");
+    expect_source_refused(&config, PNR_ENOINPUT, "directory", NULL);
     config.source.format = PNR_FORMAT_CI16;
-    expect_refused(&config, PNR_ENOINPUT, "directory", NULL);
+    expect_source_refused(&config, PNR_ENOINPUT, "directory", NULL);
 }
 
 TEST(test_no_permission)
 {
     unsigned char bytes[8] = {0};
-    pnr_config config = configure("secret.sc16");
+    pnr_config config = source_config("secret.sc16");
 
     if (geteuid() == 0) { /* root may read everything: drop to nobody for the open */
         assert_int_equal(seteuid(65534), 0);
-        pnr_config shadow = configure("/etc/shadow");
+        pnr_config shadow = source_config("/etc/shadow");
         shadow.source.format = PNR_FORMAT_CI16;
-        expect_refused(&shadow, PNR_EPERMISSION, "/etc/shadow", NULL);
+        expect_source_refused(&shadow, PNR_EPERMISSION, "/etc/shadow", NULL);
         assert_int_equal(seteuid(0), 0);
         return;
     }
     write_file("secret.sc16", bytes, sizeof bytes);
     assert_int_equal(chmod(config.source.input, 0), 0);
-    expect_refused(&config, PNR_EPERMISSION, "secret.sc16", NULL);
+    expect_source_refused(&config, PNR_EPERMISSION, "secret.sc16", NULL);
     remove_file("secret.sc16");
 }
 
 TEST(test_no_samples)
 {
     unsigned char bytes[16] = {0};
-    pnr_config config = configure("x.sc16");
+    pnr_config config = source_config("x.sc16");
 
     write_file("x.sc16", bytes, 0);
-    expect_refused(&config, PNR_EDATA, "empty", NULL);
+    expect_source_refused(&config, PNR_EDATA, "empty", NULL);
     write_file("x.sc16", bytes, 3);
-    expect_refused(&config, PNR_EDATA, "3 bytes", "has 4", NULL);
+    expect_source_refused(&config, PNR_EDATA, "3 bytes", "has 4", NULL);
     write_file("x.sc16", bytes, 15);
     config.source.channels = 4;
-    expect_refused(&config, PNR_EDATA, "15 bytes", "has 16", NULL);
+    expect_source_refused(&config, PNR_EDATA, "15 bytes", "has 16", NULL);
     remove_file("x.sc16");
 }
 
 TEST(test_channels_out_of_range)
 {
     unsigned char bytes[16] = {0};
-    pnr_config config = configure("x.sc16");
+    pnr_config config = source_config("x.sc16");
 
     write_file("x.sc16", bytes, sizeof bytes);
     config.source.channel = 1;
-    expect_refused(&config, PNR_ECONFIG, "source.channel is 1", "has 1", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "source.channel is 1", "has 1", NULL);
     config.source.channels = SIZE_MAX;
-    expect_refused(&config, PNR_ECONFIG, "18446744073709551615", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "18446744073709551615", NULL);
     remove_file("x.sc16");
 }
 
@@ -120,11 +120,11 @@ TEST(test_file_that_shrinks_or_grows)
 {
     static taken got;
     unsigned char bytes[400];
-    pnr_config config = configure("x.sc16");
+    pnr_config config = source_config("x.sc16");
     size_t n;
     uint64_t gap;
 
-    fill(bytes, sizeof bytes);
+    fill_bytes(bytes, sizeof bytes);
     write_file("x.sc16", bytes, 200);
     pnr_source *source = open_source(&config);
     write_file("x.sc16", bytes, 400);
@@ -172,12 +172,12 @@ TEST(test_lost_runs)
     static taken got;
     unsigned char bytes[403];
 
-    fill(bytes, sizeof bytes);
+    fill_bytes(bytes, sizeof bytes);
     write_file("x.sc16", bytes, sizeof bytes); /* 100 samples and 3 bytes */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (size_t k = 0; k < sizeof chunks / sizeof chunks[0]; k++) {
             pnr_run lost[4];
-            pnr_config config = configure("x.sc16");
+            pnr_config config = source_config("x.sc16");
 
             memcpy(lost, cases[i].lost, sizeof lost);
             config.source.lost = lost;
@@ -202,9 +202,9 @@ TEST(test_lost_runs_in_the_text)
 {
     unsigned char bytes[400];
     pnr_run lost[] = {{10, 5}, {500, 5}, {20, 6}};
-    pnr_config config = configure("x.sc16");
+    pnr_config config = source_config("x.sc16");
 
-    fill(bytes, sizeof bytes);
+    fill_bytes(bytes, sizeof bytes);
     write_file("x.sc16", bytes, sizeof bytes);
     config.source.lost = lost;
     config.source.n_lost = 3;
@@ -219,15 +219,15 @@ TEST(test_lost_runs_beyond_any_stream)
 {
     unsigned char bytes[400] = {0};
     pnr_run lost[] = {{UINT64_MAX, 1}};
-    pnr_config config = configure("x.sc16");
+    pnr_config config = source_config("x.sc16");
 
     write_file("x.sc16", bytes, sizeof bytes);
     config.source.lost = lost;
     config.source.n_lost = 1;
-    expect_refused(&config, PNR_ECONFIG, "source.lost", "18446744073709551615", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "source.lost", "18446744073709551615", NULL);
     lost[0] = (pnr_run){5, UINT64_MAX - 6}; /* fits alone, not with the 100 samples */
-    expect_refused(&config, PNR_ECONFIG, "source.lost", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "source.lost", NULL);
     remove_file("x.sc16");
 }
 
-TESTS_BETWEEN(make_folder, remove_folder);
+TESTS_BETWEEN(make_folder, remove_folder)

@@ -56,9 +56,9 @@ TEST(test_fifo_dribble)
     static taken got;
     unsigned char bytes[1603];
     pnr_run lost[] = {{10, 4}};
-    pnr_config config = configure("x.fifo");
+    pnr_config config = source_config("x.fifo");
 
-    fill(bytes, sizeof bytes);
+    fill_bytes(bytes, sizeof bytes);
     config.source.lost = lost;
     config.source.n_lost = 1;
     assert_int_equal(mkfifo(config.source.input, 0600), 0);
@@ -97,13 +97,13 @@ TEST(test_fifo_without_a_writer)
 {
     unsigned char bytes[64];
     unsigned char data[64];
-    pnr_config config = configure("x.fifo");
+    pnr_config config = source_config("x.fifo");
     pnr_error error = {0};
     writer w;
     size_t n;
     uint64_t gap;
 
-    fill(bytes, sizeof bytes);
+    fill_bytes(bytes, sizeof bytes);
     config.source.format = PNR_FORMAT_CI16;
     assert_int_equal(mkfifo(config.source.input, 0600), 0);
     pnr_source *source = open_source(&config);
@@ -165,9 +165,9 @@ TEST(test_stdin)
 {
     static taken got;
     unsigned char bytes[402];
-    pnr_config config = configure("-");
+    pnr_config config = source_config("-");
 
-    fill(bytes, sizeof bytes);
+    fill_bytes(bytes, sizeof bytes);
     config.source.format = PNR_FORMAT_CI16;
     int saved = pipe_to_stdin(bytes, sizeof bytes);
     pnr_source *source = open_source(&config);
@@ -181,7 +181,7 @@ TEST(test_stdin)
     restore_stdin(saved);
 
     write_file("x.bin", bytes, sizeof bytes); /* pnradar - < x.bin, after something read 2 bytes */
-    pnr_config named = configure("x.bin");
+    pnr_config named = source_config("x.bin");
     saved = replace_stdin(open(named.source.input, O_RDONLY));
     assert_int_equal(lseek(STDIN_FILENO, 2, SEEK_SET), 2);
     source = open_source(&config);
@@ -197,40 +197,41 @@ TEST(test_stdin_refused)
 {
     static const char *const magics[] = {"RIFF", "RF64", "riff", ".snd", "fLaC"};
     unsigned char bytes[64] = {0};
-    pnr_config config = configure("-");
+    pnr_config config = source_config("-");
     int ends[2];
     int saved;
 
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
         memcpy(bytes, magics[i], 4);
         saved = pipe_to_stdin(bytes, sizeof bytes);
-        expect_refused(&config, PNR_ECONFIG, "stdin", "name the file", "source.format", NULL);
+        expect_source_refused(&config, PNR_ECONFIG, "stdin", "name the file", "source.format",
+                              NULL);
         restore_stdin(saved);
     }
     write_file("x.bin", bytes, sizeof bytes);
-    pnr_config named = configure("x.bin");
+    pnr_config named = source_config("x.bin");
     saved = replace_stdin(open(named.source.input, O_RDONLY));
-    expect_refused(&config, PNR_ECONFIG, "FLAC", "name the file", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "FLAC", "name the file", NULL);
     restore_stdin(saved);
     remove_file("x.bin");
 
     saved = pipe_to_stdin("abcdefgh", 8);
-    expect_refused(&config, PNR_ECONFIG, "stdin", "source.format", pnr_format_names(), NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "stdin", "source.format", pnr_format_names(), NULL);
     restore_stdin(saved);
     saved = pipe_to_stdin("RI", 2); /* ends before it says what it is */
-    expect_refused(&config, PNR_ECONFIG, "stdin", "source.format", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "stdin", "source.format", NULL);
     restore_stdin(saved);
     assert_int_equal(pipe(ends), 0); /* says nothing at all */
     saved = replace_stdin(ends[0]);
-    expect_refused(&config, PNR_ECONFIG, "stdin", "source.format", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "stdin", "source.format", NULL);
     restore_stdin(saved);
     close(ends[1]);
     saved = replace_stdin(open("/", O_RDONLY));
-    expect_refused(&config, PNR_ENOINPUT, "directory", NULL);
+    expect_source_refused(&config, PNR_ENOINPUT, "directory", NULL);
     restore_stdin(saved);
     saved = dup(STDIN_FILENO);
     close(STDIN_FILENO);
-    expect_refused(&config, PNR_ENOINPUT, "stdin", NULL);
+    expect_source_refused(&config, PNR_ENOINPUT, "stdin", NULL);
     if (saved >= 0)
         restore_stdin(saved);
 }
@@ -238,7 +239,7 @@ TEST(test_stdin_refused)
 TEST(test_stdin_without_samples)
 {
     static taken got;
-    pnr_config config = configure("-");
+    pnr_config config = source_config("-");
     int saved = pipe_to_stdin("", 0);
 
     config.source.format = PNR_FORMAT_CI16;
@@ -258,4 +259,4 @@ TEST(test_stdin_without_samples)
     restore_stdin(saved);
 }
 
-TESTS_BETWEEN(make_folder, remove_folder);
+TESTS_BETWEEN(make_folder, remove_folder)

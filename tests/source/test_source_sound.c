@@ -84,7 +84,7 @@ static int16_t value(size_t frame, size_t channel)
 
 static void write_sound(const char *name, int format, int channels, size_t n_frames)
 {
-    pnr_config config = configure(name);
+    pnr_config config = source_config(name);
     SF_INFO info = {.samplerate = 96000, .channels = channels, .format = format};
     SNDFILE *file = sf_open(config.source.input, SFM_WRITE, &info);
 
@@ -153,7 +153,7 @@ TEST(test_every_kind_and_encoding)
                 write_sound(kinds[i].name, kinds[i].format | encoding->format, layouts[l].channels,
                             501);
                 size_t n = expected_samples(encoding, (size_t)layouts[l].channels, 501, bytes);
-                pnr_config config = configure(kinds[i].name);
+                pnr_config config = source_config(kinds[i].name);
                 config.source.layout = layouts[l].layout;
                 config.source.channel = layouts[l].n_channels - 1;
                 config.source.rate_hz = (pnr_rational){96000, 1};
@@ -177,21 +177,21 @@ TEST(test_name_does_not_matter)
 
     for (size_t i = 0; i < N_KINDS; i++) {
         write_sound("recording", kinds[i].format | SF_FORMAT_PCM_16, 2, 50);
-        pnr_config config = configure("recording");
+        pnr_config config = source_config("recording");
         expect_stream(&config, bytes, n);
         config.source.format = PNR_FORMAT_CI16; /* says the same */
         expect_stream(&config, bytes, n);
         config.source.format = PNR_FORMAT_CF32;
-        expect_refused(&config, PNR_ECONFIG, "ci16", "cf32", "source.format", NULL);
+        expect_source_refused(&config, PNR_ECONFIG, "ci16", "cf32", "source.format", NULL);
         remove_file("recording");
     }
     write_sound("x.sc16", SF_FORMAT_WAV | SF_FORMAT_PCM_24, 2, 50);
-    pnr_config config = configure("x.sc16"); /* a WAV under a raw name */
-    expect_refused(&config, PNR_ECONFIG, "WAV", "ci16", NULL);
+    pnr_config config = source_config("x.sc16"); /* a WAV under a raw name */
+    expect_source_refused(&config, PNR_ECONFIG, "WAV", "ci16", NULL);
     remove_file("x.sc16");
     write_file("x.wav", bytes, sizeof bytes); /* raw samples under a WAV's name */
-    config = configure("x.wav");
-    expect_refused(&config, PNR_EDATA, "does not begin like WAV", NULL);
+    config = source_config("x.wav");
+    expect_source_refused(&config, PNR_EDATA, "does not begin like WAV", NULL);
     config.source.format = PNR_FORMAT_I8; /* by explicit word */
     expect_stream(&config, bytes, sizeof bytes);
     remove_file("x.wav");
@@ -199,34 +199,34 @@ TEST(test_name_does_not_matter)
 
 TEST(test_rates)
 {
-    pnr_config config = configure("x.wav");
+    pnr_config config = source_config("x.wav");
 
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2, 50);
     config.source.rate_hz = (pnr_rational){192000, 2};
     pnr_source_close(open_source(&config));
     config.source.rate_hz = (pnr_rational){96001, 1};
-    expect_refused(&config, PNR_ECONFIG, "96000 Hz", "96001 Hz", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "96000 Hz", "96001 Hz", NULL);
     config.source.rate_hz = (pnr_rational){288001, 3};
-    expect_refused(&config, PNR_ECONFIG, "96000 Hz", "288001/3 Hz", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "96000 Hz", "288001/3 Hz", NULL);
     remove_file("x.wav");
 }
 
 TEST(test_channel_counts)
 {
-    pnr_config config = configure("x.wav");
+    pnr_config config = source_config("x.wav");
 
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 3, 50);
-    expect_refused(&config, PNR_ECONFIG, "3 channels", "layout = channels", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "3 channels", "layout = channels", NULL);
     config.source.layout = PNR_LAYOUT_CHANNELS;
     config.source.channel = 2;
     pnr_source_close(open_source(&config));
     config.source.channel = 3;
-    expect_refused(&config, PNR_ECONFIG, "source.channel is 3", "has 3", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "source.channel is 3", "has 3", NULL);
     config.source.channel = 0;
     config.source.channels = 3;
     pnr_source_close(open_source(&config));
     config.source.channels = 4;
-    expect_refused(&config, PNR_ECONFIG, "source.channels is 4", "with 3", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "source.channels is 4", "with 3", NULL);
     remove_file("x.wav");
 }
 
@@ -235,14 +235,14 @@ TEST(test_cut_at_every_byte)
     static unsigned char bytes[4096];
 
     for (size_t i = 0; i < N_KINDS; i++) {
-        pnr_config config = configure(kinds[i].name);
+        pnr_config config = source_config(kinds[i].name);
 
         write_sound(kinds[i].name, kinds[i].format | SF_FORMAT_PCM_16, 2, 20);
         size_t n = read_file(kinds[i].name, bytes, sizeof bytes);
         assert_true(n > 80 && n < sizeof bytes);
         for (size_t cut = 0; cut < n; cut++) {
             write_file(kinds[i].name, bytes, cut);
-            expect_refused(&config, PNR_EDATA, NULL);
+            expect_source_refused(&config, PNR_EDATA, NULL);
         }
         remove_file(kinds[i].name);
     }
@@ -253,13 +253,13 @@ TEST(test_longer_than_the_header_says)
     static unsigned char bytes[4096];
 
     for (size_t i = 0; i < FLAC_KIND; i++) {
-        pnr_config config = configure(kinds[i].name);
+        pnr_config config = source_config(kinds[i].name);
 
         write_sound(kinds[i].name, kinds[i].format | SF_FORMAT_PCM_16, 2, 20);
         size_t n = read_file(kinds[i].name, bytes, sizeof bytes);
         memset(bytes + n, 0, 8);
         write_file(kinds[i].name, bytes, n + 8);
-        expect_refused(&config, PNR_EDATA, kinds[i].name, "the header says", NULL);
+        expect_source_refused(&config, PNR_EDATA, kinds[i].name, "the header says", NULL);
         remove_file(kinds[i].name);
     }
 }
@@ -269,7 +269,7 @@ TEST(test_rest_of_the_file)
 {
     static unsigned char bytes[4096];
     static unsigned char wanted[4096];
-    pnr_config config = configure("x.wav");
+    pnr_config config = source_config("x.wav");
 
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2, 20);
     size_t n = read_file("x.wav", bytes, sizeof bytes);
@@ -281,7 +281,7 @@ TEST(test_rest_of_the_file)
 
     bytes[40] = 60; /* of 80 bytes of samples */
     write_file("x.wav", bytes, n + 12);
-    expect_refused(&config, PNR_EDATA, "end at byte 104", "32 bytes follow", NULL);
+    expect_source_refused(&config, PNR_EDATA, "end at byte 104", "32 bytes follow", NULL);
     remove_file("x.wav");
 }
 
@@ -289,7 +289,7 @@ TEST(test_large_rest_is_refused)
 {
     enum { REST = (1 << 20) + 8 };
     unsigned char *bytes = calloc(1, 44 + 4 + 8 + REST);
-    pnr_config config = configure("x.wav");
+    pnr_config config = source_config("x.wav");
 
     assert_non_null(bytes);
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2, 1);
@@ -305,7 +305,8 @@ TEST(test_large_rest_is_refused)
         if (i == 0)
             pnr_source_close(open_source(&config));
         else
-            expect_refused(&config, PNR_EDATA, "end at byte 48", "1048578 bytes follow", NULL);
+            expect_source_refused(&config, PNR_EDATA, "end at byte 48", "1048578 bytes follow",
+                                  NULL);
     }
     remove_file("x.wav");
     free(bytes);
@@ -317,14 +318,14 @@ TEST(test_flac_with_a_hole)
     enum { N_FRAMES = 30000 };
     static unsigned char bytes[ROOM];
     static taken got;
-    pnr_config config = configure("x.flac");
+    pnr_config config = source_config("x.flac");
 
     write_sound("x.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 2, N_FRAMES);
     size_t n = read_file("x.flac", bytes, sizeof bytes);
     assert_true(n > 20000 && n < sizeof bytes);
     for (size_t cut = n - n / 8; cut < n; cut += n / 64) {
         write_file("x.flac", bytes, cut);
-        expect_refused(&config, PNR_EDATA, "30000 frames", NULL);
+        expect_source_refused(&config, PNR_EDATA, "30000 frames", NULL);
     }
     memset(bytes + n / 2, 0, 3000);
     write_file("x.flac", bytes, n);
@@ -346,7 +347,7 @@ TEST(test_lost_runs)
     static unsigned char bytes[4096];
     static taken got;
     pnr_run lost[] = {{0, 3}, {50, 7}, {110, 2}, {113, 1}};
-    pnr_config config = configure("x.wav");
+    pnr_config config = source_config("x.wav");
     size_t n = expected_samples(&encodings[2], 2, 100, bytes);
 
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2, 100);
@@ -375,7 +376,7 @@ TEST(test_reading_never_allocates)
         static const int formats[] = {SF_FORMAT_WAV | SF_FORMAT_PCM_16,
                                       SF_FORMAT_W64 | SF_FORMAT_FLOAT,
                                       SF_FORMAT_AU | SF_FORMAT_PCM_24};
-        pnr_config config = configure(names[i]);
+        pnr_config config = source_config(names[i]);
 
         if (i < 3)
             write_sound(names[i], formats[i], 2, 5000);
@@ -396,4 +397,4 @@ TEST(test_reading_never_allocates)
 #endif
 }
 
-TESTS_BETWEEN(make_folder, remove_folder);
+TESTS_BETWEEN(make_folder, remove_folder)

@@ -2,32 +2,10 @@
 # SPDX-License-Identifier: MIT
 # pnradar-bench from the command line, at tiny sizes: what it prints is complete and adds up; no time is judged.
 # usage: cli_bench.sh BIN_FOLDER; prints TAP.
-set -u
-bench=$1/pnradar-bench
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-export PNR_LOG=quiet TMPDIR="$work"
-n=0
-
-# report STATUS NAME
-report() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
-
-# skip NAME REASON
-skip() {
-    n=$((n + 1))
-    echo "ok $n - $1 # SKIP $2"
-}
-
-# status EXPECTED COMMAND...: its exit status; stdout in $work/out, stderr in $work/err
-status() {
-    want=$1
-    shift
-    "$@" >"$work/out" 2>"$work/err" </dev/null
-    [ $? -eq "$want" ]
-}
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+export TMPDIR="$work"
+bench=$bin/pnradar-bench
 
 # column NAME FILE: this column of a CSV with comments, without its head
 column() {
@@ -227,5 +205,4 @@ else
     skip "a histogram is drawn" "no gnuplot"
     skip "a picture that cannot be written is an error" "no gnuplot"
 fi
-
-echo "1..$n"
+plan

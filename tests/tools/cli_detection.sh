@@ -3,15 +3,9 @@
 # What detection and estimation promise, from samples to results on every engine here: weak beside
 # strong, clutter's edge, lost samples, the direct path, and the published map cell by cell.
 # usage: cli_detection.sh BIN_FOLDER; prints TAP.
-set -u
-pnradar=$1/pnradar
-echo_=$1/pnradar-echo
-tests=$(dirname "$0")
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-export PNR_LOG=quiet
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
+echo_=$bin/pnradar-echo
 
 # search CONF FILE SETTING...: csv of $engine in $work/out
 search() {
@@ -172,10 +166,7 @@ holds() {
     awk "BEGIN { exit !($1) }" || { echo "# not so: $1" && false; }
 }
 
-python=
-for candidate in python3 /usr/bin/python3; do
-    "$candidate" -c 'import numpy, zmq' 2>/dev/null && python=$candidate && break
-done
+find_python numpy, zmq
 
 for engine in reference cpu cuda; do
     if ! works $engine; then
@@ -223,7 +214,7 @@ for engine in reference cpu cuda; do
         skip "$engine: the published map" "no python3 with numpy and zmq"
         continue
     fi
-    "$python" "$tests/map_message.py" "ipc://$work/map" "$work/map.ci16" 10 10,7 16 31 >"$work/said" \
+    "$python" "$here/map_message.py" "ipc://$work/map" "$work/map.ci16" 10 10,7 16 31 >"$work/said" \
         2>"$work/err" &
     subscriber=$!
     search map map.ci16 -s "publisher.endpoint=ipc://$work/map" -s engine.batch=1
@@ -232,4 +223,4 @@ for engine in reference cpu cuda; do
     sed 's/^/# /' "$work/said"
     report $got "$engine: 31 looks of 16 periods, linear: the published map is numpy's within 1e-5"
 done
-echo "1..$n"
+plan

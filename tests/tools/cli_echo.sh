@@ -2,41 +2,18 @@
 # SPDX-License-Identifier: MIT
 # pnradar-echo from the command line: files, pipes, truth, losses, real time, and every way to fail.
 # usage: cli_echo.sh BIN_FOLDER; prints TAP.
-set -u
-echo_=$1/pnradar-echo
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
 unset PNR_LOG
-n=0
+echo_=$bin/pnradar-echo
 
-# report STATUS NAME
-report() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
-
-# skip NAME REASON
-skip() {
-    n=$((n + 1))
-    echo "ok $n - $1 # SKIP $2"
-}
-
-# status EXPECTED ARGUMENT...: of the program; stdout in $work/out, stderr in $work/err
-status() {
-    want=$1
-    shift
-    "$echo_" -c "$work/scene.conf" "$@" >"$work/out" 2>"$work/err" </dev/null
-    got=$?
-    [ "$got" -eq "$want" ] || { echo "# $*: status $got, not $want: $(cat "$work/err")"; false; }
+program() {
+    "$echo_" -c "$work/scene.conf" "$@"
 }
 
 # bytes FILE
 bytes() {
     wc -c <"$1" | tr -d ' '
-}
-
-says() {
-    grep -q "$1" "$work/err" || { echo "# no '$1' in: $(cat "$work/err")"; false; }
 }
 
 cat >"$work/scene.conf" <<'END'
@@ -190,5 +167,4 @@ status 0 --print-config && cp "$work/out" "$work/again.conf" &&
     cmp -s "$work/a.sc16" "$work/b.sc16" &&
     status 0 --help && grep -q -- --truth "$work/out" && status 0 --version
 report $? "--print-config reads back to the same stream; --help; --version"
-
-echo "1..$n"
+plan

@@ -2,41 +2,8 @@
 # SPDX-License-Identifier: MIT
 # pnradar-listen from the command line: every form, packs, truth, losses, timeouts, a run from Python's view.
 # usage: cli_listen.sh BIN_FOLDER; prints TAP.
-set -u
-bin=$1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-export PNR_LOG=quiet
-n=0
-
-# report STATUS NAME
-report() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
-
-# hear EXPECTED LISTENER_ARGUMENTS -- PUBLISHER_ARGUMENTS: stdout in $work/out, stderr in $work/err
-hear() {
-    want=$1
-    shift
-    heard=''
-    while [ $# -gt 0 ] && [ "$1" != -- ]; do
-        heard="$heard $1"
-        shift
-    done
-    [ $# -gt 0 ] && shift
-    # shellcheck disable=SC2086 # a list of options
-    PNR_LOG=info "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 $heard >"$work/out" 2>"$work/err" </dev/null &
-    listener=$!
-    "$bin/pnradar" -c "$work/radar.conf" -s publisher.wait_s=30 "$@" "$work/echo.ci16" 2>"$work/publisher"
-    wait $listener
-    got=$?
-    [ $got -eq "$want" ] || { echo "# status $got, not $want: $(cat "$work/err" "$work/publisher")"; false; }
-}
-
-says() {
-    grep -q -- "$1" "$work/err" || { echo "# no '$1' in: $(cat "$work/err")"; false; }
-}
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
 
 cat >"$work/radar.conf" <<END
 [stream]
@@ -124,8 +91,8 @@ kill -INT $listener
 wait $listener && says 'no results received'
 report $? "SIGINT ends it cleanly"
 
-python=/usr/bin/python3
-if $python -c 'import numpy, zmq' 2>/dev/null; then
+find_python numpy, zmq
+if [ -n "$python" ]; then
     cat >"$work/packed.py" <<'END'
 import json, sys
 import numpy as np, zmq
@@ -157,4 +124,4 @@ else
     n=$((n + 1))
     echo "ok $n - numpy reads the packed records # SKIP no python3 with numpy and zmq"
 fi
-echo "1..$n"
+plan

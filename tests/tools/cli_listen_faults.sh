@@ -2,38 +2,13 @@
 # SPDX-License-Identifier: MIT
 # pnradar-listen against what goes wrong: bad arguments, bad truth, gaps, restarts, bad messages.
 # usage: cli_listen_faults.sh BIN_FOLDER; prints TAP.
-set -u
-bin=$1
-listen=$bin/pnradar-listen
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
 unset PNR_LOG
-n=0
+listen=$bin/pnradar-listen
 
-# report STATUS NAME
-report() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
-
-# skip NAME REASON
-skip() {
-    n=$((n + 1))
-    echo "ok $n - $1 # SKIP $2"
-}
-
-# status EXPECTED ARGUMENT...: of the listener; stdout in $work/out, stderr in $work/err
-status() {
-    want=$1
-    shift
-    "$listen" "$@" >"$work/out" 2>"$work/err" </dev/null
-    got=$?
-    [ "$got" -eq "$want" ] || { echo "# $*: status $got, not $want: $(cat "$work/err")"; false; }
-}
-
-# says PATTERN: on stderr
-says() {
-    grep -q -e "$1" "$work/err" || { echo "# no '$1' in: $(cat "$work/err")"; false; }
+program() {
+    "$listen" "$@"
 }
 
 # lines FILE
@@ -99,13 +74,7 @@ report $? "the rms error is what the signal-to-noise ratio allows"
 
 # --- a publisher that misbehaves ---
 
-python=
-for candidate in python3 /usr/bin/python3; do
-    if "$candidate" -c 'import zmq' 2>/dev/null; then
-        python=$candidate
-        break
-    fi
-done
+find_python zmq
 
 cat >"$work/fake.py" <<'EOF'
 import json, sys, time, zmq
@@ -277,5 +246,4 @@ EOF
 else
     skip "the packed array in numpy" "no python3 with zmq and numpy"
 fi
-
-echo "1..$n"
+plan

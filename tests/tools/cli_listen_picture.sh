@@ -2,59 +2,20 @@
 # SPDX-License-Identifier: MIT
 # pnradar-listen's pictures: what gnuplot is given against the truth, PNGs, and the terminal as a screen.
 # usage: cli_listen_picture.sh BIN_FOLDER; prints TAP.
-set -u
-bin=$(cd "$1" && pwd)
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-export PNR_LOG=quiet
-python=$(command -v /usr/bin/python3 || command -v python3)
-n=0
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+find_python sys
 
-# report STATUS NAME
-report() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+program() {
+    "$bin/pnradar-listen" -c "$work/radar.conf" "$@"
 }
 
-# skip NAME REASON
-skip() {
-    n=$((n + 1))
-    echo "ok $n - $1 # SKIP $2"
-}
-
-# status EXPECTED ARGUMENT...: of the listener; stdout in $work/out, stderr in $work/err
-status() {
-    want=$1
-    shift
-    "$bin/pnradar-listen" -c "$work/radar.conf" "$@" >"$work/out" 2>"$work/err" </dev/null
-    got=$?
-    [ "$got" -eq "$want" ] || { echo "# $*: status $got, not $want: $(cat "$work/err")"; false; }
-}
-
-# says PATTERN: on stderr
-says() {
-    grep -q -e "$1" "$work/err" || { echo "# no '$1' in: $(cat "$work/err")"; false; }
-}
-
-# plot EXPECTED PNG LISTENER_ARGUMENTS -- PUBLISHER_ARGUMENTS
+# plot EXPECTED PNG LISTENER_ARGUMENT... -- PUBLISHER_ARGUMENT...
 plot() {
-    want=$1
+    expected=$1
     png=$2
     shift 2
-    heard=''
-    while [ $# -gt 0 ] && [ "$1" != -- ]; do
-        heard="$heard $1"
-        shift
-    done
-    [ $# -gt 0 ] && shift
-    # shellcheck disable=SC2086 # a list of options
-    PNR_LOG=info "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 --strict --plot "$png" $heard \
-        >"$work/out" 2>"$work/err" </dev/null &
-    listener=$!
-    "$bin/pnradar" -c "$work/radar.conf" -s publisher.wait_s=30 "$@" "$work/echo.ci16" 2>"$work/publisher"
-    wait $listener
-    got=$?
-    [ $got -eq "$want" ] || { echo "# status $got, not $want: $(cat "$work/err" "$work/publisher")"; false; }
+    hear "$expected" --strict --plot "$png" "$@"
 }
 
 cat >"$work/radar.conf" <<END
@@ -522,4 +483,4 @@ if [ -n "$python" ]; then
 else
     skip "the terminal" "no python3"
 fi
-echo "1..$n"
+plan

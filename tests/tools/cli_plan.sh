@@ -2,36 +2,14 @@
 # SPDX-License-Identifier: MIT
 # pnradar-plan from the command line: its numbers against the formulas, its refusals, its measurement.
 # usage: cli_plan.sh BIN_FOLDER; prints TAP.
-set -u
-plan=$1/pnradar-plan
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-export PNR_LOG=quiet
-n=0
-
-# report STATUS NAME
-report() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
-
-# value KEY FILE: the first member of this name in printed JSON (one member a line)
-value() {
-    sed -n 's/^ *"'"$1"'": \(.*[^,]\),\{0,1\}$/\1/p' "$2" | head -n 1
-}
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+plan=$bin/pnradar-plan
 
 # near KEY FILE EXPECTED TOLERANCE: within this much
 near() {
     awk -v got="$(value "$1" "$2")" -v want="$3" -v by="$4" \
         'BEGIN { exit !(got != "" && got - want <= by && want - got <= by) }'
-}
-
-# status EXPECTED COMMAND...: its exit status; stderr in $work/err
-status() {
-    want=$1
-    shift
-    "$@" >"$work/out" 2>"$work/err" </dev/null
-    [ $? -eq "$want" ]
 }
 
 base="-s code.type=m-sequence -s code.degree=10 -s source.rate_hz=1e6 -s source.format=ci16
@@ -166,5 +144,4 @@ status 0 "$plan" "$@" --budget 30ms --json && near memoir_matlab_log2 "$work/out
          /"longest_power_of_two"/ { if ($2 + 0 != longest["\"power_of_two\","] + 0) bad = 1; seen++ }
          END { exit !(rows >= 2 && seen == 2 && !bad) }' "$work/out"
 report $? "the longest code is the longest whose 99th percentile fits"
-
-echo "1..$n"
+plan

@@ -2,40 +2,17 @@
 # SPDX-License-Identifier: MIT
 # pnradar from the command line: every exit status, every output, pipes, signals, locale, memory.
 # usage: cli_pnradar.sh BIN_FOLDER; prints TAP.
-set -u
-pnradar=$1/pnradar
-echo_=$1/pnradar-echo
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+echo_=$bin/pnradar-echo
 PNR_ENGINE_PATH=$1/../tests/engines
 export PNR_ENGINE_PATH
 unset PNR_LOG PNR_FAULT PNR_FAULT_SLOW_MS
-work=$(mktemp -d) || exit 1
 running=''
 trap 'for pid in $running; do kill -9 "$pid" 2>/dev/null; done; rm -rf "$work"' EXIT
-n=0
 
-# report STATUS NAME
-report() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
-
-# skip NAME REASON
-skip() {
-    n=$((n + 1))
-    echo "ok $n - $1 # SKIP $2"
-}
-
-# status EXPECTED ARGUMENT...: of the program; stdout in $work/out, stderr in $work/err
-status() {
-    want=$1
-    shift
-    "$pnradar" -c "$work/radar.conf" "$@" >"$work/out" 2>"$work/err" </dev/null
-    got=$?
-    [ "$got" -eq "$want" ] || { echo "# $*: status $got, not $want: $(cat "$work/err")"; false; }
-}
-
-says() {
-    grep -q "$1" "$work/err" || { echo "# no '$1' in: $(cat "$work/err")"; false; }
+program() {
+    "$pnradar" -c "$work/radar.conf" "$@"
 }
 
 # closes REASON: the last line gives the reason, and its three sums are right
@@ -279,4 +256,4 @@ if [ -r /proc/self/status ]; then
 else
     skip "resident memory does not grow while results flow" "no /proc"
 fi
-echo "1..$n"
+plan

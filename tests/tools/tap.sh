@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
-# What shell tests share; a test sources it when it has $pnradar and $work, its own folder.
+# The head of every shell test: `. "$(dirname "$0")/tap.sh"` with the folder of the programs as $1.
+# It gives $bin, $here (the folder of this file) and $work, a folder that is removed at the end.
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # both are the test's
-
+# shellcheck disable=SC2034 # the tests use the variables
+set -u
+bin=$(cd "$1" && pwd) || exit 1
+here=$(cd "$(dirname "$0")" && pwd)
+pnradar=$bin/pnradar
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+export PNR_LOG=quiet
 n=0
 
-# report STATUS NAME: one TAP line; what the last program said where it failed
+# report STATUS NAME: one TAP line; when the test failed, also the last program's output
 report() {
     n=$((n + 1))
     if [ "$1" -eq 0 ]; then
@@ -22,7 +29,65 @@ skip() {
     echo "ok $n - $1 # SKIP $2"
 }
 
-# works ENGINE: is it here?
+# plan: the last line of TAP
+plan() {
+    echo "1..$n"
+}
+
+# program ARGUMENT...: the program of `status`; a test may define another
+program() {
+    "$@"
+}
+
+# status EXPECTED ARGUMENT...: runs `program`; stdout in $work/out, stderr in $work/err
+status() {
+    want=$1
+    shift
+    program "$@" >"$work/out" 2>"$work/err" </dev/null
+    got=$?
+    [ "$got" -eq "$want" ] || { echo "# $*: status $got, not $want: $(cat "$work/err")"; false; }
+}
+
+# says PATTERN: on stderr
+says() {
+    grep -q -e "$1" "$work/err" || { echo "# no '$1' in: $(cat "$work/err")"; false; }
+}
+
+# hear EXPECTED LISTENER_ARGUMENT... -- PUBLISHER_ARGUMENT...: the listener's status when pnradar
+# publishes echo.ci16 by radar.conf; stdout in $work/out, stderr in $work/err
+hear() {
+    want=$1
+    shift
+    heard=''
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        heard="$heard $1"
+        shift
+    done
+    [ $# -gt 0 ] && shift
+    # shellcheck disable=SC2086 # a list of options
+    PNR_LOG=info "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 $heard \
+        >"$work/out" 2>"$work/err" </dev/null &
+    listener=$!
+    "$pnradar" -c "$work/radar.conf" -s publisher.wait_s=30 "$@" "$work/echo.ci16" 2>"$work/publisher"
+    wait $listener
+    got=$?
+    [ $got -eq "$want" ] || { echo "# status $got, not $want: $(cat "$work/err" "$work/publisher")"; false; }
+}
+
+# find_python MODULE...: $python, one that has these modules; empty: none
+find_python() {
+    python=
+    for candidate in python3 /usr/bin/python3; do
+        "$candidate" -c "import $*" 2>/dev/null && python=$candidate && break
+    done
+}
+
+# value KEY [FILE]: the first member of this name in printed JSON with one member a line; $work/out
+value() {
+    sed -n 's/^ *"'"$1"'": "\{0,1\}\([^",]*\).*$/\1/p' "${2:-$work/out}" | head -n 1
+}
+
+# works ENGINE: it works on this machine
 works() {
     "$pnradar" --list-engines | grep -q "^$1 *works"
 }
