@@ -23,18 +23,22 @@
     X(processed) X(dropped_engine_error) X(dropped_shutdown) X(refused_too_much_lost)
 #define PNR_ACCOUNT_RESULTS(X) X(sent) X(unsent_publish_refused)
 
+/* Every field, in the order of the wire. */
+#define PNR_ACCOUNT_FIELDS(X)                                                                      \
+    X(positions)                                                                                   \
+    PNR_ACCOUNT_SAMPLES(X)                                                                         \
+    X(windows)                                                                                     \
+    PNR_ACCOUNT_WINDOWS(X)                                                                         \
+    X(results)                                                                                     \
+    PNR_ACCOUNT_RESULTS(X)                                                                         \
+    X(n_clipped)       /* samples at either end of the range of the ADC: not a loss */             \
+    X(n_nonfinite)     /* NaN or Inf, part of lost_source */                                       \
+    X(deadline_missed) /* late results: not a loss */
+
 typedef struct pnr_account {
 #define PNR_ACCOUNT_FIELD(name) uint64_t name;
-    uint64_t positions;
-    PNR_ACCOUNT_SAMPLES(PNR_ACCOUNT_FIELD)
-    uint64_t windows;
-    PNR_ACCOUNT_WINDOWS(PNR_ACCOUNT_FIELD)
-    uint64_t results;
-    PNR_ACCOUNT_RESULTS(PNR_ACCOUNT_FIELD)
+    PNR_ACCOUNT_FIELDS(PNR_ACCOUNT_FIELD)
 #undef PNR_ACCOUNT_FIELD
-    uint64_t n_clipped;       /* samples at either end of the ADC's range: not a loss */
-    uint64_t n_nonfinite;     /* NaN or Inf, part of lost_source */
-    uint64_t deadline_missed; /* results that came late: not a loss */
 } pnr_account;
 
 /* True when the three sums hold. */

@@ -43,19 +43,10 @@ static int refuse(const place *at, int code, const char *format, ...)
 
 /* --- names --- */
 
-static const pnr_key *find_key(const char *section, const char *name)
-{
-    for (size_t i = 0; i < pnr_config_n_keys; i++)
-        if (strcmp(pnr_config_keys[i].name, name) == 0 &&
-            (!section || strcmp(pnr_config_keys[i].section, section) == 0))
-            return &pnr_config_keys[i];
-    return NULL;
-}
-
 /* In [title], of a section that the table calls `section`. */
 static int refuse_key(const place *at, const char *title, const char *section, const char *name)
 {
-    const pnr_key *elsewhere = find_key(NULL, name), *best = NULL;
+    const pnr_key *elsewhere = pnr_key_find(NULL, name), *best = NULL;
     char there[PNR_SECTION_LEN];
 
     if (elsewhere)
@@ -259,11 +250,11 @@ static int read_assignment(reader *r, char *line)
     *equals = '\0';
     name = trim(line);
     if (!r->section.table) {
-        key = find_key(NULL, name);
+        key = pnr_key_find(NULL, name);
         return refuse(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
                       key ? ": it belongs to [" : "", key ? key->section : "", key ? "]" : "");
     }
-    key = find_key(r->section.table->name, name);
+    key = pnr_key_find(r->section.table->name, name);
     if (!key)
         return refuse_key(&r->at, pnr_section_title(r->section.table, r->section.number, title),
                           r->section.table->name, name);
@@ -390,7 +381,7 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     name = trim(copy);
     dot = strrchr(name, '.');
     if (!dot) {
-        key = find_key(NULL, name);
+        key = pnr_key_find(NULL, name);
         rc = refuse(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value%s%s%s%s", assignment,
                     key ? "; it may mean " : "", key ? key->section : "", key ? "." : "",
                     key ? key->name : "");
@@ -398,7 +389,7 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     }
     *dot = '\0';
     rc = find_section(&at, name, &where);
-    if (rc == PNR_OK && !(key = find_key(where.table->name, dot + 1)))
+    if (rc == PNR_OK && !(key = pnr_key_find(where.table->name, dot + 1)))
         rc = refuse_key(&at, name, where.table->name, dot + 1);
     /* The shell has its own comments and needs no quotes; a value that has them may keep them. */
     if (rc == PNR_OK)

@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Each list in the order of its enum in config.h. */
 static const char *const code_types[] = {
@@ -371,3 +372,19 @@ const pnr_key pnr_config_keys[] = {
 const size_t pnr_config_n_keys = sizeof pnr_config_keys / sizeof pnr_config_keys[0];
 
 const pnr_suffix pnr_suffixes[] = {{'G', 30}, {'M', 20}, {'K', 10}, {0, 0}};
+
+const pnr_key *pnr_key_find(const char *section, const char *name)
+{
+    for (size_t i = 0; i < pnr_config_n_keys; i++)
+        if (strcmp(pnr_config_keys[i].name, name) == 0 &&
+            (!section || strcmp(pnr_config_keys[i].section, section) == 0))
+            return &pnr_config_keys[i];
+    return NULL;
+}
+
+const char *pnr_config_word(const pnr_config *config, const char *section, const char *name)
+{
+    const pnr_key *key = pnr_key_find(section, name);
+
+    return key->choices[*(const int *)((const char *)config + key->offset)];
+}

@@ -47,6 +47,10 @@ typedef struct pnr_key {
 
 extern const pnr_key pnr_config_keys[];
 extern const size_t pnr_config_n_keys;
+/* The key of this section and name; section NULL: of any. NULL: there is none. */
+const pnr_key *pnr_key_find(const char *section, const char *name);
+/* The word of a PNR_KEY_CHOICE key of a section without numbers, as the configuration spells it. */
+const char *pnr_config_word(const pnr_config *config, const char *section, const char *name);
 
 /* The sections in the order of the table, each with one sentence; ends with a NULL name. A numbered
  * one, "target.n", stands for [target.1], [target.2] and so on. */

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration as text: its present values, the reference file,
- * and the list of the man page. */
+/* The configuration as text: its present values, the reference file, and the list of the manual. */
 #include "base/clock.h"
 #include "config/keys.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* --- one writer for each type --- */
+/* --- one writer for each type of key --- */
 
-/* Quoted only where it must be, so that most lines look as people write them. */
-static void print_text(const pnr_key *key, const void *field, const char *base, FILE *stream)
+/* One key of one configuration. */
+typedef struct member {
+    const pnr_key *key;
+    const void *field, *also; /* at key->offset and key->also */
+} member;
+
+/* Quotes only a text that needs it, so that most lines look as people write them. */
+static void print_text(const member *of, FILE *stream)
 {
-    const char *text = field;
+    const char *text = of->field;
 
-    (void)key, (void)base;
     if (!strpbrk(text, " \t\"#;")) {
         fputs(text, stream);
         return;
@@ -28,29 +32,25 @@ static void print_text(const pnr_key *key, const void *field, const char *base, 
     fputc('"', stream);
 }
 
-static void print_size(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_size(const member *of, FILE *stream)
 {
-    (void)key, (void)base;
-    fprintf(stream, "%zu", *(const size_t *)field);
+    fprintf(stream, "%zu", *(const size_t *)of->field);
 }
 
-static void print_int(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_int(const member *of, FILE *stream)
 {
-    (void)key, (void)base;
-    fprintf(stream, "%d", *(const int *)field);
+    fprintf(stream, "%d", *(const int *)of->field);
 }
 
-static void print_uint64(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_uint64(const member *of, FILE *stream)
 {
-    (void)key, (void)base;
-    fprintf(stream, "%" PRIu64, *(const uint64_t *)field);
+    fprintf(stream, "%" PRIu64, *(const uint64_t *)of->field);
 }
 
-static void print_bytes(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_bytes(const member *of, FILE *stream)
 {
-    size_t value = *(const size_t *)field;
+    size_t value = *(const size_t *)of->field;
 
-    (void)key, (void)base;
     for (const pnr_suffix *suffix = pnr_suffixes; suffix->letter; suffix++)
         if (value > 0 && value % ((size_t)1 << suffix->shift) == 0) {
             fprintf(stream, "%zu%c", value >> suffix->shift, suffix->letter);
@@ -59,73 +59,67 @@ static void print_bytes(const pnr_key *key, const void *field, const char *base,
     fprintf(stream, "%zu", value);
 }
 
-static void print_double(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_double(const member *of, FILE *stream)
 {
     char text[PNR_DOUBLE_LEN];
 
-    (void)key, (void)base;
-    fputs(pnr_value_double(*(const double *)field, text), stream);
+    fputs(pnr_value_double(*(const double *)of->field, text), stream);
 }
 
-static void print_optional(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_optional(const member *of, FILE *stream)
 {
-    if (*(const bool *)(base + key->also))
-        print_double(key, field, base, stream);
+    if (*(const bool *)of->also)
+        print_double(of, stream);
 }
 
-static void print_rational(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_rational(const member *of, FILE *stream)
 {
-    const pnr_rational *value = field;
+    const pnr_rational *value = of->field;
     char text[48];
 
-    (void)key, (void)base;
     if (value->den != 0)
         fputs(pnr_rational_format(*value, text), stream);
 }
 
-static void print_choice(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_choice(const member *of, FILE *stream)
 {
-    (void)base;
-    fputs(key->choices[*(const int *)field], stream);
+    fputs(of->key->choices[*(const int *)of->field], stream);
 }
 
-static void print_yes_no(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_yes_no(const member *of, FILE *stream)
 {
-    (void)key, (void)base;
-    fputs(*(const bool *)field ? "yes" : "no", stream);
+    fputs(*(const bool *)of->field ? "yes" : "no", stream);
 }
 
-static void print_format(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_format(const member *of, FILE *stream)
 {
-    pnr_format format = *(const pnr_format *)field;
+    pnr_format format = *(const pnr_format *)of->field;
 
-    (void)key, (void)base;
     fputs(format == PNR_FORMAT_NONE ? "auto" : pnr_format_get(format)->name, stream);
 }
 
-static void print_epoch(const pnr_key *key, const void *field, const char *base, FILE *stream)
+static void print_epoch(const member *of, FILE *stream)
 {
-    const pnr_epoch *epoch = field;
+    const pnr_epoch *epoch = of->field;
     char text[PNR_TIME_LEN];
 
-    (void)key, (void)base;
     if (epoch->is_utc)
         fputs(pnr_time_format(epoch->utc_ns, text), stream);
     else
         fprintf(stream, "%" PRId64, epoch->sample);
 }
 
-/* Without spaces: never longer than what was read, so it fits a line again. */
-static void print_runs(const pnr_key *key, const void *field, const char *base, FILE *stream)
+/* Without spaces it is never longer than the text that was read, so it fits a line. */
+static void print_runs(const member *of, FILE *stream)
 {
-    const pnr_run *runs = *(pnr_run *const *)field;
-    size_t n = *(const size_t *)(base + key->also);
+    const pnr_run *runs = *(pnr_run *const *)of->field;
+    size_t n = *(const size_t *)of->also;
 
     for (size_t i = 0; i < n; i++)
         fprintf(stream, "%s%" PRIu64 "+%" PRIu64, i ? "," : "", runs[i].first, runs[i].count);
 }
 
-typedef void print_fn(const pnr_key *key, const void *field, const char *base, FILE *stream);
+typedef void print_fn(const member *of, FILE *stream);
 
 static print_fn *const printers[] = {
     [PNR_KEY_TEXT] = print_text,         [PNR_KEY_PATH] = print_text,
@@ -138,9 +132,16 @@ static print_fn *const printers[] = {
     [PNR_KEY_RUNS] = print_runs,
 };
 
+static member member_of(const pnr_key *key, const char *base)
+{
+    return (member){.key = key, .field = base + key->offset, .also = base + key->also};
+}
+
 void pnr_value_print(const pnr_key *key, const void *base, FILE *stream)
 {
-    printers[key->type](key, (const char *)base + key->offset, base, stream);
+    const member of = member_of(key, base);
+
+    printers[key->type](&of, stream);
 }
 
 /* --- whole files --- */
@@ -150,11 +151,10 @@ static bool is_of(const pnr_key *key, const char *section)
     return strcmp(key->section, section) == 0;
 }
 
-/* The types that can hold nothing. */
+/* True when the key has no value. */
 static bool is_empty(const pnr_key *key, const void *base)
 {
-    const void *field = (const char *)base + key->offset;
-    const void *also = (const char *)base + key->also;
+    const member of = member_of(key, base);
 
     if (key->given != 0 && !*(const bool *)((const char *)base + key->given))
         return true;
@@ -162,13 +162,13 @@ static bool is_empty(const pnr_key *key, const void *base)
     case PNR_KEY_TEXT:
     case PNR_KEY_PATH:
     case PNR_KEY_TIME:
-        return *(const char *)field == '\0';
+        return *(const char *)of.field == '\0';
     case PNR_KEY_OPTIONAL:
-        return !*(const bool *)also;
+        return !*(const bool *)of.also;
     case PNR_KEY_RATIONAL:
-        return ((const pnr_rational *)field)->den == 0;
+        return ((const pnr_rational *)of.field)->den == 0;
     case PNR_KEY_RUNS:
-        return *(const size_t *)also == 0;
+        return *(const size_t *)of.also == 0;
     default:
         return false;
     }
@@ -212,8 +212,8 @@ void pnr_config_print(const pnr_config *config, FILE *stream)
     }
 }
 
-/* "Hz, more than 0"; "" when there is nothing to say. */
-static const char *describe(const pnr_key *key, char out[PNR_WHY_LEN])
+/* "Hz, more than 0"; "" without a unit and a range. */
+static const char *describe_key(const pnr_key *key, char out[PNR_WHY_LEN])
 {
     char range[PNR_WHY_LEN];
 
@@ -234,8 +234,8 @@ void pnr_config_print_reference(FILE *stream)
         "# A value may be quoted: \"two words\".\n",
         stream);
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
-        /* A target is nothing without an amplitude, and codes are as many as there are sections:
-         * what is numbered stays a comment. */
+        /* Numbered sections stay comments: a target needs an amplitude, and each [code.n] adds a
+         * code. */
         const char *mark = s->item_bytes > 0 ? "; " : "";
 
         fprintf(stream, "\n# --- %s ---\n%s[%s]\n", s->help, mark, pnr_section_title(s, 1, title));
@@ -245,7 +245,7 @@ void pnr_config_print_reference(FILE *stream)
             if (!is_of(key, s->name))
                 continue;
             fprintf(stream, "\n# %s\n", key->help);
-            if (describe(key, note)[0])
+            if (describe_key(key, note)[0])
                 fprintf(stream, "# %s\n", note);
             fprintf(stream, "%s%s =%s%s\n", mark, key->name, key->initial[0] ? " " : "",
                     key->initial);
@@ -283,7 +283,7 @@ void pnr_config_print_mdoc(FILE *stream)
                 print_escaped(key->initial, stream);
             }
             fprintf(stream, "\n%s\n", key->help);
-            if (describe(key, note)[0]) {
+            if (describe_key(key, note)[0]) {
                 fputs(".br\n", stream);
                 print_escaped(note, stream);
                 fputc('\n', stream);

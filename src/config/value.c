@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int refuse(char why[PNR_WHY_LEN], const char *format, ...)
+static int refuse_value(char why[PNR_WHY_LEN], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static int refuse(char why[PNR_WHY_LEN], const char *format, ...)
+static int refuse_value(char why[PNR_WHY_LEN], const char *format, ...)
 {
     va_list arguments;
 
@@ -151,53 +151,51 @@ static int refuse_range(const pnr_key *key, char why[PNR_WHY_LEN])
 {
     char range[PNR_WHY_LEN];
 
-    return refuse(why, "out of range: must be %.200s", pnr_value_range(key, range));
+    return refuse_value(why, "out of range: must be %.200s", pnr_value_range(key, range));
 }
 
-/* --- one reader for each type: text -> field; base is for a second member --- */
+/* --- one reader for each type of key --- */
 
-static int copy_text(const char *text, char *field, size_t size, char why[PNR_WHY_LEN])
+/* One key of one configuration. */
+typedef struct member {
+    const pnr_key *key;
+    void *field, *also; /* at key->offset and key->also */
+    char *why;          /* [PNR_WHY_LEN] the reason of a refusal */
+} member;
+
+/* Also of paths. */
+static int parse_text(const member *to, const char *text)
 {
+    const size_t size = to->key->type == PNR_KEY_PATH ? PNR_PATH_LEN : PNR_TEXT_LEN;
+
     if (strlen(text) >= size)
-        return refuse(why, "too long: at most %zu bytes", size - 1);
-    memcpy(field, text, strlen(text) + 1);
+        return refuse_value(to->why, "too long: at most %zu bytes", size - 1);
+    strcpy(to->field, text);
     return PNR_OK;
 }
 
-static int parse_text(const pnr_key *key, const char *text, void *field, char *base, char *why)
-{
-    (void)key, (void)base;
-    return copy_text(text, field, PNR_TEXT_LEN, why);
-}
-
-static int parse_path(const pnr_key *key, const char *text, void *field, char *base, char *why)
-{
-    (void)key, (void)base;
-    return copy_text(text, field, PNR_PATH_LEN, why);
-}
-
-static int parse_time(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_time(const member *to, const char *text)
 {
     int64_t utc_ns;
 
-    (void)key, (void)base;
     if (*text && pnr_time_parse(text, &utc_ns) != PNR_OK)
-        return refuse(why, "must be UTC as 2026-11-21T02:40:12.5Z, years 1970 to 2261, or empty");
-    return copy_text(text, field, PNR_TEXT_LEN, why);
+        return refuse_value(to->why,
+                            "must be UTC as 2026-11-21T02:40:12.5Z, years 1970 to 2261, or empty");
+    return parse_text(to, text);
 }
 
-/* Digits only; *end is what follows them. */
+/* Digits only; *end: the text after them. */
 static int parse_digits(const char *text, const char **end, uint64_t *out, char *why)
 {
     uint64_t value = 0;
 
     if (!is_digit(*text))
-        return refuse(why, "must be a whole number");
+        return refuse_value(why, "must be a whole number");
     for (; is_digit(*text); text++) {
         unsigned digit = (unsigned)(*text - '0');
 
         if (value > (UINT64_MAX - digit) / 10)
-            return refuse(why, "does not fit 64 bits");
+            return refuse_value(why, "does not fit 64 bits");
         value = value * 10 + digit;
     }
     *end = text;
@@ -214,145 +212,138 @@ static int parse_whole(const pnr_key *key, const char *text, uint64_t *out, char
         return *text == '-' && is_decimal(text) && has_range(key) ? refuse_range(key, why)
                                                                   : PNR_ECONFIG;
     if (*end)
-        return refuse(why, "must be a whole number");
+        return refuse_value(why, "must be a whole number");
     if (!in_range(key, (double)value))
         return refuse_range(key, why);
     *out = value;
     return PNR_OK;
 }
 
-static int parse_uint64(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_uint64(const member *to, const char *text)
 {
-    (void)base;
-    return parse_whole(key, text, field, why);
+    return parse_whole(to->key, text, to->field, to->why);
 }
 
-static int parse_size(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_size(const member *to, const char *text)
 {
     uint64_t value = 0;
-    int rc = parse_whole(key, text, &value, why);
+    int rc = parse_whole(to->key, text, &value, to->why);
 
-    (void)base;
     if (rc == PNR_OK)
-        *(size_t *)field = (size_t)value;
+        *(size_t *)to->field = (size_t)value;
     return rc;
 }
 
-static int parse_int(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_int(const member *to, const char *text)
 {
     const bool is_negative = *text == '-';
     const char *end = text;
     uint64_t value = 0;
 
-    (void)base;
-    if (parse_digits(text + is_negative, &end, &value, why) != PNR_OK || *end)
-        return refuse(why, "must be a whole number");
-    if (value > INT_MAX || !in_range(key, is_negative ? -(double)value : (double)value))
-        return refuse_range(key, why);
-    *(int *)field = is_negative ? -(int)value : (int)value;
+    if (parse_digits(text + is_negative, &end, &value, to->why) != PNR_OK || *end)
+        return refuse_value(to->why, "must be a whole number");
+    if (value > INT_MAX || !in_range(to->key, is_negative ? -(double)value : (double)value))
+        return refuse_range(to->key, to->why);
+    *(int *)to->field = is_negative ? -(int)value : (int)value;
     return PNR_OK;
 }
 
-static int parse_bytes(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_bytes(const member *to, const char *text)
 {
     const char *end = text;
     uint64_t value = 0;
     unsigned shift = 0;
 
-    (void)base;
-    if (parse_digits(text, &end, &value, why) != PNR_OK)
+    if (parse_digits(text, &end, &value, to->why) != PNR_OK)
         return PNR_ECONFIG;
     for (const pnr_suffix *suffix = pnr_suffixes; suffix->letter && shift == 0; suffix++)
         if (*end == suffix->letter)
             shift = suffix->shift;
     if (end[shift > 0])
-        return refuse(why, "must be a whole number, with K, M or G behind it or nothing");
-    if (value > UINT64_MAX >> shift || !in_range(key, (double)(value << shift)))
-        return refuse_range(key, why);
-    *(size_t *)field = (size_t)(value << shift);
+        return refuse_value(to->why, "must be a whole number, with K, M or G after it or nothing");
+    if (value > UINT64_MAX >> shift || !in_range(to->key, (double)(value << shift)))
+        return refuse_range(to->key, to->why);
+    *(size_t *)to->field = (size_t)(value << shift);
     return PNR_OK;
 }
 
-static int parse_double(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_double(const member *to, const char *text)
 {
     double value;
 
-    (void)base;
     if (!is_decimal(text))
-        return refuse(why, "must be a decimal number");
+        return refuse_value(to->why, "must be a decimal number");
     errno = 0;
     value = to_double(text);
     if (errno == ERANGE)
-        return refuse(why, "too large or too small for double precision");
-    if (!in_range(key, value))
-        return refuse_range(key, why);
-    *(double *)field = value == 0 ? 0 : value; /* no negative zero */
+        return refuse_value(to->why, "too large or too small for double precision");
+    if (!in_range(to->key, value))
+        return refuse_range(to->key, to->why);
+    *(double *)to->field = value == 0 ? 0 : value; /* no negative zero */
     return PNR_OK;
 }
 
-static int parse_optional(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_optional(const member *to, const char *text)
 {
     int rc = PNR_OK;
 
     if (*text)
-        rc = parse_double(key, text, field, base, why);
+        rc = parse_double(to, text);
     else
-        *(double *)field = 0;
+        *(double *)to->field = 0;
     if (rc == PNR_OK)
-        *(bool *)(base + key->also) = *text != '\0';
+        *(bool *)to->also = *text != '\0';
     return rc;
 }
 
-static int parse_rational(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_rational(const member *to, const char *text)
 {
     pnr_rational value = {0, 0};
 
-    (void)base;
-    if (*text || *key->initial) {
+    if (*text || *to->key->initial) {
         if (pnr_rational_parse(text, &value) != PNR_OK)
-            return refuse(why, "must be a decimal number or a quotient p/q that fits 64 bits");
-        if (!in_range(key, pnr_rational_double(value)))
-            return refuse_range(key, why);
+            return refuse_value(to->why,
+                                "must be a decimal number or a quotient p/q that fits 64 bits");
+        if (!in_range(to->key, pnr_rational_double(value)))
+            return refuse_range(to->key, to->why);
     }
-    *(pnr_rational *)field = value;
+    *(pnr_rational *)to->field = value;
     return PNR_OK;
 }
 
-static int parse_choice(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_choice(const member *to, const char *text)
 {
     char range[PNR_WHY_LEN];
     size_t best = 0;
 
-    (void)base;
-    for (size_t i = 0; key->choices[i]; i++) {
-        if (strcmp(text, key->choices[i]) == 0) {
-            *(int *)field = (int)i;
+    for (size_t i = 0; to->key->choices[i]; i++) {
+        if (strcmp(text, to->key->choices[i]) == 0) {
+            *(int *)to->field = (int)i;
             return PNR_OK;
         }
-        if (pnr_name_distance(text, key->choices[i]) < pnr_name_distance(text, key->choices[best]))
+        if (pnr_name_distance(text, to->key->choices[i]) <
+            pnr_name_distance(text, to->key->choices[best]))
             best = i;
     }
-    return refuse(why, "must be one of %.200s; the nearest is \"%s\"", pnr_value_range(key, range),
-                  key->choices[best]);
+    return refuse_value(to->why, "must be one of %.200s; the nearest is \"%s\"",
+                        pnr_value_range(to->key, range), to->key->choices[best]);
 }
 
-static int parse_yes_no(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_yes_no(const member *to, const char *text)
 {
     bool yes = strcmp(text, "yes") == 0;
 
-    (void)key, (void)base;
     if (!yes && strcmp(text, "no") != 0)
-        return refuse(why, "must be yes or no");
-    *(bool *)field = yes;
+        return refuse_value(to->why, "must be yes or no");
+    *(bool *)to->field = yes;
     return PNR_OK;
 }
 
-static int parse_format(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_format(const member *to, const char *text)
 {
     char range[PNR_WHY_LEN];
     pnr_format format = PNR_FORMAT_NONE, best = PNR_FORMAT_CI8;
 
-    (void)base;
     if (*text && strcmp(text, "auto") != 0) {
         format = pnr_format_find(text);
         for (int f = PNR_FORMAT_CI8; f < PNR_FORMAT_COUNT; f++)
@@ -360,32 +351,31 @@ static int parse_format(const pnr_key *key, const char *text, void *field, char 
                 pnr_name_distance(text, pnr_format_get(best)->name))
                 best = (pnr_format)f;
         if (format == PNR_FORMAT_NONE)
-            return refuse(why, "must be one of %.200s; the nearest is \"%s\"",
-                          pnr_value_range(key, range), pnr_format_get(best)->name);
+            return refuse_value(to->why, "must be one of %.200s; the nearest is \"%s\"",
+                                pnr_value_range(to->key, range), pnr_format_get(best)->name);
     }
-    *(pnr_format *)field = format;
+    *(pnr_format *)to->field = format;
     return PNR_OK;
 }
 
-static int parse_epoch(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_epoch(const member *to, const char *text)
 {
     const char *digits = text + (*text == '-' || *text == '+');
     const char *end = digits;
     pnr_epoch epoch = {0};
     uint64_t value = 0;
 
-    (void)key, (void)base;
     if (pnr_time_parse(text, &epoch.utc_ns) == PNR_OK) {
         epoch.is_utc = true;
-    } else if (parse_digits(digits, &end, &value, why) != PNR_OK || *end) {
-        return refuse(why, "must be a sample index or UTC as 2026-11-21T02:40:12.5Z");
+    } else if (parse_digits(digits, &end, &value, to->why) != PNR_OK || *end) {
+        return refuse_value(to->why, "must be a sample index or UTC as 2026-11-21T02:40:12.5Z");
     } else if (value > INT64_MAX) {
-        return refuse(why, "does not fit 64 bits");
+        return refuse_value(to->why, "does not fit 64 bits");
     } else {
         epoch.utc_ns = 0;
         epoch.sample = *text == '-' ? -(int64_t)value : (int64_t)value;
     }
-    *(pnr_epoch *)field = epoch;
+    *(pnr_epoch *)to->field = epoch;
     return PNR_OK;
 }
 
@@ -394,7 +384,7 @@ static const char *skip_space(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* One "first+count" and the comma behind it. */
+/* One "first+count" and the comma after it. */
 static int parse_run(const char **at, pnr_run *run, char *why)
 {
     const char *text = skip_space(*at);
@@ -403,26 +393,26 @@ static int parse_run(const char **at, pnr_run *run, char *why)
         return PNR_ECONFIG;
     text = skip_space(text);
     if (*text != '+')
-        return refuse(why, "must be first+count, first+count, ...");
+        return refuse_value(why, "must be first+count, first+count, ...");
     text = skip_space(text + 1);
     if (parse_digits(text, &text, &run->count, why) != PNR_OK)
         return PNR_ECONFIG;
     if (run->count == 0 || run->count > UINT64_MAX - run->first)
-        return refuse(why, "the count after %" PRIu64 "+ must be 1 or more and fit 64 bits",
-                      run->first);
+        return refuse_value(why, "the count after %" PRIu64 "+ must be 1 or more and fit 64 bits",
+                            run->first);
     text = skip_space(text);
     if (*text == ',') {
         text = skip_space(text + 1);
         if (!*text)
-            return refuse(why, "nothing follows the last comma");
+            return refuse_value(why, "nothing follows the last comma");
     } else if (*text) {
-        return refuse(why, "must be first+count, first+count, ...");
+        return refuse_value(why, "must be first+count, first+count, ...");
     }
     *at = text;
     return PNR_OK;
 }
 
-static int parse_runs(const pnr_key *key, const char *text, void *field, char *base, char *why)
+static int parse_runs(const member *to, const char *text)
 {
     size_t room = 0, n = 0;
     pnr_run *runs = NULL;
@@ -431,19 +421,20 @@ static int parse_runs(const pnr_key *key, const char *text, void *field, char *b
     for (const char *at = text; (at = strchr(at, '+')) != NULL; at++)
         room++;
     if (*text && !(runs = calloc(room + 1, sizeof *runs))) {
-        refuse(why, "no memory for %zu runs", room);
+        refuse_value(to->why, "no memory for %zu runs", room);
         return PNR_ENOMEMORY;
     }
     while (rc == PNR_OK && *text) {
         pnr_run run;
 
-        rc = parse_run(&text, &run, why);
+        rc = parse_run(&text, &run, to->why);
         if (rc != PNR_OK)
             break;
         uint64_t end = n > 0 ? runs[n - 1].first + runs[n - 1].count : 0;
         if (n > 0 && run.first < end)
-            rc = refuse(why, "runs must be in order and apart: %" PRIu64 " is before %" PRIu64,
-                        run.first, end);
+            rc = refuse_value(to->why,
+                              "runs must be in order and apart: %" PRIu64 " is before %" PRIu64,
+                              run.first, end);
         else if (n > 0 && run.first == end)
             runs[n - 1].count += run.count;
         else
@@ -453,16 +444,16 @@ static int parse_runs(const pnr_key *key, const char *text, void *field, char *b
         free(runs);
         return rc;
     }
-    free(*(pnr_run **)field);
-    *(pnr_run **)field = runs;
-    *(size_t *)(base + key->also) = n;
+    free(*(pnr_run **)to->field);
+    *(pnr_run **)to->field = runs;
+    *(size_t *)to->also = n;
     return PNR_OK;
 }
 
-typedef int parse_fn(const pnr_key *key, const char *text, void *field, char *base, char *why);
+typedef int parse_fn(const member *to, const char *text);
 
 static parse_fn *const parsers[] = {
-    [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_PATH] = parse_path,
+    [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_PATH] = parse_text,
     [PNR_KEY_TIME] = parse_time,         [PNR_KEY_SIZE] = parse_size,
     [PNR_KEY_INT] = parse_int,           [PNR_KEY_UINT64] = parse_uint64,
     [PNR_KEY_BYTES] = parse_bytes,       [PNR_KEY_DOUBLE] = parse_double,
@@ -474,17 +465,16 @@ static parse_fn *const parsers[] = {
 
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN])
 {
+    char *at = base;
+    const member to = {.key = key, .field = at + key->offset, .also = at + key->also, .why = why};
+    int rc = PNR_OK;
+
     why[0] = '\0';
     if (strlen(text) > PNR_VALUE_MAX)
-        return refuse(why, "too long: at most %d bytes", PNR_VALUE_MAX);
-    if (key->given == 0)
-        return parsers[key->type](key, text, (char *)base + key->offset, base, why);
-
-    const int rc = *text == '\0'
-                       ? PNR_OK
-                       : parsers[key->type](key, text, (char *)base + key->offset, base, why);
-
-    if (rc == PNR_OK)
-        *(bool *)((char *)base + key->given) = *text != '\0';
+        return refuse_value(why, "too long: at most %d bytes", PNR_VALUE_MAX);
+    if (key->given == 0 || *text != '\0')
+        rc = parsers[key->type](&to, text);
+    if (rc == PNR_OK && key->given != 0)
+        *(bool *)(at + key->given) = *text != '\0';
     return rc;
 }

@@ -8,21 +8,41 @@
 #include "engine/engine.h"
 #include "setup/setup.h"
 
+/*
+ * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
+ * in double precision and NARROW ones in single precision. Each macro gets x. NAN: not estimated.
+ * Each sigma is the least that the 17 values allow when all other values are unknown: at most 1.04
+ * times the Cramer-Rao bound.
+ */
+#define PNR_ECHO_FIELDS(COUNT, WIDE, NARROW, x)                                                    \
+    COUNT(x, code)                                                                                 \
+    COUNT(x, channel)                                                                              \
+    WIDE(x, delay_s)       /* wrapped */                                                           \
+    WIDE(x, delay_samples) /* delay_s * rate */                                                    \
+    NARROW(x, delay_sigma_s)                                                                       \
+    WIDE(x, range_m)                                                                               \
+    NARROW(x, range_sigma_m)                                                                       \
+    NARROW(x, snr_db)    /* of snr, at least -30 */                                                \
+    NARROW(x, amplitude) /* full scale = 1 */                                                      \
+    NARROW(x, amplitude_sigma)                                                                     \
+    NARROW(x, phase_rad) /* -pi..pi, at the centre of the dwell; NAN: incoherent dwell */          \
+    NARROW(x, phase_sigma_rad)                                                                     \
+    NARROW(x, doppler_hz)                                                                          \
+    NARROW(x, doppler_sigma_hz)                                                                    \
+    NARROW(x, velocity_mps) /* towards the radar */                                                \
+    NARROW(x, velocity_sigma_mps)
+
 typedef struct pnr_echo {
-    uint32_t code, channel;
-    uint32_t candidate, row;       /* the candidate's index in pnr_observed, and its Doppler row */
-    double delay_s, delay_samples; /* wrapped delay; samples = delay_s * rate */
-    double delay_sigma_s; /* each sigma is the least that the 17 values allow when all other
-                             values are unknown: at most 1.04 times the Cramer-Rao bound */
-    double lag;           /* samples from the start of the window, before epoch and zero delay */
-    double range_m, range_sigma_m;
-    double snr;    /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 minus the noise's own share;
-                      unbiased, so noise alone can make it negative */
-    double snr_db; /* of S, at least -30 */
-    double amplitude, amplitude_sigma;   /* of the echo, full scale = 1 */
-    double phase_rad, phase_sigma_rad;   /* -pi..pi, at the centre of the dwell; NAN: incoherent */
-    double doppler_hz, doppler_sigma_hz; /* NAN: not estimated */
-    double velocity_mps, velocity_sigma_mps; /* towards the radar; NAN: not estimated */
+#define PNR_ECHO_COUNT(x, name) uint32_t name;
+#define PNR_ECHO_VALUE(x, name) double name;
+    PNR_ECHO_FIELDS(PNR_ECHO_COUNT, PNR_ECHO_VALUE, PNR_ECHO_VALUE, )
+#undef PNR_ECHO_COUNT
+#undef PNR_ECHO_VALUE
+    /* not published */
+    uint32_t candidate, row; /* the candidate's index in pnr_observed, and its row */
+    double lag;              /* samples from the start of the window, before epoch and zero delay */
+    double snr; /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 minus the noise's own share;
+                   unbiased, so noise alone can make it negative */
 } pnr_echo;
 
 typedef struct pnr_detection {

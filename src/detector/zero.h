@@ -11,15 +11,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The zero delay of one dwell, as published. */
+/*
+ * The zero delay of one dwell, as published, in the order of JSON and CSV. A packed record keeps
+ * WIDE values in double precision, NARROW ones in single precision, and has no PLAIN ones. Each
+ * macro gets x.
+ */
+#define PNR_ZERO_FIELDS(WIDE, NARROW, PLAIN, x)                                                    \
+    WIDE(x, delay_s)     /* of the direct path: ranges count from here */                          \
+    NARROW(x, sigma_s)   /* of all dwells so far; part of the sigma of every range */              \
+    NARROW(x, snr_db)    /* in this dwell; NAN: not seen, the delay is held */                     \
+    NARROW(x, drift_ppm) /* change of delay_s, us a second */                                      \
+    NARROW(x, held_s)    /* since it was last seen; NAN: never in this run */                      \
+    PLAIN(x, moved_s)    /* delay_s minus the first one, of the file or of this run; NAN: none */
+
 typedef struct pnr_zero {
-    bool is_tracked;  /* false with radar.zero = fixed: the other members are not set */
-    double delay_s;   /* of the direct path; ranges count from here */
-    double sigma_s;   /* of delay_s; part of the sigma of every range of the dwell */
-    double snr_db;    /* of the direct path in this dwell; NAN: not seen, the delay is held */
-    double drift_ppm; /* change of delay_s, us a second */
-    double held_s;    /* time since it was last seen; 0: in this dwell; NAN: never in this run */
-    double moved_s;   /* delay_s minus the first one, of the state file or of this run; NAN: none */
+    bool is_tracked; /* false with radar.zero = fixed: the other members are not set */
+#define PNR_ZERO_VALUE(x, name) double name;
+    PNR_ZERO_FIELDS(PNR_ZERO_VALUE, PNR_ZERO_VALUE, PNR_ZERO_VALUE, )
+#undef PNR_ZERO_VALUE
 } pnr_zero;
 
 /* The state that the next run starts from. */

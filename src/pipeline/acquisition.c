@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The acquisition thread: what comes is committed, what is lost is skipped, nothing is forgotten */
+/* The acquisition thread: commits the samples that arrive and skips those that are lost. */
 #include "pipeline/acquisition.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@ static bool is_stopped(const pnr_acquisition *a)
            atomic_load(&a->cancel) != 0;
 }
 
-/* Samples that are read at `position`, at most. */
+/* The most samples to read at `position`. */
 static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
 {
     if (!a->is_live || a->dwell == 0)
@@ -25,7 +25,7 @@ static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
     return to_end < a->chunk ? (size_t)to_end : a->chunk;
 }
 
-/* Where the next samples go: into the ring, or nowhere when a live source finds it full. NULL:
+/* Memory for the next samples: in the ring, or spare when a live source finds the ring full. NULL:
  * stopped. */
 static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples, bool *is_spare)
 {
@@ -47,7 +47,7 @@ static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples
     return NULL;
 }
 
-/* A recording's samples exist only when their time has come. */
+/* Waits until the time of the sample at `position`. */
 static void keep_pace(const pnr_acquisition *a, uint64_t began_ns, uint64_t position)
 {
     const uint64_t due = began_ns + (uint64_t)pnr_rational_time_ns(a->rate_hz, position);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CLEAN: the search again, with the echoes that were found taken out of the samples. */
+/* CLEAN: searches the samples again without the echoes that were found. */
 #include "pipeline/clean.h"
 
 #include "engine/plan.h"
@@ -10,18 +10,18 @@
 
 enum { PATCH = 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS }; /* floats */
 
-/* An echo that was not taken out to the last bit shows again next to itself. */
-static const double own_lags = 1.5, own_rows = 1.5;
+/* A subtracted echo may leave a remnant within this distance. */
+static const double remnant_lags = 1.5, remnant_rows = 1.5;
 
 struct pnr_clean {
     const pnr_detector *detector;
     const pnr_radar *radar;
     const pnr_plan *plan;
     size_t n_searches, n_copies;
-    float (**copies)[2];       /* [n_copies][N] of an echo's code, its slope, the next one's .. */
+    float (**copies)[2];       /* [n_copies][N]: of each echo the code and its slope */
     double (*work)[2];         /* [2 N] */
     pnr_removal *removals;     /* [max_echoes][PNR_MAX_REMOVALS] */
-    size_t n_candidates;       /* those that became echoes, then new ones */
+    size_t n_candidates;       /* of the echoes, then new ones */
     pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES] */
     float *patches;            /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: one row */
 };
@@ -77,14 +77,15 @@ void pnr_clean_destroy(pnr_clean *clean)
     free(clean);
 }
 
-static void keep(pnr_clean *clean, size_t at, const pnr_candidate *candidate, const float *patch)
+static void keep_candidate(pnr_clean *clean, size_t at, const pnr_candidate *candidate,
+                           const float *patch)
 {
     clean->candidates[at] = *candidate;
     if (clean->patches != NULL)
         memmove(clean->patches + at * PATCH, patch, PATCH * sizeof(float));
 }
 
-/* The candidates of echoes alone, in their own order. */
+/* Keeps the candidates that became echoes, in the order of the candidates. */
 static void keep_echoes(pnr_clean *clean, const pnr_observed *observed,
                         const pnr_detection *detection)
 {
@@ -95,8 +96,8 @@ static void keep_echoes(pnr_clean *clean, const pnr_observed *observed,
     clean->n_candidates = 0;
     for (size_t i = 0; i < observed->dwell->n_candidates; i++)
         if (is_echo[i])
-            keep(clean, clean->n_candidates++, &observed->candidates[i],
-                 observed->patches != NULL ? observed->patches + i * PATCH : NULL);
+            keep_candidate(clean, clean->n_candidates++, &observed->candidates[i],
+                           observed->patches != NULL ? observed->patches + i * PATCH : NULL);
 }
 
 static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
@@ -109,29 +110,29 @@ static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
         const pnr_echo *echo = &detection->echoes[e];
         const double rows = fabs((double)candidate->row - (double)echo->row);
 
-        if (echo->code == candidate->code && fabs(remainder(lag - echo->lag, n)) <= own_lags &&
-            rows <= own_rows)
+        if (echo->code == candidate->code && fabs(remainder(lag - echo->lag, n)) <= remnant_lags &&
+            rows <= remnant_rows)
             return true;
     }
     return false;
 }
 
-/* New candidates, as they were with the echoes; returns how many. */
-static size_t take_new(pnr_clean *clean, const pnr_observed *observed, const pnr_result *rest,
+/* Keeps the new candidates, with the values that they have beside the echoes. Returns how many. */
+static size_t keep_new(pnr_clean *clean, const pnr_observed *observed, const pnr_result *found,
                        const pnr_detection *detection)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < rest->dwells[0].n_candidates; i++) {
+    for (size_t i = 0; i < found->dwells[0].n_candidates; i++) {
         const size_t at = clean->n_candidates;
         float *patch = clean->patches != NULL ? clean->patches + at * PATCH : NULL;
 
         if (at == PNR_MAX_CANDIDATES)
             break;
-        if (is_remnant(clean, &rest->candidates[i], detection))
+        if (is_remnant(clean, &found->candidates[i], detection))
             continue;
-        keep(clean, at, &rest->candidates[i],
-             rest->patches != NULL ? rest->patches + i * PATCH : NULL);
+        keep_candidate(clean, at, &found->candidates[i],
+                       found->patches != NULL ? found->patches + i * PATCH : NULL);
         pnr_detector_restore(clean->detector, observed, detection, &clean->candidates[at], patch);
         clean->n_candidates++;
         n++;
@@ -149,7 +150,7 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
     for (size_t search = 0; search < clean->n_searches && detection->n_echoes > 0; search++) {
         const size_t n_before = detection->n_echoes;
         size_t n_removals = 0;
-        pnr_result rest;
+        pnr_result found;
 
         for (size_t e = 0; e < n_before; e++)
             n_removals += pnr_detector_removals(clean->detector, &detection->echoes[e],
@@ -157,13 +158,13 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
                                                 clean->work, &clean->removals[n_removals]);
 
         const int code = pnr_correlator_search_without(correlator, windows, d, clean->removals,
-                                                       n_removals, &rest);
+                                                       n_removals, &found);
 
         if (code != PNR_OK)
             return code;
-        if (take_new(clean, observed, &rest, detection) == 0)
+        if (keep_new(clean, observed, &found, detection) == 0)
             break;
-        dwell.floor = fmin(dwell.floor, rest.dwells[0].floor);
+        dwell.floor = fmin(dwell.floor, found.dwells[0].floor);
         dwell.n_candidates = (uint32_t)clean->n_candidates;
         all.dwell = &dwell;
         all.candidates = clean->candidates;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CLEAN: the search again, with the echoes that were found taken out of the samples. */
+/* CLEAN: searches the samples again without the echoes that were found. */
 #ifndef PNR_CLEAN_H
 #define PNR_CLEAN_H
 
@@ -8,18 +8,18 @@
 
 typedef struct pnr_clean pnr_clean;
 
-/* config->detector.subtract searches at most, each after all echoes so far. Keeps the pointers; its
- * memory is two copies of the code for each of setup->max_echoes. PNR_OK, PNR_ENOMEMORY. Owner of
+/* At most config->detector.subtract searches, each without all echoes so far. Keeps the pointers.
+ * Takes two copies of the code for each of setup->max_echoes. PNR_OK or PNR_ENOMEMORY. Owner of
  * *out: the caller. */
 int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr_detector *detector,
                      pnr_clean **out, pnr_error *error);
 void pnr_clean_destroy(pnr_clean *clean);
 
 /*
- * After the detector: *detection, of dwell d of the result collected last, gets the echoes that
- * show only without the stronger ones; all are fitted together. Candidates within 1.5 lags and 1.5
- * rows of an echo are what is left of it. Waits for the engine; allocates nothing. PNR_OK, or what
- * the engine said: *detection is good as far as it came.
+ * Adds to *detection, of dwell d of the last collected result, the echoes that stronger ones hide,
+ * and fits all together. Called after the detector. Candidates within 1.5 lags and 1.5 rows of an
+ * echo are remnants of it and do not count. Waits for the engine; allocates nothing. PNR_OK, or the
+ * error of the engine: then *detection is that of the last good search.
  */
 int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_windows *windows,
                   size_t d, const pnr_observed *observed, pnr_detection *detection);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadline of results: what is late is counted, and told in one line now and then. */
+/* The deadline of results: counts late ones and logs them in one line at a time. */
 #include "pipeline/deadline.h"
 
 #include "base/log.h"
@@ -20,21 +20,21 @@ bool pnr_deadline_is_missed(pnr_deadline *deadline, uint64_t latency_ns)
     if (deadline->due_ns == 0 || latency_ns <= deadline->due_ns)
         return false;
     deadline->n_missed++;
-    deadline->n_untold++;
+    deadline->n_unlogged++;
     if (latency_ns > deadline->worst_ns)
         deadline->worst_ns = latency_ns;
     return true;
 }
 
-void pnr_deadline_tell(pnr_deadline *deadline)
+void pnr_deadline_log(pnr_deadline *deadline)
 {
-    if (deadline->n_untold == 0 || !pnr_log_is_ready())
+    if (deadline->n_unlogged == 0 || !pnr_log_is_ready())
         return;
     pnr_log(PNR_LOG_WARN,
             "%" PRIu64 " results late, the worst after %.6g us where %.6g us are due; %" PRIu64
             " of %" PRIu64 " since the start",
-            deadline->n_untold, (double)deadline->worst_ns * 1e-3, (double)deadline->due_ns * 1e-3,
-            deadline->n_missed, deadline->n_results);
-    deadline->n_untold = 0;
+            deadline->n_unlogged, (double)deadline->worst_ns * 1e-3,
+            (double)deadline->due_ns * 1e-3, deadline->n_missed, deadline->n_results);
+    deadline->n_unlogged = 0;
     deadline->worst_ns = 0;
 }

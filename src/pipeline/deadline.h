@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadline of results: what is late is counted, and told in one line now and then. */
+/* The deadline of results: counts late ones and logs them in one line at a time. */
 #ifndef PNR_DEADLINE_H
 #define PNR_DEADLINE_H
 
@@ -7,18 +7,17 @@
 #include <stdint.h>
 
 typedef struct pnr_deadline {
-    uint64_t due_ns; /* after the last sample of the dwell was committed; 0: there is no deadline */
+    uint64_t due_ns; /* from the commit of the last sample of the dwell; 0: no deadline */
     uint64_t n_results, n_missed;
-    /* Since it was told: */
-    uint64_t n_untold, worst_ns;
+    uint64_t n_unlogged, worst_ns; /* since the last line */
 } pnr_deadline;
 
-/* wanted_s: engine.deadline, 0: one period for a live stream, none for a recording that plays as
- * fast as it goes. */
+/* wanted_s: engine.deadline; 0: one period for a live stream, none for a recording that plays as
+ * fast as possible. */
 pnr_deadline pnr_deadline_of(double wanted_s, double period_s, bool is_live);
-/* One result that took latency_ns: true when it is late. */
+/* Counts a result that took latency_ns; true when it is late. */
 bool pnr_deadline_is_missed(pnr_deadline *deadline, uint64_t latency_ns);
-/* Warns of what was missed since the last call, when standard error takes a line without waiting */
-void pnr_deadline_tell(pnr_deadline *deadline);
+/* Logs the late results since the last line, when standard error takes a line without waiting. */
+void pnr_deadline_log(pnr_deadline *deadline);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipeline: the way of the data in one place, turn by turn. */
+/* The pipeline: moves the data from the ring through the engine to the publisher. */
 #include "pipeline/state.h"
 
 #include "base/clock.h"
@@ -23,17 +23,16 @@ static bool has_room(const pnr_pipeline *p)
     return p->n_fed - p->n_back < p->setup->plan.depth;
 }
 
-/* Windows of the oldest submit that will not become results. */
+/* Drops the oldest submit: its windows give no result. */
 static void drop_oldest(pnr_pipeline *p)
 {
     pnr_pipeline_drop(p, &p->fed[p->n_back++ % PNR_MAX_DEPTH], &p->account.dropped_engine_error);
     pnr_ring_release(p->ring);
 }
 
-/* The oldest submit's end: PNR_OK, PNR_EAGAIN when there is none ready, PNR_ELOST. An engine that
- * gives nothing though we wait, or the result of another submit, can be believed no more: all that
- * it has is dropped. */
-static int collect(pnr_pipeline *p, bool wait)
+/* Finishes the oldest submit. PNR_OK; PNR_EAGAIN: it is not ready; PNR_ELOST. An engine that
+ * returns nothing though we wait, or returns another submit, is broken: all submits are dropped. */
+static int collect_result(pnr_pipeline *p, bool wait)
 {
     pnr_windows windows;
     pnr_result result;
@@ -59,8 +58,8 @@ static int collect(pnr_pipeline *p, bool wait)
 
 /* --- before the engine --- */
 
-/* The oldest leave first, so that views go back to the ring in order. */
-static int feed(pnr_pipeline *p, const pnr_windows *windows)
+/* After a failure the older submits are finished first: the ring takes views back in order. */
+static int feed_engine(pnr_pipeline *p, const pnr_windows *windows)
 {
     int code = pnr_correlator_submit(p->correlator, windows);
 
@@ -69,7 +68,7 @@ static int feed(pnr_pipeline *p, const pnr_windows *windows)
         return code;
     }
     while (is_in_flight(p))
-        if (collect(p, true) == PNR_ELOST)
+        if (collect_result(p, true) == PNR_ELOST)
             code = PNR_ELOST;
     pnr_pipeline_drop(p, windows, &p->account.dropped_engine_error);
     pnr_ring_release(p->ring);
@@ -78,24 +77,24 @@ static int feed(pnr_pipeline *p, const pnr_windows *windows)
 
 /* --- both --- */
 
-/* What has come of the next dwell goes ahead while the rest still comes. */
+/* Uploads the part of the next dwell that has already arrived. */
 static int upload_ahead(pnr_pipeline *p)
 {
-    pnr_windows begun;
+    pnr_windows part;
 
-    if (p->ahead == 0 || !has_room(p) || pnr_ring_peek(p->ring, p->ahead, &begun) != PNR_OK)
+    if (p->ahead == 0 || !has_room(p) || pnr_ring_peek(p->ring, p->ahead, &part) != PNR_OK)
         return PNR_OK;
-    return pnr_correlator_upload_ahead(p->correlator, &begun) == PNR_ELOST ? PNR_ELOST : PNR_OK;
+    return pnr_correlator_upload_ahead(p->correlator, &part) == PNR_ELOST ? PNR_ELOST : PNR_OK;
 }
 
-/* Nothing is to be done until a result or samples come. Who spins looks again, where there is
- * anything but the oldest result to look for. */
-static int rest(pnr_pipeline *p, bool is_over)
+/* Waits for a result or for samples. With engine.wait = spin it waits inside the engine only when
+ * new samples are of no use. is_over: no samples will come. */
+static int wait_for_work(pnr_pipeline *p, bool is_over)
 {
     const bool spins = p->setup->plan.spin;
 
     if (is_in_flight(p) && (!spins || is_over || !has_room(p)))
-        return collect(p, true);
+        return collect_result(p, true);
     if (!is_in_flight(p))
         (void)pnr_publisher_flush(p->publisher);
     if (spins)
@@ -105,39 +104,38 @@ static int rest(pnr_pipeline *p, bool is_over)
     return PNR_OK;
 }
 
-/* One turn: a finished result leaves before we wait for new samples. */
-static int turn(pnr_pipeline *p)
+/* Feeds all that is ready, and publishes a finished result before it waits for new samples. */
+static int process_ready(pnr_pipeline *p)
 {
     pnr_windows windows;
     int acquired = PNR_EAGAIN;
     int code;
 
-    pnr_pipeline_tell_status(p);
+    pnr_pipeline_send_status(p);
     while (has_room(p) &&
            (acquired = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) == PNR_OK) {
-        if (feed(p, &windows) == PNR_ELOST || collect(p, false) == PNR_ELOST)
+        if (feed_engine(p, &windows) == PNR_ELOST || collect_result(p, false) == PNR_ELOST)
             return PNR_ELOST;
-        pnr_pipeline_tell_status(p); /* also while the samples never pause */
+        pnr_pipeline_send_status(p); /* also in a stream that never pauses */
     }
     if (acquired == PNR_EEND && !is_in_flight(p))
         return PNR_EEND;
-    if ((code = collect(p, false)) != PNR_EAGAIN)
+    if ((code = collect_result(p, false)) != PNR_EAGAIN)
         return code;
     if (upload_ahead(p) == PNR_ELOST)
         return PNR_ELOST;
-    return rest(p, acquired == PNR_EEND);
+    return wait_for_work(p, acquired == PNR_EEND);
 }
 
-/* The device is gone: what is in flight and what is in the ring is counted,
- * and nothing more comes. */
-static void abandon(pnr_pipeline *p)
+/* The engine is lost: stops the acquisition, and drops the submits and the contents of the ring. */
+static void drop_stream(pnr_pipeline *p)
 {
     pnr_windows windows;
     int code;
 
     atomic_store(&p->acquisition.cancel, 1);
     while (is_in_flight(p))
-        (void)collect(p, true);
+        (void)collect_result(p, true);
     while ((code = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) != PNR_EEND) {
         if (code == PNR_OK) {
             pnr_pipeline_drop(p, &windows, &p->account.dropped_shutdown);
@@ -148,7 +146,7 @@ static void abandon(pnr_pipeline *p)
     }
 }
 
-/* --- from open to close --- */
+/* --- the run --- */
 
 static void *acquire_thread(void *argument)
 {
@@ -165,26 +163,26 @@ static void *acquire_thread(void *argument)
     return NULL;
 }
 
-/* Both threads, from the first sample to the last result. */
-static int stream(pnr_pipeline *p, pnr_error *error)
+/* Runs both threads from the first sample to the last result. */
+static int run_stream(pnr_pipeline *p, pnr_error *error)
 {
     int code;
 
     pnr_realtime_begin(&p->realtime, p->config);
     pnr_realtime_touch_stack();
-    p->began_ns = p->told_ns = pnr_clock_ns();
+    p->began_ns = p->status_ns = pnr_clock_ns();
     if (pthread_create(&p->thread, NULL, acquire_thread, p) != 0) {
         pnr_realtime_end(&p->realtime);
         return pnr_error_set(error, PNR_ENOMEMORY, "no acquisition thread could be started");
     }
     pnr_realtime_enter(&p->realtime, p->config, p->thread);
-    while ((code = turn(p)) == PNR_OK)
+    while ((code = process_ready(p)) == PNR_OK)
         ;
     if (code == PNR_ELOST)
-        abandon(p);
+        drop_stream(p);
     pthread_join(p->thread, NULL);
     pnr_realtime_end(&p->realtime);
-    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* taken, but they never left */
+    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* counted as sent, still here */
         const uint64_t n = pnr_publisher_waiting(p->publisher);
 
         p->account.sent -= n;
@@ -223,7 +221,7 @@ int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *optio
         if (config->publisher.wait_s > 0 &&
             pnr_publisher_wait(p->publisher, config->publisher.wait_s, p->options->stop) != PNR_OK)
             pnr_log(PNR_LOG_WARN, "no subscriber came within %.3g s", config->publisher.wait_s);
-        code = stream(p, error);
+        code = run_stream(p, error);
         code = pnr_pipeline_close_account(p, code, error, account);
     }
     pnr_pipeline_close(p);

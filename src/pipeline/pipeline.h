@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipeline: source -> ring -> correlator -> detector -> publisher, two threads, every sample
- * accounted for. */
+/* The pipeline: source -> ring -> correlator -> detector -> publisher, in two threads. It accounts
+ * for every sample. */
 #ifndef PNR_PIPELINE_H
 #define PNR_PIPELINE_H
 
@@ -11,26 +11,26 @@
 #include "publisher/message.h"
 #include "ring/ring.h"
 
-/* Who else sees each result, in the processing thread, as it was published (may be NULL); cheap. */
+/* Called in the processing thread with each result after its publication; it must be quick. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
-/* What fills the ring instead of the source, in the acquisition thread, until *stop is not 0 or its
- * stream ends: the benchmark's. It is a live stream when source.pace is real-time. memory: the
- * ring's, [capacity] samples of plan->format (source.format of the configuration). */
+/* Fills the ring instead of the source until *stop is not 0 or its stream ends; for benchmarks.
+ * Called in the acquisition thread. The stream is live when source.pace is real-time. memory: of
+ * the ring, [capacity] samples of plan->format (source.format of the configuration). */
 typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                                   size_t capacity, const volatile int *stop);
 
 typedef struct pnr_pipeline_options {
-    const volatile int *stop; /* becomes non-zero: drain and close; may be NULL */
-    pnr_pipeline_tap tap;
+    const volatile int *stop; /* non-zero: finish all windows and end; may be NULL */
+    pnr_pipeline_tap tap;     /* may be NULL */
     void *tap_context;
     pnr_pipeline_feed feed; /* NULL: source.input */
     void *feed_context;
 } pnr_pipeline_options;
 
-/* Runs from open to end. PNR_OK: the stream ended or was stopped, and everything was drained; else
- * what broke, explained; in every case the account closes. PNR_EENGINE: windows were dropped by a
- * failing engine. PNR_ELOST: restart the program. */
+/* Runs the whole stream; the account always closes. PNR_OK: the stream ended or was stopped, and
+ * every window was finished. PNR_EENGINE: the engine failed on some windows; PNR_ELOST: the engine
+ * is lost, restart the program; other errors are those of the parts. */
 int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *options,
                      pnr_account *account, pnr_error *error);
 

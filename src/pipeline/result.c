@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Behind the engine: each dwell of a result goes to the account, the detector and the publisher. */
+/* After the engine: passes each dwell of a result to the account, the detector and the
+ * publisher. */
 #include "pipeline/state.h"
 
 #include "base/clock.h"
@@ -25,10 +26,9 @@ static void fill_time(const pnr_pipeline *p, pnr_report *report)
         report->has_time ? start + pnr_rational_time_ns(radar->rate_hz, report->sample) : 0;
 }
 
-/* Every window of dwell d goes to its place in the account;
- * returns the samples lost in the dwell. */
-static uint64_t account_for(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
-                            size_t d)
+/* Accounts for the windows of dwell d. Returns the samples lost in the dwell. */
+static uint64_t account_for_dwell(pnr_pipeline *p, const pnr_windows *windows,
+                                  const pnr_result *result, size_t d)
 {
     const size_t n = p->setup->plan.n_samples, n_periods = windows->n_periods;
     pnr_account *account = &p->account;
@@ -59,8 +59,8 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
            (dwell->n_maxima > dwell->n_candidates ? PNR_FLAG_MORE_ECHOES : 0);
 }
 
-/* Complex values of several looks are the last one's: a share of the noise, and no threshold of
- * their own. */
+/* Complex values of several looks are those of the last look: they have its share of the noise and
+ * no threshold. */
 static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -69,14 +69,14 @@ static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profi
     info->floor = dwell->floor;
     info->threshold = plan->threshold[dwell->n_periods - 1] * dwell->floor;
     if (plan->cfar.kind != PNR_CFAR_OFF)
-        info->threshold = NAN; /* each cell has its own */
+        info->threshold = NAN; /* each cell has another */
     if (info->is_complex && n_looks > 1) {
         info->floor /= (double)n_looks;
         info->threshold = NAN;
     }
 }
 
-/* The gate moves with the direct path, cell by cell, as far as it is searched for. */
+/* Moves the gate with the direct path by whole cells, at most as far as the search for it. */
 static void place_gate(const pnr_pipeline *p, pnr_profile_info *info)
 {
     const double moved_s = p->zero.last.delay_s - p->config->radar.zero_delay_s;
@@ -86,7 +86,7 @@ static void place_gate(const pnr_pipeline *p, pnr_profile_info *info)
     if (!p->zero.last.is_tracked)
         return;
     cells = round(moved_s / info->step_s);
-    if (info->n_gate < info->n_cells) /* all of the circle has no end */
+    if (info->n_gate < info->n_cells) /* a gate of the whole circle may move freely */
         cells = fmin(fmax(cells, -most), most);
     info->first_cell = (size_t)fmod(
         fmod((double)p->gate_first_cell + cells, (double)info->n_cells) + (double)info->n_cells,
@@ -102,14 +102,14 @@ static void publish_cells(pnr_pipeline *p, const pnr_result *result, size_t d)
 
     fill_levels(p, &result->dwells[d], &map->row);
     place_gate(p, &map->row);
-    /* They are a picture beside the result: one that finds no place is not a loss. */
+    /* A profile or map only accompanies the result: a refused one is not a loss. */
     if (map->n_codes * map->n_rows > 1)
         (void)pnr_publisher_send_map(p->publisher, &p->report, map, cells);
     else
         (void)pnr_publisher_send_profile(p->publisher, &p->report, &map->row, cells);
 }
 
-static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
+static void publish_dwell(pnr_pipeline *p, const pnr_result *result, size_t d)
 {
     p->account.results++;
     if (pnr_publisher_send_range(p->publisher, &p->report) == PNR_OK)
@@ -120,8 +120,8 @@ static void publish(pnr_pipeline *p, const pnr_result *result, size_t d)
         publish_cells(p, result, d);
 }
 
-static pnr_observed observe(const pnr_plan *plan, const pnr_windows *windows,
-                            const pnr_result *result, size_t d)
+static pnr_observed observed_dwell(const pnr_plan *plan, const pnr_windows *windows,
+                                   const pnr_result *result, size_t d)
 {
     const size_t candidates = d * plan->max_candidates;
 
@@ -143,11 +143,11 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     const size_t n_dwell = pnr_plan_dwell_samples(plan);
     const pnr_dwell *dwell = &result->dwells[d];
     pnr_report *report = &p->report;
-    const uint64_t lost = account_for(p, windows, result, d);
+    const uint64_t lost = account_for_dwell(p, windows, result, d);
 
     if (d == 0)
         p->unreported += windows->lost_before;
-    if (dwell->n_periods == 0) { /* too much of it was not finite */
+    if (dwell->n_periods == 0) { /* too many samples were not finite */
         p->unreported += n_dwell;
         return;
     }
@@ -160,10 +160,10 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     report->flags = flags_of(p, dwell, lost);
     report->cells_above = dwell->n_above;
 
-    const pnr_observed observed = observe(plan, windows, result, d);
+    const pnr_observed observed = observed_dwell(plan, windows, result, d);
 
     pnr_detector_detect(p->detector, &observed, &report->detection);
-    /* An engine that fails here says so again when the next result is collected. */
+    /* An engine that fails here fails again when the next result is collected. */
     if (p->clean != NULL)
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
     pnr_zero_track(&p->zero, report->sample, &report->detection);
@@ -182,14 +182,13 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
         p->account.deadline_missed++;
     }
     pnr_histogram_add(&p->latency_ns, latency_ns);
-    publish(p, result, d);
+    publish_dwell(p, result, d);
     if (p->options->tap != NULL)
         p->options->tap(p->options->tap_context, report);
 }
 
-/* What a device wrote is in no cache of ours, and a dwell's candidates lie far from the last one's:
- * the first of a dwell soon to come is asked for in time. */
-static void ask_for(const pnr_plan *plan, const pnr_result *result, size_t d)
+/* Prefetches the first candidate of dwell d: a device wrote it, so it is in no cache. */
+static void prefetch_dwell(const pnr_plan *plan, const pnr_result *result, size_t d)
 {
     if (d < result->n_dwells) {
         const char *candidate = (const char *)(result->candidates + d * plan->max_candidates);
@@ -204,7 +203,7 @@ static void ask_for(const pnr_plan *plan, const pnr_result *result, size_t d)
 void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result)
 {
     for (size_t d = 0; d < result->n_dwells; d++) {
-        ask_for(&p->setup->plan, result, d + DWELLS_AHEAD);
+        prefetch_dwell(&p->setup->plan, result, d + DWELLS_AHEAD);
         report_dwell(p, windows, result, d);
     }
 }

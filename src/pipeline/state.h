@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipeline's inside, which its files share: pipeline.c is the way of the data, pipeline_parts.c
- * opens and closes its parts, pipeline_result.c makes reports of results, pipeline_status.c tells
- * how it stands. */
+/* The state of the pipeline. pipeline.c moves the data, parts.c opens and closes the parts,
+ * result.c makes reports from results, status.c reports the state and closes the account. */
 #ifndef PNR_PIPELINE_STATE_H
 #define PNR_PIPELINE_STATE_H
 
@@ -24,53 +23,57 @@ typedef struct pnr_pipeline {
     const pnr_config *config;
     const pnr_pipeline_options *options;
     pnr_source_info info;
-    bool is_live; /* samples come at their own pace, and wait for nobody */
+    bool is_live; /* samples arrive at their own pace and cannot wait */
     pnr_setup *setup;
     const pnr_engine_ops *ops;
     pnr_correlator *correlator;
     pnr_detector *detector;
     pnr_clean *clean; /* NULL: detector.subtract is 0 */
     pnr_publisher *publisher;
-    void *memory; /* the ring's, from the engine */
+    void *memory; /* of the ring; owner: the engine */
     size_t capacity, max_dwells;
     pnr_ring *ring;
-    size_t ahead; /* samples of a dwell that are worth sending ahead of the rest; 0: none are */
+    size_t ahead; /* least part of a dwell to upload ahead, in samples; 0: never */
     pnr_acquisition acquisition;
     pthread_t thread;
     pnr_realtime realtime;
 
-    pnr_windows
-        fed[PNR_MAX_DEPTH]; /* what the engine has: submits n_back .. n_fed - 1, modulo the depth */
-    uint64_t n_fed, n_back; /* submits taken; and come back */
-    bool is_out_of_step;    /* the engine keeps or mixes up its submits */
+    /* Submits n_back .. n_fed - 1, which are in the engine, each at its number modulo the
+     * length. */
+    pnr_windows fed[PNR_MAX_DEPTH];
+    uint64_t n_fed, n_back; /* submits given to the engine, and finished */
+    bool is_out_of_step;    /* the engine kept a submit or mixed up two */
 
-    pnr_report report;       /* filled anew for each dwell */
-    pnr_map_info map;        /* its floor, threshold and zero too; of a profile only its row */
-    const char **code_names; /* [plan.n_codes]: the map's */
-    double gate_delay_s;     /* of the map's gate, and its first cell, from radar.zero_delay_s */
+    pnr_report report;       /* of the present dwell */
+    pnr_map_info map;        /* of the present dwell; a profile is its row */
+    const char **code_names; /* [plan.n_codes] of the map */
+    double gate_delay_s;     /* of the gate with radar.zero_delay_s, as is gate_first_cell */
     size_t gate_first_cell;
     pnr_zero_tracker zero;
-    bool is_zero_kept, is_zero_refused; /* in radar.zero_state_path, for the next run; it failed */
-    pnr_account account;                /* without the ring's part */
+    bool is_zero_kept;    /* in radar.zero_state_path, for the next run */
+    bool is_zero_refused; /* a write of it failed */
+    pnr_account account;  /* without the part of the ring */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
-    uint64_t unreported;        /* positions of dwells without a result since the last one with */
-    uint64_t began_ns, told_ns; /* of the last status; at first of the beginning */
+    uint64_t unreported; /* positions of dwells without a result since the last result */
+    uint64_t began_ns;   /* time of the first sample */
+    uint64_t status_ns;  /* time of the last status; at first began_ns */
 } pnr_pipeline;
 
-/* Everything slow, and everything that allocates. Whatever comes back: close. */
+/* Does all that is slow or allocates. Call close also after an error. */
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error);
 void pnr_pipeline_close(pnr_pipeline *p);
 
-/* A result's dwells go to the account, the detector and the publisher. */
+/* Passes each dwell of a result to the account, the detector and the publisher. */
 void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result);
-/* Windows that were handed out and came to nothing: counted, by *reason (of p->account) too. */
+/* Accounts for windows that the ring lent and that give no result. reason: a count of
+ * p->account. */
 void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason);
 
-/* Once a second; else it only looks at the clock. */
-void pnr_pipeline_tell_status(pnr_pipeline *p);
-/* The end: the account is closed, checked, told to subscribers and to the log. Returns code, or
- * PNR_EINTERNAL: it does not close. */
+/* Sends a status when a second has passed since the last one. */
+void pnr_pipeline_send_status(pnr_pipeline *p);
+/* Checks the account at the end, and reports it to subscribers and to the log. Returns code, or
+ * PNR_EINTERNAL: the account does not close. */
 int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_account *account);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the pipeline stands, told once a second and at the end, and the account that must close. */
+/* The status of the pipeline, sent once a second, and the account at the end, which must close. */
 #include "pipeline/state.h"
 
 #include "base/clock.h"
@@ -32,8 +32,9 @@ static void fill_status(pnr_pipeline *p, pnr_status *status)
     status->zero = &p->zero;
 }
 
-/* What the next run begins with. The first failure is told, and the last try counts. */
-static void keep_zero(pnr_pipeline *p, bool lasting)
+/* Writes the zero delay for the next run. Logs the first failure only. lasting: to disk, not only
+ * to the page cache. */
+static void write_zero_state(pnr_pipeline *p, bool lasting)
 {
     pnr_zero_memory memory;
     pnr_error error;
@@ -47,11 +48,11 @@ static void keep_zero(pnr_pipeline *p, bool lasting)
     }
 }
 
-void pnr_pipeline_tell_status(pnr_pipeline *p)
+void pnr_pipeline_send_status(pnr_pipeline *p)
 {
     const uint64_t now = pnr_clock_ns();
 
-    if (now - p->told_ns < status_period_ns)
+    if (now - p->status_ns < status_period_ns)
         return;
 
     pnr_status status;
@@ -59,10 +60,10 @@ void pnr_pipeline_tell_status(pnr_pipeline *p)
     (void)pnr_publisher_flush(p->publisher);
     fill_status(p, &status);
     (void)pnr_publisher_send_status(p->publisher, &status, false);
-    pnr_deadline_tell(&p->deadline);
+    pnr_deadline_log(&p->deadline);
     pnr_zero_tell(&p->zero);
-    keep_zero(p, false);
-    p->told_ns = now;
+    write_zero_state(p, false);
+    p->status_ns = now;
 }
 
 int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_account *account)
@@ -77,7 +78,7 @@ int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_
         code = pnr_error_set(error, PNR_EINTERNAL, "the account does not close: %s",
                              pnr_account_format(account, text, sizeof text));
     pnr_zero_tell(&p->zero);
-    keep_zero(p, true);
+    write_zero_state(p, true);
     fill_status(p, &status);
     status.reason = code != PNR_OK ? (error != NULL ? error->text : pnr_error_text(code))
                     : is_stopped   ? "stopped"

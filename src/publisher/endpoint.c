@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the publisher binds: what an address may be, who may reach it, and under which key. */
+/* The address of the publisher: its syntax, its reach and its encryption. */
 #include "publisher/endpoint.h"
 
 #include "base/log.h"
@@ -23,7 +23,7 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The host's text alone decides; a name could mean anything tomorrow. */
+/* Judged by the text of the host alone: a name may stand for another address tomorrow. */
 static pnr_reach reach_of(const char *host, bool is_v6)
 {
     struct in_addr v4;
@@ -93,7 +93,7 @@ int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_rea
                          endpoint);
 }
 
-/* ZeroMQ would remove whatever lies at an ipc path, another program's socket too. */
+/* ZeroMQ removes any file at an ipc path before it binds, also the socket of another program. */
 static int check_ipc(const char *endpoint, pnr_error *error)
 {
     const char *path = endpoint + strlen("ipc://");
@@ -109,7 +109,7 @@ static int check_ipc(const char *endpoint, pnr_error *error)
                              "publisher.endpoint = %s: a file that is no socket lies there",
                              endpoint);
     if (strlen(path) >= sizeof address.sun_path)
-        return PNR_OK; /* bind refuses it in words */
+        return PNR_OK; /* bind reports the error */
     strcpy(address.sun_path, path);
     handle = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (handle < 0)
@@ -131,7 +131,7 @@ static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
     if (file == NULL)
         return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
                              "publisher.curve_secret_path = %s: %s", path, strerror(errno));
-    setvbuf(file, NULL, _IONBF, 0); /* no copy of the key stays in a freed buffer */
+    setvbuf(file, NULL, _IONBF, 0); /* a buffer would keep a copy of the key */
     if (fstat(fileno(file), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         pnr_log(PNR_LOG_WARN, "%s: others may read this secret key: chmod 600", path);
     n = fread(text, 1, sizeof text, file);

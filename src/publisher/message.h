@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Flags of a dwell, as words on the wire. */
+/* Flags of a dwell, as words on the wire. PARTIAL: fewer periods than configured were used; LATE:
+ * latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond radar.zero_alarm_m. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -28,17 +29,20 @@ enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)
 #undef PNR_FLAG_BIT
+        PNR_N_FLAGS,
 #define PNR_FLAG_VALUE(name, word) PNR_FLAG_##name = 1 << PNR_FLAG_BIT_##name,
-        PNR_FLAGS(PNR_FLAG_VALUE)
+    PNR_FLAGS(PNR_FLAG_VALUE)
 #undef PNR_FLAG_VALUE
 };
 
-/* Where a time comes from, as words on the wire. */
-#define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host")
+extern const char *const pnr_flag_words[PNR_N_FLAGS]; /* by bit */
 
-/* One dwell as published: the range message. PARTIAL: fewer periods than configured were used;
- * LATE: latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond
- * radar.zero_alarm_m. */
+/* Origins of a time, as words on the wire. */
+#define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host")
+enum { PNR_N_TIME_SOURCES = 3 };
+extern const char *const pnr_time_source_words[PNR_N_TIME_SOURCES]; /* by pnr_time_source */
+
+/* One dwell as published: the range message. */
 typedef struct pnr_report {
     char run[17]; /* 16 hex digits */
     char stream[PNR_TEXT_LEN];
@@ -51,19 +55,20 @@ typedef struct pnr_report {
     uint32_t periods; /* windows used */
     uint64_t lost, lost_before;
     unsigned flags;
-    double latency_us; /* last sample in the ring -> message handed over */
+    double latency_us; /* from the last sample in the ring to the message */
     double pfa_cell;
     uint32_t cells_above; /* cells above the threshold, before max_echoes */
     pnr_zero zero;        /* on the wire when it is tracked */
-    /* CLOCK_MONOTONIC; not on the wire: the last sample in the ring, to the engine, back from it */
+    /* CLOCK_MONOTONIC, not on the wire: the last sample is in the ring, the engine has the dwell,
+     * the engine has finished it */
     uint64_t ready_ns, submitted_ns, collected_ns;
     pnr_detection detection;
 } pnr_report;
 
 enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text: max_echoes echoes */
 
-/* All writers: JSON text without NUL-termination problems, no NaN ever (null instead), 64-bit
- * integers as strings, "C" locale numbers with 12 significant digits. Return the length, or 0 when
+/* All writers: NUL-terminated JSON; null for NaN and infinities; numbers with 12 significant digits
+ * in any locale; samples and counts of the account as strings. Return the length, or 0 when
  * capacity is too small. Never allocate. */
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
 
@@ -77,11 +82,11 @@ typedef struct pnr_profile_info {
     double step_s;            /* from one cell to the next */
     double metres_per_second; /* range per delay */
     uint64_t dwell_samples;   /* from one dwell's first sample to the next one's */
-    double floor, threshold;  /* powers: the mean of noise, and what an echo must exceed; NAN: not
+    double floor, threshold;  /* powers: the mean of the noise, and the least of an echo; NAN: not
                                  known */
 } pnr_profile_info;
 
-/* The header of a profile, which the cells follow. seq is that of the topic profile/<stream>. */
+/* The header of a profile; its cells are the next part of the message. seq: of profile/<stream>. */
 size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
                                  const pnr_profile_info *info, char *text, size_t capacity);
 
@@ -93,31 +98,31 @@ typedef struct pnr_doppler_run {
 
 enum { PNR_MAX_DOPPLER_RUNS = 512 };
 
-/* The cells of a map, [n_codes][n_rows][row.n_cells]: each row is a profile, floor and threshold
- * are those of all. Rows are at ascending Doppler. */
+/* The cells of a map, [n_codes][n_rows][row.n_cells], at ascending Doppler: each row is a profile.
+ * All rows have the same floor and threshold. */
 typedef struct pnr_map_info {
     pnr_profile_info row;
     size_t n_codes, n_rows;
-    const char *const *code_names;              /* [n_codes]; the reader leaves it NULL */
+    const char *const *code_names;              /* [n_codes]; the reader sets NULL */
     double mps_per_hz;                          /* velocity per Doppler, NAN: no carrier */
     size_t n_runs;                              /* 1 .. PNR_MAX_DOPPLER_RUNS */
-    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* of all rows, in order */
+    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* of all rows, ascending */
 } pnr_map_info;
 
-/* Doppler of a row below n_rows. */
+/* Doppler of a row, row < n_rows. */
 double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
-/* The header of a map, which its cells follow. seq is that of the topic map/<stream>. */
+/* The header of a map; its cells are the next part of the message. seq: of map/<stream>. */
 size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
                              char *text, size_t capacity);
 
 /*
- * Packed results: header JSON (dtype, counts, first seq, run, stream, ...) and one array of these
- * records, one per echo. X(C type, numpy type, name), the widest first, so that the struct has no
- * padding; FIRST is X for the first.
+ * Packed results: a JSON header (dtype, counts, first seq, run, stream, ...) and an array of
+ * records, one for each echo. X(C type, numpy type, name), the widest first, so that the struct has
+ * no padding; FIRST is X for the first.
  *   time_ns   INT64_MIN: unknown
  *   flags     PNR_FLAG_... bits
  *   zero_...  as in pnr_zero; zero_delay_s is NaN when it is not tracked
- *   n_echoes  of the dwell; its records follow each other, echo = 0 .. n_echoes - 1;
+ *   n_echoes  of the dwell; its records are consecutive, echo = 0 .. n_echoes - 1;
  *             0: one record whose echo values are NaN
  */
 #define PNR_RECORD_FIELDS(FIRST, X)                                                                \
@@ -126,34 +131,24 @@ size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_m
     X(int64_t, "<i8", time_ns)                                                                     \
     X(uint64_t, "<u8", lost)                                                                       \
     X(uint64_t, "<u8", lost_before)                                                                \
-    X(double, "<f8", delay_s)                                                                      \
-    X(double, "<f8", delay_samples)                                                                \
-    X(double, "<f8", range_m)                                                                      \
-    X(double, "<f8", zero_delay_s)                                                                 \
-    X(float, "<f4", delay_sigma_s)                                                                 \
-    X(float, "<f4", range_sigma_m)                                                                 \
-    X(float, "<f4", snr_db)                                                                        \
-    X(float, "<f4", amplitude)                                                                     \
-    X(float, "<f4", amplitude_sigma)                                                               \
-    X(float, "<f4", phase_rad)                                                                     \
-    X(float, "<f4", phase_sigma_rad)                                                               \
-    X(float, "<f4", doppler_hz)                                                                    \
-    X(float, "<f4", doppler_sigma_hz)                                                              \
-    X(float, "<f4", velocity_mps)                                                                  \
-    X(float, "<f4", velocity_sigma_mps)                                                            \
-    X(float, "<f4", zero_sigma_s)                                                                  \
-    X(float, "<f4", zero_snr_db)                                                                   \
-    X(float, "<f4", zero_drift_ppm)                                                                \
-    X(float, "<f4", zero_held_s)                                                                   \
+    PNR_ECHO_FIELDS(PNR_NO_MEMBER, PNR_WIDE_MEMBER, PNR_NO_MEMBER, X)                              \
+    PNR_ZERO_FIELDS(PNR_WIDE_ZERO, PNR_NO_MEMBER, PNR_NO_MEMBER, X)                                \
+    PNR_ECHO_FIELDS(PNR_NO_MEMBER, PNR_NO_MEMBER, PNR_NARROW_MEMBER, X)                            \
+    PNR_ZERO_FIELDS(PNR_NO_MEMBER, PNR_NARROW_ZERO, PNR_NO_MEMBER, X)                              \
     X(float, "<f4", noise_db)                                                                      \
     X(float, "<f4", latency_us)                                                                    \
     X(uint32_t, "<u4", periods)                                                                    \
     X(uint32_t, "<u4", cells_above)                                                                \
     X(uint32_t, "<u4", flags)                                                                      \
-    X(uint32_t, "<u4", code)                                                                       \
-    X(uint32_t, "<u4", channel)                                                                    \
+    PNR_ECHO_FIELDS(PNR_COUNT_MEMBER, PNR_NO_MEMBER, PNR_NO_MEMBER, X)                             \
     X(uint32_t, "<u4", n_echoes)                                                                   \
     X(uint32_t, "<u4", echo)
+#define PNR_COUNT_MEMBER(X, name) X(uint32_t, "<u4", name)
+#define PNR_WIDE_MEMBER(X, name) X(double, "<f8", name)
+#define PNR_NARROW_MEMBER(X, name) X(float, "<f4", name)
+#define PNR_WIDE_ZERO(X, name) X(double, "<f8", zero_##name)
+#define PNR_NARROW_ZERO(X, name) X(float, "<f4", zero_##name)
+#define PNR_NO_MEMBER(X, name)
 typedef struct pnr_record {
 #define PNR_RECORD_MEMBER(type, numpy, name) type name;
     PNR_RECORD_FIELDS(PNR_RECORD_MEMBER, PNR_RECORD_MEMBER)
@@ -185,9 +180,8 @@ typedef struct pnr_status {
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
     double deadline_s; /* 0: none */
     size_t subscribers;
-    const char
-        *reason;     /* end: "end of input", "stopped by signal", an error's text; NULL in status */
-    int exit_status; /* end only */
+    const char *reason; /* of an end: "end of input", "stopped", the text of an error; else NULL */
+    int exit_status;    /* end only */
     const pnr_radar *radar;
     const pnr_config *config; /* the radar's configuration */
     const pnr_realtime_outcome *realtime;
@@ -195,9 +189,9 @@ typedef struct pnr_status {
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 
-/* --- the reader (listener, tests): strict, never trusts ---
- * Keys that this version does not know are passed over; a known one with the wrong type, out of
- * range or missing is refused. PNR_OK, or PNR_EDATA with what is wrong. Allocates inside. */
+/* --- the reader (listener, tests) ---
+ * Ignores keys that this version does not know. Refuses a known key that is missing, has the wrong
+ * type or is out of range. PNR_OK, or PNR_EDATA and the reason. Allocates. */
 typedef struct pnr_end_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -206,22 +200,22 @@ typedef struct pnr_end_summary {
     double deadline_s; /* NAN: none */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
-/* detection.n_echoes <= PNR_MAX_CANDIDATES; what is not on the wire (lag, snr, and
- * of a pack zero.moved_s) is NAN. */
+/* detection.n_echoes <= PNR_MAX_CANDIDATES; lag, snr, and in a pack zero.moved_s are not on the
+ * wire and become NAN. */
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
                             pnr_error *error);
 int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error);
-/* bytes: of the cells that came with it. report: run, stream, seq, sample, time and engine; the
- * rest is 0. */
+/* bytes: length of the cells of the message. Sets run, stream, seq, sample, time and engine of the
+ * report, and the rest to 0. */
 int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
                              pnr_profile_info *info, pnr_error *error);
 int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
                          pnr_map_info *info, pnr_error *error);
 /* True when the text of a range message is the header of packed results. */
 bool pnr_message_is_pack(const char *text, size_t length);
-/* n_results dwells come out one by one: *offset (bytes) starts at 0 and advances; PNR_EEND after
- * the last. The whole array is checked at offset 0. */
+/* Reads one dwell at *offset (bytes, 0 at first) and advances *offset; PNR_EEND after the last
+ * dwell. Checks the whole array at offset 0. */
 int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
                           size_t *offset, pnr_report *out, pnr_error *error);
 

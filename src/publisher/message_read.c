@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of the wire: strict, never trusts what it reads. */
+/* The reader of range, status and end messages and of packed results: checks every value. */
 #include "publisher/message_reader.h"
 
 #include "base/clock.h"
@@ -7,10 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FLAG_WORD(name, word) [PNR_FLAG_BIT_##name] = word,
-static const char *const flag_words[] = {PNR_FLAGS(FLAG_WORD)};
-enum { N_FLAGS = sizeof flag_words / sizeof flag_words[0] };
 
 static const int64_t year_2262_ns = INT64_C(9214646400) * PNR_NS_PER_S;
 
@@ -25,16 +21,19 @@ static unsigned read_flags(pnr_reader *r)
     for (i = 0; i < json_array_size(words); i++) {
         const char *word = json_string_value(json_array_get(words, i));
 
-        for (bit = 0; bit < N_FLAGS; bit++)
-            if (word != NULL && strcmp(word, flag_words[bit]) == 0)
+        for (bit = 0; bit < PNR_N_FLAGS; bit++)
+            if (word != NULL && strcmp(word, pnr_flag_words[bit]) == 0)
                 break;
-        if (bit == N_FLAGS || flags & 1u << bit)
+        if (bit == PNR_N_FLAGS || flags & 1u << bit)
             pnr_reader_wrong(r, "flags", "has an unknown or doubled word");
         else
             flags |= 1u << bit;
     }
     return flags;
 }
+
+#define READ_COUNT(object, name) .name = (uint32_t)pnr_reader_u64(r, object, #name, UINT32_MAX),
+#define READ_DOUBLE(object, name) .name = pnr_reader_double(r, object, #name),
 
 static void read_echo(pnr_reader *r, const json_t *object, pnr_echo *out)
 {
@@ -43,28 +42,10 @@ static void read_echo(pnr_reader *r, const json_t *object, pnr_echo *out)
         return;
     }
     *out = (pnr_echo){
-        .code = (uint32_t)pnr_reader_u64(r, object, "code", UINT32_MAX),
-        .channel = (uint32_t)pnr_reader_u64(r, object, "channel", UINT32_MAX),
-        .delay_s = pnr_reader_double(r, object, "delay_s"),
-        .delay_samples = pnr_reader_double(r, object, "delay_samples"),
-        .delay_sigma_s = pnr_reader_double(r, object, "delay_sigma_s"),
-        .lag = NAN,
-        .snr = NAN,
-        .range_m = pnr_reader_double(r, object, "range_m"),
-        .range_sigma_m = pnr_reader_double(r, object, "range_sigma_m"),
-        .snr_db = pnr_reader_double(r, object, "snr_db"),
-        .amplitude = pnr_reader_double(r, object, "amplitude"),
-        .amplitude_sigma = pnr_reader_double(r, object, "amplitude_sigma"),
-        .phase_rad = pnr_reader_double(r, object, "phase_rad"),
-        .phase_sigma_rad = pnr_reader_double(r, object, "phase_sigma_rad"),
-        .doppler_hz = pnr_reader_double(r, object, "doppler_hz"),
-        .doppler_sigma_hz = pnr_reader_double(r, object, "doppler_sigma_hz"),
-        .velocity_mps = pnr_reader_double(r, object, "velocity_mps"),
-        .velocity_sigma_mps = pnr_reader_double(r, object, "velocity_sigma_mps"),
-    };
+        .lag = NAN, .snr = NAN, PNR_ECHO_FIELDS(READ_COUNT, READ_DOUBLE, READ_DOUBLE, object)};
 }
 
-/* The zero delay: not there when it is fixed. */
+/* The zero delay; a message with a fixed one has none. */
 static void read_zero(pnr_reader *r, pnr_zero *out)
 {
     const json_t *object = json_object_get(r->root, "zero");
@@ -75,15 +56,8 @@ static void read_zero(pnr_reader *r, pnr_zero *out)
         pnr_reader_wrong(r, "zero", "is no object");
         return;
     }
-    *out = (pnr_zero){
-        .is_tracked = true,
-        .delay_s = pnr_reader_double(r, object, "delay_s"),
-        .sigma_s = pnr_reader_double(r, object, "sigma_s"),
-        .snr_db = pnr_reader_double(r, object, "snr_db"),
-        .drift_ppm = pnr_reader_double(r, object, "drift_ppm"),
-        .held_s = pnr_reader_double(r, object, "held_s"),
-        .moved_s = pnr_reader_double(r, object, "moved_s"),
-    };
+    *out = (pnr_zero){.is_tracked = true,
+                      PNR_ZERO_FIELDS(READ_DOUBLE, READ_DOUBLE, READ_DOUBLE, object)};
 }
 
 static double power_of(double db)
@@ -121,7 +95,7 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
     return pnr_reader_close(&r);
 }
 
-/* Status and end are alike; an end has a reason too. */
+/* The members that a status and an end share. */
 static void read_summary(pnr_reader *r, const char *text, size_t length, pnr_end_summary *out)
 {
     const json_t *account;
@@ -136,16 +110,8 @@ static void read_summary(pnr_reader *r, const char *text, size_t length, pnr_end
         pnr_reader_wrong(r, "account", "is no object");
         return;
     }
-#define ACCOUNT_KEY(name) out->account.name = pnr_reader_long(r, account, #name);
-    ACCOUNT_KEY(positions)
-    PNR_ACCOUNT_SAMPLES(ACCOUNT_KEY)
-    ACCOUNT_KEY(windows)
-    PNR_ACCOUNT_WINDOWS(ACCOUNT_KEY)
-    ACCOUNT_KEY(results)
-    PNR_ACCOUNT_RESULTS(ACCOUNT_KEY)
-    ACCOUNT_KEY(n_clipped)
-    ACCOUNT_KEY(n_nonfinite)
-    ACCOUNT_KEY(deadline_missed)
+#define READ_ACCOUNT(name) out->account.name = pnr_reader_long(r, account, #name);
+    PNR_ACCOUNT_FIELDS(READ_ACCOUNT)
     out->deadline_s = pnr_reader_double(r, r->root, "deadline_s");
 }
 
@@ -173,7 +139,7 @@ int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, 
         strncpy(out->reason, reason, sizeof out->reason - 1);
     for (i = 0; out->reason[i] != '\0'; i++)
         if ((unsigned char)out->reason[i] < 0x20 || out->reason[i] == 0x7f)
-            out->reason[i] = ' '; /* an error's text may quote anything */
+            out->reason[i] = ' '; /* the text of an error may quote any byte */
     out->exit_status = (int)pnr_reader_u64(&r, r.root, "exit_status", 255);
     return pnr_reader_close(&r);
 }
@@ -197,20 +163,37 @@ static pnr_record record_at(const void *records, size_t index)
     return record;
 }
 
-/* Records that one dwell takes: one for each echo, and one when there is none. */
+/* Records of one dwell: one for each echo, and one when there is none. */
 static size_t records_of(const pnr_record *record)
 {
     return record->n_echoes > 0 ? record->n_echoes : 1;
 }
 
-/* The header's counts, and every record's place in its dwell. */
+/* The n records of one dwell. */
+static void check_dwell(pnr_reader *r, const void *records, size_t at, size_t n)
+{
+    const pnr_record first = record_at(records, at);
+
+    for (size_t i = 0; i < n; i++) {
+        const pnr_record record = record_at(records, at + i);
+
+        if (record.seq != first.seq || record.n_echoes != first.n_echoes || record.echo != i)
+            pnr_reader_wrong(r, "echo", "of a record is out of order");
+        if (record.time_ns != INT64_MIN && (record.time_ns < 0 || record.time_ns >= year_2262_ns))
+            pnr_reader_wrong(r, "time_ns", "of a record is not within 1970..2261");
+        if (record.flags >> PNR_N_FLAGS != 0)
+            pnr_reader_wrong(r, "flags", "of a record has an unknown bit");
+    }
+}
+
+/* The counts of the header, and the place of every record in its dwell. */
 static void check_pack(pnr_reader *r, const void *records, size_t bytes)
 {
     const size_t n = bytes / sizeof(pnr_record);
     const uint64_t n_records = pnr_reader_u64(r, r->root, "n_records", INT64_MAX);
     const uint64_t n_results = pnr_reader_u64(r, r->root, "n_results", INT64_MAX);
     uint64_t results = 0;
-    size_t at, i;
+    size_t n_dwell;
     json_t *dtype = json_loads(pnr_record_dtype, 0, NULL);
 
     if (!json_equal(pnr_reader_get(r, r->root, "dtype"), dtype))
@@ -218,24 +201,15 @@ static void check_pack(pnr_reader *r, const void *records, size_t bytes)
     json_decref(dtype);
     if (bytes % sizeof(pnr_record) != 0 || n != n_records)
         pnr_reader_wrong(r, "n_records", "does not fit the bytes that came");
-    for (at = 0; r->code == PNR_OK && at < n; at += i, results++) {
+    for (size_t at = 0; r->code == PNR_OK && at < n; at += n_dwell, results++) {
         const pnr_record first = record_at(records, at);
 
-        if (first.n_echoes > PNR_MAX_CANDIDATES || records_of(&first) > n - at) {
+        n_dwell = records_of(&first);
+        if (first.n_echoes > PNR_MAX_CANDIDATES || n_dwell > n - at) {
             pnr_reader_wrong(r, "n_echoes", "of a record is too large");
             return;
         }
-        for (i = 0; i < records_of(&first); i++) {
-            const pnr_record record = record_at(records, at + i);
-
-            if (record.seq != first.seq || record.n_echoes != first.n_echoes || record.echo != i)
-                pnr_reader_wrong(r, "echo", "of a record is out of order");
-            if (record.time_ns != INT64_MIN &&
-                (record.time_ns < 0 || record.time_ns >= year_2262_ns))
-                pnr_reader_wrong(r, "time_ns", "of a record is not within 1970..2261");
-            if (record.flags >> N_FLAGS != 0)
-                pnr_reader_wrong(r, "flags", "of a record has an unknown bit");
-        }
+        check_dwell(r, records, at, n_dwell);
     }
     if (results != n_results)
         pnr_reader_wrong(r, "n_results", "is not the number of dwells in the records");
@@ -246,28 +220,33 @@ static double finite_or_nan(double value)
     return isfinite(value) ? value : (double)NAN;
 }
 
-static void read_record(const pnr_record *record, pnr_echo *out)
+#define TAKE_COUNT(record, name) .name = (record)->name,
+#define TAKE_DOUBLE(record, name) .name = finite_or_nan((double)(record)->name),
+#define TAKE_ZERO(record, name) .name = finite_or_nan((double)(record)->zero_##name),
+#define TAKE_NOTHING(record, name) .name = NAN,
+
+static void take_echo(const pnr_record *record, pnr_echo *out)
 {
     *out = (pnr_echo){
-        .code = record->code,
-        .channel = record->channel,
-        .delay_s = finite_or_nan(record->delay_s),
-        .delay_samples = finite_or_nan(record->delay_samples),
-        .delay_sigma_s = finite_or_nan((double)record->delay_sigma_s),
-        .lag = NAN,
-        .snr = NAN,
-        .range_m = finite_or_nan(record->range_m),
-        .range_sigma_m = finite_or_nan((double)record->range_sigma_m),
-        .snr_db = finite_or_nan((double)record->snr_db),
-        .amplitude = finite_or_nan((double)record->amplitude),
-        .amplitude_sigma = finite_or_nan((double)record->amplitude_sigma),
-        .phase_rad = finite_or_nan((double)record->phase_rad),
-        .phase_sigma_rad = finite_or_nan((double)record->phase_sigma_rad),
-        .doppler_hz = finite_or_nan((double)record->doppler_hz),
-        .doppler_sigma_hz = finite_or_nan((double)record->doppler_sigma_hz),
-        .velocity_mps = finite_or_nan((double)record->velocity_mps),
-        .velocity_sigma_mps = finite_or_nan((double)record->velocity_sigma_mps),
-    };
+        .lag = NAN, .snr = NAN, PNR_ECHO_FIELDS(TAKE_COUNT, TAKE_DOUBLE, TAKE_DOUBLE, record)};
+}
+
+static void take_dwell(const pnr_record *record, pnr_report *out)
+{
+    out->seq = record->seq;
+    out->sample = record->sample;
+    out->has_time = record->time_ns != INT64_MIN;
+    out->time_ns = out->has_time ? record->time_ns : 0;
+    out->periods = record->periods;
+    out->lost = record->lost;
+    out->lost_before = record->lost_before;
+    out->flags = record->flags;
+    out->latency_us = finite_or_nan((double)record->latency_us);
+    out->cells_above = record->cells_above;
+    out->zero = (pnr_zero){.is_tracked = isfinite(record->zero_delay_s),
+                           PNR_ZERO_FIELDS(TAKE_ZERO, TAKE_ZERO, TAKE_NOTHING, record)};
+    out->detection.noise_power = power_of((double)record->noise_db);
+    out->detection.n_echoes = record->n_echoes;
 }
 
 int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
@@ -300,30 +279,10 @@ int pnr_message_read_pack(const char *header, size_t length, const void *records
         pnr_reader_wrong(&r, "offset", "is not at a dwell");
         return pnr_reader_close(&r);
     }
-    out->seq = record.seq;
-    out->sample = record.sample;
-    out->has_time = record.time_ns != INT64_MIN;
-    out->time_ns = out->has_time ? record.time_ns : 0;
-    out->periods = record.periods;
-    out->lost = record.lost;
-    out->lost_before = record.lost_before;
-    out->flags = record.flags;
-    out->latency_us = finite_or_nan((double)record.latency_us);
-    out->cells_above = record.cells_above;
-    out->zero = (pnr_zero){
-        .is_tracked = isfinite(record.zero_delay_s),
-        .delay_s = finite_or_nan(record.zero_delay_s),
-        .sigma_s = finite_or_nan((double)record.zero_sigma_s),
-        .snr_db = finite_or_nan((double)record.zero_snr_db),
-        .drift_ppm = finite_or_nan((double)record.zero_drift_ppm),
-        .held_s = finite_or_nan((double)record.zero_held_s),
-        .moved_s = NAN,
-    };
-    out->detection.noise_power = power_of((double)record.noise_db);
-    out->detection.n_echoes = record.n_echoes;
+    take_dwell(&record, out);
     for (i = 0; i < record.n_echoes; i++) {
         record = record_at(records, at + i);
-        read_record(&record, &out->detection.echoes[i]);
+        take_echo(&record, &out->detection.echoes[i]);
     }
     *offset += n * sizeof record;
     return pnr_reader_close(&r);

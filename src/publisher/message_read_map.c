@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A number that a reader divides by or counts with: null is refused too. */
+/* A finite number; null is an error too. */
 static double get_finite(pnr_reader *r, const char *name, bool is_positive)
 {
     const double value = pnr_reader_double(r, r->root, name);
@@ -15,7 +15,7 @@ static double get_finite(pnr_reader *r, const char *name, bool is_positive)
     return value;
 }
 
-/* name: "profile" or "map". Returns the bytes of a cell. */
+/* name: "profile" or "map". Returns the size of a cell in bytes. */
 static size_t read_kind(pnr_reader *r, const char *name, pnr_profile_info *out)
 {
     char kind[8];
@@ -30,7 +30,7 @@ static size_t read_kind(pnr_reader *r, const char *name, pnr_profile_info *out)
     return out->is_complex ? 2 * sizeof(float) : sizeof(float);
 }
 
-/* What profiles and maps tell of their rows; n_cells is known. */
+/* The members that profiles and maps end with; n_cells is known. */
 static void read_cells(pnr_reader *r, pnr_profile_info *out)
 {
     out->oversample = (size_t)pnr_reader_u64(r, r->root, "oversample", UINT32_MAX);
@@ -50,7 +50,7 @@ static void read_cells(pnr_reader *r, pnr_profile_info *out)
     out->threshold = pnr_reader_double(r, r->root, "threshold");
 }
 
-/* What profiles and maps begin with. */
+/* The members that profiles and maps begin with. */
 static void open_cells(pnr_reader *r, const char *text, size_t length, pnr_report *report)
 {
     memset(report, 0, sizeof *report);
@@ -79,7 +79,8 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
     return pnr_reader_close(&r);
 }
 
-/* As many cells as bytes came; the product cannot overflow before it is compared. */
+/* The shape must have as many cells as arrived. It divides their number, so no product
+ * overflows. */
 static void read_shape(pnr_reader *r, size_t bytes, size_t each, pnr_map_info *out)
 {
     const json_t *shape = pnr_reader_get(r, r->root, "shape"),

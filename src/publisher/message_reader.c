@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* One message while it is read: values by name, checked one by one. */
+/* The reader of one message: values by name, checked one by one. */
 #include "publisher/message_reader.h"
 
 #include "base/clock.h"
 
 #include <math.h>
 #include <string.h>
-
-#define TIME_WORD(name, word) [PNR_TIME_##name] = word,
-static const char *const time_sources[] = {PNR_TIME_SOURCES(TIME_WORD)};
 
 void pnr_reader_wrong(pnr_reader *r, const char *name, const char *what)
 {
@@ -39,7 +36,6 @@ uint64_t pnr_reader_u64(pnr_reader *r, const json_t *object, const char *name, u
     return (uint64_t)json_integer_value(value);
 }
 
-/* A 64-bit integer as a string of digits. */
 uint64_t pnr_reader_long(pnr_reader *r, const json_t *object, const char *name)
 {
     const char *digits = json_string_value(pnr_reader_get(r, object, name));
@@ -61,7 +57,6 @@ uint64_t pnr_reader_long(pnr_reader *r, const json_t *object, const char *name)
     return value;
 }
 
-/* NAN for null. */
 double pnr_reader_double(pnr_reader *r, const json_t *object, const char *name)
 {
     const json_t *value = pnr_reader_get(r, object, name);
@@ -73,7 +68,6 @@ double pnr_reader_double(pnr_reader *r, const json_t *object, const char *name)
     return NAN;
 }
 
-/* A string fit for a terminal and a log. */
 void pnr_reader_string(pnr_reader *r, const json_t *object, const char *name, char *out,
                        size_t size)
 {
@@ -92,7 +86,6 @@ void pnr_reader_string(pnr_reader *r, const json_t *object, const char *name, ch
             pnr_reader_wrong(r, name, "has a control character");
 }
 
-/* Parses, and reads what every message begins with. */
 void pnr_reader_open(pnr_reader *r, const char *text, size_t length, char run[17],
                      char stream[PNR_TEXT_LEN], uint64_t *seq)
 {
@@ -137,8 +130,8 @@ void pnr_reader_moment(pnr_reader *r, pnr_report *out)
         (!json_is_string(time) || pnr_time_parse(json_string_value(time), &out->time_ns) != PNR_OK))
         pnr_reader_wrong(r, "time", "is no UTC time");
     pnr_reader_string(r, r->root, "time_source", source, sizeof source);
-    for (i = 0; i < sizeof time_sources / sizeof time_sources[0]; i++) {
-        if (strcmp(source, time_sources[i]) == 0) {
+    for (i = 0; i < PNR_N_TIME_SOURCES; i++) {
+        if (strcmp(source, pnr_time_source_words[i]) == 0) {
             out->time_source = (pnr_time_source)i;
             return;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The publisher: a ZeroMQ XPUB socket that never blocks and counts what it could not send. */
+/* The publisher: a ZeroMQ XPUB socket that never blocks. */
 #include "publisher/publisher.h"
 
 #include "base/clock.h"
@@ -16,8 +16,8 @@
 
 enum {
     TOPIC_LEN = PNR_TEXT_LEN + 16,
-    MAX_INBOUND = 1024, /* bytes: a subscription is a topic; longer ones cut the peer off */
-    MAX_DRAIN = 1024,   /* subscription messages looked at in one call */
+    MAX_INBOUND = 1024, /* bytes of a subscription; a peer that sends more is disconnected */
+    MAX_DRAIN = 1024,   /* subscription messages read in one call */
     POLL_MS = 50
 };
 
@@ -38,7 +38,7 @@ typedef struct topic {
 
 struct pnr_publisher {
     void *context;
-    void *socket; /* NULL: sends nowhere */
+    void *socket; /* NULL: sends nothing */
     char endpoint[PNR_ENDPOINT_LEN];
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -46,21 +46,20 @@ struct pnr_publisher {
     size_t n_subscribers;
     char text[PNR_MESSAGE_MAX];
 
-    /* publisher.pack > 1: results that wait for a full pack. */
+    /* publisher.pack > 1: results that wait for a full pack */
     size_t pack;
     size_t n_results, n_records, max_records;
     pnr_record *records; /* [max_records] */
     pnr_report first;    /* of the pack */
 };
 
-/* One part of a message: sent as it lies. */
-typedef struct part {
+typedef struct message_part {
     const void *data;
     size_t bytes;
-} part;
+} message_part;
 
-/* Parts leave together or not at all: memory for all of them is taken before the first is sent. */
-static int send_parts(pnr_publisher *p, const part *parts, size_t n_parts)
+/* Sends all parts or none: it allocates all of them before it sends the first. */
+static int send_parts(pnr_publisher *p, const message_part *parts, size_t n_parts)
 {
     zmq_msg_t messages[3];
     size_t n = 0, i;
@@ -86,7 +85,7 @@ static int send_parts(pnr_publisher *p, const part *parts, size_t n_parts)
         }
     }
     for (i = 0; i < n; i++)
-        zmq_msg_close(&messages[i]); /* an empty one, once it was sent */
+        zmq_msg_close(&messages[i]); /* empty after it was sent */
     return code;
 }
 
@@ -94,7 +93,7 @@ static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const voi
                      size_t bytes)
 {
     const topic *t = &p->topics[kind];
-    const part parts[3] = {{t->name, strlen(t->name)}, {p->text, length}, {data, bytes}};
+    const message_part parts[3] = {{t->name, strlen(t->name)}, {p->text, length}, {data, bytes}};
 
     if (length == 0)
         return PNR_EAGAIN;
@@ -123,7 +122,7 @@ size_t pnr_publisher_waiting(const pnr_publisher *p)
     return p->n_results;
 }
 
-static int pack(pnr_publisher *p, const pnr_report *report)
+static int pack_result(pnr_publisher *p, const pnr_report *report)
 {
     const size_t n_echoes = report->detection.n_echoes;
     const size_t n_new = n_echoes > 0 ? n_echoes : 1;
@@ -137,13 +136,15 @@ static int pack(pnr_publisher *p, const pnr_report *report)
     for (i = 0; i < n_new; i++)
         pnr_message_fill_record(report, i, &p->records[p->n_records++]);
     if (++p->n_results == p->pack)
-        (void)pnr_publisher_flush(p); /* refused: it waits for the next call */
+        (void)pnr_publisher_flush(p); /* after a refusal the next call tries again */
     return PNR_OK;
 }
 
-/* --- what is sent --- */
+/* --- messages --- */
 
-static uint64_t sign(pnr_publisher *p, topic_kind kind, char run[17], char stream[PNR_TEXT_LEN])
+/* Fills in run and stream, and returns the seq of the message. */
+static uint64_t sign_message(pnr_publisher *p, topic_kind kind, char run[17],
+                             char stream[PNR_TEXT_LEN])
 {
     memcpy(run, p->run, sizeof p->run);
     memcpy(stream, p->stream, sizeof p->stream);
@@ -152,11 +153,11 @@ static uint64_t sign(pnr_publisher *p, topic_kind kind, char run[17], char strea
 
 int pnr_publisher_send_range(pnr_publisher *p, pnr_report *report)
 {
-    report->seq = sign(p, TOPIC_RANGE, report->run, report->stream);
+    report->seq = sign_message(p, TOPIC_RANGE, report->run, report->stream);
     if (p->socket == NULL)
         return PNR_OK;
     if (p->pack > 1)
-        return pack(p, report);
+        return pack_result(p, report);
     return send_text(p, TOPIC_RANGE, pnr_message_write_range(report, p->text, sizeof p->text), NULL,
                      0);
 }
@@ -191,17 +192,17 @@ int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
     const topic_kind kind = is_end ? TOPIC_END : TOPIC_STATUS;
 
     status->subscribers = pnr_publisher_subscribers(p);
-    status->seq = sign(p, kind, status->run, status->stream);
+    status->seq = sign_message(p, kind, status->run, status->stream);
     if (p->socket == NULL)
         return PNR_OK;
     return send_text(p, kind, pnr_message_write_status(status, p->text, sizeof p->text), NULL, 0);
 }
 
-/* --- who listens --- */
+/* --- subscribers --- */
 
-/* A subscription is one byte, 1 or 0, and the prefix that is wanted. ZMQ_XPUB_VERBOSER tells of
- * every one. */
-static void count(pnr_publisher *p, const unsigned char *data, size_t size)
+/* data: a byte, 1 to subscribe or 0 to unsubscribe, and the prefix of the topics. ZMQ_XPUB_VERBOSER
+ * reports each subscription, also a repeated one. */
+static void count_subscription(pnr_publisher *p, const unsigned char *data, size_t size)
 {
     const char *name = p->topics[TOPIC_RANGE].name;
 
@@ -223,7 +224,7 @@ size_t pnr_publisher_subscribers(pnr_publisher *p)
         if (size < 0)
             break;
         if ((size_t)size <= sizeof data)
-            count(p, data, (size_t)size);
+            count_subscription(p, data, (size_t)size);
     }
     return p->n_subscribers;
 }
@@ -233,8 +234,8 @@ int pnr_publisher_wait(pnr_publisher *p, double patience_s, const volatile int *
     const uint64_t begin_ns = pnr_clock_ns();
 
     if (p->socket == NULL)
-        return PNR_OK; /* nobody can come */
-    while ((stop == NULL || !*stop)) {
+        return PNR_OK; /* no subscriber can connect */
+    while (stop == NULL || !*stop) {
         zmq_pollitem_t item = {.socket = p->socket, .events = ZMQ_POLLIN};
 
         if (pnr_publisher_subscribers(p) > 0)
@@ -256,7 +257,7 @@ const char *pnr_publisher_run(const pnr_publisher *p)
     return p->run;
 }
 
-/* --- from create to destroy --- */
+/* --- create and destroy --- */
 
 static int make_run(char run[17], pnr_error *error)
 {
@@ -275,7 +276,7 @@ static int make_run(char run[17], pnr_error *error)
     return PNR_OK;
 }
 
-static int clamp(double value)
+static int positive_int(double value)
 {
     return value < 1 ? 1 : value > INT_MAX ? INT_MAX : (int)value;
 }
@@ -286,9 +287,9 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         int option, value;
         const char *name;
     } options[] = {
-        /* 0 would be no limit at all. */
-        {ZMQ_SNDHWM, clamp((double)config->publisher.high_water), "publisher.high_water"},
-        {ZMQ_LINGER, clamp(config->publisher.linger_s * 1e3), "publisher.linger_s"},
+        /* 0 would mean no limit. */
+        {ZMQ_SNDHWM, positive_int((double)config->publisher.high_water), "publisher.high_water"},
+        {ZMQ_LINGER, positive_int(config->publisher.linger_s * 1e3), "publisher.linger_s"},
         {ZMQ_XPUB_VERBOSER, 1, "ZMQ_XPUB_VERBOSER"},
         {ZMQ_MAXMSGSIZE, MAX_INBOUND, "ZMQ_MAXMSGSIZE"},
     };
@@ -307,10 +308,10 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
     return PNR_OK;
 }
 
-/* A processing thread that spins on a processor of its own keeps that one awake: there libzmq's
- * thread begins at once, where an idle processor takes tens of microseconds to wake up. Not beside
- * a real-time priority, which would never let it run. Asked first: libzmq aborts when it may not.
- */
+/* Puts the libzmq thread on the processor of a processing thread that spins: an idle processor
+ * takes tens of microseconds to wake up, this one is awake. Not with a real-time priority, which
+ * would never let the libzmq thread run. Checks the affinity first: libzmq aborts on a forbidden
+ * processor. */
 static void share_processor(void *context, const pnr_config *config)
 {
     const int cpu = config->realtime.processing_cpu;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The publisher: ZeroMQ PUB side; never blocks the pipeline; counts what it could not send. */
+/* The publisher: sends results to subscribers over ZeroMQ and never blocks the pipeline. */
 #ifndef PNR_PUBLISHER_H
 #define PNR_PUBLISHER_H
 
@@ -9,17 +9,17 @@
 
 typedef struct pnr_publisher pnr_publisher;
 
-/* Binds. PNR_EUNAVAILABLE: address in use or not ours; PNR_ECONFIG: beyond loopback without CURVE
- * or publisher.expose; an empty endpoint gives a publisher that sends nowhere (results count as
- * sent to nobody... see the account). */
+/* Binds to publisher.endpoint; errors as pnr_endpoint_bind. With an empty endpoint it sends
+ * nothing, and every send succeeds. */
 int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error);
-void pnr_publisher_destroy(pnr_publisher *publisher); /* lets messages leave for at most linger_s */
-/* Waits for the first subscriber, at most patience_s, or until *stop. PNR_OK or PNR_EAGAIN. */
+/* Waits at most publisher.linger_s for the last messages. */
+void pnr_publisher_destroy(pnr_publisher *publisher);
+/* Waits for the first subscriber. PNR_OK, or PNR_EAGAIN after patience_s or once *stop is set. */
 int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volatile int *stop);
-/* Each sets run, stream and seq (status: subscribers too) itself. PNR_OK, or PNR_EAGAIN: refused by
- * the socket (counted by the caller as unsent; its seq is used up, so a subscriber sees the gap).
- * With publisher.pack > 1 PNR_OK means taken: it leaves with its pack, and a pack that is refused
- * is kept for the next call. */
+/* Each send sets run, stream and seq (of a status also subscribers). PNR_OK, or PNR_EAGAIN: the
+ * socket refused the message; the caller counts it as unsent, and subscribers see a gap in seq.
+ * With publisher.pack > 1, PNR_OK means that the result waits for its pack; a refused pack is kept
+ * for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
 /* profile: info->n_cells powers, or (I, Q) pairs. */
 int pnr_publisher_send_profile(pnr_publisher *publisher, const pnr_report *report,
@@ -28,14 +28,13 @@ int pnr_publisher_send_profile(pnr_publisher *publisher, const pnr_report *repor
 int pnr_publisher_send_map(pnr_publisher *publisher, const pnr_report *report,
                            const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
-/* Packed results that wait for a full pack leave now. PNR_EAGAIN: refused, and
- * pnr_publisher_waiting() results that were counted as sent are still here: at the end the caller
- * counts them as unsent. */
+/* Sends the results that wait for a full pack. PNR_OK, or PNR_EAGAIN: the socket refused them.
+ * After the last flush the caller counts pnr_publisher_waiting() results as unsent. */
 int pnr_publisher_flush(pnr_publisher *publisher);
 size_t pnr_publisher_waiting(const pnr_publisher *publisher);
-/* Of range/<stream> or of a prefix of it. */
+/* Subscriptions to range/<stream> or to a prefix of it. */
 size_t pnr_publisher_subscribers(pnr_publisher *publisher);
 const char *pnr_publisher_endpoint(const pnr_publisher *publisher); /* as bound */
-const char *pnr_publisher_run(const pnr_publisher *publisher);      /* this run's 16 hex digits */
+const char *pnr_publisher_run(const pnr_publisher *publisher);      /* 16 hex digits */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A report on paper: the results as a table, as CSV or as JSON lines, for stdout. */
+/* Results as text for stdout: a table, CSV or JSON lines. */
 #include "publisher/report.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CELL_LEN = 32, ROW_LEN = 1024 };
+enum { ROW_LEN = 1024 };
 
 static const char *const print_names[] = {
     [PNR_PRINT_TABLE] = "table", [PNR_PRINT_CSV] = "csv", [PNR_PRINT_JSON] = "json"};
@@ -37,20 +37,17 @@ static int written(const pnr_printer *p)
     return ferror(p->stream) ? PNR_EIO : PNR_OK;
 }
 
-/* The words of the flags with `between` between them; returns out. */
+/* The words of the flags, separated by `between`. Returns out. */
 static char *flag_list(unsigned flags, char between, char *out)
 {
-    static const char *const words[] = {
-#define FLAG_WORD(name, word) [PNR_FLAG_BIT_##name] = word,
-        PNR_FLAGS(FLAG_WORD)};
     char *at = out;
     size_t i;
 
-    for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (i = 0; i < PNR_N_FLAGS; i++) {
         if (flags & 1u << i) {
             if (at > out)
                 *at++ = between;
-            at = stpcpy(at, words[i]);
+            at = stpcpy(at, pnr_flag_words[i]);
         }
     }
     *at = '\0';
@@ -59,42 +56,64 @@ static char *flag_list(unsigned flags, char between, char *out)
 
 /* --- table --- */
 
-/* A number with so many decimals, or "-" when there is none. */
-static const char *cell(double value, int decimals, char out[CELL_LEN])
+/* A column that a table has once a result had a value for it. */
+enum { COLUMN_CODE = 1, COLUMN_DOPPLER = 2, COLUMN_VELOCITY = 4, COLUMN_ZERO = 8 };
+
+/* A column of one double of pnr_echo; all of them stand before code, zero, truth and flags. */
+static const struct column {
+    const char *title;
+    int width, decimals;
+    double scale;
+    size_t offset;
+    unsigned only; /* 0: always there */
+} columns[] = {
+    {"range m", 14, 3, 1, offsetof(pnr_echo, range_m), 0},
+    {"+- m", 10, 3, 1, offsetof(pnr_echo, range_sigma_m), 0},
+    {"delay us", 14, 3, 1e6, offsetof(pnr_echo, delay_s), 0},
+    {"snr dB", 7, 1, 1, offsetof(pnr_echo, snr_db), 0},
+    {"amplitude", 10, 6, 1, offsetof(pnr_echo, amplitude), 0},
+    {"phase", 7, 3, 1, offsetof(pnr_echo, phase_rad), 0},
+    {"doppler Hz", 12, 3, 1, offsetof(pnr_echo, doppler_hz), COLUMN_DOPPLER},
+    {"velocity m/s", 12, 3, 1, offsetof(pnr_echo, velocity_mps), COLUMN_VELOCITY},
+    {"+- m/s", 8, 3, 1, offsetof(pnr_echo, velocity_sigma_mps), COLUMN_VELOCITY},
+};
+enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+
+static bool has_column(const pnr_printer *p, const struct column *column)
 {
-    if (!isfinite(value))
-        return "-";
-    snprintf(out, CELL_LEN, fabs(value) < 1e12 ? "%.*f" : "%.*e", decimals, value);
-    return out;
+    return column->only == 0 || (p->columns & column->only) != 0;
 }
 
-/* What a table has a column for once it was there. */
-enum { COLUMN_CODE = 1, COLUMN_DOPPLER = 2, COLUMN_VELOCITY = 4, COLUMN_ZERO = 8 };
+/* A number with so many decimals, or "-" when there is none. */
+static void print_cell(const pnr_printer *p, int width, int decimals, double value)
+{
+    if (isfinite(value))
+        fprintf(p->stream, fabs(value) < 1e12 ? " %*.*f" : " %*.*e", width, decimals, value);
+    else
+        fprintf(p->stream, " %*s", width, "-");
+}
 
 static unsigned columns_of(const pnr_report *report)
 {
-    unsigned columns = report->zero.is_tracked ? COLUMN_ZERO : 0;
+    unsigned only = report->zero.is_tracked ? COLUMN_ZERO : 0;
 
     for (size_t i = 0; i < report->detection.n_echoes; i++) {
         const pnr_echo *e = &report->detection.echoes[i];
 
-        columns |= (e->code > 0 ? COLUMN_CODE : 0) |
-                   (isfinite(e->doppler_hz) ? COLUMN_DOPPLER : 0) |
-                   (isfinite(e->velocity_mps) ? COLUMN_VELOCITY : 0);
+        only |= (e->code > 0 ? COLUMN_CODE : 0) | (isfinite(e->doppler_hz) ? COLUMN_DOPPLER : 0) |
+                (isfinite(e->velocity_mps) ? COLUMN_VELOCITY : 0);
     }
-    return columns;
+    return only;
 }
 
 static void table_header(pnr_printer *p, const pnr_report *report)
 {
     p->by_time = report->has_time;
-    fprintf(p->stream, "%-*s %8s %4s %14s %10s %14s %7s %10s %7s", p->by_time ? 30 : 14,
-            p->by_time ? "time" : "sample", "seq", "echo", "range m", "+- m", "delay us", "snr dB",
-            "amplitude", "phase");
-    if (p->columns & COLUMN_DOPPLER)
-        fprintf(p->stream, " %12s", "doppler Hz");
-    if (p->columns & COLUMN_VELOCITY)
-        fprintf(p->stream, " %12s %8s", "velocity m/s", "+- m/s");
+    fprintf(p->stream, "%-*s %8s %4s", p->by_time ? 30 : 14, p->by_time ? "time" : "sample", "seq",
+            "echo");
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        if (has_column(p, &columns[i]))
+            fprintf(p->stream, " %*s", columns[i].width, columns[i].title);
     if (p->columns & COLUMN_CODE)
         fprintf(p->stream, " %4s", "code");
     if (p->columns & COLUMN_ZERO)
@@ -104,31 +123,33 @@ static void table_header(pnr_printer *p, const pnr_report *report)
     fprintf(p->stream, " %6s flags\n", "lost");
 }
 
-/* The columns of p->columns. */
-static void table_more(const pnr_printer *p, const pnr_report *report, const pnr_echo *e)
+/* e: NULL when the dwell has no echo. */
+static void table_echo(const pnr_printer *p, const pnr_report *report, const pnr_echo *e)
 {
     const pnr_zero *zero = &report->zero;
-    char a[CELL_LEN], b[CELL_LEN];
 
-    if (p->columns & COLUMN_DOPPLER)
-        fprintf(p->stream, " %12s", cell(e != NULL ? e->doppler_hz : (double)NAN, 3, a));
-    if (p->columns & COLUMN_VELOCITY)
-        fprintf(p->stream, " %12s %8s", cell(e != NULL ? e->velocity_mps : (double)NAN, 3, a),
-                cell(e != NULL ? e->velocity_sigma_mps : (double)NAN, 3, b));
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        const struct column *c = &columns[i];
+        double value = NAN;
+
+        if (e != NULL)
+            memcpy(&value, (const char *)e + c->offset, sizeof value);
+        if (has_column(p, c))
+            print_cell(p, c->width, c->decimals, value * c->scale);
+    }
     if (p->columns & COLUMN_CODE)
-        fprintf(p->stream, " %4s", cell(e != NULL ? e->code : (double)NAN, 0, a));
-    if (p->columns & COLUMN_ZERO)
-        fprintf(p->stream, " %14s %8s",
-                cell(zero->is_tracked ? zero->delay_s * 1e6 : (double)NAN, 4, a),
-                cell(zero->is_tracked ? zero->held_s : (double)NAN, 3, b));
+        print_cell(p, 4, 0, e != NULL ? e->code : (double)NAN);
+    if (p->columns & COLUMN_ZERO) {
+        print_cell(p, 14, 4, zero->is_tracked ? zero->delay_s * 1e6 : (double)NAN);
+        print_cell(p, 8, 3, zero->is_tracked ? zero->held_s : (double)NAN);
+    }
 }
 
+/* truth: of this echo, or NULL. */
 static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                       size_t i)
 {
     const bool is_echo = i < report->detection.n_echoes;
-    const pnr_echo *e = &report->detection.echoes[i];
-    char a[CELL_LEN], b[CELL_LEN], c[CELL_LEN], d[CELL_LEN], f[CELL_LEN], g[CELL_LEN];
     char when[PNR_TIME_LEN], flags[ROW_LEN];
 
     if (p->by_time && report->has_time)
@@ -136,31 +157,30 @@ static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report
     else
         snprintf(when, sizeof when, "%" PRIu64, report->sample);
     fprintf(p->stream, "%-*s %8" PRIu64, p->by_time ? 30 : 14, when, report->seq);
-    if (is_echo)
-        fprintf(p->stream, " %4zu %14s %10s %14s %7s %10s %7s", i + 1, cell(e->range_m, 3, a),
-                cell(e->range_sigma_m, 3, b), cell(e->delay_s * 1e6, 3, c), cell(e->snr_db, 1, d),
-                cell(e->amplitude, 6, f), cell(e->phase_rad, 3, g));
-    else
-        fprintf(p->stream, " %4s %14s %10s %14s %7s %10s %7s", "-", "-", "-", "-", "-", "-", "-");
-    table_more(p, report, is_echo ? e : NULL);
-    if (p->with_truth && is_echo && truth != NULL && isfinite(truth[i].range_m))
-        fprintf(p->stream, " %6u %14s %10s", truth[i].target, cell(truth[i].range_m, 3, a),
-                cell(truth[i].error_m, 3, b));
-    else if (p->with_truth)
-        fprintf(p->stream, " %6s %14s %10s", "-", "-", "-");
+    print_cell(p, 4, 0, is_echo ? (double)(i + 1) : (double)NAN);
+    table_echo(p, report, is_echo ? &report->detection.echoes[i] : NULL);
+    if (p->with_truth) {
+        print_cell(p, 6, 0, truth != NULL ? truth->target : (double)NAN);
+        print_cell(p, 14, 3, truth != NULL ? truth->range_m : (double)NAN);
+        print_cell(p, 10, 3, truth != NULL ? truth->error_m : (double)NAN);
+    }
     fprintf(p->stream, " %6" PRIu64 "%s%s\n", report->lost, report->flags != 0 ? " " : "",
             flag_list(report->flags, ',', flags));
 }
 
 /* --- csv --- */
 
+#define CSV_NAME(x, name) "," #name
+#define CSV_ZERO_NAME(x, name) ",zero_" #name
+#define CSV_NOTHING(x, name) ","
+#define CSV_COUNT(from, name) field_u64(t, (from)->name);
+#define CSV_DOUBLE(from, name) field(t, (from)->name);
+
 static void csv_header(pnr_printer *p)
 {
     fputs("seq,sample,time,periods,lost,lost_before,flags,noise_db,pfa_cell,cells_above,latency_us,"
-          "echo,code,channel,delay_s,delay_samples,delay_sigma_s,range_m,range_sigma_m,snr_db,"
-          "amplitude,amplitude_sigma,phase_rad,phase_sigma_rad,doppler_hz,doppler_sigma_hz,"
-          "velocity_mps,velocity_sigma_mps,zero_delay_s,zero_sigma_s,zero_snr_db,zero_drift_ppm,"
-          "zero_held_s,zero_moved_s",
+          "echo" PNR_ECHO_FIELDS(CSV_NAME, CSV_NAME, CSV_NAME, )
+              PNR_ZERO_FIELDS(CSV_ZERO_NAME, CSV_ZERO_NAME, CSV_ZERO_NAME, ),
           p->stream);
     fputs(p->with_truth ? ",target,true_range_m,error_m\n" : "\n", p->stream);
 }
@@ -198,20 +218,26 @@ static void csv_dwell(pnr_text *t, const pnr_report *report)
     field(t, report->latency_us);
 }
 
-static void csv_zero(pnr_text *t, const pnr_zero *zero)
+static void csv_echo(pnr_text *t, const pnr_detection *detection, size_t i)
 {
-    if (!zero->is_tracked) {
-        pnr_text_add(t, ",,,,,,");
-        return;
+    if (i < detection->n_echoes) {
+        field_u64(t, i + 1);
+        PNR_ECHO_FIELDS(CSV_COUNT, CSV_DOUBLE, CSV_DOUBLE, &detection->echoes[i])
+    } else {
+        pnr_text_add(t, "," PNR_ECHO_FIELDS(CSV_NOTHING, CSV_NOTHING, CSV_NOTHING, ));
     }
-    field(t, zero->delay_s);
-    field(t, zero->sigma_s);
-    field(t, zero->snr_db);
-    field(t, zero->drift_ppm);
-    field(t, zero->held_s);
-    field(t, zero->moved_s);
 }
 
+static void csv_zero(pnr_text *t, const pnr_zero *zero)
+{
+    if (zero->is_tracked) {
+        PNR_ZERO_FIELDS(CSV_DOUBLE, CSV_DOUBLE, CSV_DOUBLE, zero)
+    } else {
+        pnr_text_add(t, PNR_ZERO_FIELDS(CSV_NOTHING, CSV_NOTHING, CSV_NOTHING, ));
+    }
+}
+
+/* truth: of this echo, or NULL. */
 static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                     size_t i)
 {
@@ -220,35 +246,12 @@ static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_t
 
     pnr_text_begin(&t, row, sizeof row);
     csv_dwell(&t, report);
-    if (i < report->detection.n_echoes) {
-        const pnr_echo *e = &report->detection.echoes[i];
-
-        field_u64(&t, i + 1);
-        field_u64(&t, e->code);
-        field_u64(&t, e->channel);
-        field(&t, e->delay_s);
-        field(&t, e->delay_samples);
-        field(&t, e->delay_sigma_s);
-        field(&t, e->range_m);
-        field(&t, e->range_sigma_m);
-        field(&t, e->snr_db);
-        field(&t, e->amplitude);
-        field(&t, e->amplitude_sigma);
-        field(&t, e->phase_rad);
-        field(&t, e->phase_sigma_rad);
-        field(&t, e->doppler_hz);
-        field(&t, e->doppler_sigma_hz);
-        field(&t, e->velocity_mps);
-        field(&t, e->velocity_sigma_mps);
-    } else {
-        pnr_text_add(&t, ",,,,,,,,,,,,,,,,,");
-    }
+    csv_echo(&t, &report->detection, i);
     csv_zero(&t, &report->zero);
-    if (p->with_truth && i < report->detection.n_echoes && truth != NULL &&
-        isfinite(truth[i].range_m)) {
-        field_u64(&t, truth[i].target);
-        field(&t, truth[i].range_m);
-        field(&t, truth[i].error_m);
+    if (truth != NULL) {
+        field_u64(&t, truth->target);
+        field(&t, truth->range_m);
+        field(&t, truth->error_m);
     } else if (p->with_truth) {
         pnr_text_add(&t, ",,,");
     }
@@ -284,10 +287,13 @@ int pnr_printer_print(pnr_printer *p, const pnr_report *report, const pnr_report
     }
     p->has_begun = true;
     for (i = 0; i < report->detection.n_echoes || i == 0; i++) {
+        const bool has_truth = p->with_truth && truth != NULL && i < report->detection.n_echoes &&
+                               isfinite(truth[i].range_m);
+
         if (p->print == PNR_PRINT_CSV)
-            csv_row(p, report, truth, i);
+            csv_row(p, report, has_truth ? &truth[i] : NULL, i);
         else
-            table_row(p, report, truth, i);
+            table_row(p, report, has_truth ? &truth[i] : NULL, i);
     }
     return written(p);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Raw samples from files, stdin and FIFOs, straight into the reader's memory. */
+/* Raw samples from files, stdin and FIFOs, read into the memory of the caller. */
 #include "source/kind.h"
 #include "source/sound_header.h"
 
@@ -20,7 +20,7 @@ typedef struct raw {
     uint64_t n_left;     /* samples; of a pipe: no limit */
     uint64_t n_read;     /* samples */
     bool ended;
-    size_t n_carry;        /* bytes of a sample of which the rest has not come yet */
+    size_t n_carry;        /* bytes of the sample that is not complete */
     unsigned char carry[]; /* [sample_bytes] */
 } raw;
 
@@ -31,7 +31,7 @@ static bool raw_takes(const pnr_source_input *input, const pnr_config *config)
     return true;
 }
 
-/* Something to read within PATIENCE_MS, or the end of a pipe, or an error that read will name. */
+/* True when read returns at once: with bytes, the end of a pipe or an error. */
 static bool is_ready(int fd)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -39,8 +39,8 @@ static bool is_ready(int fd)
     return poll(&wanted, 1, PATIENCE_MS) > 0;
 }
 
-/* What a pipe begins with. It is lost to later readers: only for a pipe that is refused anyway. */
-static size_t peek(const pnr_source_input *input, unsigned char *head, size_t n_bytes)
+/* Reads the first bytes of a pipe, which no later read returns: only for a refused pipe. */
+static size_t read_head(const pnr_source_input *input, unsigned char *head, size_t n_bytes)
 {
     size_t n = 0;
 
@@ -59,7 +59,7 @@ static int refuse_unknown_format(const pnr_source_input *input, pnr_error *error
     const char *kind = pnr_sound_header_kind(input->head, input->n_head);
 
     if (!kind && input->is_stdin && !input->is_regular)
-        kind = pnr_sound_header_kind(head, peek(input, head, sizeof head));
+        kind = pnr_sound_header_kind(head, read_head(input, head, sizeof head));
     if (kind)
         return pnr_error_set(error, PNR_ECONFIG,
                              "%s carries a %s file: name the file instead, or pipe raw samples "
@@ -110,8 +110,8 @@ static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr
     return PNR_OK;
 }
 
-/* The pipe's writer has gone, or the file ends where it did not end when it was opened. */
-static int finish(raw *r, pnr_error *error)
+/* The end of the input: an error when a file is shorter than at its opening. */
+static int finish_input(raw *r, pnr_error *error)
 {
     r->ended = true;
     if (r->input->is_regular && r->n_left > 0)
@@ -137,7 +137,7 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
     if (r->ended)
         return PNR_EEND;
     if (r->n_left == 0)
-        return finish(r, error);
+        return finish_input(r, error);
     if (!r->input->is_regular && !is_ready(r->input->fd))
         return PNR_EAGAIN;
     if (max_samples < limit)
@@ -152,7 +152,7 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
         return pnr_error_set(error, PNR_EIO, "%s: after %" PRIu64 " samples: %s", r->input->name,
                              r->n_read, strerror(errno));
     if (got == 0)
-        return finish(r, error);
+        return finish_input(r, error);
     memcpy(bytes, r->carry, r->n_carry);
 
     size_t n_bytes = r->n_carry + (size_t)got;
@@ -163,7 +163,7 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
     if (r->n_left != UINT64_MAX)
         r->n_left -= n;
     *n_samples = n;
-    return n > 0 ? PNR_OK : PNR_EAGAIN; /* a piece of a sample: the rest may come at once */
+    return n > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: part of one sample */
 }
 
 static void raw_close(void *state)

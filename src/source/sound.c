@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sound files through libsndfile, after the header has been held against the size of the file. */
+/* Sound files through libsndfile, after a check of the header against the size of the file. */
 #include "source/kind.h"
 #include "source/sound_header.h"
 
@@ -21,7 +21,7 @@ typedef struct sound {
     bool ended;
 } sound;
 
-/* Extensions that announce a sound file even where its first bytes do not. */
+/* Extensions of sound files; a file with one of them and other first bytes is an error. */
 static const char *const extensions[] = {"wav", "wave", "rf64", "w64", "au", "snd", "flac"};
 
 static bool has_sound_extension(const char *path)
@@ -44,7 +44,7 @@ static bool sound_takes(const pnr_source_input *input, const pnr_config *config)
            has_sound_extension(input->name);
 }
 
-/* n_bytes of the file at offset into new memory, the caller's. */
+/* Reads n_bytes at offset. *out: new memory, also after an error; owner: the caller. */
 static int read_part(const pnr_source_input *input, uint64_t offset, size_t n_bytes,
                      unsigned char **out, pnr_error *error)
 {
@@ -103,9 +103,9 @@ static bool is_integer(const pnr_sound_header *header)
     return header->bits <= 16 && !header->is_float;
 }
 
-/* How a frame's channels become the stream's: layout iq pairs them, layout channels does not. */
-static int shape(const pnr_source_input *input, const pnr_config *config,
-                 const pnr_sound_header *header, pnr_source_info *info, pnr_error *error)
+/* Fills *info. Layout iq pairs the channels of a frame, layout channels does not. */
+static int fill_info(const pnr_source_input *input, const pnr_config *config,
+                     const pnr_sound_header *header, pnr_source_info *info, pnr_error *error)
 {
     unsigned n = header->n_channels;
     bool is_complex = config->source.layout == PNR_LAYOUT_IQ && n > 1;
@@ -130,7 +130,7 @@ static int shape(const pnr_source_input *input, const pnr_config *config,
     return PNR_OK;
 }
 
-/* What the configuration says about the file must be what the file says about itself. */
+/* Configuration and file must agree. */
 static int check_against_config(const pnr_source_input *input, const pnr_config *config,
                                 const pnr_source_info *info, pnr_error *error)
 {
@@ -165,10 +165,8 @@ static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
                          : sf_readf_float(s->file, data, n_frames);
 }
 
-/*
- * libsndfile must agree with our own reading of the header, and the last frame must be there: that
- * tells of a FLAC file cut short, and makes the decoder get its memory before the stream starts.
- */
+/* libsndfile must agree with our reading of the header, and it must read the last frame. That finds
+ * FLAC files that are cut short, and the decoder allocates its memory before the stream starts. */
 static int check_frames(sound *s, const pnr_sound_header *header, const SF_INFO *found,
                         pnr_error *error)
 {
@@ -215,7 +213,7 @@ static int sound_open(const pnr_source_input *input, const pnr_config *config,
     int rc = check_header(input, &header, error);
 
     if (rc == PNR_OK)
-        rc = shape(input, config, &header, info, error);
+        rc = fill_info(input, config, &header, info, error);
     if (rc == PNR_OK)
         rc = check_against_config(input, config, info, error);
     if (rc != PNR_OK)

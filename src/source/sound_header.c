@@ -1,18 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* The headers of WAV, RF64, W64, AU and FLAC, byte by byte: libsndfile reads a broken one as a
- * short file without an error, so no file reaches it unchecked. */
+/* Checks the headers of WAV, RF64, W64, AU and FLAC byte by byte: libsndfile reads a broken one as
+ * a short file and reports no error. */
 #include "source/sound_header.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-/* The first bytes of a file, and how many it has. */
+/* The first n_bytes bytes of a file of file_bytes. */
 typedef struct view {
     const unsigned char *data;
     size_t n_bytes;
     uint64_t file_bytes;
     const char *name; /* of the kind, for messages */
+    pnr_error *error;
 } view;
+
+static int refuse_header(const view *v, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Begins the message with the name of the kind. */
+static int refuse_header(const view *v, const char *format, ...)
+{
+    char text[400];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return pnr_error_set(v->error, PNR_EDATA, "%s: %s", v->name, text);
+}
 
 static uint64_t little_endian(const unsigned char *p, size_t n)
 {
@@ -37,53 +55,48 @@ static bool sees(const view *v, uint64_t offset, uint64_t n)
     return offset <= v->n_bytes && n <= v->n_bytes - offset;
 }
 
-/* Why n bytes at offset cannot be seen: the file ends before them, or they lie too far in it. */
-static int refuse_unseen(const view *v, uint64_t offset, uint64_t n, pnr_error *error)
+/* Reports bytes outside the view: the file ends before them, or they lie too far in it. */
+static int refuse_unseen(const view *v, uint64_t offset, uint64_t n)
 {
     if (offset > v->file_bytes || n > v->file_bytes - offset)
-        return pnr_error_set(error, PNR_EDATA,
+        return pnr_error_set(v->error, PNR_EDATA,
                              "%s cut short: the header needs %" PRIu64 " bytes at byte %" PRIu64
                              ", the file has %" PRIu64 " bytes",
                              v->name, n, offset, v->file_bytes);
-    return pnr_error_set(error, PNR_EDATA,
-                         "%s: the samples do not begin within the first %zu bytes", v->name,
-                         v->n_bytes);
+    return refuse_header(v, "the samples do not begin within the first %zu bytes", v->n_bytes);
 }
 
-static int check_rate_and_channels(const view *v, uint64_t rate_hz, uint64_t n_channels,
-                                   pnr_error *error)
+static int check_rate_and_channels(const view *v, uint64_t rate_hz, uint64_t n_channels)
 {
     if (rate_hz == 0)
-        return pnr_error_set(error, PNR_EDATA, "%s: the header says 0 Hz", v->name);
+        return refuse_header(v, "the header says 0 Hz");
     if (n_channels == 0 || n_channels > PNR_SOUND_MAX_CHANNELS)
-        return pnr_error_set(error, PNR_EDATA,
-                             "%s: the header says %" PRIu64 " channels, 1..%d are read", v->name,
-                             n_channels, PNR_SOUND_MAX_CHANNELS);
+        return refuse_header(v, "the header says %" PRIu64 " channels, 1..%d are read", n_channels,
+                             PNR_SOUND_MAX_CHANNELS);
     return PNR_OK;
 }
 
-/* Whole frames in n_bytes of samples that the file has in full. */
-static int count_frames(const view *v, uint64_t n_bytes, uint64_t offset, pnr_sound_header *out,
-                        pnr_error *error)
+/* Counts the whole frames in n_bytes of samples; the file has all of them. */
+static int count_frames(const view *v, uint64_t n_bytes, uint64_t offset, pnr_sound_header *out)
 {
     unsigned frame_bytes = out->n_channels * out->bits / 8;
 
     if (n_bytes < frame_bytes)
-        return pnr_error_set(error, PNR_EDATA,
-                             "%s: the header says %" PRIu64 " bytes of samples (one sample of all "
+        return refuse_header(v,
+                             "the header says %" PRIu64 " bytes of samples (one sample of all "
                              "channels has %u), the file has %" PRIu64 " bytes after byte %" PRIu64,
-                             v->name, n_bytes, frame_bytes, v->file_bytes - offset, offset);
+                             n_bytes, frame_bytes, v->file_bytes - offset, offset);
     out->n_frames = n_bytes / frame_bytes;
     out->n_trailing_bytes = (unsigned)(n_bytes % frame_bytes);
     return PNR_OK;
 }
 
-/* How RIFF and its two 64-bit relatives lay out their chunks. */
+/* The layout of the chunks of RIFF, RF64 and W64. */
 typedef struct layout {
     const unsigned char *tail; /* W64: a name is four letters and these twelve bytes */
     size_t id_bytes;
     size_t size_bytes;
-    bool size_has_header; /* a chunk's size counts its own name and size */
+    bool size_has_header; /* the size of a chunk includes its name and size fields */
     unsigned align;       /* chunks start at multiples of this */
 } layout;
 
@@ -105,19 +118,19 @@ static size_t header_bytes(const layout *l)
     return l->id_bytes + l->size_bytes;
 }
 
-/* The chunk header at offset, which is seen. False: no chunk's header looks so. */
+/* Reads the chunk header at offset, which is in the view. False: it is not a chunk header. */
 static bool read_chunk(const layout *l, const unsigned char *data, uint64_t offset, chunk *out)
 {
     const unsigned char *p = data + offset;
-    uint64_t own = l->size_has_header ? header_bytes(l) : 0;
+    uint64_t excess = l->size_has_header ? header_bytes(l) : 0;
     uint64_t size = little_endian(p + l->id_bytes, l->size_bytes);
 
     for (size_t i = 0; i < 4; i++)
         if (p[i] < ' ' || p[i] > '~')
             return false;
-    if (size < own)
+    if (size < excess)
         return false;
-    *out = (chunk){.id = p, .body = offset + header_bytes(l), .n_bytes = size - own};
+    *out = (chunk){.id = p, .body = offset + header_bytes(l), .n_bytes = size - excess};
     return true;
 }
 
@@ -126,8 +139,8 @@ static bool has_id(const layout *l, const chunk *c, const char *id)
     return memcmp(c->id, id, 4) == 0 && (!l->tail || memcmp(c->id + 4, l->tail, 12) == 0);
 }
 
-/* Where the next chunk starts; UINT64_MAX when no file could hold this one. */
-static uint64_t after(const layout *l, const chunk *c)
+/* Offset of the next chunk; UINT64_MAX when no file could hold this one. */
+static uint64_t next_offset(const layout *l, const chunk *c)
 {
     uint64_t padding = c->n_bytes % l->align ? l->align - c->n_bytes % l->align : 0;
 
@@ -138,164 +151,170 @@ static uint64_t after(const layout *l, const chunk *c)
 
 enum { FORMAT_PCM = 1, FORMAT_FLOAT = 3, FORMAT_EXTENSIBLE = 0xfffe };
 
-static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *out, pnr_error *error)
+/* kind: "" or "extensible ". */
+static int check_format_bytes(const view *v, const chunk *c, uint64_t needed, const char *kind)
+{
+    if (c->n_bytes < needed)
+        return refuse_header(
+            v, "the %sfmt chunk says %" PRIu64 " bytes, at least %" PRIu64 " are needed", kind,
+            c->n_bytes, needed);
+    return sees(v, c->body, needed) ? PNR_OK : refuse_unseen(v, c->body, needed);
+}
+
+static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *out)
 {
     const unsigned char *p = v->data + c->body;
-    uint64_t needed = 16;
+    int rc = check_format_bytes(v, c, 16, "");
 
-    if (c->n_bytes < needed)
-        return pnr_error_set(error, PNR_EDATA,
-                             "%s: the fmt chunk says %" PRIu64 " bytes, at least %" PRIu64
-                             " are needed",
-                             v->name, c->n_bytes, needed);
-    if (!sees(v, c->body, needed))
-        return refuse_unseen(v, c->body, needed, error);
-
-    unsigned tag = (unsigned)little_endian(p, 2);
-    unsigned n_channels = (unsigned)little_endian(p + 2, 2);
-    uint32_t rate_hz = (uint32_t)little_endian(p + 4, 4);
-    unsigned frame_bytes = (unsigned)little_endian(p + 12, 2);
-    unsigned bits = (unsigned)little_endian(p + 14, 2);
-
-    if (tag == FORMAT_EXTENSIBLE) {
-        needed = 40; /* the sub-format's tag is the first two bytes of its GUID */
-        if (c->n_bytes < needed)
-            return pnr_error_set(error, PNR_EDATA,
-                                 "%s: the extensible fmt chunk says %" PRIu64
-                                 " bytes, at least %" PRIu64 " are needed",
-                                 v->name, c->n_bytes, needed);
-        if (!sees(v, c->body, needed))
-            return refuse_unseen(v, c->body, needed, error);
-        tag = (unsigned)little_endian(p + 24, 2);
-    }
-    bool is_pcm = tag == FORMAT_PCM && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
-    bool is_float = tag == FORMAT_FLOAT && (bits == 32 || bits == 64);
-    if (!is_pcm && !is_float)
-        return pnr_error_set(error, PNR_EDATA,
-                             "%s: encoding 0x%04x with %u bits; integers (0x0001) of 8, 16, 24, 32 "
-                             "bits and floats (0x0003) of 32, 64 bits are read",
-                             v->name, tag, bits);
-    int rc = check_rate_and_channels(v, rate_hz, n_channels, error);
     if (rc != PNR_OK)
         return rc;
-    if (frame_bytes != n_channels * bits / 8)
-        return pnr_error_set(error, PNR_EDATA,
-                             "%s: the header says %u bytes for %u channels of %u bits, not %u",
-                             v->name, frame_bytes, n_channels, bits, n_channels * bits / 8);
-    out->n_channels = n_channels;
-    out->rate_hz = rate_hz;
-    out->bits = bits;
-    out->is_float = is_float;
+
+    unsigned tag = (unsigned)little_endian(p, 2);
+    unsigned frame_bytes = (unsigned)little_endian(p + 12, 2);
+
+    out->n_channels = (unsigned)little_endian(p + 2, 2);
+    out->rate_hz = (uint32_t)little_endian(p + 4, 4);
+    out->bits = (unsigned)little_endian(p + 14, 2);
+    if (tag == FORMAT_EXTENSIBLE) {
+        if ((rc = check_format_bytes(v, c, 40, "extensible ")) != PNR_OK)
+            return rc;
+        tag = (unsigned)little_endian(p + 24, 2); /* the first two bytes of the GUID */
+    }
+
+    const unsigned bits = out->bits, n = out->n_channels;
+    const bool is_pcm = tag == FORMAT_PCM && bits % 8 == 0 && bits >= 8 && bits <= 32;
+
+    out->is_float = tag == FORMAT_FLOAT && (bits == 32 || bits == 64);
+    if (!is_pcm && !out->is_float)
+        return refuse_header(v,
+                             "encoding 0x%04x with %u bits; integers (0x0001) of 8, 16, 24, 32 "
+                             "bits and floats (0x0003) of 32, 64 bits are read",
+                             tag, bits);
+    if ((rc = check_rate_and_channels(v, out->rate_hz, n)) != PNR_OK)
+        return rc;
+    if (frame_bytes != n * bits / 8)
+        return refuse_header(v, "the header says %u bytes for %u channels of %u bits, not %u",
+                             frame_bytes, n, bits, n * bits / 8);
     return PNR_OK;
 }
 
-/*
- * The chunks from offset to the end that the header states. data_bytes: the size of the data chunk
- * when it is kept elsewhere (RF64), else 0.
- */
-static int walk(const view *v, const layout *l, uint64_t offset, uint64_t end, uint64_t data_bytes,
-                pnr_sound_header *out, pnr_error *error)
+/* The chunks from offset to end, the end of the file as the header states it. */
+typedef struct chunks {
+    const layout *layout;
+    uint64_t offset, end;
+    uint64_t data_bytes; /* size of the data chunk as the ds64 chunk of RF64 states it; else 0 */
+} chunks;
+
+/* Reads the header of the chunk at all->offset; its content must end before all->end. */
+static int read_next(const view *v, const chunks *all, chunk *c)
 {
-    uint64_t padded =
-        end % l->align && end < UINT64_MAX - l->align ? end - end % l->align + l->align : end;
+    const uint64_t offset = all->offset;
 
-    if (v->file_bytes != end && v->file_bytes != padded)
-        return pnr_error_set(error, PNR_EDATA,
-                             "%s: the header says %" PRIu64 " bytes, the file has %" PRIu64
-                             " (cut short, not finished, or more than the header can say?)",
-                             v->name, end, v->file_bytes);
-    for (;;) {
-        chunk c;
-
-        if (offset >= end)
-            return pnr_error_set(error, PNR_EDATA, "%s: no %s chunk in %" PRIu64 " bytes", v->name,
-                                 out->bits ? "data" : "fmt", v->file_bytes);
-        if (!sees(v, offset, header_bytes(l)))
-            return refuse_unseen(v, offset, header_bytes(l), error);
-        if (!read_chunk(l, v->data, offset, &c))
-            return pnr_error_set(error, PNR_EDATA, "%s: no chunk at byte %" PRIu64, v->name,
-                                 offset);
-        bool is_data = has_id(l, &c, "data");
-        if (is_data && data_bytes > 0) {
-            if (c.n_bytes != UINT32_MAX && c.n_bytes != data_bytes)
-                return pnr_error_set(error, PNR_EDATA,
-                                     "%s: the ds64 chunk says %" PRIu64
-                                     " bytes of samples, the data chunk %" PRIu64,
-                                     v->name, data_bytes, c.n_bytes);
-            c.n_bytes = data_bytes;
-        }
-        if (c.body > end || c.n_bytes > end - c.body)
-            return pnr_error_set(error, PNR_EDATA,
-                                 "%s: the header says %" PRIu64
-                                 " bytes in chunk \"%.4s\", the file "
-                                 "has %" PRIu64 " bytes after byte %" PRIu64,
-                                 v->name, c.n_bytes, (const char *)c.id,
-                                 v->file_bytes > c.body ? v->file_bytes - c.body : 0, c.body);
-        if (is_data && out->bits == 0)
-            return pnr_error_set(error, PNR_EDATA, "%s: the data chunk comes before the fmt chunk",
-                                 v->name);
-        if (is_data) {
-            out->rest_offset = after(l, &c);
-            out->rest_bytes = out->rest_offset < end ? end - out->rest_offset : 0;
-            return count_frames(v, c.n_bytes, c.body, out, error);
-        }
-        if (has_id(l, &c, "fmt ")) {
-            int rc = read_format_chunk(v, &c, out, error);
-            if (rc != PNR_OK)
-                return rc;
-        }
-        offset = after(l, &c);
+    if (!sees(v, offset, header_bytes(all->layout)))
+        return refuse_unseen(v, offset, header_bytes(all->layout));
+    if (!read_chunk(all->layout, v->data, offset, c))
+        return refuse_header(v, "no chunk at byte %" PRIu64, offset);
+    if (all->data_bytes > 0 && has_id(all->layout, c, "data")) {
+        if (c->n_bytes != UINT32_MAX && c->n_bytes != all->data_bytes)
+            return refuse_header(
+                v, "the ds64 chunk says %" PRIu64 " bytes of samples, the data chunk %" PRIu64,
+                all->data_bytes, c->n_bytes);
+        c->n_bytes = all->data_bytes;
     }
+    if (c->body > all->end || c->n_bytes > all->end - c->body)
+        return refuse_header(v,
+                             "the header says %" PRIu64 " bytes in chunk \"%.4s\", the file "
+                             "has %" PRIu64 " bytes after byte %" PRIu64,
+                             c->n_bytes, (const char *)c->id,
+                             v->file_bytes > c->body ? v->file_bytes - c->body : 0, c->body);
+    return PNR_OK;
 }
 
-static int read_wav(const view *v, pnr_sound_header *out, pnr_error *error)
+static int check_end(const view *v, const chunks *all)
+{
+    const uint64_t end = all->end, align = all->layout->align;
+    const uint64_t padded =
+        end % align && end < UINT64_MAX - align ? end - end % align + align : end;
+
+    if (v->file_bytes == end || v->file_bytes == padded)
+        return PNR_OK;
+    return refuse_header(v,
+                         "the header says %" PRIu64 " bytes, the file has %" PRIu64
+                         " (cut short, not finished, or more than the header can say?)",
+                         end, v->file_bytes);
+}
+
+/* Reads the chunks as far as the data chunk. */
+static int read_chunks(const view *v, chunks all, pnr_sound_header *out)
+{
+    int rc = check_end(v, &all);
+    chunk c = {0};
+
+    for (; rc == PNR_OK; all.offset = next_offset(all.layout, &c)) {
+        if (all.offset >= all.end)
+            return refuse_header(v, "no %s chunk in %" PRIu64 " bytes", out->bits ? "data" : "fmt",
+                                 v->file_bytes);
+        if ((rc = read_next(v, &all, &c)) != PNR_OK)
+            return rc;
+        if (has_id(all.layout, &c, "data")) {
+            if (out->bits == 0)
+                return refuse_header(v, "the data chunk comes before the fmt chunk");
+            out->rest_offset = next_offset(all.layout, &c);
+            out->rest_bytes = out->rest_offset < all.end ? all.end - out->rest_offset : 0;
+            return count_frames(v, c.n_bytes, c.body, out);
+        }
+        if (has_id(all.layout, &c, "fmt "))
+            rc = read_format_chunk(v, &c, out);
+    }
+    return rc;
+}
+
+static int read_wav(const view *v, pnr_sound_header *out)
 {
     if (!sees(v, 0, 12))
-        return refuse_unseen(v, 0, 12, error);
+        return refuse_unseen(v, 0, 12);
     if (memcmp(v->data + 8, "WAVE", 4) != 0)
-        return pnr_error_set(error, PNR_EDATA, "a RIFF file, but not of the type WAVE");
-    return walk(v, &riff_layout, 12, little_endian(v->data + 4, 4) + 8, 0, out, error);
+        return pnr_error_set(v->error, PNR_EDATA, "a RIFF file, but not of the type WAVE");
+    return read_chunks(v, (chunks){&riff_layout, 12, little_endian(v->data + 4, 4) + 8, 0}, out);
 }
 
-/* EBU Tech 3306: the sizes that 32 bits cannot hold stand in the ds64 chunk, which comes first. */
-static int read_rf64(const view *v, pnr_sound_header *out, pnr_error *error)
+/* EBU Tech 3306: the first chunk, ds64, has the sizes that 32 bits cannot hold. */
+static int read_rf64(const view *v, pnr_sound_header *out)
 {
     enum { DS64 = 12, DS64_BODY = 20, DS64_BYTES = 28 };
     const unsigned char *body = v->data + DS64_BODY;
     chunk c;
 
     if (!sees(v, 0, DS64_BODY + DS64_BYTES))
-        return refuse_unseen(v, 0, DS64_BODY + DS64_BYTES, error);
+        return refuse_unseen(v, 0, DS64_BODY + DS64_BYTES);
     if (memcmp(v->data + 8, "WAVE", 4) != 0)
-        return pnr_error_set(error, PNR_EDATA, "an RF64 file, but not of the type WAVE");
+        return pnr_error_set(v->error, PNR_EDATA, "an RF64 file, but not of the type WAVE");
     if (!read_chunk(&riff_layout, v->data, DS64, &c) || !has_id(&riff_layout, &c, "ds64") ||
         c.n_bytes < DS64_BYTES)
-        return pnr_error_set(error, PNR_EDATA, "RF64: no ds64 chunk of %d bytes at byte %d",
-                             DS64_BYTES, DS64);
+        return refuse_header(v, "no ds64 chunk of %d bytes at byte %d", DS64_BYTES, DS64);
 
     uint64_t riff_bytes = little_endian(body, 8);
     uint64_t data_bytes = little_endian(body + 8, 8);
     uint64_t end = riff_bytes > UINT64_MAX - 8 ? UINT64_MAX : riff_bytes + 8;
 
     if (data_bytes == 0)
-        return pnr_error_set(error, PNR_EDATA,
-                             "RF64: the header says 0 bytes of samples, the file has %" PRIu64
-                             " bytes",
-                             v->file_bytes);
-    return walk(v, &riff_layout, after(&riff_layout, &c), end, data_bytes, out, error);
+        return refuse_header(
+            v, "the header says 0 bytes of samples, the file has %" PRIu64 " bytes", v->file_bytes);
+    return read_chunks(v, (chunks){&riff_layout, next_offset(&riff_layout, &c), end, data_bytes},
+                       out);
 }
 
-static int read_w64(const view *v, pnr_sound_header *out, pnr_error *error)
+static int read_w64(const view *v, pnr_sound_header *out)
 {
     if (!sees(v, 0, 40))
-        return refuse_unseen(v, 0, 40, error);
+        return refuse_unseen(v, 0, 40);
     if (memcmp(v->data + 4, w64_riff_tail, 12) != 0 || memcmp(v->data + 24, "wave", 4) != 0 ||
         memcmp(v->data + 28, w64_tail, 12) != 0)
-        return pnr_error_set(error, PNR_EDATA, "begins like W64, but its names are not W64's");
-    return walk(v, &w64_layout, 40, little_endian(v->data + 16, 8), 0, out, error);
+        return pnr_error_set(v->error, PNR_EDATA, "begins like W64, but its names are not W64's");
+    return read_chunks(v, (chunks){&w64_layout, 40, little_endian(v->data + 16, 8), 0}, out);
 }
 
-/* Encoding numbers of Sun's audio header; A-law and mu-law are not numbers a radar can use. */
+/* Linear encodings of the AU header; a radar cannot use the others, A-law and mu-law. */
 static const struct au_encoding {
     unsigned number;
     unsigned bits;
@@ -303,13 +322,13 @@ static const struct au_encoding {
 } au_encodings[] = {{2, 8, false},  {3, 16, false}, {4, 24, false},
                     {5, 32, false}, {6, 32, true},  {7, 64, true}};
 
-static int read_au(const view *v, pnr_sound_header *out, pnr_error *error)
+static int read_au(const view *v, pnr_sound_header *out)
 {
     const struct au_encoding *encoding = NULL;
     uint64_t word[6];
 
     if (!sees(v, 0, sizeof word / 2))
-        return refuse_unseen(v, 0, sizeof word / 2, error);
+        return refuse_unseen(v, 0, sizeof word / 2);
     for (size_t i = 0; i < 6; i++) /* ".snd" is big endian, "dns." little */
         word[i] =
             v->data[0] == '.' ? big_endian(v->data + 4 * i, 4) : little_endian(v->data + 4 * i, 4);
@@ -321,41 +340,39 @@ static int read_au(const view *v, pnr_sound_header *out, pnr_error *error)
         if (au_encodings[i].number == word[3])
             encoding = &au_encodings[i];
     if (!encoding)
-        return pnr_error_set(error, PNR_EDATA,
-                             "AU: encoding %" PRIu64 "; integers (2..5) and floats (6, 7) are read",
+        return refuse_header(v, "encoding %" PRIu64 "; integers (2..5) and floats (6, 7) are read",
                              word[3]);
-    int rc = check_rate_and_channels(v, word[4], word[5], error);
+    int rc = check_rate_and_channels(v, word[4], word[5]);
     if (rc != PNR_OK)
         return rc;
     if (offset < 24 || offset > v->file_bytes)
-        return pnr_error_set(error, PNR_EDATA,
-                             "AU: the header says that the samples begin at byte %" PRIu64
+        return refuse_header(v,
+                             "the header says that the samples begin at byte %" PRIu64
                              ", the file has %" PRIu64 " bytes",
                              offset, v->file_bytes);
-    if (n_bytes == UINT32_MAX) /* AU's way to say: as far as the file goes */
+    if (n_bytes == UINT32_MAX) /* unknown: to the end of the file */
         n_bytes = v->file_bytes - offset;
     if (n_bytes != v->file_bytes - offset)
-        return pnr_error_set(error, PNR_EDATA,
-                             "AU: the header says %" PRIu64
-                             " bytes of samples, the file has %" PRIu64,
+        return refuse_header(v,
+                             "the header says %" PRIu64 " bytes of samples, the file has %" PRIu64,
                              n_bytes, v->file_bytes - offset);
     out->rate_hz = (uint32_t)word[4];
     out->n_channels = (unsigned)word[5];
     out->bits = encoding->bits;
     out->is_float = encoding->is_float;
-    return count_frames(v, n_bytes, offset, out, error);
+    return count_frames(v, n_bytes, offset, out);
 }
 
 /* RFC 9639, section 8.2: 20 bits of rate, 3 of channels - 1, 5 of bits - 1, 36 of samples. */
-static int read_flac(const view *v, pnr_sound_header *out, pnr_error *error)
+static int read_flac(const view *v, pnr_sound_header *out)
 {
     enum { STREAMINFO_BYTES = 34, HEAD_BYTES = 8 + STREAMINFO_BYTES };
     const unsigned char *p = v->data + 4;
 
     if (!sees(v, 0, HEAD_BYTES))
-        return refuse_unseen(v, 0, HEAD_BYTES, error);
+        return refuse_unseen(v, 0, HEAD_BYTES);
     if ((p[0] & 0x7f) != 0 || big_endian(p + 1, 3) != STREAMINFO_BYTES)
-        return pnr_error_set(error, PNR_EDATA, "FLAC: no STREAMINFO block at byte 4");
+        return refuse_header(v, "no STREAMINFO block at byte 4");
 
     uint64_t packed = big_endian(p + 14, 8);
 
@@ -363,30 +380,28 @@ static int read_flac(const view *v, pnr_sound_header *out, pnr_error *error)
     out->n_channels = (unsigned)(packed >> 41 & 7) + 1;
     out->bits = (unsigned)(packed >> 36 & 31) + 1;
     out->n_frames = packed & ((UINT64_C(1) << 36) - 1);
-    int rc = check_rate_and_channels(v, out->rate_hz, out->n_channels, error);
+    int rc = check_rate_and_channels(v, out->rate_hz, out->n_channels);
     if (rc != PNR_OK)
         return rc;
     if (out->bits < 4)
-        return pnr_error_set(error, PNR_EDATA, "FLAC: the header says %u bits, 4..32 are possible",
-                             out->bits);
+        return refuse_header(v, "the header says %u bits, 4..32 are possible", out->bits);
     if (out->n_frames == 0 || v->file_bytes == HEAD_BYTES)
-        return pnr_error_set(error, PNR_EDATA,
-                             "FLAC: the header says %" PRIu64 " samples, the file has %" PRIu64
-                             " bytes after it",
-                             out->n_frames, v->file_bytes - HEAD_BYTES);
+        return refuse_header(
+            v, "the header says %" PRIu64 " samples, the file has %" PRIu64 " bytes after it",
+            out->n_frames, v->file_bytes - HEAD_BYTES);
     return PNR_OK;
 }
 
 static const struct kind {
     const char *magic;
     const char *name;
-    int (*read)(const view *v, pnr_sound_header *out, pnr_error *error);
+    int (*read)(const view *v, pnr_sound_header *out);
 } kinds[] = {
     {"RIFF", "WAV", read_wav}, {"RF64", "RF64", read_rf64}, {"riff", "W64", read_w64},
     {".snd", "AU", read_au},   {"dns.", "AU", read_au},     {"fLaC", "FLAC", read_flac},
 };
 
-static const struct kind *find(const unsigned char *bytes, size_t n_bytes)
+static const struct kind *find_kind(const unsigned char *bytes, size_t n_bytes)
 {
     for (size_t i = 0; n_bytes >= 4 && i < sizeof kinds / sizeof kinds[0]; i++)
         if (memcmp(bytes, kinds[i].magic, 4) == 0)
@@ -396,7 +411,7 @@ static const struct kind *find(const unsigned char *bytes, size_t n_bytes)
 
 const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes)
 {
-    const struct kind *kind = find(bytes, n_bytes);
+    const struct kind *kind = find_kind(bytes, n_bytes);
 
     return kind ? kind->name : NULL;
 }
@@ -405,16 +420,16 @@ int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes
                           pnr_sound_header *out, pnr_error *error)
 {
     size_t n = n_bytes < file_bytes ? n_bytes : (size_t)file_bytes;
-    const struct kind *kind = find(bytes, n);
+    const struct kind *kind = find_kind(bytes, n);
 
     *out = (pnr_sound_header){0};
     if (!kind)
         return pnr_error_set(error, PNR_EDATA,
                              "does not begin like WAV, RF64, W64, AU or FLAC (%" PRIu64 " bytes)",
                              file_bytes);
-    view v = {bytes, n, file_bytes, kind->name};
+    view v = {bytes, n, file_bytes, kind->name, error};
     out->name = kind->name;
-    return kind->read(&v, out, error);
+    return kind->read(&v, out);
 }
 
 int pnr_sound_header_check_rest(const pnr_sound_header *header, const void *bytes, pnr_error *error)
@@ -433,7 +448,7 @@ int pnr_sound_header_check_rest(const pnr_sound_header *header, const void *byte
                                  "%s: the header says that the samples end at byte %" PRIu64
                                  ", but %" PRIu64 " bytes follow that are no chunk",
                                  header->name, header->rest_offset, header->rest_bytes - offset);
-        offset = after(l, &c);
+        offset = next_offset(l, &c);
     }
     return PNR_OK;
 }

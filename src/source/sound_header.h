@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sound file's header says, held against the size of the file before anyone trusts it. */
+/* The header of a sound file, checked against the size of the file. */
 #ifndef PNR_SOUND_HEADER_H
 #define PNR_SOUND_HEADER_H
 
@@ -22,24 +22,24 @@ typedef struct pnr_sound_header {
     bool is_float;
     uint32_t rate_hz;          /* > 0 */
     unsigned n_trailing_bytes; /* after the last whole frame */
-    uint64_t rest_offset;      /* what follows the samples in the file (tags, cues): */
-    uint64_t rest_bytes;       /* 0: nothing */
+    uint64_t rest_offset;      /* of the bytes after the samples (tags, cues) */
+    uint64_t rest_bytes;       /* how many; 0: none */
 } pnr_sound_header;
 
-/* The kind that these first bytes announce, NULL for none of the five. Needs 4 bytes. */
+/* Name of the kind that the first bytes announce; NULL: none, or fewer than 4 bytes. */
 const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes);
 
 /*
- * bytes: the file's first n_bytes (all of it, or PNR_SOUND_HEAD_BYTES); file_bytes: its size.
- * PNR_OK, or PNR_EDATA, explained, with both numbers where two sizes disagree: not one of the five,
- * cut short, data size 0, unfinished (0xffffffff), wrapped past 4 GiB, an encoding other than
- * integers and floats, ... What FLAC's header says cannot be held against the size of the file.
+ * bytes: the first n_bytes of the file (all of it, or PNR_SOUND_HEAD_BYTES); file_bytes: its size.
+ * PNR_OK, or PNR_EDATA with the reason, and both numbers where two sizes disagree: none of the five
+ * kinds, cut short, data size 0, unfinished (0xffffffff), wrapped past 4 GiB, an encoding other
+ * than integers and floats, ... The header of FLAC does not state a size in bytes to compare.
  */
 int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes,
                           pnr_sound_header *out, pnr_error *error);
 
-/* bytes: header->rest_bytes bytes of the file from header->rest_offset. PNR_OK when they are whole
- * chunks; else PNR_EDATA: they are samples that the header does not count. */
+/* bytes: header->rest_bytes bytes of the file from header->rest_offset. PNR_OK: they are whole
+ * chunks; PNR_EDATA: they are samples that the header does not count. */
 int pnr_sound_header_check_rest(const pnr_sound_header *header, const void *bytes,
                                 pnr_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the input, chooses the kind of source that reads it, and puts lost runs in their places. */
+/* Opens the input, chooses the kind of source that reads it, and inserts the lost runs. */
 #include "source/source.h"
 
 #include "source/kind.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The first that takes the input reads it. */
+/* The first kind that takes the input reads it. */
 static const pnr_source_kind *const kinds[] = {&pnr_source_sound, &pnr_source_raw};
 
 struct pnr_source {
@@ -22,13 +22,13 @@ struct pnr_source {
     const pnr_source_kind *kind;
     void *state;
     pnr_source_info info;
-    uint64_t position; /* in the stream: samples read and samples lost */
-    pnr_run *lost;     /* [n_lost] in order, none touching the next */
+    uint64_t position; /* in the stream: samples read and lost so far */
+    pnr_run *lost;     /* [n_lost] ascending, with samples between them */
     size_t n_lost;
     size_t next_lost;
 };
 
-static int by_first(const void *a, const void *b)
+static int compare_first(const void *a, const void *b)
 {
     const pnr_run *one = a;
     const pnr_run *other = b;
@@ -36,7 +36,7 @@ static int by_first(const void *a, const void *b)
     return (one->first > other->first) - (one->first < other->first);
 }
 
-/* A copy of source.lost in order, with empty runs left out and overlapping ones made one. */
+/* Copies source.lost in order, without empty runs; overlapping ones are merged. */
 static int sort_lost(pnr_source *source, const pnr_config *config, pnr_error *error)
 {
     size_t n = config->source.n_lost;
@@ -48,7 +48,7 @@ static int sort_lost(pnr_source *source, const pnr_config *config, pnr_error *er
     source->lost = runs;
     if (n > 0)
         memcpy(runs, config->source.lost, n * sizeof *runs);
-    qsort(runs, n, sizeof *runs, by_first);
+    qsort(runs, n, sizeof *runs, compare_first);
     for (size_t i = 0; i < n; i++) {
         pnr_run *last = n_merged > 0 ? &runs[n_merged - 1] : NULL;
 
@@ -72,11 +72,8 @@ static int sort_lost(pnr_source *source, const pnr_config *config, pnr_error *er
     return PNR_OK;
 }
 
-/*
- * How many positions the lost runs add to a stream of n_samples recorded ones. A run counts when
- * the recording reaches its first position; one that begins further on says nothing about this
- * stream.
- */
+/* Counts the positions that the lost runs add to n_samples recorded ones. *n_beyond: runs that
+ * begin after the end of the recording; they do not count. */
 static uint64_t count_lost(const pnr_source *source, uint64_t n_samples, size_t *n_beyond)
 {
     uint64_t lost = 0;
@@ -128,7 +125,7 @@ static int open_failure(int number)
     return PNR_ENOINPUT;
 }
 
-/* Opens a path or takes stdin, and finds out what it is. */
+/* Opens the path or takes stdin, and fills *input. */
 static int open_input(pnr_source_input *input, const char *path, pnr_error *error)
 {
     struct stat status;
@@ -140,7 +137,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     input->is_stdin = strcmp(path, "-") == 0;
     if (input->is_stdin)
         input->fd = STDIN_FILENO;
-    else /* a FIFO without a writer must not hold us here: O_NONBLOCK */
+    else /* O_NONBLOCK: open does not wait for the writer of a FIFO */
         input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (input->fd < 0)
         return pnr_error_set(error, open_failure(errno), "%s: %s", path, strerror(errno));
@@ -151,7 +148,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     input->is_regular = S_ISREG(status.st_mode);
     if (!input->is_regular)
         return PNR_OK;
-    offset = lseek(input->fd, 0, SEEK_CUR); /* stdin may stand inside its file */
+    offset = lseek(input->fd, 0, SEEK_CUR); /* stdin may be inside its file */
     if (offset < 0)
         return pnr_error_set(error, PNR_EIO, "%s: %s", input->name, strerror(errno));
     input->n_bytes = status.st_size > offset ? (uint64_t)(status.st_size - offset) : 0;
@@ -168,7 +165,7 @@ static int open_kind(pnr_source *source, const pnr_config *config, pnr_error *er
 {
     size_t i = 0;
 
-    while (!kinds[i]->takes(&source->input, config)) /* the last takes everything */
+    while (!kinds[i]->takes(&source->input, config)) /* the last kind takes every input */
         i++;
     source->kind = kinds[i];
     int rc = source->kind->open(&source->input, config, &source->info, &source->state, error);

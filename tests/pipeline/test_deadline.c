@@ -38,7 +38,7 @@ static const char *told(pnr_deadline *d, char text[512])
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
     dup2(pair[1], STDERR_FILENO);
-    pnr_deadline_tell(d);
+    pnr_deadline_log(d);
     dup2(saved, STDERR_FILENO);
 
     const ssize_t n = recv(pair[0], text, 511, MSG_DONTWAIT);
@@ -81,9 +81,9 @@ TEST(test_not_told_to_a_full_pipe)
         assert_int_equal(write(ends[1], &byte, 1), 1);
     dup2(ends[1], STDERR_FILENO);
     (void)pnr_deadline_is_missed(&d, 2000000);
-    pnr_deadline_tell(&d);
+    pnr_deadline_log(&d);
     dup2(saved, STDERR_FILENO);
-    assert_int_equal(d.n_untold, 1);
+    assert_int_equal(d.n_unlogged, 1);
     close(ends[0]);
     close(ends[1]);
     close(saved);

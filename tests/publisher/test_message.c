@@ -49,22 +49,11 @@ typedef void (*compare)(double a, double b);
 
 static void assert_same_echo(const pnr_echo *a, const pnr_echo *b, compare same)
 {
-    assert_int_equal(a->code, b->code);
-    assert_int_equal(a->channel, b->channel);
-    assert_close(a->delay_s, b->delay_s);
-    assert_close(a->delay_samples, b->delay_samples);
-    assert_close(a->range_m, b->range_m);
-    same(a->delay_sigma_s, b->delay_sigma_s);
-    same(a->range_sigma_m, b->range_sigma_m);
-    same(a->snr_db, b->snr_db);
-    same(a->amplitude, b->amplitude);
-    same(a->amplitude_sigma, b->amplitude_sigma);
-    same(a->phase_rad, b->phase_rad);
-    same(a->phase_sigma_rad, b->phase_sigma_rad);
-    same(a->doppler_hz, b->doppler_hz);
-    same(a->doppler_sigma_hz, b->doppler_sigma_hz);
-    same(a->velocity_mps, b->velocity_mps);
-    same(a->velocity_sigma_mps, b->velocity_sigma_mps);
+#define SAME_COUNT(x, name) assert_int_equal(a->name, b->name);
+#define SAME_WIDE(x, name) assert_close(a->name, b->name);
+#define SAME_NARROW(x, name) same(a->name, b->name);
+#define NOT_COMPARED(x, name)
+    PNR_ECHO_FIELDS(SAME_COUNT, SAME_WIDE, SAME_NARROW, )
 }
 
 static const pnr_zero tracked = {true, 3.25e-6, 1.5e-9, 33.5, -2.75, 0.125, -1e-7};
@@ -74,11 +63,7 @@ static void assert_same_zero(const pnr_zero *a, const pnr_zero *b, compare same)
     assert_int_equal(a->is_tracked, b->is_tracked);
     if (!a->is_tracked)
         return;
-    assert_close(a->delay_s, b->delay_s);
-    same(a->sigma_s, b->sigma_s);
-    same(a->snr_db, b->snr_db);
-    same(a->drift_ppm, b->drift_ppm);
-    same(a->held_s, b->held_s);
+    PNR_ZERO_FIELDS(SAME_WIDE, SAME_NARROW, NOT_COMPARED, )
 }
 
 static size_t write_range(const pnr_report *report, char *text)
@@ -180,11 +165,9 @@ TEST(test_range_capacity)
     report.flags = 127;
     report.zero = tracked;
     for (i = 0; i < PNR_MAX_CANDIDATES; i++) {
-        double *number = &report.detection.echoes[i].delay_s;
-
-        report.detection.echoes[i].code = report.detection.echoes[i].channel = UINT32_MAX;
-        for (; number <= &report.detection.echoes[i].velocity_sigma_mps; number++)
-            *number = -1.23456789012e-300;
+#define LONGEST_COUNT(e, name) (e)->name = UINT32_MAX;
+#define LONGEST_VALUE(e, name) (e)->name = -1.23456789012e-300;
+        PNR_ECHO_FIELDS(LONGEST_COUNT, LONGEST_VALUE, LONGEST_VALUE, &report.detection.echoes[i])
     }
     length = write_range(&report, text);
     assert_true(length < PNR_MESSAGE_MAX);

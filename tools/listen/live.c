@@ -132,16 +132,13 @@ static const char *velocity_text(const pnr_echo *e, char out[32])
 /* "  lost late" */
 static const char *flags_text(unsigned flags, char out[128])
 {
-    static const char *const words[] = {
-#define FLAG_WORD(name, word) [PNR_FLAG_BIT_##name] = word,
-        PNR_FLAGS(FLAG_WORD)};
     char *at = out;
     size_t i;
 
     *at = '\0';
-    for (i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (i = 0; i < PNR_N_FLAGS; i++)
         if (flags & 1u << i)
-            at = stpcpy(stpcpy(at, at == out ? "  " : " "), words[i]);
+            at = stpcpy(stpcpy(at, at == out ? "  " : " "), pnr_flag_words[i]);
     return out;
 }
 
