@@ -256,8 +256,8 @@ static int fill_code(const pnr_setup_code *from, pnr_detector_code *code)
     return pnr_fit_create(code->autocorrelation, &code->fit);
 }
 
-/* Slow time counts where the sum over a look is more than that of its samples: rows, tapers, a removed
- * mean, a rotation, a stretch, and looks of several periods. All else is a row of plain sums. */
+/* Does slow time matter? It does with rows, tapers, a removed mean, a rotation, a stretch, and with
+ * several looks of several periods. Every other dwell adds its windows as they are. */
 static bool needs_patch_fit(const pnr_plan *plan)
 {
     const pnr_hypothesis first = pnr_plan_hypothesis(plan, 0);

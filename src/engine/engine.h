@@ -109,14 +109,14 @@ typedef struct pnr_engine_ops {
     /* The oldest submit's result. PNR_OK; PNR_EAGAIN: not ready (only when !wait), or nothing in
      * flight; PNR_EENGINE: that job failed (it is no longer in flight; tag is set); PNR_ELOST. */
     int (*collect)(pnr_engine *engine, bool wait, pnr_result *result);
-    /* Uploads the part of the next submit's samples that has already arrived; NULL in an engine that
-     * has no use for it. n_dwells of the windows is ignored. The samples stay untouched until that
-     * submit is collected. When the next submit begins elsewhere, the uploaded part is void and its
+    /* Uploads the part of the next submit's samples that has already arrived; NULL in an engine
+     * that has no use for it. n_dwells of the windows is ignored. The samples stay untouched until
+     * that submit is collected. When the next submit begins elsewhere, the uploaded part is void and its
      * memory may change at any time. Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight;
      * PNR_ELOST. */
     int (*upload_ahead)(pnr_engine *engine, const pnr_windows *windows);
-    /* Searches one dwell of the last collected result again after the echoes are subtracted from its
-     * samples, by the same plan; n_looks is 1. windows: as submitted, still untouched. Waits, and
+    /* Searches one dwell of the last collected result again after the echoes are subtracted from
+     * its samples, by the same plan; n_looks is 1. windows: as submitted, still untouched. Waits, and
      * keeps what is in flight. *result has one dwell and is valid until the next submit, collect or
      * search_without; the collected result stays as it is. PNR_OK, PNR_EENGINE, PNR_ELOST. */
     int (*search_without)(pnr_engine *engine, const pnr_windows *windows, size_t dwell,

@@ -84,7 +84,7 @@ typedef struct pnr_cfar {
  * stretched look: it is made of the samples of all windows, used or not (each without the mean of
  * its place in the window whose own N samples it belongs to; those after the last N, in the last
  * window), and 0 beyond.
- * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; all others are 0.
+ * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; others are 0.
  * The power P is the sum of |c|^2 over the used looks.
  *
  * Floor: sum over used windows w_p^2 E_p E_a / N, the mean of P if all of x is noise. E_p is the
@@ -95,8 +95,8 @@ typedef struct pnr_cfar {
  * says. A candidate is a cell in the gate that is above, greater than every cell before it and at
  * least equal to every cell after it within +-exclusion_cells cells of the lag grid (by distance,
  * across the end of a circular one too) and +-exclusion_rows rows of its code; before means a lower
- * row, or the same row and a lower lag. Of more than max_candidates the strongest are kept, of equal
- * ones the first. They are in the order of code, row, cell.
+ * row, or the same row and a lower lag. When there are more than max_candidates the strongest are
+ * kept, of equal ones the first. They are in the order of code, row, cell.
  *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is left
@@ -175,8 +175,8 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
 /* Whether an engine's shorter path for single windows serves the plan: one code, one row at F = 0,
- * either one look or looks of one period, circular, a threshold, neighbouring cells excluded, and no
- * taper, mean or filter. */
+ * either one look or looks of one period, circular, a threshold, exclusions of 1, and no taper,
+ * removed mean or filter. */
 bool pnr_plan_is_plain(const pnr_plan *plan);
 /* Doppler rows of all hypotheses together. */
 size_t pnr_plan_rows(const pnr_plan *plan);

@@ -167,7 +167,7 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
             "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one "
             "result",
             plan->n_looks, plan->n_periods, MAX_WINDOWS);
-    /* Each incoherent period is a look; one alone is a window like any other, and keeps its phase. */
+    /* Each incoherent period is a look. One alone is a window like any other: it keeps its phase. */
     if (config->dwell.combine == PNR_COMBINE_INCOHERENT) {
         plan->n_looks *= plan->n_periods;
         plan->n_periods = 1;

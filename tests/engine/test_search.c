@@ -346,7 +346,7 @@ static void check_lines(const world *w, size_t looks, double energy_of_code, con
     free(above);
 }
 
-/* Of random dwells: how often a later search, too many maxima, equal powers came up. */
+/* How many random dwells had a later search, too many maxima, equal powers. */
 typedef struct met {
     size_t n_repeated, n_overfull, n_tied;
 } met;

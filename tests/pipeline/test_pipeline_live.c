@@ -314,7 +314,7 @@ TEST(test_spin_with_faults)
 
 /* As engine_fault.c counts them. */
 typedef struct fault_ahead {
-    uint64_t n_ahead, n_kept, n_dropped, n_broken;
+    uint64_t n_uploads, n_kept, n_dropped, n_broken;
 } fault_ahead;
 
 /* The counts of the fault engine, which stays loaded once it was. */
@@ -370,18 +370,18 @@ TEST(test_ahead)
     run_ahead(fast, "", &recorded);
     assert_int_equal(recorded.code, PNR_OK);
     assert_int_equal(recorded.n, LONG_DWELLS - 1);
-    assert_int_equal(counts->n_ahead, 0); /* nobody waits for a recording */
+    assert_int_equal(counts->n_uploads, 0); /* nobody waits for a recording */
     run_ahead(lost_bit_by_bit, "", &live);
     assert_int_equal(live.code, PNR_OK);
     assert_same_reports(&live, &recorded);
     assert_same_account(&live.account, &recorded.account);
     print_message("%llu times ahead: %llu submits began with it, %llu did not come\n",
-                  (unsigned long long)counts->n_ahead, (unsigned long long)counts->n_kept,
+                  (unsigned long long)counts->n_uploads, (unsigned long long)counts->n_kept,
                   (unsigned long long)counts->n_dropped);
     assert_int_equal(counts->n_broken, 0);
     assert_in_range(counts->n_kept, 2, LONG_DWELLS - 1);
     assert_in_range(counts->n_dropped, 0, 1);
-    assert_in_range(counts->n_ahead, counts->n_kept, 3 * LONG_DWELLS);
+    assert_in_range(counts->n_uploads, counts->n_kept, 3 * LONG_DWELLS);
     forget_outcome(&live);
     forget_outcome(&recorded);
 }
@@ -416,7 +416,7 @@ TEST(test_ahead_fails)
     run_ahead(live, "upload_ahead=EAGAIN", &o);
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.n, LONG_DWELLS);
-    assert_int_equal(counts->n_ahead, 0);
+    assert_int_equal(counts->n_uploads, 0);
     run_ahead(live, "upload_ahead:5=ELOST", &o);
     assert_int_equal(o.code, PNR_ELOST);
     assert_true(o.n < LONG_DWELLS);

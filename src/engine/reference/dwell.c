@@ -145,8 +145,8 @@ static void find_sample(const pnr_engine *engine, size_t p, size_t i, double x[2
     x[1] = work->look.im[sample] - (is_mean_free ? work->mean.im[i] : 0);
 }
 
-/* Removes the mean of the look: each sample belongs to the window whose first N samples it is among,
- * a sample after all of them to the last window. */
+/* Removes the mean of the look. A sample belongs to the window whose first N samples it is among;
+ * the samples after all of these belong to the last window. */
 static void fill_own_samples(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;
@@ -282,7 +282,7 @@ static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, in
     }
 }
 
-/* Replaces c[gate_first + k] by c'[k] = sum_j filter[k][j] c[gate_first + j]; all others become 0. */
+/* Replaces c[gate_first + k] by sum_j filter[k][j] c[gate_first + j]; all others become 0. */
 static void filter_gate(pnr_engine *engine, pnr_planar c)
 {
     const pnr_plan *plan = engine->plan;
@@ -354,8 +354,8 @@ static void add_powers(pnr_engine *engine, size_t looks)
         }
 }
 
-/* The value of a row, j lags from a candidate's centre: c of one look, of several the sum over looks
- * c conj(c0) / sqrt(P0), where c0 is at the centre. */
+/* The value of a row, j lags from a candidate's centre: c of one look, or the sum over several looks
+ * of c conj(c0) / sqrt(P0), where c0 is at the centre. */
 static void find_neighbour(const pnr_engine *engine, size_t looks, const pnr_candidate *candidate,
                            size_t row, int j, float out[2])
 {
