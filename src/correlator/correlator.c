@@ -17,23 +17,18 @@ struct pnr_correlator {
     uint64_t next_tag;
 };
 
-int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan, pnr_correlator **out,
-                          pnr_error *error)
+int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan,
+                          const pnr_engine_choice *choice, pnr_correlator **out, pnr_error *error)
 {
-    pnr_engine_choice choice;
+    pnr_correlator *correlator = calloc(1, sizeof *correlator);
     int code;
 
     *out = NULL;
-    if ((code = ops->describe(plan, &choice, error)) != PNR_OK)
-        return code;
-
-    pnr_correlator *correlator = calloc(1, sizeof *correlator);
-
     if (correlator == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "correlator: out of memory");
     correlator->ops = ops;
     correlator->depth = plan->depth;
-    snprintf(correlator->name, sizeof correlator->name, "%.15s/%.31s", ops->name, choice.method);
+    snprintf(correlator->name, sizeof correlator->name, "%.15s/%.31s", ops->name, choice->method);
     if ((code = ops->create(plan, &correlator->engine, error)) != PNR_OK) {
         pnr_correlator_destroy(correlator);
         return code;

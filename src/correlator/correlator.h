@@ -10,8 +10,9 @@
 
 typedef struct pnr_correlator pnr_correlator;
 
-int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan, pnr_correlator **out,
-                          pnr_error *error);
+/* choice: the answer of the engine's describe to this plan. Codes as of the engine's create. */
+int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan,
+                          const pnr_engine_choice *choice, pnr_correlator **out, pnr_error *error);
 void pnr_correlator_destroy(pnr_correlator *correlator);
 
 /* Never waits; the windows' header is copied, their samples are not. Codes as in engine.h. */

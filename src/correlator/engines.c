@@ -114,23 +114,22 @@ int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops,
 }
 
 int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
-                      pnr_error *error)
+                      pnr_engine_choice *choice, pnr_error *error)
 {
     static const char *const candidates[] = {"cuda", "cpu"};
-    pnr_engine_choice choice;
     pnr_error why = {0};
     char reasons[400] = "";
 
     if (strcmp(name, "auto") != 0) {
         const int code = pnr_engine_find(name, plan->device, ops, error);
 
-        return code != PNR_OK ? code : (*ops)->describe(plan, &choice, error);
+        return code != PNR_OK ? code : (*ops)->describe(plan, choice, error);
     }
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
         if (pnr_engine_find(candidates[i], plan->device, ops, &why) == PNR_OK &&
-            (*ops)->describe(plan, &choice, &why) == PNR_OK) {
-            pnr_log(PNR_LOG_INFO, "engine %s, method %s: %s", (*ops)->name, choice.method,
-                    choice.why);
+            (*ops)->describe(plan, choice, &why) == PNR_OK) {
+            pnr_log(PNR_LOG_INFO, "engine %s, method %s: %s", (*ops)->name, choice->method,
+                    choice->why);
             return PNR_OK;
         }
         pnr_log(PNR_LOG_INFO, "not used: %s", why.text);

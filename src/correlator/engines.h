@@ -14,10 +14,11 @@
  */
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
 
-/* name "auto": the first of cuda, cpu that works for this plan (describe succeeds); logs which, and
- * why not the others. Never reference. A named engine is never replaced. */
+/* Finds the engine for a plan, and fills *choice as its describe does. name "auto": the first of
+ * cuda, cpu that works for the plan; logs which, and why not the others; never reference. A named
+ * engine is never replaced. */
 int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
-                      pnr_error *error);
+                      pnr_engine_choice *choice, pnr_error *error);
 
 /* The names that --list-engines shows, best first, ends with NULL. */
 const char *const *pnr_engine_names(void);

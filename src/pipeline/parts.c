@@ -46,27 +46,38 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
         p->max_dwells = whole / views;
     if (p->max_dwells < 1)
         p->max_dwells = 1;
-    p->setup->plan.batch = p->max_dwells;
     return PNR_OK;
 }
 
 /* The system lends more than it has, and ends the program once it is used. */
-static int check_memory(const pnr_pipeline *p, pnr_error *error)
+static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
     const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
     const double ring = (double)p->capacity * (double)pnr_plan_sample_bytes(plan);
-    pnr_engine_choice choice = {0};
-    int code = p->ops->describe(plan, &choice, error);
 
-    if (code != PNR_OK || there <= 0 || ring + (double)choice.host_bytes <= there)
-        return code;
+    if (there <= 0 || ring + (double)choice->host_bytes <= there)
+        return PNR_OK;
     return pnr_error_set(error, PNR_ENOMEMORY,
                          "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and this "
                          "machine has %.4g GiB: fewer periods or looks (a result has %zu "
                          "samples), a smaller engine.batch or ring",
-                         p->capacity, ring / 0x1p30, (double)choice.host_bytes / 0x1p30,
+                         p->capacity, ring / 0x1p30, (double)choice->host_bytes / 0x1p30,
                          there / 0x1p30, pnr_plan_dwell_samples(plan));
+}
+
+static int open_engine(pnr_pipeline *p, pnr_error *error)
+{
+    pnr_plan plan = p->setup->plan;
+    pnr_engine_choice choice;
+    int code;
+
+    plan.batch = p->max_dwells;
+    if ((code = pnr_engine_choose(p->config->engine.name, &plan, &p->ops, &choice, error)) !=
+            PNR_OK ||
+        (code = check_memory(p, &choice, error)) != PNR_OK)
+        return code;
+    return pnr_correlator_create(p->ops, &plan, &choice, &p->correlator, error);
 }
 
 static int open_ring(pnr_pipeline *p, pnr_error *error)
@@ -246,11 +257,7 @@ static void warn_of_queue(const pnr_pipeline *p)
 
 static void fill_constants(pnr_pipeline *p)
 {
-    const char *engine = pnr_correlator_name(p->correlator);
-
-    memcpy(p->report.run, pnr_publisher_run(p->publisher), sizeof p->report.run);
-    memcpy(p->report.stream, p->config->stream.name, sizeof p->report.stream);
-    strncpy(p->report.engine, engine, sizeof p->report.engine - 1);
+    strncpy(p->report.engine, pnr_correlator_name(p->correlator), sizeof p->report.engine - 1);
     p->report.pfa_cell = p->setup->pfa_cell;
 }
 
@@ -290,11 +297,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     p->is_live = config->source.pace == PNR_PACE_REAL_TIME || p->info.is_live;
     if ((code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
             PNR_OK ||
-        (code = shape_ring(p, error)) != PNR_OK ||
-        (code = pnr_engine_choose(config->engine.name, &p->setup->plan, &p->ops, error)) !=
-            PNR_OK ||
-        (code = check_memory(p, error)) != PNR_OK ||
-        (code = pnr_correlator_create(p->ops, &p->setup->plan, &p->correlator, error)) != PNR_OK ||
+        (code = shape_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
         (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
         (code = open_clean(p, error)) != PNR_OK || (code = open_zero(p, error)) != PNR_OK ||

@@ -31,7 +31,8 @@ typedef struct pnr_pipeline {
     pnr_clean *clean; /* NULL: detector.subtract is 0 */
     pnr_publisher *publisher;
     void *memory; /* of the ring; owner: the engine */
-    size_t capacity, max_dwells;
+    size_t capacity,
+        max_dwells; /* samples of the ring; dwells a submit, as many as it has room for */
     pnr_ring *ring;
     size_t ahead; /* least part of a dwell to upload ahead, in samples; 0: never */
     pnr_acquisition acquisition;

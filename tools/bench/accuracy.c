@@ -83,7 +83,8 @@ static int open_chain(const bench *b, size_t n_samples, size_t oversample, chain
     rc = bench_prepare(&c->config, n_samples, 0, &c->subject, error);
     c->setup = c->subject.setup;
     if (rc == PNR_OK)
-        rc = pnr_correlator_create(c->subject.ops, &c->setup->plan, &c->correlator, error);
+        rc = pnr_correlator_create(c->subject.ops, &c->setup->plan, &c->subject.choice,
+                                   &c->correlator, error);
     if (rc == PNR_OK)
         rc = pnr_detector_create(&c->config, c->setup, &c->detector, error);
     return rc;

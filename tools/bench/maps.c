@@ -236,10 +236,11 @@ static int measure_case(const bench *b, const map_case *own, bench_table *table,
 {
     contest c = {.bench = b, .own = own, .copy_rate = NAN, .state = own->n_samples};
     const pnr_resident_ops *device;
+    pnr_engine_choice choice;
     int rc = make_plan(&c, own->batch, error);
 
     if (rc == PNR_OK)
-        rc = pnr_engine_choose(b->config->engine.name, &c.plan, &c.ops, error);
+        rc = pnr_engine_choose(b->config->engine.name, &c.plan, &c.ops, &choice, error);
     if (rc == PNR_OK) {
         device = resident_device(c.ops);
         c.copy_rate = resident_copy_rate(device, b->config->engine.device);

@@ -96,9 +96,7 @@ int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, benc
     if (rc == PNR_OK)
         setup->plan.method = config->engine.method; /* `sized` does not outlive this call */
     if (rc == PNR_OK)
-        rc = pnr_engine_choose(sized.engine.name, &setup->plan, &out->ops, error);
-    if (rc == PNR_OK)
-        rc = out->ops->describe(&setup->plan, &out->choice, error);
+        rc = pnr_engine_choose(sized.engine.name, &setup->plan, &out->ops, &out->choice, error);
     if (rc != PNR_OK) {
         pnr_setup_destroy(setup);
         return rc;

@@ -53,9 +53,7 @@ int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
 
     *ops = NULL;
     plan_sheet_section(sheet, "engine", "engine");
-    rc = pnr_engine_choose(config->engine.name, &setup->plan, ops, error);
-    if (rc == PNR_OK)
-        rc = (*ops)->describe(&setup->plan, choice, error);
+    rc = pnr_engine_choose(config->engine.name, &setup->plan, ops, choice, error);
     if (rc != PNR_OK)
         *ops = NULL;
     for (const char *const *name = pnr_engine_names(); *name != NULL; name++)
