@@ -30,7 +30,7 @@ typedef struct pnr_cuda_method {
      * only. On failure the engine calls close. */
     int (*open)(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
     void (*close)(void *shared); /* frees what is in no list; NULL: nothing is */
-    /* Makes what else a slot needs, on its stream; NULL: nothing. On failure the engine calls
+    /* Makes the rest of a slot, on its stream; NULL: nothing. On failure the engine calls
      * destroy. */
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
     void (*destroy)(void *work); /* the stream is idle; NULL: there is nothing */

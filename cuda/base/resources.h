@@ -54,7 +54,7 @@ int pnr_cuda_product_create(cublasHandle_t *handle, void *memory, cudaStream_t s
 
 /* --- a second stream --- */
 
-/* Runs beside a slot's stream. It is idle before and after a job, in the order of that stream. */
+/* A stream besides that of a slot. It is idle before and after a job, in the order of that one. */
 typedef struct pnr_cuda_side {
     cudaStream_t stream;
     cudaEvent_t fork, join;

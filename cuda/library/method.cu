@@ -11,7 +11,7 @@ typedef struct shared {
     float2 *spectra; /* [oversample][L]: conj(DFT of the code) / L, device */
 } shared;
 
-/* What a slot needs. */
+/* Data of one slot. */
 typedef struct work {
     pnr_cuda_transforms transforms;
     cublasHandle_t blas;

@@ -14,7 +14,7 @@
  *   nk/L = n1 k1/N1 + n2 k1/L + n2 k2/N2   (mod 1)
  * samples:  S[k1][n2] = sum_n1 x[n1][n2] W_N1^(n1 k1)                    columns of N1
  * rows:     X[k1][k2] = sum_n2 S[k1][n2] (W_L^k1)^n2 W_N2^(n2 k2)        rows of N2
- *           Y = X conj(A), and on the way back, with lag m = m1 + N2 m2,
+ *           Y = X conj(A), and in the inverse, with lag m = m1 + N2 m2,
  *           D[k1][m1] = sum_k2 Y[k1][k2] W_N2^(-k2 m1)                   the same row, in place
  * lags:     c[m1 + N2 m2] = sum_k1 D[k1][m1] (W_L^-m1)^k1 W_N1^(-k1 m2)  columns again
  * Row k1 of the spectrum is multiplied in the place where the forward pass writes it: nothing is

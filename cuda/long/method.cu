@@ -16,7 +16,7 @@ typedef struct shared {
     float2 *powers;   /* powers of twiddles for rows, threads and columns; device */
 } shared;
 
-/* What a slot needs. Device memory; its shapes are those of pnr_fused_long. */
+/* Data of one slot. Device memory; its shapes are those of pnr_fused_long. */
 typedef struct work {
     pnr_fused_long memory; /* its pointers to memory of the slot */
     /* is_prepared: */

@@ -21,7 +21,7 @@ typedef struct shared {
     float2 *filter;  /* [gate_count][gate_count], or NULL */
 } shared;
 
-/* What a slot needs. */
+/* Data of one slot. */
 typedef struct work {
     pnr_cuda_transforms transforms;
     cublasHandle_t blas;

@@ -18,7 +18,7 @@ typedef struct shared {
 
 enum { N_SIDES = 2, STATIC_BYTES = 4096 /* of a short kernel, at most */ };
 
-/* What a slot needs above degree 13: two streams take the groups in turn, so that the rows of one
+/* Data of one slot above degree 13: two streams take the groups in turn, so that the rows of one
  * group run during the columns of the other, and each kernel finds the output of the one before
  * in the L2 cache. */
 typedef struct work {
