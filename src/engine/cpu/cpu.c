@@ -186,9 +186,9 @@ static void destroy(pnr_engine *engine)
     if (engine == NULL)
         return;
     pnr_cpu_team_stop(&engine->team);
+    for (size_t i = 0; i < engine->cpu.n_leaders; i++)
+        pnr_cpu_memory_destroy(&engine->cpu, &engine->memory[i]);
     pnr_cpu_destroy(&engine->cpu);
-    for (size_t i = 0; i < PNR_CPU_MAX_THREADS; i++)
-        pnr_cpu_memory_destroy(&engine->memory[i]);
     for (size_t i = 0; i < PNR_MAX_DEPTH; i++)
         pnr_cpu_slot_destroy(&engine->slots[i]);
     pnr_cpu_slot_destroy(&engine->again);

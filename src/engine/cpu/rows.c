@@ -124,29 +124,29 @@ static void do_row(void *context, size_t task, size_t worker)
         const size_t look = s->my->looks[i];
         const bool is_returned = plan->want_profile == PNR_WANT_COMPLEX && i + 1 == s->n_used;
 
-        pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &since);
+        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &since);
         if (cpu->is_transformed_late)
             pnr_cpu_forward(cpu, spectrum, pnr_cpu_spectrum_at(cpu, s->my, look, spectrum), worker);
-        pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &since);
+        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &since);
         for (size_t h = 0; h < plan->oversample; h++) {
             value *c;
 
             correlate(s, look, code, row, h, is_plain ? power : NULL, i > 0, worker);
             if (is_plain && !is_returned)
                 continue;
-            pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &since);
+            pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &since);
             c = lags_of(cpu, row, worker);
             if (!is_plain)
                 spread_power(plan->n_lags, (const value *)c, plan->oversample, i > 0, power + h);
             if (is_returned)
                 return_values(s, code, row, h, c);
-            pnr_cpu_lap(s->dwell, PNR_STAGE_PEAK, &since);
+            pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PEAK, &since);
         }
     }
-    pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &since);
     if (!is_along_rows(plan)) /* the row is in the cache yet */
         find_line(context, code * cpu->axes.n_rows + row, worker);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_PEAK, &since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PEAK, &since);
 }
 
 void pnr_cpu_rows(pnr_cpu_step *s)
@@ -154,7 +154,8 @@ void pnr_cpu_rows(pnr_cpu_step *s)
     const size_t n_lines = s->cpu->axes.n_rows * s->cpu->plan->n_codes;
 
     pnr_cpu_do(s, do_row, n_lines);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &s->since); /* the rows have timed themselves */
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
+                &s->since); /* the rows have timed themselves */
     if (is_along_rows(s->cpu->plan))
         pnr_cpu_do(s, find_line, n_lines);
 }

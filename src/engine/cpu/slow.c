@@ -197,5 +197,5 @@ void pnr_cpu_slow_time(pnr_cpu_step *s)
             do_set(s, i);
     if (!cpu->is_transformed_late)
         pnr_cpu_do(s, forward, s->n_looks * cpu->axes.n_spectra);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &s->since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &s->since);
 }
