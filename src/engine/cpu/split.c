@@ -94,7 +94,7 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
     return columns > 2 * split->row2 ? columns : 2 * split->row2;
 }
 
-static void root(size_t j, size_t n, pnr_cpu_value out)
+static void forward_root(size_t j, size_t n, pnr_cpu_value out)
 {
     double w[2];
 
@@ -115,9 +115,9 @@ static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
         return false;
     for (size_t k1 = 0; k1 < split->n1; k1++) {
         for (size_t b = 0; b < split->n_blocks; b++)
-            root(COLUMNS * b * k1, split->length, split->coarse[k1 * split->n_blocks + b]);
+            forward_root(COLUMNS * b * k1, split->length, split->coarse[k1 * split->n_blocks + b]);
         for (size_t j = 0; j < COLUMNS; j++)
-            root(j * k1, split->length, split->fine[k1 * COLUMNS + j]);
+            forward_root(j * k1, split->length, split->fine[k1 * COLUMNS + j]);
     }
     return true;
 }
@@ -129,11 +129,11 @@ static bool create_wide(pnr_cpu_split *split)
         return false;
     for (size_t k1 = 0; k1 < split->n1; k1++) {
         for (size_t b = 0; b < split->n_blocks; b++)
-            root(COLUMNS * b * k1, split->length, split->coarse[b * split->n1 + k1]);
+            forward_root(COLUMNS * b * k1, split->length, split->coarse[b * split->n1 + k1]);
         for (size_t j = 0; j < COLUMNS; j++) {
             pnr_cpu_value w;
 
-            root(j * k1, split->length, w);
+            forward_root(j * k1, split->length, w);
             split->lines[k1][0][j] = w[0];
             split->lines[k1][1][j] = w[1];
         }

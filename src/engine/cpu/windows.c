@@ -166,12 +166,12 @@ bool pnr_cpu_read_fused(pnr_cpu_step *s)
  * all ones where a float is good. */
 typedef uint32_t bits __attribute__((may_alias));
 
-static inline uint32_t good(uint32_t x)
+static inline uint32_t unmarked(uint32_t x)
 {
     return -(uint32_t)((x & 0x7fffffff) <= 0x7f800000);
 }
 
-static inline float of_bits(uint32_t x)
+static inline float float_of_bits(uint32_t x)
 {
     union {
         uint32_t bits;
@@ -181,26 +181,26 @@ static inline float of_bits(uint32_t x)
     return u.value;
 }
 
-PNR_WIDE static void add_good(size_t n, const bits *restrict x, double *restrict sum,
-                              uint32_t *restrict n_bad)
+PNR_WIDE static void add_unmarked(size_t n, const bits *restrict x, double *restrict sum,
+                                  uint32_t *restrict n_bad)
 {
     for (size_t i = 0; i < n; i++) {
-        const uint32_t mask = good(x[i]);
+        const uint32_t mask = unmarked(x[i]);
 
-        sum[i] += (double)of_bits(x[i] & mask);
+        sum[i] += (double)float_of_bits(x[i] & mask);
         n_bad[i] += 1 + mask;
     }
 }
 
-PNR_WIDE static void subtract(size_t n, const double *restrict mean, bits *restrict x)
+PNR_WIDE static void subtract_mean(size_t n, const double *restrict mean, bits *restrict x)
 {
     for (size_t i = 0; i < n; i++) {
         union {
             float value;
             uint32_t bits;
-        } u = {(float)((double)of_bits(x[i]) - mean[i])};
+        } u = {(float)((double)float_of_bits(x[i]) - mean[i])};
 
-        x[i] = u.bits & good(x[i]);
+        x[i] = u.bits & unmarked(x[i]);
     }
 }
 
@@ -226,14 +226,14 @@ static void remove_mean(void *context, size_t task, size_t worker)
     for (size_t p = 0; p < n_periods; p++)
         if (windows[p].is_used) {
             n_used++;
-            add_good(2 * count, (const bits *)x[p * cpu->x_pitch], mean, n_bad);
+            add_unmarked(2 * count, (const bits *)x[p * cpu->x_pitch], mean, n_bad);
         }
     for (size_t i = 0; i < 2 * count; i++)
         mean[i] = n_used > n_bad[i] ? mean[i] / (double)(n_used - n_bad[i]) : 0;
     for (size_t p = 0; p < n_periods; p++) {
         value *at = x + p * cpu->x_pitch;
 
-        subtract(2 * count, mean, (bits *)at[0]);
+        subtract_mean(2 * count, mean, (bits *)at[0]);
         if (block < n_own)
             energies[p] = pnr_cpu_energy(count, (const value *)at);
     }
