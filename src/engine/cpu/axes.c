@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The axes of a map as the cpu engine computes them: which transforms feed which rows. */
+/* The axes of a dwell as the cpu engine computes them: which transforms feed which rows. */
 #include "engine/cpu/axes.h"
 
 #include "base/transform.h"
@@ -11,7 +11,7 @@
 
 static const uint32_t NOWHERE = UINT32_MAX;
 
-/* Linear: sums of n + k < N + n_lags - 1 do not wrap at that length. */
+/* A linear correlation reads n + k < N + n_lags - 1, which does not wrap at this length. */
 static size_t transform_length(const pnr_plan *plan)
 {
     return plan->linear ? pnr_transform_fast_length(pnr_plan_window_samples(plan))
@@ -35,8 +35,8 @@ static uint32_t modulo(int64_t a, size_t n)
     return (uint32_t)((a % m + m) % m);
 }
 
-/* Where `value` stands in list[0 .. *count-1]; else it is put there. */
-static uint32_t number_of(int32_t value, int32_t *list, size_t *count)
+/* The index of `value` in list[0 .. *count-1], which gets it when it lacks it. */
+static uint32_t find_or_add(int32_t value, int32_t *list, size_t *count)
 {
     size_t i = 0;
 
@@ -47,7 +47,7 @@ static uint32_t number_of(int32_t value, int32_t *list, size_t *count)
     return (uint32_t)i;
 }
 
-static uint32_t set_of(pnr_cpu_axes *axes, double stretch, unsigned quarters)
+static uint32_t find_or_add_set(pnr_cpu_axes *axes, double stretch, unsigned quarters)
 {
     size_t i = 0;
 
@@ -59,20 +59,20 @@ static uint32_t set_of(pnr_cpu_axes *axes, double stretch, unsigned quarters)
     return (uint32_t)i;
 }
 
-/* How a whole shift is done. */
-typedef enum { ROTATED_INDEX, TURNED_CODE, TURNED_SAMPLES } manner;
+/* How a shift by whole bins is computed. */
+typedef enum { ROTATED_INDEX, ROTATED_CODE, ROTATED_SAMPLES } shift_kind;
 
-enum { MOST_TURNED_CODES = 3 };
+enum { MOST_ROTATED_CODES = 3 };
 
-static manner manner_of(const pnr_plan *plan, size_t n_transform)
+static shift_kind choose_shift(const pnr_plan *plan, size_t n_transform)
 {
     if (n_transform == plan->n_samples && !plan->linear)
         return ROTATED_INDEX;
-    return plan->n_codes <= MOST_TURNED_CODES ? TURNED_CODE : TURNED_SAMPLES;
+    return plan->n_codes <= MOST_ROTATED_CODES ? ROTATED_CODE : ROTATED_SAMPLES;
 }
 
-/* A transform gives all bins, but turns columns into rows and back: measured at 64 and 512 periods,
- * it is worth that from about so many on. */
+/* A transform gives all bins, but it turns columns into rows and back. Measured at 64 and 512
+ * periods, it is faster from about this many bins on. */
 enum { FEWEST_TRANSFORMED = 13, FEWEST_PERIODS = 8 };
 
 static bool is_summed(size_t n_bins, size_t n_periods)
@@ -80,7 +80,7 @@ static bool is_summed(size_t n_bins, size_t n_periods)
     return n_bins < FEWEST_TRANSFORMED || n_periods < FEWEST_PERIODS;
 }
 
-/* Rows of one set: their spectra, each once. at: [n_rotations][K] */
+/* Numbers the spectra of one set, each once, and gives them to its rows. at: [n_rotations][K] */
 static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
                            const uint32_t *set_of_hypothesis, uint32_t *at)
 {
@@ -100,7 +100,7 @@ static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
         }
         for (uint32_t i = 0; i < hypothesis.n_rows; i++, row++) {
             const uint32_t bin = modulo(hypothesis.first_bin + (int64_t)i + quarter, k);
-            const uint32_t rotation = axes->rows[row].spectrum; /* until here */
+            const uint32_t rotation = axes->rows[row].spectrum; /* held here until now */
             uint32_t *spectrum = &at[rotation * k + bin];
 
             if (*spectrum == NOWHERE) {
@@ -114,7 +114,7 @@ static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
     s->is_summed = is_summed(s->count, k);
 }
 
-/* A spectrum stays in the cache for all its rows. */
+/* Rows of one spectrum follow each other, so that it stays in the cache. */
 static void order_rows(pnr_cpu_axes *axes, uint32_t *first) /* [n_spectra + 1], zeros */
 {
     for (size_t row = 0; row < axes->n_rows; row++)
@@ -125,62 +125,77 @@ static void order_rows(pnr_cpu_axes *axes, uint32_t *first) /* [n_spectra + 1], 
         axes->order[first[axes->rows[row].spectrum]++] = (uint32_t)row;
 }
 
-int pnr_cpu_axes_create(const pnr_plan *plan, pnr_cpu_axes *axes)
+static bool allocate_axes(const pnr_plan *plan, pnr_cpu_axes *axes)
 {
-    const size_t n_hypotheses = plan->n_hypotheses, n_rows = pnr_plan_rows(plan);
-    uint32_t *set_of_hypothesis = calloc(n_hypotheses, sizeof *set_of_hypothesis);
-    uint32_t *at = NULL, *first = NULL;
-    int code = PNR_ENOMEMORY;
-    size_t row = 0;
-    manner how;
+    const size_t n_hypotheses = plan->n_hypotheses, n_rows = axes->n_rows;
 
-    *axes = (pnr_cpu_axes){.n_transform = transform_length(plan), .n_rows = n_rows};
     axes->rows = calloc(n_rows, sizeof *axes->rows);
     axes->order = calloc(n_rows, sizeof *axes->order);
     axes->sets = calloc(n_hypotheses, sizeof *axes->sets);
     axes->spectra = calloc(n_rows, sizeof *axes->spectra);
     axes->rotations = calloc(n_hypotheses, sizeof *axes->rotations);
     axes->variants = calloc(n_hypotheses, sizeof *axes->variants);
-    if (set_of_hypothesis == NULL || axes->rows == NULL || axes->order == NULL ||
-        axes->sets == NULL || axes->spectra == NULL || axes->rotations == NULL ||
-        axes->variants == NULL)
-        goto end;
-    how = manner_of(plan, axes->n_transform);
-    for (size_t h = 0; h < n_hypotheses; h++) {
+    return axes->rows != NULL && axes->order != NULL && axes->sets != NULL &&
+           axes->spectra != NULL && axes->rotations != NULL && axes->variants != NULL;
+}
+
+/* The rows of each hypothesis, and its set. A row's spectrum holds its rotation until
+ * number_spectra. */
+static void fill_rows(const pnr_plan *plan, pnr_cpu_axes *axes, uint32_t *set_of_hypothesis)
+{
+    const shift_kind how = choose_shift(plan, axes->n_transform);
+    size_t row = 0;
+
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
         const pnr_hypothesis hypothesis = pnr_plan_hypothesis(plan, h);
         const int32_t residue = residue_of(hypothesis.quarters);
         const int32_t whole = whole_of(hypothesis.quarters);
         const uint32_t m = modulo(whole, plan->n_samples);
         const pnr_cpu_row each = {
-            .spectrum = number_of(how == TURNED_SAMPLES ? hypothesis.quarters : residue,
-                                  axes->rotations, &axes->n_rotations),
+            .spectrum = find_or_add(how == ROTATED_SAMPLES ? hypothesis.quarters : residue,
+                                    axes->rotations, &axes->n_rotations),
             .shift = how == ROTATED_INDEX ? m : 0,
-            .variant = how == TURNED_CODE ? number_of(whole, axes->variants, &axes->n_variants) : 0,
-            .turn = how == TURNED_CODE ? m : 0,
+            .variant =
+                how == ROTATED_CODE ? find_or_add(whole, axes->variants, &axes->n_variants) : 0,
+            .phase = how == ROTATED_CODE ? m : 0,
         };
 
-        set_of_hypothesis[h] =
-            set_of(axes, hypothesis.stretch, plan->n_periods % 4 == 0 ? 0 : (unsigned)residue);
+        set_of_hypothesis[h] = find_or_add_set(axes, hypothesis.stretch,
+                                               plan->n_periods % 4 == 0 ? 0 : (unsigned)residue);
         for (uint32_t i = 0; i < hypothesis.n_rows; i++)
             axes->rows[row++] = each;
     }
-    if (how != TURNED_CODE) { /* the codes as they are */
+    if (how != ROTATED_CODE) { /* the codes are not rotated */
         axes->n_variants = 1;
         axes->variants[0] = 0;
     }
-    if ((at = calloc(axes->n_rotations * plan->n_periods, sizeof *at)) == NULL)
-        goto end;
-    for (size_t s = 0; s < axes->n_sets; s++)
+}
+
+int pnr_cpu_axes_create(const pnr_plan *plan, pnr_cpu_axes *axes)
+{
+    uint32_t *set_of_hypothesis = calloc(plan->n_hypotheses, sizeof *set_of_hypothesis);
+    uint32_t *at = NULL, *first = NULL;
+    bool is_complete;
+
+    *axes = (pnr_cpu_axes){.n_transform = transform_length(plan), .n_rows = pnr_plan_rows(plan)};
+    is_complete = allocate_axes(plan, axes) && set_of_hypothesis != NULL;
+    if (is_complete) {
+        fill_rows(plan, axes, set_of_hypothesis);
+        at = calloc(axes->n_rotations * plan->n_periods, sizeof *at);
+        is_complete = at != NULL;
+    }
+    for (size_t s = 0; is_complete && s < axes->n_sets; s++)
         number_spectra(plan, axes, s, set_of_hypothesis, at);
-    if ((first = calloc(axes->n_spectra + 1, sizeof *first)) == NULL)
-        goto end;
-    order_rows(axes, first);
-    code = PNR_OK;
-end:
+    if (is_complete) {
+        first = calloc(axes->n_spectra + 1, sizeof *first);
+        is_complete = first != NULL;
+    }
+    if (is_complete)
+        order_rows(axes, first);
     free(first);
     free(set_of_hypothesis);
     free(at);
-    return code;
+    return is_complete ? PNR_OK : PNR_ENOMEMORY;
 }
 
 void pnr_cpu_axes_destroy(pnr_cpu_axes *axes)

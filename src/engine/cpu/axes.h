@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The axes of a map as the cpu engine computes them: which transforms feed which rows. */
+/* The axes of a dwell as the cpu engine computes them: which transforms feed which rows. */
 #ifndef PNR_ENGINE_CPU_MAP_AXES_H
 #define PNR_ENGINE_CPU_MAP_AXES_H
 
@@ -12,13 +12,12 @@
  *     y[i] = sum_p w_p exp(-2 pi i (r/4 + s/K) p) x_p[i]        exp(-2 pi i m p) = 1
  *     c[k] = sum_n y[i] exp(-2 pi i (m + r/4) i / N) conj(a[n])
  *
- * - y is the slow-time transform of the samples at bin s, or, K a multiple of 4, at bin s + r K/4.
- *   Those of one stretch (and, where 4 does not divide K, of one r) are a set: one transform down
- *   all columns i gives all bins, or a sum over p each where few are wanted.
- * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It feeds all codes, and all
- *   rows whose q differ by whole bins: that is why there is one inverse transform a row and code,
- *   and not K of them.
- * - N transformed itself: C[j] = Y[(j + m) mod N] conj(A[j]), a rotated index.
+ * - y is the slow-time transform of the samples at bin s; when 4 divides K, at bin s + r K/4. The y
+ *   of one stretch (and of one r when 4 does not divide K) are a set. One transform down the columns
+ *   i gives all bins of a set; few bins are summed over p one by one.
+ * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It serves all codes, and all
+ *   rows whose q differ by whole bins. So each row and code needs one inverse transform, and not K.
+ * - When the transform has length N: C[j] = Y[(j + m) mod N] conj(A[j]), a rotated index.
  * - Extended or linear: a bin of 1/N is no bin of the longer transform. Where i = n + k, or in the
  *   periodic extension, exp(-2 pi i m i / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N), so the
  *   code is turned instead, a[n] exp(2 pi i m n / N) (n < N: no jump), and its spectrum stored for
@@ -28,25 +27,25 @@
  *   transforms: from there on each q has spectra of its own, its rotation the whole of q.
  */
 
-/* One forward transform a look. */
+/* One forward transform of each look. */
 typedef struct pnr_cpu_spectrum {
-    uint32_t bin;      /* of its set's slow-time transform, 0 .. K-1 */
-    uint32_t rotation; /* which of the rotations */
+    uint32_t bin;      /* of the slow-time transform of its set, 0 .. K-1 */
+    uint32_t rotation; /* index of axes.rotations */
 } pnr_cpu_spectrum;
 
 /* The spectra of one slow-time transform. */
 typedef struct pnr_cpu_set {
     double stretch;
-    unsigned quarters;   /* r, where 4 does not divide K; else 0 */
+    unsigned quarters;   /* r when 4 does not divide K; else 0 */
     size_t first, count; /* of the spectra */
-    bool is_summed;      /* few bins: a sum each */
+    bool is_summed;      /* few bins: each is a sum */
 } pnr_cpu_set;
 
 typedef struct pnr_cpu_row {
     uint32_t spectrum;
     uint32_t shift;   /* m mod N of a rotated index */
-    uint32_t variant; /* of the codes' spectra */
-    uint32_t turn;    /* m mod N of the factor that c lacks */
+    uint32_t variant; /* index of axes.variants */
+    uint32_t phase;   /* m mod N of the factor that c lacks */
 } pnr_cpu_row;
 
 typedef struct pnr_cpu_axes {

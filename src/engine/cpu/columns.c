@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms of power-of-two length down 16 columns at once,
- * a column in each vector lane. */
+/* Fourier transforms of power-of-two length down 16 columns at once: one column in each vector
+ * lane. */
 #include "engine/cpu/columns.h"
 
 #include "base/error.h"
@@ -12,10 +12,10 @@
 enum { LANES = PNR_CPU_LANES };
 
 #define INLINE static inline __attribute__((always_inline))
-/* Lanes do not depend on each other. Every loop over them takes lines from memory to memory, all in
- * between by name: so gcc makes vectors of it, of any width. */
+/* The lanes are independent. Every loop over them loads lines into named variables and stores lines,
+ * with no array between: gcc then makes vectors of any width. */
 #ifdef __clang__
-#define IVDEP /* not known there */
+#define IVDEP /* clang does not know it */
 #else
 #define IVDEP _Pragma("GCC ivdep")
 #endif
@@ -30,7 +30,7 @@ static size_t split(size_t n, size_t radix[PNR_CPU_COLUMN_STAGES])
 
     if (n < 64 || n > PNR_CPU_COLUMN_MAX || (n & (n - 1)) != 0)
         return 0;
-    /* 16 where it takes a stage less than 8 alone */
+    /* radix 16 unless radix 8 alone needs as few stages */
     for (size_t left = n; left > 1; left /= radix[n_stages++]) {
         const bool is_eights = left == 8 || left == 64 || left == 512;
 
@@ -46,7 +46,7 @@ bool pnr_cpu_columns_can(size_t n)
     return split(n, radix) > 0;
 }
 
-/* Of the stages but the last: n and n / R0 roots at most. */
+/* The roots of all stages but the last: at most n and n / R0. */
 static size_t roots_of(size_t n)
 {
     return n + n / 8;
@@ -88,9 +88,9 @@ void pnr_cpu_columns_destroy(pnr_cpu_columns *columns)
     free(columns->order);
 }
 
-/* --- butterflies, of scalars that become vectors --- */
+/* --- butterflies of scalars, which the compiler makes vectors --- */
 
-/* Of places a, b, c, d: outputs 0 .. 3 in the same order. */
+/* Transforms places a, b, c, d: outputs 0 .. 3 in this order. */
 INLINE void four(float *re, float *im, int a, int b, int c, int d)
 {
     const float r0 = re[a] + re[c], i0 = im[a] + im[c];
@@ -118,7 +118,7 @@ INLINE void two(float *re, float *im, int a, int b)
     im[b] = i;
 }
 
-/* times wr + i wi */
+/* Multiplies place a by wr + i wi. */
 INLINE void turn(float *re, float *im, int a, float wr, float wi)
 {
     const float r = re[a] * wr - im[a] * wi;
@@ -130,7 +130,7 @@ INLINE void turn(float *re, float *im, int a, float wr, float wi)
 static const float ROOT_HALF = 0.70710678118654752440f;
 static const float COS_16 = 0.92387953251128675613f, SIN_16 = 0.38268343236508977173f;
 
-/* times W_8, W_8^3 = -i W_8, -i */
+/* Multiplies place a by W_8; the next two by W_8^3 = -i W_8 and by -i. */
 INLINE void turn_8(float *re, float *im, int a)
 {
     const float r = (re[a] + im[a]) * ROOT_HALF;
@@ -155,7 +155,7 @@ INLINE void turn_4(float *re, float *im, int a)
     re[a] = r;
 }
 
-/* Output p at place 2 (p % 4) + p / 4. */
+/* Leaves output p at place 2 (p % 4) + p / 4. */
 INLINE void eight(float *re, float *im)
 {
     four(re, im, 0, 2, 4, 6);
@@ -169,7 +169,7 @@ INLINE void eight(float *re, float *im)
     two(re, im, 6, 7);
 }
 
-/* Output p at place 4 (p % 4) + p / 4. */
+/* Leaves output p at place 4 (p % 4) + p / 4. */
 INLINE void sixteen(float *re, float *im)
 {
     four(re, im, 0, 4, 8, 12);
@@ -199,13 +199,13 @@ INLINE void butterfly(size_t radix, float *re, float *im)
         eight(re, im);
 }
 
-/* Where output p is. */
+/* The place of output p. */
 INLINE size_t place(size_t radix, size_t p)
 {
     return radix == 16 ? p % 4 * 4 + p / 4 : p % 4 * 2 + p / 4;
 }
 
-/* The outputs, times W^(jp), to lines q M + j of the tile. */
+/* Writes the outputs, times W^(jp), to lines q M + j of the tile. */
 INLINE void put_tile(size_t radix, const float *re, const float *im, const float (*w)[2],
                      pnr_cpu_line *tile, size_t m, size_t l)
 {
@@ -279,7 +279,7 @@ INLINE void first_inverse(size_t radix, size_t m, const float (*z)[2], size_t ro
     }
 }
 
-/* Within each n lines of the tile. */
+/* Works within each n lines of the tile. */
 INLINE void middle(size_t radix, size_t m, const float (*roots)[2], pnr_cpu_line *tile)
 {
     for (size_t j = 0; j < m; j++) {
@@ -333,7 +333,7 @@ INLINE void last_forward(size_t radix, const pnr_cpu_line *tile,
     }
 }
 
-/* Line p to out, its |c|^2 to power[p], or added there. */
+/* Writes line p to out, and its |c|^2 to power[p] or adds it there. */
 INLINE void last_inverse(size_t radix, const pnr_cpu_line *tile, size_t step, float (*out)[2],
                          size_t row, float *const *power, bool add)
 {
@@ -362,7 +362,7 @@ INLINE void last_inverse(size_t radix, const pnr_cpu_line *tile, size_t step, fl
     }
 }
 
-/* The stage between, of three; returns how many lines the last one takes at once. */
+/* Runs the middle stage of three; returns how many lines the last stage takes at once. */
 INLINE size_t middle_of(const pnr_cpu_columns *columns, pnr_cpu_line *tile)
 {
     const size_t last = columns->radix[columns->n_stages - 1];

@@ -80,38 +80,38 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
 
 /* --- the threads: what they ask, see engine_cpu_team.h --- */
 
-static bool take(void *owner, pnr_cpu_turn *turn)
+static bool take_dwell(void *owner, pnr_cpu_work *work)
 {
     pnr_engine *engine = owner;
 
     if (engine->is_again && engine->again.n_taken == 0) {
         engine->again.n_taken = 1;
-        *turn = (pnr_cpu_turn){&engine->again, 0};
+        *work = (pnr_cpu_work){&engine->again, 0};
         return true;
     }
     for (size_t i = 0; i < engine->in_flight; i++) {
         pnr_cpu_slot *s = &engine->slots[(engine->first + i) % engine->plan->depth];
 
         if (s->n_taken < s->windows.n_dwells) {
-            *turn = (pnr_cpu_turn){s, s->n_taken++};
+            *work = (pnr_cpu_work){s, s->n_taken++};
             return true;
         }
     }
     return false;
 }
 
-static void lead(void *owner, const pnr_cpu_turn *turn, size_t leader, size_t worker)
+static void lead_dwell(void *owner, const pnr_cpu_work *work, size_t leader, size_t worker)
 {
     pnr_engine *engine = owner;
-    pnr_cpu_slot *s = turn->slot;
-    const pnr_cpu_dwell dwell = pnr_cpu_slot_dwell(engine->plan, s, turn->dwell);
+    pnr_cpu_slot *s = work->slot;
+    const pnr_cpu_dwell dwell = pnr_cpu_slot_dwell(engine->plan, s, work->dwell);
 
     pnr_cpu_process(&engine->cpu, &engine->memory[leader], &dwell, &engine->team, worker);
 }
 
-static bool finish(void *owner, const pnr_cpu_turn *turn)
+static bool finish_dwell(void *owner, const pnr_cpu_work *work)
 {
-    pnr_cpu_slot *s = turn->slot;
+    pnr_cpu_slot *s = work->slot;
 
     (void)owner;
     s->n_done++;
@@ -186,9 +186,9 @@ static void destroy(pnr_engine *engine)
     if (engine == NULL)
         return;
     pnr_cpu_team_stop(&engine->team);
+    for (size_t i = 0; i < engine->cpu.n_leaders; i++)
+        pnr_cpu_memory_destroy(&engine->cpu, &engine->memory[i]);
     pnr_cpu_destroy(&engine->cpu);
-    for (size_t i = 0; i < PNR_CPU_MAX_THREADS; i++)
-        pnr_cpu_memory_destroy(&engine->memory[i]);
     for (size_t i = 0; i < PNR_MAX_DEPTH; i++)
         pnr_cpu_slot_destroy(&engine->slots[i]);
     pnr_cpu_slot_destroy(&engine->again);
@@ -229,7 +229,8 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
 
     if (engine == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cpu: out of memory");
-    pnr_cpu_team_init(&engine->team, &(pnr_cpu_owner){engine, take, lead, finish});
+    pnr_cpu_team_init(&engine->team,
+                      &(pnr_cpu_owner){engine, take_dwell, lead_dwell, finish_dwell});
     code = PNR_ENOMEMORY;
     if ((engine->plan = pnr_plan_copy(plan)) == NULL)
         goto fail;

@@ -49,6 +49,7 @@ typedef struct pnr_cpu {
     bool is_plain; /* see pnr_plan_is_plain: its floor and energy keep their order of sums */
     size_t window; /* samples of one */
     const pnr_cpu_fused *fused; /* NULL: the lines are kept */
+    bool is_shaped;             /* the sizes are known */
     bool is_shared;             /* the team shares the steps of a dwell */
     bool finishes_first;        /* it finishes one dwell before it begins another */
     size_t n_leaders;           /* dwells that are worked on at the same time */
@@ -84,8 +85,8 @@ typedef struct pnr_cpu {
 
 /* Counts of one window. */
 typedef struct pnr_cpu_window {
-    pnr_converted converted; /* energy: after the mean is removed */
-    size_t n_lost;
+    double energy; /* after the mean is removed */
+    uint64_t n_nonfinite, n_lost;
     bool is_used;
 } pnr_cpu_window;
 
@@ -101,14 +102,15 @@ typedef struct pnr_cpu_memory {
     uint64_t *above;         /* the words of all lines */
     pnr_cpu_window *windows; /* [n_looks][K] */
 
+    pnr_converted *converted; /* [windows that are read at once][blocks] */
+
     /* fused */
-    pnr_cpu_value *y;         /* [in_values], then a product; may lie in profile */
-    pnr_cpu_value *period;    /* [window] the next period of a look of several */
-    pnr_cpu_value *fused[2];  /* [spectrum_pitch] */
-    pnr_cpu_value *profile;   /* [n_looks][oversample][profile_pitch] */
-    float *grid;              /* [oversample][n_lags] or [places] powers of one grid of lags */
-    pnr_cpu_value *parts;     /* [n_parts][values]: X, then W of method walsh */
-    pnr_converted *converted; /* [blocks of a window] */
+    pnr_cpu_value *y;        /* [in_values], then a product; may lie in profile */
+    pnr_cpu_value *period;   /* [window] the next period of a look of several */
+    pnr_cpu_value *fused[2]; /* [spectrum_pitch] */
+    pnr_cpu_value *profile;  /* [n_looks][oversample][profile_pitch] */
+    float *grid;             /* [oversample][n_lags] or [places] powers of one grid of lags */
+    pnr_cpu_value *parts;    /* [n_parts][values]: X, then W of method walsh */
 
     /* kept */
     pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] */
@@ -146,7 +148,7 @@ void pnr_cpu_destroy(pnr_cpu *cpu);
 int pnr_cpu_fill_tables(pnr_cpu *cpu);
 /* The memory of one dwell; destroy in either case. PNR_OK, PNR_ENOMEMORY. */
 int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory);
-void pnr_cpu_memory_destroy(pnr_cpu_memory *memory);
+void pnr_cpu_memory_destroy(const pnr_cpu *cpu, pnr_cpu_memory *memory);
 
 /* Computes one dwell by thread `worker` with the help of the team. The results have the same bits
  * whichever threads help. */

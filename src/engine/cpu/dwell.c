@@ -40,7 +40,7 @@ static void compute_kept(pnr_cpu_step *s)
         const size_t left = n_looks - s->first_look;
 
         s->n_looks = left < s->cpu->looks_at_once ? left : s->cpu->looks_at_once;
-        pnr_cpu_read_looks(s);
+        pnr_cpu_read_kept(s);
         pnr_cpu_slow_time(s);
     }
     if (s->n_used > 0)
@@ -72,7 +72,7 @@ void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr
         .power = is_power ? dwell->profile : memory->power,
     };
 
-    pnr_cpu_lap(dwell, PNR_STAGE_COUNT, &s.since);
+    pnr_cpu_lap(dwell->stage_ns, PNR_STAGE_COUNT, &s.since);
     memset(dwell->sums, 0, sizeof *dwell->sums);
     if (cpu->fused != NULL)
         compute_fused(&s);
@@ -83,7 +83,7 @@ void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr
     search(&s);
     if (cpu->fused != NULL)
         pnr_cpu_fused_gather(&s);
-    pnr_cpu_lap(dwell, PNR_STAGE_PEAK, &s.since);
+    pnr_cpu_lap(dwell->stage_ns, PNR_STAGE_PEAK, &s.since);
     if (cpu->fused == NULL)
         pnr_cpu_gather(&s);
 }

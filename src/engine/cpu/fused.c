@@ -61,19 +61,19 @@ static void correlate_whole(pnr_cpu_step *s)
 
     memcpy(y + cpu->window, y, (lit - cpu->window) * sizeof *y);
     memset(y + lit, 0, (length - lit) * sizeof *y);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_CONVERT, &s->since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_CONVERT, &s->since);
     fftwf_execute_dft(cpu->transform.forward, y, spectrum);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &s->since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &s->since);
     for (size_t h = 0; h < cpu->plan->oversample; h++) {
         const value *code = (const value *)cpu->codes + h * cpu->transform.spectrum_pitch;
         value *profile = profile_at(s, s->n_used, h);
 
         pnr_cpu_product(length, (const value *)spectrum, code, y);
-        pnr_cpu_lap(s->dwell, PNR_STAGE_PRODUCT, &s->since);
+        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PRODUCT, &s->since);
         fftwf_execute_dft(cpu->transform.inverse, y, profile);
-        pnr_cpu_lap(s->dwell, PNR_STAGE_INVERSE, &s->since);
+        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_INVERSE, &s->since);
         pnr_cpu_power(cpu->plan->n_lags, (const value *)profile, s->n_used > 0, powers_at(s, h));
-        pnr_cpu_lap(s->dwell, PNR_STAGE_PEAK, &s->since);
+        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PEAK, &s->since);
     }
 }
 
@@ -141,11 +141,12 @@ static void correlate_split(pnr_cpu_step *s)
     const pnr_cpu_split *split = &s->cpu->transform.split;
 
     pnr_cpu_do(s, forward_block, split->n_blocks);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &s->since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &s->since);
     pnr_cpu_do(s, row_block, split->n_row_blocks);
     for (s->h = 0; s->h < s->cpu->plan->oversample; s->h++)
         pnr_cpu_do(s, inverse_block, split->n_blocks);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &s->since); /* the blocks have timed themselves */
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
+                &s->since); /* the blocks have timed themselves */
 }
 
 static void split_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
@@ -187,11 +188,12 @@ static void shape_walsh(pnr_cpu *cpu)
 
 /* A window in one piece is gathered from where it is: a copy would take longer than its transform.
  */
-static void choose_walsh_input(pnr_cpu_step *s, size_t first)
+static void choose_walsh_input(pnr_cpu_step *s)
 {
     const pnr_plan *plan = s->cpu->plan;
+    const size_t window = s->dwell->number * pnr_plan_windows(plan) + s->number;
     size_t count = plan->n_samples;
-    const char *data = pnr_plan_locate(plan, s->dwell->windows, first, &count);
+    const char *data = pnr_plan_locate(plan, s->dwell->windows, window * plan->n_samples, &count);
 
     s->input = (pnr_cpu_walsh_input){s->my->y, sizeof(value), PNR_FORMAT_CF32, false};
     if (pnr_cpu_walsh_reads(plan) && count == plan->n_samples && s->dwell->n_removals == 0) {
@@ -222,9 +224,9 @@ static void walsh_columns(void *context, size_t task, size_t worker)
 static void correlate_walsh(pnr_cpu_step *s)
 {
     pnr_cpu_do(s, walsh_row, s->cpu->walsh.rows);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &s->since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &s->since);
     pnr_cpu_do(s, walsh_columns, s->cpu->walsh.n_column_tasks);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_INVERSE, &s->since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_INVERSE, &s->since);
 }
 
 static void walsh_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
@@ -274,11 +276,11 @@ static void correlate_walsh_parts(pnr_cpu_step *s)
     const pnr_cpu_walsh *walsh = &s->cpu->walsh;
 
     pnr_cpu_do(s, part_row, walsh->n_parts * walsh->rows);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &s->since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &s->since);
     if (walsh->rows > 1)
         pnr_cpu_do(s, part_columns, walsh->n_parts * walsh->n_column_tasks);
     pnr_cpu_do(s, part_sums, pnr_cpu_walsh_n_sums(walsh));
-    pnr_cpu_lap(s->dwell, PNR_STAGE_INVERSE, &s->since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_INVERSE, &s->since);
 }
 
 /* --- the table --- */

@@ -11,9 +11,9 @@ struct pnr_cpu_fused {
     /* false: this way does not suit the plan, whose transforms have n_transform values. */
     bool (*suits)(const pnr_plan *plan, size_t n_transform);
     void (*shape)(pnr_cpu *cpu);
-    /* Chooses where a window that begins at sample `first` of the view is read from; NULL: every
-     * window is converted to step->to. */
-    void (*choose_input)(pnr_cpu_step *step, size_t first);
+    /* Chooses where window step->number is read from; NULL: every window is converted to step->to.
+     */
+    void (*choose_input)(pnr_cpu_step *step);
     /* Correlates y with the code: c to the profile of look number n_used, |c|^2 to the powers, or
      * added to them. */
     void (*correlate)(pnr_cpu_step *step);

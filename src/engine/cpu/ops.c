@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops over samples of the cpu engine, plain C that the compiler vectorises. */
+/* The loops over samples of the cpu engine: plain C that the compiler makes vectors of. */
 #include "engine/cpu/ops.h"
 
 #include "base/wide.h"
@@ -9,8 +9,8 @@
 
 enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
 
-/* Packed integers (complex: 2 values a sample). A block without a clipped value, nearly every one,
- * costs a comparison; in the others a sample with both I and Q clipped counts once. */
+/* Converts packed integers (complex: 2 values a sample). Nearly every block has no clipped value and
+ * costs one comparison; in the others a sample with both I and Q clipped counts once. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
     static uint64_t name##_clipped(const type *in, size_t count, size_t values)                    \
     {                                                                                              \
@@ -45,7 +45,7 @@ DEFINE_CONVERT_PACKED(convert_i8, int8_t, -128, 127, 0.0f, 1.0f / 128)
 DEFINE_CONVERT_PACKED(convert_u8, uint8_t, 0, 255, -127.5f, 1.0f / 128)
 DEFINE_CONVERT_PACKED(convert_i16, int16_t, -32768, 32767, 0.0f, 1.0f / 32768)
 
-/* Floats of either width, and every format with a stride: sample by sample. */
+/* Converts floats of either width, and every format with a stride, sample by sample. */
 static void convert_plain(pnr_format format, const char *raw, size_t stride, size_t n,
                           float (*out)[2], pnr_converted *total)
 {
@@ -76,8 +76,8 @@ PNR_WIDE static void convert_cf32(const float (*raw)[2], size_t n, float (*out)[
     total->n_nonfinite += bad;
 }
 
-/* Real values to complex, in place from the upper half so that nothing is overwritten early. */
-static void spread(size_t n, float (*out)[2])
+/* Makes real values complex in place, the last first, so that no value is overwritten early. */
+static void spread_real(size_t n, float (*out)[2])
 {
     const float *real = &out[0][0];
 
@@ -89,31 +89,48 @@ static void spread(size_t n, float (*out)[2])
     }
 }
 
+/* Converts packed samples of n values; false: there is no such loop for the format. */
+static bool convert_packed(pnr_format format, const void *raw, size_t n, size_t values,
+                           float (*out)[2], pnr_converted *total)
+{
+    switch (format) {
+    case PNR_FORMAT_CI16:
+    case PNR_FORMAT_I16:
+        convert_i16(raw, values * n, values, &out[0][0], total);
+        return true;
+    case PNR_FORMAT_CI8:
+    case PNR_FORMAT_I8:
+        convert_i8(raw, values * n, values, &out[0][0], total);
+        return true;
+    case PNR_FORMAT_CU8:
+    case PNR_FORMAT_U8:
+        convert_u8(raw, values * n, values, &out[0][0], total);
+        return true;
+    case PNR_FORMAT_CF32:
+        convert_cf32(raw, n, out, total);
+        return true;
+    default:
+        return false;
+    }
+}
+
 void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n, bool conjugate,
                      float (*out)[2], pnr_converted *total)
 {
     const pnr_format_info *info = pnr_format_get(format);
     const size_t values = info->is_complex ? 2 : 1;
 
-    if (stride == info->bytes && (format == PNR_FORMAT_CI16 || format == PNR_FORMAT_I16))
-        convert_i16(raw, values * n, values, &out[0][0], total);
-    else if (stride == info->bytes && (format == PNR_FORMAT_CI8 || format == PNR_FORMAT_I8))
-        convert_i8(raw, values * n, values, &out[0][0], total);
-    else if (stride == info->bytes && (format == PNR_FORMAT_CU8 || format == PNR_FORMAT_U8))
-        convert_u8(raw, values * n, values, &out[0][0], total);
-    else if (stride == info->bytes && format == PNR_FORMAT_CF32)
-        convert_cf32(raw, n, out, total);
-    else
+    if (stride != info->bytes || !convert_packed(format, raw, n, values, out, total))
         convert_plain(format, raw, stride, n, out, total);
-    if (values == 1 && stride == info->bytes && !info->is_float)
-        spread(n, out);
+    else if (values == 1)
+        spread_real(n, out);
     if (conjugate)
         for (size_t i = 0; i < n; i++)
             out[i][1] = -out[i][1];
 }
 
-/* Floats in LANES sums, so that no addition waits for the one before, within 2 SUM_BLOCK values,
- * these by halves, doubles between the blocks. */
+/* Adds floats in LANES sums within 2 SUM_BLOCK values, so that no addition waits for the one before,
+ * then the sums by halves, and doubles between the blocks. */
 PNR_WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];
@@ -208,8 +225,7 @@ PNR_WIDE void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *powe
             power[i] = c[i][0] * c[i][0] + c[i][1] * c[i][1];
 }
 
-/* Values as whole 64-bit words, four at a time: a tile of 4 x 4 changes rows and columns in
- * registers. */
+/* Four values as 64-bit words: the transposition of a tile of 4 x 4 values stays in registers. */
 typedef uint64_t quad __attribute__((vector_size(32), aligned(8), may_alias));
 
 static inline void transpose_tile(const float (*from)[2], size_t from_row, float (*to)[2],
@@ -228,7 +244,7 @@ static inline void transpose_tile(const float (*from)[2], size_t from_row, float
     *(quad *)(to + 3 * to_row) = __builtin_shufflevector(ab_odd, cd_odd, 2, 3, 6, 7);
 }
 
-/* The shorter side is the inner loop: whole cache lines are read or written there. */
+/* The shorter side is the inner loop, which so reads or writes whole cache lines. */
 PNR_WIDE void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
                                 size_t from_row, float (*to)[2], size_t to_row)
 {
@@ -249,7 +265,8 @@ PNR_WIDE void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)
         }
 }
 
-/* |c|^2 of 4 columns of c at 4 places, to 4 rows: squares, sums of neighbours, and 4 x 4 turned. */
+/* |c|^2 of 4 columns of c at 4 places, as 4 rows: squares, sums of neighbours, then a 4 x 4
+ * transposition. */
 typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 
@@ -300,8 +317,8 @@ PNR_WIDE void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c
 
 enum { TILE = 16 };
 
-/* 16 values of re, im, side by side, as w = (re, re), (-im, im): x w = x (re, re) + (im, re of x)
- * (-im, im). */
+/* Eight complex values. With the factor w as (re, re) and (-im, im), and x with its parts exchanged
+ * as x': x w = x (re, re) + x' (-im, im). */
 typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
 
 PNR_WIDE void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],
@@ -310,7 +327,7 @@ PNR_WIDE void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*
     const float sign = conjugate ? -1 : 1;
     const wide turn = {-sign, sign, -sign, sign, -sign, sign, -sign, sign,
                        -sign, sign, -sign, sign, -sign, sign, -sign, sign};
-    wide re[2], im[2], re_turned[2], im_turned[2]; /* turned: as the imaginary part of w needs it */
+    wide re[2], im[2], re_turned[2], im_turned[2]; /* turned: times (-1, 1) */
     size_t first = 0;
 
     for (int half = 0; half < 2; half++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops over samples of the cpu engine; each sums in an order of its own, whatever the vector
- * width. */
+/* The loops over samples of the cpu engine. Each sums in a fixed order, so that all vector widths
+ * give the same bits. */
 #ifndef PNR_ENGINE_CPU_OPS_H
 #define PNR_ENGINE_CPU_OPS_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What conversion counts on the way. */
+/* Counts of converted samples. */
 typedef struct pnr_converted {
     double energy; /* sum |x|^2, full scale = 1 */
     uint64_t n_clipped;
@@ -38,16 +38,16 @@ void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step,
 void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2]);
 /* out[i] = x[i] h[i] */
 void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2]);
-/* power[i] = |c[i]|^2, or += */
+/* power[i] = |c[i]|^2; add: += */
 void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power);
 
 /* to[c][r] = from[r][c]; rows `from_row` and `to_row` values apart. */
 void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
                        float (*to)[2], size_t to_row);
-/* power[r][j] = |c[j][r]|^2, or +=; r < rows, j < columns. */
+/* power[r][j] = |c[j][r]|^2; add: +=; r < rows, j < columns. */
 void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
                            size_t power_row, bool add, float *power);
-/* x[16 b + j] *= coarse[b] fine[j], or the conjugate of that; fine[16]. */
+/* x[16 b + j] *= coarse[b] fine[j], or its conjugate; fine[16]. */
 void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2], bool conjugate,
                      float (*x)[2]);
 

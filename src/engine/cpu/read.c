@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <math.h>
 
-static void mark(size_t n, float (*x)[2])
+static void mark_samples(size_t n, float (*x)[2])
 {
     for (size_t i = 0; i < n; i++)
         x[i][0] = x[i][1] = NAN;
@@ -22,7 +22,7 @@ static void mark_nonfinite(pnr_format format, const char *raw, size_t stride, si
         double unused[2];
 
         if (pnr_format_read(format, raw + i * stride, unused) & PNR_SAMPLE_NONFINITE)
-            mark(1, x + i);
+            mark_samples(1, x + i);
     }
 }
 
@@ -43,7 +43,7 @@ static void mark_lost(const pnr_windows *windows, size_t first, size_t n, float 
         const size_t from = runs[low].first > first ? runs[low].first - first : 0;
         const size_t end = runs[low].first + runs[low].count - first;
 
-        mark((end < n ? end : n) - from, x + from);
+        mark_samples((end < n ? end : n) - from, x + from);
     }
 }
 

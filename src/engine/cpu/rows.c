@@ -15,7 +15,7 @@ enum { REACH = PNR_CPU_REACH };
 /* --- one row of one look and code --- */
 
 /* c' in the gate, 0 elsewhere. */
-static void filter(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, value *c)
+static void filter_lags(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, value *c)
 {
     const pnr_plan *plan = cpu->plan;
     const size_t n = plan->gate_count;
@@ -32,19 +32,20 @@ static void filter(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, value *c)
 }
 
 /* The factor exp(-2 pi i m k / N) of lags first .. + n - 1, where c lacks it. */
-static void set_right(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t first, size_t n, value *c)
+static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t first, size_t n,
+                          value *c)
 {
-    const pnr_rational turn = {(int64_t)row->turn, (int64_t)cpu->plan->n_samples};
+    const pnr_rational phase = {(int64_t)row->phase, (int64_t)cpu->plan->n_samples};
 
-    if (row->turn != 0)
-        pnr_cpu_rotate(&cpu->rotation, pnr_rational_phase(turn, first), pnr_rational_phase(turn, 1),
-                       n, c);
+    if (row->phase != 0)
+        pnr_cpu_rotate(&cpu->rotation, pnr_rational_phase(phase, first),
+                       pnr_rational_phase(phase, 1), n, c);
 }
 
 /* A row of one look and code, at the integer lags (h = 0) or the half lags above them, on the
  * worker's bench; its power, unless that is NULL, added or not. */
-static void correlate(const pnr_cpu_step *s, size_t look, size_t code, size_t number, size_t h,
-                      float *power, bool add, size_t worker)
+static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size_t number, size_t h,
+                           float *power, bool add, size_t worker)
 {
     const pnr_cpu *cpu = s->cpu;
     const pnr_cpu_row *row = &cpu->axes.rows[number];
@@ -58,14 +59,14 @@ static void correlate(const pnr_cpu_step *s, size_t look, size_t code, size_t nu
 }
 
 /* What the bench holds, in the order of lags; with a filter it is right already. */
-static value *lags_of(const pnr_cpu *cpu, size_t number, size_t worker)
+static value *ordered_lags(const pnr_cpu *cpu, size_t number, size_t worker)
 {
     const pnr_cpu_scratch *scratch = &cpu->scratch[worker];
     value *c = pnr_cpu_transform_lags(&cpu->transform, &scratch->transform);
 
     if (cpu->filter != NULL) {
-        set_right(cpu, &cpu->axes.rows[number], 0, cpu->plan->n_lags, c);
-        filter(cpu, scratch, c);
+        restore_phase(cpu, &cpu->axes.rows[number], 0, cpu->plan->n_lags, c);
+        filter_lags(cpu, scratch, c);
     }
     return c;
 }
@@ -90,13 +91,13 @@ static void return_values(const pnr_cpu_step *s, size_t code, size_t row, size_t
     value *out = (value *)s->dwell->profile + first * plan->oversample + h;
 
     if (s->cpu->filter == NULL)
-        set_right(s->cpu, &s->cpu->axes.rows[row], 0, plan->n_lags, c);
+        restore_phase(s->cpu, &s->cpu->axes.rows[row], 0, plan->n_lags, c);
     for (size_t k = 0; k < plan->n_lags; k++)
         memcpy(out[k * plan->oversample], c[k], sizeof *c);
 }
 
 /* What the search wants to know of one line; CFAR along the rows needs them all. */
-static void find_line(void *context, size_t number, size_t worker)
+static void scan_line(void *context, size_t number, size_t worker)
 {
     const pnr_cpu_step *s = context;
 
@@ -109,7 +110,7 @@ static bool is_along_rows(const pnr_plan *plan)
     return plan->cfar.kind != PNR_CFAR_OFF && plan->cfar.axis == PNR_CFAR_ALONG_ROWS;
 }
 
-static void do_row(void *context, size_t task, size_t worker)
+static void compute_line(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
     const pnr_cpu *cpu = s->cpu;
@@ -124,39 +125,40 @@ static void do_row(void *context, size_t task, size_t worker)
         const size_t look = s->my->looks[i];
         const bool is_returned = plan->want_profile == PNR_WANT_COMPLEX && i + 1 == s->n_used;
 
-        pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &since);
+        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &since);
         if (cpu->is_transformed_late)
             pnr_cpu_forward(cpu, spectrum, pnr_cpu_spectrum_at(cpu, s->my, look, spectrum), worker);
-        pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &since);
+        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &since);
         for (size_t h = 0; h < plan->oversample; h++) {
             value *c;
 
-            correlate(s, look, code, row, h, is_plain ? power : NULL, i > 0, worker);
+            correlate_line(s, look, code, row, h, is_plain ? power : NULL, i > 0, worker);
             if (is_plain && !is_returned)
                 continue;
-            pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &since);
-            c = lags_of(cpu, row, worker);
+            pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &since);
+            c = ordered_lags(cpu, row, worker);
             if (!is_plain)
                 spread_power(plan->n_lags, (const value *)c, plan->oversample, i > 0, power + h);
             if (is_returned)
                 return_values(s, code, row, h, c);
-            pnr_cpu_lap(s->dwell, PNR_STAGE_PEAK, &since);
+            pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PEAK, &since);
         }
     }
-    pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &since);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &since);
     if (!is_along_rows(plan)) /* the row is in the cache yet */
-        find_line(context, code * cpu->axes.n_rows + row, worker);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_PEAK, &since);
+        scan_line(context, code * cpu->axes.n_rows + row, worker);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PEAK, &since);
 }
 
 void pnr_cpu_rows(pnr_cpu_step *s)
 {
     const size_t n_lines = s->cpu->axes.n_rows * s->cpu->plan->n_codes;
 
-    pnr_cpu_do(s, do_row, n_lines);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_COUNT, &s->since); /* the rows have timed themselves */
+    pnr_cpu_do(s, compute_line, n_lines);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
+                &s->since); /* the rows have timed themselves */
     if (is_along_rows(s->cpu->plan))
-        pnr_cpu_do(s, find_line, n_lines);
+        pnr_cpu_do(s, scan_line, n_lines);
 }
 
 /* --- around the candidates --- */
@@ -167,15 +169,15 @@ static bool is_near(const pnr_candidate *candidate, size_t code, size_t row)
            row <= (size_t)candidate->row + REACH;
 }
 
-static void value_at(const pnr_cpu *cpu, size_t row, const value *c, size_t lag, value out)
+static void value_at_lag(const pnr_cpu *cpu, size_t row, const value *c, size_t lag, value out)
 {
     memcpy(out, c[lag], sizeof(value));
     if (cpu->filter == NULL)
-        set_right(cpu, &cpu->axes.rows[row], lag, 1, (value *)out);
+        restore_phase(cpu, &cpu->axes.rows[row], lag, 1, (value *)out);
 }
 
 /* c at the centres of the candidates of one row, look by look; the first of them does it. */
-static void take_centres(void *context, size_t task, size_t worker)
+static void gather_centres(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
     const pnr_cpu *cpu = s->cpu;
@@ -187,19 +189,19 @@ static void take_centres(void *context, size_t task, size_t worker)
     for (size_t i = 0; i < s->n_used; i++) {
         const value *c;
 
-        correlate(s, s->my->looks[i], me->code, me->row, 0, NULL, false, worker);
-        c = (const value *)lags_of(cpu, me->row, worker);
+        correlate_line(s, s->my->looks[i], me->code, me->row, 0, NULL, false, worker);
+        c = (const value *)ordered_lags(cpu, me->row, worker);
         for (size_t t = task;
              t < n_candidates && candidates[t].code == me->code && candidates[t].row == me->row;
              t++)
-            value_at(cpu, me->row, c, pnr_search_lag(cpu->plan, candidates[t].cell, 0),
-                     s->my->centres[t * cpu->plan->n_looks + i]);
+            value_at_lag(cpu, me->row, c, pnr_search_lag(cpu->plan, candidates[t].cell, 0),
+                         s->my->centres[t * cpu->plan->n_looks + i]);
     }
 }
 
 /* One row's values around all candidates near it: c of one look; of several the sum of c[j]
  * conj(c[0]) / sqrt(P[0]). */
-static void take_row(void *context, size_t task, size_t worker)
+static void gather_row(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
     const pnr_cpu *cpu = s->cpu;
@@ -209,8 +211,8 @@ static void take_row(void *context, size_t task, size_t worker)
     for (size_t i = 0; i < s->n_used; i++) {
         const value *c;
 
-        correlate(s, s->my->looks[i], code, row, 0, NULL, false, worker);
-        c = (const value *)lags_of(cpu, row, worker);
+        correlate_line(s, s->my->looks[i], code, row, 0, NULL, false, worker);
+        c = (const value *)ordered_lags(cpu, row, worker);
         for (size_t t = 0; t < s->dwell->sums->n_candidates; t++) {
             pnr_candidate *candidate = &s->dwell->candidates[t];
             const float *centre = s->my->centres[t * plan->n_looks + i];
@@ -225,7 +227,7 @@ static void take_row(void *context, size_t task, size_t worker)
                 float *to = out[j + REACH];
                 value at;
 
-                value_at(cpu, row, c, pnr_search_lag(plan, candidate->cell, j), at);
+                value_at_lag(cpu, row, c, pnr_search_lag(plan, candidate->cell, j), at);
                 if (plan->n_looks == 1) {
                     memcpy(to, at, sizeof at);
                 } else {
@@ -238,7 +240,7 @@ static void take_row(void *context, size_t task, size_t worker)
 }
 
 /* The rows around all candidates, each once: candidates stand in the order of code and row. */
-static size_t list_rows(const pnr_cpu_step *s)
+static size_t list_lines(const pnr_cpu_step *s)
 {
     const size_t reach = s->dwell->patches != NULL ? REACH : 0, n_rows = s->cpu->axes.n_rows;
     const pnr_candidate *candidates = s->dwell->candidates;
@@ -256,7 +258,7 @@ static size_t list_rows(const pnr_cpu_step *s)
     return n;
 }
 
-static void scale(const pnr_cpu_step *s, size_t t, value *values, size_t n)
+static void scale_values(const pnr_cpu_step *s, size_t t, value *values, size_t n)
 {
     double power = 0;
 
@@ -282,15 +284,15 @@ void pnr_cpu_gather(pnr_cpu_step *s)
     if (patches != NULL)
         memset(patches, 0, n_candidates * n_patch * sizeof *patches);
     if (s->cpu->plan->n_looks > 1)
-        pnr_cpu_do(s, take_centres, n_candidates);
-    pnr_cpu_do(s, take_row, list_rows(s));
+        pnr_cpu_do(s, gather_centres, n_candidates);
+    pnr_cpu_do(s, gather_row, list_lines(s));
     for (size_t t = 0; t < n_candidates; t++) {
         pnr_candidate *candidate = &s->dwell->candidates[t];
 
         if (s->cpu->plan->n_looks > 1 && patches != NULL)
-            scale(s, t, patches + t * n_patch, n_patch);
+            scale_values(s, t, patches + t * n_patch, n_patch);
         else if (s->cpu->plan->n_looks > 1)
-            scale(s, t, candidate->value, PNR_NEIGHBOURS);
+            scale_values(s, t, candidate->value, PNR_NEIGHBOURS);
         if (patches != NULL)
             memcpy(candidate->value, patches + t * n_patch + (size_t)REACH * PNR_NEIGHBOURS,
                    sizeof candidate->value);

@@ -58,97 +58,106 @@ static void shape_kept(pnr_cpu *cpu)
     cpu->is_transformed_late = plan->n_codes == 1 && cpu->axes.n_spectra == cpu->axes.n_rows;
 }
 
-/* --- memory: one list counts its bytes and allocates it --- */
+/* --- memory: one list counts its bytes, allocates it and frees it --- */
+
+typedef enum { COUNT, ALLOCATE, FREE } purpose;
 
 typedef struct allocation {
-    bool is_real; /* else bytes are only counted */
-    bool is_complete;
+    purpose purpose;
+    bool has_failed;
     double bytes;
 } allocation;
 
-static void *allocate(allocation *a, double n, size_t each)
+static void *next_memory(allocation *a, double n, size_t each, void *old)
 {
     const double bytes = n * (double)each;
     void *memory = NULL;
 
     a->bytes += bytes;
-    if (!a->is_real || !a->is_complete || n == 0)
+    if (a->purpose == FREE)
+        free(old);
+    if (a->purpose != ALLOCATE || a->has_failed || n == 0)
         return NULL;
     if (bytes < 0x1p62)
         memory = pnr_cpu_zeroed((size_t)bytes);
-    a->is_complete = memory != NULL;
+    a->has_failed = memory == NULL;
     return memory;
 }
 
-#define ALLOCATE(field, n) field = allocate(a, n, sizeof *field)
+/* COUNT reads no field. */
+#define MEMORY(field, n) field = next_memory(a, n, sizeof *field, a->purpose == FREE ? field : NULL)
 
-static void allocate_fused(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
+static void list_fused(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
 {
     const pnr_plan *plan = cpu->plan;
     const size_t grids = plan->oversample > 1 ? plan->oversample * plan->n_lags : cpu->n_places;
 
-    ALLOCATE(my->profile, (double)(plan->n_looks * plan->oversample) * (double)cpu->profile_pitch);
-    ALLOCATE(my->y, (double)cpu->in_values);
-    if (a->is_real && cpu->in_values == 0)
+    MEMORY(my->profile, (double)(plan->n_looks * plan->oversample) * (double)cpu->profile_pitch);
+    if (cpu->in_values > 0)
+        MEMORY(my->y, (double)cpu->in_values);
+    else if (a->purpose == ALLOCATE)
         my->y = my->profile;
-    ALLOCATE(my->period, plan->n_periods > 1 ? (double)cpu->window : 0);
+    MEMORY(my->period, plan->n_periods > 1 ? (double)cpu->window : 0);
     for (size_t h = 0; h < cpu->n_spectra; h++)
-        ALLOCATE(my->fused[h], (double)cpu->transform.spectrum_pitch);
+        MEMORY(my->fused[h], (double)cpu->transform.spectrum_pitch);
     if (cpu->walsh.n_parts > 1)
-        ALLOCATE(my->parts, (double)cpu->walsh.n_parts * (double)pnr_cpu_walsh_values(&cpu->walsh));
-    ALLOCATE(my->grid, (double)grids);
-    ALLOCATE(my->converted, (double)pnr_cpu_read_blocks(cpu));
+        MEMORY(my->parts, (double)cpu->walsh.n_parts * (double)pnr_cpu_walsh_values(&cpu->walsh));
+    MEMORY(my->grid, (double)grids);
     if (plan->want_profile != PNR_WANT_POWER && (cpu->n_places == 0 || cpu->is_ordered))
-        ALLOCATE(my->power, (double)pnr_plan_cells(plan));
+        MEMORY(my->power, (double)pnr_plan_cells(plan));
 }
 
-static void allocate_kept(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
+static void list_kept(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
 {
     const pnr_plan *plan = cpu->plan;
     const double periods = (double)plan->n_periods, looks = (double)plan->n_looks;
     const double lines = (double)plan->n_codes * (double)cpu->axes.n_rows;
     const double x = (double)cpu->looks_at_once * periods * (double)cpu->x_pitch;
 
-    ALLOCATE(my->x, x);
-    ALLOCATE(my->stretched, cpu->line > 0 ? x : 0);
-    ALLOCATE(my->spectra,
-             looks * (double)cpu->axes.n_spectra * (double)cpu->transform.spectrum_pitch);
-    ALLOCATE(my->power, plan->want_profile == PNR_WANT_POWER
-                            ? 0
-                            : lines * (double)(plan->n_lags * plan->oversample));
-    ALLOCATE(my->lines, lines);
-    ALLOCATE(my->above, lines * (double)pnr_search_words(plan));
-    ALLOCATE(my->energies, plan->remove_mean
-                               ? (double)(cpu->looks_at_once * pnr_cpu_own_blocks(cpu)) * periods
-                               : 0);
-    ALLOCATE(my->centres, (double)plan->max_candidates * looks);
-    ALLOCATE(my->around, (double)(plan->max_candidates * PNR_NEIGHBOURS));
+    MEMORY(my->x, x);
+    MEMORY(my->stretched, cpu->line > 0 ? x : 0);
+    MEMORY(my->spectra,
+           looks * (double)cpu->axes.n_spectra * (double)cpu->transform.spectrum_pitch);
+    MEMORY(my->power, plan->want_profile == PNR_WANT_POWER
+                          ? 0
+                          : lines * (double)(plan->n_lags * plan->oversample));
+    MEMORY(my->lines, lines);
+    MEMORY(my->above, lines * (double)pnr_search_words(plan));
+    MEMORY(my->energies, plan->remove_mean
+                             ? (double)(cpu->looks_at_once * pnr_cpu_mean_blocks(cpu)) * periods
+                             : 0);
+    MEMORY(my->looks, looks);
+    MEMORY(my->centres, (double)plan->max_candidates * looks);
+    MEMORY(my->around, (double)(plan->max_candidates * PNR_NEIGHBOURS));
 }
 
-static void allocate_memory(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
+static void list_memory(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
 {
-    ALLOCATE(my->windows, (double)pnr_plan_windows(cpu->plan));
-    ALLOCATE(my->looks, (double)cpu->plan->n_looks);
+    const pnr_plan *plan = cpu->plan;
+
+    MEMORY(my->windows, (double)pnr_plan_windows(plan));
+    MEMORY(my->converted, (double)(cpu->fused != NULL ? 1 : cpu->looks_at_once * plan->n_periods) *
+                              (double)pnr_cpu_read_blocks(cpu));
     if (cpu->fused != NULL)
-        allocate_fused(cpu, my, a);
+        list_fused(cpu, my, a);
     else
-        allocate_kept(cpu, my, a);
+        list_kept(cpu, my, a);
 }
 
-static void allocate_scratch(const pnr_cpu *cpu, pnr_cpu_scratch *scratch, allocation *a)
+static void list_scratch(const pnr_cpu *cpu, pnr_cpu_scratch *scratch, allocation *a)
 {
     const double slow = (double)(cpu->slow_columns * cpu->slow_pitch);
 
-    ALLOCATE(scratch->transform.tile, (double)cpu->transform.tile_values);
+    MEMORY(scratch->transform.tile, (double)cpu->transform.tile_values);
     if (cpu->fused != NULL)
         return;
-    ALLOCATE(scratch->transform.in, (double)cpu->transform.in_values);
-    ALLOCATE(scratch->transform.out, (double)cpu->transform.out_values);
-    ALLOCATE(scratch->slow[0], slow);
-    ALLOCATE(scratch->slow[1], slow);
-    ALLOCATE(scratch->line, (double)cpu->line);
-    ALLOCATE(scratch->filter,
-             cpu->filter_pitch > 0 ? (double)(4 * cpu->plan->gate_count + cpu->filter_pitch) : 0);
+    MEMORY(scratch->transform.in, (double)cpu->transform.in_values);
+    MEMORY(scratch->transform.out, (double)cpu->transform.out_values);
+    MEMORY(scratch->slow[0], slow);
+    MEMORY(scratch->slow[1], slow);
+    MEMORY(scratch->line, (double)cpu->line);
+    MEMORY(scratch->filter,
+           cpu->filter_pitch > 0 ? (double)(4 * cpu->plan->gate_count + cpu->filter_pitch) : 0);
 }
 
 /* Values of the weights of set i. */
@@ -162,32 +171,39 @@ static double weight_values(const pnr_cpu *cpu, size_t i)
     return cpu->plan->taper != NULL || set->quarters != 0 ? each : 0;
 }
 
-static void allocate_tables(pnr_cpu *cpu, allocation *a)
+/* Table i of a list, which is NULL while bytes are counted or when its memory has failed. */
+static void list_table(allocation *a, double n, value **tables, size_t i)
+{
+    value *table =
+        next_memory(a, n, sizeof *table, a->purpose == FREE && tables != NULL ? tables[i] : NULL);
+
+    if (tables != NULL)
+        tables[i] = table;
+}
+
+static void list_tables(pnr_cpu *cpu, allocation *a)
 {
     const pnr_plan *plan = cpu->plan;
     const pnr_cpu_axes *axes = &cpu->axes;
 
-    ALLOCATE(cpu->codes, (double)(plan->n_codes * plan->oversample) * (double)axes->n_variants *
-                             (double)cpu->transform.spectrum_pitch);
+    MEMORY(cpu->codes, (double)(plan->n_codes * plan->oversample) * (double)axes->n_variants *
+                           (double)cpu->transform.spectrum_pitch);
     if (cpu->fused != NULL)
         return;
-    ALLOCATE(cpu->filter, (double)plan->gate_count * (double)cpu->filter_pitch);
-    ALLOCATE(cpu->kernel, cpu->line > 0 ? PNR_STRETCH_STEPS + 1 : 0);
-    ALLOCATE(cpu->rotations, (double)axes->n_rotations);
-    ALLOCATE(cpu->weights, (double)axes->n_sets);
-    for (size_t i = 0; i < axes->n_rotations; i++) {
-        value *table =
-            allocate(a, axes->rotations[i] != 0 ? (double)cpu->window : 0, sizeof *table);
-
-        if (cpu->rotations != NULL)
-            cpu->rotations[i] = table;
+    MEMORY(cpu->filter, (double)plan->gate_count * (double)cpu->filter_pitch);
+    MEMORY(cpu->kernel, cpu->line > 0 ? PNR_STRETCH_STEPS + 1 : 0);
+    if (a->purpose != FREE) { /* these are freed after the tables in them */
+        MEMORY(cpu->rotations, (double)axes->n_rotations);
+        MEMORY(cpu->weights, (double)axes->n_sets);
     }
-    for (size_t i = 0; i < axes->n_sets; i++) {
-        value *table = allocate(a, weight_values(cpu, i), sizeof *table);
-
-        if (cpu->weights != NULL)
-            cpu->weights[i] = table;
-    }
+    for (size_t i = 0; i < axes->n_rotations; i++)
+        list_table(a, axes->rotations[i] != 0 ? (double)cpu->window : 0, cpu->rotations, i);
+    for (size_t i = 0; i < axes->n_sets; i++)
+        list_table(a, weight_values(cpu, i), cpu->weights, i);
+    if (a->purpose != FREE)
+        return;
+    free(cpu->rotations);
+    free(cpu->weights);
 }
 
 static double memory_bytes(const pnr_cpu *cpu)
@@ -195,7 +211,7 @@ static double memory_bytes(const pnr_cpu *cpu)
     pnr_cpu_memory unused;
     allocation a = {0};
 
-    allocate_memory(cpu, &unused, &a);
+    list_memory(cpu, &unused, &a);
     return a.bytes;
 }
 
@@ -205,8 +221,8 @@ static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
     pnr_cpu_scratch unused;
     allocation tables = {0}, scratch = {0};
 
-    allocate_tables(&sizes, &tables);
-    allocate_scratch(cpu, &unused, &scratch);
+    list_tables(&sizes, &tables);
+    list_scratch(cpu, &unused, &scratch);
     return tables.bytes + (double)pnr_cpu_transform_table_bytes(&cpu->transform) +
            (cpu->walsh.degree > 0 ? (double)pnr_cpu_walsh_table_bytes(&cpu->walsh) : 0) +
            scratch.bytes * (double)n_threads + memory_bytes(cpu) * (double)cpu->n_leaders +
@@ -244,6 +260,7 @@ int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu)
         shape_kept(cpu);
         arrange_kept(cpu, n_threads);
     }
+    cpu->is_shaped = true;
     return PNR_OK;
 }
 
@@ -292,36 +309,17 @@ int pnr_cpu_describe(const pnr_plan *plan, size_t n_threads, pnr_engine_choice *
 
 int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
 {
-    allocation a = {.is_real = true, .is_complete = true};
+    allocation a = {.purpose = ALLOCATE};
 
-    allocate_memory(cpu, memory, &a);
+    list_memory(cpu, memory, &a);
     for (size_t i = 0; memory->above != NULL && i < cpu->plan->n_codes * cpu->axes.n_rows; i++)
         memory->lines[i].above = memory->above + i * pnr_search_words(cpu->plan);
-    return a.is_complete ? PNR_OK : PNR_ENOMEMORY;
+    return a.has_failed ? PNR_ENOMEMORY : PNR_OK;
 }
 
-void pnr_cpu_memory_destroy(pnr_cpu_memory *memory)
+void pnr_cpu_memory_destroy(const pnr_cpu *cpu, pnr_cpu_memory *memory)
 {
-    if (memory->y != memory->profile)
-        free(memory->y);
-    free(memory->power);
-    free(memory->lines);
-    free(memory->above);
-    free(memory->windows);
-    free(memory->period);
-    free(memory->fused[0]);
-    free(memory->fused[1]);
-    free(memory->profile);
-    free(memory->grid);
-    free(memory->parts);
-    free(memory->converted);
-    free(memory->x);
-    free(memory->stretched);
-    free(memory->spectra);
-    free(memory->energies);
-    free(memory->looks);
-    free(memory->centres);
-    free(memory->around);
+    list_memory(cpu, memory, &(allocation){.purpose = FREE});
 }
 
 /* Estimated plans are the same in every process, so the results are the same bits. */
@@ -340,13 +338,13 @@ static int create_slow(pnr_cpu *cpu)
 
 int pnr_cpu_create(pnr_cpu *cpu, size_t n_threads)
 {
-    allocation a = {.is_real = true, .is_complete = true};
+    allocation a = {.purpose = ALLOCATE};
     int code;
 
-    allocate_tables(cpu, &a);
+    list_tables(cpu, &a);
     for (size_t i = 0; i < n_threads; i++)
-        allocate_scratch(cpu, &cpu->scratch[i], &a);
-    code = a.is_complete ? create_slow(cpu) : PNR_ENOMEMORY;
+        list_scratch(cpu, &cpu->scratch[i], &a);
+    code = a.has_failed ? PNR_ENOMEMORY : create_slow(cpu);
     if (code == PNR_OK)
         code = cpu->walsh.degree > 0 ? pnr_cpu_walsh_create(&cpu->walsh, cpu->plan)
                                      : pnr_cpu_transform_create(&cpu->transform);
@@ -355,27 +353,16 @@ int pnr_cpu_create(pnr_cpu *cpu, size_t n_threads)
 
 void pnr_cpu_destroy(pnr_cpu *cpu)
 {
+    allocation a = {.purpose = FREE};
+
     pnr_cpu_transform_destroy(&cpu->transform);
     pnr_cpu_walsh_destroy(&cpu->walsh);
     if (cpu->slow != NULL)
         fftwf_destroy_plan(cpu->slow);
-    for (size_t i = 0; i < PNR_CPU_MAX_THREADS; i++) {
-        free(cpu->scratch[i].transform.in);
-        free(cpu->scratch[i].transform.out);
-        free(cpu->scratch[i].transform.tile);
-        free(cpu->scratch[i].slow[0]);
-        free(cpu->scratch[i].slow[1]);
-        free(cpu->scratch[i].line);
-        free(cpu->scratch[i].filter);
+    if (cpu->is_shaped) {
+        for (size_t i = 0; i < PNR_CPU_MAX_THREADS; i++)
+            list_scratch(cpu, &cpu->scratch[i], &a);
+        list_tables(cpu, &a);
     }
-    for (size_t i = 0; cpu->rotations != NULL && i < cpu->axes.n_rotations; i++)
-        free(cpu->rotations[i]);
-    for (size_t i = 0; cpu->weights != NULL && i < cpu->axes.n_sets; i++)
-        free(cpu->weights[i]);
-    free(cpu->rotations);
-    free(cpu->weights);
-    free(cpu->codes);
-    free(cpu->filter);
-    free(cpu->kernel);
     pnr_cpu_axes_destroy(&cpu->axes);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A submit of the cpu engine: what came, and what will be given back. */
+/* A submit of the cpu engine: its windows and the memory of its result. */
 #include "engine/cpu/slot.h"
 
 #include "engine/cpu/memory.h"

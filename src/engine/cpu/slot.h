@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A submit of the cpu engine: what came, and what will be given back. */
+/* A submit of the cpu engine: its windows and the memory of its result. */
 #ifndef PNR_ENGINE_CPU_SLOT_H
 #define PNR_ENGINE_CPU_SLOT_H
 
@@ -21,17 +21,18 @@ typedef struct pnr_cpu_slot {
     uint64_t stage_ns[PNR_STAGE_COUNT];
 } pnr_cpu_slot;
 
-/* Bytes of all: depth of them, of `batch` dwells each, and one of a dwell done once more. */
+/* Bytes of all slots: `depth` slots of `batch` dwells, and one slot of one dwell for
+ * search_without. */
 double pnr_cpu_slots_bytes(const pnr_plan *plan);
 /* PNR_OK, PNR_ENOMEMORY; destroy in either case. */
 int pnr_cpu_slot_create(const pnr_plan *plan, size_t batch, pnr_cpu_slot *slot);
 void pnr_cpu_slot_destroy(pnr_cpu_slot *slot);
 
-/* n_dwells of a view, beginning with its dwell `first`. */
+/* Takes n_dwells of a view from its dwell `first` on. */
 void pnr_cpu_slot_fill(const pnr_plan *plan, const pnr_windows *windows, size_t first,
                        size_t n_dwells, pnr_cpu_slot *slot);
 bool pnr_cpu_slot_is_done(const pnr_cpu_slot *slot);
-/* Where dwell d's results go, and what they come from. */
+/* The input of dwell d and the places of its results. */
 pnr_cpu_dwell pnr_cpu_slot_dwell(const pnr_plan *plan, pnr_cpu_slot *slot, size_t d);
 pnr_result pnr_cpu_slot_result(const pnr_cpu_slot *slot);
 

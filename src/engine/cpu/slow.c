@@ -17,9 +17,9 @@ typedef pnr_cpu_wide wide;
 
 /* Of few periods. Real and imaginary parts of the weights have sums of their own, a + i b at the
  * end. */
-PNR_WIDE static void sum_some(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch,
-                              const float (*w)[4][2], bool add, size_t n_out, float (*out)[2],
-                              size_t out_pitch)
+PNR_WIDE static void sum_few_periods(size_t n_periods, size_t n, const float (*x)[2],
+                                     size_t x_pitch, const float (*w)[4][2], bool add, size_t n_out,
+                                     float (*out)[2], size_t out_pitch)
 {
     const wide turn = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
 
@@ -48,7 +48,7 @@ PNR_WIDE static void sum_some(size_t n_periods, size_t n, const float (*x)[2], s
 }
 
 /* Rows lie far apart: nothing else asks for them ahead. */
-static void fetch(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch)
+static void prefetch_rows(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch)
 {
     for (size_t p = 0; p < n_periods; p++)
         for (size_t i = 0; i < n; i += 8)
@@ -62,10 +62,10 @@ void pnr_cpu_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitc
         const size_t left = n_periods - p, count = left < SUM_PERIODS ? left : SUM_PERIODS;
         const size_t behind = left - count < SUM_PERIODS ? left - count : SUM_PERIODS;
 
-        fetch(behind, n, x + (p + count) * x_pitch, x_pitch);
+        prefetch_rows(behind, n, x + (p + count) * x_pitch, x_pitch);
         for (size_t u = 0; u < n_out; u += 4)
-            sum_some(count, n, x + p * x_pitch, x_pitch, w + u / 4 * n_periods + p, p > 0,
-                     n_out - u < 4 ? n_out - u : 4, out + u * out_pitch, out_pitch);
+            sum_few_periods(count, n, x + p * x_pitch, x_pitch, w + u / 4 * n_periods + p, p > 0,
+                            n_out - u < 4 ? n_out - u : 4, out + u * out_pitch, out_pitch);
     }
 }
 
@@ -144,7 +144,7 @@ void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size
     pnr_cpu_transform_forward(&cpu->transform, &cpu->scratch[worker].transform, y);
 }
 
-static void forward(void *context, size_t task, size_t worker)
+static void forward_spectrum(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
     const size_t n_spectra = s->cpu->axes.n_spectra;
@@ -165,7 +165,7 @@ static void clear_unused(pnr_cpu_step *s)
             memset(s->my->x + w * s->cpu->x_pitch, 0, s->cpu->window * sizeof(value));
 }
 
-static void do_set(pnr_cpu_step *s, size_t set)
+static void compute_set(pnr_cpu_step *s, size_t set)
 {
     const pnr_cpu *cpu = s->cpu;
     const bool is_summed = cpu->axes.sets[set].is_summed;
@@ -188,14 +188,14 @@ void pnr_cpu_slow_time(pnr_cpu_step *s)
             continue;
         if (cpu->axes.sets[i].stretch != stretch)
             pnr_cpu_stretch(s, stretch = cpu->axes.sets[i].stretch);
-        do_set(s, i);
+        compute_set(s, i);
     }
     clear_unused(s);
     s->x = s->my->x;
     for (size_t i = 0; i < cpu->axes.n_sets; i++)
         if (cpu->axes.sets[i].stretch == 0)
-            do_set(s, i);
+            compute_set(s, i);
     if (!cpu->is_transformed_late)
-        pnr_cpu_do(s, forward, s->n_looks * cpu->axes.n_spectra);
-    pnr_cpu_lap(s->dwell, PNR_STAGE_FORWARD, &s->since);
+        pnr_cpu_do(s, forward_spectrum, s->n_looks * cpu->axes.n_spectra);
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &s->since);
 }

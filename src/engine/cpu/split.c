@@ -2,10 +2,10 @@
 /* Long transforms of the cpu engine in three passes over memory, from short FFTW plans. */
 #include "engine/cpu/split.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/transform.h"
 #include "engine/cpu/ops.h"
+#include "engine/cpu/stopwatch.h"
 #include "engine/engine.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
     return columns > 2 * split->row2 ? columns : 2 * split->row2;
 }
 
-static void root(size_t j, size_t n, pnr_cpu_value out)
+static void forward_root(size_t j, size_t n, pnr_cpu_value out)
 {
     double w[2];
 
@@ -115,9 +115,9 @@ static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
         return false;
     for (size_t k1 = 0; k1 < split->n1; k1++) {
         for (size_t b = 0; b < split->n_blocks; b++)
-            root(COLUMNS * b * k1, split->length, split->coarse[k1 * split->n_blocks + b]);
+            forward_root(COLUMNS * b * k1, split->length, split->coarse[k1 * split->n_blocks + b]);
         for (size_t j = 0; j < COLUMNS; j++)
-            root(j * k1, split->length, split->fine[k1 * COLUMNS + j]);
+            forward_root(j * k1, split->length, split->fine[k1 * COLUMNS + j]);
     }
     return true;
 }
@@ -129,11 +129,11 @@ static bool create_wide(pnr_cpu_split *split)
         return false;
     for (size_t k1 = 0; k1 < split->n1; k1++) {
         for (size_t b = 0; b < split->n_blocks; b++)
-            root(COLUMNS * b * k1, split->length, split->coarse[b * split->n1 + k1]);
+            forward_root(COLUMNS * b * k1, split->length, split->coarse[b * split->n1 + k1]);
         for (size_t j = 0; j < COLUMNS; j++) {
             pnr_cpu_value w;
 
-            root(j * k1, split->length, w);
+            forward_root(j * k1, split->length, w);
             split->lines[k1][0][j] = w[0];
             split->lines[k1][1][j] = w[1];
         }
@@ -286,14 +286,22 @@ void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_c
                       split->row2);
 }
 
-static void lap(uint64_t *stage_ns, int stage, uint64_t *since)
+/* Pass B's two halves of row k1: z to the spectrum, and a product back to z. */
+static void forward_row(const pnr_cpu_split *split, size_t k1, pnr_cpu_value *z, pnr_cpu_value *x)
 {
-    if (stage_ns != NULL) {
-        const uint64_t now = pnr_clock_ns();
+    if (!split->is_wide)
+        pnr_cpu_twiddle(split->n2, split->coarse + k1 * split->n_blocks, split->fine + k1 * COLUMNS,
+                        false, z);
+    fftwf_execute_dft(split->row[0], z, x);
+}
 
-        stage_ns[stage] += now - *since;
-        *since = now;
-    }
+static void inverse_row(const pnr_cpu_split *split, size_t k1, pnr_cpu_value *product,
+                        pnr_cpu_value *z)
+{
+    fftwf_execute_dft(split->row[1], product, z);
+    if (!split->is_wide)
+        pnr_cpu_twiddle(split->n2, split->coarse + k1 * split->n_blocks, split->fine + k1 * COLUMNS,
+                        true, z);
 }
 
 void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
@@ -301,29 +309,21 @@ void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
                         uint64_t *stage_ns)
 {
     const size_t end = ROWS * (block + 1) < split->n1 ? ROWS * (block + 1) : split->n1;
-    const size_t n2 = split->n2;
-    uint64_t since = stage_ns != NULL ? pnr_clock_ns() : 0;
+    uint64_t since = pnr_cpu_start(stage_ns);
 
     for (size_t k1 = ROWS * block; k1 < end; k1++) {
-        const pnr_cpu_value *coarse = split->coarse + k1 * split->n_blocks;
-        const pnr_cpu_value *fine = split->fine + k1 * COLUMNS;
         const size_t at = k1 * split->row2;
-        pnr_cpu_value *last = tile + split->row2;
 
-        if (!split->is_wide)
-            pnr_cpu_twiddle(n2, coarse, fine, false, z[0] + at);
-        fftwf_execute_dft(split->row[0], z[0] + at, tile);
-        lap(stage_ns, PNR_STAGE_FORWARD, &since);
+        forward_row(split, k1, z[0] + at, tile);
+        pnr_cpu_lap(stage_ns, PNR_STAGE_FORWARD, &since);
         for (size_t i = 0; i < n; i++) {
-            pnr_cpu_value *product = i + 1 == n ? tile : last;
+            pnr_cpu_value *product = i + 1 == n ? tile : tile + split->row2;
 
-            pnr_cpu_product(n2, (const pnr_cpu_value *)tile, (const pnr_cpu_value *)h[i] + at,
-                            product);
-            lap(stage_ns, PNR_STAGE_PRODUCT, &since);
-            fftwf_execute_dft(split->row[1], product, z[i] + at);
-            if (!split->is_wide)
-                pnr_cpu_twiddle(n2, coarse, fine, true, z[i] + at);
-            lap(stage_ns, PNR_STAGE_INVERSE, &since);
+            pnr_cpu_product(split->n2, (const pnr_cpu_value *)tile,
+                            (const pnr_cpu_value *)h[i] + at, product);
+            pnr_cpu_lap(stage_ns, PNR_STAGE_PRODUCT, &since);
+            inverse_row(split, k1, product, z[i] + at);
+            pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since);
         }
     }
 }
@@ -333,7 +333,7 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
                            pnr_cpu_value *tile, uint64_t *stage_ns)
 {
     const size_t width = width_of(split, block), first = COLUMNS * block, n2 = split->n2;
-    uint64_t since = stage_ns != NULL ? pnr_clock_ns() : 0;
+    uint64_t since = pnr_cpu_start(stage_ns);
     pnr_cpu_value *out = c + first * split->next2;
     /* m1 from which a row of COLUMNS lags is no longer all below n_samples */
     size_t whole = n_samples < first + width ? 0 : (n_samples - first - width) / n2 + 1;
@@ -346,12 +346,12 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
         whole = width < COLUMNS ? 0 : whole;
         pnr_cpu_columns_inverse(&split->columns, z + first, split->row2, &twiddle,
                                 (pnr_cpu_line *)tile, out, power + first, n2, whole, add);
-        lap(stage_ns, PNR_STAGE_INVERSE, &since); /* with nearly all of |c|^2 */
+        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since); /* with nearly all of |c|^2 */
     } else {
         pnr_cpu_transpose(split->n1, width, z + first, split->row2, tile, split->row1);
         for (size_t j = 0; j < width; j++)
             fftwf_execute_dft(split->column[1], tile + j * split->row1, out + j * split->row1);
-        lap(stage_ns, PNR_STAGE_INVERSE, &since);
+        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since);
         pnr_cpu_power_columns(whole, width, (const pnr_cpu_value *)out, split->row1, n2, add,
                               power + first);
     }
@@ -359,19 +359,13 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
         for (size_t j = 0; j < width && n2 * m1 + first + j < n_samples; j++)
             pnr_cpu_power(1, (const pnr_cpu_value *)out + m1 * split->next1 + j * split->next2, add,
                           power + n2 * m1 + first + j);
-    lap(stage_ns, PNR_STAGE_PEAK, &since);
+    pnr_cpu_lap(stage_ns, PNR_STAGE_PEAK, &since);
 }
 
 void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cpu_value *x)
 {
-    for (size_t k1 = 0; k1 < split->n1; k1++) {
-        const size_t at = k1 * split->row2;
-
-        if (!split->is_wide)
-            pnr_cpu_twiddle(split->n2, split->coarse + k1 * split->n_blocks,
-                            split->fine + k1 * COLUMNS, false, z + at);
-        fftwf_execute_dft(split->row[0], z + at, x + at);
-    }
+    for (size_t k1 = 0; k1 < split->n1; k1++)
+        forward_row(split, k1, z + k1 * split->row2, x + k1 * split->row2);
 }
 
 /* Bin j + m of j = k1 + N1 k2, m = m1 + N1 m2: row k1 + m1 from m2 on, or, beyond N1, row k1 + m1 -
@@ -387,10 +381,7 @@ void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, s
 
         pnr_cpu_product(wrap, from + first, h + at, tile);
         pnr_cpu_product(first, from, h + at + wrap, tile + wrap);
-        fftwf_execute_dft(split->row[1], tile, z + at);
-        if (!split->is_wide)
-            pnr_cpu_twiddle(split->n2, split->coarse + k1 * split->n_blocks,
-                            split->fine + k1 * COLUMNS, true, z + at);
+        inverse_row(split, k1, tile, z + at);
     }
 }
 

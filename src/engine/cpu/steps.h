@@ -4,10 +4,11 @@
 #define PNR_ENGINE_CPU_STEPS_H
 
 #include "engine/cpu/cpu.h"
+#include "engine/cpu/stopwatch.h"
 
 enum {
     PNR_CPU_REACH = PNR_NEIGHBOURS / 2,
-    PNR_CPU_BLOCK = 128 /* columns whose mean is removed at once */
+    PNR_CPU_MEAN_BLOCK = 128 /* columns */
 };
 
 /* Eight complex values. */
@@ -24,10 +25,10 @@ typedef struct pnr_cpu_step {
     size_t n_used;              /* looks with enough used windows so far */
     float *power;               /* all lines in the order of lags; NULL: see n_places */
     uint64_t since;             /* the stopwatch */
+    size_t number;              /* of the first window in the dwell that is read */
+    pnr_cpu_value *to;          /* its place; NULL: its samples are only counted */
 
     /* fused */
-    size_t number;             /* of the window in the dwell that is read */
-    pnr_cpu_value *to;         /* its place; NULL: its samples are only counted */
     pnr_cpu_walsh_input input; /* method walsh reads y from here */
     size_t h;
 
@@ -39,21 +40,18 @@ typedef struct pnr_cpu_step {
 
 /* Runs all tasks by the team. */
 void pnr_cpu_do(const pnr_cpu_step *step, pnr_cpu_task *task, size_t n_tasks);
-/* Adds the time since the last lap to a stage; PNR_STAGE_COUNT: to none. Costs nothing when nobody
- * measures. */
-void pnr_cpu_lap(const pnr_cpu_dwell *dwell, int stage, uint64_t *since);
 
-/* Tasks in which a fused window is read. */
+/* Blocks in which a window is read, and blocks of columns of its first N samples, whose mean is
+ * removed. */
 size_t pnr_cpu_read_blocks(const pnr_cpu *cpu);
-/* Blocks of columns of a window's first N samples, and of all its samples. */
-size_t pnr_cpu_own_blocks(const pnr_cpu *cpu);
-size_t pnr_cpu_blocks(const pnr_cpu *cpu);
+size_t pnr_cpu_mean_blocks(const pnr_cpu *cpu);
 
-/* Reads the step's looks, counts their samples and lists the used looks. Fused: one look, whose
- * windows are added in memory->y; false when it has no used window. */
+/* Fused: reads one look, counts its samples and adds its used windows in memory->y; false: it has
+ * none. */
 bool pnr_cpu_read_fused(pnr_cpu_step *step);
-/* Kept: to memory->x. */
-void pnr_cpu_read_looks(pnr_cpu_step *step);
+/* Kept: reads the step's looks to memory->x, counts their samples, removes their mean and lists the
+ * used looks. */
+void pnr_cpu_read_kept(pnr_cpu_step *step);
 /* Kept: from memory->x to y, and to the spectra unless they are transformed late. */
 void pnr_cpu_slow_time(pnr_cpu_step *step);
 /* Kept: the step's looks at another time scale, to memory->stretched; unused windows are 0. */

@@ -13,7 +13,7 @@ typedef pnr_cpu_wide wide;
 
 /* Samples from .. + n - 1 of a look, each from the window whose own it is, those behind all from
  * the last one; 0 outside of the look. */
-static void copy_line(const pnr_cpu *cpu, const value *x, int64_t from, size_t n, value *line)
+static void copy_samples(const pnr_cpu *cpu, const value *x, int64_t from, size_t n, value *line)
 {
     const int64_t period = (int64_t)cpu->plan->n_samples;
     const int64_t last = (int64_t)cpu->plan->n_periods - 1;
@@ -45,7 +45,7 @@ static void copy_line(const pnr_cpu *cpu, const value *x, int64_t from, size_t n
     __builtin_shufflevector(w, w, n, n, n + 1, n + 1, n + 2, n + 2, n + 3, n + 3, n + 4, n + 4,    \
                             n + 5, n + 5, n + 6, n + 6, n + 7, n + 7)
 
-INLINE void multiply(const float *low, const float *high, float part, const value *x, wide *out)
+INLINE void interpolate(const float *low, const float *high, float part, const value *x, wide *out)
 {
     wide sum = {0};
 
@@ -71,8 +71,8 @@ enum { PLACES = 64 };
 
 /* Samples first .. of a window, eight at a time, up to the next multiple of 8. line[0] is sample
  * `from` of the look. */
-PNR_WIDE static void stretch_some(const pnr_cpu *cpu, const pnr_stretch_place *places, size_t n,
-                                  const value *line, int64_t from, value *out)
+PNR_WIDE static void stretch_block(const pnr_cpu *cpu, const pnr_stretch_place *places, size_t n,
+                                   const value *line, int64_t from, value *out)
 {
     for (size_t i = 0; i < n; i += 8) {
         wide sum[8];
@@ -80,8 +80,8 @@ PNR_WIDE static void stretch_some(const pnr_cpu *cpu, const pnr_stretch_place *p
         for (size_t j = 0; j < 8; j++) {
             const pnr_stretch_place *at = &places[i + j];
 
-            multiply(cpu->kernel[at->row], cpu->kernel[at->row + 1], at->part,
-                     line + (at->first - from), &sum[j]);
+            interpolate(cpu->kernel[at->row], cpu->kernel[at->row + 1], at->part,
+                        line + (at->first - from), &sum[j]);
         }
         for (size_t half = 4; half > 0; half /= 2)
             for (size_t j = 0; j < half; j++)
@@ -90,8 +90,8 @@ PNR_WIDE static void stretch_some(const pnr_cpu *cpu, const pnr_stretch_place *p
     }
 }
 
-PNR_WIDE static void stretch_window(const pnr_cpu *cpu, double stretch, size_t first,
-                                    const value *line, value *out)
+PNR_WIDE static void stretch_samples(const pnr_cpu *cpu, double stretch, size_t first,
+                                     const value *line, value *out)
 {
     const size_t n_look = cpu->plan->n_periods * cpu->plan->n_samples;
     const int64_t from = pnr_stretch_at(stretch, n_look, first).first;
@@ -102,11 +102,11 @@ PNR_WIDE static void stretch_window(const pnr_cpu *cpu, double stretch, size_t f
 
         for (size_t j = 0; j < n; j++)
             places[j] = pnr_stretch_at(stretch, n_look, first + i + j);
-        stretch_some(cpu, places, n, line, from, out + i);
+        stretch_block(cpu, places, n, line, from, out + i);
     }
 }
 
-static void do_window(void *context, size_t task, size_t worker)
+static void stretch_window(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
     const pnr_cpu *cpu = s->cpu;
@@ -120,13 +120,13 @@ static void do_window(void *context, size_t task, size_t worker)
         memset(out, 0, cpu->window * sizeof *out);
         return;
     }
-    copy_line(cpu, (const value *)(s->my->x + look * n_periods * cpu->x_pitch),
-              pnr_stretch_at(s->stretch, n_periods * n, p * n).first, cpu->line, line);
-    stretch_window(cpu, s->stretch, p * n, (const value *)line, out);
+    copy_samples(cpu, (const value *)(s->my->x + look * n_periods * cpu->x_pitch),
+                 pnr_stretch_at(s->stretch, n_periods * n, p * n).first, cpu->line, line);
+    stretch_samples(cpu, s->stretch, p * n, (const value *)line, out);
 }
 
 void pnr_cpu_stretch(pnr_cpu_step *s, double stretch)
 {
     s->stretch = stretch;
-    pnr_cpu_do(s, do_window, s->n_looks * s->cpu->plan->n_periods);
+    pnr_cpu_do(s, stretch_window, s->n_looks * s->cpu->plan->n_periods);
 }

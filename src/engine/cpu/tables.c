@@ -11,13 +11,13 @@
 typedef pnr_cpu_value value;
 
 /* exp(-2 pi i j / n) */
-static void root(uint64_t j, size_t n, double out[2])
+static void forward_root(uint64_t j, size_t n, double out[2])
 {
     pnr_transform_root((size_t)(j % n), n, out);
     out[1] = -out[1];
 }
 
-static void store(const double a[2], value out)
+static void round_value(const double a[2], value out)
 {
     out[0] = (float)a[0];
     out[1] = (float)a[1];
@@ -35,8 +35,8 @@ static void fill_rotations(const pnr_cpu *cpu)
         for (size_t i = 0; quarters != 0 && i < cpu->window; i++) {
             double w[2];
 
-            root(step * i, circle, w);
-            store(w, cpu->rotations[r][i]);
+            forward_root(step * i, circle, w);
+            round_value(w, cpu->rotations[r][i]);
         }
     }
 }
@@ -54,10 +54,10 @@ static void fill_weights(const pnr_cpu *cpu, size_t number)
             const uint64_t bin = set->is_summed ? cpu->axes.spectra[set->first + u].bin : 0;
             double w[2];
 
-            root((set->quarters * k + 4 * bin) % (4 * k) * p, 4 * k, w);
+            forward_root((set->quarters * k + 4 * bin) % (4 * k) * p, 4 * k, w);
             w[0] *= taper;
             w[1] *= taper;
-            store(w, weights[set->is_summed ? (u / 4 * k + p) * 4 + u % 4 : p]);
+            round_value(w, weights[set->is_summed ? (u / 4 * k + p) * 4 + u % 4 : p]);
         }
 }
 
@@ -76,7 +76,7 @@ static int fill_code(const pnr_cpu *cpu, size_t code, double (*spectrum)[2])
         for (size_t i = 0; i < n; i++) {
             double w[2];
 
-            root(step * i, n, w);
+            forward_root(step * i, n, w);
             spectrum[i][0] = a[i][0] * w[0] + a[i][1] * w[1];
             spectrum[i][1] = a[i][1] * w[0] - a[i][0] * w[1];
         }
@@ -98,7 +98,7 @@ static void fill_filter(const pnr_cpu *cpu)
 
     for (size_t k = 0; cpu->filter != NULL && k < n; k++)
         for (size_t j = 0; j < n; j++)
-            store(cpu->plan->filter[k * n + j], cpu->filter[j * cpu->filter_pitch + k]);
+            round_value(cpu->plan->filter[k * n + j], cpu->filter[j * cpu->filter_pitch + k]);
 }
 
 int pnr_cpu_fill_tables(pnr_cpu *cpu)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of the cpu engine: dwells to lead, tasks to help with. */
+/* The threads of the cpu engine: they lead dwells and help with tasks. */
 #include "engine/cpu/team.h"
 
 #include "base/error.h"
@@ -7,14 +7,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The tasks of one step of one dwell; lives on its leader's stack, so the leader waits for its
+/* The tasks of one step of one dwell. It lives on the stack of the leader, which waits for its
  * helpers. */
 struct pnr_cpu_job {
     pnr_cpu_task *task;
     void *context;
     size_t n_tasks;
     atomic_size_t next;
-    size_t n_helpers; /* under the team's lock */
+    size_t n_helpers; /* under the lock */
     pnr_cpu_job *newer;
 };
 
@@ -57,7 +57,7 @@ void pnr_cpu_team_do(pnr_cpu_team *team, size_t number, pnr_cpu_task *task, void
     pthread_mutex_unlock(&team->lock);
 }
 
-/* All of these run under the lock. */
+/* The functions from here to take_turn run under the lock. */
 static pnr_cpu_job *open_job(const pnr_cpu_team *team)
 {
     pnr_cpu_job *job = team->jobs;
@@ -67,7 +67,7 @@ static pnr_cpu_job *open_job(const pnr_cpu_team *team)
     return job;
 }
 
-static bool help(pnr_cpu_team *team, size_t number)
+static bool help_with_job(pnr_cpu_team *team, size_t number)
 {
     pnr_cpu_job *job = open_job(team);
 
@@ -82,33 +82,33 @@ static bool help(pnr_cpu_team *team, size_t number)
     return true;
 }
 
-static bool lead(pnr_cpu_team *team, size_t number)
+static bool lead_dwell(pnr_cpu_team *team, size_t number)
 {
-    pnr_cpu_turn turn;
+    pnr_cpu_work work;
     size_t leader = 0;
 
     while (leader < team->n_leaders && team->is_leading[leader])
         leader++;
-    if (leader == team->n_leaders || !team->owner.take(team->owner.owner, &turn))
+    if (leader == team->n_leaders || !team->owner.take(team->owner.owner, &work))
         return false;
     team->is_leading[leader] = true;
     pthread_mutex_unlock(&team->lock);
-    team->owner.lead(team->owner.owner, &turn, leader, number);
+    team->owner.lead(team->owner.owner, &work, leader, number);
     pthread_mutex_lock(&team->lock);
     team->is_leading[leader] = false;
-    if (team->owner.finish(team->owner.owner, &turn))
+    if (team->owner.finish(team->owner.owner, &work))
         pthread_cond_broadcast(&team->changed);
     return true;
 }
 
-/* One piece of work, if there is any. */
-static bool take_turn(pnr_cpu_team *team, size_t number)
+/* Leads a dwell or helps with one; false: there is no work. */
+static bool do_work(pnr_cpu_team *team, size_t number)
 {
-    return (team->help_first && help(team, number)) || lead(team, number) ||
-           (!team->help_first && help(team, number));
+    return (team->help_first && help_with_job(team, number)) || lead_dwell(team, number) ||
+           (!team->help_first && help_with_job(team, number));
 }
 
-static void *work(void *argument)
+static void *run_thread(void *argument)
 {
     const worker me = *(worker *)argument;
     pnr_cpu_team *team = me.team;
@@ -116,7 +116,7 @@ static void *work(void *argument)
     free(argument);
     pthread_mutex_lock(&team->lock);
     while (true) {
-        if (take_turn(team, me.number))
+        if (do_work(team, me.number))
             continue;
         if (team->quit)
             break;
@@ -126,10 +126,10 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* A submit wakes a thread on the core of who submits, where it would queue behind him for
- * milliseconds, the other cores idle: so the team's own threads keep off the core of who waits and
- * works. They are not bound otherwise, and a waiter whom the kernel moves is followed. */
-static void keep_off(pnr_cpu_team *team, int cpu)
+/* A submit wakes a thread on the core of the submitting thread, where it may queue for milliseconds
+ * while other cores are idle. So the threads of the team stay off the core of the thread that waits
+ * and works. They are bound no further, and they follow when the kernel moves that thread. */
+static void leave_core(pnr_cpu_team *team, int cpu)
 {
     cpu_set_t rest = team->allowed;
 
@@ -137,17 +137,16 @@ static void keep_off(pnr_cpu_team *team, int cpu)
         return;
     CPU_CLR((size_t)cpu, &rest);
     for (size_t i = 0; i < team->n_started; i++)
-        (void)pthread_setaffinity_np(team->threads[i], sizeof rest, &rest); /* a wish */
+        (void)pthread_setaffinity_np(team->threads[i], sizeof rest, &rest); /* a hint */
     team->waiter_cpu = cpu;
 }
 
-/* Of one thread alone the team's own does it all, so that who polls without waiting gets a result
- * too. */
+/* A team of one thread works by itself, so that polling without waiting gets a result too. */
 void pnr_cpu_team_wait(pnr_cpu_team *team)
 {
     if (team->n_threads > 1)
-        keep_off(team, sched_getcpu());
-    if (team->n_threads < 2 || !take_turn(team, 0))
+        leave_core(team, sched_getcpu());
+    if (team->n_threads < 2 || !do_work(team, 0))
         pthread_cond_wait(&team->changed, &team->lock);
 }
 
@@ -163,7 +162,7 @@ int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads)
     const size_t n_own = n_threads > 1 ? n_threads - 1 : 1;
     int code = PNR_OK;
 
-    /* Under the lock: no thread works before all are counted. */
+    /* under the lock, so that no thread works before all are counted */
     pthread_mutex_lock(&team->lock);
     team->n_threads = n_threads;
     team->waiter_cpu = -1;
@@ -174,7 +173,8 @@ int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads)
 
         if (me != NULL)
             *me = (worker){team, n_threads > 1 ? team->n_started + 1 : 0};
-        if (me != NULL && pthread_create(&team->threads[team->n_started], NULL, work, me) == 0) {
+        if (me != NULL &&
+            pthread_create(&team->threads[team->n_started], NULL, run_thread, me) == 0) {
             team->n_started++;
         } else {
             free(me);

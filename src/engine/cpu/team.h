@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of the cpu engine: each leads dwells of its own, or helps with the tasks of
- * another's. Who waits for a result is one of them meanwhile: its core is awake already. */
+/* The threads of the cpu engine: each leads dwells, or helps with the tasks of a dwell that another
+ * thread leads. A thread that waits for a result works too: its core is awake already. */
 #ifndef PNR_ENGINE_CPU_TEAM_H
 #define PNR_ENGINE_CPU_TEAM_H
 
@@ -11,38 +11,38 @@
 
 enum { PNR_CPU_MAX_THREADS = 64 };
 
-/* Task number `task` of a job, by thread `worker`, 0 .. n_threads - 1. What it computes depends on
- * neither who does it nor when: the tasks of one job share no output. */
+/* Runs task number `task` of a job by thread `worker`, 0 .. n_threads - 1. Its results depend neither
+ * on the thread nor on the time: the tasks of one job share no output. */
 typedef void pnr_cpu_task(void *context, size_t task, size_t worker);
 
-/* One dwell to lead: the owner's words for it. */
-typedef struct pnr_cpu_turn {
+/* One dwell to lead, as its owner names it. */
+typedef struct pnr_cpu_work {
     void *slot;
     size_t dwell;
-} pnr_cpu_turn;
+} pnr_cpu_work;
 
-/* What the threads ask their owner. take and finish run under the team's lock, lead does not.
- * finish: true when somebody may wait for it (waking is dear). */
+/* The functions of the owner. take and finish run under the lock of the team, lead does not.
+ * finish: true when a thread may wait for the dwell, for it costs much to wake one. */
 typedef struct pnr_cpu_owner {
     void *owner;
-    bool (*take)(void *owner, pnr_cpu_turn *turn); /* false: no dwell waits */
-    void (*lead)(void *owner, const pnr_cpu_turn *turn, size_t leader, size_t worker);
-    bool (*finish)(void *owner, const pnr_cpu_turn *turn);
+    bool (*take)(void *owner, pnr_cpu_work *work); /* false: no dwell to lead */
+    void (*lead)(void *owner, const pnr_cpu_work *work, size_t leader, size_t worker);
+    bool (*finish)(void *owner, const pnr_cpu_work *work);
 } pnr_cpu_owner;
 
 typedef struct pnr_cpu_job pnr_cpu_job;
 
 typedef struct pnr_cpu_team {
     pnr_cpu_owner owner;
-    size_t n_threads; /* that work, the one who waits among them */
+    size_t n_threads; /* worker threads, including the thread that waits in collect */
     size_t n_started;
-    int waiter_cpu;    /* the core that the team's own threads keep off; -1: none yet */
-    cpu_set_t allowed; /* cores that we may use */
-    size_t n_leaders;  /* dwells worked on at once, at most; a leader's number is below it */
-    bool help_first;   /* finish a dwell that is begun before another is begun */
+    int waiter_cpu;    /* the core that is left to the waiting thread; -1: none yet */
+    cpu_set_t allowed; /* cores that the process may use */
+    size_t n_leaders;  /* dwells that are led at the same time, at most */
+    bool help_first;   /* threads help with a begun dwell before they lead another */
     pthread_t threads[PNR_CPU_MAX_THREADS];
-    pthread_mutex_t lock;   /* guards what follows, and what the owner keeps under it */
-    pthread_cond_t changed; /* a dwell or a job is there, a helper has left, a dwell is finished */
+    pthread_mutex_t lock;   /* guards all fields below, and fields of the owner */
+    pthread_cond_t changed; /* a dwell or a job has arrived, a helper or a dwell has finished */
     pnr_cpu_job *jobs;      /* open ones, oldest first */
     bool is_leading[PNR_CPU_MAX_THREADS];
     bool quit;
@@ -50,18 +50,16 @@ typedef struct pnr_cpu_team {
 
 /* Before the first start; n_leaders and help_first may be set after it. */
 void pnr_cpu_team_init(pnr_cpu_team *team, const pnr_cpu_owner *owner);
-/* n_threads will work: threads 1 .. n_threads - 1 of the team's own, and number 0, who waits (of
- * one alone: the team's own number 0). PNR_OK, PNR_ENOMEMORY: fewer run, and stop is still to be
- * called. */
+/* Starts threads 1 .. n_threads - 1; the thread that waits is number 0. With n_threads = 1 it starts
+ * number 0. PNR_OK; PNR_ENOMEMORY: fewer run, and stop must still be called. */
 int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads);
-/* Under the lock, by who waits for a dwell: works on something, or sleeps until something has
- * changed. */
+/* Called under the lock by a thread that waits for a dwell: works, or sleeps until `changed`. */
 void pnr_cpu_team_wait(pnr_cpu_team *team);
-/* Ends the threads after what is waiting, and the team. */
+/* Ends the threads after all submitted dwells, then the team. */
 void pnr_cpu_team_stop(pnr_cpu_team *team);
 
-/* Tasks 0 .. n_tasks - 1, by the caller (thread `worker`, the leader of a dwell) and whoever is
- * idle; returns when all are done. */
+/* Runs tasks 0 .. n_tasks - 1 by the caller, which is thread `worker` and leads a dwell, and by idle
+ * threads. Returns when all have finished. */
 void pnr_cpu_team_do(pnr_cpu_team *team, size_t worker, pnr_cpu_task *task, void *context,
                      size_t n_tasks);
 

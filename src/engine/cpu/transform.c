@@ -2,10 +2,10 @@
 /* The transforms of a map's rows on the cpu engine. */
 #include "engine/cpu/transform.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "engine/cpu/memory.h"
 #include "engine/cpu/ops.h"
+#include "engine/cpu/stopwatch.h"
 #include "engine/engine.h"
 
 #include <stdlib.h>
@@ -93,27 +93,17 @@ void pnr_cpu_transform_forward(const pnr_cpu_transform *t, const pnr_cpu_transfo
     pnr_cpu_split_spectrum(&t->split, scratch->out, spectrum);
 }
 
-static void lap(uint64_t *stage_ns, int stage, uint64_t *since)
-{
-    if (stage_ns != NULL) {
-        const uint64_t now = pnr_clock_ns();
-
-        stage_ns[stage] += now - *since;
-        *since = now;
-    }
-}
-
 void pnr_cpu_transform_correlate(const pnr_cpu_transform *t,
                                  const pnr_cpu_transform_scratch *scratch, const value *x,
                                  size_t shift, const value *a, size_t n_lags, float *power,
                                  bool add, uint64_t *stage_ns)
 {
     const size_t wrap = t->length - shift;
-    uint64_t since = stage_ns != NULL ? pnr_clock_ns() : 0;
+    uint64_t since = pnr_cpu_start(stage_ns);
 
     if (t->is_split) {
         pnr_cpu_split_product(&t->split, x, shift, a, scratch->tile, scratch->in);
-        lap(stage_ns, PNR_STAGE_PRODUCT, &since);
+        pnr_cpu_lap(stage_ns, PNR_STAGE_PRODUCT, &since);
         for (size_t b = 0; b < t->split.n_blocks; b++)
             pnr_cpu_split_inverse(&t->split, b, (const value *)scratch->in, scratch->out,
                                   power != NULL ? n_lags : 0, add, power, scratch->tile, stage_ns);
@@ -121,12 +111,12 @@ void pnr_cpu_transform_correlate(const pnr_cpu_transform *t,
     }
     pnr_cpu_product(wrap, x + shift, a, scratch->in);
     pnr_cpu_product(shift, x, a + wrap, scratch->in + wrap);
-    lap(stage_ns, PNR_STAGE_PRODUCT, &since);
+    pnr_cpu_lap(stage_ns, PNR_STAGE_PRODUCT, &since);
     fftwf_execute_dft(t->inverse, scratch->in, scratch->out);
-    lap(stage_ns, PNR_STAGE_INVERSE, &since);
+    pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since);
     if (power != NULL)
         pnr_cpu_power(n_lags, (const value *)scratch->out, add, power);
-    lap(stage_ns, PNR_STAGE_PEAK, &since);
+    pnr_cpu_lap(stage_ns, PNR_STAGE_PEAK, &since);
 }
 
 value *pnr_cpu_transform_lags(const pnr_cpu_transform *t, const pnr_cpu_transform_scratch *scratch)

@@ -129,7 +129,7 @@ INLINE void three_stages(vector v[8])
 }
 
 /* The three bits of a value's place in its vector. */
-INLINE void inside(vector *v)
+INLINE void lane_stages(vector *v)
 {
     static const vector sign[3] = {{1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1},
                                    {1, 1, 1, 1, -1, -1, -1, -1, 1, 1, 1, 1, -1, -1, -1, -1},
@@ -150,7 +150,7 @@ INLINE void lowest_stages(vector *x, size_t n)
 {
     if (n < 8) {
         for (size_t i = 0; i < n; i++)
-            inside(x + i);
+            lane_stages(x + i);
         return;
     }
     for (size_t first = 0; first < n; first += 8) {
@@ -159,7 +159,7 @@ INLINE void lowest_stages(vector *x, size_t n)
         memcpy(v, x + first, sizeof v);
         three_stages(v);
         for (int i = 0; i < 8; i++)
-            inside(v + i);
+            lane_stages(v + i);
         memcpy(x + first, v, sizeof v);
     }
 }
@@ -186,8 +186,8 @@ INLINE void stages(vector *x, size_t h, size_t n)
 
 /* Gathers n values. Integers of a sample are fetched as one word, and converted as by
  * pnr_cpu_convert once they lie side by side. */
-INLINE void gather(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,
-                   float (*to)[2])
+INLINE void gather_floats(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,
+                          float (*to)[2])
 {
     const char *data = input->data;
     const size_t stride = input->stride;
@@ -241,7 +241,7 @@ PNR_WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
         else if (input->format == PNR_FORMAT_CI8)
             gather_ci8(input, sample + first * LANES, chunk * LANES, value);
         else
-            gather(input, sample + first * LANES, chunk * LANES, value);
+            gather_floats(input, sample + first * LANES, chunk * LANES, value);
         if (row == 0 && first == 0)
             memset(value, 0, sizeof *value);
         lowest_stages(to + first, chunk);

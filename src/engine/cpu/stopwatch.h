@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The stopwatch of the stages that a plan measures. */
+#ifndef PNR_ENGINE_CPU_STOPWATCH_H
+#define PNR_ENGINE_CPU_STOPWATCH_H
+
+#include "base/clock.h"
+#include "engine/engine.h"
+
+/* The time at which a lap begins. */
+static inline uint64_t pnr_cpu_start(const uint64_t *stage_ns)
+{
+    return stage_ns != NULL ? pnr_clock_ns() : 0;
+}
+
+/* Adds the ns since *since to a stage and sets *since to now. PNR_STAGE_COUNT: adds to no stage.
+ * stage_ns: [PNR_STAGE_COUNT]; NULL: nothing is measured. */
+static inline void pnr_cpu_lap(uint64_t *stage_ns, int stage, uint64_t *since)
+{
+    if (stage_ns != NULL) {
+        const uint64_t now = pnr_clock_ns();
+
+        if (stage < PNR_STAGE_COUNT)
+            stage_ns[stage] += now - *since;
+        *since = now;
+    }
+}
+
+#endif
