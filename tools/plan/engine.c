@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine's part of pnradar-plan: which engine would run and why, the link, the memory. */
+/* The machine in pnradar-plan: which engine would run and why, the link, the memory. */
 #include "tools/plan/sheet.h"
 
 #include "base/format.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What one engine says about the plan, as one row. Returns whether it would work. */
+/* Adds a row with the answer of one engine to the plan. Returns whether the engine would work. */
 static bool ask(plan_sheet *sheet, const char *name, const pnr_setup *setup, bool chosen)
 {
     json_t *row = plan_sheet_row(sheet, "engines");
@@ -83,7 +83,7 @@ size_t plan_ring_bytes(const pnr_config *config, const pnr_setup *setup)
     if (config->ring.seconds > 0)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz)) *
                sample_bytes;
-    /* A submit for each that is in flight, and one that the source writes. */
+    /* Each submit in flight, and the one that the source writes. */
     return ((plan->depth + 1) * plan->batch * pnr_plan_dwell_samples(plan) +
             pnr_plan_view_samples(plan, 0)) *
            sample_bytes;
