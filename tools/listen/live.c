@@ -329,20 +329,29 @@ static void draw_range_axis(listen_live *l, const frame *f)
     listen_screen_text(l->screen, 0, f->bottom + 2, LISTEN_PLAIN, "%s", is_km ? "km" : "m");
 }
 
-/* Draws the mark of each echo at its place on the map. */
-static void draw_map_marks(listen_live *l, const frame *f)
+/* The row of the mark of an echo at column x: on the map its Doppler, else above its peak. */
+static int mark_row(const listen_live *l, const frame *f, int x, const pnr_echo *e)
 {
     const listen_place at = heat_place(f);
-    const pnr_detection *d = &l->report.detection;
-    size_t i;
+    int above;
 
-    for (i = d->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
+    if (l->heat.doppler.n_bins > 0)
+        return isfinite(e->doppler_hz) ? listen_heat_row(&l->heat, &at, e->doppler_hz) : -1;
+    above = row_of(l, f, power_db(bin_at(l, f, x))) - 1;
+    return above > HEAD ? above : HEAD;
+}
+
+static void draw_marks(listen_live *l, const frame *f)
+{
+    const pnr_detection *d = &l->report.detection;
+
+    for (size_t i = d->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
         const pnr_echo *e = &d->echoes[i];
+        const int x = isfinite(e->range_m) ? column_of(l, f, e->range_m) : -1;
         const char mark = i < sizeof marks - 1 ? marks[i] : 'v';
 
-        if (isfinite(e->range_m) && isfinite(e->doppler_hz) && column_of(l, f, e->range_m) >= 0)
-            listen_screen_put(l->screen, MARGIN + column_of(l, f, e->range_m),
-                              listen_heat_row(&l->heat, &at, e->doppler_hz), LISTEN_RED,
+        if (x >= 0)
+            listen_screen_put(l->screen, MARGIN + x, mark_row(l, f, x, e), LISTEN_RED,
                               (char[2]){mark, '\0'}, mark);
     }
 }
@@ -354,26 +363,7 @@ static void draw_map(listen_live *l, const frame *f)
     choose_scale(l);
     listen_heat_draw(&l->heat, l->screen, &at, l->top_db);
     draw_range_axis(l, f);
-    draw_map_marks(l, f);
-}
-
-/* Draws the mark of each echo above its peak. */
-static void draw_marks(listen_live *l, const frame *f)
-{
-    const pnr_detection *d = &l->report.detection;
-    size_t i;
-
-    for (i = d->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
-        const int x = column_of(l, f, d->echoes[i].range_m);
-        const char mark = i < sizeof marks - 1 ? marks[i] : 'v';
-        int y;
-
-        if (!isfinite(d->echoes[i].range_m) || x < 0)
-            continue;
-        y = row_of(l, f, power_db(bin_at(l, f, x))) - 1;
-        y = y > HEAD ? y : HEAD;
-        listen_screen_put(l->screen, MARGIN + x, y, LISTEN_RED, (char[2]){mark, '\0'}, mark);
-    }
+    draw_marks(l, f);
 }
 
 static void draw_profile(listen_live *l, const frame *f)

@@ -91,7 +91,6 @@ static int measure_length(plan_sheet *sheet, const pnr_config *config, const pnr
                           double budget_s, int log2_n, series *s, pnr_error *error)
 {
     const size_t n = ((size_t)1 << log2_n) - s->less;
-    json_t *row;
     pnr_timing timing;
     pnr_engine_choice choice;
     char median[48], p99[48];
@@ -111,14 +110,11 @@ static int measure_length(plan_sheet *sheet, const pnr_config *config, const pnr
     s->over = !fits;
     if (fits)
         s->longest = n;
-    row = plan_sheet_row(sheet, "measured");
-    json_object_set_new(row, "code", json_string(s->key));
-    json_object_set_new(row, "n_samples", json_integer((json_int_t)n));
-    json_object_set_new(row, "method", json_string(choice.method));
-    json_object_set_new(row, "n_transform", json_integer((json_int_t)choice.n_transform));
-    json_object_set_new(row, "median_s", json_real(timing.median_ns * 1e-9));
-    json_object_set_new(row, "p99_s", json_real(timing.p99_ns * 1e-9));
-    json_object_set_new(row, "fits", json_boolean(fits));
+    plan_sheet_row(sheet, "measured",
+                   json_pack("{s:s, s:I, s:s, s:I, s:f, s:f, s:b}", "code", s->key, "n_samples",
+                             (json_int_t)n, "method", choice.method, "n_transform",
+                             (json_int_t)choice.n_transform, "median_s", timing.median_ns * 1e-9,
+                             "p99_s", timing.p99_ns * 1e-9, "fits", fits));
     plan_sheet_line(sheet, "  %-16s %9zu  %-10s %12s %12s  %s\n", s->label, n, choice.method,
                     plan_format_si(timing.median_ns * 1e-9, "s", median),
                     plan_format_si(timing.p99_ns * 1e-9, "s", p99), fits ? "fits" : "too long");

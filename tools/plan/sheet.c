@@ -92,17 +92,15 @@ void plan_sheet_text(plan_sheet *sheet, const char *key, const char *label, cons
     plan_sheet_line(sheet, "  %-36s %s\n", label, value);
 }
 
-json_t *plan_sheet_row(plan_sheet *sheet, const char *key)
+void plan_sheet_row(plan_sheet *sheet, const char *key, json_t *row)
 {
     json_t *array = json_object_get(sheet->section, key);
-    json_t *row = json_object();
 
     if (array == NULL) {
         array = json_array();
         json_object_set_new(sheet->section, key, array);
     }
     json_array_append_new(array, row);
-    return row;
 }
 
 void plan_sheet_line(const plan_sheet *sheet, const char *format, ...)

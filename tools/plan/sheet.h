@@ -30,8 +30,8 @@ void plan_sheet_number(plan_sheet *sheet, const char *key, const char *label, do
                        const char *unit);
 void plan_sheet_count(plan_sheet *sheet, const char *key, const char *label, uint64_t value);
 void plan_sheet_text(plan_sheet *sheet, const char *key, const char *label, const char *value);
-/* Adds an object to the array `key` of the section; the caller fills it; the sheet owns it. */
-json_t *plan_sheet_row(plan_sheet *sheet, const char *key);
+/* Adds row, a new object, to the array `key` of the section, which takes it over. */
+void plan_sheet_row(plan_sheet *sheet, const char *key, json_t *row);
 /* Prints a line for people only. */
 void plan_sheet_line(const plan_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -47,8 +47,6 @@ void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
 /* The link and the memory. choice: the engine that would run; NULL: none. */
 void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                const pnr_engine_choice *choice);
-/* Bytes of the ring that the pipeline would create. */
-size_t plan_ring_bytes(const pnr_config *config, const pnr_setup *setup);
 /* Which engine and method, why, and why not the others. *ops: the engine that would run; NULL:
  * none, with the reason. */
 int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
