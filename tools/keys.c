@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `make docs` prints of the table of keys: config/pnradar.conf, or the list of the manual. */
+/* Prints the table of keys for `make docs`: config/pnradar.conf, or the list of the manual. */
 #include "config/config.h"
 
 #include <stdio.h>

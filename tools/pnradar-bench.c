@@ -11,17 +11,15 @@
 #include <string.h>
 
 static const char summary[] =
-    "Measures this machine. chain: what each stage of a correlation takes. methods: every method "
-    "at "
-    "every length, its samples in place, every answer checked. maps: a range-Doppler dwell, and a "
-    "search of codes and Doppler hypotheses. stream: the whole way from the ring "
-    "to a subscriber, and the copying file source beside it. latency: paced windows, from the last "
-    "sample in the ring to the message at a subscriber, and where the time goes. soak: the whole "
-    "way for a long time, what is lost and what drifts. publish: what a result costs behind the "
-    "engine. seed: the memoir's Tables 16 and 17 beside this machine in four manners. crossover: "
-    "the CPU against the GPU. accuracy: the estimates' errors beside the Cramer-Rao bound. all: "
-    "each of them but maps, soak and accuracy. serve: one measured correlation for each "
-    "line on stdin.";
+    "Measures this machine. chain: the time of each stage of a correlation. methods: every method "
+    "at every length, its samples in place, every answer checked. maps: a range-Doppler dwell, and "
+    "a search of codes and Doppler hypotheses. stream: the whole way from the ring to a "
+    "subscriber, and the copying file source. latency: paced windows, from the last sample in the "
+    "ring to the message at a subscriber, stage by stage. soak: the whole way for a long time, "
+    "with losses and drift. publish: the cost of a result after the engine. seed: this machine "
+    "against the memoir's Tables 16 and 17, in four modes. crossover: the CPU against the GPU. "
+    "accuracy: the estimates' errors against the Cramer-Rao bound. all: each of them but maps, "
+    "soak and accuracy. serve: one measured correlation for each line on stdin.";
 static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
                                "pnradar-bench methods --check 2^28 --verbose\n"
                                "pnradar-bench stream --seconds 10 -s engine.name=cuda\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-echo: writes the synthetic echoes of a configured scene, and the truth about them. */
+/* pnradar-echo: writes the synthetic echoes of a configured scene, and their truth. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CHUNK = 8192 };                         /* samples made at a time */
+enum { CHUNK = 8192 };                         /* samples computed at a time */
 static const double send_every_s = 0.01;       /* real time: a chunk is no longer */
 static const uint64_t progress_ns = 500000000; /* between two progress lines */
 
@@ -25,22 +25,22 @@ typedef struct options {
     const char *output;
 } options;
 
-/* The program at work. */
+/* The state of the program. */
 typedef struct work {
     const pnr_config *config;
     pnr_scene *scene;
     pnr_sink *sink;
-    FILE *truth; /* NULL: not wanted */
+    FILE *truth; /* NULL: none */
     const char *truth_path;
     size_t n_channels;
     size_t chunk;         /* samples */
     double gain;          /* of the transmit waveform; 1 for echoes */
     double (*channel)[2]; /* [chunk] */
     double (*samples)[2]; /* [chunk][n_channels] */
-    uint64_t end;         /* stream positions to make; UINT64_MAX: until stopped */
-    uint64_t position;    /* of the stream: written or lost so far */
+    uint64_t end;         /* stream positions to write; UINT64_MAX: until stopped */
+    uint64_t position;    /* in the stream: samples written or lost so far */
     uint64_t n_lost;
-    uint64_t n_truths; /* periods told */
+    uint64_t n_truths; /* periods written */
     uint64_t start_ns; /* CLOCK_MONOTONIC of sample 0 */
     uint64_t progress_ns;
     bool shows_progress;
@@ -48,7 +48,7 @@ typedef struct work {
 
 /* --- set-up --- */
 
-/* Whole periods, the part of one before the first window besides. */
+/* Whole periods, and the part of one before the first window. */
 static int plan_length(work *w, bool transmit, pnr_error *error)
 {
     const pnr_radar *radar = pnr_scene_radar(w->scene);
@@ -64,7 +64,7 @@ static int plan_length(work *w, bool transmit, pnr_error *error)
     return PNR_OK;
 }
 
-/* Integer formats end just below 1: their outermost values would count as clipped. */
+/* Integer formats end just below 1, and their greatest values count as clipped. */
 static double transmit_gain(const work *w, pnr_format format)
 {
     const pnr_format_info *info = pnr_format_get(format);
@@ -143,7 +143,7 @@ static int prepare(work *w, const options *opt, pnr_error *error)
 
 /* --- the stream --- */
 
-/* How many samples from here are written, or (count 0) how many positions from here are lost. */
+/* How many samples from here on are written, or (count 0) how many positions are lost. */
 static uint64_t next_run(const work *w, size_t *count)
 {
     uint64_t left = w->end - w->position;
@@ -174,7 +174,7 @@ static int send_chunk(work *w, size_t count, pnr_error *error)
         }
     }
     if (w->config->source.pace == PNR_PACE_REAL_TIME) {
-        /* A sample leaves when it would have been taken, not before. */
+        /* A sample is sent when a receiver would have taken it, not before. */
         uint64_t due =
             (uint64_t)pnr_rational_time_ns(w->config->source.rate_hz, w->position + count);
         if (!pnr_clock_sleep_until(w->start_ns + due, &pnr_stop))
@@ -195,7 +195,7 @@ static void print_truth(const work *w, uint64_t period, uint64_t sample, size_t 
     fputc('\n', w->truth);
 }
 
-/* Every period that is complete by now. */
+/* Writes the truth of every period that is complete. */
 static int tell_truth(work *w, pnr_error *error)
 {
     const pnr_radar *radar = pnr_scene_radar(w->scene);
@@ -229,7 +229,7 @@ static void show_progress(work *w, bool last)
             last ? "\n" : "");
 }
 
-/* PNR_OK: all written; PNR_EEND: stopped, or the reader has gone. */
+/* PNR_OK: all written; PNR_EEND: stopped, or the reader has left. */
 static int stream(work *w, pnr_error *error)
 {
     int rc = PNR_OK;
@@ -255,7 +255,7 @@ static int stream(work *w, pnr_error *error)
 
 /* --- the end --- */
 
-/* What was wanted is there, or as much as its reader or a signal wanted. */
+/* Closes the files. A stop by the reader or by a signal is no error. */
 static bool ends_well(const work *w, int rc)
 {
     return rc == PNR_OK || (rc == PNR_EEND && (pnr_stop || w->end == UINT64_MAX));
@@ -290,7 +290,7 @@ static int finish(work *w, int rc, pnr_error *error)
                 n_written, n_clipped, w->n_lost);
         rc = PNR_OK;
     } else if (rc == PNR_EEND) {
-        /* The reader left before it had what was promised. */
+        /* The reader left before it had all samples. */
         error->code = rc = PNR_EIO;
     }
     pnr_scene_destroy(w->scene);

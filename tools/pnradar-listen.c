@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-listen: subscribes to the results, prints them, and counts what did not come. */
+/* pnradar-listen: subscribes to the results, prints them, and counts the missing ones. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli.h"
@@ -19,15 +19,15 @@
 enum {
     POLL_MS = 100,
     HIGH_WATER = 100000, /* messages kept while stdout is slow */
-    BAD_SHOWN = 10       /* bad messages told one by one */
+    BAD_SHOWN = 10       /* bad messages reported one by one */
 };
 static const char *const result_topics[] = {"range", "status", "end", NULL};
-static const double silence_s = 5; /* without --timeout: said once */
+static const double silence_s = 5; /* then a warning comes once */
 
 typedef struct listener {
     const pnr_config *config;
     pnr_subscriber_source source;
-    uint64_t count;   /* results wanted; 0: no limit */
+    uint64_t count;   /* results to print; 0: no limit */
     double timeout_s; /* 0: none */
     bool follow;
 
@@ -50,13 +50,13 @@ static bool is_wanted(const listener *l, const char *stream)
     return l->source.stream == NULL || strcmp(l->source.stream, stream) == 0;
 }
 
-static void warn(const listener *l, const char *text)
+static void warn_user(const listener *l, const char *text)
 {
     if (!listen_view_notice(l->view, text))
         pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
-static void bad(listener *l, const pnr_error *error)
+static void count_bad(listener *l, const pnr_error *error)
 {
     char text[sizeof error->text + 32];
 
@@ -64,7 +64,7 @@ static void bad(listener *l, const pnr_error *error)
         return;
     snprintf(text, sizeof text, "%s%s", error->text,
              l->n_bad == BAD_SHOWN ? " (no more of these)" : "");
-    warn(l, text);
+    warn_user(l, text);
 }
 
 static bool is_full(const listener *l)
@@ -72,7 +72,7 @@ static bool is_full(const listener *l)
     return l->count > 0 && l->counts.received >= l->count;
 }
 
-/* raw: the message as it came, or NULL. */
+/* raw: the received message, or NULL. */
 static int take_result(listener *l, const char *raw, size_t length, pnr_error *error)
 {
     pnr_report_truth truth[PNR_MAX_CANDIDATES];
@@ -86,7 +86,7 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     if (run == NULL || !listen_count_result(&l->counts, run, report->seq)) {
         pnr_error_set(error, PNR_EDATA, "message: seq %llu of %s came late, or too many streams",
                       (unsigned long long)report->seq, report->stream);
-        bad(l, error);
+        count_bad(l, error);
         return PNR_OK;
     }
     if (l->truth != NULL)
@@ -113,7 +113,7 @@ static int take_pack(listener *l, const char *text, size_t length, pnr_subscribe
     while (printed == PNR_OK && (code = pnr_message_read_pack(text, length, records, bytes, &offset,
                                                               &l->report, error)) != PNR_EEND) {
         if (code != PNR_OK) {
-            bad(l, error);
+            count_bad(l, error);
             return PNR_OK;
         }
         printed = take_result(l, NULL, 0, error);
@@ -128,7 +128,7 @@ static int take_summary(listener *l, const char *text, size_t length, bool is_en
 
     if ((is_end ? pnr_message_read_end(text, length, &summary, error)
                 : pnr_message_read_status(text, length, &summary, error)) != PNR_OK) {
-        bad(l, error);
+        count_bad(l, error);
         return PNR_OK;
     }
     if (!is_wanted(l, summary.stream))
@@ -139,7 +139,7 @@ static int take_summary(listener *l, const char *text, size_t length, bool is_en
     return PNR_OK;
 }
 
-static int take(listener *l, pnr_subscriber_message *m, pnr_error *error)
+static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error)
 {
     size_t length;
     const char *text = pnr_subscriber_part(m, 1, &length);
@@ -149,7 +149,7 @@ static int take(listener *l, pnr_subscriber_message *m, pnr_error *error)
             return take_pack(l, text, length, m, error);
         if (pnr_message_read_range(text, length, &l->report, error) == PNR_OK)
             return take_result(l, text, length, error);
-        bad(l, error);
+        count_bad(l, error);
         return PNR_OK;
     }
     return take_summary(l, text, length, pnr_subscriber_has_topic(m, "end/"), error);
@@ -157,7 +157,7 @@ static int take(listener *l, pnr_subscriber_message *m, pnr_error *error)
 
 /* --- the loop --- */
 
-/* A run that lost its GPU is started again by its supervisor: its end is not the last word. */
+/* A supervisor restarts a run that lost its GPU: after such an end more may come. */
 static bool is_over(const listener *l)
 {
     size_t i;
@@ -170,7 +170,7 @@ static bool is_over(const listener *l)
     return true;
 }
 
-/* Every result that is wanted came, or will not come. */
+/* No more results are needed, or will come. */
 static bool has_all(const listener *l)
 {
     return is_full(l) || is_over(l);
@@ -178,11 +178,11 @@ static bool has_all(const listener *l)
 
 static bool is_done(const listener *l)
 {
-    /* Pictures are of one stream. */
+    /* Pictures show one stream. */
     return has_all(l) && listen_view_is_done(l->view, l->counts.runs[0].run);
 }
 
-static int silent(listener *l, double seconds, bool *is_told, pnr_error *error)
+static int check_silence(listener *l, double seconds, bool *is_warned, pnr_error *error)
 {
     char text[PNR_ENDPOINT_LEN + 64];
 
@@ -192,15 +192,15 @@ static int silent(listener *l, double seconds, bool *is_told, pnr_error *error)
                              "and is its stream %s?)",
                              l->source.endpoint, l->timeout_s,
                              l->source.stream != NULL ? l->source.stream : "any");
-    if (!*is_told && seconds >= silence_s) {
-        *is_told = true;
+    if (!*is_warned && seconds >= silence_s) {
+        *is_warned = true;
         snprintf(text, sizeof text, "nothing from %s yet; still waiting", l->source.endpoint);
-        warn(l, text);
+        warn_user(l, text);
     }
     return PNR_OK;
 }
 
-/* Results are asked for once the profiles are: see listen_view.h. */
+/* Subscribes to the results after the profiles: see view.h. */
 static int connect_when_reached(listener *l, pnr_error *error)
 {
     int code;
@@ -212,7 +212,7 @@ static int connect_when_reached(listener *l, pnr_error *error)
     return code;
 }
 
-/* One result and one profile, where they have come. PNR_EAGAIN: neither. */
+/* Takes one result and one profile, if they have come. PNR_EAGAIN: neither. */
 static int take_next(listener *l, pnr_error *error)
 {
     pnr_subscriber_message m;
@@ -222,20 +222,20 @@ static int take_next(listener *l, pnr_error *error)
         return profile;
     /* When all results are in, only profiles are waited for. */
     if (!is_full(l) && pnr_subscriber_receive(l->socket, &m) == PNR_OK) {
-        code = take(l, &m, error);
+        code = take_message(l, &m, error);
         pnr_subscriber_release(&m);
         if (code != PNR_OK)
             return code;
     }
     profile = listen_view_next(l->view, error);
     if (profile == PNR_EDATA) {
-        bad(l, error);
+        count_bad(l, error);
         return PNR_OK;
     }
     return profile != PNR_EAGAIN ? profile : code;
 }
 
-/* Until something can be read; false: POLL_MS have passed. */
+/* Waits until something can be read; false: POLL_MS have passed. */
 static bool wait_for_more(listener *l)
 {
     zmq_pollitem_t items[3];
@@ -249,19 +249,20 @@ static bool wait_for_more(listener *l)
 static int listen_all(listener *l, pnr_error *error)
 {
     uint64_t heard_ns = pnr_clock_ns();
-    bool is_told = false;
+    bool is_warned = false;
     int code = PNR_OK, drawn;
 
     while (code == PNR_OK && !pnr_stop && !is_done(l)) {
         code = take_next(l, error);
         if (code == PNR_OK) {
             heard_ns = pnr_clock_ns();
-            is_told = true;
+            is_warned = true;
         } else if (code == PNR_EAGAIN) {
             code = PNR_OK;
-            fflush(l->printer.stream); /* nothing waits: show what there is */
+            fflush(l->printer.stream); /* nothing waits: the lines so far are shown */
             if (!wait_for_more(l) && !has_all(l))
-                code = silent(l, (double)(pnr_clock_ns() - heard_ns) * 1e-9, &is_told, error);
+                code =
+                    check_silence(l, (double)(pnr_clock_ns() - heard_ns) * 1e-9, &is_warned, error);
         }
         drawn = listen_view_draw(l->view, &l->counts);
         if (drawn == PNR_EEND)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-plan: the radar budget of a configuration, and what of it this machine sustains. */
+/* pnradar-plan: the radar budget of a configuration, and the load that this machine sustains. */
 #include "base/format.h"
 #include "base/log.h"
 #include "cli.h"
@@ -18,7 +18,7 @@ static const char examples[] = "pnradar-plan -c config/demo.conf\n"
                                "pnradar-plan -c config/demo.conf --budget 62ms\n"
                                "pnradar-plan -s code.degree=13 -s source.rate_hz=1e6 --json";
 
-/* How samples will lie in memory, as far as the configuration tells. */
+/* The format of samples in memory, as far as the configuration gives it. */
 static pnr_format format_of(const pnr_config *config)
 {
     pnr_format format = config->source.format;
@@ -33,7 +33,8 @@ static pnr_format format_of(const pnr_config *config)
     return format;
 }
 
-static int report(plan_sheet *sheet, const pnr_config *config, const char *budget, pnr_error *error)
+static int fill_sheet(plan_sheet *sheet, const pnr_config *config, const char *budget,
+                      pnr_error *error)
 {
     const pnr_engine_ops *ops = NULL;
     pnr_engine_choice choice = {0};
@@ -82,8 +83,8 @@ int main(int argc, char **argv)
     if (rc == PNR_OK)
         rc = plan_sheet_create(json != NULL, &sheet, &error);
     if (rc == PNR_OK) {
-        rc = report(sheet, &config, budget, &error);
-        /* What was found is printed even when no engine runs. */
+        rc = fill_sheet(sheet, &config, budget, &error);
+        /* The results are printed even when no engine runs. */
         if (json_object_size(sheet->root) > 0 && plan_sheet_finish(sheet, &print_error) != PNR_OK &&
             rc == PNR_OK) {
             rc = print_error.code;

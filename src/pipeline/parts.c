@@ -21,16 +21,10 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t behind = pnr_plan_view_samples(plan, 0);
-    const double rate = pnr_rational_double(p->setup->radar.rate_hz);
     const size_t views = plan->depth + 1; /* one more for the source to write into */
 
     p->max_dwells = plan->batch;
-    if (config->ring.bytes > 0)
-        p->capacity = config->ring.bytes / sample_bytes;
-    else if (config->ring.seconds > 0)
-        p->capacity = (size_t)(config->ring.seconds * rate);
-    else
-        p->capacity = views * plan->batch * dwell + behind;
+    p->capacity = pnr_setup_ring_samples(p->setup, config);
     if (config->ring.bytes == 0 && config->ring.seconds == 0)
         return PNR_OK;
 

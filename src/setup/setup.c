@@ -370,3 +370,16 @@ void pnr_setup_destroy(pnr_setup *setup)
     pnr_least_squares_destroy(setup->least_squares);
     free(setup);
 }
+
+size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
+{
+    const pnr_plan *plan = &setup->plan;
+
+    if (config->ring.bytes > 0)
+        return config->ring.bytes / pnr_plan_sample_bytes(plan);
+    if (config->ring.seconds > 0)
+        return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz));
+    /* The source writes the samples of one more submit. */
+    return (plan->depth + 1) * plan->batch * pnr_plan_dwell_samples(plan) +
+           pnr_plan_view_samples(plan, 0);
+}

@@ -51,4 +51,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
                      pnr_setup **out, pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);
 
+/* Samples of the ring: ring.bytes, else ring.seconds, else the submits in flight and one more. */
+size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench accuracy: errors of delay, amplitude, phase, SNR and Doppler over many dwells, beside the
+/* bench accuracy: errors of delay, amplitude, phase, SNR and Doppler over many dwells, against the
  * Cramer-Rao bound. */
 #include "tools/bench/bench.h"
 
@@ -43,7 +43,7 @@ static const bench_picture picture_doppler = {
 typedef struct chain {
     pnr_config config;
     bench_subject subject;
-    const pnr_setup *setup; /* the subject's */
+    const pnr_setup *setup; /* owned by the subject */
     pnr_correlator *correlator;
     pnr_detector *detector;
 } chain;
@@ -60,7 +60,7 @@ typedef struct scene {
     uint64_t position;  /* of the random numbers */
 } scene;
 
-/* Sums over the dwells whose strongest echo is within a sample of the truth; n_missed are not. */
+/* Sums over the n dwells whose strongest echo is within a sample of the truth, without n_missed. */
 typedef struct tally {
     double n, n_missed;
     double bias, square;
@@ -125,7 +125,7 @@ static void close_scene(const chain *c, scene *s)
     free(s->phase);
 }
 
-/* 0 <= value < 1, the next of the scene's. */
+/* The next random number of the scene, 0 <= value < 1. */
 static double uniform(scene *s)
 {
     static const uint32_t key[2] = {0x61636375, 0x72616379};
@@ -142,7 +142,7 @@ static bool is_doppler(const chain *c)
     return c->config.dwell.combine == PNR_COMBINE_DOPPLER;
 }
 
-/* Within the middle four fifths of the rows. */
+/* A random Doppler within the middle four fifths of the rows. */
 static double draw_bins(const chain *c, scene *s)
 {
     const pnr_plan *plan = &c->setup->plan;
@@ -152,8 +152,8 @@ static double draw_bins(const chain *c, scene *s)
     return first.quarters / 4.0 + (first.first_bin + row) / (double)plan->n_periods;
 }
 
-/* One delay and Doppler for the whole batch, a phase at the middle of each dwell, noise of this
- * power a sample. */
+/* Draws one delay and Doppler for the whole batch, a phase for the middle of each dwell, noise
+ * of this power a sample. */
 static int fill_scene(const chain *c, double power, scene *s)
 {
     const pnr_plan *plan = &c->setup->plan;
@@ -190,7 +190,8 @@ static int fill_scene(const chain *c, double power, scene *s)
     return PNR_OK;
 }
 
-static void count(const chain *c, const scene *s, size_t d, const pnr_detection *found, tally *t)
+static void add_dwell(const chain *c, const scene *s, size_t d, const pnr_detection *found,
+                      tally *t)
 {
     const pnr_echo *echo = &found->echoes[0];
     const double sigma = echo->delay_sigma_s * pnr_rational_double(c->setup->radar.rate_hz);
@@ -247,7 +248,7 @@ static int detect_all(const chain *c, const scene *s, size_t n_dwells, tally *t,
                            : NULL};
 
         pnr_detector_detect(c->detector, &observed, &found);
-        count(c, s, d, &found, t);
+        add_dwell(c, s, d, &found, t);
     }
     return PNR_OK;
 }

@@ -71,8 +71,8 @@ int bench_serve(const bench *b, pnr_error *error);
 /* --- tables: cells in reading order --- */
 typedef struct bench_table bench_table;
 
-/* columns: their names with units, separated by spaces; a name that ends in ':' has text, the others
- * have numbers. PNR_OK, PNR_ENOMEMORY. */
+/* columns: their names with units, separated by spaces; a name that ends in ':' has text, the
+ * others have numbers. PNR_OK, PNR_ENOMEMORY. */
 int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error);
 void bench_table_destroy(bench_table *table);
 /* Add the next cells. NaN is an empty one ("-", in CSV nothing). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench chain: what each stage of a correlation takes, from samples in memory to candidates back */
+/* bench chain: the time of each stage of a correlation, from samples in memory to candidates. */
 #include "tools/bench/bench.h"
 
 #include "tools/common/measure.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench seed: the memoir's Tables 16 and 17 and this machine, with less kept from way to way.
+/* bench seed: this machine against the memoir's Tables 16 and 17, in four ways.
  * bench crossover: the CPU against the GPU, by the length of the code and the dwells a submit. */
 #include "tools/bench/bench.h"
 #include "tools/bench/resident.h"
@@ -18,7 +18,7 @@
 enum { CPU, CUDA, N_ENGINES };
 static const char *const engine_names[N_ENGINES] = {"cpu", "cuda"};
 
-/* The ways of bench seed. The first three are those of pnr_measure_mode. */
+/* The ways of bench seed: the first three are modes of measure.h. */
 enum { ANEW, REUSED, PINNED, RESIDENT, N_WAYS };
 static const pnr_measure_mode modes[] = {
     [ANEW] = PNR_MEASURE_ANEW,
@@ -50,7 +50,7 @@ static int find_engines(const bench *b, const char *part, bool found[N_ENGINES],
                                part);
 }
 
-/* As bench methods: samples and results stay where the engine computes. */
+/* Times a method as bench methods does: samples and results stay where the engine computes. */
 static int time_resident(const bench_subject *s, int n_runs, spell *out, pnr_error *error)
 {
     const size_t n_times = resident_times(n_runs);
@@ -79,7 +79,7 @@ static int time_resident(const bench_subject *s, int n_runs, spell *out, pnr_err
     return rc;
 }
 
-/* NAN where the engine cannot take the plan; the reason is logged. */
+/* Logs the reason and gives NAN where the engine cannot take the plan. */
 static int time_way(const bench *b, const char *engine, size_t n_samples, size_t batch, int way,
                     spell *out, pnr_error *error)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The copying file source of bench stream: the same samples as a file, through the whole pipeline. */
+/* The copying file source of bench stream: the same samples as a file, through the whole
+ * pipeline. */
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"

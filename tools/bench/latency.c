@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench latency: from the last sample in the ring to the message at a subscriber, stage by stage. */
+/* bench latency: from the last sample in the ring to the message at a subscriber, stage by
+ * stage. */
 #include "tools/bench/latency.h"
 
 #include "base/clock.h"
@@ -56,8 +57,8 @@ static uint64_t moment_at(const latency_moment *m, size_t offset)
     return *(const uint64_t *)(const void *)((const char *)m + offset);
 }
 
-/* ns of one stage in every window that came, without the first ones. Returns how many. A message may
- * reach the subscriber before the publisher returns: such a stage is negative. */
+/* ns of one stage in every window that came, without the first ones. Returns how many. A message
+ * may reach the subscriber before the publisher returns: such a stage is negative. */
 static size_t gather_stage(const latency_run *run, const struct stage *stage, double *out)
 {
     const size_t warm =

@@ -59,7 +59,7 @@ typedef struct contest {
 
 /* --- the plan --- */
 
-/* GPS codes where there are several, else random phases. */
+/* Several codes are GPS codes, one is of random phases. */
 static int make_codes(contest *c, pnr_error *error)
 {
     const map_case *own = c->own;
@@ -215,7 +215,7 @@ static int measure_method(contest *c, const char *method, bench_table *table, pn
 
 /* --- cases --- */
 
-/* The methods of the user's choice that take this map. */
+/* Measures the methods that the user chose and that take this map. */
 static int measure_methods(contest *c, bench_table *table, pnr_error *error)
 {
     const char *chosen = c->bench->config->engine.method;

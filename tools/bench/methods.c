@@ -20,7 +20,7 @@
 
 enum { DEVICE_POINTS = 1 << 24, HOST_POINTS = 1 << 22 };
 
-/* The first is what the others are compared with. */
+/* The others are compared with the first. */
 static const char *const names[] = {"library", "fused", "walsh", "sum"};
 enum { N_NAMES = sizeof names / sizeof names[0], MAX_KERNELS = 1024, CHECKS_ALONE = 64 };
 
@@ -90,10 +90,10 @@ static int check_lags(const contest *c, const entry *e, pnr_error *error)
     return PNR_OK;
 }
 
-/* Twice what the tests allow each method from the reference. */
+/* Twice the deviation from the reference that the tests allow each method. */
 static const double deviation_limit = 4.0;
 
-/* Two sums of the same order take part in the floor: the noise's, and the echo's taken out. */
+/* The floor has two sums of the same order: that of the noise, and that of the removed echo. */
 static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 {
     return want->noise_sum * FLT_EPSILON * sqrt(log2((double)plan->n_samples) + 1) /
@@ -152,7 +152,7 @@ static int compare_values(const contest *c, entry *e, pnr_error *error)
     return PNR_OK;
 }
 
-/* New samples into one set, correlated by every method. */
+/* Fills one set with new samples and correlates it by every method. */
 static int check_set(contest *c, size_t set, pnr_error *error)
 {
     const pnr_plan *plan = &c->subject.setup->plan;
@@ -233,7 +233,7 @@ static bool is_same(const pnr_kernel_note *a, const pnr_kernel_note *b)
            a->n_threads == b->n_threads && a->shared_bytes == b->shared_bytes;
 }
 
-/* Launches that are alike take one row. */
+/* Equal launches share one row. */
 static void add_kernels(const contest *c, const entry *e, bench_table *table)
 {
     pnr_kernel_note *notes = calloc(MAX_KERNELS, sizeof *notes);
@@ -268,7 +268,7 @@ static void add_kernels(const contest *c, const entry *e, bench_table *table)
 
 /* --- contests --- */
 
-/* Every method that this plan suits, or the configured one beside the first. */
+/* Enters every method that takes this plan, or only the first and the configured one. */
 static int enter_methods(contest *c, pnr_error *error)
 {
     pnr_plan *plan = &c->subject.setup->plan;
@@ -284,7 +284,7 @@ static int enter_methods(contest *c, pnr_error *error)
             continue;
         plan->method = e->name = names[i];
         rc = c->subject.ops->describe(plan, &e->choice, &reason);
-        if (rc == PNR_ECONFIG) /* another engine's */
+        if (rc == PNR_ECONFIG) /* a method of another engine */
             continue;
         if (rc == PNR_OK)
             rc = resident_create(c->subject.ops, plan, RESIDENT_SETS, &e->resident, &reason);
@@ -350,7 +350,7 @@ static size_t power_of_two_above(size_t n)
     return power;
 }
 
-/* What the sizes share. */
+/* For all sizes. */
 typedef struct shared {
     bench_table *kernels;
     double copy_rate;

@@ -59,7 +59,7 @@ static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, vo
     }
 }
 
-/* The publisher has returned: in the processing thread. */
+/* Runs in the processing thread after the publisher. */
 static void note_result(void *context, const pnr_report *report)
 {
     pacer *p = context;
@@ -75,7 +75,7 @@ static void note_result(void *context, const pnr_report *report)
     m->sent_ns = pnr_clock_ns();
 }
 
-/* In the subscriber's thread, which writes no other member. */
+/* Runs in the thread of the subscriber, which writes no other member. */
 static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns)
 {
     pacer *p = context;

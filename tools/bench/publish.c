@@ -44,7 +44,7 @@ typedef struct work {
     uint64_t n; /* results so far: their positions */
 } work;
 
-/* One submit: an echo in each dwell, at delays over the whole period. */
+/* Correlates one submit: an echo in each dwell, at delays over the whole period. */
 static int correlate(work *w, const pnr_engine_ops *ops, pnr_error *error)
 {
     const pnr_plan *plan = &w->setup->plan;

@@ -63,7 +63,7 @@ bool bench_is_lossless(const bench_outcome *outcome);
 /* Logs why an outcome is not complete. */
 void bench_warn_open(const bench_outcome *outcome, size_t n_samples);
 
-/* For feeds. As a live receiver: n samples of the ring's memory are due now; a full ring drops
+/* Commits n samples that are in the ring's memory already, as a live receiver: a full ring drops
  * them. */
 void bench_commit_live(pnr_ring *ring, size_t n);
 

@@ -36,7 +36,8 @@ typedef struct interval {
     uint64_t lost; /* samples, before its results and in them */
 } interval;
 
-/* The processing thread adds to one half, and to the other one as soon as the monitor wants that. */
+/* The processing thread adds to one half, and to the other one as soon as the monitor wants
+ * that. */
 typedef struct watch {
     interval halves[2];
     _Atomic unsigned wanted, given; /* number of the interval */
@@ -157,7 +158,7 @@ static void *monitor(void *argument)
 
 /* --- the verdict --- */
 
-static double mean(const double *values, size_t n)
+static double mean_of(const double *values, size_t n)
 {
     double sum = 0;
 
@@ -178,8 +179,8 @@ static double greatest(const double *values, size_t n)
 static void print_verdict(const bench *b, const watch *w, const stream_result *r, double rate_hz)
 {
     const size_t quarter = w->n > 4 ? w->n / 4 : 1, last = w->n > 0 ? w->n - 1 : 0;
-    const double early_us = mean(w->p99_us, w->n < quarter ? w->n : quarter);
-    const double late_us = w->n >= quarter ? mean(w->p99_us + w->n - quarter, quarter) : NAN;
+    const double early_us = mean_of(w->p99_us, w->n < quarter ? w->n : quarter);
+    const double late_us = w->n >= quarter ? mean_of(w->p99_us + w->n - quarter, quarter) : NAN;
     const bool is_held = bench_is_lossless(&r->outcome) && bench_is_complete(&r->outcome);
     char text[512];
 

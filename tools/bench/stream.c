@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench stream: the whole way from the ring to a subscriber, beside the link's ceiling and the file
- * source. */
+/* bench stream: the whole way from the ring to a subscriber, against the ceiling of the link and
+ * the file source. */
 #include "tools/bench/stream.h"
 
 #include "cli.h"
@@ -16,7 +16,7 @@
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20 };
 static const double default_seconds = 5.0;
-static const double file_seconds = 1.0; /* at the ring's rate; the file source takes longer */
+static const double file_seconds = 1.0; /* at the rate of the ring; the file source is slower */
 static const double most_file_bytes = 2e9;
 
 static const char columns[] =
@@ -65,7 +65,7 @@ static int choose_pack(stream_subject *s, pnr_error *error)
     int rc;
 
     if (s->config.publisher.pack > 1)
-        return PNR_OK; /* the user's */
+        return PNR_OK; /* the user has chosen */
     rc = pnr_measure_time(s->engine.ops, s->engine.setup, PNR_MEASURE_PINNED, PNR_MEASURE_MIN_RUNS,
                           &timing, error);
     if (rc != PNR_OK)

@@ -30,9 +30,9 @@ typedef struct stream_subject {
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error);
 
 /*
- * Runs the pipeline, fed from its ring's own memory: filled once, then committed again and again for
- * `seconds`, as fast as it is taken (rate_hz 0) or live at rate_hz samples a second, where a full
- * ring drops. tap: sees every result too; may be NULL.
+ * Runs the pipeline, fed from its ring's own memory: filled once, then committed again and again
+ * for `seconds`, as fast as it is taken (rate_hz 0) or live at rate_hz samples a second, where a
+ * full ring drops. tap: sees every result too; may be NULL.
  */
 int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipeline_tap tap,
                void *tap_context, stream_result *out, pnr_error *error);

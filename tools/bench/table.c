@@ -118,8 +118,8 @@ static const cell *cell_at(const bench_table *table, size_t row, size_t column)
     return &table->cells[row * table->n_columns + column];
 }
 
-/* Whole numbers as they are, others with `digits` significant digits and never an exponent; returns
- * out. */
+/* Writes whole numbers as they are, others with `digits` significant digits and never an exponent.
+ * Returns out. */
 static const char *format_cell(const bench_table *table, size_t row, size_t column, int digits,
                                char out[CELL_LEN])
 {
@@ -193,7 +193,7 @@ static size_t find_column(const bench_table *table, const char *name)
     return SIZE_MAX;
 }
 
-/* One data block $d<i>: x and y of the rows that belong to it. Returns how many. */
+/* Writes the data block $d<i>: x and y of its rows. Returns how many. */
 static size_t print_block(FILE *to, const bench_table *table, const bench_picture *picture,
                           size_t index, size_t y, const char *series)
 {
@@ -226,7 +226,7 @@ typedef struct curve {
 
 enum { MAX_CURVES = 64 };
 
-/* All data blocks; curves with at least one point come back. */
+/* Writes all data blocks. Returns the number of curves with at least one point. */
 static size_t print_data(FILE *to, const bench_table *table, const bench_picture *picture,
                          curve *curves)
 {

@@ -7,14 +7,14 @@
 
 #include <stdio.h>
 
-/* PNR_OK, or PNR_EUNAVAILABLE when gnuplot is not on the PATH: asked before anything is measured */
+/* PNR_OK, or PNR_EUNAVAILABLE when gnuplot is not on the PATH. To be called before measuring. */
 int pnr_gnuplot_check(pnr_error *error);
 
-/* Starts one that draws the PNG at path, width x height pixels, with a title; its commands are then
- * written to *to. PNR_OK or PNR_EUNAVAILABLE. */
+/* Starts a gnuplot that draws the PNG at path, width x height pixels, with a title. The caller then
+ * writes commands to *to. PNR_OK or PNR_EUNAVAILABLE. */
 int pnr_gnuplot_open(const char *path, const char *title, int width, int height, FILE **to,
                      pnr_error *error);
-/* Text between single quotes, as gnuplot reads it. */
+/* Writes text between single quotes, as gnuplot reads it. */
 void pnr_gnuplot_quote(FILE *to, const char *text);
 /* Waits until the picture is drawn. PNR_OK or PNR_EIO. */
 int pnr_gnuplot_close(FILE *to, const char *path, pnr_error *error);

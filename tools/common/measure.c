@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Measuring: whole correlations timed through a real engine, on samples whose answer is known. */
+/* Times whole correlations of an engine, on samples whose answer is known. */
 #include "tools/common/measure.h"
 
 #include "base/clock.h"
@@ -37,7 +37,7 @@ struct pnr_measure {
     uint64_t tag;
 };
 
-/* Samples of a chip as the rates say, where they are whole; else 1. */
+/* Samples a chip by the rates, where that is a whole number; else 1. */
 static size_t chip_samples_of(const pnr_config *config)
 {
     pnr_rational q;
@@ -239,7 +239,7 @@ void pnr_measure_destroy(pnr_measure *measure)
     free(measure);
 }
 
-/* The lag of the dwell's strongest candidate must be the echo's, to within one chip. */
+/* The strongest candidate of a dwell must be at the lag of the echo, to within one chip. */
 static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *lags,
                       pnr_error *error)
 {
@@ -274,7 +274,7 @@ static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *la
     return PNR_OK;
 }
 
-/* One submit from the call to the collected result, after the engine's creation where it is new. */
+/* Submits and collects; creates the engine first where there is none. */
 static int correlate(pnr_measure *m, pnr_result *result, pnr_error *error)
 {
     const pnr_plan *plan = &m->setup->plan;
@@ -326,7 +326,7 @@ const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes)
     return measure->memory;
 }
 
-/* runs: [n_runs]; room: [n_runs] doubles to sort in. */
+/* runs: [n_runs]; room: [n_runs] doubles of scratch memory. */
 static void summarise(const pnr_measurement *runs, int n_runs, double *room, pnr_timing *out)
 {
     const size_t n = (size_t)n_runs;

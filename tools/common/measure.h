@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Measuring: whole correlations timed through a real engine, on samples whose answer is known. */
+/* Times whole correlations of an engine, on samples whose answer is known. */
 #ifndef PNR_MEASURE_H
 #define PNR_MEASURE_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An engine with one batch of samples in its own memory. */
+/* An engine with one batch of samples. */
 typedef struct pnr_measure pnr_measure;
 
 /* One submit, from the call to its collected result. */
@@ -20,7 +20,7 @@ typedef struct pnr_measurement {
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* 0 unless plan.measure */
 } pnr_measurement;
 
-/* Of many submits; the first of all is discarded. ns of one submit of plan.batch dwells. */
+/* Statistics of many submits of plan.batch dwells, without the first one; ns of one submit. */
 typedef struct pnr_timing {
     int n_runs; /* counted */
     double median_ns, p99_ns;
@@ -38,28 +38,28 @@ typedef enum {
 } pnr_measure_mode;
 
 /*
- * A configuration for N = n_samples: base with an m-sequence when N = 2^k - 1 (k = 2..24), or N = q
- * (2^k - 1) where base's rates make q whole samples a chip, else a random-phase code; whole gate,
- * no tune, ci16 when base names no format, 1 MHz when base names no rate. *out borrows base's
- * arrays: do not clear it.
+ * Makes a configuration for N = n_samples from base. The code is an m-sequence when N = 2^k - 1 (k
+ * = 2..24), or N = q (2^k - 1) where the rates of base give q whole samples a chip, else a
+ * random-phase code. The gate is the whole period, without tune; ci16 when base has no format, 1
+ * MHz when base has no rate. *out borrows the arrays of base: do not clear it.
  */
 void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config *out);
 
 /*
  * Fills memory, [n_samples][n_channels] in the plan's format, with the code delayed by
  * pnr_measure_lag, 0 dB per sample above white noise, 0.2 of full scale each; memory[0] is stream
- * position 0. Same samples for the same plan.
+ * position 0. The same plan gives the same samples.
  */
 void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
 /* The integer lag of that echo: a third into the gate. */
 size_t pnr_measure_lag(const pnr_setup *setup);
 
 /*
- * Fills memory, [batch][windows * N][n_channels] in the plan's format: noise of 0.2 of full
- * scale (rms) and in every window of dwell d the code, 0.2 of full scale, at lags[d] and a random
- * phase (in a real format a random sign). Of a map it is code lags[d] mod n_codes, in each look
- * with one phase that goes on at the frequency of row lags[d] mod n_rows. The channels are alike;
- * no tune. Same samples for the same plan, seed and lags.
+ * Fills memory, [batch][windows * N][n_channels] in the plan's format: noise of 0.2 of full scale
+ * (rms), and in dwell d the code lags[d] mod n_codes, 0.2 of full scale, at lag lags[d]. Each look
+ * has one random phase (in a real format a random sign), which advances at the frequency of row
+ * lags[d] mod n_rows. All channels are alike; there is no tune. The same plan, seed and lags give
+ * the same samples.
  */
 void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory);
 
@@ -78,7 +78,7 @@ const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);
 int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                      int n_runs, pnr_timing *out, pnr_error *error);
 
-/* "AMD EPYC 9575F, 2 cores usable": from the operating system. Returns text. */
+/* Writes "AMD EPYC 9575F, 2 cores usable", from the operating system. Returns text. */
 char *pnr_measure_machine(char *text, size_t size);
 
 #endif

@@ -33,7 +33,7 @@ static int use_curve(void *socket, const char *key, pnr_error *error)
     return PNR_OK;
 }
 
-static int subscribe(void *socket, const char *stream, const char *const *topics)
+static int subscribe_topics(void *socket, const char *stream, const char *const *topics)
 {
     char topic[PNR_TEXT_LEN + 16];
 
@@ -45,7 +45,7 @@ static int subscribe(void *socket, const char *stream, const char *const *topics
     return PNR_OK;
 }
 
-/* Where a publisher that is bound to every address can be reached from here. */
+/* The local address of a publisher that is bound to every address. */
 static const char *address_of(const char *endpoint, char out[PNR_ENDPOINT_LEN])
 {
     static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
@@ -72,7 +72,7 @@ int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
         zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
         zmq_setsockopt(socket, ZMQ_IPV6, &v6, sizeof v6) != 0 ||
         zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_message_bytes, sizeof max_message_bytes) != 0 ||
-        subscribe(socket, source->stream, topics) != PNR_OK)
+        subscribe_topics(socket, source->stream, topics) != PNR_OK)
         code = pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ socket: %s",
                              zmq_strerror(zmq_errno()));
     else if (source->curve_key != NULL)

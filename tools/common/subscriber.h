@@ -10,7 +10,7 @@
 
 enum { PNR_SUBSCRIBER_PARTS = 3 };
 
-/* Who is listened to. The strings stay the caller's. */
+/* A publisher and one of its streams. The strings must outlive their use. */
 typedef struct pnr_subscriber_source {
     const char *endpoint;
     const char *stream;    /* NULL: all */
@@ -26,13 +26,13 @@ void pnr_subscriber_destroy(void *socket); /* NULL is fine */
 
 typedef struct pnr_subscriber_message {
     zmq_msg_t parts[PNR_SUBSCRIBER_PARTS];
-    int n_parts; /* those received, also beyond PNR_SUBSCRIBER_PARTS */
+    int n_parts; /* all received parts, even more than PNR_SUBSCRIBER_PARTS */
 } pnr_subscriber_message;
 
-/* Never waits: PNR_EAGAIN when there is none. One that came is released by the caller. */
+/* Never waits: PNR_EAGAIN when there is no message. The caller releases a received message. */
 int pnr_subscriber_receive(void *socket, pnr_subscriber_message *m);
 void pnr_subscriber_release(pnr_subscriber_message *m);
-/* The bytes of one part and their number; "" and 0 when there is none. */
+/* The bytes of one part, and how many; "" and 0 when there is no such part. */
 const char *pnr_subscriber_part(pnr_subscriber_message *m, int part, size_t *bytes);
 /* topic: "range/", with its slash. */
 int pnr_subscriber_has_topic(pnr_subscriber_message *m, const char *topic);

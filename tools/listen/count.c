@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The listener's own account of each stream: received, lost by seq, complete or not, restarts. */
+/* The account of each received stream: received, lost by seq, complete or not, restarts. */
 #include "tools/listen/count.h"
 
 #include <inttypes.h>

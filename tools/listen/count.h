@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The listener's own account of each stream: received, lost by seq, complete or not, restarts. */
+/* The account of each received stream: received, lost by seq, complete or not, restarts. */
 #ifndef LISTEN_COUNT_H
 #define LISTEN_COUNT_H
 
@@ -22,7 +22,7 @@ typedef struct listen_run {
     pnr_end_summary end; /* when has_ended */
 } listen_run;
 
-/* Zero-initialised is empty. */
+/* All zero: nothing came yet. */
 typedef struct listen_counts {
     listen_run runs[LISTEN_MAX_STREAMS]; /* the present run of each stream */
     size_t n_streams;
@@ -31,16 +31,16 @@ typedef struct listen_counts {
 } listen_counts;
 
 /*
- * What any message tells of its run: NULL when there are too many streams. A new run id closes the
- * run before: its summary, and the restart, are written to `log`.
+ * The run of a message; NULL: there are too many streams. A new run id closes the run before, and
+ * writes its summary and the restart to `log`.
  */
 listen_run *listen_count_run(listen_counts *counts, const char *stream, const char *run, FILE *log);
-/* One result; false: it came twice or late, and is not counted. */
+/* Counts one result; false: it came twice or late, and does not count. */
 bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);
-/* The end: results that were made after the last one that came are lost. */
+/* Takes the end message: the results published after the last received one are lost. */
 void listen_count_end(listen_run *run, const pnr_end_summary *end);
 
-bool listen_count_all_ended(const listen_counts *counts); /* of at least one stream */
+bool listen_count_all_ended(const listen_counts *counts); /* false when there is no stream */
 bool listen_count_faulty(const listen_counts *counts);    /* for --strict */
 void listen_count_print(const listen_counts *counts, FILE *stream);
 

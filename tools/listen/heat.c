@@ -8,7 +8,8 @@
 
 enum { LEVELS = LISTEN_HEAT_LEVELS, AXIS_EVERY = 3 /* rows */ };
 
-/* From the noise to the strongest: also where a terminal has no colours, or no UTF-8. */
+/* From the noise to the strongest power: they tell the levels without colours, and without
+ * UTF-8. */
 static const char *const glyphs[LEVELS] = {" ", "·", "░", "░", "▒", "▒", "▓", "█"};
 static const char ascii[] = " .:-=+%#";
 
@@ -43,7 +44,7 @@ float listen_heat_greatest(const listen_heat *h)
     return greatest;
 }
 
-/* The noise of a place is the greatest of its cells': some dB above the floor, hence the first. */
+/* The noise at a place is the greatest of several cells, some dB above the floor: it is level 0. */
 static int level_of(double db, int top_db)
 {
     const double level = floor(db / top_db * LEVELS);

@@ -34,16 +34,16 @@ struct listen_live {
     pnr_profile_info info;
     size_t n_bins; /* 0: no profile came */
     float bins[MAX_BINS];
-    listen_heat heat;         /* of a map, instead of the bins */
-    uint64_t next_profile_ns; /* those before are passed over */
+    listen_heat heat;         /* of a map; it replaces the bins */
+    uint64_t next_profile_ns; /* earlier profiles are ignored */
     int top_db;               /* of the scale */
 
-    uint64_t rate_ns, rate_received; /* when and where the rate was last taken */
+    uint64_t rate_ns, rate_received; /* time and count at the last measurement of the rate */
     double rate_hz;                  /* results a second; NAN: not known yet */
     char notice[256];
 };
 
-/* Where the profile stands on the screen. */
+/* The place of the profile on the screen. */
 typedef struct frame {
     int columns, rows; /* of the profile */
     int bottom;        /* its last row */
@@ -102,7 +102,7 @@ void listen_live_notice(listen_live *l, const char *text)
 
 /* --- words and numbers --- */
 
-/* "20.0005 km", "999.50 m", "-". */
+/* Writes "20.0005 km", "999.50 m" or "-". */
 static const char *range_text(double range_m, char out[32])
 {
     if (!isfinite(range_m))
@@ -122,14 +122,14 @@ static const char *number_text(double value, const char *format_of_unit, int dec
     return out;
 }
 
-/* Where the radar has no carrier a Doppler is no velocity. */
+/* Without a carrier of the radar a Doppler gives no velocity. */
 static const char *velocity_text(const pnr_echo *e, char out[32])
 {
     return isfinite(e->velocity_mps) ? number_text(e->velocity_mps, "m/s", 2, out)
                                      : number_text(e->doppler_hz, "Hz", 1, out);
 }
 
-/* "  lost late" */
+/* Writes "  lost late". */
 static const char *flags_text(unsigned flags, char out[128])
 {
     char *at = out;
@@ -142,7 +142,7 @@ static const char *flags_text(unsigned flags, char out[128])
     return out;
 }
 
-/* "  zero 2.0389 us (held 0.5 s)" */
+/* Writes "  zero 2.0389 us (held 0.5 s)". */
 static const char *zero_text(const pnr_zero *zero, char out[96])
 {
     const double delay_us = zero->delay_s * 1e6;
@@ -184,7 +184,7 @@ static void draw_head(listen_live *l, const listen_counts *counts)
                        r->latency_us, zero_text(&r->zero, zero), flags_text(r->flags, flags));
 }
 
-/* One line an echo, strongest first, from row y on. */
+/* Draws a line for each echo, the strongest first, from row y on. */
 static void draw_echoes(listen_live *l, int y, int rows)
 {
     const pnr_detection *d = &l->report.detection;
@@ -212,7 +212,7 @@ static double power_db(float power)
     return power > 0 ? 10 * log10((double)power) : -INFINITY;
 }
 
-/* In eighths of a row from the bottom. */
+/* The height of a power in eighths of a row from the bottom. */
 static int height_of(const listen_live *l, const frame *f, double db)
 {
     const double share = (db - BOTTOM_DB) / (l->top_db - BOTTOM_DB);
@@ -232,7 +232,7 @@ static float bin_at(const listen_live *l, const frame *f, int x)
     return l->bins[(size_t)x * l->n_bins / (size_t)f->columns];
 }
 
-/* The scale grows at once, and shrinks when there is much room. */
+/* The scale grows at once, and shrinks when much of it is empty. */
 static void choose_scale(listen_live *l)
 {
     double greatest_db = 0;
@@ -281,8 +281,8 @@ static double range_at(const listen_live *l, double cell)
     return l->info.metres_per_second * (l->info.delay_s + cell * l->info.step_s);
 }
 
-/* The column of a range, -1: beyond the profile. A cell is as wide as the step, its middle at its
- * range. */
+/* The column of a range, -1: outside the profile. A cell is as wide as the step, and its range
+ * is its middle. */
 static int column_of(const listen_live *l, const frame *f, double range_m)
 {
     const double first_m = range_at(l, -0.5);
@@ -329,20 +329,29 @@ static void draw_range_axis(listen_live *l, const frame *f)
     listen_screen_text(l->screen, 0, f->bottom + 2, LISTEN_PLAIN, "%s", is_km ? "km" : "m");
 }
 
-/* Each echo's mark where it is on the map. */
-static void draw_map_marks(listen_live *l, const frame *f)
+/* The row of the mark of an echo at column x: on the map its Doppler, else above its peak. */
+static int mark_row(const listen_live *l, const frame *f, int x, const pnr_echo *e)
 {
     const listen_place at = heat_place(f);
-    const pnr_detection *d = &l->report.detection;
-    size_t i;
+    int above;
 
-    for (i = d->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
+    if (l->heat.doppler.n_bins > 0)
+        return isfinite(e->doppler_hz) ? listen_heat_row(&l->heat, &at, e->doppler_hz) : -1;
+    above = row_of(l, f, power_db(bin_at(l, f, x))) - 1;
+    return above > HEAD ? above : HEAD;
+}
+
+static void draw_marks(listen_live *l, const frame *f)
+{
+    const pnr_detection *d = &l->report.detection;
+
+    for (size_t i = d->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
         const pnr_echo *e = &d->echoes[i];
+        const int x = isfinite(e->range_m) ? column_of(l, f, e->range_m) : -1;
         const char mark = i < sizeof marks - 1 ? marks[i] : 'v';
 
-        if (isfinite(e->range_m) && isfinite(e->doppler_hz) && column_of(l, f, e->range_m) >= 0)
-            listen_screen_put(l->screen, MARGIN + column_of(l, f, e->range_m),
-                              listen_heat_row(&l->heat, &at, e->doppler_hz), LISTEN_RED,
+        if (x >= 0)
+            listen_screen_put(l->screen, MARGIN + x, mark_row(l, f, x, e), LISTEN_RED,
                               (char[2]){mark, '\0'}, mark);
     }
 }
@@ -354,26 +363,7 @@ static void draw_map(listen_live *l, const frame *f)
     choose_scale(l);
     listen_heat_draw(&l->heat, l->screen, &at, l->top_db);
     draw_range_axis(l, f);
-    draw_map_marks(l, f);
-}
-
-/* Each echo's mark above its peak. */
-static void draw_marks(listen_live *l, const frame *f)
-{
-    const pnr_detection *d = &l->report.detection;
-    size_t i;
-
-    for (i = d->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
-        const int x = column_of(l, f, d->echoes[i].range_m);
-        const char mark = i < sizeof marks - 1 ? marks[i] : 'v';
-        int y;
-
-        if (!isfinite(d->echoes[i].range_m) || x < 0)
-            continue;
-        y = row_of(l, f, power_db(bin_at(l, f, x))) - 1;
-        y = y > HEAD ? y : HEAD;
-        listen_screen_put(l->screen, MARGIN + x, y, LISTEN_RED, (char[2]){mark, '\0'}, mark);
-    }
+    draw_marks(l, f);
 }
 
 static void draw_profile(listen_live *l, const frame *f)

@@ -12,9 +12,9 @@
 
 typedef struct listen_live listen_live;
 
-/* Takes the terminal: see listen_screen.h. endpoint stays the caller's. */
+/* Takes the terminal: see screen.h. endpoint must outlive *out. */
 int listen_live_open(const char *endpoint, listen_live **out, pnr_error *error);
-/* Gives it back, with what came last on it. */
+/* Restores the terminal, with the last frame on it. */
 void listen_live_close(listen_live *live, const listen_counts *counts);
 
 void listen_live_result(listen_live *live, const pnr_report *report);
@@ -23,6 +23,6 @@ void listen_live_notice(listen_live *live, const char *text); /* one line, on th
 /* Draws when there is something new, at most ten times a second. PNR_OK; PNR_EEND: q was pressed;
  * PNR_EIO. */
 int listen_live_draw(listen_live *live, const listen_counts *counts);
-int listen_live_keys(const listen_live *live); /* the file to be polled, -1: none */
+int listen_live_keys(const listen_live *live); /* the file descriptor to poll; -1: none */
 
 #endif

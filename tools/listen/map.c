@@ -20,8 +20,8 @@ static const char *const kinds[] = {
 struct listen_map {
     listen_map_kind kind;
     uint64_t n_maps;
-    uint64_t last_sample; /* of the last one */
-    pnr_map_info info;    /* of the first */
+    uint64_t last_sample; /* of the last map */
+    pnr_map_info info;    /* of the first map */
     listen_doppler doppler;
     size_t cells_per_bin, n_range;
     double *sums; /* [doppler.n_bins][n_range] of power over the floor */
@@ -213,10 +213,10 @@ void listen_image_echoes(FILE *to, size_t n)
     fputc('\n', to);
 }
 
-/* $map: a line a range, its columns the dB over the floor. Returns the greatest. */
+/* Writes $map: one line for each range, its columns in dB over the floor. Returns the greatest. */
 static double print_cells(const listen_map *m, FILE *to)
 {
-    const size_t n_least = 2; /* what is added lies outside the axes */
+    const size_t n_least = 2; /* added lines lie outside the axes */
     const size_t n_lines = m->n_range > n_least ? m->n_range : n_least;
     double greatest_db = -INFINITY;
 

@@ -11,11 +11,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Of the maps: the mean of all, the last one, or only how the greatest goes on in time: then it is
- * no range-Doppler picture. */
+/* How maps are drawn: the mean of all, the last one, or range over time, with the greatest power of
+ * all rows: the last is no range-Doppler picture. */
 typedef enum { LISTEN_MAP_MEAN, LISTEN_MAP_LAST, LISTEN_MAP_TIME } listen_map_kind;
 
-/* "mean", "last", "time". PNR_OK, or PNR_EUSAGE naming the three. */
+/* Finds "mean", "last" or "time". PNR_OK, or PNR_EUSAGE with the three names. */
 int listen_map_find(const char *name, listen_map_kind *out, pnr_error *error);
 
 typedef struct listen_map listen_map;
@@ -23,19 +23,18 @@ typedef struct listen_map listen_map;
 int listen_map_create(listen_map_kind kind, listen_map **out, pnr_error *error);
 void listen_map_destroy(listen_map *map);
 
-void listen_map_clear(listen_map *map); /* a new run */
-/* One that has rows is gathered; others, and one of another shape, are passed over. PNR_OK,
+void listen_map_clear(listen_map *map); /* begins a new run */
+/* Adds a map of several rows; ignores a profile, and a map of another shape. PNR_OK,
  * PNR_ENOMEMORY. */
 int listen_map_add(listen_map *map, const listen_profile *profile, pnr_error *error);
-uint64_t listen_map_count(const listen_map *map); /* 0: it has nothing to draw */
-/* False: echoes of this dwell are not of what is drawn. */
+uint64_t listen_map_count(const listen_map *map); /* 0: nothing to draw */
+/* True when the picture shows the dwell of this sample: its echoes are drawn. */
 bool listen_map_shows(const listen_map *map, uint64_t sample);
 
-/* Where an echo stands on the picture. */
+/* The place of an echo on the picture. */
 double listen_map_x(const listen_map *map, double doppler_hz);
 double listen_map_y(const listen_map *map, double range_m);
-/* gnuplot's commands from the labels to $map and the axes; "plot" and the map's own part are the
- * last. */
+/* Writes gnuplot's commands from the labels to the plot of $map, which is the last. */
 void listen_map_draw(const listen_map *map, FILE *to);
 /* Writes "mean of 12 maps". */
 void listen_map_title(const listen_map *map, char *out, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The picture of a run: range over time, column by column, or over Doppler (listen_map.h). */
+/* The picture of a run: range over time, column by column, or over Doppler (map.h). */
 #include "tools/listen/picture.h"
 
 #include "base/clock.h"
@@ -20,8 +20,8 @@ enum {
     HEIGHT = 1000
 };
 
-/* Columns of equal width from a first sample on; they become twice as wide when a sample is beyond
- * the last. */
+/* Columns of equal width from a first sample on. They become twice as wide when a sample comes
+ * after the last column. */
 typedef struct timeline {
     uint64_t first, width; /* samples; width 0: nothing came yet */
     size_t n;              /* columns used */
@@ -48,7 +48,7 @@ struct listen_picture {
     uint64_t time_sample;
     double rate_hz; /* NAN: not known */
 
-    listen_map *maps; /* of Doppler: once one came, they are the picture */
+    listen_map *maps; /* Doppler maps: after the first one they are the picture */
     uint64_t n_profiles;
     pnr_profile_info info; /* of the first profile */
     size_t cells_per_row, n_rows;
@@ -65,7 +65,7 @@ struct listen_picture {
 
 typedef void (*fold_columns)(listen_picture *p);
 
-/* The column of a sample not before the first one. */
+/* The column of a sample; the sample is not before the first one. */
 static size_t find_column(listen_picture *p, timeline *t, uint64_t sample, fold_columns fold)
 {
     size_t at;
@@ -103,9 +103,9 @@ static void fold_map(listen_picture *p)
     clear_map(p, MAX_COLUMNS / 2);
 }
 
-/* Of too many echoes the two that are nearest to each other become the stronger one: a weak target
- * stays beside a strong one. */
-static void thin(column *c)
+/* Replaces the two echoes nearest to each other by the stronger one: so a weak target is kept
+ * near a strong one. */
+static void thin_echoes(column *c)
 {
     size_t nearest = 0, i;
 
@@ -124,7 +124,7 @@ static void add_spot(column *c, const spot *s)
     size_t at;
 
     if (c->n == LISTEN_MAX_COLUMN_ECHOES)
-        thin(c);
+        thin_echoes(c);
     for (at = c->n++; at > 0 && c->spots[at - 1].range_m > s->range_m; at--)
         c->spots[at] = c->spots[at - 1];
     c->spots[at] = *s;
@@ -161,7 +161,7 @@ int listen_picture_create(const char *path, listen_map_kind kind, listen_picture
         listen_picture_destroy(p);
         return pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
     }
-    /* Hours may pass before it is drawn: better now than then. */
+    /* The picture is drawn at the end, perhaps in hours: a wrong path fails now. */
     if (slash != NULL)
         snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path);
     if (access(folder, W_OK) != 0) {
@@ -184,7 +184,7 @@ void listen_picture_destroy(listen_picture *p)
     free(p);
 }
 
-/* False: the report belongs to the run before. */
+/* Begins a new picture with a new run. False: the report belongs to the run before. */
 static bool is_current(listen_picture *p, const pnr_report *head)
 {
     size_t c;
@@ -273,11 +273,11 @@ int listen_picture_profile(listen_picture *p, const listen_profile *profile, pnr
 
 /* --- the drawing --- */
 
-/* A quantity's scale: value * factor is in `unit`. */
+/* The scale of a quantity: (value - first) * factor is in `unit`. */
 typedef struct axis {
     const char *unit;
     double factor;
-    double first; /* subtracted before */
+    double first;
 } axis;
 
 static axis time_axis(const listen_picture *p)
@@ -307,12 +307,12 @@ static axis range_axis(double greatest_m)
     return greatest_m >= 1e4 ? (axis){"km", 1e-3, 0} : (axis){"m", 1, 0};
 }
 
-static double on(axis a, double value)
+static double axis_value(axis a, double value)
 {
     return (value - a.first) * a.factor;
 }
 
-/* Of a cell of the gate's middle; a cell is as wide as the step. */
+/* The range of the middle of a cell of the gate; a cell is as wide as the step. */
 static double cell_range_m(const listen_picture *p, double cell)
 {
     return p->info.metres_per_second * (p->info.delay_s + cell * p->info.step_s);
@@ -334,10 +334,10 @@ static void print_labels(const listen_picture *p, FILE *to, axis x, axis y)
     fprintf(to, " noenhanced\nset ylabel 'range, %s'\nset tics out\n", y.unit);
 }
 
-/* $echoes: time, range, SNR. Returns how many. */
+/* Writes $echoes: time, range, SNR. Returns how many. */
 static size_t print_echoes(const listen_picture *p, FILE *to, axis x, axis y)
 {
-    /* An echo stands in the middle of its dwell. */
+    /* An echo is drawn in the middle of its dwell. */
     const double half = p->n_profiles > 0 ? (double)p->info.dwell_samples / 2 : 0;
     size_t n = 0, c, i;
 
@@ -346,15 +346,15 @@ static size_t print_echoes(const listen_picture *p, FILE *to, axis x, axis y)
         for (i = 0; i < p->columns[c].n; i++, n++) {
             const spot *s = &p->columns[c].spots[i];
 
-            fprintf(to, "%.9g %.9g %.2f\n", on(x, (double)s->sample + half), on(y, s->range_m),
-                    s->snr_db);
+            fprintf(to, "%.9g %.9g %.2f\n", axis_value(x, (double)s->sample + half),
+                    axis_value(y, s->range_m), s->snr_db);
         }
     }
     fputs("end_of_block\n", to);
     return n;
 }
 
-/* $echoes: Doppler, range, SNR. Returns how many. */
+/* Writes $echoes: Doppler, range, SNR. Returns how many. */
 static size_t print_map_echoes(const listen_picture *p, FILE *to)
 {
     size_t n = 0, c, i;
@@ -375,10 +375,10 @@ static size_t print_map_echoes(const listen_picture *p, FILE *to)
     return n;
 }
 
-/* $map: a line a row, its columns the dB over the floor. Returns the greatest. */
+/* Writes $map: one line for each row, its columns in dB over the floor. Returns the greatest. */
 static double print_map(const listen_picture *p, FILE *to)
 {
-    /* gnuplot's images have two rows and columns at least: what is added lies outside the axes. */
+    /* gnuplot's images have two rows and columns at least: added ones lie outside the axes. */
     const size_t n_columns = p->map_time.n > 1 ? p->map_time.n : 2;
     const size_t n_rows = p->n_rows > 1 ? p->n_rows : 2;
     double greatest_db = -INFINITY;
@@ -399,13 +399,13 @@ static void draw_map(const listen_picture *p, FILE *to, axis x, axis y)
 {
     const timeline *t = &p->map_time;
     const double dx = (double)t->width * x.factor;
-    const double y0 = on(y, cell_range_m(p, -0.5));
-    const double dy = on(y, cell_range_m(p, (double)p->cells_per_row - 0.5)) - y0;
+    const double y0 = axis_value(y, cell_range_m(p, -0.5));
+    const double dy = axis_value(y, cell_range_m(p, (double)p->cells_per_row - 0.5)) - y0;
     const double greatest_db = print_map(p, to);
     const size_t n_echoes = print_echoes(p, to, x, y);
 
     fprintf(to, "set xrange [0:%.9g]\nset yrange [%.9g:%.9g]\n", (double)t->n * dx, y0,
-            on(y, cell_range_m(p, (double)p->info.n_gate - 0.5)));
+            axis_value(y, cell_range_m(p, (double)p->info.n_gate - 0.5)));
     listen_image_colours(to, greatest_db);
     listen_image_plot(to, 0.5 * dx, dx, y0 + 0.5 * dy, dy);
     listen_image_echoes(to, n_echoes);

@@ -19,20 +19,20 @@ enum {
 
 typedef struct listen_picture listen_picture;
 
-/* path: of the PNG, stays the caller's. kind: what is drawn of maps. PNR_OK; PNR_EIO: there can be
- * no file; PNR_ENOMEMORY. */
+/* path: the PNG; the caller keeps the string. kind: how maps are drawn. PNR_OK; PNR_EIO: the folder
+ * cannot be written; PNR_ENOMEMORY. */
 int listen_picture_create(const char *path, listen_map_kind kind, listen_picture **out,
                           pnr_error *error);
 void listen_picture_destroy(listen_picture *picture);
 
-/* What came, in the order of its samples. A new run begins a new picture. */
+/* Adds a result or a profile, in the order of samples. A new run begins a new picture. */
 void listen_picture_result(listen_picture *picture, const pnr_report *report);
 /* PNR_OK, PNR_ENOMEMORY. */
 int listen_picture_profile(listen_picture *picture, const listen_profile *profile,
                            pnr_error *error);
 
-/* Draws it, and tells what it shows. PNR_OK; PNR_EDATA: nothing came to draw; PNR_EUNAVAILABLE or
- * PNR_EIO: gnuplot. */
+/* Draws the picture and logs what it shows. PNR_OK; PNR_EDATA: nothing came to draw;
+ * PNR_EUNAVAILABLE or PNR_EIO: gnuplot failed. */
 int listen_picture_draw(const listen_picture *picture, pnr_error *error);
 
 #endif

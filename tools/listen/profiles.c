@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The profiles and maps beside the results: a subscription of its own, so that they never push out
- * a result.
- */
+/* The profiles and maps of a stream: a subscription of its own, so that they never displace a
+ * result. */
 #include "tools/listen/profiles.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A queue that is full makes libzmq stop reading, and what the connection still holds when the
- * publisher closes it is lost: so it is as long as its memory may be, from the first profile on. */
+/* libzmq stops reading when the queue is full, and loses what the connection still holds when the
+ * publisher closes it. So the queue is as long as its memory allows, from the first profile on. */
 enum { LEAST_HIGH_WATER = 8, MOST_HIGH_WATER = 100000 };
 static const size_t queue_bytes = (size_t)256 << 20;
 static const char *const topics[] = {"profile", "map", "end", NULL};
@@ -28,7 +27,7 @@ struct listen_profiles {
 
 /* --- cells --- */
 
-/* cell: of the whole map. */
+/* cell: an index into the whole map. */
 static float power_at(const listen_profile *p, size_t cell)
 {
     const char *cells = p->cells;
@@ -42,7 +41,7 @@ static float power_at(const listen_profile *p, size_t cell)
     return value[0] * value[0] + value[1] * value[1];
 }
 
-/* The bins become those of one more row. */
+/* Raises the bins to the powers of one more row. */
 static void reduce_row(const listen_profile *p, size_t row, double cells_per_bin, size_t n_bins,
                        float *bins)
 {
@@ -90,7 +89,7 @@ listen_doppler listen_doppler_of(const pnr_map_info *map, size_t most_bins)
     const double row_hz = map->n_rows > 1 ? span_hz / (double)(map->n_rows - 1) : 1;
     const double step_hz = row_hz * (double)map->n_rows / (double)n;
 
-    /* The outer rows reach half a row beyond their middles. */
+    /* The outer rows extend half a row beyond their middles. */
     return (listen_doppler){first_hz + (step_hz - row_hz) / 2, step_hz, n};
 }
 
@@ -113,7 +112,7 @@ static size_t row_from(const pnr_map_info *map, double doppler_hz)
 size_t listen_doppler_rows(const listen_doppler *doppler, const pnr_map_info *map, size_t bin,
                            size_t *first_row)
 {
-    /* By rounding no row falls between two bins, or into both. */
+    /* The slack keeps a row from falling between two bins, or into both, by rounding. */
     const double middle_hz = doppler->first_hz + (double)bin * doppler->step_hz;
     const double slack_hz = doppler->step_hz * 1e-6;
     const size_t from = row_from(map, middle_hz - doppler->step_hz / 2 - slack_hz);
@@ -130,7 +129,7 @@ size_t listen_doppler_rows(const listen_doppler *doppler, const pnr_map_info *ma
 
 /* --- messages --- */
 
-static void count(listen_profiles *p, const pnr_report *head)
+static void count_profile(listen_profiles *p, const pnr_report *head)
 {
     if (strcmp(p->run, head->run) != 0) {
         memcpy(p->run, head->run, sizeof p->run);
@@ -143,7 +142,7 @@ static void count(listen_profiles *p, const pnr_report *head)
     p->n_received++;
 }
 
-/* As many profiles were made as results: those after the last that came are missed too. */
+/* Each result has a profile: those after the last received one are missing too. */
 void listen_profiles_finish(listen_profiles *p, const pnr_end_summary *end)
 {
     if (p->n_run > 0 && strcmp(p->run, end->run) == 0 && end->account.results > p->last + 1) {
@@ -158,7 +157,7 @@ static bool is_wanted(const listen_profiles *p, const char *stream)
     return p->source->stream == NULL || strcmp(p->source->stream, stream) == 0;
 }
 
-/* As many profiles wait here as the queue's memory holds. */
+/* Sets the queue to as many profiles as its memory holds. */
 static void fit_queue(listen_profiles *p, size_t bytes)
 {
     const size_t most = queue_bytes / (bytes > 0 ? bytes : 1);
@@ -171,14 +170,15 @@ static void fit_queue(listen_profiles *p, size_t bytes)
 }
 
 /* PNR_OK: a profile of this stream; PNR_EAGAIN: something else. */
-static int take(listen_profiles *p, listen_profile *out, pnr_error *error)
+static int take_message(listen_profiles *p, listen_profile *out, pnr_error *error)
 {
     pnr_end_summary end;
     size_t length, bytes;
     const char *text = pnr_subscriber_part(&p->message, 1, &length);
     int code;
 
-    if (pnr_subscriber_has_topic(&p->message, "end/")) { /* told of where the results are read */
+    if (pnr_subscriber_has_topic(&p->message,
+                                 "end/")) { /* the reader of the results reports a bad one */
         if (pnr_message_read_end(text, length, &end, NULL) == PNR_OK && is_wanted(p, end.stream))
             listen_profiles_finish(p, &end);
         return PNR_EAGAIN;
@@ -197,7 +197,7 @@ static int take(listen_profiles *p, listen_profile *out, pnr_error *error)
         return code;
     if (!is_wanted(p, out->head.stream))
         return PNR_EAGAIN;
-    count(p, &out->head);
+    count_profile(p, &out->head);
     return PNR_OK;
 }
 
@@ -209,7 +209,7 @@ int listen_profiles_next(listen_profiles *p, listen_profile *out, pnr_error *err
         pnr_subscriber_release(&p->message);
         if (pnr_subscriber_receive(p->socket, &p->message) != PNR_OK)
             return PNR_EAGAIN;
-        code = take(p, out, error);
+        code = take_message(p, out, error);
     }
     return code;
 }
@@ -251,7 +251,7 @@ void *listen_profiles_socket(listen_profiles *p)
 
 /* --- open and close --- */
 
-static int watch(listen_profiles *p, void *context, pnr_error *error)
+static int watch_connection(listen_profiles *p, void *context, pnr_error *error)
 {
     const int linger = 0;
 
@@ -276,7 +276,7 @@ int listen_profiles_open(void *context, const pnr_subscriber_source *source, lis
     p->source = source;
     if ((code = pnr_subscriber_create(context, source, topics, MOST_HIGH_WATER, &p->socket,
                                       error)) != PNR_OK ||
-        (code = watch(p, context, error)) != PNR_OK ||
+        (code = watch_connection(p, context, error)) != PNR_OK ||
         (code = pnr_subscriber_connect(p->socket, source, error)) != PNR_OK) {
         listen_profiles_close(p);
         return code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminal as a screen that is redrawn in place, and given back as it was whatever happens. */
+/* The terminal as a screen that is redrawn in place, and restored whatever happens. */
 #include "tools/listen/screen.h"
 
 #include "cli.h"
@@ -19,7 +19,7 @@
 
 enum { MAX_WIDTH = 400, MAX_HEIGHT = 120, GLYPH_LEN = 5, ESCAPE_LEN = 16 };
 
-/* Another page, no cursor, no wrapping; and back. */
+/* Select the other page, no cursor, no wrapping; and undo that. */
 static const char enter[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char leave[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 static const char *const styles[] = {
@@ -30,7 +30,7 @@ static const char *const styles[] = {
     [LISTEN_YELLOW] = "\033[0;33m",
     [LISTEN_CYAN] = "\033[0;36m",
     [LISTEN_RED] = "\033[0;1;31m",
-    /* Of 256 colours, as the pictures' palette: blue, green, yellow. */
+    /* Colours among 256, as in the palette of the pictures: blue, green, yellow. */
     [LISTEN_HEAT] = "\033[0m",
     [LISTEN_HEAT + 1] = "\033[0;38;5;61m",
     [LISTEN_HEAT + 2] = "\033[0;38;5;67m",
@@ -56,7 +56,7 @@ struct listen_screen {
     char *frame; /* as it goes to the terminal */
 };
 
-/* What a signal's handler needs: nothing else can reach it. */
+/* Global, since a signal handler can reach nothing else. */
 static struct termios before;
 static volatile sig_atomic_t is_taken, has_termios;
 
@@ -74,7 +74,7 @@ static void write_all(const char *data, size_t bytes)
     }
 }
 
-/* Only what a signal handler may call. */
+/* Calls only functions that a signal handler may call. */
 static void give_back(void)
 {
     if (!is_taken)
@@ -93,7 +93,7 @@ static void stop(int number)
     _exit(128 + number);
 }
 
-/* The handler is gone when it runs: the signal that is raised again has its own way. */
+/* SA_RESETHAND has removed this handler: the signal raised again has its default effect. */
 static void die(int number)
 {
     give_back();
@@ -114,8 +114,8 @@ static void catch_signals(void)
         sigaction(fatal[i], &action, NULL);
 }
 
-/* Keys come at once and unseen. Ctrl-C is still a signal; Ctrl-Z is not, as it would leave the
- * terminal to the shell as it is. */
+/* Keys arrive at once and without echo. Ctrl-C is still a signal; Ctrl-Z is none, since the shell
+ * would get the terminal unrestored. */
 static int take_keyboard(void)
 {
     struct termios now;
@@ -181,7 +181,7 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
     return PNR_OK;
 }
 
-/* The row without the spaces at its end. */
+/* Writes the row without the spaces at its end. */
 static int length_of(const listen_screen *s, int y)
 {
     int n = s->width;
@@ -274,7 +274,7 @@ void listen_screen_put(listen_screen *s, int x, int y, listen_style style, const
         snprintf(c->glyph, sizeof c->glyph, "%c", ascii);
 }
 
-/* Bytes of the character at text; 0 when it is none that may be shown. */
+/* Bytes of the character at text; 0 when the character must not be shown. */
 static size_t character(const unsigned char *text)
 {
     size_t n = text[0] < 0x80 ? 1 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2, i;
@@ -282,7 +282,7 @@ static size_t character(const unsigned char *text)
     if (text[0] < 0x20 || text[0] == 0x7f || (text[0] >= 0x80 && text[0] < 0xc2) || text[0] > 0xf4)
         return 0;
     if (text[0] == 0xc2 && text[1] < 0xa0)
-        return 0; /* a control character of one byte in disguise */
+        return 0; /* a control character encoded in two bytes */
     for (i = 1; i < n; i++)
         if ((text[i] & 0xc0) != 0x80)
             return 0;
@@ -305,7 +305,7 @@ void listen_screen_text(listen_screen *s, int x, int y, listen_style style, cons
         memcpy(glyph, n > 0 ? (const char *)at : "?", n > 0 ? n : 1);
         listen_screen_put(s, x, y, style, glyph, n == 1 ? glyph[0] : '?');
         for (at += n > 0 ? n : 1; n == 0 && (*at & 0xc0) == 0x80; at++)
-            ; /* the rest of what was no character */
+            ; /* skips the rest of the bad character */
     }
 }
 
@@ -346,7 +346,7 @@ int listen_screen_show(listen_screen *s)
         const ssize_t n = write(STDOUT_FILENO, at, bytes);
 
         if (n < 0 && errno == EINTR && pnr_stop)
-            return PNR_OK; /* a terminal that was stopped by Ctrl-S */
+            return PNR_OK; /* Ctrl-S has stopped the terminal */
         if (n < 0 && errno != EINTR)
             return PNR_EIO;
         at += n > 0 ? n : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target */
+/* The truth of pnradar-echo against the measurement: matches, errors, statistics of each target. */
 #include "tools/listen/truth.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@ enum { MAX_TARGETS = 1024 };
 static const char header[] =
     "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
 
-/* Where a target truly was in one period. */
+/* The true place of a target in one period. */
 typedef struct row {
-    uint64_t sample; /* the period's first */
+    uint64_t sample; /* first of the period */
     double range_m;
     unsigned target;
 } row;
 
-/* What became of one target. */
+/* The statistics of one target. */
 typedef struct tally {
     uint64_t n_dwells, n_detected;
     double sum_m, sum_squares_m2; /* of the errors */
@@ -28,10 +28,10 @@ typedef struct tally {
 struct listen_truth {
     row *rows; /* [n_rows], by sample */
     size_t n_rows, capacity;
-    uint64_t period;      /* samples from one period to the next; 0: one period only */
+    uint64_t period;      /* samples from one period to the next; 0: there is one period only */
     size_t n_periods;     /* a dwell */
     double unambiguous_m; /* 0: not known */
-    double gate_m;        /* a detection's error, at most */
+    double gate_m;        /* greatest error of a detection */
     uint64_t n_strays;
     unsigned n_targets; /* the highest number */
     tally tallies[MAX_TARGETS + 1];
@@ -40,7 +40,7 @@ struct listen_truth {
     unsigned n_mean[MAX_TARGETS + 1];
 };
 
-static int add(listen_truth *t, row r)
+static int add_row(listen_truth *t, row r)
 {
     if (t->n_rows == t->capacity) {
         const size_t capacity = t->capacity > 0 ? 2 * t->capacity : 1024;
@@ -55,7 +55,7 @@ static int add(listen_truth *t, row r)
     return PNR_OK;
 }
 
-/* The field's end, where `end` (a comma or the line's end) must stand; NULL when it is no number */
+/* Reads a number up to `end`, a comma or the end of the line. Returns its end; NULL: no number. */
 static const char *number(const char *text, double *out)
 {
     char *end;
@@ -107,7 +107,7 @@ static int read_rows(listen_truth *t, FILE *file, const char *path, pnr_error *e
         } else if (t->n_rows > 0 && r.sample < t->rows[t->n_rows - 1].sample) {
             code = pnr_error_set(error, PNR_EDATA, "%s:%zu: sample %" PRIu64 " after %" PRIu64,
                                  path, n_lines, r.sample, t->rows[t->n_rows - 1].sample);
-        } else if ((code = add(t, r)) != PNR_OK) {
+        } else if ((code = add_row(t, r)) != PNR_OK) {
             pnr_error_set(error, code, "%s: out of memory", path);
         } else {
             if (t->period == 0)
@@ -170,7 +170,7 @@ void listen_truth_destroy(listen_truth *truth)
 }
 
 /* The first row at or after a sample. */
-static size_t find(const listen_truth *t, uint64_t sample)
+static size_t find_row(const listen_truth *t, uint64_t sample)
 {
     size_t low = 0, high = t->n_rows;
 
@@ -186,7 +186,7 @@ static size_t find(const listen_truth *t, uint64_t sample)
 }
 
 /* The mean range of each target over the dwell's periods. */
-static void gather(listen_truth *t, uint64_t sample)
+static void gather_targets(listen_truth *t, uint64_t sample)
 {
     const uint64_t end = sample + (t->period > 0 ? t->period * t->n_periods : 1);
     unsigned k;
@@ -196,7 +196,7 @@ static void gather(listen_truth *t, uint64_t sample)
         t->mean_m[k] = 0;
         t->n_mean[k] = 0;
     }
-    for (i = find(t, sample); i < t->n_rows && t->rows[i].sample < end; i++) {
+    for (i = find_row(t, sample); i < t->n_rows && t->rows[i].sample < end; i++) {
         t->mean_m[t->rows[i].target] += t->rows[i].range_m;
         t->n_mean[t->rows[i].target]++;
     }
@@ -215,7 +215,7 @@ static double error_of(const listen_truth *t, const pnr_echo *echo, unsigned tar
     return t->unambiguous_m > 0 ? remainder(error_m, t->unambiguous_m) : error_m;
 }
 
-/* Of all echoes the nearest to a target. */
+/* The echo nearest to a target. */
 static size_t nearest_echo(const listen_truth *t, const pnr_detection *d, unsigned target)
 {
     size_t best = 0, i;
@@ -233,7 +233,7 @@ void listen_truth_match(listen_truth *t, const pnr_report *report,
     size_t i;
     unsigned k;
 
-    gather(t, report->sample);
+    gather_targets(t, report->sample);
     for (i = 0; i < d->n_echoes; i++) {
         pnr_report_truth *o = &out[i];
         tally *a;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The truth of pnradar-echo beside what was measured: matches, errors, statistics of each target */
+/* The truth of pnradar-echo against the measurement: matches, errors, statistics of each target. */
 #ifndef LISTEN_TRUTH_H
 #define LISTEN_TRUTH_H
 
@@ -18,14 +18,14 @@ int listen_truth_read(const char *path, const pnr_config *config, listen_truth *
 void listen_truth_destroy(listen_truth *truth);
 
 /*
- * Each echo beside the nearest target of its dwell, ranges taken modulo the unambiguous one. A
+ * Matches each echo with the nearest target of its dwell, ranges modulo the unambiguous one. A
  * target is detected when it and an echo are each other's nearest and at most two chips apart;
  * every other echo is a stray.
  */
 void listen_truth_match(listen_truth *truth, const pnr_report *report,
                         pnr_report_truth out[PNR_MAX_CANDIDATES]);
 
-/* One line a target: detections, mean error, rms error; then the strays. */
+/* Prints a line for each target: detections, mean error, rms error; then the strays. */
 void listen_truth_print(const listen_truth *truth, FILE *stream);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What shows the results beside the table: the picture at the end, the terminal, and the profiles
- * for both. */
+/* The two ways to see results besides the table: the picture at the end and the terminal, with the
+ * profiles for both. */
 #include "tools/listen/view.h"
 
 #include "base/clock.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The results are in: how long the profiles may be silent before they are given up. */
+/* After the last result, the longest silence before missing profiles are given up. */
 static const uint64_t patience_ns = 1000 * 1000 * 1000;
 
 struct listen_view {
@@ -24,9 +24,9 @@ struct listen_view {
     listen_picture *picture; /* NULL: not wanted */
     bool is_live;
     listen_live *live; /* NULL: the terminal is not taken */
-    char *log;         /* what waits until it is given back */
+    char *log;         /* text that waits until the terminal is restored */
     size_t log_bytes;
-    listen_profile profile; /* the last one */
+    listen_profile profile; /* the last profile */
     uint64_t last_sample;   /* of the results */
     uint64_t heard_ns;      /* of results and profiles */
 };
@@ -183,7 +183,7 @@ int listen_view_finish(listen_view *v, const listen_counts *counts, FILE *log, i
         *error = own;
         return drawn;
     }
-    if (drawn != PNR_EDATA) /* nothing to draw: the first error says why */
+    if (drawn != PNR_EDATA) /* with nothing to draw the first error says why */
         pnr_log(PNR_LOG_WARN, "%s", own.text);
     return code;
 }

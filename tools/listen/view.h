@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What shows the results beside the table: the picture at the end, the terminal, and the profiles
- * for both. */
+/* The two ways to see results besides the table: the picture at the end and the terminal, with the
+ * profiles for both. */
 #ifndef LISTEN_VIEW_H
 #define LISTEN_VIEW_H
 
@@ -13,40 +13,40 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Every function takes NULL: nothing is shown. */
+/* Every function accepts NULL: nothing is shown. */
 typedef struct listen_view listen_view;
 
-/* plot: the PNG's path, NULL: none. Asked before anything else: PNR_OK, PNR_EUNAVAILABLE: no
- * gnuplot; PNR_EUSAGE: no terminal. */
+/* plot: the path of the PNG, NULL: none. To be called first. PNR_OK; PNR_EUNAVAILABLE: no gnuplot;
+ * PNR_EUSAGE: no terminal. */
 int listen_view_check(const char *plot, bool is_live, pnr_error *error);
-/* Subscribes to the profiles and maps. source and plot stay the caller's. map: what is drawn of
- * maps. *out is NULL when nothing is to be
- * shown. PNR_OK, or what listen_picture.h and listen_profiles.h say. */
+/* Subscribes to the profiles and maps. source and plot must outlive *out. map: how maps are drawn.
+ * *out is NULL when there is nothing to show. PNR_OK, or as picture.h and profiles.h. */
 int listen_view_open(void *context, const pnr_subscriber_source *source, const char *plot,
                      listen_map_kind map, bool is_live, listen_view **out, pnr_error *error);
-/* Takes the terminal, if it is wanted: what is written to *log comes after listen_view_leave. */
+/* Takes the terminal if the user wants it: text written to *log appears after listen_view_leave. */
 int listen_view_enter(listen_view *view, FILE **log, pnr_error *error);
-/* Gives it back; *log is standard error again. */
+/* Restores the terminal; *log is standard error again. */
 void listen_view_leave(listen_view *view, const listen_counts *counts, FILE **log);
 void listen_view_close(listen_view *view);
 
-/* True once the publisher has been reached: who asks for its results now misses no profile. */
+/* True once the publisher has been reached: a later subscription to its results misses no
+ * profile. */
 bool listen_view_reached(listen_view *view);
-/* Adds what is to be polled to items, which has room for two. Returns how many. */
+/* Adds the sockets and files to poll to items, which has space for two. Returns how many. */
 int listen_view_poll(const listen_view *view, zmq_pollitem_t *items);
 
-/* Returns true when it takes the table's place. */
+/* Shows a result. Returns true when it replaces the table. */
 bool listen_view_result(listen_view *view, const pnr_report *report);
-/* The next profile. PNR_OK; PNR_EAGAIN: there is none; PNR_EDATA: it cannot be read;
+/* Takes the next profile. PNR_OK; PNR_EAGAIN: there is none; PNR_EDATA: it cannot be read;
  * PNR_ENOMEMORY. */
 int listen_view_next(listen_view *view, pnr_error *error);
-/* Every result is in: are the profiles of this run too? Also when none came for a second. */
+/* All results have come: true when all profiles of this run have come too, or none for a second. */
 bool listen_view_is_done(const listen_view *view, const char *run);
-/* True when the line is shown on the terminal, so that it must not be logged. */
+/* Shows a line on the terminal. False: the terminal is not taken, and the caller logs the line. */
 bool listen_view_notice(listen_view *view, const char *text);
-/* PNR_OK; PNR_EEND: the user leaves; PNR_EIO. */
+/* Draws a frame when it is time. PNR_OK; PNR_EEND: the user leaves; PNR_EIO. */
 int listen_view_draw(listen_view *view, const listen_counts *counts);
-/* Counts the profiles, and draws the picture. code: of all before, it stays the first error. */
+/* Prints the count of profiles, and draws the picture. code: an error before, which is returned. */
 int listen_view_finish(listen_view *view, const listen_counts *counts, FILE *log, int code,
                        pnr_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The budget of pnradar-plan: the longest code that this machine correlates within a time,
- * measured. */
+/* The budget of pnradar-plan: measures the longest code that this machine correlates within a
+ * time. */
 #include "tools/plan/sheet.h"
 
 #include "base/log.h"
@@ -27,8 +27,8 @@ static const struct {
 typedef struct series {
     const char *key, *label;
     size_t less;    /* N = 2^k - less */
-    bool over;      /* no longer ones */
-    size_t longest; /* N that fits; 0: none */
+    bool over;      /* longer codes are not tried */
+    size_t longest; /* greatest N that fits; 0: none */
 } series;
 
 int plan_budget_parse(const char *text, double *budget_s, pnr_error *error)
@@ -87,11 +87,10 @@ static int time_length(const pnr_config *config, const pnr_engine_ops *ops, size
     return rc;
 }
 
-static int step(plan_sheet *sheet, const pnr_config *config, const pnr_engine_ops *ops,
-                double budget_s, int log2_n, series *s, pnr_error *error)
+static int measure_length(plan_sheet *sheet, const pnr_config *config, const pnr_engine_ops *ops,
+                          double budget_s, int log2_n, series *s, pnr_error *error)
 {
     const size_t n = ((size_t)1 << log2_n) - s->less;
-    json_t *row;
     pnr_timing timing;
     pnr_engine_choice choice;
     char median[48], p99[48];
@@ -111,21 +110,18 @@ static int step(plan_sheet *sheet, const pnr_config *config, const pnr_engine_op
     s->over = !fits;
     if (fits)
         s->longest = n;
-    row = plan_sheet_row(sheet, "measured");
-    json_object_set_new(row, "code", json_string(s->key));
-    json_object_set_new(row, "n_samples", json_integer((json_int_t)n));
-    json_object_set_new(row, "method", json_string(choice.method));
-    json_object_set_new(row, "n_transform", json_integer((json_int_t)choice.n_transform));
-    json_object_set_new(row, "median_s", json_real(timing.median_ns * 1e-9));
-    json_object_set_new(row, "p99_s", json_real(timing.p99_ns * 1e-9));
-    json_object_set_new(row, "fits", json_boolean(fits));
+    plan_sheet_row(sheet, "measured",
+                   json_pack("{s:s, s:I, s:s, s:I, s:f, s:f, s:b}", "code", s->key, "n_samples",
+                             (json_int_t)n, "method", choice.method, "n_transform",
+                             (json_int_t)choice.n_transform, "median_s", timing.median_ns * 1e-9,
+                             "p99_s", timing.p99_ns * 1e-9, "fits", fits));
     plan_sheet_line(sheet, "  %-16s %9zu  %-10s %12s %12s  %s\n", s->label, n, choice.method,
                     plan_format_si(timing.median_ns * 1e-9, "s", median),
                     plan_format_si(timing.p99_ns * 1e-9, "s", p99), fits ? "fits" : "too long");
     return PNR_OK;
 }
 
-static void conclude(plan_sheet *sheet, const series *s)
+static void print_longest(plan_sheet *sheet, const series *s)
 {
     char key[64], text[96] = "none";
 
@@ -140,7 +136,7 @@ static void conclude(plan_sheet *sheet, const series *s)
     plan_sheet_line(sheet, "  longest %-28s %s\n", s->label, text);
 }
 
-/* The configured dwell, as it is; of short codes the echo may drown, which is no reason to fail. */
+/* Times the configured dwell. With a short code noise may hide the echo, which is no error here. */
 static void time_configured(plan_sheet *sheet, pnr_setup *setup, const pnr_engine_ops *ops)
 {
     const double dwell_s = setup->radar.period_s * (double)pnr_plan_windows(&setup->plan);
@@ -184,14 +180,15 @@ int plan_budget(plan_sheet *sheet, const pnr_config *config, pnr_setup *setup,
     for (int log2_n = MIN_LOG2; log2_n <= MAX_LOG2; log2_n++) {
         for (size_t i = 0; i < n_series; i++) {
             const int rc =
-                all[i].over ? PNR_OK : step(sheet, config, ops, budget_s, log2_n, &all[i], error);
+                all[i].over ? PNR_OK
+                            : measure_length(sheet, config, ops, budget_s, log2_n, &all[i], error);
 
             if (rc != PNR_OK)
                 return rc;
         }
     }
     for (size_t i = 0; i < n_series; i++)
-        conclude(sheet, &all[i]);
+        print_longest(sheet, &all[i]);
     for (size_t i = 0; i < sizeof memoir / sizeof memoir[0]; i++) {
         json_object_set_new(sheet->section, memoir[i].key, json_integer(memoir[i].log2_n));
         plan_sheet_line(sheet, "  %-36s 2^%d = %d samples\n", memoir[i].label, memoir[i].log2_n,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The Doppler part of pnradar-plan: what is searched, what it loses, and where a target is too
- * fast.
- */
+/* The Doppler part of pnradar-plan: the searched rows, their losses, and the velocities that are
+ * too high. */
 #include "tools/plan/sheet.h"
 
 #include "engine/plan.h"
@@ -10,10 +9,10 @@
 
 #include <math.h>
 
-/* The rows of a plan, in Hz, and what lies farthest from its rotation. */
+/* The rows of a plan, in Hz. */
 typedef struct rows {
     double first_hz, last_hz;
-    double off_bins; /* the farthest that a Doppler shift within them lies from its rotation */
+    double off_bins; /* greatest distance of a Doppler shift within the rows from its rotation */
 } rows;
 
 static rows rows_of(const pnr_config *config, const pnr_setup *setup)
@@ -41,15 +40,15 @@ static rows rows_of(const pnr_config *config, const pnr_setup *setup)
     return r;
 }
 
-/* What an echo loses by a Doppler shift of `bins` / Tr within a period that its rotation leaves. */
+/* The loss of an echo whose rotation leaves a Doppler shift of `bins` / Tr within a period. */
 static double within_db(double bins)
 {
     return bins == 0 ? 0 : -20 * log10(sin(M_PI * bins) / (M_PI * bins));
 }
 
-/* What an echo half-way between two rows of a Doppler dwell loses, dB. Where codes are resampled it
- * also walks, through its autocorrelation, half of what lies between the rows' stretches: rate /
- * carrier samples from one to the next. */
+/* The loss in dB of an echo half-way between two rows of a Doppler dwell. Where codes are resampled
+ * the echo is also off by half the difference between the stretches of two rows, rate / carrier
+ * samples, on its autocorrelation. */
 static double between_db(const pnr_config *config, const pnr_setup *setup, bool is_stretched)
 {
     const pnr_plan *plan = &setup->plan;
@@ -99,7 +98,7 @@ static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_
     }
 }
 
-/* The code is stretched by the factor 1 + F / carrier: half a sample in a look of K N. */
+/* The factor 1 + F / carrier stretches the code; the limit is half a sample in a look of K N. */
 static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
 {
     const pnr_plan *plan = &setup->plan;

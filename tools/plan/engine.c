@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine's part of pnradar-plan: which engine would run and why, the link, the memory. */
+/* The machine in pnradar-plan: which engine would run and why, the link, the memory. */
 #include "tools/plan/sheet.h"
 
 #include "base/format.h"
@@ -9,10 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What one engine says about the plan, as one row. Returns whether it would work. */
-static bool ask(plan_sheet *sheet, const char *name, const pnr_setup *setup, bool chosen)
+/* Adds a row with the answer of one engine to the plan. */
+static void ask_engine(plan_sheet *sheet, const char *name, const pnr_setup *setup, bool chosen)
 {
-    json_t *row = plan_sheet_row(sheet, "engines");
     const pnr_engine_ops *ops = NULL;
     pnr_engine_choice choice = {0};
     pnr_error reason = {0};
@@ -23,25 +22,23 @@ static bool ask(plan_sheet *sheet, const char *name, const pnr_setup *setup, boo
         rc = ops->probe(setup->plan.device, text, sizeof text);
     if (rc == PNR_OK)
         rc = ops->describe(&setup->plan, &choice, &reason);
-    if (rc != PNR_OK && reason.text[0] == '\0')
-        pnr_error_set(&reason, rc, "%s", text[0] ? text : pnr_error_text(rc));
-    json_object_set_new(row, "name", json_string(name));
-    json_object_set_new(row, "works", json_boolean(rc == PNR_OK));
-    json_object_set_new(row, "chosen", json_boolean(chosen));
     if (rc != PNR_OK) {
-        json_object_set_new(row, "reason", json_string(reason.text));
+        if (reason.text[0] == '\0')
+            pnr_error_set(&reason, rc, "%s", text[0] ? text : pnr_error_text(rc));
+        plan_sheet_row(sheet, "engines",
+                       json_pack("{s:s, s:b, s:b, s:s}", "name", name, "works", 0, "chosen", chosen,
+                                 "reason", reason.text));
         plan_sheet_line(sheet, "  %-10s no: %s\n", name, reason.text);
-        return false;
+        return;
     }
-    json_object_set_new(row, "found", json_string(text));
-    json_object_set_new(row, "method", json_string(choice.method));
-    json_object_set_new(row, "why", json_string(choice.why));
-    json_object_set_new(row, "n_transform", json_integer((json_int_t)choice.n_transform));
-    json_object_set_new(row, "host_bytes", json_integer((json_int_t)choice.host_bytes));
-    json_object_set_new(row, "device_bytes", json_integer((json_int_t)choice.device_bytes));
+    plan_sheet_row(sheet, "engines",
+                   json_pack("{s:s, s:b, s:b, s:s, s:s, s:s, s:I, s:I, s:I}", "name", name, "works",
+                             1, "chosen", chosen, "found", text, "method", choice.method, "why",
+                             choice.why, "n_transform", (json_int_t)choice.n_transform,
+                             "host_bytes", (json_int_t)choice.host_bytes, "device_bytes",
+                             (json_int_t)choice.device_bytes));
     plan_sheet_line(sheet, "  %-10s %s: %s, method %s: %s\n", name, chosen ? "RUNS" : "would work",
                     text, choice.method, choice.why);
-    return true;
 }
 
 int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
@@ -57,7 +54,7 @@ int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
     if (rc != PNR_OK)
         *ops = NULL;
     for (const char *const *name = pnr_engine_names(); *name != NULL; name++)
-        ask(sheet, *name, setup, *ops != NULL && strcmp(*name, (*ops)->name) == 0);
+        ask_engine(sheet, *name, setup, *ops != NULL && strcmp(*name, (*ops)->name) == 0);
     if (*ops == NULL) {
         plan_sheet_text(sheet, "reason", "none runs", error->text);
         return rc;
@@ -71,29 +68,13 @@ int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
     return PNR_OK;
 }
 
-size_t plan_ring_bytes(const pnr_config *config, const pnr_setup *setup)
-{
-    const pnr_plan *plan = &setup->plan;
-    const size_t sample_bytes = pnr_format_get(plan->format)->bytes * plan->n_channels;
-
-    if (config->ring.bytes > 0)
-        return config->ring.bytes / sample_bytes * sample_bytes;
-    if (config->ring.seconds > 0)
-        return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz)) *
-               sample_bytes;
-    /* A submit for each that is in flight, and one that the source writes. */
-    return ((plan->depth + 1) * plan->batch * pnr_plan_dwell_samples(plan) +
-            pnr_plan_view_samples(plan, 0)) *
-           sample_bytes;
-}
-
 void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                const pnr_engine_choice *choice)
 {
     const pnr_plan *plan = &setup->plan;
-    const size_t sample_bytes = pnr_format_get(plan->format)->bytes * plan->n_channels;
+    const size_t sample_bytes = pnr_plan_sample_bytes(plan);
     const double rate_hz = pnr_rational_double(setup->radar.rate_hz);
-    const double ring = (double)plan_ring_bytes(config, setup);
+    const double ring = (double)(pnr_setup_ring_samples(setup, config) * sample_bytes);
     const double host = choice != NULL ? (double)choice->host_bytes : 0;
     const double device = choice != NULL ? (double)choice->device_bytes : 0;
 

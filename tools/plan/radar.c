@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The radar's part of pnradar-plan: code, range, Doppler, accuracy, detection. Arithmetic only. */
+/* The radar in pnradar-plan: code, range, Doppler, accuracy, detection. Arithmetic only. */
 #include "tools/plan/sheet.h"
 
 #include "code/waveform.h"
@@ -124,8 +124,8 @@ static void detection_section(plan_sheet *sheet, const pnr_config *config, const
                       "dB");
 }
 
-/* In clutter that begins at the cell only one side counts for GO, and its factor is that for both:
- * one side's Pfa at it, over the whole one. */
+/* At the edge of clutter GO uses the training cells of one side alone, with the factor for both
+ * sides: returns the Pfa of one side at that factor over the Pfa of both. */
 static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, double looks)
 {
     const double training = (double)cfar->training;
@@ -133,7 +133,7 @@ static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, d
     return pnr_beta_i(training * looks, looks, 1 / (1 + factor / training)) / pfa_cell;
 }
 
-/* What the threshold's own noise costs, and the filter. */
+/* The losses by the noise of the CFAR threshold and by the filter. */
 static void loss_section(plan_sheet *sheet, const pnr_setup *setup)
 {
     const pnr_cfar *cfar = &setup->plan.cfar;

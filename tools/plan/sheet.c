@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sheet of pnradar-plan: each result once,
- * as a line for people or a member of one JSON object. */
+/* The sheet of pnradar-plan: each result is a line for people or a member of one JSON object. */
 #include "tools/plan/sheet.h"
 
 #include <math.h>
@@ -49,7 +48,7 @@ char *plan_format_si(double value, const char *unit, char out[48])
                     {1.0, ""},   {1e-3, "m"}, {1e-6, "u"}, {1e-9, "n"}};
     static const char *const scaled[] = {"s", "m", "Hz", "B", "B/s", "m/s"};
     const size_t n_prefixes = sizeof prefixes / sizeof prefixes[0];
-    /* Nobody says megametre or kilosecond. */
+    /* Megametres and kiloseconds are unusual. */
     const double most = strcmp(unit, "s") == 0 ? 1.0 : *unit == 'm' ? 1e3 : 1e12;
 
     for (size_t u = 0; u < sizeof scaled / sizeof scaled[0]; u++) {
@@ -93,17 +92,15 @@ void plan_sheet_text(plan_sheet *sheet, const char *key, const char *label, cons
     plan_sheet_line(sheet, "  %-36s %s\n", label, value);
 }
 
-json_t *plan_sheet_row(plan_sheet *sheet, const char *key)
+void plan_sheet_row(plan_sheet *sheet, const char *key, json_t *row)
 {
     json_t *array = json_object_get(sheet->section, key);
-    json_t *row = json_object();
 
     if (array == NULL) {
         array = json_array();
         json_object_set_new(sheet->section, key, array);
     }
     json_array_append_new(array, row);
-    return row;
 }
 
 void plan_sheet_line(const plan_sheet *sheet, const char *format, ...)
