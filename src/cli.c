@@ -11,7 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TEXT_WIDTH = 88, MAX_OPERANDS = sizeof((pnr_cli *)0)->operands / sizeof(char *) };
+enum {
+    TEXT_WIDTH = 88,
+    LABEL_LEN = 128,
+    MAX_OPERANDS = sizeof((pnr_cli *)0)->operands / sizeof(char *)
+};
 
 volatile int pnr_stop;
 
@@ -27,24 +31,30 @@ typedef enum {
     COMMON_COUNT
 } common_id;
 
-typedef struct common_option {
+/* An option, of the program or common. */
+typedef struct option {
     char letter; /* '\0': none */
     const char *name;
     const char *argument;
     const char *help;
-} common_option;
+    const char **value; /* of an option of the program */
+    int id;             /* a common_id; COMMON_COUNT: of the program */
+} option;
 
-static const common_option common[COMMON_COUNT] = {
-    [COMMON_CONFIG] = {'c', "config", "FILE", "Read this configuration; may be repeated."},
+static const option common[COMMON_COUNT] = {
+    [COMMON_CONFIG] = {'c', "config", "FILE", "Read this configuration; may be repeated.", NULL,
+                       COMMON_CONFIG},
     [COMMON_SET] = {'s', "set", "SECTION.KEY=VALUE",
-                    "Set one key, after all files; may be repeated."},
-    [COMMON_PRINT] = {'\0', "print-config", NULL, "Print the whole configuration and exit."},
-    [COMMON_STRICT] = {'\0', "strict", NULL, "Exit with status 3 when anything was lost."},
-    [COMMON_HELP] = {'\0', "help", NULL, "Print this help and exit."},
-    [COMMON_VERSION] = {'\0', "version", NULL, "Print the version and exit."},
+                    "Set one key, after all files; may be repeated.", NULL, COMMON_SET},
+    [COMMON_PRINT] = {'\0', "print-config", NULL, "Print the whole configuration and exit.", NULL,
+                      COMMON_PRINT},
+    [COMMON_STRICT] = {'\0', "strict", NULL, "Exit with status 3 when anything was lost.", NULL,
+                       COMMON_STRICT},
+    [COMMON_HELP] = {'\0', "help", NULL, "Print this help and exit.", NULL, COMMON_HELP},
+    [COMMON_VERSION] = {'\0', "version", NULL, "Print the version and exit.", NULL, COMMON_VERSION},
 };
 
-/* Where the reading of the command line stands. */
+/* The state while the command line is read. */
 typedef struct reading {
     pnr_cli *cli;
     int argc;
@@ -57,98 +67,84 @@ typedef struct reading {
     pnr_error *error;
 } reading;
 
-static bool is_named(const char *name, const char *text, size_t length)
+/* Option i: first those of the program, then the common ones. False: there is no option i. */
+static bool get_option(const pnr_cli *cli, int i, option *out)
 {
-    return strlen(name) == length && strncmp(name, text, length) == 0;
-}
+    const pnr_cli_option *o = cli->options;
 
-static void consider(const char *name, const char *wrong, const char **best, size_t *distance)
-{
-    size_t d = pnr_name_distance(name, wrong);
-
-    if (d < *distance) {
-        *best = name;
-        *distance = d;
-    }
+    for (; o && o->name; o++)
+        if (i-- == 0) {
+            *out = (option){'\0', o->name, o->argument, o->help, o->value, COMMON_COUNT};
+            return true;
+        }
+    if (i < COMMON_COUNT)
+        *out = common[i];
+    return i < COMMON_COUNT;
 }
 
 static int refuse_unknown(reading *r, const char *argument)
 {
-    const char *best = NULL;
-    size_t distance = SIZE_MAX;
+    const char *name = argument + strspn(argument, "-"), *best = NULL;
+    size_t least = SIZE_MAX;
     char wrong[64];
-    const char *name = argument + strspn(argument, "-");
+    option o;
 
     snprintf(wrong, sizeof wrong, "%.*s", (int)strcspn(name, "="), name);
-    for (const pnr_cli_option *o = r->cli->options; o && o->name; o++)
-        consider(o->name, wrong, &best, &distance);
-    for (int i = 0; i < COMMON_COUNT; i++)
-        consider(common[i].name, wrong, &best, &distance);
+    for (int i = 0; get_option(r->cli, i, &o); i++) {
+        const size_t distance = pnr_name_distance(o.name, wrong);
+
+        if (distance < least) {
+            best = o.name;
+            least = distance;
+        }
+    }
     return pnr_error_set(r->error, PNR_EUSAGE, "unknown option '%s': the nearest is '--%s'",
                          argument, best);
 }
 
-/* The argument of an option: behind '=' (or the letter), else the next word. NULL: there is none */
-static const char *take_argument(reading *r, const char *attached)
+/* attached: the argument after '=' or the letter; NULL: the argument is the next word. */
+static int take_option(reading *r, const option *o, const char *attached)
 {
-    if (attached)
-        return attached;
-    return r->next < r->argc ? r->argv[r->next++] : NULL;
-}
+    const char *argument = attached;
 
-static int take_common(reading *r, common_id id, const char *attached)
-{
-    const char *argument = NULL;
-
-    if (common[id].argument && !(argument = take_argument(r, attached)))
-        return pnr_error_set(r->error, PNR_EUSAGE, "option '--%s' needs an argument: %s",
-                             common[id].name, common[id].argument);
-    if (!common[id].argument && attached)
+    if (!o->argument && attached)
         return pnr_error_set(r->error, PNR_EUSAGE, "option '--%s' takes no argument, got '%s'",
-                             common[id].name, attached);
-    r->is_set[id] = true;
-    if (id == COMMON_CONFIG)
+                             o->name, attached);
+    if (o->argument && !attached) {
+        if (r->next >= r->argc)
+            return pnr_error_set(r->error, PNR_EUSAGE, "option '--%s' needs an argument: %s",
+                                 o->name, o->argument);
+        argument = r->argv[r->next++];
+    }
+    if (o->id == COMMON_COUNT)
+        *o->value = o->argument ? argument : o->name;
+    else
+        r->is_set[o->id] = true;
+    if (o->id == COMMON_CONFIG)
         r->files[r->n_files++] = argument;
-    if (id == COMMON_SET)
+    if (o->id == COMMON_SET)
         r->settings[r->n_settings++] = argument;
     return PNR_OK;
 }
 
-static int take_own(reading *r, const pnr_cli_option *option, const char *attached)
+/* "--name", "--name=ARGUMENT", "-c FILE" or "-cFILE": each letter takes an argument, so letters are
+ * never joined. */
+static int read_option(reading *r, const char *word)
 {
-    const char *argument = option->name;
+    const bool is_long = word[1] == '-';
+    const size_t length = strcspn(word, "=");
+    const char *attached = is_long ? word + length + 1 : word + 2;
+    option o;
 
-    if (option->argument && !(argument = take_argument(r, attached)))
-        return pnr_error_set(r->error, PNR_EUSAGE, "option '--%s' needs an argument: %s",
-                             option->name, option->argument);
-    if (!option->argument && attached)
-        return pnr_error_set(r->error, PNR_EUSAGE, "option '--%s' takes no argument, got '%s'",
-                             option->name, attached);
-    *option->value = argument;
-    return PNR_OK;
-}
+    if (is_long ? word[length] == '\0' : word[2] == '\0')
+        attached = NULL;
+    for (int i = 0; get_option(r->cli, i, &o); i++) {
+        const bool is_named =
+            strlen(o.name) == length - 2 && memcmp(word + 2, o.name, length - 2) == 0;
 
-static int take_long(reading *r, const char *word)
-{
-    const char *name = word + 2, *equals = strchr(name, '=');
-    size_t length = equals ? (size_t)(equals - name) : strlen(name);
-    const char *attached = equals ? equals + 1 : NULL;
-
-    for (const pnr_cli_option *o = r->cli->options; o && o->name; o++)
-        if (is_named(o->name, name, length))
-            return take_own(r, o, attached);
-    for (int i = 0; i < COMMON_COUNT; i++)
-        if (is_named(common[i].name, name, length))
-            return take_common(r, (common_id)i, attached);
-    return refuse_unknown(r, word);
-}
-
-/* "-c FILE" and "-cFILE": every letter of ours takes an argument, so letters are never joined. */
-static int take_short(reading *r, const char *word)
-{
-    for (int i = 0; i < COMMON_COUNT; i++)
-        if (common[i].letter && common[i].letter == word[1])
-            return take_common(r, (common_id)i, word[2] ? word + 2 : NULL);
+        if (is_long ? is_named : o.letter == word[1])
+            return take_option(r, &o, attached);
+    }
     return refuse_unknown(r, word);
 }
 
@@ -177,18 +173,16 @@ static int read_words(reading *r)
             code = take_operand(r, word);
         else if (strcmp(word, "--") == 0)
             options_ended = true;
-        else if (word[1] == '-')
-            code = take_long(r, word);
         else
-            code = take_short(r, word);
+            code = read_option(r, word);
     }
     return code;
 }
 
 /* --- help --- */
 
-/* Prints text in lines of at most TEXT_WIDTH, from column `at` on, the next lines indented. A
- * single word that is longer stays whole. */
+/* Prints text from column `at` on in lines of at most TEXT_WIDTH, and indents the next lines. A
+ * longer word stays whole. */
 static void print_wrapped(const char *text, size_t at, size_t indent)
 {
     bool is_first = true;
@@ -214,41 +208,37 @@ static void print_wrapped(const char *text, size_t at, size_t indent)
 }
 
 /* "  -c, --config FILE" */
-static void option_label(char letter, const char *name, const char *argument, char *out,
-                         size_t size)
+static void option_label(const option *o, char out[LABEL_LEN])
 {
-    char start[] = {' ', ' ', letter ? '-' : ' ', letter ? letter : ' ', letter ? ',' : ' ', '\0'};
+    const char c = o->letter;
+    const char start[] = {' ', ' ', c ? '-' : ' ', c ? c : ' ', c ? ',' : ' ', '\0'};
 
-    snprintf(out, size, "%s --%s%s%s", start, name, argument ? " " : "", argument ? argument : "");
+    snprintf(out, LABEL_LEN, "%s --%s%s%s", start, o->name, o->argument ? " " : "",
+             o->argument ? o->argument : "");
 }
 
-static void print_option(char letter, const char *name, const char *argument, const char *help,
-                         size_t column)
+static void print_options(const pnr_cli *cli)
 {
-    char label[128];
+    size_t column = 0;
+    char label[LABEL_LEN];
+    option o;
 
-    option_label(letter, name, argument, label, sizeof label);
-    printf("%-*s  ", (int)column, label);
-    print_wrapped(help, column + 2, column + 2);
-}
-
-static size_t widest_label(const pnr_cli *cli)
-{
-    char label[128];
-    size_t widest = 0;
-
-    for (const pnr_cli_option *o = cli->options; o && o->name; o++) {
-        option_label('\0', o->name, o->argument, label, sizeof label);
-        widest = strlen(label) > widest ? strlen(label) : widest;
+    for (int i = 0; get_option(cli, i, &o); i++) {
+        option_label(&o, label);
+        column = strlen(label) > column ? strlen(label) : column;
     }
-    for (int i = 0; i < COMMON_COUNT; i++) {
-        option_label(common[i].letter, common[i].name, common[i].argument, label, sizeof label);
-        widest = strlen(label) > widest ? strlen(label) : widest;
+    for (int i = 0; get_option(cli, i, &o); i++) {
+        if (i == 0 && o.id == COMMON_COUNT)
+            printf("\nOptions:\n");
+        if (o.id == 0)
+            printf("\nCommon options:\n");
+        option_label(&o, label);
+        printf("%-*s  ", (int)column, label);
+        print_wrapped(o.help, column + 2, column + 2);
     }
-    return widest;
 }
 
-/* "  [dwell]     How many periods make one result." and its keys below. */
+/* "  [dwell]     How many periods make one result." and its keys in the next lines. */
 static void print_section(const pnr_section *section)
 {
     const size_t column = 14;
@@ -273,21 +263,12 @@ static void print_section(const pnr_section *section)
 
 static void print_help(const pnr_cli *cli)
 {
-    size_t column = widest_label(cli);
-
     printf("Usage: %s %s\n", cli->program, cli->usage ? cli->usage : "");
     if (cli->summary) {
         putchar('\n');
         print_wrapped(cli->summary, 0, 0);
     }
-    if (cli->options && cli->options->name)
-        printf("\nOptions:\n");
-    for (const pnr_cli_option *o = cli->options; o && o->name; o++)
-        print_option('\0', o->name, o->argument, o->help, column);
-    printf("\nCommon options:\n");
-    for (int i = 0; i < COMMON_COUNT; i++)
-        print_option(common[i].letter, common[i].name, common[i].argument, common[i].help, column);
-
+    print_options(cli);
     printf("\nConfiguration, every key explained in pnradar.conf(5):\n");
     for (const pnr_section *s = pnr_config_sections; s->name; s++)
         print_section(s);
@@ -302,9 +283,9 @@ static void print_help(const pnr_cli *cli)
     }
 }
 
-/* --- the whole --- */
+/* --- parse --- */
 
-/* What was asked for is on stdout, or the disk is full and somebody should know. */
+/* PNR_EEND, or PNR_EIO: the output could not be written, the disk may be full. */
 static int finish_printing(pnr_error *error)
 {
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -312,7 +293,7 @@ static int finish_printing(pnr_error *error)
     return pnr_error_set(error, PNR_EEND, "nothing more to do");
 }
 
-static int apply(reading *r, pnr_config *config)
+static int apply_options(reading *r, pnr_config *config)
 {
     int code = PNR_OK;
 
@@ -354,7 +335,7 @@ int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_e
     r.settings = words + n;
     code = read_words(&r);
     if (code == PNR_OK)
-        code = apply(&r, config);
+        code = apply_options(&r, config);
     free(words);
     return code;
 }
@@ -377,7 +358,7 @@ void pnr_cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = note_signal};
 
-    /* Without SA_RESTART: a read that waits comes back and sees the flag. */
+    /* Without SA_RESTART a waiting read returns, and its caller checks the flag. */
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

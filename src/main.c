@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether an engine would do this configuration, how, and why so. */
-static void tell_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
+/* Prints the method that the engine chooses for this configuration, or why it refuses. */
+static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
 {
     pnr_engine_choice choice = {0};
     pnr_error error = {0};
@@ -24,8 +24,8 @@ static void tell_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
         printf("%-10s would not   %s\n", ops->name, error.text);
 }
 
-/* What works here, best first, and why the rest does not; given a configuration (whose sample
- * format may not be known before the input is open: then ci16) also what each would do with it. */
+/* Prints which engines work here, best first, and why the others do not; with a configuration also
+ * the choice of each. The sample format is ci16 when only the input would say it. */
 static int list_engines(const pnr_config *config, pnr_error *error)
 {
     pnr_setup *setup = NULL;
@@ -50,7 +50,7 @@ static int list_engines(const pnr_config *config, pnr_error *error)
             (void)ops->probe(config->engine.device, text, sizeof text);
             printf("%-10s works       %s: %s\n", *name, ops->title, text);
             if (setup != NULL)
-                tell_choice(ops, setup);
+                print_choice(ops, setup);
         } else {
             printf("%-10s not here    %s\n", *name, reason.text);
         }
@@ -59,15 +59,15 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* --print: what a subscriber would see, on stdout. A reader that goes away ends the run. */
+/* --print: the results on stdout. The run ends when the reader of stdout goes away. */
 typedef struct printing {
     pnr_printer printer;
     bool is_left; /* the reader went away */
     int code;
 } printing;
 
-/* `| head` that has seen enough is no error, only the end. */
-static void note(printing *to, int code)
+/* EPIPE, as with `| head`, is an end and no error. */
+static void note_write(printing *to, int code)
 {
     to->is_left = code != PNR_OK && errno == EPIPE;
     to->code = to->is_left ? PNR_OK : code;
@@ -80,7 +80,7 @@ static void print_report(void *context, const pnr_report *report)
     printing *to = context;
 
     if (to->code == PNR_OK && !to->is_left)
-        note(to, pnr_printer_print(&to->printer, report, NULL));
+        note_write(to, pnr_printer_print(&to->printer, report, NULL));
 }
 
 static int run(const pnr_config *config, const char *print, bool strict, pnr_error *error)
@@ -102,7 +102,7 @@ static int run(const pnr_config *config, const char *print, bool strict, pnr_err
     pnr_cli_catch_signals();
     code = pnr_pipeline_run(config, &options, &account, error);
     if (print != NULL && to.code == PNR_OK && !to.is_left)
-        note(&to, pnr_printer_finish(&to.printer));
+        note_write(&to, pnr_printer_finish(&to.printer));
     if (code == PNR_OK && to.code != PNR_OK)
         code = pnr_error_set(error, to.code, "stdout: the results could not be written");
     if (code != PNR_OK)

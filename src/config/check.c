@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules that need more than one key, or more than a range:
- * asked once, when all has been read. */
+/* The rules between keys, checked when all keys are read. */
 #include "config/keys.h"
 #include "engine/engine.h"
 
@@ -8,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Names that become parts of file names and messages. */
+/* True for a name that may be part of a file name. */
 static bool is_word(const char *text)
 {
     static const char letters[] =
@@ -28,7 +27,7 @@ static int check_names(const pnr_config *config, pnr_error *error)
             return pnr_error_set(error, PNR_ECONFIG,
                                  "stream.name = \"%s\": printable ASCII, without / or spaces",
                                  name);
-    /* It becomes the name of a module file. */
+    /* The name of a module file contains it. */
     if (!is_word(config->engine.name))
         return pnr_error_set(error, PNR_ECONFIG,
                              "engine.name = \"%s\": letters, digits, - and _ only; or auto",
@@ -76,7 +75,7 @@ static int check_source(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Each code is checked as it will be made, with what it takes from [code]. */
+/* Checks each code with the keys that it takes from [code]. */
 static int check_codes(const pnr_config *config, pnr_error *error)
 {
     for (size_t c = 0; c < pnr_config_codes(config); c++) {
@@ -174,7 +173,7 @@ static int check_doppler(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* What only a dwell that tells velocities apart can use. */
+/* Keys that only Doppler dwells or Doppler rows can use. */
 static int check_slow_time(const pnr_config *config, pnr_error *error)
 {
     const bool is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
@@ -233,7 +232,7 @@ static int check_looks(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* A thread that spins leaves its processor to nobody. */
+/* A thread that spins leaves no time to another thread on its processor. */
 static int check_realtime(const pnr_config *config, pnr_error *error)
 {
     const int cpu = config->realtime.processing_cpu;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration from INI files and assignments: strict, so that no word is ever ignored. */
+/* The configuration from INI files and assignments. An unknown word is always an error. */
 #include "config/config.h"
 
 #include "config/keys.h"
@@ -12,20 +12,20 @@
 
 enum {
     LINE_MAX_BYTES = 4096,
-    FILE_MAX_BYTES = 16 << 20 /* ends a read from /dev/zero */
+    FILE_MAX_BYTES = 16 << 20 /* /dev/zero has no end */
 };
 
-/* Where we are, for messages. */
+/* The present position, for messages. */
 typedef struct place {
     const char *name; /* of the file, or "-s" */
     size_t line;      /* 0: no line */
     pnr_error *error;
 } place;
 
-static int refuse(const place *at, int code, const char *format, ...)
+static int refuse_at(const place *at, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static int refuse(const place *at, int code, const char *format, ...)
+static int refuse_at(const place *at, int code, const char *format, ...)
 {
     char text[400];
     size_t length = strlen(at->name);
@@ -43,15 +43,15 @@ static int refuse(const place *at, int code, const char *format, ...)
 
 /* --- names --- */
 
-/* In [title], of a section that the table calls `section`. */
+/* title: of the section in the file; section: its name in the table. */
 static int refuse_key(const place *at, const char *title, const char *section, const char *name)
 {
     const pnr_key *elsewhere = pnr_key_find(NULL, name), *best = NULL;
     char there[PNR_SECTION_LEN];
 
     if (elsewhere)
-        return refuse(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s]", name,
-                      title, pnr_section_title(pnr_section_of(elsewhere), 1, there));
+        return refuse_at(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s]", name,
+                         title, pnr_section_title(pnr_section_of(elsewhere), 1, there));
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
         const pnr_key *key = &pnr_config_keys[i];
 
@@ -59,8 +59,8 @@ static int refuse_key(const place *at, const char *title, const char *section, c
             (!best || pnr_name_distance(name, key->name) < pnr_name_distance(name, best->name)))
             best = key;
     }
-    return refuse(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; the nearest is \"%s\"", name,
-                  title, best ? best->name : "");
+    return refuse_at(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; the nearest is \"%s\"", name,
+                     title, best ? best->name : "");
 }
 
 static int refuse_section(const place *at, const char *name)
@@ -72,15 +72,15 @@ static int refuse_section(const place *at, const char *name)
         if (!*best || pnr_name_distance(name, candidate) < pnr_name_distance(name, best))
             memcpy(best, candidate, sizeof best);
     }
-    return refuse(at, PNR_ECONFIG, "unknown section [%.80s]; the nearest is [%s]", name, best);
+    return refuse_at(at, PNR_ECONFIG, "unknown section [%.80s]; the nearest is [%s]", name, best);
 }
 
 /* --- sections --- */
 
-/* A section as it is named in a file: its table name, and which of a numbered one. */
+/* A section as a file names it. */
 typedef struct section {
     const pnr_section *table;
-    size_t number; /* n of [target.<n>]; 0: it is not numbered */
+    size_t number; /* n of [target.<n>]; 0: not numbered */
     size_t line;   /* where it begins */
 } section;
 
@@ -91,9 +91,9 @@ static int find_section(const place *at, const char *name, section *out)
     return out->table ? PNR_OK : refuse_section(at, name);
 }
 
-/* value into the key; the value is quoted in the refusal. */
-static int assign(const place *at, pnr_config *config, const section *where, const pnr_key *key,
-                  const char *value)
+/* Sets the key; a refusal quotes the value. */
+static int assign_value(const place *at, pnr_config *config, const section *where,
+                        const pnr_key *key, const char *value)
 {
     char why[PNR_WHY_LEN], title[PNR_SECTION_LEN];
     void *base = config;
@@ -103,11 +103,11 @@ static int assign(const place *at, pnr_config *config, const section *where, con
     if (where->number > 0)
         base = pnr_section_add(where->table, config, where->number);
     if (!base)
-        return refuse(at, PNR_ENOMEMORY, "no memory for [%s]", title);
+        return refuse_at(at, PNR_ENOMEMORY, "no memory for [%s]", title);
     rc = pnr_value_parse(key, value, base, why);
     if (rc != PNR_OK)
-        return refuse(at, rc, "%s.%s = \"%.60s%s\": %s", title, key->name, value,
-                      strlen(value) > 60 ? "..." : "", why);
+        return refuse_at(at, rc, "%s.%s = \"%.60s%s\": %s", title, key->name, value,
+                         strlen(value) > 60 ? "..." : "", why);
     return PNR_OK;
 }
 
@@ -118,12 +118,13 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* No message, print or topic is to carry one. Never quoted, so that messages stay one line. */
+/* Refuses control bytes, which would go into messages, prints and topics. Does not quote the text,
+ * so that the message stays one line. */
 static int refuse_control(const place *at, const char *text)
 {
     for (; *text; text++)
         if ((unsigned char)*text < ' ' ? *text != '\t' : *text == 0x7f)
-            return refuse(at, PNR_ECONFIG, "the control byte 0x%02x", (unsigned char)*text);
+            return refuse_at(at, PNR_ECONFIG, "the control byte 0x%02x", (unsigned char)*text);
     return PNR_OK;
 }
 
@@ -140,7 +141,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* Ends text where a comment begins: # or ; at its start or behind white space. */
+/* Ends text before a comment: # or ; at its start or after white space. */
 static void cut_comment(char *text)
 {
     for (size_t i = 0; text[i]; i++)
@@ -150,7 +151,7 @@ static void cut_comment(char *text)
         }
 }
 
-/* A value in place, behind its "=": quoted ("\"" and "\\" inside) or plain. */
+/* Reads the text after "=" in place: a quoted value ("\"" and "\\" inside) or a plain one. */
 static int read_value(const place *at, char *text, bool has_comments, char **out)
 {
     char *from, *to;
@@ -161,7 +162,7 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
             cut_comment(text);
         *out = trim(text);
         if (strchr(*out, '"'))
-            return refuse(
+            return refuse_at(
                 at, PNR_ECONFIG,
                 "a quote inside the value \"%.60s\": quote it whole, and write \\\" inside", *out);
         return PNR_OK;
@@ -170,31 +171,32 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
         if (*from == '\\') {
             from++;
             if (*from != '"' && *from != '\\')
-                return refuse(at, PNR_ECONFIG, "a backslash in quotes goes before \" or \\ only");
+                return refuse_at(at, PNR_ECONFIG,
+                                 "a backslash in quotes goes before \" or \\ only");
         }
         *to++ = *from;
     }
     if (*from != '"')
-        return refuse(at, PNR_ECONFIG, "the quote is not closed: \"%.60s", text);
+        return refuse_at(at, PNR_ECONFIG, "the quote is not closed: \"%.60s", text);
     from++;
     *to = '\0';
     if (has_comments)
         cut_comment(from);
     from = trim(from);
     if (*from)
-        return refuse(at, PNR_ECONFIG, "trailing junk after the closing quote: \"%.60s\"", from);
+        return refuse_at(at, PNR_ECONFIG, "trailing junk after the closing quote: \"%.60s\"", from);
     *out = text;
     return PNR_OK;
 }
 
 /* --- a whole text --- */
 
-/* What one text has said so far: a second word on the same thing is refused. */
+/* The sections and keys of a text so far: a repeated one is refused. */
 typedef struct reader {
     place at;
     pnr_config *config;
     section section;  /* table NULL: none yet */
-    size_t *key_line; /* [n keys] where this section gave the key; 0: it did not */
+    size_t *key_line; /* [n keys] line of the key in this section; 0: not set */
     section *seen;    /* [n_seen] */
     size_t n_seen;
 } reader;
@@ -208,14 +210,14 @@ static int enter_section(reader *r, const char *name)
         return rc;
     for (size_t i = 0; i < r->n_seen; i++)
         if (r->seen[i].table == found.table && r->seen[i].number == found.number)
-            return refuse(&r->at, PNR_ECONFIG, "section [%s] again: it is on line %zu already",
-                          name, r->seen[i].line);
+            return refuse_at(&r->at, PNR_ECONFIG, "section [%s] again: it is on line %zu already",
+                             name, r->seen[i].line);
 
     section *seen = realloc(r->seen, (r->n_seen + 1) * sizeof *seen);
     if (seen)
         r->seen = seen;
     if (!seen || (found.number > 0 && !pnr_section_add(found.table, r->config, found.number)))
-        return refuse(&r->at, PNR_ENOMEMORY, "no memory for section [%s]", name);
+        return refuse_at(&r->at, PNR_ENOMEMORY, "no memory for section [%s]", name);
     found.line = r->at.line;
     r->seen[r->n_seen++] = found;
     r->section = found;
@@ -223,19 +225,19 @@ static int enter_section(reader *r, const char *name)
     return PNR_OK;
 }
 
-/* "[name]" and nothing but a comment behind it. */
+/* "[name]", and at most a comment after it. */
 static int read_section(reader *r, char *line)
 {
     char *end = strchr(line, ']');
 
     if (!end)
-        return refuse(&r->at, PNR_ECONFIG, "no ] after \"%.60s\"", line);
+        return refuse_at(&r->at, PNR_ECONFIG, "no ] after \"%.60s\"", line);
     *end = '\0';
     cut_comment(end + 1);
     char *rest = trim(end + 1);
     if (*rest)
-        return refuse(&r->at, PNR_ECONFIG, "trailing junk after [%.60s]: \"%.60s\"", line + 1,
-                      rest);
+        return refuse_at(&r->at, PNR_ECONFIG, "trailing junk after [%.60s]: \"%.60s\"", line + 1,
+                         rest);
     return enter_section(r, line + 1);
 }
 
@@ -246,13 +248,13 @@ static int read_assignment(reader *r, char *line)
     int rc;
 
     if (!equals)
-        return refuse(&r->at, PNR_ECONFIG, "no \"key = value\" and no section: \"%.60s\"", line);
+        return refuse_at(&r->at, PNR_ECONFIG, "no \"key = value\" and no section: \"%.60s\"", line);
     *equals = '\0';
     name = trim(line);
     if (!r->section.table) {
         key = pnr_key_find(NULL, name);
-        return refuse(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
-                      key ? ": it belongs to [" : "", key ? key->section : "", key ? "]" : "");
+        return refuse_at(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
+                         key ? ": it belongs to [" : "", key ? key->section : "", key ? "]" : "");
     }
     key = pnr_key_find(r->section.table->name, name);
     if (!key)
@@ -261,19 +263,19 @@ static int read_assignment(reader *r, char *line)
 
     size_t *line_before = &r->key_line[key - pnr_config_keys];
     if (*line_before > 0)
-        return refuse(&r->at, PNR_ECONFIG, "key %s.%s again: it is on line %zu already",
-                      pnr_section_title(r->section.table, r->section.number, title), name,
-                      *line_before);
+        return refuse_at(&r->at, PNR_ECONFIG, "key %s.%s again: it is on line %zu already",
+                         pnr_section_title(r->section.table, r->section.number, title), name,
+                         *line_before);
     *line_before = r->at.line;
     rc = read_value(&r->at, equals + 1, true, &value);
-    return rc == PNR_OK ? assign(&r->at, r->config, &r->section, key, value) : rc;
+    return rc == PNR_OK ? assign_value(&r->at, r->config, &r->section, key, value) : rc;
 }
 
-/* One line without its end, a NUL behind it. */
+/* One line with a NUL instead of its end. */
 static int read_line(reader *r, char *line, size_t length)
 {
     if (strlen(line) != length)
-        return refuse(&r->at, PNR_ECONFIG, "a NUL byte after \"%.60s\"", line);
+        return refuse_at(&r->at, PNR_ECONFIG, "a NUL byte after \"%.60s\"", line);
     int rc = refuse_control(&r->at, line);
     if (rc != PNR_OK)
         return rc;
@@ -293,18 +295,18 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
 
     r.key_line = calloc(pnr_config_n_keys, sizeof *r.key_line);
     if (!r.key_line)
-        return refuse(&r.at, PNR_ENOMEMORY, "no memory");
+        return refuse_at(&r.at, PNR_ENOMEMORY, "no memory");
     while (rc == PNR_OK && at < length) {
         const char *end = memchr(text + at, '\n', length - at);
         size_t n = end ? (size_t)(end - text) - at : length - at;
         size_t next = at + n + (end != NULL);
 
         r.at.line++;
-        if (end && n > 0 && text[at + n - 1] == '\r') /* written on Windows */
+        if (end && n > 0 && text[at + n - 1] == '\r') /* a line end of Windows */
             n--;
         if (n > LINE_MAX_BYTES) {
-            rc = refuse(&r.at, PNR_ECONFIG, "a line of %zu bytes: at most %d, please", n,
-                        LINE_MAX_BYTES);
+            rc = refuse_at(&r.at, PNR_ECONFIG, "a line of %zu bytes: at most %d, please", n,
+                           LINE_MAX_BYTES);
             break;
         }
         memcpy(line, text + at, n);
@@ -317,26 +319,26 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
     return rc;
 }
 
-/* The whole file; *text is the caller's to free, also after an error. */
-static int load(const place *at, FILE *file, char **text, size_t *length)
+/* Reads the whole file. Owner of *text, also after an error: the caller. */
+static int load_file(const place *at, FILE *file, char **text, size_t *length)
 {
     size_t room = 0;
 
     *length = 0;
     do {
         if (*length == FILE_MAX_BYTES)
-            return refuse(at, PNR_ECONFIG, "over %d MiB: not a configuration",
-                          FILE_MAX_BYTES >> 20);
+            return refuse_at(at, PNR_ECONFIG, "over %d MiB: not a configuration",
+                             FILE_MAX_BYTES >> 20);
         if (*length == room) {
             room = room ? 2 * room : 1 << 14;
             char *more = realloc(*text, room);
             if (!more)
-                return refuse(at, PNR_ENOMEMORY, "no memory for a file of %zu bytes", room);
+                return refuse_at(at, PNR_ENOMEMORY, "no memory for a file of %zu bytes", room);
             *text = more;
         }
         *length += fread(*text + *length, 1, room - *length, file);
     } while (!feof(file) && !ferror(file));
-    return ferror(file) ? refuse(at, PNR_EIO, "cannot be read: %s", strerror(errno)) : PNR_OK;
+    return ferror(file) ? refuse_at(at, PNR_EIO, "cannot be read: %s", strerror(errno)) : PNR_OK;
 }
 
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error)
@@ -349,11 +351,12 @@ int pnr_config_read(pnr_config *config, const char *path, pnr_error *error)
     int rc;
 
     if (!file)
-        return refuse(&at, PNR_ENOINPUT, "the configuration cannot be opened: %s", strerror(errno));
+        return refuse_at(&at, PNR_ENOINPUT, "the configuration cannot be opened: %s",
+                         strerror(errno));
     if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode))
-        rc = refuse(&at, PNR_ECONFIG, "is a directory, not a configuration");
+        rc = refuse_at(&at, PNR_ECONFIG, "is a directory, not a configuration");
     else
-        rc = load(&at, file, &text, &length);
+        rc = load_file(&at, file, &text, &length);
     if (rc == PNR_OK)
         rc = pnr_config_parse(config, text, length, path, error);
     free(text);
@@ -373,29 +376,29 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     if (rc != PNR_OK)
         return rc;
     if (!equals)
-        return refuse(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value", assignment);
+        return refuse_at(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value", assignment);
     copy = strdup(assignment);
     if (!copy)
-        return refuse(&at, PNR_ENOMEMORY, "no memory");
+        return refuse_at(&at, PNR_ENOMEMORY, "no memory");
     copy[equals - assignment] = '\0';
     name = trim(copy);
     dot = strrchr(name, '.');
     if (!dot) {
         key = pnr_key_find(NULL, name);
-        rc = refuse(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value%s%s%s%s", assignment,
-                    key ? "; it may mean " : "", key ? key->section : "", key ? "." : "",
-                    key ? key->name : "");
+        rc = refuse_at(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value%s%s%s%s", assignment,
+                       key ? "; it may mean " : "", key ? key->section : "", key ? "." : "",
+                       key ? key->name : "");
         goto done;
     }
     *dot = '\0';
     rc = find_section(&at, name, &where);
     if (rc == PNR_OK && !(key = pnr_key_find(where.table->name, dot + 1)))
         rc = refuse_key(&at, name, where.table->name, dot + 1);
-    /* The shell has its own comments and needs no quotes; a value that has them may keep them. */
+    /* In a shell a value needs no quotes, though it may have them, and has no comment. */
     if (rc == PNR_OK)
         rc = read_value(&at, copy + (equals - assignment) + 1, false, &value);
     if (rc == PNR_OK)
-        rc = assign(&at, config, &where, key, value);
+        rc = assign_value(&at, config, &where, key, value);
 done:
     free(copy);
     return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration: one table of keys drives parsing, checking, --print-config, --help, the man
- * page. */
+/* The configuration. One table of keys drives parsing, checking, --print-config, --help and the
+ * manual. */
 #ifndef PNR_CONFIG_H
 #define PNR_CONFIG_H
 
@@ -54,13 +54,13 @@ typedef enum { PNR_ZERO_FIXED, PNR_ZERO_DIRECT_PATH } pnr_zero_kind;
 typedef enum { PNR_WAIT_SLEEP, PNR_WAIT_SPIN } pnr_wait;
 typedef enum { PNR_PROFILE_OFF, PNR_PROFILE_POWER, PNR_PROFILE_COMPLEX } pnr_profile;
 
-/* A run of sample positions, [first, first + count). */
+/* The sample positions [first, first + count). */
 typedef struct pnr_run {
     uint64_t first;
     uint64_t count;
 } pnr_run;
 
-/* A moment: a sample index, or UTC. */
+/* A time: a sample index or UTC. */
 typedef struct pnr_epoch {
     bool is_utc;
     int64_t sample; /* when !is_utc; may be negative */
@@ -74,12 +74,13 @@ typedef struct pnr_target {
     double amplitude;    /* of the echo, full scale = 1; 0: from snr_db */
     double snr_db;       /* per sample, against echo.noise_rms; used when amplitude is 0 */
     double phase_rad;    /* at sample 0 */
-    size_t code;         /* which it answers to: n of [code.<n>]; 1 also where there is none */
+    size_t code;         /* n of the [code.<n>] that it reflects; 1 without such sections */
     bool has_snr;
     size_t number; /* n of its section; the array is sorted by it, and the check refuses gaps */
 } pnr_target;
 
-/* One of several codes in the stream, section [code.<n>]: what is not given is as in [code]. */
+/* One of several codes in the stream, section [code.<n>]. A member without has_... is as in
+ * [code]. */
 typedef struct pnr_code_section {
     int type; /* pnr_code_type */
     size_t degree, length, root, prn, index, seed;
@@ -89,30 +90,30 @@ typedef struct pnr_code_section {
     size_t number; /* n of its section; the array is sorted by it, and the check refuses gaps */
 } pnr_code_section;
 
-/* Zero is each key's "default" where the table says so. Owner of the arrays: this struct. */
+/* One member for each key. Owner of the arrays: this struct. */
 typedef struct pnr_config {
     struct {
         char name[PNR_TEXT_LEN];
     } stream;
     struct {
         char input[PNR_PATH_LEN]; /* "-" is stdin; "" is none */
-        pnr_format format;        /* NONE: by extension */
+        pnr_format format;        /* NONE: as the extension says */
         pnr_rational rate_hz;
         pnr_rational tune_hz;          /* mixed to zero before correlation */
         int spectrum;                  /* pnr_spectrum */
         int layout;                    /* pnr_layout */
         size_t channels;               /* interleaved channels in a raw file */
-        size_t channel;                /* the one that is correlated, from 0 */
+        size_t channel;                /* correlated channel, from 0 */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples a read; 0: chosen */
-        pnr_run *lost; /* [n_lost] positions that the recorder lost: not in the file */
+        pnr_run *lost; /* [n_lost] positions that the recorder lost; the file lacks them */
         size_t n_lost;
     } source;
     struct {
         int type; /* pnr_code_type */
         size_t degree;
-        char taps[PNR_TEXT_LEN]; /* "10,3"; "": the table's primitive polynomial */
+        char taps[PNR_TEXT_LEN]; /* "10,3"; "": a primitive polynomial from the table */
         size_t length;
         size_t root;
         size_t prn;
@@ -134,9 +135,9 @@ typedef struct pnr_config {
         double carrier_hz;
         double zero_delay_s;
         int zero;                           /* pnr_zero_kind */
-        double zero_search_m;               /* +- this around zero_delay_s */
-        double zero_alarm_m;                /* drift that is an alarm; 0: none is */
-        char zero_state_path[PNR_PATH_LEN]; /* "": not kept */
+        double zero_search_m;               /* half width of the search for the direct path */
+        double zero_alarm_m;                /* drift that raises an alarm; 0: never */
+        char zero_state_path[PNR_PATH_LEN]; /* "": none */
         double min_range_m;
         double max_range_m; /* 0: the unambiguous range above min_range_m */
     } radar;
@@ -153,14 +154,14 @@ typedef struct pnr_config {
         int step;              /* pnr_step: of the rotations of the samples, in bins of 1/Tr */
     } doppler;
     struct {
-        double pfa; /* false alarms a search */
+        double pfa; /* expected false alarms of a search */
         size_t max_echoes;
         size_t oversample;
         int cfar;                               /* pnr_cfar_kind of engine.h */
         int cfar_axis;                          /* pnr_cfar_axis of engine.h */
         size_t cfar_guard, cfar_training;       /* cells on either side */
         size_t exclusion_cells, exclusion_rows; /* nothing weaker is an echo within +- these */
-        size_t subtract;                        /* searches more, without what was found */
+        size_t subtract;                        /* more searches, without the echoes found */
     } detector;
     struct {
         char name[PNR_TEXT_LEN];
@@ -168,7 +169,7 @@ typedef struct pnr_config {
         size_t device;
         size_t depth;    /* submits in flight */
         size_t batch;    /* dwells a submit, at most; 0: chosen */
-        size_t threads;  /* of the cpu engine; 0: one a core */
+        size_t threads;  /* of the cpu engine; 0: one for each core */
         int wait;        /* pnr_wait */
         double deadline; /* s; 0: one period of a live stream */
     } engine;
@@ -189,8 +190,8 @@ typedef struct pnr_config {
         size_t pack;
         int profile;       /* pnr_profile */
         size_t high_water; /* messages kept for a slow subscriber */
-        double wait_s;     /* how long to wait for a first subscriber */
-        double linger_s;   /* how long the end may take to leave */
+        double wait_s;     /* longest wait for a first subscriber */
+        double linger_s;   /* longest wait for the last messages at the end */
     } publisher;
     struct {
         uint64_t seed;
@@ -199,10 +200,10 @@ typedef struct pnr_config {
         double leak_amplitude; /* direct path at zero range */
         double cw_hz;
         double cw_amplitude;
-        double clock_ppm; /* receiver's sampling clock against the transmitter's */
-        size_t bits;      /* ADC bits; 0: as the format */
+        double clock_ppm; /* error of the sampling clock against the transmitter */
+        size_t bits;      /* of the ADC; 0: those of the format */
     } echo;
-    pnr_code_section *codes; /* [n_codes]; without any the only code is [code] */
+    pnr_code_section *codes; /* [n_codes]; with none the only code is [code] */
     size_t n_codes;
     pnr_target *targets; /* [n_targets] */
     size_t n_targets;
@@ -212,31 +213,31 @@ typedef struct pnr_config {
 void pnr_config_init(pnr_config *config);
 void pnr_config_clear(pnr_config *config);
 
-/* Reads an INI file over what is there. Refused with PNR_ECONFIG and "file:line: ..." naming the
- * value and the nearest known name: unknown or duplicate key or section, trailing junk, out of
- * range, NUL, a line over 4096 bytes. PNR_ENOINPUT when it cannot be opened; PNR_ECONFIG for a
- * directory. */
+/* Reads an INI file over the present values. PNR_ECONFIG and "file:line: ..." with the value and
+ * the nearest known name: unknown or repeated key or section, trailing junk, out of range, NUL, a
+ * line over 4096 bytes, a directory. PNR_ENOINPUT: the file cannot be opened. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
-/* The same from memory; name is for messages. */
+/* The same from memory; name: of the text in messages. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
                      pnr_error *error);
-/* One "section.key=value", as -s gives it; may repeat and overrides. */
+/* Sets one key over its present value; assignment: "section.key=value", as after -s. */
 int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error);
 
-/* Codes in the stream: the [code.<n>], or one. */
+/* The number of codes in the stream: of [code.<n>] sections, or 1. */
 size_t pnr_config_codes(const pnr_config *config);
-/* *out: the same with code c, from 0, as the only one; it borrows all that config owns. */
+/* *out: config with code c, from 0, as its only code. Owner of its arrays: config. */
 void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
 
-/* Checks that keys fit together (needs more than one key): called once by each program after all
- * reading. PNR_OK or PNR_ECONFIG. */
+/* Checks the rules between keys. Each program calls it once, after all keys are read. PNR_OK or
+ * PNR_ECONFIG. */
 int pnr_config_check(const pnr_config *config, pnr_error *error);
 
-/* Every key with its present value, as an INI file that reads back to the same configuration. */
+/* Prints every key with its present value, as an INI file that reads back to the same
+ * configuration. */
 void pnr_config_print(const pnr_config *config, FILE *stream);
-/* Every key with default, unit, range and one sentence: the text of config/pnradar.conf. */
+/* Prints every key with default, unit, range and one sentence: the text of config/pnradar.conf. */
 void pnr_config_print_reference(FILE *stream);
-/* The same as mdoc list items, for the man page pnradar.conf(5). */
+/* Prints the same as mdoc list items, for pnradar.conf(5). */
 void pnr_config_print_mdoc(FILE *stream);
 
 #endif

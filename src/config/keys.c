@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one table of configuration keys: what is not here is not a key. */
+/* The table of configuration keys. */
 #include "config/keys.h"
 
 #include "engine/engine.h"
@@ -116,7 +116,7 @@ const pnr_section pnr_config_sections[] = {
 #define ABOVE(from) .min = (from), .max = INFINITY, .open = PNR_OPEN_MIN
 #define FROM(from) .min = (from), .max = INFINITY
 
-/* The order is that of the sections above, and of every print. */
+/* In the order of the sections above; prints keep it. */
 const pnr_key pnr_config_keys[] = {
     {KEY(stream, name, TEXT, "pnradar",
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far apart two names are, so that a wrong one is answered with the right one. */
+/* The distance of two names: the refusal of an unknown name suggests the nearest one. */
 #include "config/keys.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sections of the configuration: their names, and the arrays behind those that are numbered. */
+/* Sections of the configuration: their names, and the arrays of the numbered ones. */
 #include "config/keys.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ const pnr_section *pnr_section_of(const pnr_key *key)
     return s;
 }
 
-/* "target.12" of "target.n" -> 12; 0 when it is not that. */
+/* 12 for "target.12" of "target.n"; 0 for another name. */
 static size_t number_of(const pnr_section *table, const char *name)
 {
     const size_t prefix = strlen(table->name) - 1;
@@ -62,7 +62,7 @@ void pnr_section_reset(const pnr_section *numbered, void *base)
 {
     char why[PNR_WHY_LEN];
 
-    /* The table's own texts: a test shows that every one is read. */
+    /* A test shows that every default is valid. */
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
         const pnr_key *key = &pnr_config_keys[i];
         const pnr_section *of = pnr_section_of(key);
@@ -118,17 +118,17 @@ void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out)
     out->n_codes = 0;
     if (from == NULL)
         return;
-#define TAKE(member)                                                                               \
+#define COPY_GIVEN(member)                                                                         \
     if (from->has_##member)                                                                        \
     memcpy(&out->code.member, &from->member, sizeof from->member)
-    TAKE(type);
-    TAKE(degree);
-    TAKE(taps);
-    TAKE(length);
-    TAKE(root);
-    TAKE(prn);
-    TAKE(index);
-    TAKE(seed);
-    TAKE(path);
-#undef TAKE
+    COPY_GIVEN(type);
+    COPY_GIVEN(degree);
+    COPY_GIVEN(taps);
+    COPY_GIVEN(length);
+    COPY_GIVEN(root);
+    COPY_GIVEN(prn);
+    COPY_GIVEN(index);
+    COPY_GIVEN(seed);
+    COPY_GIVEN(path);
+#undef COPY_GIVEN
 }

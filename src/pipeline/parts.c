@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of the pipeline: everything that is slow or allocates, before the first sample. */
+/* Opens and closes the parts of the pipeline: all that is slow or allocates. */
 #include "pipeline/state.h"
 
 #include "base/log.h"
@@ -18,7 +18,7 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
     const pnr_plan *plan = &p->setup->plan;
-    const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
+    const size_t sample_bytes = pnr_plan_sample_bytes(plan);
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t behind = pnr_plan_view_samples(plan, 0);
     const size_t views = plan->depth + 1; /* one more for the source to write into */
@@ -77,8 +77,8 @@ static int open_engine(pnr_pipeline *p, pnr_error *error)
 static int open_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
-    const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
-    const pnr_ring_shape shape = {
+    const size_t sample_bytes = pnr_plan_sample_bytes(plan);
+    pnr_ring_shape shape = {
         .capacity = p->capacity,
         .sample_bytes = sample_bytes,
         .n_samples = plan->n_samples,
@@ -89,28 +89,28 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
         .zero_byte = plan->format == PNR_FORMAT_CU8 || plan->format == PNR_FORMAT_U8 ? 0x80 : 0,
         .depth = plan->depth,
     };
-    pnr_ring_shape with_memory = shape;
 
     if ((p->memory = p->ops->alloc(p->capacity * sample_bytes)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes",
                              p->capacity * sample_bytes);
-    with_memory.memory = p->memory;
-    return pnr_ring_create(&with_memory, &p->ring, error);
+    shape.memory = p->memory;
+    return pnr_ring_create(&shape, &p->ring, error);
 }
 
-/* How much of a dwell the engine gets ahead of the rest: less is not worth a copy of its own. */
-static size_t worth_ahead(const pnr_pipeline *p)
+/* The least part of a dwell to upload ahead, in samples; 0: never. A smaller one is not worth a
+ * copy. */
+static size_t ahead_samples(const pnr_pipeline *p)
 {
     enum { WORTH_BYTES = 1 << 16, PARTS = 16 };
     const pnr_plan *plan = &p->setup->plan;
     const size_t dwell = pnr_plan_dwell_samples(plan);
-    const size_t least = WORTH_BYTES / (plan->n_channels * pnr_format_get(plan->format)->bytes);
+    const size_t least = WORTH_BYTES / pnr_plan_sample_bytes(plan);
     const size_t ahead = dwell / PARTS > least ? dwell / PARTS : least;
 
     return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
 }
 
-/* A part of a dwell at a time: the last one is soon there, and those before it can go ahead. */
+/* A fraction of a dwell: its last chunk arrives soon after the others, which are uploaded ahead. */
 static size_t live_chunk(size_t dwell)
 {
     enum { CHUNK_SAMPLES = 4096, PARTS = 8 };
@@ -125,7 +125,7 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     pnr_acquisition *a = &p->acquisition;
     const pnr_config *config = p->config;
     const pnr_plan *plan = &p->setup->plan;
-    const size_t sample_bytes = plan->n_channels * pnr_format_get(plan->format)->bytes;
+    const size_t sample_bytes = pnr_plan_sample_bytes(plan);
     const size_t dwell = pnr_plan_dwell_samples(plan);
     size_t chunk = (size_t)(1 << 20) / sample_bytes;
 
@@ -147,7 +147,8 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Rows at even steps are one run; Doppler counts in steps of 1 / (4 K Tr), in which it is whole. */
+/* Makes runs of rows at even steps. In units of 1 / (4 K Tr) the Doppler of each row is an
+ * integer. */
 static int fill_doppler(const pnr_pipeline *p, pnr_map_info *map, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -183,7 +184,7 @@ static int fill_doppler(const pnr_pipeline *p, pnr_map_info *map, pnr_error *err
     return PNR_OK;
 }
 
-/* What profiles and maps tell of themselves. */
+/* Fills in the constants of profiles and maps. */
 static int fill_map(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_radar *radar = &p->setup->radar;
@@ -221,7 +222,7 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     if (p->config->detector.subtract == 0)
         return PNR_OK;
     for (size_t h = 0; h < plan->n_hypotheses; h++)
-        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a replica repeats every N samples */
+        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* it does not repeat every N samples */
             return pnr_error_set(error, PNR_ECONFIG,
                                  "detector.subtract = %zu: the codes are resampled, as "
                                  "radar.carrier_hz = %.10g and the range of Doppler want it, and "
@@ -234,7 +235,7 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
 }
 
-/* Queued messages are the program's own memory. */
+/* Messages in the queue of a slow subscriber take memory of this program. */
 static void warn_of_queue(const pnr_pipeline *p)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -255,7 +256,7 @@ static void fill_constants(pnr_pipeline *p)
     p->report.pfa_cell = p->setup->pfa_cell;
 }
 
-/* Where the direct path is looked for first. */
+/* Starts the tracker from the state file, if there is one. */
 static int open_zero(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
@@ -272,15 +273,16 @@ static int open_zero(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
+static int open_source(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
-    int code;
 
     p->info = (pnr_source_info){
         .format = config->source.format, .n_channels = config->source.channels, .n_samples = 0};
     if (p->options->feed == NULL) {
-        if ((code = pnr_source_open(config, &p->acquisition.source, error)) != PNR_OK)
+        const int code = pnr_source_open(config, &p->acquisition.source, error);
+
+        if (code != PNR_OK)
             return code;
         p->info = *pnr_source_get_info(p->acquisition.source);
         pnr_log(PNR_LOG_INFO, "source: %s", p->info.text);
@@ -289,7 +291,30 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
                     (unsigned long long)p->info.n_trailing_bytes);
     }
     p->is_live = config->source.pace == PNR_PACE_REAL_TIME || p->info.is_live;
-    if ((code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
+    return PNR_OK;
+}
+
+static void log_setup(const pnr_pipeline *p)
+{
+    const pnr_setup *setup = p->setup;
+    const pnr_least_squares *filter = setup->least_squares;
+
+    pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
+            setup->codes[0].code->name, setup->plan.n_samples, setup->radar.period_s * 1e3,
+            p->capacity);
+    if (filter != NULL)
+        pnr_log(PNR_LOG_INFO,
+                "least squares over %zu gates: SNR loss %.2f dB, at worst %.2f; condition %.3g",
+                filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
+}
+
+int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_config *config = p->config;
+    int code;
+
+    if ((code = open_source(p, error)) != PNR_OK ||
+        (code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
             PNR_OK ||
         (code = shape_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
         (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
@@ -300,18 +325,9 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         return code;
     fill_constants(p);
     warn_of_queue(p);
-    p->ahead = worth_ahead(p);
+    p->ahead = ahead_samples(p);
     p->deadline = pnr_deadline_of(config->engine.deadline, p->setup->radar.period_s, p->is_live);
-    pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
-            p->setup->codes[0].code->name, p->setup->plan.n_samples, p->setup->radar.period_s * 1e3,
-            p->capacity);
-
-    const pnr_least_squares *filter = p->setup->least_squares;
-
-    if (filter != NULL)
-        pnr_log(PNR_LOG_INFO,
-                "least squares over %zu gates: SNR loss %.2f dB, at worst %.2f; condition %.3g",
-                filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
+    log_setup(p);
     return PNR_OK;
 }
 
