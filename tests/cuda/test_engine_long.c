@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused above 16384 points, of the engines that have it: against the reference while that is
  * affordable, against method library at the great lengths. */
-#include "tests/fixture/engine_fixture.h"
+#include "tests/fixture/answer.h"
 
 enum { FIRST_BITS = 15, LAST_BITS = 22 };
 
@@ -9,76 +9,32 @@ static scenario scenario_of(const char *name, size_t n_samples)
 {
     return (scenario){.name = name,
                       .n_samples = n_samples,
-                      .code = RANDOM_PHASE,
-                      .format = PNR_FORMAT_CI16,
-                      .dwell = PNR_DWELL_SINGLE,
-                      .n_periods = 1,
                       .n_dwells = 2,
-                      .oversample = 1,
-                      .n_channels = 1,
-                      .tune = {0, 1},
                       .echo = 0.05,
                       .threshold = 16,
                       .delay = uniform()};
 }
 
-/* The answer of `method` to the world, and that it is a method of that name. */
-static void ask_method(const pnr_engine_ops *ops, world *w, const char *method, pnr_want want,
-                       answer *out)
+/* fused against a method of a judge; and the same bits without the profile. */
+static void agree_long(const pnr_engine_ops *ops, const scenario *s, const char *judge,
+                       pnr_want wanted)
 {
-    pnr_engine_choice choice;
-    pnr_error error = {0};
-
-    w->plan.method = method;
-    if (ops->describe(&w->plan, &choice, &error) != PNR_OK)
-        fail_msg("%s, N = %zu: %s", w->s.name, w->s.n_samples, error.text);
-    assert_string_equal(choice.method, method);
-    ask(ops, w, want, out);
-}
-
-static void compare_answers(const world *w, const answer *got, const answer *want)
-{
-    const size_t each = want->n_values / w->s.n_dwells;
-
-    assert_memory_equal(got->nonfinite, want->nonfinite, want->n_windows * sizeof *want->nonfinite);
-    for (size_t d = 0; d < w->s.n_dwells; d++) {
-        compare_dwell(w, &got->dwells[d], &got->candidates[d * got->max_candidates],
-                      &want->dwells[d], &want->candidates[d * want->max_candidates]);
-        compare_profile(w, &want->dwells[d], got->profile + d * each, want->profile + d * each);
-        /* Few cells lie so near the threshold that rounding decides. */
-        assert_in_range(got->dwells[d].n_above + 1, want->dwells[d].n_above * 999ull / 1000,
-                        want->dwells[d].n_above * 1001ull / 1000 + 2);
-        assert_in_range(got->dwells[d].n_maxima + 1, want->dwells[d].n_maxima * 999ull / 1000,
-                        want->dwells[d].n_maxima * 1001ull / 1000 + 2);
-    }
-}
-
-/* fused against the reference, or against library; and the same bits without the profile. */
-static void agree_long(const pnr_engine_ops *ops, const scenario *s, bool is_reference)
-{
-    const pnr_engine_ops *judge = ops;
-    answer want, got, again;
+    const bool is_reference = strcmp(judge, "reference") == 0;
+    answer want, got, quiet;
     world w;
 
-    if (is_reference)
-        assert_int_equal(pnr_engine_find("reference", 0, &judge, NULL), PNR_OK);
     world_create(&w, s, ops);
     if (is_reference)
-        ask(judge, &w, PNR_WANT_COMPLEX, &want);
+        ask(find_engine(judge), &w, wanted, &want);
     else
-        ask_method(ops, &w, "library", PNR_WANT_COMPLEX, &want);
-    ask_method(ops, &w, "fused", PNR_WANT_COMPLEX, &got);
-    compare_answers(&w, &got, &want);
-    ask_method(ops, &w, "fused", PNR_WANT_NONE, &again);
-    for (size_t d = 0; d < s->n_dwells; d++) {
-        assert_memory_equal(&got.dwells[d], &again.dwells[d], sizeof got.dwells[d]);
-        assert_memory_equal(&got.candidates[d * got.max_candidates],
-                            &again.candidates[d * got.max_candidates],
-                            got.dwells[d].n_candidates * sizeof *got.candidates);
-    }
+        ask_method(ops, &w, judge, wanted, &want);
+    ask_method(ops, &w, "fused", wanted, &got);
+    compare_answers(&w, "fused", &got, &want, 1);
+    ask_method(ops, &w, "fused", PNR_WANT_NONE, &quiet);
+    check_same_bits(&quiet, &got, 0);
     answer_destroy(&want);
     answer_destroy(&got);
-    answer_destroy(&again);
+    answer_destroy(&quiet);
     world_destroy(&w, ops);
 }
 
@@ -86,13 +42,13 @@ static void agree_long(const pnr_engine_ops *ops, const scenario *s, bool is_ref
 TEST(test_reference)
 {
     static const size_t lengths[] = {32768, 8193, 16383, 20000};
-    const pnr_engine_ops *ops = cuda();
+    const pnr_engine_ops *ops = need_engine("cuda");
 
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         const size_t n = lengths[i];
         scenario s = scenario_of("long", n);
 
-        agree_long(ops, &s, true);
+        agree_long(ops, &s, "reference", PNR_WANT_COMPLEX);
         s.name = "long, conjugate, a gate that wraps, many above";
         s.format = PNR_FORMAT_CI8;
         s.conjugate = true;
@@ -102,7 +58,7 @@ TEST(test_reference)
         s.echo = 0.3;
         s.max_candidates = 64;
         s.n_dwells = 1;
-        agree_long(ops, &s, true);
+        agree_long(ops, &s, "reference", PNR_WANT_COMPLEX);
         s.name = "long, lost and not finite";
         s.format = PNR_FORMAT_CF32;
         s.conjugate = false;
@@ -113,7 +69,7 @@ TEST(test_reference)
         s.n_dwells = n > 20000 ? 2 : 5;
         s.has_lost = true;
         s.has_nonfinite = true;
-        agree_long(ops, &s, true);
+        agree_long(ops, &s, "reference", PNR_WANT_COMPLEX);
     }
 }
 
@@ -122,19 +78,18 @@ TEST(test_prepared)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF64,
                                          PNR_FORMAT_CF32};
-    const pnr_engine_ops *ops = cuda();
+    const pnr_engine_ops *ops = need_engine("cuda");
 
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         scenario s = scenario_of("long, coherent", f == 3 ? 32768 : 8500);
 
         s.format = formats[f];
-        s.dwell = PNR_DWELL_COHERENT;
         s.n_periods = 1 + f;
         s.tune = (pnr_rational){f < 2 ? -1234567 : 0, 4000000};
         s.conjugate = f % 2 == 1;
         s.has_lost = f > 0;
         s.n_dwells = 2;
-        agree_long(ops, &s, true);
+        agree_long(ops, &s, "reference", PNR_WANT_COMPLEX);
     }
     for (size_t f = 0; f < 2; f++) {
         scenario s = scenario_of("long, channels", 9000);
@@ -144,54 +99,25 @@ TEST(test_prepared)
         s.channel = 1 + f;
         s.tune = (pnr_rational){(int64_t)f, 5};
         s.echo = 0.2;
-        agree_long(ops, &s, true);
+        agree_long(ops, &s, "reference", PNR_WANT_COMPLEX);
     }
 }
 
 /* Sums of powers: the profile of powers, and the last window's. */
 static void agree_sum(const pnr_engine_ops *ops, const scenario *s)
 {
-    const pnr_engine_ops *reference;
-    answer want, got, again;
-    world w;
-
-    assert_int_equal(pnr_engine_find("reference", 0, &reference, NULL), PNR_OK);
-    world_create(&w, s, ops);
-    ask(reference, &w, PNR_WANT_COMPLEX, &want);
-    ask_method(ops, &w, "fused", PNR_WANT_COMPLEX, &got);
-    compare_answers(&w, &got, &want);
-    answer_destroy(&want);
-    w.plan.method = "auto";
-    ask(reference, &w, PNR_WANT_POWER, &want);
-    ask_method(ops, &w, "fused", PNR_WANT_POWER, &again);
-    for (size_t d = 0; d < s->n_dwells; d++) {
-        const double allowed = tolerance(&w, &want.dwells[d]);
-
-        assert_memory_equal(&got.dwells[d], &again.dwells[d], sizeof got.dwells[d]);
-        assert_memory_equal(&got.candidates[d * got.max_candidates],
-                            &again.candidates[d * got.max_candidates],
-                            got.dwells[d].n_candidates * sizeof *got.candidates);
-        for (size_t i = d * s->n_samples; i < (d + 1) * s->n_samples; i++)
-            if (!(fabs((double)again.profile[i] - (double)want.profile[i]) <=
-                  2 * sqrt((double)want.profile[i]) * allowed + allowed * allowed))
-                fail_msg("%s: power %zu of dwell %zu is %g, not %g", s->name, i - d * s->n_samples,
-                         d, (double)again.profile[i], (double)want.profile[i]);
-    }
-    answer_destroy(&want);
-    answer_destroy(&got);
-    answer_destroy(&again);
-    world_destroy(&w, ops);
+    agree_long(ops, s, "reference", PNR_WANT_COMPLEX);
+    agree_long(ops, s, "reference", PNR_WANT_POWER);
 }
 
 TEST(test_sums)
 {
-    const pnr_engine_ops *ops = cuda();
+    const pnr_engine_ops *ops = need_engine("cuda");
 
     for (size_t k = 1; k <= 5; k += 2) {
         scenario s = scenario_of("long, incoherent", k == 5 ? 8193 : 9000);
 
-        s.dwell = PNR_DWELL_INCOHERENT;
-        s.n_periods = k;
+        s.n_looks = k;
         s.n_dwells = 3;
         s.threshold = 20;
         s.max_candidates = k == 3 ? 3 : 20;
@@ -210,8 +136,7 @@ TEST(test_sums)
     }
     scenario s = scenario_of("long, incoherent", 40000);
 
-    s.dwell = PNR_DWELL_INCOHERENT;
-    s.n_periods = 2;
+    s.n_looks = 2;
     s.n_dwells = 1;
     agree_sum(ops, &s);
 }
@@ -224,7 +149,7 @@ static void add_echoes(world *w, size_t n_echoes, double amplitude)
     int16_t(*x)[2] = (int16_t(*)[2])(void *)w->samples;
 
     for (size_t e = 0; e < n_echoes; e++) {
-        const size_t delay = (size_t)(uniform() * (double)n);
+        const size_t delay = below(n);
         const double phase = 2 * M_PI * uniform();
         const double re = amplitude * 32768 * cos(phase), im = amplitude * 32768 * sin(phase);
 
@@ -252,7 +177,7 @@ static void check_echoes(const pnr_engine_ops *ops, size_t n, size_t n_echoes, d
     add_echoes(&w, n_echoes, 0.03);
     ask_method(ops, &w, "library", PNR_WANT_COMPLEX, &want);
     ask_method(ops, &w, "fused", PNR_WANT_COMPLEX, &got);
-    compare_answers(&w, &got, &want);
+    compare_answers(&w, "fused", &got, &want, 1);
     for (size_t d = 0; d < s.n_dwells; d++)
         print_message("N = %zu: %u above, %u maxima, %u kept\n", n, got.dwells[d].n_above,
                       got.dwells[d].n_maxima, got.dwells[d].n_candidates);
@@ -265,7 +190,7 @@ static void check_echoes(const pnr_engine_ops *ops, size_t n, size_t n_echoes, d
 TEST(test_library)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};
-    const pnr_engine_ops *ops = cuda();
+    const pnr_engine_ops *ops = need_engine("cuda");
 
     for (unsigned bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
         const size_t n = (size_t)1 << bits;
@@ -276,7 +201,7 @@ TEST(test_library)
             s.format = formats[f];
             s.n_dwells = bits < 18 ? 5 : 1;
             s.threshold = 20;
-            agree_long(ops, &s, false);
+            agree_long(ops, &s, "library", PNR_WANT_COMPLEX);
         }
         check_echoes(ops, n, 6, 0.03, 8, 20);
         check_echoes(ops, n, 6, 0.5, 8, 20); /* hidden until the second search */
@@ -292,7 +217,7 @@ TEST(test_library)
 TEST(test_batches)
 {
     static const size_t lengths[] = {32768, 30000, 1 << 18, 1 << 21};
-    const pnr_engine_ops *ops = cuda();
+    const pnr_engine_ops *ops = need_engine("cuda");
 
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         scenario s = scenario_of("long, batches", lengths[l]);
@@ -303,8 +228,7 @@ TEST(test_batches)
         s.threshold = 8;
         s.echo = 0.4;
         world_create(&w, &s, ops);
-        w.windows.spans[0] = (pnr_span){w.samples, s.n_samples * 7};
-        w.windows.spans[1] = (pnr_span){w.samples, 0};
+        world_wrap(&w, w.n_view);
         ask_method(ops, &w, "fused", PNR_WANT_NONE, &all);
         check_submits(ops, &w, &all, 3);
         answer_destroy(&all);
@@ -316,7 +240,7 @@ TEST(test_batches)
  * the lower lag is kept. Silence has no echo. */
 TEST(test_tie)
 {
-    const pnr_engine_ops *ops = cuda();
+    const pnr_engine_ops *ops = need_engine("cuda");
 
     for (unsigned bits = FIRST_BITS; bits <= 18; bits++) {
         const size_t n = (size_t)1 << bits;
@@ -352,7 +276,7 @@ TEST(test_tie)
 /* What is longer is refused in words, and auto takes another method. */
 TEST(test_words)
 {
-    const pnr_engine_ops *ops = cuda();
+    const pnr_engine_ops *ops = need_engine("cuda");
     scenario s = scenario_of("too long", ((size_t)1 << 21) + 1);
     pnr_engine_choice choice;
     pnr_error error = {0};

@@ -2,7 +2,7 @@
 /* Maps of the cpu engine where it has ways of its own: slow time as sums or transforms, codes or
  * samples turned, long transforms in passes; the same bits by one thread or several; nothing
  * allocated on the way; what does not fit is refused in numbers. */
-#include "tests/fixture/map_answer.h"
+#include "tests/fixture/answer.h"
 
 #include <stdatomic.h>
 
@@ -31,140 +31,50 @@ __attribute__((visibility("default"))) void *calloc(size_t n, size_t size)
 }
 #endif
 
-static const map_scenario own_scenarios[] = {
-    {.name = "transforms of 33 periods, quarter bins, two codes",
-     .n_samples = 60,
-     .code = RANDOM_PHASE,
-     .n_codes = 2,
-     .format = PNR_FORMAT_CI16,
-     .dwell = PNR_DWELL_DOPPLER,
-     .n_periods = 33,
-     .n_dwells = 2,
-     .n_hypotheses = 3,
-     .hypotheses = {{-3, -16, 33, 0}, {1, -16, 33, 0}, {6, -16, 30, 0}},
-     .has_taper = true,
-     .cfar = {PNR_CFAR_GO, PNR_CFAR_ALONG_LAGS, 1, 8, 1, NULL},
-     .factor = 8,
-     .echo = 0.05,
-     .bins = 0.3,
-     .threshold = 9},
-    {.name = "one code turned, looks, a long map: shared by the threads",
-     .n_samples = 509,
-     .code = RANDOM_PHASE,
-     .format = PNR_FORMAT_CI8,
-     .dwell = PNR_DWELL_DOPPLER,
-     .n_periods = 36,
-     .n_looks = 2,
-     .n_dwells = 2,
-     .n_hypotheses = 5,
-     .hypotheses =
-         {{-9, -18, 9, 0}, {-5, -18, 36, 0}, {-1, -9, 18, 0}, {1, 0, 1, 0}, {4, -18, 36, 0}},
-     .has_lost = true,
-     .cfar = {PNR_CFAR_CA, PNR_CFAR_ALONG_ROWS, 1, 8, 1, NULL},
-     .factor = 4,
-     .echo = 0.03,
-     .bins = -1.2,
-     .threshold = 9},
-    {.name = "four codes: samples turned, half lags",
-     .n_samples = 61,
-     .code = RANDOM_PHASE,
-     .n_codes = 4,
-     .format = PNR_FORMAT_CF32,
-     .dwell = PNR_DWELL_DOPPLER,
-     .n_periods = 6,
-     .n_dwells = 4,
-     .oversample = 2,
-     .n_hypotheses = 3,
-     .hypotheses = {{-6, -3, 6, 0}, {-2, -3, 6, 0}, {2, -3, 6, 0}},
-     .has_nonfinite = true,
-     .echo = 0.1,
-     .bins = 0.5,
-     .threshold = 9},
-    {.name = "a transform of 8192 in passes, many looks a time",
-     .n_samples = 100,
-     .code = RANDOM_PHASE,
-     .format = PNR_FORMAT_CI16,
-     .n_looks = 9,
-     .n_dwells = 3,
-     .n_lags = 8090,
-     .n_hypotheses = 2,
-     .hypotheses = {{-5, 0, 1, 0}, {4, 0, 1, 0}},
-     .echo = 0.1,
-     .bins = 1,
-     .threshold = 5},
-    {.name = "a transform of 20000 in passes, gates filtered",
-     .n_samples = 200,
-     .code = RANDOM_PHASE,
-     .format = PNR_FORMAT_CI16,
-     .dwell = PNR_DWELL_COHERENT,
-     .n_periods = 3,
-     .n_dwells = 2,
-     .n_lags = 19800,
-     .gate_first = 8000,
-     .gate_count = 50,
-     .n_hypotheses = 2,
-     .hypotheses = {{0, 0, 1, 0}, {9, 0, 1, 0}},
-     .has_filter = true,
-     .echo = 0.1,
-     .threshold = 5},
-    {.name = "bins shifted in passes",
-     .n_samples = 8192,
-     .code = RANDOM_PHASE,
-     .format = PNR_FORMAT_CI16,
-     .n_dwells = 1,
-     .n_hypotheses = 2,
-     .hypotheses = {{-9, 0, 1, 0}, {429, 0, 1, 0}},
-     .echo = 0.03,
-     .bins = 107,
-     .threshold = 13},
-    {.name = "no mean: a look with one window left is not there",
-     .n_samples = 75,
-     .code = RANDOM_PHASE,
-     .format = PNR_FORMAT_CI16,
-     .dwell = PNR_DWELL_DOPPLER,
-     .n_periods = 2,
-     .n_looks = 4,
-     .n_dwells = 2,
-     .n_hypotheses = 1,
-     .hypotheses = {{1, 0, 2, 0}},
-     .remove_mean = true,
-     .has_lost = true,
-     .echo = 0.1,
-     .bins = 0.3,
-     .threshold = 6},
-    {.name = "more looks than are read at once",
-     .n_samples = 2048,
-     .code = RANDOM_PHASE,
-     .format = PNR_FORMAT_CI16,
-     .dwell = PNR_DWELL_COHERENT,
-     .n_periods = 8,
-     .n_looks = 140,
-     .n_dwells = 1,
-     .n_lags = 20,
-     .n_hypotheses = 3,
-     .hypotheses = {{-3, 0, 1, 0}, {1, 0, 1, 0}, {5, 0, 1, 0}},
-     .remove_mean = true,
-     .has_lost = true,
-     .echo = 0.02,
-     .bins = 1,
-     .still = 0.3,
-     .threshold = 4},
+static const scenario own_scenarios[] = {
+    S("transforms of 33 periods, quarter bins, two codes", .n_samples = 60, .n_codes = 2,
+      .n_periods = 33, .n_dwells = 2,
+      .hypotheses = {{-3, -16, 33, 0}, {1, -16, 33, 0}, {6, -16, 30, 0}}, .has_taper = true,
+      .cfar = {PNR_CFAR_GO, PNR_CFAR_ALONG_LAGS, 1, 8, 1, NULL}, .factor = 8, .echo = 0.05,
+      .bins = 0.3, .threshold = 9),
+    S("one code turned, looks, a long map: shared by the threads", .n_samples = 509,
+      .format = PNR_FORMAT_CI8, .n_periods = 36, .n_looks = 2, .n_dwells = 2,
+      .hypotheses =
+          {{-9, -18, 9, 0}, {-5, -18, 36, 0}, {-1, -9, 18, 0}, {1, 0, 1, 0}, {4, -18, 36, 0}},
+      .has_lost = true, .cfar = {PNR_CFAR_CA, PNR_CFAR_ALONG_ROWS, 1, 8, 1, NULL}, .factor = 4,
+      .echo = 0.03, .bins = -1.2, .threshold = 9),
+    S("four codes: samples turned, half lags", .n_samples = 61, .n_codes = 4,
+      .format = PNR_FORMAT_CF32, .n_periods = 6, .n_dwells = 4, .oversample = 2,
+      .hypotheses = {{-6, -3, 6, 0}, {-2, -3, 6, 0}, {2, -3, 6, 0}}, .has_nonfinite = true,
+      .echo = 0.1, .bins = 0.5, .threshold = 9),
+    S("a transform of 8192 in passes, many looks a time", .n_samples = 100, .n_looks = 9,
+      .n_dwells = 3, .n_lags = 8090, .hypotheses = {{-5, 0, 1, 0}, {4, 0, 1, 0}}, .echo = 0.1,
+      .bins = 1, .threshold = 5),
+    S("a transform of 20000 in passes, gates filtered", .n_samples = 200, .n_periods = 3,
+      .n_dwells = 2, .n_lags = 19800, .gate_first = 8000, .gate_count = 50,
+      .hypotheses = {{0, 0, 1, 0}, {9, 0, 1, 0}}, .has_filter = true, .echo = 0.1, .threshold = 5),
+    S("bins shifted in passes", .n_samples = 8192, .hypotheses = {{-9, 0, 1, 0}, {429, 0, 1, 0}},
+      .echo = 0.03, .bins = 107, .threshold = 13),
+    S("no mean: a look with one window left is not there", .n_samples = 75, .n_periods = 2,
+      .n_looks = 4, .n_dwells = 2, .hypotheses = {{1, 0, 2, 0}}, .remove_mean = true,
+      .has_lost = true, .echo = 0.1, .bins = 0.3, .threshold = 6),
+    S("more looks than are read at once", .n_samples = 2048, .n_periods = 8, .n_looks = 140,
+      .n_lags = 20, .hypotheses = {{-3, 0, 1, 0}, {1, 0, 1, 0}, {5, 0, 1, 0}}, .remove_mean = true,
+      .has_lost = true, .echo = 0.02, .bins = 1, .still = 0.3, .threshold = 4),
 };
 
 /* All dwells of a world by so many threads, twice through one engine. */
-static void ask_threads(const pnr_engine_ops *ops, const map_world *w, size_t threads, bool measure,
-                        map_answer *out)
+static void ask_threads(const pnr_engine_ops *ops, const world *w, size_t threads, bool measure,
+                        answer *out)
 {
     pnr_plan plan = w->plan;
     pnr_engine *engine;
-    pnr_error error = {0};
     pnr_result result;
 
     plan.want_profile = PNR_WANT_COMPLEX;
     plan.threads = threads;
     plan.measure = measure;
-    if (ops->create(&plan, &engine, &error) != PNR_OK)
-        fail_msg("%s: %s", w->s.name, error.text);
+    engine = create_engine(ops, &plan);
     for (int i = 0; i < 2; i++) {
 #if IS_COUNTED
         const size_t before = n_allocations;
@@ -176,44 +86,35 @@ static void ask_threads(const pnr_engine_ops *ops, const map_world *w, size_t th
         assert_int_equal(n_allocations - before, 0);
 #endif
     }
-    keep_map(&plan, &result, out);
+    answer_keep(&plan, &result, out);
     for (int stage = PNR_STAGE_CONVERT; stage <= PNR_STAGE_PEAK; stage++)
         assert_int_equal(result.stage_ns[stage] > 0, measure);
     ops->destroy(engine);
 }
 
-static const pnr_engine_ops *cpu(void)
-{
-    const pnr_engine_ops *ops = find_engine("cpu");
-
-    if (ops == NULL)
-        skip();
-    return ops;
-}
-
 TEST(test_own_ways)
 {
-    const pnr_engine_ops *ops = cpu(), *reference = find_engine("reference");
+    const pnr_engine_ops *ops = need_engine("cpu"), *reference = find_engine("reference");
 
-    for (size_t i = 0; i < sizeof own_scenarios / sizeof *own_scenarios; i++) {
+    for (size_t i = 0; i < COUNT(own_scenarios); i++) {
         static const size_t threads[] = {1, 2, 5, 1};
-        map_answer want, first;
-        map_world w;
+        answer want, first;
+        world w;
 
-        map_world_create(&w, &own_scenarios[i], ops);
-        assert_true(ask_map(reference, &w, PNR_WANT_COMPLEX, &want));
+        world_create(&w, &own_scenarios[i], ops);
+        ask(reference, &w, PNR_WANT_COMPLEX, &want);
         ask_threads(ops, &w, 1, false, &first);
-        compare_maps(&w, "cpu", &first, &want, PNR_WANT_COMPLEX, 1);
+        compare_answers(&w, "cpu", &first, &want, 1);
         for (size_t t = 1; t < 4; t++) {
-            map_answer again;
+            answer again;
 
             ask_threads(ops, &w, threads[t], t == 3, &again);
             check_same_bits(&again, &first, 0);
-            map_answer_destroy(&again);
+            answer_destroy(&again);
         }
-        map_answer_destroy(&want);
-        map_answer_destroy(&first);
-        map_world_destroy(&w, ops);
+        answer_destroy(&want);
+        answer_destroy(&first);
+        world_destroy(&w, ops);
     }
 }
 
@@ -231,11 +132,11 @@ static void expect(const pnr_engine_ops *ops, const pnr_plan *plan, int code, co
 
 TEST(test_describe)
 {
-    const pnr_engine_ops *ops = cpu();
+    const pnr_engine_ops *ops = need_engine("cpu");
     pnr_engine_choice choice;
-    map_world w;
+    world w;
 
-    map_world_create(&w, &own_scenarios[0], ops);
+    world_create(&w, &own_scenarios[0], ops);
     expect(ops, &w.plan, PNR_OK, "63 transforms a look forward, 96 x 2 back (rows x codes)");
     assert_int_equal(ops->describe(&w.plan, &choice, NULL), PNR_OK);
     assert_string_equal(choice.method, "library");
@@ -252,5 +153,5 @@ TEST(test_describe)
     w.plan.hypotheses = &(pnr_hypothesis){.n_rows = 1 << 30};
     w.plan.n_hypotheses = 1;
     expect(ops, &w.plan, PNR_EUNSUPPORTED, "1073741824 rows");
-    map_world_destroy(&w, ops);
+    world_destroy(&w, ops);
 }
