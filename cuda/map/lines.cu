@@ -126,8 +126,9 @@ keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const 
     }
 }
 
-/* Of the last look: the line's sum and the greatest of it, over the WARPS warps of its group; sums,
- * greatest: [warps of the block], shared. wait(): for all threads of the group; u: in the group. */
+/* Sets the line's sum and greatest power of the last look, from the WARPS warps of its group. sums,
+ * greatest: [warps of the block], shared. wait() waits for all threads of the group; u is the
+ * thread's number in the group. */
 template <int WARPS, class WAIT>
 static __device__ __forceinline__ void
 sum_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, float sum, float most,

@@ -41,7 +41,7 @@ size_t pnr_map_memory_list(const pnr_cuda_shape *shape, const pnr_map *map,
 
 pnr_map_samples pnr_map_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                    const pnr_map_memory *memory);
-/* Of the round that begins at dwell `first`. */
+/* The search of the round that begins at dwell `first`. */
 pnr_map_search pnr_map_search_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                  const pnr_map *map, const pnr_map_memory *memory, size_t first,
                                  size_t n_dwells);

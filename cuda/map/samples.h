@@ -90,12 +90,13 @@ static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const p
     return isnan(x.x) ? make_float2(0, 0) : make_float2(x.x - mean.x, x.y - mean.y);
 }
 
-/* Of a look of one window: the weight of a base, and its samples before they are rotated. */
+/* The weight of a base in a look of one window. */
 static __device__ __forceinline__ float2 pnr_map_weight(const pnr_map &m, const pnr_map_samples &s,
                                                         size_t look, uint32_t base)
 {
     return s.windows[look].is_used ? m.weights[base] : make_float2(0, 0);
 }
+/* A sample of that window times its weight, before the rotation. */
 static __device__ __forceinline__ float2 pnr_map_weighted(float2 w, float2 x)
 {
     return make_float2(fmaf(w.x, x.x, -w.y * x.y), fmaf(w.x, x.y, w.y * x.x));

@@ -161,7 +161,7 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     }
 }
 
-/* Those that another row of their box beats are marked: a thread a maximum and a row. */
+/* Marks maxima that another row of their box exceeds; one thread takes one maximum and one row. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, const pnr_map &m,
                                                           const float *power, uint32_t line)

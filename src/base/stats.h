@@ -20,7 +20,7 @@ void pnr_histogram_add(pnr_histogram *histogram, uint64_t value);
 /* The value at or below which the share p (0..1) of the values lies; 0 when empty. */
 uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p);
 
-/* Of n values, sorted in place: the lower median; the quantile p by nearest rank. n >= 1. */
+/* The lower median of n values, and their quantile p by nearest rank. Sorts in place. n >= 1. */
 double pnr_median(double *values, size_t n);
 double pnr_quantile(double *values, size_t n, double p);
 

@@ -225,7 +225,7 @@ static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t 
         is_above[cell - at] = is_above_at_end(s, line, cell);
 }
 
-/* Of `room` rows on one side those that train. */
+/* The number of training rows among `room` rows on one side. */
 static size_t rows_of(const pnr_cfar *cfar, size_t room)
 {
     const size_t n = room <= cfar->guard ? 0 : (room - cfar->guard - 1) / cfar->stride + 1;

@@ -33,7 +33,7 @@ static double log_density_of_sides(const statistic *s, double z)
     return fmax(log_before, log_after) + log1p(exp(-fabs(log_before - log_after)));
 }
 
-/* Of m cells one is z, rank - 1 below and m - rank above it. */
+/* One of m cells is z, rank - 1 are below it and m - rank above it. */
 static double log_density_of_rank(const statistic *s, double z)
 {
     const double m = s->before + s->after, rank = ceil(3 * m / 4);

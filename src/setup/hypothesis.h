@@ -12,12 +12,12 @@
 #include <stddef.h>
 
 /*
- * Of a dwell with combine = doppler: one row at every F = j / (K Tr), doppler.min_hz <= F <=
- * max_hz, both 0: the K rows from -1 / (2 Tr) to below +1 / (2 Tr); where no j lies between them,
+ * A dwell with combine = doppler has one row at every F = j / (K Tr), doppler.min_hz <= F <=
+ * max_hz. Both 0: the K rows from -1 / (2 Tr) to below +1 / (2 Tr). Where no j lies between them:
  * the row nearest to their middle. Each row is given to the nearest rotation of doppler.step (of
  * two the higher), and K rotations must be whole rows: K even for half, a multiple of 4 for quarter
  * bins, wherever more than the rotation by 0 is needed.
- * Of other dwells: one row a rotation, from the last at or below min_hz to the first at or above
+ * Other dwells have one row a rotation, from the last at or below min_hz to the first at or above
  * max_hz; both 0: the one at 0.
  *
  * With a carrier, an echo of Doppler F walks F / carrier K N samples during a look, for its code

@@ -123,7 +123,7 @@ static double greatest_eigenvalue(const value *r, const value *b, size_t n, valu
     return length;
 }
 
-/* Of R(0) = 1: the loss is the diagonal. */
+/* R(0) is 1, so the loss is the diagonal. */
 static void scale_rows(pnr_least_squares *ls)
 {
     const size_t n = ls->n_gates;

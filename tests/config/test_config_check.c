@@ -163,7 +163,7 @@ TEST(rules_take_what_just_keeps_them)
     }
 }
 
-/* Those of this folder that a program can run as they are; and what each is for. */
+/* The configurations that a program can run as they are. */
 TEST(ready_configurations_pass)
 {
     static const struct {

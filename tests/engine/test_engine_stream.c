@@ -33,7 +33,7 @@ static pnr_windows view(const run *r, size_t first, size_t n_samples)
     return v;
 }
 
-/* What has come of the next submit, more each time; now and then of a dwell that will never be
+/* Uploads a growing part of the next submit, and sometimes a part of a dwell that is never
  * submitted, as when a ring refuses one. */
 static void send_ahead(run *r, size_t n_next)
 {

@@ -144,7 +144,7 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
     for (int i = 0; i < J; i++)
         for (int a = 0; a < 2; a++)
             candidate->value[i][a] = (float)c[i][a];
-    /* What of the echo these points do not hold, and the noise of all other dimensions. */
+    /* The part of the echo outside these points, and the noise of all other dimensions. */
     draw(out);
     energy += pow(sqrt(snr * fmax(1 - inside, 0)) + out[0], 2) + out[1] * out[1];
 

@@ -147,8 +147,8 @@ TEST(test_estimates)
     }
 }
 
-/* Of an m-sequence over all its lags, across their end too: half of the noise is one constant for
- * all gates, 3 dB of an amplitude, while the delay does not feel it: its sigma is too careful. */
+/* All lags of an m-sequence, across their end too: half of the noise is one constant for all gates,
+ * 3 dB of an amplitude. It does not change the delay, whose stated sigma is therefore too large. */
 TEST(test_all_lags)
 {
     static const char *const all_lags[] = {"code.degree=8", "window.filter=least-squares",

@@ -34,7 +34,7 @@ static void sample(const pnr_plan *plan, const pnr_echo_rows *rows, const pnr_pa
     }
 }
 
-/* Of random weights, at random places. */
+/* Compares the noise of random weights at random places. */
 static void agrees(const char *const *settings, double limit)
 {
     map_bench b;

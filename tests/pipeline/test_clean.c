@@ -44,7 +44,8 @@ typedef struct counts {
     size_t n, n_first, n_found, n_false;
 } counts;
 
-/* Of `targets`, the first the strong one: how often all are found, before and after. */
+/* Counts the trials in which all targets are found, before and after CLEAN; the first is the strong
+ * one. */
 static counts clean_trials(const char *const *settings, double snr_db, const target *targets,
                            size_t n_targets, size_t n_trials)
 {

@@ -149,7 +149,7 @@ static const pnr_report *result_at(const outcome *o, uint64_t sample)
     return NULL;
 }
 
-/* Of a clean run with the bits of result_at, but for their place in the sequence. */
+/* The results of both runs at a window have the same bits, but for their seq. */
 static void assert_same_window(const outcome *clean, const outcome *o, size_t window)
 {
     const pnr_report *a = result_at(clean, window * N), *b = result_at(o, window * N);

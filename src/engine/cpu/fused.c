@@ -314,8 +314,8 @@ const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transfo
     return line;
 }
 
-/* Of several large dwells a second is begun when there are more than two threads: it fills the
- * steps that one thread does alone. */
+/* With more than two threads, a second large dwell begins before the first ends: it fills the steps
+ * that one thread does alone. */
 void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads)
 {
     cpu->fused->shape(cpu);

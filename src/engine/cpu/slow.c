@@ -15,8 +15,8 @@ enum { SUM_COLUMNS = 128, SUM_PERIODS = 32 };
 
 typedef pnr_cpu_wide wide;
 
-/* Of few periods. Real and imaginary parts of the weights have sums of their own, a + i b at the
- * end. */
+/* Sums few periods. The real and the imaginary parts of the weights have separate sums, which
+ * become a + i b at the end. */
 PNR_WIDE static void sum_few_periods(size_t n_periods, size_t n, const float (*x)[2],
                                      size_t x_pitch, const float (*w)[4][2], bool add, size_t n_out,
                                      float (*out)[2], size_t out_pitch)

@@ -41,7 +41,7 @@ void pnr_cpu_transform_correlate(const pnr_cpu_transform *transform,
                                  const pnr_cpu_transform_scratch *scratch, const pnr_cpu_value *x,
                                  size_t shift, const pnr_cpu_value *a, size_t n_lags, float *power,
                                  bool add, uint64_t *stage_ns);
-/* That c in the order of lags; all of them may be overwritten. */
+/* c of the last correlation in the order of lags; the caller may overwrite it. */
 pnr_cpu_value *pnr_cpu_transform_lags(const pnr_cpu_transform *transform,
                                       const pnr_cpu_transform_scratch *scratch);
 
