@@ -12,9 +12,9 @@ typedef struct pnr_kernel_note {
     char name[120];
     size_t n_blocks, n_threads; /* of the launch; threads a block */
     size_t n_registers;         /* a thread */
-    size_t local_bytes;         /* a thread: spills, and arrays that are no registers */
+    size_t local_bytes;         /* a thread: spills, and arrays outside registers */
     size_t shared_bytes;        /* a block, static and dynamic */
-    size_t blocks_a_processor;  /* that run at one time; 0: not known */
+    size_t blocks_a_processor;  /* that run at the same time; 0: unknown */
     double occupancy;           /* share of the threads that a processor can hold */
 } pnr_kernel_note;
 
@@ -23,30 +23,30 @@ typedef struct pnr_kernel_note {
  * there: what `pnradar-bench methods` times. Functions return PNR_OK or as the engine's create and
  * submit do, in words.
  */
-typedef struct pnr_resident pnr_resident; /* each engine's own */
+typedef struct pnr_resident pnr_resident; /* defined by the engine */
 typedef struct pnr_resident_ops {
     /* Bytes a second, read and written, of a copy within the device: median of >= 10; 0: failed. */
     double (*copy_rate)(size_t device, size_t bytes);
     /* One line: processors, clocks now (measured) and at most, cache. */
     int (*describe)(size_t device, char *text, size_t text_size);
-    /* plan->batch dwells a submit; plan->depth and want_profile are of no matter. */
+    /* A submit has plan->batch dwells; plan->depth and want_profile are ignored. */
     int (*create)(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_error *error);
     void (*destroy)(pnr_resident *resident);
-    /* Fills a set, on the device: noise of 0.2 of full scale (rms) and in every window of dwell d
-     * the code, 0.2 of full scale, at lags[d] and a random phase, in a real format a random sign;
-     * of a map as pnr_measure_scatter. The same samples for the same plan, seed and lags. */
+    /* Fills a set on the device as pnr_measure_scatter does: noise of 0.2 of full scale (rms), and
+     * in dwell d the code, 0.2 of full scale, at lags[d]. The same plan, seed and lags give the
+     * same samples. */
     int (*fill)(pnr_resident *resident, size_t set, uint64_t seed, const uint32_t *lags,
                 pnr_error *error);
-    /* Poisons the results' memory, correlates one set, and brings the results to the host; they are
-     * valid until the next call. Only dwells, candidates and nonfinite are given. */
+    /* Poisons the memory of the results, correlates one set, and copies the results to the host,
+     * where they are valid until the next call. Gives dwells, candidates and nonfinite alone. */
     int (*run)(pnr_resident *resident, size_t set, pnr_result *result, pnr_error *error);
     /* ns: [n_sets]: everything between samples and results, once for each set, one after the
      * other. */
     int (*time)(pnr_resident *resident, double *ns, pnr_error *error);
-    /* What one submit launches, in order; returns how many there are, at most `capacity` are
-     * written. */
+    /* Lists the launches of one submit in order. Returns how many there are; writes at most
+     * `capacity`. */
     size_t (*kernels)(const pnr_resident *resident, pnr_kernel_note *notes, size_t capacity);
-    /* Bytes of the device's memory that are taken, by whomever; 0: not known. */
+    /* Bytes of device memory in use by all programs; 0: unknown. */
     uint64_t (*memory_used)(size_t device);
 } pnr_resident_ops;
 

@@ -18,13 +18,8 @@
 enum { CPU, CUDA, N_ENGINES };
 static const char *const engine_names[N_ENGINES] = {"cpu", "cuda"};
 
-/* The ways of bench seed: the first three are modes of measure.h. */
-enum { ANEW, REUSED, PINNED, RESIDENT, N_WAYS };
-static const pnr_measure_mode modes[] = {
-    [ANEW] = PNR_MEASURE_ANEW,
-    [REUSED] = PNR_MEASURE_PAGEABLE,
-    [PINNED] = PNR_MEASURE_PINNED,
-};
+/* The ways of bench seed: those of pnr_measure_mode, and one more. */
+enum { RESIDENT = PNR_MEASURE_PINNED + 1, N_WAYS };
 
 typedef struct spell {
     double median_ns, p99_ns;
@@ -94,7 +89,7 @@ static int time_way(const bench *b, const char *engine, size_t n_samples, size_t
     if (rc == PNR_OK && way == RESIDENT) {
         rc = time_resident(&s, b->runs, out, error);
     } else if (rc == PNR_OK) {
-        rc = pnr_measure_time(s.ops, s.setup, modes[way], b->runs, &timing, error);
+        rc = pnr_measure_time(s.ops, s.setup, (pnr_measure_mode)way, b->runs, &timing, error);
         if (rc == PNR_OK)
             *out = (spell){timing.median_ns, timing.p99_ns};
     }
@@ -204,8 +199,8 @@ static int measure_crossover(const bench *b, void *context, size_t n_samples, be
         if (i > 0 && n_samples * batches[i] > MAX_SAMPLES)
             break;
         for (int e = 0; e < N_ENGINES; e++) {
-            const int rc = found[e] ? time_way(b, engine_names[e], n_samples, batches[i], PINNED,
-                                               &times[e], error)
+            const int rc = found[e] ? time_way(b, engine_names[e], n_samples, batches[i],
+                                               PNR_MEASURE_PINNED, &times[e], error)
                                     : PNR_OK;
 
             if (rc != PNR_OK)

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the subscriber received. */
+/* The count of the subscriber. */
 typedef struct bench_received {
     uint64_t results;
     uint64_t bytes;   /* of their messages */

@@ -30,11 +30,11 @@ typedef struct pnr_timing {
 
 enum { PNR_MEASURE_MIN_RUNS = 10 };
 
-/* Where the samples are, and how long the engine lives. */
+/* The memory of the samples and the life of the engine. */
 typedef enum {
-    PNR_MEASURE_PINNED,   /* samples in the engine's own memory (alloc); one engine for all runs */
+    PNR_MEASURE_ANEW,     /* as pageable; each timed run creates and destroys the engine */
     PNR_MEASURE_PAGEABLE, /* samples in memory of the C library; one engine for all runs */
-    PNR_MEASURE_ANEW      /* as pageable; every run creates and destroys the engine, timed too */
+    PNR_MEASURE_PINNED    /* samples in memory of the engine (alloc); one engine for all runs */
 } pnr_measure_mode;
 
 /*
