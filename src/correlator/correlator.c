@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlator: an engine, and the headers of what it has in flight. */
+/* The correlator: an engine, and the headers of the windows in flight. */
 #include "correlator/correlator.h"
 
 #include "base/clock.h"

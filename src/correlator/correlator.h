@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlator: jobs in, results out, in order;
- * remembers what is in flight and accounts for it. */
+/* The correlator submits jobs, returns their results in order, and remembers what is in flight. */
 #ifndef PNR_CORRELATOR_H
 #define PNR_CORRELATOR_H
 
@@ -15,17 +14,17 @@ int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan,
                           const pnr_engine_choice *choice, pnr_correlator **out, pnr_error *error);
 void pnr_correlator_destroy(pnr_correlator *correlator);
 
-/* Never waits; the windows' header is copied, their samples are not. Codes as in engine.h. */
+/* Never waits. Copies the header of the windows, not their samples. Codes as in engine.h. */
 int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows);
-/* What the next submit will begin with may go to the engine now; never waits. PNR_OK; PNR_EAGAIN:
- * all of its depth is in flight, or the engine has no use for it; PNR_ELOST. */
+/* Uploads the part of the next submit that has already arrived; never waits. PNR_OK; PNR_EAGAIN:
+ * depth submits are in flight, or the engine has no use for it; PNR_ELOST. */
 int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *windows);
-/* The oldest; *windows is the header it was submitted with (also when the job failed: PNR_EENGINE,
- * PNR_ELOST). */
+/* The oldest result. *windows is the header that it was submitted with, also when the job failed
+ * (PNR_EENGINE, PNR_ELOST). Codes as in engine.h. */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);
-/* One dwell of the result collected last once more, without these echoes; see engine.h. Waits.
- * PNR_EUNSUPPORTED: the engine cannot. */
+/* Searches one dwell of the last collected result again without these echoes, see engine.h. Waits.
+ * PNR_EUNSUPPORTED: the engine has no such operation. */
 int pnr_correlator_search_without(pnr_correlator *correlator, const pnr_windows *windows,
                                   size_t dwell, const pnr_removal *removals, size_t n_removals,
                                   pnr_result *result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding engines: the built-in reference, and modules loaded at run time. */
+/* Finds engines: the built-in reference, and modules that it loads at run time. */
 #include "correlator/engines.h"
 
 #include "base/log.h"
@@ -34,7 +34,7 @@ static int folder_beside_program(char *folder, size_t size)
 }
 
 /* The first folder of a colon-separated list that holds <name>.so. */
-static int find_in(const char *folders, const char *name, char *path, size_t size)
+static int find_in_folders(const char *folders, const char *name, char *path, size_t size)
 {
     while (*folders != '\0') {
         const size_t length = strcspn(folders, ":");
@@ -55,15 +55,15 @@ static int find_module(const char *name, char *path, size_t size)
 
     if (strchr(name, '/') != NULL)
         return PNR_EUNAVAILABLE;
-    if (chosen != NULL && find_in(chosen, name, path, size) == PNR_OK)
+    if (chosen != NULL && find_in_folders(chosen, name, path, size) == PNR_OK)
         return PNR_OK;
     if (folder_beside_program(beside, sizeof beside) == PNR_OK &&
-        find_in(beside, name, path, size) == PNR_OK)
+        find_in_folders(beside, name, path, size) == PNR_OK)
         return PNR_OK;
-    return find_in(PNR_MODULE_DIR, name, path, size);
+    return find_in_folders(PNR_MODULE_DIR, name, path, size);
 }
 
-static void *load(const char *name, pnr_error *error)
+static void *load_module(const char *name, pnr_error *error)
 {
     char path[PATH_MAX];
 
@@ -90,7 +90,7 @@ int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops,
         return PNR_OK;
     }
 
-    void *module = load(name, error);
+    void *module = load_module(name, error);
 
     if (module == NULL)
         return PNR_EUNAVAILABLE;
@@ -144,7 +144,7 @@ int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_o
 
 const pnr_engine_bench *pnr_engine_get_bench(const char *name)
 {
-    void *module = strcmp(name, "reference") == 0 ? NULL : load(name, NULL);
+    void *module = strcmp(name, "reference") == 0 ? NULL : load_module(name, NULL);
     const pnr_engine_bench *bench =
         module != NULL ? (const pnr_engine_bench *)dlsym(module, PNR_ENGINE_BENCH_SYMBOL) : NULL;
 

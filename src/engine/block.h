@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A block of samples as it travels: where it lies, which samples it holds, their time, what is
- * lost. */
+/* A view of samples: their memory, index, time and losses. */
 #ifndef PNR_BLOCK_H
 #define PNR_BLOCK_H
 
@@ -22,25 +21,24 @@ typedef struct pnr_lost_run {
 } pnr_lost_run;
 
 /*
- * Consecutive whole dwells, a view into the ring (the lender keeps the memory until release).
- * Lost samples are zero in memory. A period with more than half lost is marked by lost > N/2 and
- * gives nothing.
+ * A view of consecutive whole dwells in the ring, which owns the memory and keeps it until release.
+ * Lost samples are zero in memory. A window with lost > N/2 is not used.
  */
 typedef struct pnr_windows {
-    pnr_span spans[2];     /* the second is empty unless the view wraps; of a linear correlation it
-                              goes on to the end of the last window */
+    pnr_span spans[2];     /* the second is empty unless the view wraps; for a linear correlation
+                              they reach to the end of the last window */
     uint64_t first_sample; /* absolute index of the first sample */
     size_t n_dwells;
     size_t n_periods;     /* windows a dwell, of all its looks */
     const uint32_t *lost; /* [n_dwells * n_periods] samples lost inside each window's own N */
-    const pnr_lost_run *lost_runs; /* [n_lost_runs] where they are, and those behind the last
-                                      window's own; ascending, none touches another. Of more than
-                                      1024 in a dwell the last one goes on to the last one's end */
+    const pnr_lost_run *lost_runs; /* [n_lost_runs], up to the end of the spans; ascending, none
+                                      touches another. When a dwell has more than 1024, the last of
+                                      these reaches to the end of the dwell's last one */
     size_t n_lost_runs;
-    uint64_t lost_before; /* samples lost or refused between the last view and this one */
+    uint64_t lost_before; /* samples lost or refused between the previous view and this one */
     const uint64_t
         *ready_ns; /* [n_dwells] CLOCK_MONOTONIC when the dwell's last sample was committed */
-    uint64_t submitted_ns, collected_ns; /* the same clock: to the engine, and back from it */
+    uint64_t submitted_ns, collected_ns; /* the same clock */
 } pnr_windows;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR of a map on the host: which cells are above their training cells. */
+/* CFAR on the host: which cells are above their training cells. */
 #include "engine/cfar_test.h"
 
 #include "base/wide.h"
@@ -7,16 +7,15 @@
 #include <float.h>
 #include <string.h>
 
-/* The training cells of a cell, or of a block of them that have equally many. */
+/* The training cells of a cell, or of a block of cells that have equally many. */
 typedef struct training {
-    ptrdiff_t first, step; /* distances in values of the map */
+    ptrdiff_t first, step; /* distances in powers */
     size_t n_before, n_after;
 } training;
 
-/* Both sides are added up anew for each cell: sums that slide would carry the rounding of a strong
- * echo into the noise behind it; these are off by their own `training` roundings in double. OS
- * needs no order: P > factor z(r), z(r) the r-th smallest, when r values or more have P > factor z.
- */
+/* Each cell has sums of its own. A sliding sum carries the rounding of a strong echo into the noise
+ * after it; these sums have only `training` roundings in double. OS sorts nothing: P > factor z(r),
+ * with z(r) the r-th smallest, when r values or more have P > factor z. */
 
 static size_t rank_of(size_t n)
 {
@@ -66,8 +65,8 @@ static bool is_above_level(const pnr_search_cfar *s, const training *t, const fl
     return power > factor * level_of(s->plan->cfar.kind, t, before, after);
 }
 
-/* In single precision first, SCREEN cells at a time, with a factor less all roundings: it lets
- * through what is above, and hardly anything else. */
+/* A first test in single precision, SCREEN cells at a time. Its factor is reduced by all roundings,
+ * so every cell that is above passes, and hardly any other. */
 enum { SCREEN = 64, SIXTEENS = SCREEN / 16 };
 typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t sixteen_counts __attribute__((vector_size(64), aligned(4), may_alias));
@@ -109,7 +108,7 @@ PNR_WIDE static void screen_ranks(const training *t, float factor, const float *
 {
     const int rank = (int)rank_of(t->n_before + t->n_after);
     const sixteen *power = (const sixteen *)here;
-    sixteen_counts below[SIXTEENS] = {{0}}; /* less than 0 */
+    sixteen_counts below[SIXTEENS] = {{0}}; /* a true comparison adds -1 */
     int32_t count[SCREEN];
 
     for (size_t i = 0; i < t->n_before + t->n_after; i++) {
@@ -136,7 +135,7 @@ static void test_block(const pnr_search_cfar *s, const training *t, const float 
     for (size_t c = 0; c < n; c++)
         is_above[c] = true;
     for (size_t c = 0; n >= SCREEN && c < n; c += SCREEN) {
-        const size_t at = c + SCREEN < n ? c : n - SCREEN; /* the last ones once more */
+        const size_t at = c + SCREEN < n ? c : n - SCREEN; /* the last block may overlap */
 
         if (s->plan->cfar.kind == PNR_CFAR_OS)
             screen_ranks(t, factor, here + at, is_above + at);
@@ -147,10 +146,9 @@ static void test_block(const pnr_search_cfar *s, const training *t, const float 
         is_above[c] = is_above_level(s, t, here + c);
 }
 
-/* The training cell `distance` lags before (or after) a cell, along the lags;
- * NULL: there is none. */
-static const float *neighbour(const pnr_search_cfar *s, const float *line, size_t cell,
-                              size_t distance, bool is_after)
+/* The training cell `distance` lags before or after a cell; NULL when there is none. */
+static const float *training_cell(const pnr_search_cfar *s, const float *line, size_t cell,
+                                  size_t distance, bool is_after)
 {
     const pnr_plan *plan = s->plan;
     const size_t n = plan->n_lags, lag = cell / plan->oversample;
@@ -176,7 +174,7 @@ static bool is_above_at_end(const pnr_search_cfar *s, const float *line, size_t 
     size_t n_below = 0;
 
     for (size_t i = 0; i < 2 * cfar->training; i++)
-        if (neighbour(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2) != NULL)
+        if (training_cell(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2) != NULL)
             i % 2 ? t.n_after++ : t.n_before++;
     if (t.n_before + t.n_after == 0 || !(line[cell] > 0))
         return false;
@@ -184,7 +182,8 @@ static bool is_above_at_end(const pnr_search_cfar *s, const float *line, size_t 
     const double factor = factor_of(s, &t), here = (double)line[cell];
 
     for (size_t i = 0; i < 2 * cfar->training; i++) {
-        const float *z = neighbour(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2);
+        const float *z =
+            training_cell(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2);
 
         if (z == NULL)
             continue;
@@ -196,7 +195,7 @@ static bool is_above_at_end(const pnr_search_cfar *s, const float *line, size_t 
     return here > factor * level_of(cfar->kind, &t, sum[0], sum[1]);
 }
 
-/* Cells of a row's part [first, end), of which [at, at + n) are asked for. */
+/* Tests cells [at, at + n) of a row; they lie in its part [first, end). */
 static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t first, size_t end,
                             size_t at, size_t n, bool *is_above)
 {
@@ -209,7 +208,7 @@ static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t 
                         .step = (ptrdiff_t)(cfar->stride * plan->oversample),
                         .n_before = cfar->training,
                         .n_after = cfar->training};
-    /* [from, to): all of whose training cells lie in the row as it is in memory */
+    /* [from, to): cells whose training cells all lie in the row without a wrap */
     size_t from = low + reach > at ? low + reach : at;
     size_t to = high < reach ? 0 : high - reach;
 
@@ -225,8 +224,8 @@ static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t 
         is_above[cell - at] = is_above_at_end(s, line, cell);
 }
 
-/* The number of training rows among `room` rows on one side. */
-static size_t rows_of(const pnr_cfar *cfar, size_t room)
+/* How many of `room` rows on one side are training cells. */
+static size_t training_rows(const pnr_cfar *cfar, size_t room)
 {
     const size_t n = room <= cfar->guard ? 0 : (room - cfar->guard - 1) / cfar->stride + 1;
 
@@ -239,8 +238,8 @@ static void test_along_rows(const pnr_search_cfar *s, const float *line, size_t 
     const pnr_cfar *cfar = &s->plan->cfar;
     const training t = {.first = (ptrdiff_t)((cfar->guard + 1) * s->n_cells),
                         .step = (ptrdiff_t)(cfar->stride * s->n_cells),
-                        .n_before = rows_of(cfar, row),
-                        .n_after = rows_of(cfar, s->n_rows - 1 - row)};
+                        .n_before = training_rows(cfar, row),
+                        .n_after = training_rows(cfar, s->n_rows - 1 - row)};
 
     if (t.n_before + t.n_after == 0)
         memset(is_above, 0, n * sizeof *is_above);

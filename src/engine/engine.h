@@ -25,21 +25,21 @@ typedef struct pnr_candidate {
     uint32_t cell; /* g: lag = g / oversample */
     uint16_t code;
     uint16_t channel;
-    uint32_t row;                   /* of Doppler, through all hypotheses */
+    uint32_t row;                   /* Doppler row, through all hypotheses */
     float power;                    /* P[cell] */
     float value[PNR_NEIGHBOURS][2]; /* at lag centre-8 .. centre+8 */
 } pnr_candidate;
 
-/* One dwell's sums. */
+/* The sums of one dwell. */
 typedef struct pnr_dwell {
     double energy;         /* sum |x|^2 of the windows used, full scale = 1 */
     double noise_sum;      /* sum of P over all codes, rows and integer lags */
-    double floor;          /* of the last search */
+    double floor;          /* the noise that the last search assumed */
     uint64_t n_valid;      /* samples neither lost nor non-finite in the windows used */
     uint64_t n_clipped;    /* in all windows of the dwell */
     uint64_t n_nonfinite;  /* in all windows of the dwell */
     uint32_t n_periods;    /* windows used */
-    uint32_t n_above;      /* cells above in the first search: what pfa_cell is about */
+    uint32_t n_above;      /* cells above in the first search, which pfa_cell predicts */
     uint32_t n_maxima;     /* local maxima above in the last search */
     uint32_t n_candidates; /* returned */
 } pnr_dwell;
@@ -92,7 +92,7 @@ typedef struct pnr_engine_ops {
     const char *name;  /* "cuda" */
     const char *title; /* one phrase for --list-engines */
     /* PNR_OK: works here, text says what was found ("NVIDIA H200, 143771 MiB, driver 13.0"); else
-     * PNR_EUNAVAILABLE and text is the reason, one line. */
+     * PNR_EUNAVAILABLE, and text gives the reason in one line. */
     int (*probe)(size_t device, char *text, size_t text_size);
     /* Sample memory that the engine reads fastest (pinned); aligned to 64; zeroed. NULL: out of
      * memory. */
@@ -102,7 +102,7 @@ typedef struct pnr_engine_ops {
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);
     /* Slow; may fail with words. Afterwards nothing is allocated. */
     int (*create)(const pnr_plan *plan, pnr_engine **engine, pnr_error *error);
-    void (*destroy)(pnr_engine *engine); /* waits for what is in flight */
+    void (*destroy)(pnr_engine *engine); /* waits for the submits in flight */
     /* Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_EENGINE: this job failed,
      * nothing is in flight for it; PNR_ELOST: the device is gone. */
     int (*submit)(pnr_engine *engine, const pnr_job *job);
@@ -111,14 +111,15 @@ typedef struct pnr_engine_ops {
     int (*collect)(pnr_engine *engine, bool wait, pnr_result *result);
     /* Uploads the part of the next submit's samples that has already arrived; NULL in an engine
      * that has no use for it. n_dwells of the windows is ignored. The samples stay untouched until
-     * that submit is collected. When the next submit begins elsewhere, the uploaded part is void and its
-     * memory may change at any time. Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight;
-     * PNR_ELOST. */
+     * that submit is collected. When the next submit begins elsewhere, the uploaded part is void
+     * and its memory may change at any time. Never waits. PNR_OK; PNR_EAGAIN: depth submits are in
+     * flight; PNR_ELOST. */
     int (*upload_ahead)(pnr_engine *engine, const pnr_windows *windows);
     /* Searches one dwell of the last collected result again after the echoes are subtracted from
-     * its samples, by the same plan; n_looks is 1. windows: as submitted, still untouched. Waits, and
-     * keeps what is in flight. *result has one dwell and is valid until the next submit, collect or
-     * search_without; the collected result stays as it is. PNR_OK, PNR_EENGINE, PNR_ELOST. */
+     * its samples, by the same plan; n_looks is 1. windows: as submitted, still untouched. Waits,
+     * and keeps what is in flight. *result has one dwell and is valid until the next submit,
+     * collect or search_without; the collected result stays as it is. PNR_OK, PNR_EENGINE,
+     * PNR_ELOST. */
     int (*search_without)(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result);
 } pnr_engine_ops;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all engines do with a plan before their own work. */
+/* Checks, copies and sizes of a plan that all engines share. */
 #include "engine/plan.h"
 
 #include "base/transform.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is references[0] the sequence that m_degree, m_taps and m_samples say? The register's step can be
- * undone (the largest tap is the degree), so that its states are a cycle; when the first one comes
- * back after all the chips and not before, all of them are different. */
+/* Is references[0] the sequence that m_degree, m_taps and m_samples define? Each step of the
+ * register can be undone (the largest tap is the degree), so its states are a cycle. They are all
+ * different when the first one returns after all the chips and not before. */
 static bool is_m_sequence(const pnr_plan *plan)
 {
     const unsigned degree = plan->m_degree;
@@ -108,20 +108,36 @@ size_t pnr_plan_cells(const pnr_plan *plan)
     return plan->n_codes * pnr_plan_rows(plan) * plan->n_lags * plan->oversample;
 }
 
+/* A circular correlation has N lags; a linear one has all neighbours of its gate. */
+static bool are_lags_valid(const pnr_plan *plan)
+{
+    if (plan->gate_count < 1 || plan->gate_count > plan->n_lags || plan->gate_first >= plan->n_lags)
+        return false;
+    if (!plan->linear)
+        return plan->n_lags == plan->n_samples;
+    return plan->n_lags >= PNR_NEIGHBOURS && plan->gate_first >= PNR_NEIGHBOURS / 2 &&
+           plan->gate_first + plan->gate_count + PNR_NEIGHBOURS / 2 <= plan->n_lags;
+}
+
 static bool are_axes_valid(const pnr_plan *plan)
 {
     const pnr_cfar *cfar = &plan->cfar;
 
     return plan->n_codes >= 1 && plan->n_codes <= UINT16_MAX && plan->n_looks >= 1 &&
-           plan->n_hypotheses >= 1 && (plan->hypotheses != NULL || plan->n_hypotheses == 1) &&
-           plan->exclusion_cells >= 1 && plan->exclusion_rows >= 1 &&
-           (plan->linear
-                ? plan->n_lags >= PNR_NEIGHBOURS && plan->gate_first >= PNR_NEIGHBOURS / 2 &&
-                      plan->gate_first + plan->gate_count + PNR_NEIGHBOURS / 2 <= plan->n_lags
-                : plan->n_lags == plan->n_samples) &&
-           (plan->filter == NULL || plan->oversample == 1) &&
+           plan->n_periods >= 1 && plan->n_hypotheses >= 1 &&
+           (plan->hypotheses != NULL || plan->n_hypotheses == 1) && plan->exclusion_cells >= 1 &&
+           plan->exclusion_rows >= 1 && (plan->filter == NULL || plan->oversample == 1) &&
            (cfar->kind == PNR_CFAR_OFF ||
             (cfar->factor != NULL && cfar->training >= 1 && cfar->stride >= 1));
+}
+
+static bool is_complete(const pnr_plan *plan)
+{
+    return plan->first_channel < plan->n_channels && pnr_format_get(plan->format)->bytes > 0 &&
+           plan->oversample >= 1 && plan->oversample <= 2 && plan->max_candidates >= 1 &&
+           plan->max_candidates <= PNR_MAX_CANDIDATES && plan->batch >= 1 && plan->depth >= 1 &&
+           plan->depth <= PNR_MAX_DEPTH && plan->references != NULL && plan->threshold != NULL &&
+           plan->method != NULL;
 }
 
 /* Rows ascend, and a hypothesis has at most K of them. */
@@ -156,16 +172,10 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine %s: %zu channels at once are not there yet; use one", engine,
                              plan->n_used_channels);
-    if (!are_axes_valid(plan) || !are_rows_valid(plan))
+    if (!are_axes_valid(plan) || !are_lags_valid(plan) || !are_rows_valid(plan))
         return pnr_error_set(error, PNR_EINTERNAL, "engine %s: the plan's axes do not fit together",
                              engine);
-    if (plan->first_channel >= plan->n_channels || pnr_format_get(plan->format)->bytes == 0 ||
-        plan->n_periods < 1 || plan->oversample < 1 || plan->oversample > 2 ||
-        plan->gate_count < 1 || plan->gate_count > plan->n_lags ||
-        plan->gate_first >= plan->n_lags || plan->max_candidates < 1 ||
-        plan->max_candidates > PNR_MAX_CANDIDATES || plan->batch < 1 || plan->depth < 1 ||
-        plan->depth > PNR_MAX_DEPTH || plan->references == NULL || plan->threshold == NULL ||
-        plan->method == NULL)
+    if (!is_complete(plan))
         return pnr_error_set(error, PNR_EINTERNAL, "engine %s: the plan is not complete", engine);
     if (plan->m_degree != 0 && !is_m_sequence(plan))
         return pnr_error_set(error, PNR_EINTERNAL,
@@ -176,9 +186,8 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
     return PNR_OK;
 }
 
-/* Takes the next `bytes` of memory for a copy of what is there, when there is any; first NULL: only
- * counts. */
-static const void *place(char *first, size_t *used, const void *from, size_t bytes)
+/* Copies `bytes` to the next free memory, unless from is NULL; first NULL: only counts. */
+static const void *place_copy(char *first, size_t *used, const void *from, size_t bytes)
 {
     const size_t at = (*used + 15) / 16 * 16;
 
@@ -188,26 +197,27 @@ static const void *place(char *first, size_t *used, const void *from, size_t byt
     return first != NULL ? memcpy(first + at, from, bytes) : NULL;
 }
 
-/* Lays out all that a plan points to behind it; returns the bytes. */
-static size_t lay_out(const pnr_plan *plan, char *memory)
+/* Copies a plan and all that it points to into memory; returns the bytes. memory NULL: only
+ * counts. */
+static size_t lay_out_plan(const pnr_plan *plan, char *memory)
 {
     pnr_plan copy = *plan;
     size_t used = sizeof *plan;
     const size_t side = plan->cfar.training + 1;
 
     copy.hypotheses =
-        place(memory, &used, plan->hypotheses, plan->n_hypotheses * sizeof *plan->hypotheses);
+        place_copy(memory, &used, plan->hypotheses, plan->n_hypotheses * sizeof *plan->hypotheses);
     copy.references =
-        place(memory, &used, plan->references,
-              plan->n_codes * plan->oversample * plan->n_samples * sizeof *plan->references);
-    copy.threshold =
-        place(memory, &used, plan->threshold, pnr_plan_windows(plan) * sizeof *plan->threshold);
-    copy.taper = place(memory, &used, plan->taper, plan->n_periods * sizeof *plan->taper);
-    copy.filter = place(memory, &used, plan->filter,
-                        plan->gate_count * plan->gate_count * sizeof *plan->filter);
-    copy.cfar.factor = place(memory, &used, plan->cfar.factor,
-                             plan->n_looks * side * side * sizeof *plan->cfar.factor);
-    copy.method = place(memory, &used, plan->method, strlen(plan->method) + 1);
+        place_copy(memory, &used, plan->references,
+                   plan->n_codes * plan->oversample * plan->n_samples * sizeof *plan->references);
+    copy.threshold = place_copy(memory, &used, plan->threshold,
+                                pnr_plan_windows(plan) * sizeof *plan->threshold);
+    copy.taper = place_copy(memory, &used, plan->taper, plan->n_periods * sizeof *plan->taper);
+    copy.filter = place_copy(memory, &used, plan->filter,
+                             plan->gate_count * plan->gate_count * sizeof *plan->filter);
+    copy.cfar.factor = place_copy(memory, &used, plan->cfar.factor,
+                                  plan->n_looks * side * side * sizeof *plan->cfar.factor);
+    copy.method = place_copy(memory, &used, plan->method, strlen(plan->method) + 1);
     if (memory != NULL)
         memcpy(memory, &copy, sizeof copy);
     return used;
@@ -215,10 +225,10 @@ static size_t lay_out(const pnr_plan *plan, char *memory)
 
 pnr_plan *pnr_plan_copy(const pnr_plan *plan)
 {
-    char *memory = malloc(lay_out(plan, NULL));
+    char *memory = malloc(lay_out_plan(plan, NULL));
 
     if (memory != NULL)
-        lay_out(plan, memory);
+        lay_out_plan(plan, memory);
     return (pnr_plan *)memory;
 }
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 }; /* samples before the one that a time follows */
+enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 }; /* taps before the sample that precedes the time */
 
 /* A short transition matters more than deep stop bands: a code fills its band. */
 static const double kaiser_beta = 6;
@@ -39,7 +39,7 @@ void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS])
         for (int i = 0; i < PNR_STRETCH_TAPS; i++) {
             const double t = (double)j / PNR_STRETCH_STEPS - (i - BEFORE);
 
-            /* exact where the time is that of a sample: sin(pi t) is not */
+            /* exactly 0 at the other samples: sin(pi t) is not */
             weight[i] = t != 0 && t == floor(t) ? 0 : weight_of(t);
             sum += weight[i];
         }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The interpolation that reads a look at another time scale: one table, the same numbers in every
- * engine. */
+/* The interpolation that reads a look at another time scale. Every engine uses the same table. */
 #ifndef PNR_STRETCH_H
 #define PNR_STRETCH_H
 
@@ -10,8 +9,8 @@
 
 enum { PNR_STRETCH_TAPS = 32, PNR_STRETCH_STEPS = 512 };
 
-/* Where one sample of a stretched look is read: with x the look's samples, 0 where it has none, and
- * T the table,
+/* The place from which one sample of a stretched look is read: with x the samples of the look, 0
+ * outside of it, and T the table,
  *     y[n] = sum_i x[first + i] (T[row][i] + part (T[row + 1][i] - T[row][i])), i = 0 .. 31. */
 typedef struct pnr_stretch_place {
     int64_t first; /* of 32 samples, counted from the look's first; may lie outside of it */
@@ -20,11 +19,10 @@ typedef struct pnr_stretch_place {
 } pnr_stretch_place;
 
 /* Sample n of a look of n_look = K N samples, read at m + (n - m) (1 + stretch), m = (n_look - 1) /
- * 2. n may be n_look and more (the end of a linear window). Inline: it is asked for every sample.
- */
+ * 2. n may be n_look and more (the end of a linear window). Inline, as it runs once a sample. */
 static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n)
 {
-    /* n itself stays out of the rounding */
+    /* n is added as an integer, without rounding */
     const double moved = ((double)n - 0.5 * ((double)n_look - 1)) * stretch, whole = floor(moved);
     const double step = (moved - whole) * PNR_STRETCH_STEPS;
     pnr_stretch_place place;
@@ -35,10 +33,10 @@ static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, si
     return place;
 }
 
-/* table[j][i]: the weight of sample i - 15 at the time j / PNR_STRETCH_STEPS, in bands up to 0.44
- * of the sample rate (0.88 of all that complex samples can carry) right to 1e-3; between two rows
- * linearly, 5e-6 off at most. A sinc within a Kaiser window of 32 samples; the weights of a row add
- * up to 1. */
+/* Fills table[j][i], the weight of sample i - 15 at the time j / PNR_STRETCH_STEPS: a sinc within a
+ * Kaiser window of 32 samples, right to 1e-3 in bands up to 0.44 of the sample rate (0.88 of the
+ * band of complex samples). The weights of a row add up to 1. Linear interpolation between two rows
+ * is wrong by 5e-6 at most. */
 void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS]); /* [PNR_STRETCH_STEPS + 1] */
 
 #endif

@@ -11,8 +11,8 @@
 
 enum { HALF = 4096, EXACT_LOOKS = 32, MAX_STEPS = 100 };
 
-/* The statistic Z of one neighbourhood. Its density is sampled at z = n_looks exp(i step), as far
- * out as anybody asks. */
+/* The statistic Z of one neighbourhood. Its density is sampled at z = n_looks exp(i step), at each
+ * node when it is first used. */
 typedef struct statistic {
     pnr_cfar_kind kind;
     double n_looks; /* the mean of a cell */
@@ -21,7 +21,7 @@ typedef struct statistic {
     double log_density[2 * HALF + 1]; /* of log z; NAN: not computed yet */
 } statistic;
 
-/* One of both sides' means is z, the other at most (GO) or at least (SO) z. */
+/* The mean of one side is z, that of the other at most (GO) or at least (SO) z. */
 static double log_density_of_sides(const statistic *s, double z)
 {
     const pnr_gamma_logs b = pnr_gamma_log(s->before * s->n_looks, s->before * z);
@@ -33,7 +33,7 @@ static double log_density_of_sides(const statistic *s, double z)
     return fmax(log_before, log_after) + log1p(exp(-fabs(log_before - log_after)));
 }
 
-/* One of m cells is z, rank - 1 are below it and m - rank above it. */
+/* One of m cells is z; rank - 1 cells are below it and m - rank above it. */
 static double log_density_of_rank(const statistic *s, double z)
 {
     const double m = s->before + s->after, rank = ceil(3 * m / 4);
@@ -55,10 +55,11 @@ static double log_density(const statistic *s, double z)
 }
 
 /*
- * The finest structure has the width 1 / sqrt(shape) in log z, the shape that of all cells
- * together; the rule's error at this step is |Gamma(K + 2 pi i / step) / Gamma(K)| < 1e-12.
+ * The finest structure has the width 1 / sqrt(shape) in log z, with the shape of all cells
+ * together. The rule's error at this step is |Gamma(K + 2 pi i / step) / Gamma(K)| < 1e-12.
  */
-static void start(statistic *s, pnr_cfar_kind kind, size_t n_looks, size_t before, size_t after)
+static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, size_t before,
+                            size_t after)
 {
     const double shape = (double)(before + after + 1) * (double)n_looks;
 
@@ -71,12 +72,13 @@ static void start(statistic *s, pnr_cfar_kind kind, size_t n_looks, size_t befor
         s->log_density[i] = NAN;
 }
 
-/* Pfa's integrand at node i, in logarithms, and the factor's: of p(z) d Q(L, f z) / d log f. */
+/* The logarithms at node i of the integrand of Pfa and of its derivative p(z) d Q(L, f z) / d log
+ * f. */
 typedef struct node {
     double log_value, log_slope;
 } node;
 
-static node at(statistic *s, double log_factor, int i)
+static node node_at(statistic *s, double log_factor, int i)
 {
     const double z = s->n_looks * exp(i * s->step);
     const pnr_gamma_logs cell = pnr_gamma_log(s->n_looks, exp(log_factor) * z);
@@ -87,17 +89,17 @@ static node at(statistic *s, double log_factor, int i)
                   .log_slope = s->log_density[HALF + i] + cell.density};
 }
 
-/* log Pfa, and its derivative by log f. From the integrand's peak outwards, until what is left is
- * rounding. */
+/* log Pfa, and its derivative by log f. The sum goes from the integrand's peak outwards until the
+ * terms are below rounding. */
 static double log_pfa(statistic *s, double log_factor, double *slope)
 {
     int peak = 0;
-    node highest = at(s, log_factor, 0);
+    node highest = node_at(s, log_factor, 0);
     double sum, slopes;
 
     for (int way = -1; way <= 1; way += 2)
         while (abs(peak + way) <= HALF) {
-            const node next = at(s, log_factor, peak + way);
+            const node next = node_at(s, log_factor, peak + way);
 
             if (!(next.log_value > highest.log_value))
                 break;
@@ -108,7 +110,7 @@ static double log_pfa(statistic *s, double log_factor, double *slope)
     slopes = exp(highest.log_slope - highest.log_value);
     for (int way = -1; way <= 1; way += 2)
         for (int i = peak + way; abs(i) <= HALF; i += way) {
-            const node next = at(s, log_factor, i);
+            const node next = node_at(s, log_factor, i);
             const double value = exp(next.log_value - highest.log_value);
 
             sum += value;
@@ -120,8 +122,8 @@ static double log_pfa(statistic *s, double log_factor, double *slope)
     return highest.log_value + log(sum * s->step);
 }
 
-/* log Pfa is concave in log f: Newton's method from either side is on the right one after its first
- * step, and stays there. */
+/* log Pfa is concave in log f: Newton's method reaches the right-hand side with its first step and
+ * stays there. */
 static double log_factor_from(double guess, statistic *s, double pfa_cell)
 {
     double x = guess;
@@ -144,7 +146,7 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
 
     if (before + after == 0)
         return INFINITY;
-    start(&s, kind, n_looks, before, after);
+    start_statistic(&s, kind, n_looks, before, after);
     return exp(log_factor_from(0, &s, pfa_cell));
 }
 
@@ -156,10 +158,10 @@ static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
     return fitting < cfar->training ? fitting : cfar->training;
 }
 
-/* The table of one number of looks. Pairs follow each other as they do along the line, so that each
- * one's guess is its neighbour's factor; the line's other half is its mirror. */
-static void fill(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
-                 double *factor)
+/* Fills the table of one number of looks. Pairs come in the order of the line, so that the factor
+ * of one is the guess of the next; the other half of the line is the mirror image. */
+static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
+                       double *factor)
 {
     const size_t full = cfar->training, side = full + 1;
     double x = 0;
@@ -173,7 +175,7 @@ static void fill(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n
         double *const here = &factor[before * side + after];
 
         if (before + after > 0 && isinf(*here)) {
-            start(&s, cfar->kind, n_looks, before, after);
+            start_statistic(&s, cfar->kind, n_looks, before, after);
             x = log_factor_from(x, &s, pfa_cell);
             *here = factor[after * side + before] = exp(x);
         }
@@ -190,8 +192,8 @@ static size_t next_exact(size_t n_looks, size_t last)
     return next < last ? next : last;
 }
 
-/* Places of a line with ends: lags or rows; 0: it is cyclic. */
-static size_t line_of(const pnr_plan *plan)
+/* Cells along the CFAR axis, lags or rows; 0 when it is cyclic. */
+static size_t line_cells(const pnr_plan *plan)
 {
     if (plan->cfar.axis == PNR_CFAR_ALONG_ROWS)
         return pnr_plan_rows(plan);
@@ -203,16 +205,16 @@ static size_t line_of(const pnr_plan *plan)
 void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor)
 {
     const pnr_cfar *const cfar = &plan->cfar;
-    const size_t n_looks = plan->n_looks, n_cells = line_of(plan);
+    const size_t n_looks = plan->n_looks, n_cells = line_cells(plan);
     const size_t size = (cfar->training + 1) * (cfar->training + 1);
 
-    fill(cfar, pfa_cell, 1, n_cells, factor);
+    fill_looks(cfar, pfa_cell, 1, n_cells, factor);
     for (size_t from = 1; from < n_looks;) {
         const size_t to = next_exact(from, n_looks);
         const double *const low = factor + (from - 1) * size, *const high =
                                                                   factor + (to - 1) * size;
 
-        fill(cfar, pfa_cell, to, n_cells, factor + (to - 1) * size);
+        fill_looks(cfar, pfa_cell, to, n_cells, factor + (to - 1) * size);
         for (size_t looks = from + 1; looks < to; looks++) {
             const double share = (1 / sqrt((double)looks) - 1 / sqrt((double)from)) /
                                  (1 / sqrt((double)to) - 1 / sqrt((double)from));
@@ -227,7 +229,7 @@ void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor)
 
 double pnr_cfar_loss_db(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size_t training)
 {
-    /* Known noise is a mean over all the cells there are. */
+    /* Known noise is a mean over infinitely many cells. */
     static const size_t endless = (size_t)1 << 20;
     const double snr = pnr_cfar_factor(kind, pfa_cell, n_looks, training, training) /
                            pnr_cfar_factor(kind, 0.5, n_looks, training, training) -

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Doppler hypotheses: rows to rotations, in integers; and where the code's stretch counts. */
+/* Doppler hypotheses: rows belong to rotations, in integers; long walks need a stretch. */
 #include "setup/hypothesis.h"
 
 #include <inttypes.h>
@@ -8,9 +8,9 @@
 
 enum { MAX_ROWS = 1 << 20 };
 
-static const double edge_rows = 1e-6;   /* nearer to a row than this is that row */
-static const double walk_samples = 0.5; /* that is worth another hypothesis */
-static const double most_stretch = 0.1; /* that engines take */
+static const double edge_rows = 1e-6;   /* a frequency this near to a row is at the row */
+static const double walk_samples = 0.5; /* a longer walk needs another hypothesis */
+static const double most_stretch = 0.1; /* engines refuse more */
 static const int quarters_of[] = {
     [PNR_STEP_WHOLE] = 4, [PNR_STEP_HALF] = 2, [PNR_STEP_QUARTER] = 1};
 static const char *const step_of[] = {
@@ -68,7 +68,7 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
     return PNR_OK;
 }
 
-/* The rotation, in quarter bins, that row j belongs to. */
+/* The rotation of row j, in quarter bins. */
 static int64_t rotation_of(const grid *g, int64_t j)
 {
     const int64_t step = g->n_periods * g->quarters; /* of 4 j */
@@ -76,7 +76,7 @@ static int64_t rotation_of(const grid *g, int64_t j)
     return g->is_doppler ? floor_div(8 * j + step, 2 * step) * g->quarters : j * g->quarters;
 }
 
-/* The next rows, from j on, that make one hypothesis. */
+/* How many rows from j on make one hypothesis. */
 static int64_t count_rows(const grid *g, int64_t j, int64_t most)
 {
     const int64_t quarters = rotation_of(g, j);

@@ -10,8 +10,8 @@
 
 enum { REACH = PNR_NEIGHBOURS / 2, POWER_STEPS = 24 };
 
-/* The engines' single precision: errors grow with the root of the condition, to 1e-4 of the
- * strongest echo here. */
+/* Engines compute in single precision: their errors grow with the root of the condition, here to
+ * 1e-4 of the strongest echo. */
 static const double worst_condition = 1e6;
 
 typedef double value[2]; /* re, im */
@@ -24,11 +24,11 @@ static void add_product(const value a, const value b, value out)
 }
 
 /*
- * Levinson: a with a[0] = 1 and T a = (E, 0, .. 0), T[k][j] = r[k - j]; a / E is the first column
- * of T^-1. Returns E, the least error with which a gate's column is predicted from those behind it;
- * not above 0 where T is not positive definite, to rounding.
+ * Levinson: finds a with a[0] = 1 and T a = (E, 0, .. 0), T[k][j] = r[k - j]; a / E is the first
+ * column of T^-1. Returns E, the least error of a gate's column predicted from the columns after
+ * it; 0 or less when T is not positive definite within rounding.
  */
-static double predict(const value *r, size_t n, value *a)
+static double predict_columns(const value *r, size_t n, value *a)
 {
     double error = r[0][0];
 
@@ -54,9 +54,9 @@ static double predict(const value *r, size_t n, value *a)
     return error;
 }
 
-/* Trench: T^-1 from its first column x = a / E, down its diagonals:
+/* Trench: fills T^-1 from its first column x = a / E along the diagonals:
  *     B[i + 1][j + 1] = B[i][j] + E (x[i + 1] conj(x[j + 1]) - conj(x[n - 1 - i]) x[n - 1 - j]). */
-static void invert(const value *a, double error, size_t n, value *b)
+static void invert_toeplitz(const value *a, double error, size_t n, value *b)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n; j++) {
@@ -79,8 +79,8 @@ static void invert(const value *a, double error, size_t n, value *b)
         }
 }
 
-/* y = T x, T[k][j] = r[k - j], or y = B x where b is not NULL */
-static void apply(const value *r, const value *b, size_t n, const value *x, value *y)
+/* y = T x with T[k][j] = r[k - j]; y = B x when b is not NULL. */
+static void multiply_matrix(const value *r, const value *b, size_t n, const value *x, value *y)
 {
     for (size_t k = 0; k < n; k++) {
         value sum = {0};
@@ -98,19 +98,19 @@ static void apply(const value *r, const value *b, size_t n, const value *x, valu
     }
 }
 
-/* The greatest eigenvalue, from below, by powers; x and y: space for n. */
+/* The greatest eigenvalue by power iteration, which approaches it from below. x, y: [n]. */
 static double greatest_eigenvalue(const value *r, const value *b, size_t n, value *x, value *y)
 {
     double length = 0;
 
-    for (size_t k = 0; k < n; k++) { /* a chirp: a part of every frequency */
+    for (size_t k = 0; k < n; k++) { /* a chirp holds every frequency */
         const double phase = M_PI * (double)(k * k % (2 * n)) / (double)n;
 
         x[k][0] = cos(phase) / sqrt((double)n);
         x[k][1] = sin(phase) / sqrt((double)n);
     }
     for (int step = 0; step < POWER_STEPS; step++) {
-        apply(r, b, n, (const value *)x, y);
+        multiply_matrix(r, b, n, (const value *)x, y);
         length = 0;
         for (size_t k = 0; k < n; k++)
             length += y[k][0] * y[k][0] + y[k][1] * y[k][1];
@@ -144,8 +144,8 @@ static void scale_rows(pnr_least_squares *ls)
     ls->worst_loss_db = 10 * log10(worst);
 }
 
-/* T^-1 of R(0) = 1 and its condition; space: [4 n_gates]. false: T is singular, or nearly. */
-static bool solve(pnr_least_squares *ls, value *space)
+/* Finds T^-1 for R(0) = 1, and its condition. space: [4 n_gates]. false: T is nearly singular. */
+static bool solve_gates(pnr_least_squares *ls, value *space)
 {
     const size_t n = ls->n_gates;
     value *r = space, *a = space + n, *x = space + 2 * n, *y = space + 3 * n;
@@ -153,20 +153,20 @@ static bool solve(pnr_least_squares *ls, value *space)
     for (size_t d = 0; d < n; d++)
         pnr_waveform_at(ls->autocorrelation, (double)d, r[d]);
 
-    const double least = predict((const value *)r, n, a);
+    const double least = predict_columns((const value *)r, n, a);
 
     for (size_t d = 0; d < PNR_NEIGHBOURS; d++)
         pnr_waveform_at(ls->autocorrelation, (double)d, ls->near[d]);
     ls->condition = INFINITY;
     if (!(least > 0))
         return false;
-    invert((const value *)a, least, n, ls->filter);
+    invert_toeplitz((const value *)a, least, n, ls->filter);
     ls->condition = greatest_eigenvalue((const value *)r, NULL, n, x, y) *
                     greatest_eigenvalue((const value *)r, (const value *)ls->filter, n, x, y);
     return ls->condition < worst_condition;
 }
 
-static int refuse(const pnr_least_squares *ls, pnr_error *error)
+static int refuse_condition(const pnr_least_squares *ls, pnr_error *error)
 {
     char number[32] = "without bound";
 
@@ -203,8 +203,8 @@ int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates
     if (space == NULL || ls->filter == NULL || ls->loss == NULL) {
         rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a filter of %zu range gates",
                            n_gates);
-    } else if (!solve(ls, space)) {
-        rc = refuse(ls, error);
+    } else if (!solve_gates(ls, space)) {
+        rc = refuse_condition(ls, error);
     } else {
         scale_rows(ls);
         *out = ls;
@@ -224,8 +224,8 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares)
     free(least_squares);
 }
 
-/* Gate `gate` + i - REACH; n_gates: there is none. */
-static size_t neighbour(const pnr_least_squares *ls, size_t gate, size_t i)
+/* Gate `gate` + i - REACH; n_gates when there is none. */
+static size_t neighbour_gate(const pnr_least_squares *ls, size_t gate, size_t i)
 {
     const size_t n = ls->n_gates;
 
@@ -238,10 +238,10 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
                                 double out[PNR_NEIGHBOURS][2])
 {
     const size_t n = least_squares->n_gates;
-    const value *rows[PNR_NEIGHBOURS] = {NULL}; /* none where there is no gate */
+    const value *rows[PNR_NEIGHBOURS] = {NULL}; /* NULL at places without a gate */
 
     for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
-        const size_t k = neighbour(least_squares, gate, i);
+        const size_t k = neighbour_gate(least_squares, gate, i);
 
         if (k < n)
             rows[i] = (const value *)least_squares->filter + k * n;
@@ -263,7 +263,7 @@ void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t ga
 {
     memset(out, 0, PNR_NEIGHBOURS * sizeof *out);
     for (size_t j = 0; j < PNR_NEIGHBOURS; j++) {
-        const size_t k = neighbour(least_squares, gate, j);
+        const size_t k = neighbour_gate(least_squares, gate, j);
 
         if (k == least_squares->n_gates)
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from the configuration before any sample: lengths, times, ranges. */
+/* Lengths, times and ranges that follow from the configuration before any sample. */
 #include "setup/radar.h"
 
 #include "base/clock.h"
@@ -10,13 +10,13 @@
 typedef __int128 i128;
 
 enum {
-    MAX_SAMPLES = 1 << 24, /* of a period: what the engines take */
+    MAX_SAMPLES = 1 << 24, /* of a period: engines refuse more */
     BESIDE = 8             /* lags on either side of a linear gate: a candidate's neighbours */
 };
 
-/* Nearer to a whole sample than this is that sample: rounding must not move an edge by one. */
+/* A lag this near to a whole sample is that sample: rounding must not move an edge by one. */
 static const double edge_samples = 1e-6;
-static const double direct_path_samples = 10; /* looked for so far off, when nothing is said */
+static const double direct_path_samples = 10; /* searched range on either side by default */
 
 static int64_t floor_div(i128 a, i128 b, i128 *rest)
 {
@@ -37,8 +37,7 @@ static size_t wrap_index(int64_t index, size_t n)
     return (size_t)(rest < 0 ? rest + (int64_t)n : rest);
 }
 
-/* "1000000 and 1001000/3": the source rates next to rate_hz at which a period is k and k + 1
- * samples. */
+/* Writes "1000000 and 1001000/3": the source rates at which a period has k and k + 1 samples. */
 static void good_rates(pnr_rational chip_rate, size_t n_chips, int64_t k, char *out, size_t size)
 {
     const pnr_rational chips = {(int64_t)n_chips, 1};
@@ -104,7 +103,7 @@ static int derive_length(const pnr_config *config, size_t n_chips, pnr_radar *ou
     return PNR_OK;
 }
 
-/* Where the code starts: a sample, or a moment between two of them. */
+/* Finds the code's start: a sample, or a moment between two samples. */
 static int derive_epoch(const pnr_config *config, pnr_radar *out, pnr_error *error)
 {
     const pnr_epoch *epoch = &config->code.epoch;
@@ -160,8 +159,8 @@ static int derive_scales(const pnr_config *config, pnr_radar *out, pnr_error *er
     return PNR_OK;
 }
 
-/* What rounding has moved off a whole sample goes back to it. */
-static double snap(double lag)
+/* Undoes the rounding that moved a lag off a whole sample. */
+static double snap_lag(double lag)
 {
     double whole = round(lag);
 
@@ -174,8 +173,8 @@ static double lag_of_delay(const pnr_radar *radar, const pnr_config *config, dou
            radar->epoch_fraction;
 }
 
-/* Where the windows begin, and where in them the gate lies: `count` lags from `low` on, counted
- * from the code's start. */
+/* Places the windows, and the gate in them: `count` lags from `low` on, counted from the code's
+ * start. */
 static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
 {
     const size_t n = out->n_samples;
@@ -189,12 +188,12 @@ static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
         out->gate_first = out->gate_count == n ? 0 : wrap_index(low, n);
         out->n_lags = n;
     }
-    /* A start before sample 0 moves on by periods: the code repeats. */
+    /* A start before sample 0 moves on by whole periods: the code repeats. */
     out->first_window = (wrap_index(out->epoch_sample, n) + wrap_index(out->first_lag, n)) % n;
 }
 
-/* The direct path must be in the gate, wherever the wanted ranges begin, and as far as it may move:
- * they move along. */
+/* Widens the gate so that it holds the direct path and its way to move, besides the wanted ranges,
+ * which move with it. */
 static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s, double *last_s)
 {
     const double rate_hz = pnr_rational_double(out->rate_hz), asked_m = config->radar.zero_search_m;
@@ -209,7 +208,7 @@ static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s,
     *last_s = fmax(*last_s, 0) + out->zero_search_s;
 }
 
-/* The whole lags on either side of every delay in [min, max]. */
+/* The gate: the whole lags on either side of every delay in [min, max]. */
 static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *error)
 {
     const double min_m = config->radar.min_range_m;
@@ -243,8 +242,8 @@ static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *erro
 
     find_zero(config, out, &first_s, &last_s);
 
-    double low = floor(snap(lag_of_delay(out, config, first_s)));
-    double high = ceil(snap(lag_of_delay(out, config, last_s)));
+    double low = floor(snap_lag(lag_of_delay(out, config, first_s)));
+    double high = ceil(snap_lag(lag_of_delay(out, config, last_s)));
     if (!(fabs(low) < 0x1p52 && fabs(high) < 0x1p52))
         return pnr_error_set(
             error, PNR_ECONFIG,
@@ -276,14 +275,14 @@ int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, p
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag)
 {
     const double rate_hz = pnr_rational_double(radar->rate_hz), n = (double)radar->n_samples;
-    const double low = radar->min_delay_s * rate_hz; /* samples; the wrap by N is exact there */
+    const double low = radar->min_delay_s * rate_hz; /* in samples the wrap by N is exact */
     double delay = lag + (double)radar->first_lag - radar->epoch_fraction -
                    config->radar.zero_delay_s * rate_hz;
 
     if (radar->is_linear)
         return delay / rate_hz;
     delay -= n * floor((delay - low) / n);
-    /* An echo at the least delay, but for rounding, is not one at the greatest. */
+    /* Rounding must not turn an echo at the least delay into one at the greatest. */
     if (delay < low || delay > low + n - edge_samples)
         return radar->min_delay_s;
     return fmax(delay / rate_hz, radar->min_delay_s);
@@ -299,9 +298,9 @@ double pnr_radar_cells(const pnr_radar *radar, const pnr_config *config, size_t 
 {
     const size_t n_cells = radar->n_lags * oversample;
     const double scale = (double)oversample, first_lag = (double)radar->first_lag;
-    const double low = ceil(snap(lag_of_delay(radar, config, radar->min_delay_s) * scale));
-    const double high = floor(snap(lag_of_delay(radar, config, radar->max_delay_s) * scale));
-    const double n = fmax(high - low + 1, 1); /* a gate between two cells shows one */
+    const double low = ceil(snap_lag(lag_of_delay(radar, config, radar->min_delay_s) * scale));
+    const double high = floor(snap_lag(lag_of_delay(radar, config, radar->max_delay_s) * scale));
+    const double n = fmax(high - low + 1, 1); /* a gate between two cells has one */
 
     *first_cell = wrap_index((int64_t)(low - first_lag * scale), n_cells);
     *n_gate = n < (double)n_cells ? (size_t)n : n_cells;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from the configuration before any sample: lengths, times, ranges. Pure arithmetic */
+/* Lengths, times and ranges that follow from the configuration before any sample. */
 #ifndef PNR_RADAR_H
 #define PNR_RADAR_H
 
@@ -18,37 +18,37 @@ typedef struct pnr_radar {
     double metres_per_second;  /* range per delay: v/2 two-way, v one-way */
     double resolution_m;       /* metres_per_second / chip rate */
     double unambiguous_m;      /* metres_per_second * Tr */
-    double min_delay_s;        /* of the wrapped delay interval [min, min + Tr): min_range /
+    double min_delay_s;        /* start of the wrapped delay interval [min, min + Tr): min_range /
                                   metres_per_second */
-    double max_delay_s;        /* of the gate: max_range / metres_per_second, at most min + Tr */
-    double doppler_span_hz;    /* +- this: 1 / (2 Tr) */
-    double doppler_step_hz;    /* 1 / (K Tr) */
-    double wavelength_m;       /* speed / carrier; 0 without a carrier */
-    int64_t epoch_sample;      /* the code starts at sample epoch_sample + epoch_fraction */
-    double epoch_fraction;     /* 0 <= f < 1 samples */
-    int64_t start_utc_ns;      /* time of sample 0, when has_start */
+    double max_delay_s;     /* end of the gate: max_range / metres_per_second, at most min + Tr */
+    double doppler_span_hz; /* 1 / (2 Tr): unambiguous from minus to plus this */
+    double doppler_step_hz; /* 1 / (K Tr) */
+    double wavelength_m;    /* speed / carrier; 0 without a carrier */
+    int64_t epoch_sample;   /* the code starts at sample epoch_sample + epoch_fraction */
+    double epoch_fraction;  /* 0 <= f < 1 samples */
+    int64_t start_utc_ns;   /* time of sample 0, when has_start */
     bool has_start;
     bool is_linear;       /* window.correlation: lags are not cyclic, delays not wrapped */
-    int64_t first_lag;    /* lag 0 lies so many samples after the code's start; circular: 0 */
+    int64_t first_lag;    /* samples from the code's start to lag 0; circular: 0 */
     size_t n_lags;        /* of a window; circular: N, linear: the gate and 8 on either side */
     size_t first_window;  /* first window's sample index: (epoch_sample + first_lag) mod N */
-    double zero_search_s; /* the direct path is looked for at +- this from its last delay; 0: not */
+    double zero_search_s; /* the direct path is searched +- this around its last delay; 0: not */
     size_t gate_first;    /* lags searched: gate_first .. + gate_count - 1, mod N; linear: 8 */
     size_t gate_count;    /* 1..N */
 } pnr_radar;
 
-/* n_chips comes from the code. PNR_ECONFIG: N is no integer (names the nearest good rates), rate
- * missing, gate empty or beyond the unambiguous range, epoch in UTC without source.start_time, ...
- * The gate of a linear correlation is never beyond it either: its windows are one period apart, and
- * what is searched beyond N lags the next window finds again. */
+/* n_chips comes from the code. PNR_ECONFIG: N is not an integer (names the nearest good rates),
+ * rate missing, gate empty or beyond the unambiguous range, epoch in UTC without source.start_time,
+ * ... The gate of a linear correlation has at most N lags: the next window, one period later, finds
+ * an echo beyond them again. */
 int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error);
 
 /* The delay of an echo at lag + fraction (samples from the window's start), wrapped into
  * [min_delay_s, min_delay_s + Tr): ((lag - epoch fraction)/rate - zero_delay) mod Tr. Linear: (lag
- * + first_lag - epoch fraction)/rate - zero_delay as it is, also outside the gate. */
+ * + first_lag - epoch fraction)/rate - zero_delay, not wrapped, also outside the gate. */
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag);
-/* The cells of a grid of 1 / oversample samples inside the gate: *n_gate from *first_cell on,
- * modulo n_lags oversample. Returns the delay of the first. */
+/* Finds the cells of a grid of 1 / oversample samples inside the gate: *n_gate cells from
+ * *first_cell on, modulo n_lags oversample. Returns the delay of the first one, s. */
 double pnr_radar_cells(const pnr_radar *radar, const pnr_config *config, size_t oversample,
                        size_t *first_cell, size_t *n_gate);
 double pnr_radar_range_m(const pnr_radar *radar, double delay_s);

@@ -13,18 +13,17 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
-static const size_t samples_a_submit = (size_t)1 << 23; /* its upload hides its launches */
-static const size_t power_a_submit = (size_t)1 << 28;   /* bytes of powers */
+/* Samples of a submit, whose upload takes longer than its launches; bytes of powers, at most. */
+static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
-/* Powers that are summed in `used` windows, for the threshold: of several looks the whole ones that
- * they would make, since those in part make the sum steadier than without them. */
+/* Powers that `used` windows sum, for the threshold: as many whole looks as they make. Looks in
+ * part make the sum steadier than that. */
 static size_t looks_in(const pnr_plan *plan, size_t used)
 {
     return used > plan->n_periods ? used / plan->n_periods : 1;
 }
 
-/* The engine's threshold for `used` of the dwell's windows,
- * and the cell's false-alarm probability. */
+/* The threshold for `used` windows of a dwell, and the false-alarm probability of a cell. */
 static double threshold_for(const pnr_config *config, const pnr_setup *setup, size_t used,
                             double *pfa_cell)
 {
@@ -45,8 +44,8 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
                         : pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
 }
 
-/* By whole looks of `stride` windows: exact for 1..16, for every power of two and for the whole
- * dwell; between those linear in 1/sqrt(looks), right within 1 %: they serve only dwells that lost
+/* Thresholds are exact for 1 to 16 whole looks of `stride` windows, for powers of two and for the
+ * whole dwell. Others are linear in 1/sqrt(looks), within 1 %: they serve dwells that lost
  * windows. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
@@ -77,7 +76,7 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* One code's references: itself and, with oversample 2, half a sample later. */
+/* The references of one code: the code itself and, with oversample 2, half a sample later. */
 static int fill_references(const pnr_setup *setup, const pnr_config *config, pnr_setup_code *to,
                            double (*references)[2], pnr_error *error)
 {
@@ -94,7 +93,7 @@ static int fill_references(const pnr_setup *setup, const pnr_config *config, pnr
     return PNR_OK;
 }
 
-/* All codes: their samples have mean power 1, so that all have the energy of the first. */
+/* The samples of each code have mean power 1, so that all codes have the energy of the first. */
 static int make_codes(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     setup->n_codes = pnr_config_codes(config);
@@ -145,7 +144,7 @@ static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
     return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
 }
 
-/* Looks, periods, Doppler rows and tapers: what makes a dwell of its windows. */
+/* Looks, periods, Doppler rows and tapers: how windows make a dwell. */
 static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -167,7 +166,7 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
             "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one "
             "result",
             plan->n_looks, plan->n_periods, MAX_WINDOWS);
-    /* Each incoherent period is a look. One alone is a window like any other: it keeps its phase. */
+    /* Each incoherent period is a look. A single one is an ordinary window and keeps its phase. */
     if (config->dwell.combine == PNR_COMBINE_INCOHERENT) {
         plan->n_looks *= plan->n_periods;
         plan->n_periods = 1;
@@ -185,8 +184,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* Cells from one to the next whose noise is not correlated: a chip of range; of Doppler a main lobe
- * of the taper, or of one period where each row is a rotation. 0: out of memory. */
+/* The distance in cells from which on noise is not correlated: a chip of range; in Doppler a main
+ * lobe of the taper, or of one period when each row is a rotation. 0: out of memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     static const size_t rows_a_bin[] = {
@@ -200,9 +199,9 @@ static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
                : rows_a_bin[config->doppler.step];
 }
 
-/* Guard and training cells, and the factors that hold the cell's false-alarm probability. The cell
- * tested is not correlated with the first one that trains: the guard is in chips of range, where it
- * keeps an echo's main lobe out, or in rows, but never less than the taper's lobe. */
+/* Guard and training cells, and the factors that hold the false-alarm probability of a cell. The
+ * tested cell is not correlated with the nearest training cell: the guard counts chips of range,
+ * which keep the main lobe of an echo out, or rows, at least the lobe of the taper. */
 static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -239,14 +238,14 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
     return PNR_OK;
 }
 
-/* The samples, the codes, and what is asked of the engine: all that is known before the dwell. */
+/* The part of the plan that does not depend on the dwell: samples, codes, and the engine's work. */
 static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format format,
                         size_t n_channels, pnr_error *error)
 {
     static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
                                        [PNR_PROFILE_POWER] = PNR_WANT_POWER,
                                        [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};
-    /* The direct path takes a place, and so does what lies between it and the wanted ranges. */
+    /* The direct path takes a place, and so do echoes between it and the wanted ranges. */
     const size_t echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH
                               ? 2 * config->detector.max_echoes + 8
                               : config->detector.max_echoes;
@@ -258,7 +257,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         return pnr_error_set(error, PNR_ECONFIG,
                              "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
 
-    /* Held for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
+    /* A chip holds for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
     const pnr_code *first = setup->codes[0].code;
     const bool is_m_sequence = first->is_m_sequence &&
                                setup->radar.n_samples % first->n_chips == 0 &&
@@ -296,7 +295,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     return PNR_OK;
 }
 
-/* The filter of the gates. */
+/* The least-squares filter of the gates. */
 static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;

@@ -8,8 +8,8 @@
 
 enum { MAX_TERMS = 100000 };
 
-/* log(x^a exp(-x) / Gamma(a)); for large a by Stirling's series (6.1.41), whose terms do not cancel
- * as those of lgamma do. */
+/* log(x^a exp(-x) / Gamma(a)). For large a Stirling's series (6.1.41) has no terms that cancel, as
+ * those of lgamma do. Numbers in parentheses are formulas of Abramowitz and Stegun (1964). */
 static double log_gamma_front(double a, double x)
 {
     const double a2 = a * a, from_mean = (x - a) / a;
@@ -20,7 +20,7 @@ static double log_gamma_front(double a, double x)
            (1 - (1 - (2 - 1.5 / a2) / (7 * a2)) / (30 * a2)) / (12 * a);
 }
 
-/* P(a, x) over its front, by the series (6.5.29), best for x < a + 1. */
+/* P(a, x) divided by its front factor, by the series (6.5.29), best for x < a + 1. */
 static double gamma_series(double a, double x)
 {
     double term = 1 / a, sum = term;
@@ -30,7 +30,7 @@ static double gamma_series(double a, double x)
     return sum;
 }
 
-/* Q(a, x) over its front, by the continued fraction (6.5.31), Lentz's method,
+/* Q(a, x) divided by its front factor, by the continued fraction (6.5.31), Lentz's method,
  * best for x >= a + 1. */
 static double gamma_fraction(double a, double x)
 {
@@ -111,7 +111,7 @@ double pnr_beta_i(double a, double b, double x)
                                      : 1 - beta_tail(b, a, 1 - x, log1p(-x), log(x));
 }
 
-/* P(beta > x), exact in the far tail, where 1 - I would have lost every digit. */
+/* P(beta > x), exact in the far tail, where 1 - I has no digits left. */
 static double beta_upper(double a, double b, double x)
 {
     if (x <= 0)
@@ -123,9 +123,9 @@ static double beta_upper(double a, double b, double x)
 }
 
 /*
- * P(both of two neighbouring cells > t), each the sum of K exponential looks of unit mean, squared
- * correlation rho2 within a look (Kibble 1941): a mixture of independent gammas, sum over j of
- * NB(j; K, rho2) Q(K + j, t / (1 - rho2))^2
+ * P(both of two neighbouring cells > t). Each is the sum of K exponential looks of unit mean, with
+ * the squared correlation rho2 within a look (Kibble 1941): a mixture of independent gammas,
+ *     sum over j of NB(j; K, rho2) Q(K + j, t / (1 - rho2))^2
  */
 static double both_above(double t, double rho2, size_t n_looks)
 {
@@ -158,8 +158,7 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    if (rho2 >
-        0.9999) /* a grid that fine is one cell wide: the formula's difference has no digits left */
+    if (rho2 > 0.9999) /* so fine a grid is one cell wide: the difference has no digits left */
         rho2 = 0.9999;
     /* Above the mean the expected number of upcrossings falls with t. */
     double low = k, high = k + 50 + 40 * sqrt(k);
@@ -198,7 +197,7 @@ double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples)
     const double k = (double)n_looks;
 
     if (n_samples <= 1)
-        return 1; /* one cell holds all the energy: nothing can stand out */
+        return 1; /* one cell holds all the energy: no echo exceeds it */
     return n_samples * beta_quantile(k, k * (n_samples - 1), pfa_cell);
 }
 

@@ -6,23 +6,25 @@
 #include <stddef.h>
 
 /*
- * pfa: false alarms a search over n_cells neighbouring cells of the grid, |rho|^2 the squared
- * correlation coefficient of adjacent cells, n_looks the windows summed. Solves 1 - exp(-n_cells
- * (Q(K, t) - S2(t; K, rho2))) = pfa (upcrossings of the grid; S2 the joint survival of W. F.
- * Kibble's bivariate gamma, 1941); the result is one cell's false-alarm probability Q(K, t).
+ * The false-alarm probability Q(K, t) of one cell. pfa: that of a search over n_cells neighbouring
+ * cells of the grid; rho2: the squared correlation coefficient of adjacent cells; n_looks: K, the
+ * windows summed. Solves
+ *     1 - exp(-n_cells (Q(K, t) - S2(t; K, rho2))) = pfa,
+ * the upcrossings of the grid; S2 is the joint survival of W. F. Kibble's bivariate gamma (1941).
  */
 double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_looks);
 
 /*
  * The ratio of a cell's power to its mean that noise passes with probability pfa_cell, when the
- * mean is taken from the same n samples a window (a Beta variable: K of K n complex dimensions):
- *     threshold = n * quantile of Beta(K, K (n - 1)); for coherent dwells K = 1 and n = all samples
- * summed, scaled so that the mean of P / floor is 1.
+ * mean comes from the same n samples a window (a Beta variable: K of K n complex dimensions):
+ *     threshold = n * quantile of Beta(K, K (n - 1)),
+ * scaled so that the mean of P / floor is 1. For coherent dwells K = 1, and n is all samples
+ * summed.
  */
 double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples);
-/* The same when the mean is taken from other noise, K n complex dimensions of it: n B / (1 - B), B
- * the quantile of Beta(K, K n). A linear correlation reaches beyond the samples that its floor is
- * taken from: this is right for lags of N and more, and for nearer ones it is on the safe side. */
+/* The same when the mean comes from other noise of K n complex dimensions: n B / (1 - B), with B
+ * the quantile of Beta(K, K n). A linear correlation reaches beyond the samples of its floor: this
+ * is right for lags of N and more, and gives fewer false alarms at nearer ones. */
 double pnr_threshold_ratio_apart(double pfa_cell, size_t n_looks, double n_samples);
 
 /* Regularised incomplete gamma Q(a, x) and beta I_x(a, b); relative error below 1e-12. */

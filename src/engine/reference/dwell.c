@@ -354,8 +354,8 @@ static void add_powers(pnr_engine *engine, size_t looks)
         }
 }
 
-/* The value of a row, j lags from a candidate's centre: c of one look, or the sum over several looks
- * of c conj(c0) / sqrt(P0), where c0 is at the centre. */
+/* The value of a row, j lags from a candidate's centre: c of one look, or the sum over several
+ * looks of c conj(c0) / sqrt(P0), where c0 is at the centre. */
 static void find_neighbour(const pnr_engine *engine, size_t looks, const pnr_candidate *candidate,
                            size_t row, int j, float out[2])
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference engine: the sum as in the book, double precision, O(N^2);
- * the judge of the others. */
+/* The reference engine: the sum as in the book, in double precision. It judges the others. */
 #ifndef PNR_ENGINE_REFERENCE_H
 #define PNR_ENGINE_REFERENCE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples as the reference engine sees them, and the correlation sum. */
+/* The reference engine's conversion of samples, and the correlation sum. */
 #include "engine/reference/state.h"
 
 #include "base/format.h"
