@@ -268,7 +268,7 @@ static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, in
             work->sum.im[i] += taper * (w[0] * x[1] + w[1] * x[0]);
         }
     }
-    for (size_t i = 0; i < work->n_window; i++) {
+    for (size_t i = 0; hypothesis->quarters != 0 && i < work->n_window; i++) {
         const double re = work->sum.re[i], im = work->sum.im[i];
         double w[2];
 
