@@ -255,8 +255,8 @@ search_cells(pnr_fused_search<M> &s, const pnr_fused_view<M, false> &view, const
              const float *cells, size_t dwell, uint32_t u)
 {
     if (pnr_fused_is_first<M>())
-        pnr_fused_begin(s, p, s.dwell, p.conversion.samples.n_samples,
-                        p.threshold[max(s.dwell.n_periods, 1u) - 1], u % 32);
+        pnr_fused_begin(s, p, s.dwell, view.n(), p.threshold[max(s.dwell.n_periods, 1u) - 1],
+                        u % 32);
     pnr_fused_sync<M>();
 
     const float2 found = sum_up<M>(s, p, cells, dwell, u);

@@ -82,7 +82,7 @@ static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
         const uint32_t lag = pnr_candidate_lag(key);
         const uint32_t before = lag == 0 ? n - 1 : lag - 1, after = lag + 1 == n ? 0 : lag + 1;
         const float here = pnr_candidate_power(key);
-        bool is_maximum = pnr_candidate_in_gate(p, n, lag);
+        bool is_maximum = pnr_candidate_in_gate(p, p.n_samples, lag);
 
         for (uint32_t e = 0; e < n_listed; e++) {
             const uint32_t other = pnr_candidate_lag(s.listed[e]);
@@ -126,8 +126,8 @@ static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uin
         const uint32_t lag = pnr_candidate_lag(key);
         const float here = pnr_candidate_power(key);
 
-        if (pnr_candidate_in_gate(p, n, lag) && here > above[lag == 0 ? n - 1 : lag - 1] &&
-            here >= above[lag + 1 == n ? 0 : lag + 1])
+        if (pnr_candidate_in_gate(p, p.n_samples, lag) &&
+            here > above[lag == 0 ? n - 1 : lag - 1] && here >= above[lag + 1 == n ? 0 : lag + 1])
             keys[atomicAdd(&s.n_keys, 1u)] = key;
     });
     __syncthreads();
