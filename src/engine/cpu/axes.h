@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The axes of a dwell as the cpu engine computes them: which transforms feed which rows. */
-#ifndef PNR_ENGINE_CPU_MAP_AXES_H
-#define PNR_ENGINE_CPU_MAP_AXES_H
+#ifndef PNR_ENGINE_CPU_AXES_H
+#define PNR_ENGINE_CPU_AXES_H
 
 #include "engine/engine.h"
 
@@ -13,18 +13,20 @@
  *     c[k] = sum_n y[i] exp(-2 pi i (m + r/4) i / N) conj(a[n])
  *
  * - y is the slow-time transform of the samples at bin s; when 4 divides K, at bin s + r K/4. The y
- *   of one stretch (and of one r when 4 does not divide K) are a set. One transform down the columns
- *   i gives all bins of a set; few bins are summed over p one by one.
- * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It serves all codes, and all
- *   rows whose q differ by whole bins. So each row and code needs one inverse transform, and not K.
+ *   of one stretch (and of one r when 4 does not divide K) are a set. One transform down the
+ *   columns i gives all bins of a set; few bins are summed over p one by one.
+ * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It serves all codes, and
+ *   all rows whose q differ by whole bins. So each row and code needs one inverse transform, and
+ *   not K.
  * - When the transform has length N: C[j] = Y[(j + m) mod N] conj(A[j]), a rotated index.
- * - Extended or linear: a bin of 1/N is no bin of the longer transform. Where i = n + k, or in the
- *   periodic extension, exp(-2 pi i m i / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N), so the
- *   code is turned instead, a[n] exp(2 pi i m n / N) (n < N: no jump), and its spectrum stored for
- *   each m: a variant. c then lacks the factor exp(-2 pi i m k / N), which |c|^2 does not see; it
- *   is set right where values leave. Of many codes the variants would come from memory, one for
- *   each inverse transform, and of four the spectra that they save are at most a fifth of all
- *   transforms: from there on each q has spectra of its own, its rotation the whole of q.
+ * - Extended or linear: a bin of 1/N is not a bin of the longer transform. Since
+ *   exp(-2 pi i m i / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N) for i = n + k, also in the
+ *   periodic extension, the code is rotated instead: a[n] exp(2 pi i m n / N). The spectrum of each
+ *   m is stored: a variant. c then lacks the factor exp(-2 pi i m k / N), which does not change
+ *   |c|^2; values get it when they are read. With many codes each inverse transform would load a
+ *   variant from memory, and with four or more codes the spectra that variants save are at most a
+ *   fifth of all transforms. Then the samples are rotated by the whole of q, and each q has its own
+ *   spectra.
  */
 
 /* One forward transform of each look. */

@@ -12,8 +12,8 @@
 enum { LANES = PNR_CPU_LANES };
 
 #define INLINE static inline __attribute__((always_inline))
-/* The lanes are independent. Every loop over them loads lines into named variables and stores lines,
- * with no array between: gcc then makes vectors of any width. */
+/* The lanes are independent. Every loop over them loads lines into named variables and stores
+ * lines, with no array between: gcc then makes vectors of any width. */
 #ifdef __clang__
 #define IVDEP /* clang does not know it */
 #else

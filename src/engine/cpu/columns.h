@@ -13,9 +13,9 @@
  * W_N^(nk) = W_R^(qp) W_N^(jp) W_M^(jk'). A stage replaces the R lines q M + j by the R values p,
  * times W_N^(jp), at p M + j; the next stage does the same within each M lines. So at the end place
  * p0 N / R0 + p1 N / (R0 R1) + p2 holds k = p0 + R0 p1 + R0 R1 p2, and the last stage stores each
- * line at its k. The first stage reads lines of complex values and the last one writes them; between
- * them the tile holds real and imaginary parts separately. The inverse transform exchanges the two
- * parts at both ends.
+ * line at its k. The first stage reads lines of complex values and the last one writes them;
+ * between them the tile holds real and imaginary parts separately. The inverse transform exchanges
+ * the two parts at both ends.
  */
 enum { PNR_CPU_LANES = 16, PNR_CPU_COLUMN_STAGES = 3, PNR_CPU_COLUMN_MAX = 4096 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cpu engine, a module of its own (FFTW is GPL): FFTW in single precision, threads. */
+/* The cpu engine, a separate module (FFTW is GPL): transforms in single precision, threads. */
 #include "engine/engine.h"
 
 #include "engine/cpu/fused.h"
@@ -18,11 +18,11 @@ struct pnr_engine {
     pnr_plan *plan;
     pnr_cpu cpu;
     pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* of each leader */
-    pnr_cpu_team team;                          /* its lock guards what follows */
+    pnr_cpu_team team;                          /* its lock guards the fields below */
     pnr_cpu_slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight;
-    pnr_cpu_slot again; /* goes before all others */
-    bool is_again;
+    pnr_cpu_slot without; /* is taken before all others */
+    bool has_without;
 };
 
 static int probe(size_t device, char *text, size_t text_size)
@@ -39,12 +39,13 @@ static void *alloc_memory(size_t bytes)
 
     if (posix_memalign(&memory, bytes >= LARGE_PAGES ? LARGE_PAGES : 4096, bytes) != 0)
         return NULL;
-    if (bytes >= LARGE_PAGES) /* samples are gathered in any order: fewer translations; a hint */
+    /* a hint: samples are gathered in any order, with fewer address translations */
+    if (bytes >= LARGE_PAGES)
         (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memset(memory, 0, bytes);
 }
 
-/* One thread when stages are measured: their times then add up to the whole. */
+/* One thread when stages are measured, so that their times add up to the whole. */
 static size_t threads_of(const pnr_plan *plan)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -78,15 +79,15 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
     return pnr_cpu_describe(plan, threads_of(plan), choice, error);
 }
 
-/* --- the threads: what they ask, see engine_cpu_team.h --- */
+/* --- the owner of the team --- */
 
 static bool take_dwell(void *owner, pnr_cpu_work *work)
 {
     pnr_engine *engine = owner;
 
-    if (engine->is_again && engine->again.n_taken == 0) {
-        engine->again.n_taken = 1;
-        *work = (pnr_cpu_work){&engine->again, 0};
+    if (engine->has_without && engine->without.n_taken == 0) {
+        engine->without.n_taken = 1;
+        *work = (pnr_cpu_work){&engine->without, 0};
         return true;
     }
     for (size_t i = 0; i < engine->in_flight; i++) {
@@ -159,21 +160,21 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     return code;
 }
 
-/* Before whatever else waits; those that lead already finish their dwells first. */
+/* Threads take this dwell before all others that wait, after the dwells that they lead now. */
 static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
-    pnr_cpu_slot *s = &engine->again;
+    pnr_cpu_slot *s = &engine->without;
 
     pthread_mutex_lock(&engine->team.lock);
     pnr_cpu_slot_fill(engine->plan, windows, dwell, 1, s);
     s->removals = removals;
     s->n_removals = n_removals;
-    engine->is_again = true;
+    engine->has_without = true;
     pthread_cond_broadcast(&engine->team.changed);
     while (!pnr_cpu_slot_is_done(s))
         pnr_cpu_team_wait(&engine->team);
-    engine->is_again = false;
+    engine->has_without = false;
     *result = pnr_cpu_slot_result(s);
     pthread_mutex_unlock(&engine->team.lock);
     return PNR_OK;
@@ -191,17 +192,17 @@ static void destroy(pnr_engine *engine)
     pnr_cpu_destroy(&engine->cpu);
     for (size_t i = 0; i < PNR_MAX_DEPTH; i++)
         pnr_cpu_slot_destroy(&engine->slots[i]);
-    pnr_cpu_slot_destroy(&engine->again);
+    pnr_cpu_slot_destroy(&engine->without);
     free(engine->plan);
     free(engine);
 }
 
-/* Everything but the threads. */
+/* Makes everything but the threads. */
 static int prepare(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;
     pnr_cpu *cpu = &engine->cpu;
-    int code = pnr_cpu_slot_create(plan, 1, &engine->again);
+    int code = pnr_cpu_slot_create(plan, 1, &engine->without);
 
     for (size_t i = 0; code == PNR_OK && i < plan->depth; i++)
         code = pnr_cpu_slot_create(plan, plan->batch, &engine->slots[i]);

@@ -9,8 +9,8 @@
 
 enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
 
-/* Converts packed integers (complex: 2 values a sample). Nearly every block has no clipped value and
- * costs one comparison; in the others a sample with both I and Q clipped counts once. */
+/* Converts packed integers (complex: 2 values a sample). Nearly every block has no clipped value
+ * and costs one comparison; in the others a sample with both I and Q clipped counts once. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
     static uint64_t name##_clipped(const type *in, size_t count, size_t values)                    \
     {                                                                                              \
@@ -129,8 +129,8 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
             out[i][1] = -out[i][1];
 }
 
-/* Adds floats in LANES sums within 2 SUM_BLOCK values, so that no addition waits for the one before,
- * then the sums by halves, and doubles between the blocks. */
+/* Adds floats in LANES sums within 2 SUM_BLOCK values, so that no addition waits for the one
+ * before, then the sums by halves, and doubles between the blocks. */
 PNR_WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];

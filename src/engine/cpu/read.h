@@ -14,7 +14,7 @@ typedef struct pnr_cpu_reading {
     const pnr_rotation *rotation;
     const pnr_removal *removals;
     size_t n_removals;
-    size_t look; /* of the view's samples: the first of the look, from which removals count */
+    size_t look; /* the first sample of the look in the view; removals count from it */
     bool keeps_marks;
 } pnr_cpu_reading;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of a map on the cpu engine: correlations, their powers, and values around candidates. */
+/* The kept lines of the cpu engine: correlations, their powers, and the values around candidates.
+ * */
 #include "engine/cpu/steps.h"
 
 #include "base/wide.h"
@@ -12,26 +13,27 @@ typedef pnr_cpu_value value;
 
 enum { REACH = PNR_CPU_REACH };
 
-/* --- one row of one look and code --- */
+/* --- a line of one look --- */
 
-/* c' in the gate, 0 elsewhere. */
+/* Replaces c by c' in the gate and by 0 elsewhere. */
 static void filter_lags(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, value *c)
 {
     const pnr_plan *plan = cpu->plan;
     const size_t n = plan->gate_count;
-    float(*taken)[4][2] = (float(*)[4][2])scratch->filter;
-    value *given = scratch->filter + 4 * n;
+    float(*gate_in)[4][2] = (float(*)[4][2])scratch->filter;
+    value *gate_out = scratch->filter + 4 * n;
 
     for (size_t j = 0; j < n; j++)
-        memcpy(taken[j][0], c[(plan->gate_first + j) % plan->n_lags], sizeof(value));
-    pnr_cpu_sums(n, n, (const value *)cpu->filter, cpu->filter_pitch, (const float(*)[4][2])taken,
-                 1, given, cpu->filter_pitch);
+        memcpy(gate_in[j][0], c[(plan->gate_first + j) % plan->n_lags], sizeof(value));
+    pnr_cpu_sums(n, n, (const value *)cpu->filter, cpu->filter_pitch, (const float(*)[4][2])gate_in,
+                 1, gate_out, cpu->filter_pitch);
     memset(c, 0, plan->n_lags * sizeof *c);
     for (size_t k = 0; k < n; k++)
-        memcpy(c[(plan->gate_first + k) % plan->n_lags], given[k], sizeof(value));
+        memcpy(c[(plan->gate_first + k) % plan->n_lags], gate_out[k], sizeof(value));
 }
 
-/* The factor exp(-2 pi i m k / N) of lags first .. + n - 1, where c lacks it. */
+/* Multiplies lags first .. + n - 1 by exp(-2 pi i m k / N), the factor that a rotated code leaves
+ * out. */
 static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t first, size_t n,
                           value *c)
 {
@@ -42,8 +44,9 @@ static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t fir
                        pnr_rational_phase(phase, 1), n, c);
 }
 
-/* A row of one look and code, at the integer lags (h = 0) or the half lags above them, on the
- * worker's bench; its power, unless that is NULL, added or not. */
+/* Correlates a row of one look with a code, at the integer lags (h = 0) or the half lags above
+ * them. c stays in the scratch memory of the worker. power: |c|^2, or added there; NULL: not
+ * wanted. */
 static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size_t number, size_t h,
                            float *power, bool add, size_t worker)
 {
@@ -58,7 +61,8 @@ static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size
                                 cpu->plan->n_lags, power, add, s->dwell->stage_ns);
 }
 
-/* What the bench holds, in the order of lags; with a filter it is right already. */
+/* c from the scratch memory, in the order of lags. With a filter its phase is complete, else
+ * restore_phase is still to come. */
 static value *ordered_lags(const pnr_cpu *cpu, size_t number, size_t worker)
 {
     const pnr_cpu_scratch *scratch = &cpu->scratch[worker];
@@ -71,7 +75,7 @@ static value *ordered_lags(const pnr_cpu *cpu, size_t number, size_t worker)
     return c;
 }
 
-/* --- the map --- */
+/* --- all lines --- */
 
 PNR_WIDE static void spread_power(size_t n, const float (*c)[2], size_t step, bool add,
                                   float *power)
@@ -83,7 +87,7 @@ PNR_WIDE static void spread_power(size_t n, const float (*c)[2], size_t step, bo
     }
 }
 
-/* The whole profile of the last look. */
+/* Writes the values of the last look to the result. */
 static void return_values(const pnr_cpu_step *s, size_t code, size_t row, size_t h, value *c)
 {
     const pnr_plan *plan = s->cpu->plan;
@@ -96,7 +100,7 @@ static void return_values(const pnr_cpu_step *s, size_t code, size_t row, size_t
         memcpy(out[k * plan->oversample], c[k], sizeof *c);
 }
 
-/* What the search wants to know of one line; CFAR along the rows needs them all. */
+/* Scans one line for the search. CFAR along the rows needs all lines first. */
 static void scan_line(void *context, size_t number, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -145,7 +149,7 @@ static void compute_line(void *context, size_t task, size_t worker)
         }
     }
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &since);
-    if (!is_along_rows(plan)) /* the row is in the cache yet */
+    if (!is_along_rows(plan)) /* the line is still in the cache */
         scan_line(context, code * cpu->axes.n_rows + row, worker);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PEAK, &since);
 }
@@ -156,7 +160,7 @@ void pnr_cpu_rows(pnr_cpu_step *s)
 
     pnr_cpu_do(s, compute_line, n_lines);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
-                &s->since); /* the rows have timed themselves */
+                &s->since); /* the lines have timed themselves */
     if (is_along_rows(s->cpu->plan))
         pnr_cpu_do(s, scan_line, n_lines);
 }
@@ -176,7 +180,8 @@ static void value_at_lag(const pnr_cpu *cpu, size_t row, const value *c, size_t 
         restore_phase(cpu, &cpu->axes.rows[row], lag, 1, (value *)out);
 }
 
-/* c at the centres of the candidates of one row, look by look; the first of them does it. */
+/* Takes c at the centres of all candidates of one line, look by look. The task of the first
+ * candidate serves the others. */
 static void gather_centres(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -199,8 +204,8 @@ static void gather_centres(void *context, size_t task, size_t worker)
     }
 }
 
-/* One row's values around all candidates near it: c of one look; of several the sum of c[j]
- * conj(c[0]) / sqrt(P[0]). */
+/* Takes the values of one line around all candidates near it: c of one look; of several looks the
+ * sum of c[j] conj(c[0]), which scale_values divides by sqrt(P[0]). */
 static void gather_row(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -239,12 +244,12 @@ static void gather_row(void *context, size_t task, size_t worker)
     }
 }
 
-/* The rows around all candidates, each once: candidates stand in the order of code and row. */
+/* Lists the lines around all candidates, each once. Candidates are in the order of code and row. */
 static size_t list_lines(const pnr_cpu_step *s)
 {
     const size_t reach = s->dwell->patches != NULL ? REACH : 0, n_rows = s->cpu->axes.n_rows;
     const pnr_candidate *candidates = s->dwell->candidates;
-    size_t n = 0, next = 0; /* row */
+    size_t n = 0, next = 0; /* next: a row */
 
     for (size_t t = 0; t < s->dwell->sums->n_candidates; t++) {
         const pnr_candidate *c = &candidates[t];

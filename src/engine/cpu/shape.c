@@ -231,8 +231,8 @@ static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
 
 /* --- sizes --- */
 
-/* A kept dwell that a core's cache holds is computed by one thread. Of larger ones a second is
- * begun when there are more than two threads: it fills the steps that one thread does alone. */
+/* One thread computes a kept dwell that a core's cache holds. Several threads share a larger one;
+ * with more than two threads, a second begins before the first ends. */
 static void arrange_kept(pnr_cpu *cpu, size_t n_threads)
 {
     if (memory_bytes(cpu) < SMALL_BYTES || n_threads < 2)

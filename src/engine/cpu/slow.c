@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slow time of a map on the cpu engine: sums over the periods, and the forward transforms. */
+/* Slow time on the cpu engine: sums over the periods, and the forward transforms. */
 #include "engine/cpu/steps.h"
 
 #include "base/wide.h"
@@ -8,15 +8,15 @@
 
 typedef pnr_cpu_value value;
 
-/* Columns of a task where bins are sums; periods whose terms are added before they go to the total:
- * their samples stay in the nearest cache, and rounding grows with the root of the number of
- * periods and not with it. */
+/* SUM_COLUMNS: columns of a task when bins are sums. SUM_PERIODS: periods that are added before
+ * their sum is added to the total. Their samples stay in the first cache, and rounding grows with
+ * the square root of the number of periods. */
 enum { SUM_COLUMNS = 128, SUM_PERIODS = 32 };
 
 typedef pnr_cpu_wide wide;
 
-/* Sums few periods. The real and the imaginary parts of the weights have separate sums, which
- * become a + i b at the end. */
+/* Adds up to SUM_PERIODS periods. The real and imaginary parts of the weights have separate sums a
+ * and b; the result is a + i b. */
 PNR_WIDE static void sum_few_periods(size_t n_periods, size_t n, const float (*x)[2],
                                      size_t x_pitch, const float (*w)[4][2], bool add, size_t n_out,
                                      float (*out)[2], size_t out_pitch)
@@ -47,7 +47,7 @@ PNR_WIDE static void sum_few_periods(size_t n_periods, size_t n, const float (*x
     }
 }
 
-/* Rows lie far apart: nothing else asks for them ahead. */
+/* Rows lie far apart, so that the processor does not prefetch them by itself. */
 static void prefetch_rows(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch)
 {
     for (size_t p = 0; p < n_periods; p++)
@@ -60,9 +60,9 @@ void pnr_cpu_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitc
 {
     for (size_t p = 0; p < n_periods; p += SUM_PERIODS) {
         const size_t left = n_periods - p, count = left < SUM_PERIODS ? left : SUM_PERIODS;
-        const size_t behind = left - count < SUM_PERIODS ? left - count : SUM_PERIODS;
+        const size_t next = left - count < SUM_PERIODS ? left - count : SUM_PERIODS;
 
-        prefetch_rows(behind, n, x + (p + count) * x_pitch, x_pitch);
+        prefetch_rows(next, n, x + (p + count) * x_pitch, x_pitch);
         for (size_t u = 0; u < n_out; u += 4)
             sum_few_periods(count, n, x + p * x_pitch, x_pitch, w + u / 4 * n_periods + p, p > 0,
                             n_out - u < 4 ? n_out - u : 4, out + u * out_pitch, out_pitch);
@@ -89,7 +89,8 @@ static void sum_columns(void *context, size_t task, size_t worker)
                  cpu->transform.spectrum_pitch);
 }
 
-/* Columns to rows, their transforms, and those bins that are wanted back, in runs of neighbours. */
+/* Turns columns into rows, transforms them, and turns the wanted bins back in runs of neighbours.
+ * */
 static void transform_columns(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -124,7 +125,8 @@ static void transform_columns(void *context, size_t task, size_t worker)
     }
 }
 
-/* An extended transform sees y[i mod N], i < 2 N - 1, and zeros; a linear one y and zeros. */
+/* An extended transform reads y[i mod N] for i < 2 N - 1, then zeros; a linear one y, then zeros.
+ * */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker)
 {
     const value *rotation = (const value *)cpu->rotations[cpu->axes.spectra[spectrum].rotation];
@@ -155,7 +157,7 @@ static void forward_spectrum(void *context, size_t task, size_t worker)
                         worker);
 }
 
-/* Windows that are not used have weight 0. */
+/* Unused windows have weight 0. */
 static void clear_unused(pnr_cpu_step *s)
 {
     const size_t n_periods = s->cpu->plan->n_periods, first = s->first_look * n_periods;
@@ -176,7 +178,8 @@ static void compute_set(pnr_cpu_step *s, size_t set)
                s->n_looks * ((cpu->window + most - 1) / most));
 }
 
-/* The stretched ones first: they are made of all windows, unused ones too. */
+/* Stretched sets come first: they are made from all windows, also from the unused ones, which are
+ * cleared then. */
 void pnr_cpu_slow_time(pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;

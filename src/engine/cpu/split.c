@@ -15,12 +15,13 @@ enum {
     COLUMNS = PNR_CPU_COLUMNS,
     LINE = 8,  /* values of a cache line */
     ROWS = 16, /* of a task of pass B */
-    EDGES = 2, /* the end of the first period, and of the second: no two of a block in one row */
+    EDGES =
+        2, /* the ends of the first and of the second period; a row of a block has at most one */
     SHORTEST = 16384,
     SHORTEST_WIDE = 8192
 };
 
-/* Whole lines, an odd number of them. */
+/* An odd number of whole cache lines. */
 static size_t row_of(size_t n)
 {
     return ((n + LINE - 1) / LINE | 1) * LINE;
@@ -31,8 +32,8 @@ static bool factors(size_t length, size_t *n1, size_t *n2)
     const size_t root_of_length = (size_t)sqrt((double)length);
     size_t small = (root_of_length + 1) / 2;
 
-    /* Columns the shorter, half of sqrt(L) if it can be: they pass through a tile, COLUMNS of them,
-     * rows do not. */
+    /* Columns are shorter than rows, half of sqrt(L) if possible: COLUMNS of them must fit a tile.
+     * */
     while (small <= root_of_length && length % small != 0)
         small++;
     while (length % small != 0)
@@ -63,7 +64,7 @@ void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split)
     split->row1 = row_of(split->n1);
     split->n_blocks = (split->n2 + COLUMNS - 1) / COLUMNS;
     split->is_wide = pnr_cpu_columns_can(split->n1);
-    /* the last block of lanes is whole in memory */
+    /* memory holds all lanes of the last block */
     split->row2 = row_of(split->is_wide ? split->n_blocks * COLUMNS : split->n2);
     split->next1 = split->is_wide ? split->row2 : 1;
     split->next2 = split->is_wide ? 1 : split->row1;
@@ -86,7 +87,7 @@ size_t pnr_cpu_split_profile_values(const pnr_cpu_split *split)
     return split->is_wide ? split->n1 * split->row2 : split->n2 * split->row1;
 }
 
-/* COLUMNS rows of N1 and one more, or a row of N2. */
+/* COLUMNS + 1 rows of N1, or two rows of N2. */
 size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
 {
     const size_t columns = (COLUMNS + 1) * split->row1;
@@ -103,7 +104,7 @@ static void forward_root(size_t j, size_t n, pnr_cpu_value out)
     out[1] = (float)-w[1];
 }
 
-/* The plans of FFTW's and the powers of W_L that go with columns of any length. */
+/* Makes the plans and the powers of W_L for columns of any length. */
 static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
 {
     split->fine = fftwf_malloc(split->n1 * COLUMNS * sizeof *split->fine);
@@ -203,7 +204,8 @@ static void transform_columns(const pnr_cpu_split *split, int way, size_t width,
         fftwf_execute_dft(split->column[way], tile + (j + 1) * split->row1, tile + j * split->row1);
 }
 
-/* Column values n1 of [first, end), where the period's edge or the zeros lie in between. */
+/* Fills rows first .. end - 1 of a block's columns one value at a time: they hold the end of a
+ * period or zeros. */
 static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first, size_t end,
                          const pnr_cpu_value *x, size_t n_samples, size_t n_lit,
                          pnr_cpu_value *columns)
@@ -221,8 +223,8 @@ static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first,
         }
 }
 
-/* The same by lines of lanes: each lies in x, or is zeros, or contains an edge and is put together
- * in one of the two at `edge`. Lanes beyond the last column hold what they find. */
+/* Pass A in lanes. Each line lies in x, or is zeros, or contains an edge; then it is assembled in
+ * `edge`. Lanes after the last column hold values that nobody reads. */
 static void forward_wide(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
                          size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile)
 {
@@ -269,24 +271,25 @@ void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_c
     if (split->length == n_samples) {
         pnr_cpu_transpose(split->n1, width, x + first, n2, columns, split->row1);
     } else {
-        /* whole rows of the first period, of the second, then zeros; the edges value by value */
+        /* whole rows of the first period, of the second, then zeros; rows with an edge one value
+         * at a time */
         const size_t end = n_samples < first + width ? 0 : (n_samples - first - width) / n2 + 1;
-        const size_t again = n_samples < first ? 0 : (n_samples - first + n2 - 1) / n2;
-        size_t end_again = n_lit < first + width ? 0 : (n_lit - first - width) / n2 + 1;
+        const size_t second = n_samples < first ? 0 : (n_samples - first + n2 - 1) / n2;
+        size_t end_second = n_lit < first + width ? 0 : (n_lit - first - width) / n2 + 1;
 
-        end_again = end_again > again ? end_again : again;
+        end_second = end_second > second ? end_second : second;
         pnr_cpu_transpose(end, width, x + first, n2, columns, split->row1);
-        fill_columns(split, block, end, again, x, n_samples, n_lit, columns);
-        pnr_cpu_transpose(end_again - again, width, x + (again * n2 + first - n_samples), n2,
-                          columns + again, split->row1);
-        fill_columns(split, block, end_again, split->n1, x, n_samples, n_lit, columns);
+        fill_columns(split, block, end, second, x, n_samples, n_lit, columns);
+        pnr_cpu_transpose(end_second - second, width, x + (second * n2 + first - n_samples), n2,
+                          columns + second, split->row1);
+        fill_columns(split, block, end_second, split->n1, x, n_samples, n_lit, columns);
     }
     transform_columns(split, 0, width, tile);
     pnr_cpu_transpose(width, split->n1, (const pnr_cpu_value *)tile, split->row1, z + first,
                       split->row2);
 }
 
-/* Pass B's two halves of row k1: z to the spectrum, and a product back to z. */
+/* The two halves of pass B for row k1: from z to the spectrum, and from a product to z. */
 static void forward_row(const pnr_cpu_split *split, size_t k1, pnr_cpu_value *z, pnr_cpu_value *x)
 {
     if (!split->is_wide)
@@ -335,7 +338,7 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
     const size_t width = width_of(split, block), first = COLUMNS * block, n2 = split->n2;
     uint64_t since = pnr_cpu_start(stage_ns);
     pnr_cpu_value *out = c + first * split->next2;
-    /* m1 from which a row of COLUMNS lags is no longer all below n_samples */
+    /* rows m1 whose lags are all below n_samples */
     size_t whole = n_samples < first + width ? 0 : (n_samples - first - width) / n2 + 1;
 
     if (split->is_wide) {
@@ -346,7 +349,7 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
         whole = width < COLUMNS ? 0 : whole;
         pnr_cpu_columns_inverse(&split->columns, z + first, split->row2, &twiddle,
                                 (pnr_cpu_line *)tile, out, power + first, n2, whole, add);
-        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since); /* with nearly all of |c|^2 */
+        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since); /* and nearly all of |c|^2 */
     } else {
         pnr_cpu_transpose(split->n1, width, z + first, split->row2, tile, split->row1);
         for (size_t j = 0; j < width; j++)
@@ -368,8 +371,8 @@ void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cp
         forward_row(split, k1, z + k1 * split->row2, x + k1 * split->row2);
 }
 
-/* Bin j + m of j = k1 + N1 k2, m = m1 + N1 m2: row k1 + m1 from m2 on, or, beyond N1, row k1 + m1 -
- * N1 from m2 + 1 on. */
+/* For j = k1 + N1 k2 and m = m1 + N1 m2, bin j + m lies in row k1 + m1 from m2 on; when k1 + m1
+ * reaches N1, in row k1 + m1 - N1 from m2 + 1 on. */
 void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
                            const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z)
 {

@@ -21,12 +21,12 @@
  *         Z[k1][m2] = W_L^(-m2 k1) sum_k2 W_N2^(-m2 k2) X[k1][k2] H[k1][k2]   the way back
  * pass C  c[m2 or N2 m1 + m2] = sum_k1 W_N1^(-k1 m1) Z[k1][m2]         columns m2
  *
- * Columns of power-of-two length are transformed COLUMNS at a time in vector lanes
- * (engine_cpu_columns.h), the powers of W_L on the way, and c gets lines of Z's shape, [m1][m2].
- * Others become contiguous rows, COLUMNS at a time, in a tile, for FFTW, and c is [m2][m1]. H is
- * stored as X comes out, and a lag of c is found by pnr_cpu_split_place. Rows begin on cache lines,
- * an odd number of them apart, so that columns spread over all sets of a cache. FFTW_ESTIMATE plans
- * are good at these lengths, and poor at L itself.
+ * Columns of power-of-two length are transformed COLUMNS at a time in vector lanes (columns.h),
+ * which also multiply by the powers of W_L; c then has the shape of Z, [m1][m2]. FFTW transforms
+ * other columns as contiguous rows of a tile, COLUMNS at a time; c is then [m2][m1]. H has the
+ * order of X; pnr_cpu_split_place finds a lag of c. Rows begin an odd number of cache lines apart,
+ * so that columns spread over all sets of a cache. FFTW_ESTIMATE plans are good at these lengths
+ * and poor at L.
  */
 enum { PNR_CPU_COLUMNS = PNR_CPU_LANES };
 
@@ -34,11 +34,11 @@ typedef float pnr_cpu_value[2]; /* re, im */
 
 typedef struct pnr_cpu_split {
     size_t length, n1, n2; /* L, N1, N2 */
-    size_t row1, row2;   /* values from row to row: of N1 in c and in the tile, of N2 in Z and H */
-    size_t n_blocks;     /* of columns: tasks of passes A and C */
-    size_t n_row_blocks; /* of rows: tasks of pass B */
-    size_t next1, next2; /* values in c from m1 to m1 + 1, from m2 to m2 + 1 */
-    bool is_wide;        /* N1 is a power of two */
+    size_t row1, row2;     /* values from row to row: row1 in c and the tile, row2 in Z and H */
+    size_t n_blocks;       /* of columns: tasks of passes A and C */
+    size_t n_row_blocks;   /* of rows: tasks of pass B */
+    size_t next1, next2;   /* values in c from m1 to m1 + 1, from m2 to m2 + 1 */
+    bool is_wide;          /* N1 is a power of two */
     /* W_L^(COLUMNS b k1) and W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
     pnr_cpu_value *coarse;        /* [N1][n_blocks]; is_wide: [n_blocks][N1] */
     pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: none */
@@ -47,12 +47,13 @@ typedef struct pnr_cpu_split {
     fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: no columns */
 } pnr_cpu_split;
 
-/* N1 and N2 for L; false: L is short, or has no such factors, and is better transformed at once. */
+/* Finds N1 and N2 for L. false: L is short or lacks such factors: a whole transform is faster. */
 bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
-/* For a transform of which one thread does all passes: also where L is shorter, and its columns lie
- * in lanes. */
+/* Whether three passes by one thread are faster than a whole transform: also at some shorter L
+ * whose columns lie in lanes. */
 bool pnr_cpu_split_pays(size_t length);
-/* Bytes of the tables, and values of: Z or H, c, one thread's tile. Of L alone. */
+/* Sizes, which follow from L: bytes of the tables; values of Z or H, of c, of the tile of a thread.
+ * */
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
 size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
 size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
@@ -63,35 +64,35 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split);
 int pnr_cpu_split_create(pnr_cpu_split *split);
 void pnr_cpu_split_destroy(pnr_cpu_split *split);
 
-/* Where lag k lies in c. */
+/* The place of lag k in c. */
 static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)
 {
     return k % split->n2 * split->next2 + k / split->n2 * split->next1;
 }
 
-/* natural[L] conj(spectrum of the code) / L, to H. */
+/* Rounds natural[L], conj(spectrum of the code) / L, to H. */
 void pnr_cpu_split_order(const pnr_cpu_split *split, const double (*natural)[2], pnr_cpu_value *h);
 
 /* Pass A of one block of columns. The input is x[n mod n_samples] for n < n_lit, then zeros. An
  * extended period has n_lit = 2 n_samples - 1, else n_lit = n_samples. */
 void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
                            size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile);
-/* Pass B of one block of rows, for n references: z[0] holds pass A's; z[i] gets that of h[i].
- * stage_ns: [PNR_STAGE_COUNT], or NULL when nobody measures. */
+/* Pass B of one block of rows with n codes h[i]: from z[0], the result of pass A, to each z[i].
+ * stage_ns: [PNR_STAGE_COUNT]; NULL: nothing is measured. */
 void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
                         pnr_cpu_value *const z[2], pnr_cpu_value *const h[2], pnr_cpu_value *tile,
                         uint64_t *stage_ns);
-/* Pass C of one block of columns; lag k < n_samples: power[k] = |c|^2, or += */
+/* Pass C of one block of columns. For lags k < n_samples power[k] = |c|^2; add: +=. */
 void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *z,
                            pnr_cpu_value *c, size_t n_samples, bool add, float *power,
                            pnr_cpu_value *tile, uint64_t *stage_ns);
 
-/* The same where a spectrum is kept, all rows by one thread: pass A's z, which is used up, to X;
- * and from X, read from bin `shift` on, back to z for pass C. tile as above. */
+/* Pass B in two halves with all rows by one thread, for a spectrum that is kept: from z, which is
+ * overwritten, to X; and from X, read from bin `shift` on, times h to z. */
 void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cpu_value *x);
 void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
                            const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z);
-/* c in the order of lags: natural[L]. */
+/* Puts c into the order of lags: natural[L]. */
 void pnr_cpu_split_lags(const pnr_cpu_split *split, const pnr_cpu_value *c, pnr_cpu_value *natural);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A look of a map at another time scale on the cpu engine. */
+/* A look at another time scale on the cpu engine. */
 #include "engine/cpu/steps.h"
 
 #include "base/wide.h"
@@ -11,8 +11,8 @@ typedef pnr_cpu_wide wide;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Samples from .. + n - 1 of a look, each from the window whose own it is, those behind all from
- * the last one; 0 outside of the look. */
+/* Copies samples from .. + n - 1 of a look. Each comes from the window whose first N samples hold
+ * it; those after the last N come from the last window; outside of the look they are 0. */
 static void copy_samples(const pnr_cpu *cpu, const value *x, int64_t from, size_t n, value *line)
 {
     const int64_t period = (int64_t)cpu->plan->n_samples;
@@ -59,7 +59,7 @@ INLINE void interpolate(const float *low, const float *high, float part, const v
     *out = sum;
 }
 
-/* Neighbours of a, then of b, added. */
+/* Adds neighbours of a, then of b. */
 INLINE void add_pairs(const wide *a, const wide *b, wide *out)
 {
     *out =
@@ -69,8 +69,8 @@ INLINE void add_pairs(const wide *a, const wide *b, wide *out)
 
 enum { PLACES = 64 };
 
-/* Samples first .. of a window, eight at a time, up to the next multiple of 8. line[0] is sample
- * `from` of the look. */
+/* Interpolates n samples, a multiple of 8, at their places. line[0] is sample `from` of the look.
+ * */
 PNR_WIDE static void stretch_block(const pnr_cpu *cpu, const pnr_stretch_place *places, size_t n,
                                    const value *line, int64_t from, value *out)
 {

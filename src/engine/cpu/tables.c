@@ -41,7 +41,7 @@ static void fill_rotations(const pnr_cpu *cpu)
     }
 }
 
-/* w_p exp(-2 pi i (r/4 + s/K) p), of a set that is transformed without s. */
+/* w_p exp(-2 pi i (r/4 + s/K) p); for a set that is transformed, without s. */
 static void fill_weights(const pnr_cpu *cpu, size_t number)
 {
     const pnr_cpu_set *set = &cpu->axes.sets[number];
@@ -91,7 +91,7 @@ static int fill_code(const pnr_cpu *cpu, size_t code, double (*spectrum)[2])
     return PNR_OK;
 }
 
-/* Columns j, so that c'[k] = sum_j filter[k][j] c[j] is a sum of rows. */
+/* Stores the filter by columns j, so that c'[k] = sum_j filter[k][j] c[j] is a sum of rows. */
 static void fill_filter(const pnr_cpu *cpu)
 {
     const size_t n = cpu->plan->gate_count;

@@ -11,8 +11,8 @@
 
 enum { PNR_CPU_MAX_THREADS = 64 };
 
-/* Runs task number `task` of a job by thread `worker`, 0 .. n_threads - 1. Its results depend neither
- * on the thread nor on the time: the tasks of one job share no output. */
+/* Runs task number `task` of a job by thread `worker`, 0 .. n_threads - 1. Its results depend
+ * neither on the thread nor on the time: the tasks of one job share no output. */
 typedef void pnr_cpu_task(void *context, size_t task, size_t worker);
 
 /* One dwell to lead, as its owner names it. */
@@ -50,16 +50,16 @@ typedef struct pnr_cpu_team {
 
 /* Before the first start; n_leaders and help_first may be set after it. */
 void pnr_cpu_team_init(pnr_cpu_team *team, const pnr_cpu_owner *owner);
-/* Starts threads 1 .. n_threads - 1; the thread that waits is number 0. With n_threads = 1 it starts
- * number 0. PNR_OK; PNR_ENOMEMORY: fewer run, and stop must still be called. */
+/* Starts threads 1 .. n_threads - 1; the thread that waits is number 0. With n_threads = 1 it
+ * starts number 0. PNR_OK; PNR_ENOMEMORY: fewer run, and stop must still be called. */
 int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads);
 /* Called under the lock by a thread that waits for a dwell: works, or sleeps until `changed`. */
 void pnr_cpu_team_wait(pnr_cpu_team *team);
 /* Ends the threads after all submitted dwells, then the team. */
 void pnr_cpu_team_stop(pnr_cpu_team *team);
 
-/* Runs tasks 0 .. n_tasks - 1 by the caller, which is thread `worker` and leads a dwell, and by idle
- * threads. Returns when all have finished. */
+/* Runs tasks 0 .. n_tasks - 1 by the caller, which is thread `worker` and leads a dwell, and by
+ * idle threads. Returns when all have finished. */
 void pnr_cpu_team_do(pnr_cpu_team *team, size_t worker, pnr_cpu_task *task, void *context,
                      size_t n_tasks);
 

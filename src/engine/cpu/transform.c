@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The transforms of a map's rows on the cpu engine. */
+/* The transforms of the cpu engine: whole ones by FFTW, or in three passes. */
 #include "engine/cpu/transform.h"
 
 #include "base/error.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The transforms of a map's rows on the cpu engine:
- * each by one thread, long ones in three passes. */
-#ifndef PNR_ENGINE_CPU_MAP_TRANSFORM_H
-#define PNR_ENGINE_CPU_MAP_TRANSFORM_H
+/* The transforms of the cpu engine: whole ones by FFTW, or in three passes. */
+#ifndef PNR_ENGINE_CPU_TRANSFORM_H
+#define PNR_ENGINE_CPU_TRANSFORM_H
 
 #include "engine/cpu/split.h"
 
@@ -10,33 +9,34 @@ typedef struct pnr_cpu_transform {
     size_t length; /* L */
     bool is_split;
     pnr_cpu_split split;
-    fftwf_plan forward, inverse; /* else */
+    fftwf_plan forward, inverse; /* of a whole transform */
     size_t spectrum_pitch;       /* values of a spectrum; at least L */
     size_t in_values, out_values, tile_values;
 } pnr_cpu_transform;
 
-/* What a thread needs for one. */
+/* The scratch memory of a thread. */
 typedef struct pnr_cpu_transform_scratch {
-    pnr_cpu_value *in;   /* [in_values] the input, then values in the order of lags */
+    pnr_cpu_value *in;   /* [in_values] the input, then c in the order of lags */
     pnr_cpu_value *out;  /* [out_values] */
-    pnr_cpu_value *tile; /* [tile_values], NULL where these are 0 */
+    pnr_cpu_value *tile; /* [tile_values]; NULL when there are none */
 } pnr_cpu_transform_scratch;
 
-/* The sizes alone. */
+/* Sets the sizes only. is_split: in three passes. */
 void pnr_cpu_transform_shape(size_t length, bool is_split, pnr_cpu_transform *transform);
 size_t pnr_cpu_transform_table_bytes(const pnr_cpu_transform *transform);
 /* After shape. PNR_OK, PNR_ENOMEMORY; destroy in either case. */
 int pnr_cpu_transform_create(pnr_cpu_transform *transform);
 void pnr_cpu_transform_destroy(pnr_cpu_transform *transform);
 
-/* natural[L], the bins in order, as a spectrum, rounded. */
+/* Rounds natural[L], the bins in order, to a spectrum. */
 void pnr_cpu_transform_order(const pnr_cpu_transform *transform, const double (*natural)[2],
                              pnr_cpu_value *spectrum);
-/* room->in[L] to a spectrum. */
+/* One thread transforms scratch->in[L] to a spectrum. */
 void pnr_cpu_transform_forward(const pnr_cpu_transform *transform,
                                const pnr_cpu_transform_scratch *scratch, pnr_cpu_value *spectrum);
-/* c[k] = sum_j x[(j + shift) mod L] a[j] exp(2 pi i j k / L) to room->out, and of the first n_lags
- * |c|^2 to power, or added there; power NULL: not. stage_ns: NULL when nobody measures. */
+/* One thread writes c[k] = sum_j x[(j + shift) mod L] a[j] exp(2 pi i j k / L) to scratch->out, and
+ * for k < n_lags |c|^2 to power, or adds it there. power NULL: no power. stage_ns NULL: nothing is
+ * measured. */
 void pnr_cpu_transform_correlate(const pnr_cpu_transform *transform,
                                  const pnr_cpu_transform_scratch *scratch, const pnr_cpu_value *x,
                                  size_t shift, const pnr_cpu_value *a, size_t n_lags, float *power,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh of the cpu engine: an m-sequence's correlation at its exact length, by additions. */
+/* Method walsh of the cpu engine: the correlation with an m-sequence at its exact length, by
+ * additions. */
 #include "engine/cpu/walsh.h"
 
 #include "base/wide.h"
@@ -15,20 +16,21 @@ enum {
     LANES = 8,            /* values of a vector, which is a cache line */
     ROW_BITS = 15,        /* a row of 256 KiB: a core's second cache */
     CHUNK = 4096 / LANES, /* vectors of 32 KiB: its first cache */
-    STRIP = 2,            /* vectors of a row that a tile of columns takes: lines come in pairs */
+    STRIP = 2,            /* vectors of each row in a tile of columns: cache lines come in pairs */
     TASK = 1024,          /* columns of a task */
-    WORDS = 512,          /* samples fetched before they are converted */
+    WORDS = 512,          /* samples that are fetched before they are converted */
     MAX_PARTS = 16,
-    CHIPS = 64,             /* whose lags are summed at one time */
+    CHIPS = 64,             /* chips whose lags are summed at once */
     SUM_CHIPS = 64 * CHIPS, /* of a task */
     MAX_ROWS = 1 << (24 - ROW_BITS)
 };
 
 /*
- * Single-precision floats throughout: integer samples converted to full scale = 1 are integers
- * times a power of two, so that their sums are exact to 24 bits, nine stages after a full-scale 16
- * bits, and later ones round once a stage, sqrt(stages) eps in all, as in the tolerance of every
- * engine. 32-bit integers are no narrower, so no faster, and need a second conversion.
+ * All values are single-precision floats. Integer samples converted to full scale = 1 are integers
+ * times a power of two, so that their sums are exact up to 24 bits: the first nine stages after
+ * full-scale 16 bits. Later stages round once each, sqrt(stages) eps in all, within the tolerance
+ * of every engine. 32-bit integers have the same width, so they are not faster, and they would need
+ * a second conversion.
  */
 typedef float vector __attribute__((vector_size(64), may_alias));
 
@@ -128,7 +130,7 @@ INLINE void three_stages(vector v[8])
                 butterfly(&v[i], &v[i + h]);
 }
 
-/* The three bits of a value's place in its vector. */
+/* Transforms over the three bits of the place within a vector. */
 INLINE void lane_stages(vector *v)
 {
     static const vector sign[3] = {{1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1},
@@ -145,7 +147,7 @@ INLINE void lane_stages(vector *v)
     *v = x;
 }
 
-/* The six lowest bits of n vectors, or all that there are. */
+/* Transforms n vectors over their six lowest bits, or all bits of fewer than 8 vectors. */
 INLINE void lowest_stages(vector *x, size_t n)
 {
     if (n < 8) {
@@ -164,7 +166,7 @@ INLINE void lowest_stages(vector *x, size_t n)
     }
 }
 
-/* The bits from stride h to n vectors, three at a time, then what is left. */
+/* Transforms over the bits from stride h to n vectors: three at a time, then the others. */
 INLINE void stages(vector *x, size_t h, size_t n)
 {
     for (; 8 * h <= n; h *= 8)
@@ -184,8 +186,8 @@ INLINE void stages(vector *x, size_t h, size_t n)
                 butterfly(&x[i], &x[i + h]);
 }
 
-/* Gathers n values. Integers of a sample are fetched as one word, and converted as by
- * pnr_cpu_convert once they lie side by side. */
+/* Gathers n values. The integers of a sample are fetched as one word. They are converted as by
+ * pnr_cpu_convert once they are neighbours. */
 INLINE void gather_floats(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,
                           float (*to)[2])
 {
@@ -291,8 +293,8 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
 
     for (size_t r = 0; r < left; r++)
         memcpy(w[r], X[r * walsh->row + column], sizeof *w);
-    /* One bit after the other, the lowest first as in the tile; of each only the half that leads
-     * to `place`. */
+    /* One bit at a time, the lowest first as in the tile, and only the half that leads to `place`.
+     * */
     for (size_t bit = 1; left > 1; bit *= 2) {
         left /= 2;
         for (size_t r = 0; r < left; r++)
@@ -324,7 +326,7 @@ size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh)
     return (((size_t)1 << walsh->degree) + SUM_CHIPS - 1) / SUM_CHIPS;
 }
 
-/* Lags q first .. q (first + count) - 1. The sums of each chip are its own, so that rounding does
+/* Sums lags q first .. q (first + count) - 1. Each chip has separate sums, so that rounding does
  * not grow along the profile. */
 INLINE void sum_chips(const pnr_cpu_walsh *walsh, size_t first, size_t count, const float (*W)[2],
                       float (*c)[2])

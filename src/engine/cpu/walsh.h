@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh of the cpu engine: an m-sequence's correlation at its exact length, by additions. */
+/* Method walsh of the cpu engine: the correlation with an m-sequence at its exact length, by
+ * additions. */
 #ifndef PNR_ENGINE_CPU_WALSH_H
 #define PNR_ENGINE_CPU_WALSH_H
 
@@ -10,15 +11,16 @@
 #include <stdint.h>
 
 /*
- * The code a[i] = 1 - 2 b[i], N = 2^n - 1, passes through the states s_i = sum_j b[i + j] 2^j, each
- * number 1 .. N once; b[i - k] is linear in the bits of s_i, so that with X[s_i] = x[i], X[0] = 0
+ * The code a[i] = 1 - 2 b[i], N = 2^n - 1, passes through the states s_i = sum_j b[i + j] 2^j,
+ * which are the numbers 1 .. N, each once. b[i - k] is linear in the bits of s_i. So with X[s_i] =
+ * x[i] and X[0] = 0
  *     c[k] = sum_i x[i] (-1)^b[i - k] = W[u_k],   W[u] = sum_s X[s] (-1)^|s & u|,
  *     u_k = sum_j b[t_j - k] 2^j,   s_(t_j) = 2^j   (indices mod N).
- * W, the Walsh-Hadamard transform, takes n 2^n additions. W[0] = sum x is no lag.
+ * W, the Walsh-Hadamard transform, takes n 2^n additions. W[0] = sum x belongs to no lag.
  *
- * X lies in rows of 2^m values: a row is gathered and transformed over its m bits where it fits a
- * core's own cache, then the columns over the n - m others. Rows are two cache lines more than
- * 2^m apart, so that a column spreads over all sets of a cache.
+ * X lies in rows of 2^m values. A row is gathered and transformed over its m bits while it is in a
+ * core's own cache; then the columns are transformed over the other n - m bits. Rows begin two
+ * cache lines more than 2^m values apart, so that a column spreads over all sets of a cache.
  *
  * At q samples a chip, a[j] = chip[floor(j / q)], N = q (2^n - 1): with W_r[k] the correlation, as
  * above, of part r of the samples, x[q i + r],
@@ -30,24 +32,24 @@ typedef struct pnr_cpu_walsh {
     size_t rows, columns;  /* 2^(n - m), 2^m */
     size_t row;            /* values from row to row */
     size_t n_column_tasks; /* of pnr_cpu_walsh_columns */
-    uint32_t *sample;      /* [2^n]: i of X[s]; s = 0 has none */
-    uint32_t *place;       /* [2^n - 1]: where u_k is in X and W */
+    uint32_t *sample;      /* [2^n]: i of X[s]; there is none for s = 0 */
+    uint32_t *place;       /* [2^n - 1]: the place of u_k in X and W */
     uint32_t *lag_at;      /* [rows * row]: the lag there */
 } pnr_cpu_walsh;
 
-/* NULL: this method suits the plan; else why not, a phrase. */
+/* NULL: this method suits a plan of one line; else the reason why not, a phrase. */
 const char *pnr_cpu_walsh_refusal(const pnr_plan *plan);
 
-/* The sizes. Of m_degree and m_samples alone. */
+/* Sets the sizes, which follow from m_degree and m_samples. */
 void pnr_cpu_walsh_shape(const pnr_plan *plan, pnr_cpu_walsh *walsh);
 size_t pnr_cpu_walsh_table_bytes(const pnr_cpu_walsh *walsh);
-size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of one part's X, and of its power */
+size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of X of one part, and of its powers */
 
 /* After shape; the plan has passed pnr_plan_check. PNR_OK, PNR_ENOMEMORY; destroy in either case */
 int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan);
 void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 
-/* The samples of one window or one part of it, and how they are read. */
+/* The samples of a window or of one part of it. */
 typedef struct pnr_cpu_walsh_input {
     const void *data;  /* sample i begins at byte i * stride */
     size_t stride;     /* bytes */
@@ -55,26 +57,26 @@ typedef struct pnr_cpu_walsh_input {
     bool conjugate;    /* not for cf32 */
 } pnr_cpu_walsh_input;
 
-/* May a window's samples be gathered as the source left them? A tune, a sum of windows and the
- * other formats are converted first. */
+/* Whether the samples of a window can be gathered as the source left them. With a tune, with
+ * several periods and in other formats they are converted first. */
 bool pnr_cpu_walsh_reads(const pnr_plan *plan);
-/* Row `row` of X, transformed over its own bits. The same bits from whichever input. */
+/* Gathers row `row` of X and transforms it over its m bits: the same results from either input. */
 void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const pnr_cpu_walsh_input *input,
                        float (*X)[2]);
-/* After all rows, column task `task`: power = |W|^2, or +=, where X lies, and 0 for
- * W[0]. X stays as it is. */
+/* After all rows: task `task` of the columns sets power = |W|^2 at the places of X, or adds it, and
+ * sets 0 for W[0]. X stays as it is. */
 void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2], bool add,
                            float *power);
-/* c[k] from the X that columns has read: the same bits as in its power. */
+/* c[k] from the X that columns has read: the same value as in its power. */
 void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t k, float c[2]);
 
 /* --- several samples a chip --- */
 
-/* Where there are several rows, after all of a part, column task `task`: X = W there. */
+/* After all rows of a part that has several: task `task` of the columns replaces X by W. */
 void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task, float (*X)[2]);
 size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh);
-/* After all columns, sum task `task`: its lags of c in their order, and power = |c|^2, or +=. W:
- * [n_parts][pnr_cpu_walsh_values]. */
+/* After all columns: task `task` of the sums sets its lags of c in their order and power = |c|^2,
+ * or adds it. W: [n_parts][pnr_cpu_walsh_values]. */
 void pnr_cpu_walsh_sum(const pnr_cpu_walsh *walsh, size_t task, const float (*W)[2], bool add,
                        float (*c)[2], float *power);
 

@@ -162,8 +162,8 @@ bool pnr_cpu_read_fused(pnr_cpu_step *s)
 
 /* --- kept: the mean over the used windows --- */
 
-/* Marks are NaN. Their comparison stands between a loop and its vectors, that of the bits does not:
- * all ones where a float is good. */
+/* A mark is NaN. The compiler makes vectors of a loop that compares bits, but not of one that
+ * compares floats. All bits of the result are 1 when x is not a mark. */
 typedef uint32_t bits __attribute__((may_alias));
 
 static inline uint32_t unmarked(uint32_t x)
@@ -204,8 +204,8 @@ PNR_WIDE static void subtract_mean(size_t n, const double *restrict mean, bits *
     }
 }
 
-/* One block of columns of a look. What is not used has the mean taken out too: a stretched look is
- * made of it. */
+/* Removes the mean of one block of columns of a look. Unused windows lose it too, for a stretched
+ * look is made from them. */
 static void remove_mean(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -239,7 +239,7 @@ static void remove_mean(void *context, size_t task, size_t worker)
     }
 }
 
-/* What the mean took from a window's noise, 1/U of it, is put back into its energy. */
+/* Sets the energies of the windows. The mean has removed 1/U of the noise, which is added again. */
 static void add_energies(const pnr_cpu_step *s, size_t look)
 {
     const size_t n_periods = s->cpu->plan->n_periods, n_own = pnr_cpu_mean_blocks(s->cpu);

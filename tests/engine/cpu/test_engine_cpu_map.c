@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps of the cpu engine where it has ways of its own: slow time as sums or transforms, codes or
- * samples turned, long transforms in passes; the same bits by one thread or several; nothing
- * allocated on the way; what does not fit is refused in numbers. */
+/* The ways of the cpu engine: slow time as sums or transforms, rotated codes or samples, long
+ * transforms in passes, fused lines. The results have the same bits by any number of threads, nothing
+ * is allocated after create, and a plan that does not fit is refused in numbers. */
 #include "tests/fixture/answer.h"
 
 #include <stdatomic.h>
@@ -53,6 +53,13 @@ static const scenario own_scenarios[] = {
     S("a transform of 20000 in passes, gates filtered", .n_samples = 200, .n_periods = 3,
       .n_dwells = 2, .n_lags = 19800, .gate_first = 8000, .gate_count = 50,
       .hypotheses = {{0, 0, 1, 0}, {9, 0, 1, 0}}, .has_filter = true, .echo = 0.1, .threshold = 5),
+    S("one line, linear, in passes: looks of two periods under CFAR", .n_samples = 200,
+      .format = PNR_FORMAT_CI8, .tune = {1, 7}, .n_periods = 2, .n_looks = 3, .n_dwells = 2,
+      .n_lags = 19800, .has_lost = true, .cfar = {PNR_CFAR_OS, PNR_CFAR_ALONG_LAGS, 1, 12, 1, NULL},
+      .factor = 6, .echo = 0.1, .threshold = 5),
+    S("one line, extended, in passes, half lags, cells excluded", .n_samples = 8209,
+      .format = PNR_FORMAT_CF32, .n_looks = 2, .n_dwells = 2, .oversample = 2, .exclusion_cells = 3,
+      .has_nonfinite = true, .echo = 0.05, .threshold = 9),
     S("bins shifted in passes", .n_samples = 8192, .hypotheses = {{-9, 0, 1, 0}, {429, 0, 1, 0}},
       .echo = 0.03, .bins = 107, .threshold = 13),
     S("no mean: a look with one window left is not there", .n_samples = 75, .n_periods = 2,
