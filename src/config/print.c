@@ -230,7 +230,7 @@ void pnr_config_print_reference(FILE *stream)
     fputs(
         "# Every key of pnradar with its default, unit, range and one sentence.\n"
         "# Printed from the table of keys that the programs use themselves; see pnradar.conf(5).\n"
-        "# Comments begin with # or ;, at the start of a line or behind a space.\n"
+        "# Comments begin with # or ;, at the start of a line or after a space.\n"
         "# A value may be quoted: \"two words\".\n",
         stream);
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
