@@ -129,7 +129,7 @@ static int refuse_control(const place *at, const char *text)
 }
 
 /* Cuts white space off both ends, in place. */
-static char *trim(char *text)
+static char *trim_space(char *text)
 {
     size_t n;
 
@@ -160,7 +160,7 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
     if (*text != '"') {
         if (has_comments)
             cut_comment(text);
-        *out = trim(text);
+        *out = trim_space(text);
         if (strchr(*out, '"'))
             return refuse_at(
                 at, PNR_ECONFIG,
@@ -182,7 +182,7 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
     *to = '\0';
     if (has_comments)
         cut_comment(from);
-    from = trim(from);
+    from = trim_space(from);
     if (*from)
         return refuse_at(at, PNR_ECONFIG, "trailing junk after the closing quote: \"%.60s\"", from);
     *out = text;
@@ -234,7 +234,7 @@ static int read_section(reader *r, char *line)
         return refuse_at(&r->at, PNR_ECONFIG, "no ] after \"%.60s\"", line);
     *end = '\0';
     cut_comment(end + 1);
-    char *rest = trim(end + 1);
+    char *rest = trim_space(end + 1);
     if (*rest)
         return refuse_at(&r->at, PNR_ECONFIG, "trailing junk after [%.60s]: \"%.60s\"", line + 1,
                          rest);
@@ -250,7 +250,7 @@ static int read_assignment(reader *r, char *line)
     if (!equals)
         return refuse_at(&r->at, PNR_ECONFIG, "no \"key = value\" and no section: \"%.60s\"", line);
     *equals = '\0';
-    name = trim(line);
+    name = trim_space(line);
     if (!r->section.table) {
         key = pnr_key_find(NULL, name);
         return refuse_at(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
@@ -279,7 +279,7 @@ static int read_line(reader *r, char *line, size_t length)
     int rc = refuse_control(&r->at, line);
     if (rc != PNR_OK)
         return rc;
-    line = trim(line);
+    line = trim_space(line);
     if (*line == '\0' || *line == '#' || *line == ';')
         return PNR_OK;
     return *line == '[' ? read_section(r, line) : read_assignment(r, line);
@@ -381,7 +381,7 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     if (!copy)
         return refuse_at(&at, PNR_ENOMEMORY, "no memory");
     copy[equals - assignment] = '\0';
-    name = trim(copy);
+    name = trim_space(copy);
     dot = strrchr(name, '.');
     if (!dot) {
         key = pnr_key_find(NULL, name);

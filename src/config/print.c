@@ -32,19 +32,14 @@ static void print_text(const member *of, FILE *stream)
     fputc('"', stream);
 }
 
-static void print_size(const member *of, FILE *stream)
+static void print_whole(const member *of, FILE *stream)
 {
-    fprintf(stream, "%zu", *(const size_t *)of->field);
-}
-
-static void print_int(const member *of, FILE *stream)
-{
-    fprintf(stream, "%d", *(const int *)of->field);
-}
-
-static void print_uint64(const member *of, FILE *stream)
-{
-    fprintf(stream, "%" PRIu64, *(const uint64_t *)of->field);
+    if (of->key->type == PNR_KEY_INT)
+        fprintf(stream, "%d", *(const int *)of->field);
+    else if (of->key->type == PNR_KEY_SIZE)
+        fprintf(stream, "%zu", *(const size_t *)of->field);
+    else
+        fprintf(stream, "%" PRIu64, *(const uint64_t *)of->field);
 }
 
 static void print_bytes(const member *of, FILE *stream)
@@ -123,8 +118,8 @@ typedef void print_fn(const member *of, FILE *stream);
 
 static print_fn *const printers[] = {
     [PNR_KEY_TEXT] = print_text,         [PNR_KEY_PATH] = print_text,
-    [PNR_KEY_TIME] = print_text,         [PNR_KEY_SIZE] = print_size,
-    [PNR_KEY_INT] = print_int,           [PNR_KEY_UINT64] = print_uint64,
+    [PNR_KEY_TIME] = print_text,         [PNR_KEY_SIZE] = print_whole,
+    [PNR_KEY_INT] = print_whole,         [PNR_KEY_UINT64] = print_whole,
     [PNR_KEY_BYTES] = print_bytes,       [PNR_KEY_DOUBLE] = print_double,
     [PNR_KEY_OPTIONAL] = print_optional, [PNR_KEY_RATIONAL] = print_rational,
     [PNR_KEY_CHOICE] = print_choice,     [PNR_KEY_YES_NO] = print_yes_no,
@@ -230,7 +225,7 @@ void pnr_config_print_reference(FILE *stream)
     fputs(
         "# Every key of pnradar with its default, unit, range and one sentence.\n"
         "# Printed from the table of keys that the programs use themselves; see pnradar.conf(5).\n"
-        "# Comments begin with # or ;, at the start of a line or behind a space.\n"
+        "# Comments begin with # or ;, at the start of a line or after a space.\n"
         "# A value may be quoted: \"two words\".\n",
         stream);
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {

@@ -203,35 +203,24 @@ static int parse_digits(const char *text, const char **end, uint64_t *out, char 
     return PNR_OK;
 }
 
-static int parse_whole(const pnr_key *key, const char *text, uint64_t *out, char *why)
+static int parse_whole(const member *to, const char *text)
 {
+    const pnr_key *key = to->key;
     const char *end = text;
     uint64_t value = 0;
 
-    if (parse_digits(text, &end, &value, why) != PNR_OK)
-        return *text == '-' && is_decimal(text) && has_range(key) ? refuse_range(key, why)
+    if (parse_digits(text, &end, &value, to->why) != PNR_OK)
+        return *text == '-' && is_decimal(text) && has_range(key) ? refuse_range(key, to->why)
                                                                   : PNR_ECONFIG;
     if (*end)
-        return refuse_value(why, "must be a whole number");
+        return refuse_value(to->why, "must be a whole number");
     if (!in_range(key, (double)value))
-        return refuse_range(key, why);
-    *out = value;
-    return PNR_OK;
-}
-
-static int parse_uint64(const member *to, const char *text)
-{
-    return parse_whole(to->key, text, to->field, to->why);
-}
-
-static int parse_size(const member *to, const char *text)
-{
-    uint64_t value = 0;
-    int rc = parse_whole(to->key, text, &value, to->why);
-
-    if (rc == PNR_OK)
+        return refuse_range(key, to->why);
+    if (key->type == PNR_KEY_SIZE)
         *(size_t *)to->field = (size_t)value;
-    return rc;
+    else
+        *(uint64_t *)to->field = value;
+    return PNR_OK;
 }
 
 static int parse_int(const member *to, const char *text)
@@ -454,8 +443,8 @@ typedef int parse_fn(const member *to, const char *text);
 
 static parse_fn *const parsers[] = {
     [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_PATH] = parse_text,
-    [PNR_KEY_TIME] = parse_time,         [PNR_KEY_SIZE] = parse_size,
-    [PNR_KEY_INT] = parse_int,           [PNR_KEY_UINT64] = parse_uint64,
+    [PNR_KEY_TIME] = parse_time,         [PNR_KEY_SIZE] = parse_whole,
+    [PNR_KEY_INT] = parse_int,           [PNR_KEY_UINT64] = parse_whole,
     [PNR_KEY_BYTES] = parse_bytes,       [PNR_KEY_DOUBLE] = parse_double,
     [PNR_KEY_OPTIONAL] = parse_optional, [PNR_KEY_RATIONAL] = parse_rational,
     [PNR_KEY_CHOICE] = parse_choice,     [PNR_KEY_YES_NO] = parse_yes_no,

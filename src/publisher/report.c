@@ -32,7 +32,7 @@ void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool 
     *printer = (pnr_printer){.stream = stream, .print = print, .with_truth = with_truth};
 }
 
-static int written(const pnr_printer *p)
+static int stream_code(const pnr_printer *p)
 {
     return ferror(p->stream) ? PNR_EIO : PNR_OK;
 }
@@ -173,8 +173,8 @@ static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report
 #define CSV_NAME(x, name) "," #name
 #define CSV_ZERO_NAME(x, name) ",zero_" #name
 #define CSV_NOTHING(x, name) ","
-#define CSV_COUNT(from, name) field_u64(t, (from)->name);
-#define CSV_DOUBLE(from, name) field(t, (from)->name);
+#define CSV_COUNT(from, name) add_field_u64(t, (from)->name);
+#define CSV_DOUBLE(from, name) add_field(t, (from)->name);
 
 static void csv_header(pnr_printer *p)
 {
@@ -185,13 +185,13 @@ static void csv_header(pnr_printer *p)
     fputs(p->with_truth ? ",target,true_range_m,error_m\n" : "\n", p->stream);
 }
 
-static void field(pnr_text *t, double value)
+static void add_field(pnr_text *t, double value)
 {
     pnr_text_add(t, ",");
     pnr_text_double(t, value, "");
 }
 
-static void field_u64(pnr_text *t, uint64_t value)
+static void add_field_u64(pnr_text *t, uint64_t value)
 {
     pnr_text_add(t, ",");
     pnr_text_u64(t, value);
@@ -203,25 +203,25 @@ static void csv_dwell(pnr_text *t, const pnr_report *report)
     char words[ROW_LEN], time[PNR_TIME_LEN];
 
     pnr_text_u64(t, report->seq);
-    field_u64(t, report->sample);
+    add_field_u64(t, report->sample);
     pnr_text_add(t, ",");
     if (report->has_time)
         pnr_text_add(t, pnr_time_format(report->time_ns, time));
-    field_u64(t, report->periods);
-    field_u64(t, report->lost);
-    field_u64(t, report->lost_before);
+    add_field_u64(t, report->periods);
+    add_field_u64(t, report->lost);
+    add_field_u64(t, report->lost_before);
     pnr_text_add(t, ",");
     pnr_text_add(t, flag_list(report->flags, ' ', words));
-    field(t, noise > 0 ? 10 * log10(noise) : (double)NAN);
-    field(t, report->pfa_cell);
-    field_u64(t, report->cells_above);
-    field(t, report->latency_us);
+    add_field(t, noise > 0 ? 10 * log10(noise) : (double)NAN);
+    add_field(t, report->pfa_cell);
+    add_field_u64(t, report->cells_above);
+    add_field(t, report->latency_us);
 }
 
 static void csv_echo(pnr_text *t, const pnr_detection *detection, size_t i)
 {
     if (i < detection->n_echoes) {
-        field_u64(t, i + 1);
+        add_field_u64(t, i + 1);
         PNR_ECHO_FIELDS(CSV_COUNT, CSV_DOUBLE, CSV_DOUBLE, &detection->echoes[i])
     } else {
         pnr_text_add(t, "," PNR_ECHO_FIELDS(CSV_NOTHING, CSV_NOTHING, CSV_NOTHING, ));
@@ -249,9 +249,9 @@ static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_t
     csv_echo(&t, &report->detection, i);
     csv_zero(&t, &report->zero);
     if (truth != NULL) {
-        field_u64(&t, truth->target);
-        field(&t, truth->range_m);
-        field(&t, truth->error_m);
+        add_field_u64(&t, truth->target);
+        add_field(&t, truth->range_m);
+        add_field(&t, truth->error_m);
     } else if (p->with_truth) {
         pnr_text_add(&t, ",,,");
     }
@@ -270,7 +270,7 @@ static int print_json(pnr_printer *p, const pnr_report *report)
         return PNR_EINTERNAL;
     fwrite(text, 1, length, p->stream);
     putc('\n', p->stream);
-    return written(p);
+    return stream_code(p);
 }
 
 int pnr_printer_print(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth)
@@ -295,7 +295,7 @@ int pnr_printer_print(pnr_printer *p, const pnr_report *report, const pnr_report
         else
             table_row(p, report, has_truth ? &truth[i] : NULL, i);
     }
-    return written(p);
+    return stream_code(p);
 }
 
 int pnr_printer_finish(pnr_printer *p)

@@ -50,7 +50,7 @@ static uint64_t big_endian(const unsigned char *p, size_t n)
     return value;
 }
 
-static bool sees(const view *v, uint64_t offset, uint64_t n)
+static bool is_in_view(const view *v, uint64_t offset, uint64_t n)
 {
     return offset <= v->n_bytes && n <= v->n_bytes - offset;
 }
@@ -158,7 +158,7 @@ static int check_format_bytes(const view *v, const chunk *c, uint64_t needed, co
         return refuse_header(
             v, "the %sfmt chunk says %" PRIu64 " bytes, at least %" PRIu64 " are needed", kind,
             c->n_bytes, needed);
-    return sees(v, c->body, needed) ? PNR_OK : refuse_unseen(v, c->body, needed);
+    return is_in_view(v, c->body, needed) ? PNR_OK : refuse_unseen(v, c->body, needed);
 }
 
 static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *out)
@@ -210,7 +210,7 @@ static int read_next(const view *v, const chunks *all, chunk *c)
 {
     const uint64_t offset = all->offset;
 
-    if (!sees(v, offset, header_bytes(all->layout)))
+    if (!is_in_view(v, offset, header_bytes(all->layout)))
         return refuse_unseen(v, offset, header_bytes(all->layout));
     if (!read_chunk(all->layout, v->data, offset, c))
         return refuse_header(v, "no chunk at byte %" PRIu64, offset);
@@ -271,7 +271,7 @@ static int read_chunks(const view *v, chunks all, pnr_sound_header *out)
 
 static int read_wav(const view *v, pnr_sound_header *out)
 {
-    if (!sees(v, 0, 12))
+    if (!is_in_view(v, 0, 12))
         return refuse_unseen(v, 0, 12);
     if (memcmp(v->data + 8, "WAVE", 4) != 0)
         return pnr_error_set(v->error, PNR_EDATA, "a RIFF file, but not of the type WAVE");
@@ -285,7 +285,7 @@ static int read_rf64(const view *v, pnr_sound_header *out)
     const unsigned char *body = v->data + DS64_BODY;
     chunk c;
 
-    if (!sees(v, 0, DS64_BODY + DS64_BYTES))
+    if (!is_in_view(v, 0, DS64_BODY + DS64_BYTES))
         return refuse_unseen(v, 0, DS64_BODY + DS64_BYTES);
     if (memcmp(v->data + 8, "WAVE", 4) != 0)
         return pnr_error_set(v->error, PNR_EDATA, "an RF64 file, but not of the type WAVE");
@@ -306,7 +306,7 @@ static int read_rf64(const view *v, pnr_sound_header *out)
 
 static int read_w64(const view *v, pnr_sound_header *out)
 {
-    if (!sees(v, 0, 40))
+    if (!is_in_view(v, 0, 40))
         return refuse_unseen(v, 0, 40);
     if (memcmp(v->data + 4, w64_riff_tail, 12) != 0 || memcmp(v->data + 24, "wave", 4) != 0 ||
         memcmp(v->data + 28, w64_tail, 12) != 0)
@@ -327,7 +327,7 @@ static int read_au(const view *v, pnr_sound_header *out)
     const struct au_encoding *encoding = NULL;
     uint64_t word[6];
 
-    if (!sees(v, 0, sizeof word / 2))
+    if (!is_in_view(v, 0, sizeof word / 2))
         return refuse_unseen(v, 0, sizeof word / 2);
     for (size_t i = 0; i < 6; i++) /* ".snd" is big endian, "dns." little */
         word[i] =
@@ -369,7 +369,7 @@ static int read_flac(const view *v, pnr_sound_header *out)
     enum { STREAMINFO_BYTES = 34, HEAD_BYTES = 8 + STREAMINFO_BYTES };
     const unsigned char *p = v->data + 4;
 
-    if (!sees(v, 0, HEAD_BYTES))
+    if (!is_in_view(v, 0, HEAD_BYTES))
         return refuse_unseen(v, 0, HEAD_BYTES);
     if ((p[0] & 0x7f) != 0 || big_endian(p + 1, 3) != STREAMINFO_BYTES)
         return refuse_header(v, "no STREAMINFO block at byte 4");
