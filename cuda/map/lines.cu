@@ -34,67 +34,69 @@ struct map_line {
     bool is_there;
 };
 
-/* v[j]: sample n = first + step j of the transform. A base is extended periodically or by zeros;
- * read(i): its sample i. */
+/* v[j]: sample n = first + step j of a row's transform. A base is extended periodically or by zeros,
+ * and rotated by `turns` a sample; read(i): its sample i. */
 template <int N, class READ>
-static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
-                                              float2 (&v)[N], READ read)
+static __device__ __forceinline__ void extend(const pnr_map &m, uint64_t turns, uint32_t first,
+                                              uint32_t step, float2 (&v)[N], READ read)
 {
 #pragma unroll
     for (int j = 0; j < N; j++) {
-        const uint32_t n = first + step * j;
-        const bool is_copy = n >= m.n_window;
+        const uint32_t n = first + step * j, i = n < m.n_window ? n : n - m.n_window;
 
-        v[j] = !is_copy || (!m.is_linear && n + 1 < 2 * m.n_window)
-                   ? read(is_copy ? n - m.n_window : n)
-                   : make_float2(0, 0);
+        if (n >= m.n_window && (m.is_linear || n + 1 >= 2 * m.n_window)) {
+            v[j] = make_float2(0, 0);
+        } else {
+            const float2 z = read(i);
+
+            v[j] = turns != 0 ? pnr_cuda_rotate_back(z, i * turns) : z;
+        }
     }
 }
 
-/* v[j] is rotated by `turns` a sample of the base. */
-template <int N>
-static __device__ __forceinline__ void rotate(const pnr_map &m, uint32_t first, uint32_t step,
-                                              uint64_t turns, float2 (&v)[N])
-{
-#pragma unroll
-    for (int j = 0; j < N; j++) {
-        const uint32_t n = first + step * j;
-
-        v[j] = pnr_cuda_rotate_back(v[j], (n >= m.n_window ? n - m.n_window : n) * turns);
-    }
-}
-
-/* The samples of a row's transform: of its base, rotated by whole bins. */
+/* The samples of a row's transform from the bases. */
 template <int N>
 static __device__ __forceinline__ void load_row(const pnr_map &m, const pnr_map_lines &p,
                                                 uint32_t dwell, const pnr_map_row &row,
                                                 uint32_t first, uint32_t step, float2 (&v)[N])
 {
-    const size_t own = (size_t)dwell * m.n_looks + p.look;
-    uint64_t turns[2] = {0, row.shift * p.bin_turns};
+    const float2 *base =
+        p.bases + (((size_t)dwell * m.n_looks + p.look) * m.n_bases + row.base) * m.row_stride;
 
-    if (p.bases != NULL) {
-        const float2 *base = p.bases + (own * m.n_bases + row.base) * m.row_stride;
+    extend(m, row.shift * p.bin_turns, first, step, v, [&](uint32_t i) { return base[i]; });
+}
 
-        extend(m, first, step, v, [&](uint32_t i) { return base[i]; });
-    } else {
-        const size_t look = (size_t)p.first_dwell * m.n_looks + own;
-        const float2 w = pnr_map_weight(m, p.samples, look, row.base);
+/* The same where a look is one window, which is read as it comes. */
+template <int N>
+static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_map_lines &p,
+                                                   uint32_t dwell, const pnr_map_row &row,
+                                                   uint32_t first, uint32_t step, float2 (&v)[N])
+{
+    const size_t look = (size_t)(p.first_dwell + dwell) * m.n_looks + p.look;
+    const float2 w = pnr_map_weight(m, p.samples, look, row.base);
+    const uint64_t turns = m.turns[row.base];
 
-        turns[0] = m.turns[row.base];
-        if (p.samples.stream != NULL)
-            extend(m, first, step, v, [&](uint32_t i) {
-                return pnr_map_weighted(w, pnr_map_clean(m, p.samples, look, 0, i));
-            });
-        else
-            extend(m, first, step, v, [&](uint32_t i) {
-                return pnr_map_weighted(w, pnr_map_raw(m, p.samples, look, 0, i));
-            });
-    }
+    if (p.samples.stream != NULL)
+        extend(m, 0, first, step, v, [&](uint32_t i) {
+            return pnr_map_weighted(w, pnr_map_clean(m, p.samples, look, 0, i));
+        });
+    else
+        extend(m, 0, first, step, v, [&](uint32_t i) {
+            return pnr_map_weighted(w, pnr_map_raw(m, p.samples, look, 0, i));
+        });
 #pragma unroll 1
-    for (int way = 0; way < 2; way++)
-        if (turns[way] != 0)
-            rotate(m, first, step, turns[way], v);
+    for (int way = 0; way < 2; way++) {
+        const uint64_t by = way == 0 ? turns : row.shift * p.bin_turns;
+
+        if (by == 0)
+            continue;
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            const uint32_t n = first + step * j;
+
+            v[j] = pnr_cuda_rotate_back(v[j], (n < m.n_window ? n : n - m.n_window) * by);
+        }
+    }
 }
 
 /* v[j]: c at lag first + step j, its parts swapped, to values, its power added to power; *sum and
@@ -232,7 +234,8 @@ __global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
     }
 }
 
-/* Each group takes rows of its own by turns, n_rows of all dwells. */
+/* Each group takes rows of its own, n_rows of all dwells: by turns where a block has several groups,
+ * and so a larger table. */
 template <int M>
 __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)
@@ -262,13 +265,18 @@ __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<
             float2 v[32];
             float sum, most;
 
-            load_row(m, p, dwell, m.rows[row], u, window::THREADS, v);
+            if (p.bases != NULL)
+                load_row(m, p, dwell, m.rows[row], u, window::THREADS, v);
+            else
+                load_window(m, p, dwell, m.rows[row], u, window::THREADS, v);
             thread.correlate(v, p.spectra + (size_t)item * (window::L / 2), [] {});
             keep_line(m, p, line, v, u, window::THREADS, &sum, &most);
             if (is_last)
                 sum_line<window::THREADS / 32>(m, p, line, sum, most, sums, greatest, u,
                                                [] { pnr_fused_sync<M, true>(); });
         }
+        if (block::GROUPS == 1)
+            return; /* as many blocks as rows */
     }
 }
 
@@ -329,6 +337,11 @@ size_t pnr_map_lines_points(const pnr_plan *plan)
     return n >= MIN_SAMPLES && points <= MAX_POINTS ? points : 0;
 }
 
+bool pnr_map_lines_takes_windows(const pnr_map *m, size_t n_points)
+{
+    return !find(m, n_points)->is_shared;
+}
+
 size_t pnr_map_lines_bytes(const pnr_map *m, size_t n_points)
 {
     return (size_t)find(m, n_points)->n_bytes + 512; /* and what is static */
@@ -369,7 +382,7 @@ int pnr_map_correlate(const pnr_map *m, const pnr_map_lines *lines, size_t n_poi
 
     assert(i != NULL && n_dwells >= 1 && n_dwells <= 65535 && n_rows <= UINT32_MAX / 2);
     if (!i->is_shared) {
-        const size_t most = resident_blocks(i);
+        const size_t most = i->n_groups > 1 ? resident_blocks(i) : n_blocks;
 
         grid = dim3((unsigned)(n_blocks < most ? n_blocks : most));
     }

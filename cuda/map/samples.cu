@@ -11,6 +11,26 @@
 
 /* --- kernels --- */
 
+static __device__ __forceinline__ void finish_window(const pnr_map_samples &s, size_t window,
+                                                     uint32_t n_samples, const pnr_cuda_energy &sum)
+{
+    const uint64_t n_missing = (uint64_t)s.headers[window].n_lost + sum.n_nonfinite;
+
+    s.windows[window] = {sum.energy, sum.n_clipped, sum.n_nonfinite, n_missing <= n_samples / 2, 0};
+    s.nonfinite[window] = sum.n_nonfinite;
+}
+
+/* A window of one segment is complete with it; else sum_map_windows adds the segments up. */
+static __device__ __forceinline__ void finish_segment(const pnr_map_samples &s, size_t segment,
+                                                      uint32_t n_samples,
+                                                      const pnr_cuda_energy &sum)
+{
+    if (s.n_segments == 1)
+        finish_window(s, segment, n_samples, sum);
+    else
+        s.parts[segment] = sum;
+}
+
 /* One block a segment of a window, and of what is behind the last one; sums in fixed order. */
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
@@ -55,7 +75,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     n_clipped = pnr_cuda_block_sum(n_clipped, clipped_of_warp);
     n_nonfinite = pnr_cuda_block_sum(n_nonfinite, nonfinite_of_warp);
     if (threadIdx.x == 0)
-        s.parts[blockIdx.x] = {energy, n_clipped, n_nonfinite};
+        finish_segment(s, blockIdx.x, n_samples, {energy, n_clipped, n_nonfinite});
 }
 
 /* Thread 0 of a warp or of a block gets the sum; scratch: [PNR_CUDA_WARPS], for a block. */
@@ -105,7 +125,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
     n_clipped = crew_sum<THREADS>(n_clipped, clipped_of_warp);
     if (thread == 0)
-        s.parts[segment] = {sum, n_clipped, 0};
+        finish_segment(s, segment, n_samples, {sum, n_clipped, 0});
 }
 
 /* One warp a window. */
@@ -127,13 +147,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum.energy = pnr_cuda_warp_sum(sum.energy);
     sum.n_clipped = pnr_cuda_warp_sum(sum.n_clipped);
     sum.n_nonfinite = pnr_cuda_warp_sum(sum.n_nonfinite);
-    if (threadIdx.x % PNR_CUDA_WARP != 0)
-        return;
-
-    const uint64_t n_missing = (uint64_t)s.headers[window].n_lost + sum.n_nonfinite;
-
-    s.windows[window] = {sum.energy, sum.n_clipped, sum.n_nonfinite, n_missing <= n_samples / 2, 0};
-    s.nonfinite[window] = sum.n_nonfinite;
+    if (threadIdx.x % PNR_CUDA_WARP == 0)
+        finish_window(s, window, n_samples, sum);
 }
 
 /* One warp a look: its windows used. A mean of one window leaves nothing: it counts as unused. */
@@ -378,7 +393,9 @@ int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
     assert(n_dwells >= 1);
     if ((code = measure_segments(m, s, n_windows, stream, error)) != PNR_OK)
         return code;
-    sum_map_windows<<<warps(n_windows), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples, n_windows);
+    if (s->n_segments > 1)
+        sum_map_windows<<<warps(n_windows), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples,
+                                                                           n_windows);
     if ((code = pnr_cuda_check_launch("sum_map_windows", error)) != PNR_OK)
         return code;
     count_looks<<<warps(n_looks), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_periods, n_looks,

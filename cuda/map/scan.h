@@ -65,10 +65,37 @@ struct pnr_map_piece {
         float sums[PNR_MAP_PIECE];          /* of powers, for the screen */
         uint64_t maxima[PNR_MAP_PIECE / 2]; /* two neighbours are never both maxima */
     };
-    uint32_t is_beaten[PNR_MAP_PIECE / 2 / 32]; /* a bit a maximum */
+    uint8_t is_beaten[PNR_MAP_PIECE / 2];
     uint32_t n_above, n_listed;
     uint32_t n_maxima, n_kept; /* after pnr_map_keep_maxima */
 };
+
+/* sums[i] becomes sums[i] + sums[i + apart] for all of a piece, beyond which they are 0: the crew goes
+ * on from low places to high ones, so that what it reads has not been changed. */
+template <int THREADS>
+static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t apart)
+{
+    constexpr int EACH = 4; /* places of a thread that are read before they are written */
+    const uint32_t thread = threadIdx.x % THREADS;
+
+#pragma unroll 2
+    for (uint32_t first = thread; first < PNR_MAP_PIECE; first += EACH * THREADS) {
+        float sum[EACH];
+
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++) {
+            const uint32_t at = first + THREADS * k;
+
+            sum[k] = sums[at] + (at + apart < PNR_MAP_PIECE ? sums[at + apart] : 0.0f);
+        }
+        pnr_map_sync<THREADS>();
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++)
+            sums[first + THREADS * k] = sum[k];
+    }
+    pnr_map_sync<THREADS>();
+}
+static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on together");
 
 /*
  * Of the thread's cells first + thread + THREADS j those that CFAR may find above, bit j; is_left: of
@@ -86,35 +113,20 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
     constexpr int CELLS = PNR_MAP_PIECE / THREADS;
     const uint32_t thread = threadIdx.x % THREADS, step = m.stride * m.oversample;
     const uint32_t after = (m.guard + 1) * m.oversample;
-    float s[CELLS];
     uint32_t n = 1;
 
-#pragma unroll
-    for (int j = 0; j < CELLS; j++) {
-        const uint32_t at = thread + THREADS * j;
-
-        sums[at] = s[j] = first + at < end ? own[first + at] : 0.0f;
-    }
+#pragma unroll(CELLS < 8 ? CELLS : 8)
+    for (uint32_t at = thread; at < PNR_MAP_PIECE; at += THREADS)
+        sums[at] = first + at < end ? own[first + at] : 0.0f;
     pnr_map_sync<THREADS>();
-    for (; 2 * n <= m.training; n *= 2) {
-#pragma unroll
-        for (int j = 0; j < CELLS; j++) {
-            const uint32_t at = thread + THREADS * j + n * step;
-
-            s[j] += at < PNR_MAP_PIECE ? sums[at] : 0.0f;
-        }
-        pnr_map_sync<THREADS>();
-#pragma unroll
-        for (int j = 0; j < CELLS; j++)
-            sums[thread + THREADS * j] = s[j];
-        pnr_map_sync<THREADS>();
-    }
+    for (; 2 * n <= m.training; n *= 2)
+        pnr_map_add_apart<THREADS>(sums, n * step);
 
     /* 1 - 1e-4: more than all roundings. */
     const float factor = (float)(level.full_factor() * (1 - 1e-4) / m.training);
     const uint32_t before = after + (n - 1) * step;
 
-#pragma unroll
+#pragma unroll(CELLS < 8 ? CELLS : 8)
     for (int j = 0; j < CELLS; j++) {
         const uint32_t at = thread + THREADS * j;
         const float a = at >= before ? sums[at - before] : 0.0f;
@@ -141,7 +153,7 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     const uint32_t thread = threadIdx.x % THREADS;
     uint32_t is_left = 0;
 
-#pragma unroll
+#pragma unroll(CELLS < 16 ? CELLS : 16)
     for (int j = 0; j < CELLS; j++) {
         const uint32_t cell = first + thread + THREADS * j;
 
@@ -176,7 +188,7 @@ static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, cons
         if (!pnr_map_is_greater_than_row(m, power + (size_t)(line - row + other) * m.n_cells,
                                          pnr_map_place(m, pnr_candidate_lag(key)).cell,
                                          pnr_candidate_power(key), other < row))
-            atomicOr(&b.is_beaten[i / 32], 1u << i % 32);
+            b.is_beaten[i] = 1;
     }
 }
 
@@ -188,7 +200,7 @@ static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, con
     uint32_t n_maxima = 0;
 
     for (uint32_t i = lane; i < (n_listed + 31) / 32 * 32; i += PNR_CUDA_WARP) {
-        const bool is_maximum = i < n_listed && (b.is_beaten[i / 32] >> i % 32 & 1) == 0;
+        const bool is_maximum = i < n_listed && !b.is_beaten[i];
         const uint64_t key = i < n_listed ? b.maxima[i] : 0;
         const uint32_t kept = __ballot_sync(0xffffffffu, is_maximum);
 
@@ -219,8 +231,6 @@ pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power,
     const uint32_t thread = threadIdx.x % THREADS;
     const pnr_map_level level(m, power, state.n_looks, line);
 
-    if (thread < PNR_MAP_PIECE / 2 / 32)
-        b.is_beaten[thread] = 0;
     if (thread == 0)
         b.n_above = b.n_listed = 0;
     pnr_map_sync<THREADS>();
