@@ -57,7 +57,8 @@ struct pnr_map_level {
     /* Does the cell, along the range, have all training cells on both sides? */
     __device__ __forceinline__ bool is_full(uint32_t cell) const
     {
-        const uint32_t lag = cell / m.oversample, reach = m.guard + 1 + (m.training - 1) * m.stride;
+        const uint32_t lag = cell >> (m.oversample - 1);
+        const uint32_t reach = m.guard + 1 + (m.training - 1) * m.stride;
 
         return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
     }

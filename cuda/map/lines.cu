@@ -34,23 +34,37 @@ struct map_line {
     bool is_there;
 };
 
-/* v[j]: sample n = first + step j of a row's transform. A base is extended periodically or by zeros,
- * and rotated by `turns` a sample; read(i): its sample i. */
+/* v[j]: sample n = first + step j of a row's transform. A window or a base is extended periodically or
+ * by zeros; read(i): its sample i, also where it is not needed, so that no load waits for another. */
 template <int N, class READ>
-static __device__ __forceinline__ void extend(const pnr_map &m, uint64_t turns, uint32_t first,
-                                              uint32_t step, float2 (&v)[N], READ read)
+static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
+                                              float2 (&v)[N], READ read)
 {
 #pragma unroll
     for (int j = 0; j < N; j++) {
         const uint32_t n = first + step * j, i = n < m.n_window ? n : n - m.n_window;
 
-        if (n >= m.n_window && (m.is_linear || n + 1 >= 2 * m.n_window)) {
-            v[j] = make_float2(0, 0);
-        } else {
-            const float2 z = read(i);
+        v[j] = read(min(i, m.n_window - 1));
+    }
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        const uint32_t n = first + step * j;
 
-            v[j] = turns != 0 ? pnr_cuda_rotate_back(z, i * turns) : z;
-        }
+        if (n >= m.n_window && (m.is_linear || n + 1 >= 2 * m.n_window))
+            v[j] = make_float2(0, 0);
+    }
+}
+
+/* v[j] is rotated by `turns` a sample. */
+template <int N>
+static __device__ __forceinline__ void rotate(const pnr_map &m, uint64_t turns, uint32_t first,
+                                              uint32_t step, float2 (&v)[N])
+{
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        const uint32_t n = first + step * j;
+
+        v[j] = pnr_cuda_rotate_back(v[j], (n < m.n_window ? n : n - m.n_window) * turns);
     }
 }
 
@@ -63,7 +77,9 @@ static __device__ __forceinline__ void load_row(const pnr_map &m, const pnr_map_
     const float2 *base =
         p.bases + (((size_t)dwell * m.n_looks + p.look) * m.n_bases + row.base) * m.row_stride;
 
-    extend(m, row.shift * p.bin_turns, first, step, v, [&](uint32_t i) { return base[i]; });
+    extend(m, first, step, v, [&](uint32_t i) { return base[i]; });
+    if (row.shift != 0)
+        rotate(m, row.shift * p.bin_turns, first, step, v);
 }
 
 /* The same where a look is one window, which is read as it comes. */
@@ -77,25 +93,19 @@ static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_m
     const uint64_t turns = m.turns[row.base];
 
     if (p.samples.stream != NULL)
-        extend(m, 0, first, step, v, [&](uint32_t i) {
-            return pnr_map_weighted(w, pnr_map_clean(m, p.samples, look, 0, i));
-        });
+        extend(m, first, step, v, [&](uint32_t i) { return pnr_map_there(m, p.samples, look, i); });
     else
-        extend(m, 0, first, step, v, [&](uint32_t i) {
-            return pnr_map_weighted(w, pnr_map_raw(m, p.samples, look, 0, i));
-        });
+        extend(m, first, step, v,
+               [&](uint32_t i) { return pnr_map_raw(m, p.samples, look, 0, i); });
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        v[j] = pnr_map_weighted(w, v[j]);
 #pragma unroll 1
     for (int way = 0; way < 2; way++) {
         const uint64_t by = way == 0 ? turns : row.shift * p.bin_turns;
 
-        if (by == 0)
-            continue;
-#pragma unroll
-        for (int j = 0; j < N; j++) {
-            const uint32_t n = first + step * j;
-
-            v[j] = pnr_cuda_rotate_back(v[j], (n < m.n_window ? n : n - m.n_window) * by);
-        }
+        if (by != 0)
+            rotate(m, by, first, step, v);
     }
 }
 
@@ -106,6 +116,7 @@ static __device__ __forceinline__ void
 keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const float2 (&v)[N],
           uint32_t first, uint32_t step, float *sum, float *most)
 {
+    constexpr int EACH = 8; /* powers of the looks before that are on their way together */
     const size_t at = ((size_t)line.code * m.n_rows + line.row) * m.n_cells + line.half;
     const size_t all = (size_t)m.n_codes * m.n_rows * m.n_cells;
     float2 *values = p.values + ((size_t)line.dwell * m.n_looks + p.look) * all + at;
@@ -113,18 +124,30 @@ keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const 
 
     *sum = *most = 0;
 #pragma unroll
-    for (int j = 0; j < N; j++) {
-        const uint32_t lag = first + step * j;
-        float here = fmaf(v[j].y, v[j].y, v[j].x * v[j].x);
+    for (int chunk = 0; chunk < N; chunk += EACH) {
+        float before[EACH] = {};
 
-        if (!line.is_there || lag >= m.n_lags)
-            continue;
-        values[(size_t)lag * m.oversample] = make_float2(v[j].y, v[j].x);
         if (p.look > 0)
-            here += power[(size_t)lag * m.oversample];
-        power[(size_t)lag * m.oversample] = here;
-        *most = fmaxf(*most, here);
-        *sum += here;
+#pragma unroll
+            for (int k = 0; k < EACH; k++) {
+                const uint32_t lag = min(first + step * (chunk + k), m.n_lags - 1);
+
+                before[k] = power[(size_t)lag * m.oversample];
+            }
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const float2 c = v[chunk + k];
+            const uint32_t lag = first + step * (chunk + k);
+            const bool is_cell = line.is_there && lag < m.n_lags;
+            const float here = fmaf(c.y, c.y, c.x * c.x) + before[k];
+
+            if (is_cell) {
+                values[(size_t)lag * m.oversample] = make_float2(c.y, c.x);
+                power[(size_t)lag * m.oversample] = here;
+            }
+            *most = fmaxf(*most, is_cell ? here : 0);
+            *sum += is_cell ? here : 0;
+        }
     }
 }
 

@@ -78,10 +78,12 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_segment(s, blockIdx.x, n_samples, {energy, n_clipped, n_nonfinite});
 }
 
-/* Thread 0 of a warp or of a block gets the sum; scratch: [PNR_CUDA_WARPS], for a block. */
+/* The first of a crew, a thread, a warp or a block, gets the sum; scratch: [PNR_CUDA_WARPS], for a block. */
 template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(T x, T *scratch)
 {
-    if constexpr (THREADS == PNR_CUDA_WARP)
+    if constexpr (THREADS == 1)
+        return x;
+    else if constexpr (THREADS == PNR_CUDA_WARP)
         return pnr_cuda_warp_sum(x);
     else
         return pnr_cuda_block_sum(x, scratch);
@@ -240,7 +242,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* A warp or a block takes a dwell: the sums over its windows, the floor and the threshold of the
+/* A thread, a warp or a block takes a dwell: the sums over its windows, the floor and the threshold of the
  * first search. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
@@ -262,7 +264,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         *last = 0;
     if constexpr (THREADS == PNR_CUDA_WARP)
         __syncwarp();
-    else
+    else if constexpr (THREADS > PNR_CUDA_WARP)
         __syncthreads();
     for (uint32_t i = thread; i < n; i += THREADS) {
         const pnr_map_window window = s.windows[dwell * n + i];
@@ -404,7 +406,10 @@ int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
         return code;
     if (m->has_mean && (code = remove_means(m, s, n_dwells, stream, error)) != PNR_OK)
         return code;
-    if (m->n_looks * m->n_periods > WARP_WINDOWS)
+    if (m->n_looks * m->n_periods == 1)
+        start_maps<1><<<(unsigned)((n_dwells + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS),
+                        PNR_CUDA_THREADS, 0, stream>>>(*m, *s, (uint32_t)n_dwells);
+    else if (m->n_looks * m->n_periods > WARP_WINDOWS)
         start_maps<PNR_CUDA_THREADS>
             <<<(unsigned)n_dwells, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, (uint32_t)n_dwells);
     else
@@ -417,7 +422,8 @@ int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
 
 bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables)
 {
-    return plan->n_periods == 1 && tables->n_stretches == 1 && tables->stretches[0].stretch == 0;
+    return plan->n_periods == 1 && !plan->remove_mean && tables->n_stretches == 1 &&
+           tables->stretches[0].stretch == 0;
 }
 
 bool pnr_map_is_raw(const pnr_plan *plan)

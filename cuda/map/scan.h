@@ -98,8 +98,8 @@ static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t a
 static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on together");
 
 /*
- * Of the thread's cells first + thread + THREADS j those that CFAR may find above, bit j; is_left: of
- * which to ask. The sums of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells
+ * Of the thread's cells first + thread + THREADS j above the threshold those that CFAR may find
+ * above, bit j. The sums of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells
  * beyond the piece count as 0, so that a sum is never too great, and the cells that remain are
  * decided by pnr_map_level.
  */
@@ -107,13 +107,13 @@ template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
                                                           const pnr_map_level &level,
                                                           const float *own, uint32_t first,
-                                                          uint32_t end, uint32_t is_left,
+                                                          uint32_t end, float threshold,
                                                           float *sums)
 {
     constexpr int CELLS = PNR_MAP_PIECE / THREADS;
     const uint32_t thread = threadIdx.x % THREADS, step = m.stride * m.oversample;
     const uint32_t after = (m.guard + 1) * m.oversample;
-    uint32_t n = 1;
+    uint32_t n = 1, is_left = 0;
 
 #pragma unroll(CELLS < 8 ? CELLS : 8)
     for (uint32_t at = thread; at < PNR_MAP_PIECE; at += THREADS)
@@ -133,8 +133,10 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
         const float b = at + after < PNR_MAP_PIECE ? sums[at + after] : 0.0f;
         const float here = first + at < end ? own[first + at] : 0.0f;
 
-        if (here <= factor * level.side_of(a, b) && level.is_full(first + at))
-            is_left &= ~(1u << j);
+        const bool is_refused =
+            here <= factor * level.side_of(a, b) && (!m.is_linear || level.is_full(first + at));
+
+        is_left |= (uint32_t)(here > threshold && !is_refused) << j;
     }
     pnr_map_sync<THREADS>(); /* the maxima take the place of the sums */
     return is_left;
@@ -153,14 +155,16 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     const uint32_t thread = threadIdx.x % THREADS;
     uint32_t is_left = 0;
 
+    if (level.has_screen()) {
+        is_left = pnr_map_screen<THREADS>(m, level, own, first, end, threshold, b.sums);
+    } else {
 #pragma unroll(CELLS < 16 ? CELLS : 16)
-    for (int j = 0; j < CELLS; j++) {
-        const uint32_t cell = first + thread + THREADS * j;
+        for (int j = 0; j < CELLS; j++) {
+            const uint32_t cell = first + thread + THREADS * j;
 
-        is_left |= (uint32_t)(cell < end && own[cell] > threshold) << j;
+            is_left |= (uint32_t)(cell < end && own[cell] > threshold) << j;
+        }
     }
-    if (level.has_screen())
-        is_left = pnr_map_screen<THREADS>(m, level, own, first, end, is_left, b.sums);
     for (; is_left != 0; is_left &= is_left - 1) {
         const uint32_t cell = first + thread + THREADS * (__ffs((int)is_left) - 1);
         const float here = own[cell];
@@ -168,8 +172,12 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
         if (!pnr_map_in_gate(m, pnr_map_lag(m, cell)) || (is_cfar && !level.is_above(cell, here)))
             continue;
         atomicAdd(&b.n_above, 1u);
-        if (pnr_map_is_greatest_of_row(m, own, cell, here))
-            b.maxima[atomicAdd(&b.n_listed, 1u)] = pnr_candidate_key(here, line * m.n_cells + cell);
+        if (pnr_map_is_greatest_of_row(m, own, cell, here)) {
+            const uint32_t at = atomicAdd(&b.n_listed, 1u);
+
+            b.maxima[at] = pnr_candidate_key(here, line * m.n_cells + cell);
+            b.is_beaten[at] = 0;
+        }
     }
 }
 
