@@ -78,26 +78,27 @@ static __device__ __forceinline__ void scan_small(const pnr_map &m, const pnr_ma
         own.n_kept = n_kept;
 }
 
-/* The strongest maxima of all warps to those of the first, which calls. */
+/* The strongest maxima of WARPS warps to those of the first, which calls. */
 template <int WARPS>
 static __device__ __forceinline__ uint32_t join_maxima(const pnr_map &m, warp_state *warps)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
-    uint64_t *all = warps->piece.maxima;
-    uint32_t n = 0;
+    [[maybe_unused]] uint64_t *all = warps->piece.maxima;
+    uint32_t n = warps->n_kept;
 
-    if constexpr (WARPS == 1)
-        return warps->n_kept;
-    for (int w = 0; w < WARPS; w++) {
-        for (uint32_t i = lane; i < warps[w].n_kept; i += PNR_CUDA_WARP)
-            all[n + i] = warps[w].kept[i];
-        n += warps[w].n_kept;
+    if constexpr (WARPS > 1) {
+        n = 0;
+        for (int w = 0; w < WARPS; w++) {
+            for (uint32_t i = lane; i < warps[w].n_kept; i += PNR_CUDA_WARP)
+                all[n + i] = warps[w].kept[i];
+            n += warps[w].n_kept;
+        }
+        __syncwarp();
+        n = pnr_candidates_select(all, n, m.max_candidates);
+        for (uint32_t i = lane; i < n; i += PNR_CUDA_WARP)
+            warps->kept[i] = all[i];
+        __syncwarp();
     }
-    __syncwarp();
-    n = pnr_candidates_select(all, n, m.max_candidates);
-    for (uint32_t i = lane; i < n; i += PNR_CUDA_WARP)
-        warps->kept[i] = all[i];
-    __syncwarp();
     return n;
 }
 static_assert(PNR_CUDA_WARPS * PNR_MAX_CANDIDATES <= PNR_MAP_PIECE / 2, "the maxima of all warps");
