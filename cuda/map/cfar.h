@@ -57,7 +57,8 @@ struct pnr_map_level {
     /* Does the cell, along the range, have all training cells on both sides? */
     __device__ __forceinline__ bool is_full(uint32_t cell) const
     {
-        const uint32_t lag = cell / m.oversample, reach = m.guard + 1 + (m.training - 1) * m.stride;
+        const uint32_t lag = cell >> (m.oversample - 1);
+        const uint32_t reach = m.guard + 1 + (m.training - 1) * m.stride;
 
         return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
     }
@@ -90,9 +91,53 @@ struct pnr_map_level {
         return m.cfar_kind == PNR_CFAR_GO ? fmax(before, after) : fmin(before, after);
     }
 
+    /* Training cell i before and after a cell along the range that has all of them: indices that
+     * wrap once at most, so that loads need not wait for each other. */
+    __device__ __forceinline__ bool is_plain(uint32_t cell) const
+    {
+        return m.cfar_axis != PNR_CFAR_ALONG_ROWS && !m.is_filtered && is_full(cell) &&
+               m.guard + 1 + (m.training - 1) * m.stride < m.n_lags;
+    }
+
     /* OS needs no order: P > factor z(r), z(r) the r-th smallest, when r values or more have P >
      * factor z. */
     __device__ bool is_above(uint32_t cell, float power) const
+    {
+        return is_plain(cell) ? is_above_plain(cell, power) : is_above_any(cell, power);
+    }
+
+    __device__ __forceinline__ bool decide(float power, double f, uint32_t n_before,
+                                           uint32_t n_after, double before, double after,
+                                           uint32_t n_below) const
+    {
+        if (m.cfar_kind == PNR_CFAR_OS)
+            return n_below >= (3 * (n_before + n_after) + 3) / 4;
+        return (double)power > f * level_of(n_before, n_after, before, after);
+    }
+
+    __device__ __forceinline__ bool is_above_plain(uint32_t cell, float power) const
+    {
+        const double f = full_factor(), here = (double)power;
+        const uint32_t lag = cell / m.oversample, half = cell % m.oversample, n = m.n_lags;
+        uint32_t n_below = 0;
+        double before = 0, after = 0;
+
+#pragma unroll 8
+        for (uint32_t i = 0; i < m.training; i++) {
+            const uint32_t distance = m.guard + 1 + i * m.stride;
+            const uint32_t low = lag >= distance ? lag - distance : lag + n - distance;
+            const uint32_t high = lag + distance < n ? lag + distance : lag + distance - n;
+            const double x = (double)line[low * m.oversample + half];
+            const double y = (double)line[high * m.oversample + half];
+
+            before += x;
+            after += y;
+            n_below += (here > f * x) + (here > f * y);
+        }
+        return decide(power, f, m.training, m.training, before, after, n_below);
+    }
+
+    __device__ bool is_above_any(uint32_t cell, float power) const
     {
         uint32_t n_before = 0, n_after = 0, n_below = 0;
         double before = 0, after = 0;
@@ -119,9 +164,7 @@ struct pnr_map_level {
                 n_below += here > f * (double)*y;
             }
         }
-        if (m.cfar_kind == PNR_CFAR_OS)
-            return n_below >= (3 * (n_before + n_after) + 3) / 4;
-        return here > f * level_of(n_before, n_after, before, after);
+        return decide(power, f, n_before, n_after, before, after, n_below);
     }
 };
 

@@ -50,6 +50,8 @@ typedef struct pnr_map_lines {
 size_t pnr_map_lines_points(const pnr_plan *plan);
 /* Groups of threads of a block that takes one row for many codes. */
 size_t pnr_map_lines_groups(size_t n_points);
+/* Can a row be made of a window as it comes, without a base? */
+bool pnr_map_lines_takes_windows(const pnr_map *map, size_t n_points);
 /* Shared memory that a block takes; and what is to be called once before the launches. */
 size_t pnr_map_lines_bytes(const pnr_map *map, size_t n_points);
 int pnr_map_lines_prepare(const pnr_map *map, size_t n_points, pnr_error *error);

@@ -26,13 +26,12 @@ static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const
     return make_float2((float)(re * scale), (float)(im * scale));
 }
 
-/* Candidate i of dwell d of the round: its head, its neighbours, and with several rows those around
+/* Candidate i, the maximum `key`, of dwell d of the round: its head, its neighbours, and with several rows those around
  * it. By the threads of a crew, `thread` of n_threads. */
 static __device__ __forceinline__ void pnr_map_gather(const pnr_map &m, const pnr_map_search &s,
-                                                      uint32_t d, uint32_t i, uint32_t thread,
-                                                      uint32_t n_threads)
+                                                      uint32_t d, uint32_t i, uint64_t key,
+                                                      uint32_t thread, uint32_t n_threads)
 {
-    const uint64_t key = s.keys[(size_t)d * s.n_tiles * s.tile_keys + i];
     const pnr_map_place at(m, pnr_candidate_lag(key));
     const uint32_t code = at.line / m.n_rows, row = at.line % m.n_rows,
                    centre = pnr_map_lag(m, at.cell);

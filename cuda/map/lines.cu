@@ -34,67 +34,79 @@ struct map_line {
     bool is_there;
 };
 
-/* v[j]: sample n = first + step j of the transform. A base is extended periodically or by zeros;
- * read(i): its sample i. */
+/* v[j]: sample n = first + step j of a row's transform. A window or a base is extended periodically or
+ * by zeros; read(i): its sample i, also where it is not needed, so that no load waits for another. */
 template <int N, class READ>
 static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
                                               float2 (&v)[N], READ read)
 {
 #pragma unroll
     for (int j = 0; j < N; j++) {
-        const uint32_t n = first + step * j;
-        const bool is_copy = n >= m.n_window;
+        const uint32_t n = first + step * j, i = n < m.n_window ? n : n - m.n_window;
 
-        v[j] = !is_copy || (!m.is_linear && n + 1 < 2 * m.n_window)
-                   ? read(is_copy ? n - m.n_window : n)
-                   : make_float2(0, 0);
+        v[j] = read(min(i, m.n_window - 1));
+    }
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        const uint32_t n = first + step * j;
+
+        if (n >= m.n_window && (m.is_linear || n + 1 >= 2 * m.n_window))
+            v[j] = make_float2(0, 0);
     }
 }
 
-/* v[j] is rotated by `turns` a sample of the base. */
+/* v[j] is rotated by `turns` a sample. */
 template <int N>
-static __device__ __forceinline__ void rotate(const pnr_map &m, uint32_t first, uint32_t step,
-                                              uint64_t turns, float2 (&v)[N])
+static __device__ __forceinline__ void rotate(const pnr_map &m, uint64_t turns, uint32_t first,
+                                              uint32_t step, float2 (&v)[N])
 {
 #pragma unroll
     for (int j = 0; j < N; j++) {
         const uint32_t n = first + step * j;
 
-        v[j] = pnr_cuda_rotate_back(v[j], (n >= m.n_window ? n - m.n_window : n) * turns);
+        v[j] = pnr_cuda_rotate_back(v[j], (n < m.n_window ? n : n - m.n_window) * turns);
     }
 }
 
-/* The samples of a row's transform: of its base, rotated by whole bins. */
+/* The samples of a row's transform from the bases. */
 template <int N>
 static __device__ __forceinline__ void load_row(const pnr_map &m, const pnr_map_lines &p,
                                                 uint32_t dwell, const pnr_map_row &row,
                                                 uint32_t first, uint32_t step, float2 (&v)[N])
 {
-    const size_t own = (size_t)dwell * m.n_looks + p.look;
-    uint64_t turns[2] = {0, row.shift * p.bin_turns};
+    const float2 *base =
+        p.bases + (((size_t)dwell * m.n_looks + p.look) * m.n_bases + row.base) * m.row_stride;
 
-    if (p.bases != NULL) {
-        const float2 *base = p.bases + (own * m.n_bases + row.base) * m.row_stride;
+    extend(m, first, step, v, [&](uint32_t i) { return base[i]; });
+    if (row.shift != 0)
+        rotate(m, row.shift * p.bin_turns, first, step, v);
+}
 
-        extend(m, first, step, v, [&](uint32_t i) { return base[i]; });
-    } else {
-        const size_t look = (size_t)p.first_dwell * m.n_looks + own;
-        const float2 w = pnr_map_weight(m, p.samples, look, row.base);
+/* The same where a look is one window, which is read as it comes. */
+template <int N>
+static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_map_lines &p,
+                                                   uint32_t dwell, const pnr_map_row &row,
+                                                   uint32_t first, uint32_t step, float2 (&v)[N])
+{
+    const size_t look = (size_t)(p.first_dwell + dwell) * m.n_looks + p.look;
+    const float2 w = pnr_map_weight(m, p.samples, look, row.base);
+    const uint64_t turns = m.turns[row.base];
 
-        turns[0] = m.turns[row.base];
-        if (p.samples.stream != NULL)
-            extend(m, first, step, v, [&](uint32_t i) {
-                return pnr_map_weighted(w, pnr_map_clean(m, p.samples, look, 0, i));
-            });
-        else
-            extend(m, first, step, v, [&](uint32_t i) {
-                return pnr_map_weighted(w, pnr_map_raw(m, p.samples, look, 0, i));
-            });
-    }
+    if (p.samples.stream != NULL)
+        extend(m, first, step, v, [&](uint32_t i) { return pnr_map_there(m, p.samples, look, i); });
+    else
+        extend(m, first, step, v,
+               [&](uint32_t i) { return pnr_map_raw(m, p.samples, look, 0, i); });
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        v[j] = pnr_map_weighted(w, v[j]);
 #pragma unroll 1
-    for (int way = 0; way < 2; way++)
-        if (turns[way] != 0)
-            rotate(m, first, step, turns[way], v);
+    for (int way = 0; way < 2; way++) {
+        const uint64_t by = way == 0 ? turns : row.shift * p.bin_turns;
+
+        if (by != 0)
+            rotate(m, by, first, step, v);
+    }
 }
 
 /* v[j]: c at lag first + step j, its parts swapped, to values, its power added to power; *sum and
@@ -104,6 +116,7 @@ static __device__ __forceinline__ void
 keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const float2 (&v)[N],
           uint32_t first, uint32_t step, float *sum, float *most)
 {
+    constexpr int EACH = 8; /* powers of the looks before that are on their way together */
     const size_t at = ((size_t)line.code * m.n_rows + line.row) * m.n_cells + line.half;
     const size_t all = (size_t)m.n_codes * m.n_rows * m.n_cells;
     float2 *values = p.values + ((size_t)line.dwell * m.n_looks + p.look) * all + at;
@@ -111,18 +124,30 @@ keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const 
 
     *sum = *most = 0;
 #pragma unroll
-    for (int j = 0; j < N; j++) {
-        const uint32_t lag = first + step * j;
-        float here = fmaf(v[j].y, v[j].y, v[j].x * v[j].x);
+    for (int chunk = 0; chunk < N; chunk += EACH) {
+        float before[EACH] = {};
 
-        if (!line.is_there || lag >= m.n_lags)
-            continue;
-        values[(size_t)lag * m.oversample] = make_float2(v[j].y, v[j].x);
         if (p.look > 0)
-            here += power[(size_t)lag * m.oversample];
-        power[(size_t)lag * m.oversample] = here;
-        *most = fmaxf(*most, here);
-        *sum += here;
+#pragma unroll
+            for (int k = 0; k < EACH; k++) {
+                const uint32_t lag = min(first + step * (chunk + k), m.n_lags - 1);
+
+                before[k] = power[(size_t)lag * m.oversample];
+            }
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const float2 c = v[chunk + k];
+            const uint32_t lag = first + step * (chunk + k);
+            const bool is_cell = line.is_there && lag < m.n_lags;
+            const float here = fmaf(c.y, c.y, c.x * c.x) + before[k];
+
+            if (is_cell) {
+                values[(size_t)lag * m.oversample] = make_float2(c.y, c.x);
+                power[(size_t)lag * m.oversample] = here;
+            }
+            *most = fmaxf(*most, is_cell ? here : 0);
+            *sum += is_cell ? here : 0;
+        }
     }
 }
 
@@ -232,7 +257,8 @@ __global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
     }
 }
 
-/* Each group takes rows of its own by turns, n_rows of all dwells. */
+/* Each group takes rows of its own, n_rows of all dwells: by turns where a block has several groups,
+ * and so a larger table. */
 template <int M>
 __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)
@@ -262,13 +288,18 @@ __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<
             float2 v[32];
             float sum, most;
 
-            load_row(m, p, dwell, m.rows[row], u, window::THREADS, v);
+            if (p.bases != NULL)
+                load_row(m, p, dwell, m.rows[row], u, window::THREADS, v);
+            else
+                load_window(m, p, dwell, m.rows[row], u, window::THREADS, v);
             thread.correlate(v, p.spectra + (size_t)item * (window::L / 2), [] {});
             keep_line(m, p, line, v, u, window::THREADS, &sum, &most);
             if (is_last)
                 sum_line<window::THREADS / 32>(m, p, line, sum, most, sums, greatest, u,
                                                [] { pnr_fused_sync<M, true>(); });
         }
+        if (block::GROUPS == 1)
+            return; /* as many blocks as rows */
     }
 }
 
@@ -329,6 +360,11 @@ size_t pnr_map_lines_points(const pnr_plan *plan)
     return n >= MIN_SAMPLES && points <= MAX_POINTS ? points : 0;
 }
 
+bool pnr_map_lines_takes_windows(const pnr_map *m, size_t n_points)
+{
+    return !find(m, n_points)->is_shared;
+}
+
 size_t pnr_map_lines_bytes(const pnr_map *m, size_t n_points)
 {
     return (size_t)find(m, n_points)->n_bytes + 512; /* and what is static */
@@ -369,7 +405,7 @@ int pnr_map_correlate(const pnr_map *m, const pnr_map_lines *lines, size_t n_poi
 
     assert(i != NULL && n_dwells >= 1 && n_dwells <= 65535 && n_rows <= UINT32_MAX / 2);
     if (!i->is_shared) {
-        const size_t most = resident_blocks(i);
+        const size_t most = i->n_groups > 1 ? resident_blocks(i) : n_blocks;
 
         grid = dim3((unsigned)(n_blocks < most ? n_blocks : most));
     }

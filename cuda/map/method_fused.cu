@@ -116,7 +116,8 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
     m->n_transform = m->n_window; /* of the bases: they are extended when read */
     m->row_stride = (m->n_window + 31) / 32 * 32;
     own->has_slow = pnr_map_has_slow(plan, &own->tables, block_bytes);
-    own->is_single = pnr_map_is_single(plan, &own->tables);
+    own->is_single =
+        pnr_map_is_single(plan, &own->tables) && pnr_map_lines_takes_windows(m, own->n_points);
     own->has_stream = !(own->has_slow || own->is_single) || !pnr_map_is_raw(plan);
     own->bin_turns = pnr_rational_phase({1, (int64_t)plan->n_samples}, 1);
     choose_round(plan, own);

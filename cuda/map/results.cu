@@ -21,7 +21,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) gather_maps(pnr_map m, pnr_m
     if (i == 0 && threadIdx.x == 0)
         s.results.dwells[dwell] = s.dwells[dwell].sums;
     if (i < s.dwells[dwell].sums.n_candidates)
-        pnr_map_gather(m, s, d, i, threadIdx.x, PNR_CUDA_THREADS);
+        pnr_map_gather(m, s, d, i, s.keys[(size_t)d * s.n_tiles * s.tile_keys + i], threadIdx.x,
+                       PNR_CUDA_THREADS);
 }
 
 /* The whole map, when it is asked for; complex of the last look used, 0 when there is none. */

@@ -11,6 +11,26 @@
 
 /* --- kernels --- */
 
+static __device__ __forceinline__ void finish_window(const pnr_map_samples &s, size_t window,
+                                                     uint32_t n_samples, const pnr_cuda_energy &sum)
+{
+    const uint64_t n_missing = (uint64_t)s.headers[window].n_lost + sum.n_nonfinite;
+
+    s.windows[window] = {sum.energy, sum.n_clipped, sum.n_nonfinite, n_missing <= n_samples / 2, 0};
+    s.nonfinite[window] = sum.n_nonfinite;
+}
+
+/* A window of one segment is complete with it; else sum_map_windows adds the segments up. */
+static __device__ __forceinline__ void finish_segment(const pnr_map_samples &s, size_t segment,
+                                                      uint32_t n_samples,
+                                                      const pnr_cuda_energy &sum)
+{
+    if (s.n_segments == 1)
+        finish_window(s, segment, n_samples, sum);
+    else
+        s.parts[segment] = sum;
+}
+
 /* One block a segment of a window, and of what is behind the last one; sums in fixed order. */
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
@@ -55,13 +75,15 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     n_clipped = pnr_cuda_block_sum(n_clipped, clipped_of_warp);
     n_nonfinite = pnr_cuda_block_sum(n_nonfinite, nonfinite_of_warp);
     if (threadIdx.x == 0)
-        s.parts[blockIdx.x] = {energy, n_clipped, n_nonfinite};
+        finish_segment(s, blockIdx.x, n_samples, {energy, n_clipped, n_nonfinite});
 }
 
-/* Thread 0 of a warp or of a block gets the sum; scratch: [PNR_CUDA_WARPS], for a block. */
+/* The first of a crew, a thread, a warp or a block, gets the sum; scratch: [PNR_CUDA_WARPS], for a block. */
 template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(T x, T *scratch)
 {
-    if constexpr (THREADS == PNR_CUDA_WARP)
+    if constexpr (THREADS == 1)
+        return x;
+    else if constexpr (THREADS == PNR_CUDA_WARP)
         return pnr_cuda_warp_sum(x);
     else
         return pnr_cuda_block_sum(x, scratch);
@@ -105,7 +127,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
     n_clipped = crew_sum<THREADS>(n_clipped, clipped_of_warp);
     if (thread == 0)
-        s.parts[segment] = {sum, n_clipped, 0};
+        finish_segment(s, segment, n_samples, {sum, n_clipped, 0});
 }
 
 /* One warp a window. */
@@ -127,13 +149,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum.energy = pnr_cuda_warp_sum(sum.energy);
     sum.n_clipped = pnr_cuda_warp_sum(sum.n_clipped);
     sum.n_nonfinite = pnr_cuda_warp_sum(sum.n_nonfinite);
-    if (threadIdx.x % PNR_CUDA_WARP != 0)
-        return;
-
-    const uint64_t n_missing = (uint64_t)s.headers[window].n_lost + sum.n_nonfinite;
-
-    s.windows[window] = {sum.energy, sum.n_clipped, sum.n_nonfinite, n_missing <= n_samples / 2, 0};
-    s.nonfinite[window] = sum.n_nonfinite;
+    if (threadIdx.x % PNR_CUDA_WARP == 0)
+        finish_window(s, window, n_samples, sum);
 }
 
 /* One warp a look: its windows used. A mean of one window leaves nothing: it counts as unused. */
@@ -225,7 +242,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* A warp or a block takes a dwell: the sums over its windows, the floor and the threshold of the
+/* A thread, a warp or a block takes a dwell: the sums over its windows, the floor and the threshold of the
  * first search. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
@@ -247,7 +264,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         *last = 0;
     if constexpr (THREADS == PNR_CUDA_WARP)
         __syncwarp();
-    else
+    else if constexpr (THREADS > PNR_CUDA_WARP)
         __syncthreads();
     for (uint32_t i = thread; i < n; i += THREADS) {
         const pnr_map_window window = s.windows[dwell * n + i];
@@ -378,7 +395,9 @@ int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
     assert(n_dwells >= 1);
     if ((code = measure_segments(m, s, n_windows, stream, error)) != PNR_OK)
         return code;
-    sum_map_windows<<<warps(n_windows), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples, n_windows);
+    if (s->n_segments > 1)
+        sum_map_windows<<<warps(n_windows), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples,
+                                                                           n_windows);
     if ((code = pnr_cuda_check_launch("sum_map_windows", error)) != PNR_OK)
         return code;
     count_looks<<<warps(n_looks), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_periods, n_looks,
@@ -387,7 +406,10 @@ int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
         return code;
     if (m->has_mean && (code = remove_means(m, s, n_dwells, stream, error)) != PNR_OK)
         return code;
-    if (m->n_looks * m->n_periods > WARP_WINDOWS)
+    if (m->n_looks * m->n_periods == 1)
+        start_maps<1><<<(unsigned)((n_dwells + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS),
+                        PNR_CUDA_THREADS, 0, stream>>>(*m, *s, (uint32_t)n_dwells);
+    else if (m->n_looks * m->n_periods > WARP_WINDOWS)
         start_maps<PNR_CUDA_THREADS>
             <<<(unsigned)n_dwells, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, (uint32_t)n_dwells);
     else
@@ -400,7 +422,8 @@ int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
 
 bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables)
 {
-    return plan->n_periods == 1 && tables->n_stretches == 1 && tables->stretches[0].stretch == 0;
+    return plan->n_periods == 1 && !plan->remove_mean && tables->n_stretches == 1 &&
+           tables->stretches[0].stretch == 0;
 }
 
 bool pnr_map_is_raw(const pnr_plan *plan)

@@ -56,7 +56,7 @@ typedef struct pnr_map_samples {
 int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n_dwells,
                     cudaStream_t stream, pnr_error *error);
 
-/* Does a look consist of one window, which is no sum, and is read at its own time scale? */
+/* Does a look consist of one window, which has no mean, and is read at its own time scale? */
 bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
 /* Are the samples correlated as they are: ci16 of one channel, nothing mixed, nothing subtracted? */
 bool pnr_map_is_raw(const pnr_plan *plan);
@@ -78,6 +78,15 @@ static __device__ __forceinline__ float2 pnr_map_raw(const pnr_map &m, const pnr
     const short2 x = ((const short2 *)s.raw.raw)[(look * m.n_periods + p) * m.n_samples + i];
 
     return make_float2((float)x.x * s.raw.scale, (float)x.y * s.raw.scale);
+}
+
+/* Sample i of a look of one window that has no mean; 0 where it is lost or not finite. */
+static __device__ __forceinline__ float2 pnr_map_there(const pnr_map &m, const pnr_map_samples &s,
+                                                       size_t look, uint32_t i)
+{
+    const float2 x = s.stream[look * m.n_samples + i];
+
+    return isnan(x.x) ? make_float2(0, 0) : x;
 }
 
 /* Sample i of window p of a look without its mean; 0 where it is lost or not finite. */

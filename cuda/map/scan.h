@@ -65,14 +65,41 @@ struct pnr_map_piece {
         float sums[PNR_MAP_PIECE];          /* of powers, for the screen */
         uint64_t maxima[PNR_MAP_PIECE / 2]; /* two neighbours are never both maxima */
     };
-    uint32_t is_beaten[PNR_MAP_PIECE / 2 / 32]; /* a bit a maximum */
+    uint8_t is_beaten[PNR_MAP_PIECE / 2];
     uint32_t n_above, n_listed;
     uint32_t n_maxima, n_kept; /* after pnr_map_keep_maxima */
 };
 
+/* sums[i] becomes sums[i] + sums[i + apart] for all of a piece, beyond which they are 0: the crew goes
+ * on from low places to high ones, so that what it reads has not been changed. */
+template <int THREADS>
+static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t apart)
+{
+    constexpr int EACH = 4; /* places of a thread that are read before they are written */
+    const uint32_t thread = threadIdx.x % THREADS;
+
+#pragma unroll 2
+    for (uint32_t first = thread; first < PNR_MAP_PIECE; first += EACH * THREADS) {
+        float sum[EACH];
+
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++) {
+            const uint32_t at = first + THREADS * k;
+
+            sum[k] = sums[at] + (at + apart < PNR_MAP_PIECE ? sums[at + apart] : 0.0f);
+        }
+        pnr_map_sync<THREADS>();
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++)
+            sums[first + THREADS * k] = sum[k];
+    }
+    pnr_map_sync<THREADS>();
+}
+static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on together");
+
 /*
- * Of the thread's cells first + thread + THREADS j those that CFAR may find above, bit j; is_left: of
- * which to ask. The sums of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells
+ * Of the thread's cells first + thread + THREADS j above the threshold those that CFAR may find
+ * above, bit j. The sums of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells
  * beyond the piece count as 0, so that a sum is never too great, and the cells that remain are
  * decided by pnr_map_level.
  */
@@ -80,49 +107,36 @@ template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
                                                           const pnr_map_level &level,
                                                           const float *own, uint32_t first,
-                                                          uint32_t end, uint32_t is_left,
+                                                          uint32_t end, float threshold,
                                                           float *sums)
 {
     constexpr int CELLS = PNR_MAP_PIECE / THREADS;
     const uint32_t thread = threadIdx.x % THREADS, step = m.stride * m.oversample;
     const uint32_t after = (m.guard + 1) * m.oversample;
-    float s[CELLS];
-    uint32_t n = 1;
+    uint32_t n = 1, is_left = 0;
 
-#pragma unroll
-    for (int j = 0; j < CELLS; j++) {
-        const uint32_t at = thread + THREADS * j;
-
-        sums[at] = s[j] = first + at < end ? own[first + at] : 0.0f;
-    }
+#pragma unroll(CELLS < 8 ? CELLS : 8)
+    for (uint32_t at = thread; at < PNR_MAP_PIECE; at += THREADS)
+        sums[at] = first + at < end ? own[first + at] : 0.0f;
     pnr_map_sync<THREADS>();
-    for (; 2 * n <= m.training; n *= 2) {
-#pragma unroll
-        for (int j = 0; j < CELLS; j++) {
-            const uint32_t at = thread + THREADS * j + n * step;
-
-            s[j] += at < PNR_MAP_PIECE ? sums[at] : 0.0f;
-        }
-        pnr_map_sync<THREADS>();
-#pragma unroll
-        for (int j = 0; j < CELLS; j++)
-            sums[thread + THREADS * j] = s[j];
-        pnr_map_sync<THREADS>();
-    }
+    for (; 2 * n <= m.training; n *= 2)
+        pnr_map_add_apart<THREADS>(sums, n * step);
 
     /* 1 - 1e-4: more than all roundings. */
     const float factor = (float)(level.full_factor() * (1 - 1e-4) / m.training);
     const uint32_t before = after + (n - 1) * step;
 
-#pragma unroll
+#pragma unroll(CELLS < 8 ? CELLS : 8)
     for (int j = 0; j < CELLS; j++) {
         const uint32_t at = thread + THREADS * j;
         const float a = at >= before ? sums[at - before] : 0.0f;
         const float b = at + after < PNR_MAP_PIECE ? sums[at + after] : 0.0f;
         const float here = first + at < end ? own[first + at] : 0.0f;
 
-        if (here <= factor * level.side_of(a, b) && level.is_full(first + at))
-            is_left &= ~(1u << j);
+        const bool is_refused =
+            here <= factor * level.side_of(a, b) && (!m.is_linear || level.is_full(first + at));
+
+        is_left |= (uint32_t)(here > threshold && !is_refused) << j;
     }
     pnr_map_sync<THREADS>(); /* the maxima take the place of the sums */
     return is_left;
@@ -141,14 +155,16 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     const uint32_t thread = threadIdx.x % THREADS;
     uint32_t is_left = 0;
 
-#pragma unroll
-    for (int j = 0; j < CELLS; j++) {
-        const uint32_t cell = first + thread + THREADS * j;
+    if (level.has_screen()) {
+        is_left = pnr_map_screen<THREADS>(m, level, own, first, end, threshold, b.sums);
+    } else {
+#pragma unroll(CELLS < 16 ? CELLS : 16)
+        for (int j = 0; j < CELLS; j++) {
+            const uint32_t cell = first + thread + THREADS * j;
 
-        is_left |= (uint32_t)(cell < end && own[cell] > threshold) << j;
+            is_left |= (uint32_t)(cell < end && own[cell] > threshold) << j;
+        }
     }
-    if (level.has_screen())
-        is_left = pnr_map_screen<THREADS>(m, level, own, first, end, is_left, b.sums);
     for (; is_left != 0; is_left &= is_left - 1) {
         const uint32_t cell = first + thread + THREADS * (__ffs((int)is_left) - 1);
         const float here = own[cell];
@@ -156,8 +172,12 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
         if (!pnr_map_in_gate(m, pnr_map_lag(m, cell)) || (is_cfar && !level.is_above(cell, here)))
             continue;
         atomicAdd(&b.n_above, 1u);
-        if (pnr_map_is_greatest_of_row(m, own, cell, here))
-            b.maxima[atomicAdd(&b.n_listed, 1u)] = pnr_candidate_key(here, line * m.n_cells + cell);
+        if (pnr_map_is_greatest_of_row(m, own, cell, here)) {
+            const uint32_t at = atomicAdd(&b.n_listed, 1u);
+
+            b.maxima[at] = pnr_candidate_key(here, line * m.n_cells + cell);
+            b.is_beaten[at] = 0;
+        }
     }
 }
 
@@ -176,7 +196,7 @@ static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, cons
         if (!pnr_map_is_greater_than_row(m, power + (size_t)(line - row + other) * m.n_cells,
                                          pnr_map_place(m, pnr_candidate_lag(key)).cell,
                                          pnr_candidate_power(key), other < row))
-            atomicOr(&b.is_beaten[i / 32], 1u << i % 32);
+            b.is_beaten[i] = 1;
     }
 }
 
@@ -188,7 +208,7 @@ static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, con
     uint32_t n_maxima = 0;
 
     for (uint32_t i = lane; i < (n_listed + 31) / 32 * 32; i += PNR_CUDA_WARP) {
-        const bool is_maximum = i < n_listed && (b.is_beaten[i / 32] >> i % 32 & 1) == 0;
+        const bool is_maximum = i < n_listed && !b.is_beaten[i];
         const uint64_t key = i < n_listed ? b.maxima[i] : 0;
         const uint32_t kept = __ballot_sync(0xffffffffu, is_maximum);
 
@@ -219,8 +239,6 @@ pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power,
     const uint32_t thread = threadIdx.x % THREADS;
     const pnr_map_level level(m, power, state.n_looks, line);
 
-    if (thread < PNR_MAP_PIECE / 2 / 32)
-        b.is_beaten[thread] = 0;
     if (thread == 0)
         b.n_above = b.n_listed = 0;
     pnr_map_sync<THREADS>();

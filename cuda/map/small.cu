@@ -29,31 +29,37 @@ static __device__ __forceinline__ T sum_in_order(uint32_t n, VALUE value)
     return total;
 }
 
-/* A dwell's crew in shared memory. */
-struct crew_state {
-    pnr_map_dwell dwell;
-    uint32_t n_above, n_maxima, n_keys; /* of this search */
-};
-
-/* A warp's own shared memory. */
+/* A warp's own shared memory: the maxima that it keeps, and while it scans a piece those of the
+ * piece too. */
 struct warp_state {
-    pnr_map_piece piece;
+    union {
+        pnr_map_piece piece;
+        double taken[PNR_MAX_CANDIDATES * PARTS]; /* of the first warp, after the scan */
+    };
+    uint64_t kept[2 * PNR_MAX_CANDIDATES];
+    uint32_t n_kept;
     uint32_t lags[PNR_NEIGHBOURS];
 };
 
-/* Pieces of the tiles that hold something above: warp `rank` of WARPS takes every WARPS-th. */
+/* A dwell's crew in shared memory. */
+struct crew_state {
+    pnr_map_dwell dwell;
+    uint32_t n_above, n_maxima, n_taken; /* of this search */
+};
+
+/* Pieces of the tiles that hold something above: warp `rank` of WARPS takes every WARPS-th, and
+ * keeps the strongest max_candidates maxima. */
 template <int WARPS>
 static __device__ __forceinline__ void scan_small(const pnr_map &m, const pnr_map_search &s,
                                                   uint32_t d, uint32_t rank, crew_state &crew,
-                                                  warp_state &own, uint64_t *keys)
+                                                  warp_state &own)
 {
     const uint32_t n_pieces = pnr_map_pieces(m), lane = threadIdx.x % PNR_CUDA_WARP;
     const float *power = s.power + (size_t)d * s.n_cells;
     const float *greatest = s.greatest + (size_t)d * s.n_tiles;
+    uint32_t n_kept = 0;
 
     for (uint32_t item = rank; item < s.n_tiles * n_pieces; item += WARPS) {
-        uint32_t at = 0;
-
         if (!(greatest[item / n_pieces] > crew.dwell.threshold))
             continue;
         pnr_map_scan_piece<PNR_CUDA_WARP>(own.piece, m, power, crew.dwell, item / n_pieces,
@@ -61,27 +67,52 @@ static __device__ __forceinline__ void scan_small(const pnr_map &m, const pnr_ma
         if (lane == 0) {
             atomicAdd(&crew.n_above, own.piece.n_above);
             atomicAdd(&crew.n_maxima, own.piece.n_maxima);
-            at = atomicAdd(&crew.n_keys, own.piece.n_kept);
         }
-        at = __shfl_sync(0xffffffffu, at, 0);
         for (uint32_t i = lane; i < own.piece.n_kept; i += PNR_CUDA_WARP)
-            keys[at + i] = own.piece.maxima[i];
+            own.kept[n_kept + i] = own.piece.maxima[i];
+        n_kept += own.piece.n_kept;
         __syncwarp();
+        n_kept = pnr_candidates_select(own.kept, n_kept, m.max_candidates);
     }
+    if (lane == 0)
+        own.n_kept = n_kept;
 }
 
-/* Powers of a part of the rows around a kept maximum, as conclude_search adds them up. One warp. */
-static __device__ __forceinline__ void sum_columns(const pnr_map &m, const pnr_map_search &s,
-                                                   uint32_t d, uint32_t i, uint32_t part,
-                                                   const uint64_t *kept, uint32_t *lags)
+/* The strongest maxima of WARPS warps to those of the first, which calls. */
+template <int WARPS>
+static __device__ __forceinline__ uint32_t join_maxima(const pnr_map &m, warp_state *warps)
 {
-    const size_t at = (size_t)d * m.max_candidates + i;
+    const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
+    [[maybe_unused]] uint64_t *all = warps->piece.maxima;
+    uint32_t n = warps->n_kept;
+
+    if constexpr (WARPS > 1) {
+        n = 0;
+        for (int w = 0; w < WARPS; w++) {
+            for (uint32_t i = lane; i < warps[w].n_kept; i += PNR_CUDA_WARP)
+                all[n + i] = warps[w].kept[i];
+            n += warps[w].n_kept;
+        }
+        __syncwarp();
+        n = pnr_candidates_select(all, n, m.max_candidates);
+        for (uint32_t i = lane; i < n; i += PNR_CUDA_WARP)
+            warps->kept[i] = all[i];
+        __syncwarp();
+    }
+    return n;
+}
+static_assert(PNR_CUDA_WARPS * PNR_MAX_CANDIDATES <= PNR_MAP_PIECE / 2, "the maxima of all warps");
+
+/* Powers of a part of the rows around kept maximum i, as conclude_search adds them up. One warp. */
+static __device__ __forceinline__ void sum_columns(const pnr_map &m, const float *power, uint32_t i,
+                                                   uint32_t part, const uint64_t *kept,
+                                                   uint32_t *lags, crew_state &crew, double *taken)
+{
     const uint32_t each = (m.n_rows + PARTS - 1) / PARTS;
-    const uint32_t first = min(part * each, m.n_rows), end = min(first + each, m.n_rows);
+    const uint32_t first = part * each, end = min(first + each, m.n_rows);
     const uint32_t code = pnr_map_place(m, pnr_candidate_lag(kept[i])).line / m.n_rows;
-    const float *own =
-        s.power + (size_t)d * s.n_cells + ((size_t)code * m.n_rows + first) * m.n_cells;
-    const uint32_t n = first < end || part == 0 ? pnr_map_list_columns(m, kept, i, lags) : 0;
+    const float *own = power + ((size_t)code * m.n_rows + first) * m.n_cells;
+    const uint32_t n = pnr_map_list_columns(m, kept, i, lags);
 
     __syncwarp();
 
@@ -94,9 +125,9 @@ static __device__ __forceinline__ void sum_columns(const pnr_map &m, const pnr_m
     });
 
     if (threadIdx.x % PNR_CUDA_WARP == 0) {
-        s.taken[at * PARTS + part] = sum;
+        taken[i * PARTS + part] = sum;
         if (part == 0)
-            s.n_taken[at] = n;
+            atomicAdd(&crew.n_taken, n);
     }
     __syncwarp();
 }
@@ -105,21 +136,20 @@ static __device__ __forceinline__ void sum_columns(const pnr_map &m, const pnr_m
 template <int WARPS>
 static __device__ __forceinline__ void search_once(const pnr_map &m, const pnr_map_search &s,
                                                    uint32_t d, uint32_t rank, int search,
-                                                   crew_state &crew, warp_state &own)
+                                                   crew_state &crew, warp_state *warps)
 {
     constexpr int THREADS = WARPS * PNR_CUDA_WARP;
     const bool is_first = threadIdx.x % THREADS == 0;
-    uint64_t *keys = s.keys + (size_t)d * s.n_tiles * s.tile_keys;
-    const double *taken = s.taken + (size_t)d * m.max_candidates * PARTS;
-    const uint32_t *n_taken = s.n_taken + (size_t)d * m.max_candidates;
+    /* The parts that have rows; the sum of the others is 0. */
+    const uint32_t each = (m.n_rows + PARTS - 1) / PARTS, n_parts = (m.n_rows + each - 1) / each;
 
     if (is_first)
-        crew.n_above = crew.n_maxima = crew.n_keys = 0;
+        crew.n_above = crew.n_maxima = crew.n_taken = 0;
     pnr_map_sync<THREADS>();
-    scan_small<WARPS>(m, s, d, rank, crew, own, keys);
+    scan_small<WARPS>(m, s, d, rank, crew, warps[rank]);
     pnr_map_sync<THREADS>();
     if (rank == 0) {
-        const uint32_t n = pnr_candidates_select(keys, crew.n_keys, m.max_candidates);
+        const uint32_t n = join_maxima<WARPS>(m, warps);
 
         if (is_first) {
             crew.dwell.n_above = crew.n_above;
@@ -128,33 +158,36 @@ static __device__ __forceinline__ void search_once(const pnr_map &m, const pnr_m
         }
     }
     pnr_map_sync<THREADS>();
-    for (uint32_t item = rank; item < crew.dwell.n_kept * PARTS; item += WARPS)
-        sum_columns(m, s, d, item / PARTS, item % PARTS, keys, own.lags);
+
+    const uint32_t n_kept = crew.dwell.n_kept;
+
+    for (uint32_t item = rank; item < n_kept * n_parts; item += WARPS)
+        sum_columns(m, s.power + (size_t)d * s.n_cells, item / n_parts, item % n_parts, warps->kept,
+                    warps[rank].lags, crew, warps->taken);
     pnr_map_sync<THREADS>();
     if (rank == 0) {
-        const uint32_t n_kept = crew.dwell.n_kept;
-        const double sum =
-            sum_in_order<double>(n_kept * PARTS, [&](uint32_t e) { return taken[e]; });
-        const uint32_t n = sum_in_order<uint32_t>(n_kept, [&](uint32_t e) { return n_taken[e]; });
+        const double sum = sum_in_order<double>(n_kept * PARTS, [&](uint32_t e) {
+            return e % PARTS < n_parts ? warps->taken[e] : 0.0;
+        });
 
         if (is_first)
-            pnr_map_decide(m, &crew.dwell, search, sum, n);
+            pnr_map_decide(m, &crew.dwell, search, sum, crew.n_taken);
     }
     pnr_map_sync<THREADS>();
 }
 
 template <int WARPS>
-__global__ void __launch_bounds__(PNR_CUDA_THREADS, 3)
+__global__ void __launch_bounds__(PNR_CUDA_THREADS, 4)
     search_small(pnr_map m, pnr_map_search s, int n_searches)
 {
     constexpr int THREADS = WARPS * PNR_CUDA_WARP, CREWS = PNR_CUDA_THREADS / THREADS;
     __shared__ crew_state crews[CREWS];
-    __shared__ warp_state warps[PNR_CUDA_WARPS];
+    __shared__ warp_state all_warps[PNR_CUDA_WARPS];
     const uint32_t d = blockIdx.x * CREWS + threadIdx.x / THREADS;
     const uint32_t rank = threadIdx.x % THREADS / PNR_CUDA_WARP;
     const bool is_first = threadIdx.x % THREADS == 0;
     crew_state &crew = crews[threadIdx.x / THREADS];
-    warp_state &own = warps[threadIdx.x / PNR_CUDA_WARP];
+    warp_state *warps = all_warps + threadIdx.x / THREADS * WARPS;
 
     if (d >= s.n_dwells || !pnr_map_is_real(s, d))
         return; /* the whole crew */
@@ -170,11 +203,11 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS, 3)
     }
     pnr_map_sync<THREADS>();
     for (int search = 0; search < n_searches && !crew.dwell.is_done; search++)
-        search_once<WARPS>(m, s, d, rank, search, crew, own);
+        search_once<WARPS>(m, s, d, rank, search, crew, warps);
     if (is_first)
         s.results.dwells[s.first_dwell + d] = crew.dwell.sums;
     for (uint32_t i = rank; i < crew.dwell.sums.n_candidates; i += WARPS)
-        pnr_map_gather(m, s, d, i, threadIdx.x % PNR_CUDA_WARP, PNR_CUDA_WARP);
+        pnr_map_gather(m, s, d, i, warps->kept[i], threadIdx.x % PNR_CUDA_WARP, PNR_CUDA_WARP);
 }
 
 /* --- the launcher --- */
