@@ -181,7 +181,7 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 fr
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/setup tools/demo tests/run tests/coverage tests/layers .ci/run $(shell find tests -name '*.sh')
+SHELL_FILES := tools/setup tools/demo tests/run tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
