@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Constant false alarm rate on a map: is a cell above what its training cells say? */
+/* Constant false alarm rate (CFAR) on a map: a cell is compared with its training cells. */
 #ifndef PNR_CUDA_MAP_CFAR_H
 #define PNR_CUDA_MAP_CFAR_H
 
@@ -11,10 +11,10 @@ static __device__ __forceinline__ bool pnr_map_in_gate(const pnr_map &m, uint32_
            m.gate_count;
 }
 
-/* The cells of one row of one code. */
+/* Compares the cells of one line, a row of a code. */
 struct pnr_map_level {
     const pnr_map &m;
-    const float *line;    /* of this row */
+    const float *line;    /* powers of the line */
     const double *factor; /* [training + 1][training + 1] */
     uint32_t row;
 
@@ -28,7 +28,7 @@ struct pnr_map_level {
             factor = map.factor + (looks_used - 1) * side * side;
     }
 
-    /* The training cell `distance` before a cell, or after it; NULL: there is none. */
+    /* Returns the training cell `distance` before or after a cell; NULL: there is none. */
     __device__ __forceinline__ const float *cell_at(uint32_t cell, uint32_t distance,
                                                     bool is_after) const
     {
@@ -54,7 +54,7 @@ struct pnr_map_level {
         return line + other * m.oversample + cell % m.oversample;
     }
 
-    /* Does the cell, along the range, have all training cells on both sides? */
+    /* Tells whether a cell has all training cells along the range on both sides. */
     __device__ __forceinline__ bool is_full(uint32_t cell) const
     {
         const uint32_t lag = cell >> (m.oversample - 1);
@@ -63,7 +63,7 @@ struct pnr_map_level {
         return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
     }
 
-    /* Can a cell that is full be refused by less than the sums of its two sides? */
+    /* Tells whether lower bounds of the sums of its two sides can refuse a full cell. */
     __device__ __forceinline__ bool has_screen() const
     {
         return factor != NULL && m.cfar_axis != PNR_CFAR_ALONG_ROWS && m.cfar_kind != PNR_CFAR_OS &&
@@ -73,7 +73,7 @@ struct pnr_map_level {
     {
         return factor[m.training * (m.training + 1) + m.training];
     }
-    /* The sum of one side that a full cell's level stands for. */
+    /* Returns the sum that is compared with a full cell, as if of one side. */
     __device__ __forceinline__ float side_of(float before, float after) const
     {
         return m.cfar_kind == PNR_CFAR_CA   ? 0.5f * (before + after)
@@ -91,16 +91,16 @@ struct pnr_map_level {
         return m.cfar_kind == PNR_CFAR_GO ? fmax(before, after) : fmin(before, after);
     }
 
-    /* Training cell i before and after a cell along the range that has all of them: indices that
-     * wrap once at most, so that loads need not wait for each other. */
+    /* Tells whether a cell is full and no index of its training cells wraps more than once: then
+     * the loads do not wait for each other. */
     __device__ __forceinline__ bool is_plain(uint32_t cell) const
     {
         return m.cfar_axis != PNR_CFAR_ALONG_ROWS && !m.is_filtered && is_full(cell) &&
                m.guard + 1 + (m.training - 1) * m.stride < m.n_lags;
     }
 
-    /* OS needs no order: P > factor z(r), z(r) the r-th smallest, when r values or more have P >
-     * factor z. */
+    /* Decides. OS needs no sorting: P exceeds factor z(r), z(r) the r-th smallest value, when P
+     * exceeds factor z for r values or more. */
     __device__ bool is_above(uint32_t cell, float power) const
     {
         return is_plain(cell) ? is_above_plain(cell, power) : is_above_any(cell, power);

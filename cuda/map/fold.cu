@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows added up to bases, term by term: any number of windows, any rows. */
+/* Windows are added up to bases term by term, for any number of windows and any rows. */
 #include "cuda/map/samples.h"
 
 #include "cuda/base/check.h"
@@ -14,7 +14,7 @@ extern "C" {
 enum { TOGETHER = 8, CHUNK = 32, TAKE_BLOCKS = 8192 };
 static_assert((int)TOGETHER * (int)CHUNK == (int)PNR_CUDA_THREADS, "a thread loads one weight");
 
-/* The same of sample n of a look, 0 outside of it. */
+/* Returns sample n of a look as pnr_map_clean does; 0 outside the look. */
 static __device__ __forceinline__ float2 clean_of_look(const pnr_map &m, const pnr_map_samples &s,
                                                        size_t look, int64_t n)
 {
@@ -28,7 +28,7 @@ static __device__ __forceinline__ float2 clean_of_look(const pnr_map &m, const p
     return pnr_map_clean(m, s, look, p, (uint32_t)(n - (int64_t)p * m.n_samples));
 }
 
-/* A thread a sample: the look read at another time scale, as pnr_stretch_at says. */
+/* One thread takes one sample: the look is read at another time scale, see pnr_stretch_at. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     stretch_look(pnr_map m, pnr_map_samples s, size_t look, double stretch, float2 *out)
 {
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     out[(size_t)p * m.n_window + i] = sum;
 }
 
-/* A thread a place of TOGETHER bases; windows in chunks whose weights are in shared memory, and
- * whose sums are added up by themselves, so that many windows lose little. */
+/* One thread takes one place of TOGETHER bases. Windows come in chunks with their weights in shared
+ * memory. Each chunk has its own sum, so that the rounding of many windows stays small. */
 template <bool IS_STRETCHED>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     fold_windows(pnr_map m, pnr_map_samples s, size_t first_look, uint32_t first_base,
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         const uint32_t b = threadIdx.x / CHUNK, term = threadIdx.x % CHUNK;
         float2 sum[TOGETHER] = {};
 
-        __syncthreads(); /* the chunk before has been read */
+        __syncthreads(); /* all have read the chunk before */
         if (b < count && term < n_terms)
             weights[b][term] = s.windows[look * m.n_periods + chunk + term].is_used
                                    ? m.weights[(size_t)(first + b) * m.n_periods + chunk + term]
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
             const float2 z = pnr_cuda_rotate_back(total[k], i * m.turns[first + k]);
 
             out[n] = z;
-            /* extended periodically to 2 N - 1 */
+            /* The window is extended periodically to 2 N - 1. */
             if (!m.is_linear && m.n_transform > m.n_samples && n + 1 < m.n_samples)
                 out[n + m.n_samples] = z;
         } else if (m.is_linear || n + 1 >= 2 * m.n_samples) {
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* Sample n of the transform where a look is one window: a thread each. */
+/* One thread takes sample n of the transform of some bases, where a look is one window. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     take_windows(pnr_map m, pnr_map_samples s, size_t first_look, uint32_t n_looks, float2 *bases)
 {
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 /* --- the launcher --- */
 
-/* One look through one time scale that is not its own. */
+/* Makes the bases of one look at another time scale. */
 static int fold_stretched(const pnr_map *m, const pnr_map_samples *s, size_t look,
                           const pnr_map_stretch *scale, float2 *stretched, float2 *bases,
                           dim3 places, cudaStream_t stream, pnr_error *error)

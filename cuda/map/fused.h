@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of a map in kernels of our own: windows to bases by a transform over the slow time, and
- * lines of a map, there and back again within a block. */
+/* The steps of method fused for maps: a transform over the slow time turns windows into bases, and
+ * one kernel transforms the lines of a map forward and back. */
 #ifndef PNR_CUDA_MAP_FUSED_H
 #define PNR_CUDA_MAP_FUSED_H
 
@@ -10,21 +10,22 @@
 
 enum { PNR_MAP_SLOW_MIN = 32, PNR_MAP_SLOW_MAX = 1024 }; /* windows of a look, a power of two */
 
-/* Which bases a slow-time bin makes, one at most of each rotation by q = 0 .. 3 quarter bins.
- * Device.
- */
+/* The bases that a slow-time bin makes: one at most for each rotation by q = 0 .. 3 quarter bins.
+ * Device memory. */
 typedef struct pnr_map_bins {
-    uint4 *bases;           /* [K]: of q; UINT32_MAX: none */
+    uint4 *bases;           /* [K]: a base for each q; UINT32_MAX: none */
     float *taper;           /* [K] */
     uint64_t quarter_turns; /* 1 / (4 N): 2^-64 turns a sample */
 } pnr_map_bins;
 
-/* Is a transform over the slow time the way for this plan, with so much shared memory a block? */
+/* Tells whether this plan takes the transform over the slow time, with block_bytes of shared
+ * memory a block. */
 bool pnr_map_has_slow(const pnr_plan *plan, const pnr_map_plan *tables, size_t block_bytes);
-/* Fills its tables, which are allocated. */
+/* Fills the tables of bins, which are allocated. */
 int pnr_map_upload_bins(const pnr_plan *plan, const pnr_map_plan *tables, pnr_map_bins *bins,
                         pnr_error *error);
-/* As pnr_map_fold, all bases; samples->stream NULL: from raw ci16 of one channel, nothing mixed. */
+/* Does as pnr_map_fold for all bases. samples->stream NULL: reads raw samples, see pnr_map_is_raw.
+ * */
 int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const pnr_map_bins *bins,
                       size_t first_look, size_t n_looks, float2 *bases, cudaStream_t stream,
                       pnr_error *error);
@@ -39,23 +40,24 @@ typedef struct pnr_map_lines {
     const float4 *spectra; /* [n_codes][oversample][L], see pnr_cuda_fused_place */
     float2 *values;        /* [n_dwells][n_looks][n_codes n_rows][n_cells] */
     float *power;          /* [n_dwells][n_codes n_rows][n_cells] */
-    double *noise;         /* of the last look and one half: [n_dwells][n_codes n_rows] */
+    double *noise;         /* [n_dwells][n_codes n_rows]: of the last look, without half lags */
     float *greatest;       /* as noise */
     uint64_t bin_turns;    /* 1 / N: 2^-64 turns a sample */
     uint32_t first_dwell, look;
-    uint32_t part_codes; /* that a block takes, of a row */
+    uint32_t part_codes; /* codes of a row that a block takes */
 } pnr_map_lines;
 
-/* Points of the transforms that take N samples (linear: a whole window); 0: none. */
+/* Returns the points of the transforms that take N samples (linear: a whole window); 0: none. */
 size_t pnr_map_lines_points(const pnr_plan *plan);
-/* Groups of threads of a block that takes one row for many codes. */
+/* Returns the groups of threads in a block that takes one row for many codes. */
 size_t pnr_map_lines_groups(size_t n_points);
-/* Can a row be made of a window as it comes, without a base? */
+/* Tells whether the lines read a window as it comes, without a base. */
 bool pnr_map_lines_takes_windows(const pnr_map *map, size_t n_points);
-/* Shared memory that a block takes; and what is to be called once before the launches. */
+/* Return the bytes of shared memory that a block takes; and prepare the kernel, once before the
+ * launches. */
 size_t pnr_map_lines_bytes(const pnr_map *map, size_t n_points);
 int pnr_map_lines_prepare(const pnr_map *map, size_t n_points, pnr_error *error);
-/* All lines of one look of n_dwells dwells. */
+/* Computes all lines of one look of n_dwells dwells. */
 int pnr_map_correlate(const pnr_map *map, const pnr_map_lines *lines, size_t n_points,
                       size_t n_dwells, cudaStream_t stream, pnr_error *error);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a map's search has found, to the results. */
+/* The candidates that a map's search has found are written to the results. */
 #ifndef PNR_CUDA_MAP_GATHER_H
 #define PNR_CUDA_MAP_GATHER_H
 
 #include "cuda/map/place.h"
 
-/* Sum over looks c conj(c[0]) / sqrt(P[0]), c itself where there is one look. stride: of a look. */
+/* Returns the sum over looks of c conj(c[0]) / sqrt(P[0]); with one look c itself. stride: values
+ * from look to look. */
 static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const float2 *centre,
                                         size_t stride)
 {
@@ -26,8 +27,8 @@ static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const
     return make_float2((float)(re * scale), (float)(im * scale));
 }
 
-/* Candidate i, the maximum `key`, of dwell d of the round: its head, its neighbours, and with several rows those around
- * it. By the threads of a crew, `thread` of n_threads. */
+/* Writes candidate i, the maximum `key`, of dwell d of the round: its head, its neighbours, and
+ * with several rows the rows around it. All n_threads threads of a crew call. */
 static __device__ __forceinline__ void pnr_map_gather(const pnr_map &m, const pnr_map_search &s,
                                                       uint32_t d, uint32_t i, uint64_t key,
                                                       uint32_t thread, uint32_t n_threads)
@@ -39,7 +40,7 @@ static __device__ __forceinline__ void pnr_map_gather(const pnr_map &m, const pn
     pnr_candidate *candidate = s.results.candidates + out;
     const float2 *values = s.values + (size_t)d * m.n_looks * s.n_cells;
     const float2 *line = values + (size_t)at.line * m.n_cells;
-    /* of one row there is no patch */
+    /* With one row there is no patch. */
     const uint32_t first = m.n_rows > 1 ? 0 : PNR_CANDIDATE_REACH * PNR_NEIGHBOURS;
     const uint32_t n = m.n_rows > 1 ? PNR_NEIGHBOURS * PNR_NEIGHBOURS : PNR_NEIGHBOURS;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of a map within a block, of 1024 to 8192 points: a base transformed, times each code, and
- * back; powers, sums and the greatest of each line. */
+/* Lines of a map, each within one block, of 1024 to 8192 points: a row is transformed, multiplied
+ * by each code and transformed back. Each line's powers, their sum and the greatest are kept. */
 #include "cuda/fused/window.h"
 #include "cuda/map/fused.h"
 
@@ -13,10 +13,9 @@
 enum { MIN_SAMPLES = 128, MIN_POINTS = 1024, MAX_POINTS = 8192 };
 
 /*
- * A block has GROUPS groups of threads, each with a window of its own in shared memory. Where there
- * are many codes all groups take one row: its spectrum is kept, and each group does other codes.
- * Else each group takes a row of its own, of any dwell, transforms it again for each of its few
- * codes, and goes on to another row.
+ * A block has GROUPS groups of threads, each with its own window in shared memory. With many codes
+ * all groups take one row: its spectrum is kept, and each group does other codes. With few codes
+ * each group takes another row, of any dwell, and transforms it again for each code.
  */
 template <int M, bool IS_SHARED> struct lines_size {
     typedef pnr_fused_size<M> window;
@@ -28,14 +27,15 @@ template <int M, bool IS_SHARED> struct lines_size {
 
 /* --- kernels --- */
 
-/* What a thread works on: one line of one dwell, at the integer lags or the half lags above them */
+/* The line of a dwell that a thread works on, at the integer lags or the half lags above them. */
 struct map_line {
     uint32_t dwell, code, row, half;
     bool is_there;
 };
 
-/* v[j]: sample n = first + step j of a row's transform. A window or a base is extended periodically or
- * by zeros; read(i): its sample i, also where it is not needed, so that no load waits for another. */
+/* Sets v[j] to sample n = first + step j of a row's transform: a window or a base, extended
+ * periodically or by zeros. read(i) returns its sample i. It is called for every j, since a load
+ * after an `if` would wait for the load before. */
 template <int N, class READ>
 static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
                                               float2 (&v)[N], READ read)
@@ -55,7 +55,7 @@ static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, 
     }
 }
 
-/* v[j] is rotated by `turns` a sample. */
+/* Rotates v[j] by `turns` a sample. */
 template <int N>
 static __device__ __forceinline__ void rotate(const pnr_map &m, uint64_t turns, uint32_t first,
                                               uint32_t step, float2 (&v)[N])
@@ -68,7 +68,7 @@ static __device__ __forceinline__ void rotate(const pnr_map &m, uint64_t turns, 
     }
 }
 
-/* The samples of a row's transform from the bases. */
+/* Loads the samples of a row's transform from its base. */
 template <int N>
 static __device__ __forceinline__ void load_row(const pnr_map &m, const pnr_map_lines &p,
                                                 uint32_t dwell, const pnr_map_row &row,
@@ -82,7 +82,7 @@ static __device__ __forceinline__ void load_row(const pnr_map &m, const pnr_map_
         rotate(m, row.shift * p.bin_turns, first, step, v);
 }
 
-/* The same where a look is one window, which is read as it comes. */
+/* Loads them from the window as it comes, where a look is one window. */
 template <int N>
 static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_map_lines &p,
                                                    uint32_t dwell, const pnr_map_row &row,
@@ -109,14 +109,14 @@ static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_m
     }
 }
 
-/* v[j]: c at lag first + step j, its parts swapped, to values, its power added to power; *sum and
- * *most of this thread's. */
+/* Writes v[j], c at lag first + step j with its parts swapped, to values, and adds its power to
+ * power. *sum and *most are the sum and the greatest of the thread's powers. */
 template <int N>
 static __device__ __forceinline__ void
 keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const float2 (&v)[N],
           uint32_t first, uint32_t step, float *sum, float *most)
 {
-    constexpr int EACH = 8; /* powers of the looks before that are on their way together */
+    constexpr int EACH = 8; /* loads of earlier looks' powers that run together */
     const size_t at = ((size_t)line.code * m.n_rows + line.row) * m.n_cells + line.half;
     const size_t all = (size_t)m.n_codes * m.n_rows * m.n_cells;
     float2 *values = p.values + ((size_t)line.dwell * m.n_looks + p.look) * all + at;
@@ -183,12 +183,12 @@ sum_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, float s
     p.greatest[tile] = most;
 }
 
-/* A kernel's shared memory: the twiddles, each group's window, and in the end a spectrum. */
+/* A kernel's shared memory: the twiddles, a window for each group, then the row's spectrum. */
 template <int M, bool IS_SHARED> struct lines_memory {
     typedef lines_size<M, IS_SHARED> block;
     typedef pnr_fused_size<M> window;
     float2 *table, *buffer;
-    float4 *kept; /* of the thread */
+    float4 *kept; /* the thread's first value of the row's spectrum */
 
     __device__ __forceinline__ lines_memory(float4 *memory, uint32_t group, uint32_t u)
         : table((float2 *)memory)
@@ -200,7 +200,7 @@ template <int M, bool IS_SHARED> struct lines_memory {
     }
 };
 
-/* All groups of a block take one row of a dwell, each other codes of it. */
+/* All groups of a block take one row of a dwell, and each group does other codes. */
 template <int M>
 __global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
     correlate_codes(pnr_map m, pnr_map_lines p, uint32_t)
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
             v[2 * j + 1] = make_float2(z.z, z.w);
         }
         thread.multiply(v, p.spectra + (size_t)number * (window::L / 2));
-        pnr_fused_sync<M, false>(); /* nobody reads any more what the line before has left */
+        pnr_fused_sync<M, false>(); /* all have read what the line before has left */
         thread.inverse(v);
         keep_line(m, p, line, v, u, window::THREADS, &sum, &most);
         if (is_last)
@@ -257,8 +257,8 @@ __global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
     }
 }
 
-/* Each group takes rows of its own, n_rows of all dwells: by turns where a block has several groups,
- * and so a larger table. */
+/* Each group takes other rows, of n_rows of all dwells. A block of several groups, whose table is
+ * large, takes rows until all are done; a block of one group takes one row. */
 template <int M>
 __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)
@@ -328,8 +328,8 @@ size_t pnr_map_lines_groups(size_t n_points)
     return 16 * 1024 / n_points;
 }
 
-/* Sharing a row is worth it where its codes keep half of the groups busy; a window in a warp shares
- * nothing. */
+/* A row is shared when its codes keep more than half of the groups busy. A window in a warp is not
+ * shared. */
 static const instance *find(const pnr_map *m, size_t n_points)
 {
     static const instance table[] = {
@@ -367,7 +367,7 @@ bool pnr_map_lines_takes_windows(const pnr_map *m, size_t n_points)
 
 size_t pnr_map_lines_bytes(const pnr_map *m, size_t n_points)
 {
-    return (size_t)find(m, n_points)->n_bytes + 512; /* and what is static */
+    return (size_t)find(m, n_points)->n_bytes + 512; /* and the static variables */
 }
 
 int pnr_map_lines_prepare(const pnr_map *m, size_t n_points, pnr_error *error)
@@ -377,7 +377,7 @@ int pnr_map_lines_prepare(const pnr_map *m, size_t n_points, pnr_error *error)
     return pnr_cuda_allow_shared((const void *)i->kernel, (size_t)i->n_bytes, error);
 }
 
-/* Blocks that the device runs at one time; a large number when that is not known. */
+/* Returns the blocks that the device runs at one time, or a large number when it is not known. */
 static size_t resident_blocks(const instance *i)
 {
     int device, n_processors, n_blocks;

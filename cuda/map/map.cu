@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps: the sizes of their work, and the tables that their kernels read. */
+/* Maps: sizes, and the tables that the kernels read. */
 #include "cuda/map/map.h"
 
 #include "cuda/base/resources.h"
@@ -14,8 +14,8 @@ extern "C" {
 
 /* --- which windows are transformed --- */
 
-/* Hypotheses that share bases: the same time scale and the same rotation, or one that differs by
- * whole bins. */
+/* Hypotheses that share bases: their time scale is the same, and their rotations differ by whole
+ * bins or not at all. */
 typedef struct family {
     double stretch;
     int32_t quarters;
@@ -34,7 +34,7 @@ static uint32_t wrap(int64_t value, size_t n)
     return (uint32_t)(rest < 0 ? rest + (int64_t)n : rest);
 }
 
-/* The rows of one hypothesis; bases that are new are numbered. */
+/* Adds the rows of one hypothesis, and numbers the bases that are new. */
 static void add_rows(const pnr_plan *plan, const pnr_hypothesis *hypothesis, family *f,
                      pnr_map_plan *out)
 {
@@ -52,7 +52,7 @@ static void add_rows(const pnr_plan *plan, const pnr_hypothesis *hypothesis, fam
     }
 }
 
-/* All hypotheses of one time scale, whose bases follow each other. */
+/* Adds all hypotheses of one time scale; their bases follow each other. */
 static int add_stretch(const pnr_plan *plan, bool is_direct, double stretch, pnr_map_plan *out,
                        const size_t *first_row)
 {
@@ -221,14 +221,14 @@ size_t pnr_map_list(pnr_map *m, pnr_cuda_buffer *list)
     return n;
 }
 
-/* w_p exp(-2 pi i F p), F = f + s/K: in quarter turns and K-th parts of one, exactly. */
+/* Sets w_p exp(-2 pi i F p), F = f + s/K, from exact quarter turns and K-th parts of a turn. */
 static void fill_weights(const pnr_plan *plan, int32_t quarters, uint32_t bin, float2 *out)
 {
     const size_t k = plan->n_periods;
 
     for (size_t p = 0; p < k; p++) {
         const double w = plan->taper != NULL ? plan->taper[p] : 1;
-        /* of 4 K parts of a turn */
+        /* in parts of a turn, 4 K of them */
         const uint64_t part = ((uint64_t)wrap(quarters, 4) * k + 4 * (uint64_t)bin) % (4 * k) * p;
         double root[2];
 

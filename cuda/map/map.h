@@ -9,11 +9,10 @@
 /*
  * Row (hypothesis h, slow-time bin s) of a look is a correlation of one window of N samples,
  *     z[i] = exp(-2 pi i f i / N) sum_p w_p exp(-2 pi i F p) x_p[i],   F = f + s / K,
- * since everything is linear: the slow time comes first, and a window stays a window. Rows whose f
- * differ by whole bins m have the same z but for a rotation by m i / N, which is a shift of the
- * spectrum where the transform has N points: Z_m[v] = Z[v + m]. So the windows that are transformed
- * are the "bases", and a row is a base and a shift; where the transform is longer every row is its
- * own base.
+ * since everything is linear: the slow time is summed first, and a window stays a window. Rows
+ * whose f differ by m whole bins have the same z but for a rotation by m i / N. In a transform of N
+ * points this is a shift of the spectrum: Z_m[v] = Z[v + m]. The windows that are transformed are
+ * called bases, and a row is a base and a shift. In a longer transform every row has its own base.
  */
 typedef struct pnr_map_row {
     uint32_t base, shift;
@@ -40,7 +39,7 @@ typedef struct pnr_map_plan {
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 
-/* What the kernels of all slots read. Device memory. */
+/* Sizes and tables that the kernels of all slots read. Device memory. */
 typedef struct pnr_map {
     uint32_t n_samples; /* N */
     uint32_t n_window;  /* samples of a window: N, linear N + n_lags - 1 */
@@ -67,10 +66,11 @@ typedef struct pnr_map {
     float *interpolation; /* with a stretch: [PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS], else NULL */
 } pnr_map;
 
-/* Sizes alone. tile: at most; the tiles of a row are equal but for the last. */
+/* Returns the sizes, without tables. tile: cells at most; a row's tiles are equal but for the last.
+ * */
 pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_map_plan *tables,
                    uint32_t tile);
-/* The tables' memory, to `list`; returns the number of buffers. */
+/* Lists the memory of the tables; returns the number of buffers. */
 size_t pnr_map_list(pnr_map *map, pnr_cuda_buffer *list);
 /* Fills the tables, which are allocated. */
 int pnr_map_upload(const pnr_plan *plan, const pnr_map_plan *tables, const pnr_map *map,

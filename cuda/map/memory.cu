@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot's memory for maps, and what the shared steps are given of it. */
+/* The memory of a slot for maps, and the arguments of the shared steps. */
 #include "cuda/map/memory.h"
 
 size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_map_extent *extent,

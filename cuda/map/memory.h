@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot's memory for maps, and the steps before and after the
- * correlation that all methods share. */
+/* The memory of a slot for maps, and the arguments of the steps that all methods share. */
 #ifndef PNR_CUDA_MAP_MEMORY_H
 #define PNR_CUDA_MAP_MEMORY_H
 
 #include "cuda/base/method.h"
 #include "cuda/map/search.h"
 
-/* Device. D: dwells of a round. */
+/* Device memory. D: dwells of a round. */
 typedef struct pnr_map_memory {
     float2 *stream; /* of a whole submit, see pnr_map_samples */
     pnr_cuda_energy *parts;
@@ -27,7 +26,7 @@ typedef struct pnr_map_memory {
     uint32_t *n_taken; /* [D][max_candidates] */
 } pnr_map_memory;
 
-/* How much of it a method needs. */
+/* The sizes that a method chooses. */
 typedef struct pnr_map_extent {
     size_t round_dwells;
     size_t room_bases; /* after the last base */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method library, of maps: cuFFT there and back in groups of rows, cuBLAS for the filter, a round of
- * dwells after the other; any length, any rows: the plain twin of the others. */
+/* Method library for maps: cuFFT forward and back in groups of rows, cuBLAS for the filter. Dwells
+ * are computed in rounds. It takes any length and any rows, and judges method fused. */
 #include "cuda/base/resources.h"
 #include "cuda/map/memory.h"
 #include "cuda/map/values.h"
@@ -10,11 +10,11 @@
 
 enum { TILE = 2048 };
 
-/* What all slots share. */
+/* Data that all slots share. */
 typedef struct shared {
     pnr_map map;
     pnr_map_plan tables;
-    size_t round_dwells;     /* whose maps are on the device at one time */
+    size_t round_dwells;     /* dwells whose maps are on the device at one time */
     size_t forward, inverse; /* rows of a call of cuFFT, always all of them */
     bool has_stream;
     float2 *spectra; /* [n_codes][oversample][L]: conj(DFT of the code) / L */
@@ -36,14 +36,15 @@ static size_t bases_of(const pnr_map *m)
     return (size_t)m->n_looks * m->n_bases;
 }
 
-/* Lines of a look. */
+/* Returns the lines of a look. */
 static size_t lines_of(const pnr_map *m)
 {
     return (size_t)m->n_codes * m->n_rows * m->oversample;
 }
 
-/* A round is as many dwells as fit a group, at least one. Rows of a call: never more than a group,
- * and never of another number in one plan, whatever its batch. */
+/* A round has as many dwells as fit a group of rows, at least one. A call of cuFFT has at most a
+ * group of rows, and their number depends on the length and the map alone: so the bits of the
+ * results do not depend on the batch. */
 static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared *own)
 {
     const size_t bases = bases_of(m), lines = lines_of(m), most = bases > lines ? bases : lines;
@@ -186,7 +187,8 @@ static void destroy_work(void *memory)
 
 /* --- one job --- */
 
-/* c'[k] = sum_j filter[k][j] c[gate_first + j], the gate in two pieces where it wraps. */
+/* Computes c'[k] = sum_j filter[k][j] c[gate_first + j], with the gate in two pieces if it wraps.
+ * */
 static int filter_lines(const shared *own, work *w, pnr_error *error)
 {
     const pnr_map *m = &own->map;
@@ -208,7 +210,7 @@ static int filter_lines(const shared *own, work *w, pnr_error *error)
     return code;
 }
 
-/* Some lines of one look: product, inverse, filter, powers. */
+/* Computes some lines of one look: product, inverse, filter, powers. */
 static int compute_part(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                         const pnr_map_part *part, pnr_error *error)
 {
@@ -230,7 +232,7 @@ static int compute_part(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     return pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error);
 }
 
-/* All bases of a round, transformed. */
+/* Makes and transforms all bases of a round. */
 static int compute_bases(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                          const pnr_map_samples *samples, size_t first, size_t n_dwells,
                          pnr_error *error)

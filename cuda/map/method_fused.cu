@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, of maps: the slow time in one kernel, all lines of the map, there and back, in
- * another; periods of 128 to 8192 samples. */
+/* Method fused for maps, for periods of 128 to 8192 samples: one kernel sums the slow time, another
+ * transforms all lines of the map forward and back. */
 #include "cuda/base/resources.h"
 #include "cuda/fused/fused.h"
 #include "cuda/map/fused.h"
@@ -8,15 +8,16 @@
 
 #include <cstdio>
 
-static const size_t round_bytes = (size_t)1 << 29; /* of maps on the device at one time, about */
+static const size_t round_bytes = (size_t)1
+                                  << 29; /* of the maps on the device at one time, at most */
 
-/* What all slots share. */
+/* Data that all slots share. */
 typedef struct shared {
     pnr_map map;
     pnr_map_plan tables;
     size_t n_points;     /* L */
-    size_t round_dwells; /* whose maps are on the device at one time */
-    bool is_single;      /* the lines read the windows themselves: there are no bases */
+    size_t round_dwells; /* dwells whose maps are on the device at one time */
+    bool is_single;      /* the lines read the windows: there are no bases */
     bool has_slow, has_stream;
     pnr_map_bins bins;
     float2 *spectra; /* [n_codes][oversample][L] in the order of the threads */
@@ -67,8 +68,8 @@ static void choose_round(const pnr_plan *plan, shared *own)
     own->round_dwells = n < 1 ? 1 : n > plan->batch ? plan->batch : n;
 }
 
-/* The codes that a block takes of a row: those with the least time of a round, where blocks come in
- * waves of one a processor, and each first transforms its row. */
+/* Chooses how many codes of a row a block takes, for the least time of a round: blocks run in waves
+ * of one a processor, and each first transforms its row. */
 static void choose_part(const pnr_plan *plan, shared *own)
 {
     const size_t groups = pnr_map_lines_groups(own->n_points);
@@ -217,7 +218,7 @@ static int compute_round(const pnr_cuda_common *common, pnr_cuda_slot *slot,
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error)) != PNR_OK ||
         (code = correlate(slot, own, memory, samples, first, n_dwells, error)) != PNR_OK ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK ||
-        /* the lines have done so where their cells are integer lags alone */
+        /* Without half lags the lines have measured themselves. */
         (m->oversample > 1 &&
          (code = pnr_map_measure_tiles(m, &search, slot->stream, error)) != PNR_OK) ||
         (code = pnr_map_find(m, &search, slot->stream, error)) != PNR_OK)

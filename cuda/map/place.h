@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Places in a map: of all its cells, of a candidate's neighbours. */
+/* Places in a map: lines, cells, lags, and the neighbours of a candidate. */
 #ifndef PNR_CUDA_MAP_PLACE_H
 #define PNR_CUDA_MAP_PLACE_H
 
@@ -27,7 +27,7 @@ static __device__ __forceinline__ uint32_t pnr_map_centre(const pnr_map &m, uint
     return pnr_map_lag(m, pnr_map_place(m, pnr_candidate_lag(key)).cell);
 }
 
-/* Neighbour j of a lag; n_lags where a linear correlation has none. */
+/* Returns neighbour j of a lag; n_lags where a linear correlation has none. */
 static __device__ __forceinline__ uint32_t pnr_map_neighbour(const pnr_map &m, uint32_t lag,
                                                              uint32_t j)
 {

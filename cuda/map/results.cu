@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a map's search has found, with its neighbours and patches, and the whole map when it is
- * asked for, to the results. */
+/* The candidates of a large map, and the whole map on request, are written to the results. */
 #include "cuda/map/gather.h"
 
 #include "cuda/base/check.h"
@@ -11,7 +10,7 @@ enum { RETURN_BLOCKS = 1024 };
 
 /* --- kernels --- */
 
-/* One block a candidate. The first one's block returns the dwell too. */
+/* One block writes one candidate. The first block writes the dwell too. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) gather_maps(pnr_map m, pnr_map_search s)
 {
     const uint32_t i = blockIdx.x, d = blockIdx.y, dwell = s.first_dwell + d;
@@ -25,7 +24,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) gather_maps(pnr_map m, pnr_m
                        PNR_CUDA_THREADS);
 }
 
-/* The whole map, when it is asked for; complex of the last look used, 0 when there is none. */
+/* Writes the whole map. A complex one is that of the last look used; 0 when there is none. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) return_maps(pnr_map m, pnr_map_search s)
 {
     const uint32_t d = blockIdx.y, dwell = s.first_dwell + d;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first steps of a map: samples converted and measured, and their means over the windows of a
- * look. */
+/* The first steps of a map: samples are converted and measured, and the means over the windows of a
+ * look are found. */
 #include "cuda/map/samples.h"
 
 #include "cuda/base/check.h"
@@ -31,7 +31,8 @@ static __device__ __forceinline__ void finish_segment(const pnr_map_samples &s, 
         s.parts[segment] = sum;
 }
 
-/* One block a segment of a window, and of what is behind the last one; sums in fixed order. */
+/* One block takes one segment of a window, or of the tail after the last window. The sums have a
+ * fixed order. */
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     convert_stream(pnr_map_samples s, uint32_t n_samples, uint32_t n_windows)
@@ -78,7 +79,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_segment(s, blockIdx.x, n_samples, {energy, n_clipped, n_nonfinite});
 }
 
-/* The first of a crew, a thread, a warp or a block, gets the sum; scratch: [PNR_CUDA_WARPS], for a block. */
+/* Returns the sum to the first thread of a crew: a thread, a warp or a block. scratch:
+ * [PNR_CUDA_WARPS], for a block. */
 template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(T x, T *scratch)
 {
     if constexpr (THREADS == 1)
@@ -89,8 +91,8 @@ template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(
         return pnr_cuda_block_sum(x, scratch);
 }
 
-/* The same where samples are only measured: ci16 of one channel, four at a time, in integers. A
- * warp or a block takes a segment. */
+/* Measures ci16 of one channel where nothing is converted: four samples at a time, in integers. A
+ * warp or a block takes one segment. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     measure_ci16(pnr_map_samples s, uint32_t n_samples, uint32_t n_segments)
@@ -130,7 +132,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_segment(s, segment, n_samples, {sum, n_clipped, 0});
 }
 
-/* One warp a window. */
+/* One warp adds up the segments of one window. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_map_windows(pnr_map_samples s, uint32_t n_samples, uint32_t n_windows)
 {
@@ -153,7 +155,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_window(s, window, n_samples, sum);
 }
 
-/* One warp a look: its windows used. A mean of one window leaves nothing: it counts as unused. */
+/* One warp counts the windows used of one look. Without its mean one window leaves nothing: it
+ * counts as unused. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     count_looks(pnr_map_samples s, uint32_t n_periods, uint32_t n_looks, bool has_mean)
 {
@@ -174,7 +177,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         s.n_used[look] = n_used;
 }
 
-/* One thread a place of a look's windows: the mean of the samples that are there. */
+/* One thread takes one place in the windows of a look: the mean of the samples that are there. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) find_means(pnr_map m, pnr_map_samples s)
 {
     const uint32_t i = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
@@ -202,7 +205,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) find_means(pnr_map m, pnr_ma
         n > 0 ? make_float2((float)(re / n), (float)(im / n)) : make_float2(0, 0);
 }
 
-/* One block a segment of a window: what is left of its energy without the mean. */
+/* One block takes one segment of a window: its energy without the mean. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_map_samples s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -223,7 +226,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_
         s.parts[blockIdx.x].energy = energy;
 }
 
-/* One warp a window: the mean of U samples took the U-th part of the noise with it. */
+/* One warp takes one window. The mean of U samples takes the U-th part of the noise away, which is
+ * put back. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_rest(pnr_map m, pnr_map_samples s, uint32_t n_windows)
 {
@@ -242,8 +246,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* A thread, a warp or a block takes a dwell: the sums over its windows, the floor and the threshold of the
- * first search. */
+/* A thread, a warp or a block takes one dwell: the sums over its windows, the floor and the
+ * threshold of the first search. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     start_maps(pnr_map m, pnr_map_samples s, uint32_t n_dwells)
@@ -295,7 +299,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         return;
     last_look = *last;
 
-    /* The mean of P were all of x noise: sum w_p^2 |x|^2 E_a / N. */
+    /* The mean of P if x were noise alone: sum w_p^2 |x|^2 E_a / N. */
     const double floor = n_used > 0 ? weighted * m.code_energy / m.n_samples : 0;
     pnr_map_dwell state = {};
 
@@ -361,7 +365,7 @@ static int remove_means(const pnr_map *m, const pnr_map_samples *s, size_t n_dwe
     return pnr_cuda_check_launch("sum_rest", error);
 }
 
-/* Windows of so many samples, and dwells of so many windows, are a warp's work. */
+/* At most so many samples of a window, or windows of a dwell, are the work of one warp. */
 enum { WARP_SAMPLES = 2048, WARP_WINDOWS = PNR_CUDA_WARP };
 
 static int measure_segments(const pnr_map *m, const pnr_map_samples *s, uint32_t n_windows,

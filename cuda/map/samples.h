@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The first steps of a map: samples converted and measured, means, windows added up to bases. */
+/* The first steps of a map: samples are converted and measured, means are found, windows are added
+ * up to bases. */
 #ifndef PNR_CUDA_MAP_SAMPLES_H
 #define PNR_CUDA_MAP_SAMPLES_H
 
 #include "cuda/base/sample.h"
 #include "cuda/map/map.h"
 
-/* One window. */
+/* The sums of one window. */
 typedef struct pnr_map_window {
-    double energy; /* sum |x|^2 of its own N samples; without the mean: times U / (U - 1) */
+    double energy; /* sum |x|^2 of its N samples; without the mean: times U / (U - 1) */
     uint32_t n_clipped, n_nonfinite;
     uint32_t is_used;
     uint32_t reserved;
 } pnr_map_window;
 
-/* One dwell: its sums, and where its search is. */
+/* The sums of one dwell, and the state of its search. */
 typedef struct pnr_map_dwell {
     pnr_dwell sums;
     double rounding;  /* no floor is lower */
@@ -29,7 +30,7 @@ typedef struct pnr_map_dwell {
     uint32_t n_blocks; /* of a kernel that are done; 0 before and after */
 } pnr_map_dwell;
 
-/* A slot's, device. */
+/* Samples of a slot. Device memory. */
 typedef struct pnr_map_samples {
     pnr_cuda_samples raw;
     const pnr_cuda_job *job;
@@ -37,9 +38,9 @@ typedef struct pnr_map_samples {
     const uint32_t *lost;           /* a bit a sample, when the job has any */
     uint64_t step;                  /* tune: 2^-64 turns a sample */
     uint32_t is_tuned, is_conjugated;
-    uint32_t skips_lost; /* they take no part in a mean; else they are what is in memory */
+    uint32_t skips_lost; /* lost samples count as 0; else as what is in memory */
     uint32_t n_segments; /* of a window */
-    uint32_t n_tail;     /* samples behind the last window's own */
+    uint32_t n_tail;     /* samples after the last window */
 
     /* Converted samples of a submit, [n_windows N + n_tail]; x is not a number where a sample is
      * lost or not finite, and counts as 0. NULL: only measured. */
@@ -56,22 +57,22 @@ typedef struct pnr_map_samples {
 int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n_dwells,
                     cudaStream_t stream, pnr_error *error);
 
-/* Does a look consist of one window, which has no mean, and is read at its own time scale? */
+/* Tells whether a look is one window, without a mean and at its own time scale. */
 bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
-/* Are the samples correlated as they are: ci16 of one channel, nothing mixed, nothing subtracted? */
+/* Tells whether the samples are correlated as they are: ci16 of one channel, no tune, no mean. */
 bool pnr_map_is_raw(const pnr_plan *plan);
 
 /*
- * Bases of looks that are read through one time scale, each [L]: extended periodically, or followed
- * by zeros. Looks are counted through all dwells. stretched: [n_periods][n_window], used where
- * there is a stretch. bases: [n_looks][n_bases][row_stride].
+ * Makes the bases of looks that are read through one time scale, each [L]: extended periodically,
+ * or followed by zeros. Looks are counted through all dwells. stretched: [n_periods][n_window],
+ * used where there is a stretch. bases: [n_looks][n_bases][row_stride].
  */
 int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t first_look,
                  size_t n_looks, const pnr_map_stretch *scale, float2 *stretched, float2 *bases,
                  cudaStream_t stream, pnr_error *error);
 
 #ifdef __CUDACC__
-/* Sample i of window p of a look as it comes, see pnr_map_is_raw. */
+/* Returns sample i of window p of a look as it comes, see pnr_map_is_raw. */
 static __device__ __forceinline__ float2 pnr_map_raw(const pnr_map &m, const pnr_map_samples &s,
                                                      size_t look, uint32_t p, uint32_t i)
 {
@@ -80,7 +81,7 @@ static __device__ __forceinline__ float2 pnr_map_raw(const pnr_map &m, const pnr
     return make_float2((float)x.x * s.raw.scale, (float)x.y * s.raw.scale);
 }
 
-/* Sample i of a look of one window that has no mean; 0 where it is lost or not finite. */
+/* Returns sample i of a look of one window without a mean; 0 where it is lost or not finite. */
 static __device__ __forceinline__ float2 pnr_map_there(const pnr_map &m, const pnr_map_samples &s,
                                                        size_t look, uint32_t i)
 {
@@ -89,7 +90,7 @@ static __device__ __forceinline__ float2 pnr_map_there(const pnr_map &m, const p
     return isnan(x.x) ? make_float2(0, 0) : x;
 }
 
-/* Sample i of window p of a look without its mean; 0 where it is lost or not finite. */
+/* Returns sample i of window p of a look less the mean; 0 where it is lost or not finite. */
 static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const pnr_map_samples &s,
                                                        size_t look, uint32_t p, uint32_t i)
 {
@@ -99,13 +100,13 @@ static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const p
     return isnan(x.x) ? make_float2(0, 0) : make_float2(x.x - mean.x, x.y - mean.y);
 }
 
-/* The weight of a base in a look of one window. */
+/* Returns the weight of a base in a look of one window. */
 static __device__ __forceinline__ float2 pnr_map_weight(const pnr_map &m, const pnr_map_samples &s,
                                                         size_t look, uint32_t base)
 {
     return s.windows[look].is_used ? m.weights[base] : make_float2(0, 0);
 }
-/* A sample of that window times its weight, before the rotation. */
+/* Returns a sample of that window times its weight, before the rotation. */
 static __device__ __forceinline__ float2 pnr_map_weighted(float2 w, float2 x)
 {
     return make_float2(fmaf(w.x, x.x, -w.y * x.y), fmaf(w.x, x.y, w.y * x.x));

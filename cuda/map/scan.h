@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One search of a map: pieces of its lines scanned for maxima by a warp or by a block, and what is
- * decided between two searches. */
+/* One search of a map: a warp or a block scans pieces of its lines for maxima. Between two searches
+ * the floor is decided. */
 #ifndef PNR_CUDA_MAP_SCAN_H
 #define PNR_CUDA_MAP_SCAN_H
 
@@ -12,28 +12,28 @@ enum { PNR_MAP_PIECE = 1024 }; /* cells of a line that are scanned together */
 
 /* --- maxima --- */
 
-/* Cell `at` of a row as it lies, or NULL where a linear correlation has none. first: n_cells more
- * than it is, so that it is never negative. */
+/* Tells whether a line has cell first - n_cells: a linear correlation does not wrap. n_cells is
+ * added so that `first` is never negative. */
 static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_t first)
 {
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
 }
 
-/* P > all cells before it in its own row, >= all behind it, within its box. */
+/* Tells whether P > all cells before it in its row and >= all cells after it, within its box. */
 static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float *line,
                                                   uint32_t cell, float here)
 {
     for (uint32_t i = 1; i <= m.exclusion_cells; i++) {
-        const uint32_t before = cell + m.n_cells - i, behind = cell + m.n_cells + i;
+        const uint32_t before = cell + m.n_cells - i, after = cell + m.n_cells + i;
 
         if ((pnr_map_is_cell(m, before) && !(here > line[before % m.n_cells])) ||
-            (pnr_map_is_cell(m, behind) && !(here >= line[behind % m.n_cells])))
+            (pnr_map_is_cell(m, after) && !(here >= line[after % m.n_cells])))
             return false;
     }
     return true;
 }
 
-/* The same against another row of the box, all of its cells. */
+/* Tells the same of all cells of another row of the box. */
 static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float *line,
                                                    uint32_t cell, float here, bool is_before)
 {
@@ -50,7 +50,7 @@ static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float
 
 /* --- a piece --- */
 
-/* A crew is a warp or a block. */
+/* Waits for a crew: a warp or a block. */
 template <int THREADS> static __device__ __forceinline__ void pnr_map_sync()
 {
     if constexpr (THREADS == PNR_CUDA_WARP)
@@ -59,23 +59,23 @@ template <int THREADS> static __device__ __forceinline__ void pnr_map_sync()
         __syncthreads();
 }
 
-/* A crew's shared memory. */
+/* Shared memory of a crew for one piece. */
 struct pnr_map_piece {
     union {
-        float sums[PNR_MAP_PIECE];          /* of powers, for the screen */
-        uint64_t maxima[PNR_MAP_PIECE / 2]; /* two neighbours are never both maxima */
+        float sums[PNR_MAP_PIECE];          /* sums of powers, for the screen */
+        uint64_t maxima[PNR_MAP_PIECE / 2]; /* of two neighbours one at most is a maximum */
     };
     uint8_t is_beaten[PNR_MAP_PIECE / 2];
     uint32_t n_above, n_listed;
     uint32_t n_maxima, n_kept; /* after pnr_map_keep_maxima */
 };
 
-/* sums[i] becomes sums[i] + sums[i + apart] for all of a piece, beyond which they are 0: the crew goes
- * on from low places to high ones, so that what it reads has not been changed. */
+/* Adds sums[i + apart] to sums[i] for all i of a piece; beyond the piece sums are 0. The crew goes
+ * from low to high places, so it reads no place that it has changed. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t apart)
 {
-    constexpr int EACH = 4; /* places of a thread that are read before they are written */
+    constexpr int EACH = 4; /* places that a thread reads before it writes them */
     const uint32_t thread = threadIdx.x % THREADS;
 
 #pragma unroll 2
@@ -98,10 +98,10 @@ static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t a
 static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on together");
 
 /*
- * Of the thread's cells first + thread + THREADS j above the threshold those that CFAR may find
- * above, bit j. The sums of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells
- * beyond the piece count as 0, so that a sum is never too great, and the cells that remain are
- * decided by pnr_map_level.
+ * Refuses most cells in single precision. Bit j of the result is set when the thread's cell first +
+ * thread + THREADS j is above the threshold and may be above its CFAR level; pnr_map_level then
+ * decides. The sums of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells
+ * beyond the piece count as 0, so a sum is never too great.
  */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
@@ -122,7 +122,7 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
     for (; 2 * n <= m.training; n *= 2)
         pnr_map_add_apart<THREADS>(sums, n * step);
 
-    /* 1 - 1e-4: more than all roundings. */
+    /* 1e-4 is more than all roundings. */
     const float factor = (float)(level.full_factor() * (1 - 1e-4) / m.training);
     const uint32_t before = after + (n - 1) * step;
 
@@ -138,11 +138,11 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
 
         is_left |= (uint32_t)(here > threshold && !is_refused) << j;
     }
-    pnr_map_sync<THREADS>(); /* the maxima take the place of the sums */
+    pnr_map_sync<THREADS>(); /* the maxima now use the memory of the sums */
     return is_left;
 }
 
-/* Cells [first, end) of a line: those above are counted, maxima of the line listed. */
+/* Scans cells [first, end) of a line: counts cells above and lists maxima of the line. */
 template <int THREADS>
 static __device__ __forceinline__ void
 pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
@@ -200,8 +200,8 @@ static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, cons
     }
 }
 
-/* The maxima that no row has beaten come to the front, and of them the strongest max_candidates.
- * One warp. */
+/* Moves the maxima that no other row exceeds to the front, and keeps the strongest max_candidates.
+ * One warp calls. */
 static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, const pnr_map &m)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP, n_listed = b.n_listed;
@@ -251,7 +251,7 @@ pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power,
         pnr_map_keep_maxima(b, m);
 }
 
-/* Pieces of a tile. */
+/* Returns the pieces of a tile. */
 static __host__ __device__ __forceinline__ uint32_t pnr_map_pieces(const pnr_map &m)
 {
     return (m.tile + PNR_MAP_PIECE - 1) / PNR_MAP_PIECE;
@@ -259,7 +259,7 @@ static __host__ __device__ __forceinline__ uint32_t pnr_map_pieces(const pnr_map
 
 /* --- between two searches --- */
 
-/* Is a column of this code at this lag taken out for one of the first n kept? */
+/* Tells whether the column of a code at a lag is taken out for one of the first n kept. */
 static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, uint32_t n,
                                         uint32_t code, uint32_t lag)
 {
@@ -276,8 +276,8 @@ static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, 
     return false;
 }
 
-/* The columns around kept i that are not taken out for one before it; returns how many. lags:
- * [PNR_NEIGHBOURS], n_lags where there is none. One warp; all lanes get it. */
+/* Lists the columns around kept i that are not taken out for an earlier one; returns their number
+ * to all lanes. lags: [PNR_NEIGHBOURS], n_lags where there is no column. One warp calls. */
 static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t *kept, uint32_t i,
                                                 uint32_t *lags)
 {
@@ -288,7 +288,7 @@ static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t
         const uint32_t lag = pnr_map_neighbour(m, pnr_map_centre(m, kept[i]), j);
         const uint32_t code = pnr_map_place(m, pnr_candidate_lag(kept[i])).line / m.n_rows;
 
-        /* each lag once, also of a code that is shorter than the neighbourhood */
+        /* Each lag is taken once, also of a code that is shorter than the neighbourhood. */
         is_new = j < m.n_lags && lag < m.n_lags && (!m.is_filtered || pnr_map_in_gate(m, lag)) &&
                  !pnr_map_is_taken(m, kept, i, code, lag);
         lags[j] = is_new ? lag : m.n_lags;
@@ -296,7 +296,7 @@ static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t
     return (uint32_t)__popc(__ballot_sync(0xffffffffu, is_new));
 }
 
-/* Thread 0: a lower floor for the next search, or the dwell is done. */
+/* Sets a lower floor for the next search, or the dwell is done. Thread 0 calls. */
 static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, int search,
                                       double taken, uint32_t n_taken)
 {
@@ -304,7 +304,7 @@ static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, in
     const uint64_t n_columns = (uint64_t)m.n_codes * (m.is_filtered ? m.gate_count : m.n_lags);
     const bool has_rest = state->n_kept > 0 && n_columns - n_taken >= (n_columns + 1) / 2;
     pnr_dwell *sums = &state->sums;
-    /* the mean power of the columns that no kept candidate reaches */
+    /* The mean power of the columns that no kept candidate reaches. */
     const double rest = (sums->noise_sum - taken) / (double)((n_columns - n_taken) * m.n_rows);
     const double floor = fmax(rest, state->rounding);
     bool is_done = !has_rest ||
@@ -314,7 +314,7 @@ static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, in
         sums->n_above = state->n_above;
     if (!is_done) {
         sums->floor = floor;
-        /* a lower threshold adds only weaker ones */
+        /* A lower threshold adds only weaker maxima. */
         is_done = is_cfar || state->n_kept == m.max_candidates;
     }
     if (is_done) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of maps: sums, threshold, maxima within their boxes, the rest. */
+/* The search of large maps, with many blocks for a dwell: sums, scans, and the floor between them.
+ * */
 #include "cuda/map/search.h"
 
 #include "cuda/base/check.h"
@@ -9,14 +10,14 @@
 
 enum {
     PARTS = PNR_MAP_PARTS,
-    SMALL_CELLS = 16384, /* of a dwell that one block searches */
-    SCAN_BLOCKS = 1056,  /* of a scan, about, of all dwells */
-    LEAST_BLOCKS = 64    /* of a scan of one dwell */
+    SMALL_CELLS = 16384, /* cells of a dwell that one block searches */
+    SCAN_BLOCKS = 1056,  /* blocks of a scan of all dwells, about */
+    LEAST_BLOCKS = 64    /* blocks of a scan of one dwell */
 };
 
 /* --- sums --- */
 
-/* One block a tile. */
+/* One block measures one tile. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr_map_search s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -50,9 +51,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr
 
 /* --- one search --- */
 
-/* Blocks take the pieces of the tiles that hold something above by turns. Each lists its maxima,
- * the strongest max_candidates of them; where a list stands among the others is chance, and of no
- * matter: the last block puts the strongest of all in order. */
+/* Blocks take pieces of the tiles that have a cell above the threshold. Each block appends its
+ * strongest max_candidates maxima, in any order; the last block sorts the strongest of all. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map_search s)
 {
     __shared__ pnr_map_piece b;
@@ -99,7 +99,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map
 
 /* --- between two searches --- */
 
-/* The tiles that hold something above, in any order. All threads, after a barrier. */
+/* Lists the tiles that have a cell above the threshold, in any order. All threads call, after a
+ * barrier. */
 static __device__ void list_hot(const pnr_map &m, const pnr_map_search &s, pnr_map_dwell *state,
                                 uint32_t d)
 {
@@ -115,7 +116,7 @@ static __device__ void list_hot(const pnr_map &m, const pnr_map_search &s, pnr_m
             s.hot[(size_t)d * s.n_tiles + atomicAdd(&state->n_hot, 1u)] = i;
 }
 
-/* One block a dwell: the sum of all tiles, and where the first search looks. */
+/* One block takes one dwell: the sum of all tiles, and the tiles of the first search. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_map_search s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -137,8 +138,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_
     list_hot(m, s, state, d);
 }
 
-/* PARTS blocks a kept maximum: a part of the rows of the columns around it. The last block of a
- * dwell adds up, and says where the next search looks. */
+/* PARTS blocks take one kept maximum: each adds up a part of the rows of the columns around it. The
+ * last block of a dwell adds up all and lists the tiles of the next search. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     conclude_search(pnr_map m, pnr_map_search s, int search)
 {
@@ -196,7 +197,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     double sum = 0;
     uint32_t n = 0;
 
-    /* by the volatile way: what other blocks have written is not in this one's cache */
+    /* Volatile: the block's cache does not hold what other blocks have written. */
     for (uint32_t e = threadIdx.x; e < state->n_kept * PARTS; e += PNR_CUDA_THREADS)
         sum += ((volatile double *)taken)[e];
     for (uint32_t e = threadIdx.x; e < state->n_kept; e += PNR_CUDA_THREADS)
@@ -227,7 +228,7 @@ int pnr_map_measure_tiles(const pnr_map *m, const pnr_map_search *s, cudaStream_
     return pnr_cuda_check_launch("measure_tiles", error);
 }
 
-/* The search of large maps: many blocks a dwell. */
+/* Searches large maps, with many blocks for a dwell. */
 static int search_large(const pnr_map *m, const pnr_map_search *s, int n_searches,
                         cudaStream_t stream, pnr_error *error)
 {

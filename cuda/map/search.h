@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of maps: sums, threshold or CFAR, maxima within their boxes, the rest, neighbours and
- * patches. The twin of pnr_search_map. */
+/* The search of maps: sums, threshold or CFAR, maxima within their boxes, floor, neighbours and
+ * patches. It does what pnr_search_map does on the CPU. */
 #ifndef PNR_CUDA_MAP_SEARCH_H
 #define PNR_CUDA_MAP_SEARCH_H
 
 #include "cuda/map/samples.h"
 
-enum { PNR_MAP_PARTS = 8 }; /* of a map's rows, which are added up side by side */
+enum { PNR_MAP_PARTS = 8 }; /* parts of a map's rows that are added up in parallel */
 
-/* Index d counts dwells of the round, of which there are n_dwells from first_dwell on. n_cells is
- * that of a whole map, n_tiles too. */
+/* The maps of a round: dwells [first_dwell, first_dwell + n_dwells). n_cells and n_tiles are those
+ * of a whole map. */
 typedef struct pnr_map_search {
     const pnr_cuda_job *job;
     const float2 *values;  /* [n_dwells][n_looks][n_cells]: c */
@@ -17,26 +17,28 @@ typedef struct pnr_map_search {
     double *noise;         /* [n_dwells][n_tiles]: sum of P over integer lags */
     float *greatest;       /* [n_dwells][n_tiles] */
     uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then those kept, in order */
-    uint32_t *hot;         /* [n_dwells][n_tiles]: those with something above */
+    uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
     double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a kept one */
     uint32_t *n_taken;     /* [n_dwells][max_candidates]: columns */
     pnr_map_dwell *dwells; /* [batch] */
     pnr_cuda_results results;
     uint32_t n_cells, n_tiles, first_dwell, n_dwells;
     uint32_t tile_keys;   /* room for the maxima of all pieces of a tile, see pnr_map_tile_keys */
-    uint32_t wants_power; /* a whole map asked for is power, else complex */
+    uint32_t wants_power; /* the whole map that is requested is power, else complex */
 } pnr_map_search;
 
-/* Keys that the pieces of one tile may list. */
+/* Returns the keys that the pieces of one tile may list. */
 size_t pnr_map_tile_keys(const pnr_map *map);
 /* Fills noise and greatest from power, for methods that have not done so. */
 int pnr_map_measure_tiles(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                           pnr_error *error);
-/* All searches, from there to the results: of a small map in one kernel, of a large one in several. */
+/* Does all searches and writes the results, for a small map in one kernel, for a large map in
+ * several. */
 int pnr_map_find(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                  pnr_error *error);
 
-/* Its parts: all of a small map's; a large one's candidates; whole maps, where they are asked for. */
+/* The parts of pnr_map_find: the search of small maps, the candidates of large maps, and whole maps
+ * on request. */
 int pnr_map_search_small(const pnr_map *map, const pnr_map_search *search, int n_searches,
                          cudaStream_t stream, pnr_error *error);
 int pnr_map_return(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows to bases by a transform over the slow time:
- * K windows, a power of two, all bins at once. */
+/* A transform over the slow time turns K windows, a power of two, into the bases of all bins. */
 #include "cuda/fused/transform.h"
 #include "cuda/map/fused.h"
 
@@ -11,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-/* A block: PLACES places of the windows side by side, their K samples in shared memory. */
+/* A block takes PLACES neighbouring places of the windows, with K samples each in shared memory. */
 enum { PLACES = 16, THREADS = 256, TURNS = THREADS / PLACES };
 
 /* --- where samples come from --- */
@@ -47,7 +46,7 @@ static __device__ __forceinline__ void transform_from(float2 (&v)[R], uint32_t k
 /*
  * K = A B, p = p1 B + p2, bin = k1 + A k2:
  *     X[bin] = sum_p2 (sum_p1 x_p W_A^(p1 k1)) (W_K^k1)^p2 W_B^(p2 k2)
- * so that a pass reads the samples as they lie and the other writes bases as they lie.
+ * The first pass reads the samples in their order, the second writes the bases in theirs.
  */
 template <int A, int B, class SOURCE>
 __global__ void __launch_bounds__(THREADS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of small maps in one kernel: a warp or a block takes a dwell, from the sums of its
+/* The search of small maps in one kernel: a warp or a block takes one dwell, from the sums of its
  * lines to its results. */
 #include "cuda/map/gather.h"
 #include "cuda/map/scan.h"
@@ -8,12 +8,12 @@
 
 #include <cassert>
 
-enum { PARTS = PNR_MAP_PARTS, WARP_CELLS = 2048 /* of a dwell that is a warp's work */ };
+enum { PARTS = PNR_MAP_PARTS, WARP_CELLS = 2048 /* cells of a dwell that one warp searches */ };
 
 /* --- the kernel --- */
 
-/* The sum of value(0 .. n) to the bit as pnr_cuda_block_sum has it in a block whose threads take
- * every PNR_CUDA_THREADS-th. One warp; all lanes get it. */
+/* Returns the sum of value(0 .. n) to all lanes of a warp, with the same bits as pnr_cuda_block_sum
+ * in a block whose threads take every PNR_CUDA_THREADS-th value. */
 template <typename T, class VALUE>
 static __device__ __forceinline__ T sum_in_order(uint32_t n, VALUE value)
 {
@@ -29,26 +29,25 @@ static __device__ __forceinline__ T sum_in_order(uint32_t n, VALUE value)
     return total;
 }
 
-/* A warp's own shared memory: the maxima that it keeps, and while it scans a piece those of the
- * piece too. */
+/* Shared memory of a warp: the piece that it scans, and the maxima that it keeps. */
 struct warp_state {
     union {
         pnr_map_piece piece;
-        double taken[PNR_MAX_CANDIDATES * PARTS]; /* of the first warp, after the scan */
+        double taken[PNR_MAX_CANDIDATES * PARTS]; /* in the first warp, after the scan */
     };
     uint64_t kept[2 * PNR_MAX_CANDIDATES];
     uint32_t n_kept;
     uint32_t lags[PNR_NEIGHBOURS];
 };
 
-/* A dwell's crew in shared memory. */
+/* Shared memory of the crew of a dwell. */
 struct crew_state {
     pnr_map_dwell dwell;
     uint32_t n_above, n_maxima, n_taken; /* of this search */
 };
 
-/* Pieces of the tiles that hold something above: warp `rank` of WARPS takes every WARPS-th, and
- * keeps the strongest max_candidates maxima. */
+/* Scans the tiles that have a cell above the threshold: warp `rank` of WARPS takes every WARPS-th
+ * piece and keeps the strongest max_candidates maxima. */
 template <int WARPS>
 static __device__ __forceinline__ void scan_small(const pnr_map &m, const pnr_map_search &s,
                                                   uint32_t d, uint32_t rank, crew_state &crew,
@@ -78,7 +77,8 @@ static __device__ __forceinline__ void scan_small(const pnr_map &m, const pnr_ma
         own.n_kept = n_kept;
 }
 
-/* The strongest maxima of WARPS warps to those of the first, which calls. */
+/* Moves the strongest maxima of WARPS warps to the first warp, which calls; returns their number.
+ * */
 template <int WARPS>
 static __device__ __forceinline__ uint32_t join_maxima(const pnr_map &m, warp_state *warps)
 {
@@ -103,7 +103,8 @@ static __device__ __forceinline__ uint32_t join_maxima(const pnr_map &m, warp_st
 }
 static_assert(PNR_CUDA_WARPS * PNR_MAX_CANDIDATES <= PNR_MAP_PIECE / 2, "the maxima of all warps");
 
-/* Powers of a part of the rows around kept maximum i, as conclude_search adds them up. One warp. */
+/* Adds up a part of the rows of the columns around kept maximum i, in the order of conclude_search.
+ * One warp calls. */
 static __device__ __forceinline__ void sum_columns(const pnr_map &m, const float *power, uint32_t i,
                                                    uint32_t part, const uint64_t *kept,
                                                    uint32_t *lags, crew_state &crew, double *taken)
@@ -132,7 +133,7 @@ static __device__ __forceinline__ void sum_columns(const pnr_map &m, const float
     __syncwarp();
 }
 
-/* One search. */
+/* Does one search. */
 template <int WARPS>
 static __device__ __forceinline__ void search_once(const pnr_map &m, const pnr_map_search &s,
                                                    uint32_t d, uint32_t rank, int search,
@@ -140,7 +141,7 @@ static __device__ __forceinline__ void search_once(const pnr_map &m, const pnr_m
 {
     constexpr int THREADS = WARPS * PNR_CUDA_WARP;
     const bool is_first = threadIdx.x % THREADS == 0;
-    /* The parts that have rows; the sum of the others is 0. */
+    /* Only these parts have rows; the sum of the others is 0. */
     const uint32_t each = (m.n_rows + PARTS - 1) / PARTS, n_parts = (m.n_rows + each - 1) / each;
 
     if (is_first)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The middle steps of a map around a library's transforms: spectra multiplied, values kept. */
+/* The steps of a map around the transforms of cuFFT: spectra are multiplied, values are kept. */
 #include "cuda/map/values.h"
 
 #include "cuda/base/check.h"
@@ -7,12 +7,12 @@
 
 #include <cassert>
 
-/* Enough to fill a device; each takes several lines, so that starting it costs little. */
+/* So many blocks fill a device. Each takes several lines, so that its start costs little. */
 enum { MOST_BLOCKS = 8192 };
 
 /* --- kernels --- */
 
-/* Line i of a round's look. */
+/* The place of line i of a look of a round. */
 struct map_line_place {
     uint32_t dwell, half, line; /* line: code n_rows + row */
 

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The middle steps of a map around a library's transforms: spectra multiplied, values kept. */
+/* The steps of a map around the transforms of cuFFT: spectra are multiplied, values are kept. */
 #ifndef PNR_CUDA_MAP_VALUES_H
 #define PNR_CUDA_MAP_VALUES_H
 
 #include "cuda/map/map.h"
 
-/*
- * Lines of one look of a round, counted as [n_dwells][oversample][n_codes n_rows]: those from first
- * on.
- */
+/* Lines [first, first + n_lines) of one look of a round, counted as
+ * [n_dwells][oversample][n_codes n_rows]. */
 typedef struct pnr_map_part {
     uint32_t look;
     uint32_t first, n_lines;
 } pnr_map_part;
 
-/* out: [n_lines][row_stride], each the line's base, shifted, times its code. bases: of the round,
- * [n_dwells][n_looks][n_bases][row_stride]; spectra: [n_codes][oversample][L]. */
+/* Multiplies each line's base, shifted, by its code. out: [n_lines][row_stride]; bases: of the
+ * round, [n_dwells][n_looks][n_bases][row_stride]; spectra: [n_codes][oversample][L]. */
 int pnr_map_multiply(const pnr_map *map, const pnr_map_part *part, const float2 *bases,
                      const float2 *spectra, float2 *out, cudaStream_t stream, pnr_error *error);
 
-/* c of n_lines lines, [n_lines][row_stride], or filtered: [n_lines][gate_count], to the round's
- * values, [n_dwells][n_looks][n_codes n_rows][n_cells], and their powers added to power, which look
- * 0 begins. */
+/* Copies c of n_lines lines, [n_lines][row_stride] or filtered [n_lines][gate_count], to the values
+ * of the round, [n_dwells][n_looks][n_codes n_rows][n_cells], and adds their powers to power, which
+ * look 0 sets. */
 int pnr_map_keep(const pnr_map *map, const pnr_map_part *part, const float2 *lines, float2 *values,
                  float *power, cudaStream_t stream, pnr_error *error);
 
