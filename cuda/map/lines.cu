@@ -109,6 +109,19 @@ static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_m
     }
 }
 
+/* Starts to load the raw window of a later dwell into the L2 cache: 128 bytes for lane u. */
+static __device__ __forceinline__ void prefetch_window(const pnr_map &m, const pnr_map_lines &p,
+                                                       uint32_t dwell, uint32_t u)
+{
+    const size_t look = (size_t)(p.first_dwell + dwell) * m.n_looks + p.look;
+    const uint32_t i = u * 32; /* the lane's first sample of 4 bytes */
+
+    if (p.bases == NULL && p.samples.stream == NULL && p.first_dwell + dwell < p.job->n_dwells &&
+        i < m.n_window)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"((const short2 *)p.samples.raw.raw +
+                                                      look * m.n_samples + i));
+}
+
 /* Writes v[j], c at lag first + step j with its parts swapped, to values, and adds its power to
  * power. *sum and *most are the sum and the greatest of the thread's powers. */
 template <int N>
@@ -271,17 +284,22 @@ __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<
     const uint32_t group = threadIdx.x / window::THREADS, u = threadIdx.x % window::THREADS;
     const lines_memory<M, false> own(memory, group, u);
     const bool is_last = p.look + 1 == m.n_looks && m.oversample == 1;
+    const uint32_t begin = blockIdx.x * block::GROUPS + group, step = gridDim.x * block::GROUPS;
+    /* Loaded while the table is filled. */
+    const uint32_t n_dwells_first = p.job->n_dwells;
+    const pnr_map_row base_first = m.rows[begin % m.n_rows];
 
     pnr_fused_fill_table<M>(own.table);
     __syncthreads();
 
     const pnr_fused_thread<M, true> thread(own.table, own.buffer, (int)u);
 
-    for (uint32_t i = blockIdx.x * block::GROUPS + group; i < n_rows;
-         i += gridDim.x * block::GROUPS) {
+    for (uint32_t i = begin; i < n_rows; i += step) {
         const uint32_t dwell = i / m.n_rows, row = i % m.n_rows;
+        const uint32_t n_dwells = block::GROUPS == 1 ? n_dwells_first : p.job->n_dwells;
+        const pnr_map_row base = block::GROUPS == 1 ? base_first : m.rows[row];
 
-        if (p.first_dwell + dwell >= p.job->n_dwells)
+        if (p.first_dwell + dwell >= n_dwells)
             return; /* the whole group */
         for (uint32_t item = 0; item < m.n_codes * m.oversample; item++) {
             const map_line line = {dwell, item / m.oversample, row, item % m.oversample, true};
@@ -289,9 +307,11 @@ __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<
             float sum, most;
 
             if (p.bases != NULL)
-                load_row(m, p, dwell, m.rows[row], u, window::THREADS, v);
+                load_row(m, p, dwell, base, u, window::THREADS, v);
             else
-                load_window(m, p, dwell, m.rows[row], u, window::THREADS, v);
+                load_window(m, p, dwell, base, u, window::THREADS, v);
+            if (M == 1 && item == 0)
+                prefetch_window(m, p, (i + step) / m.n_rows, u);
             thread.correlate(v, p.spectra + (size_t)item * (window::L / 2), [] {});
             keep_line(m, p, line, v, u, window::THREADS, &sum, &most);
             if (is_last)

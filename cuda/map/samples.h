@@ -104,7 +104,9 @@ static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const p
 static __device__ __forceinline__ float2 pnr_map_weight(const pnr_map &m, const pnr_map_samples &s,
                                                         size_t look, uint32_t base)
 {
-    return s.windows[look].is_used ? m.weights[base] : make_float2(0, 0);
+    const float2 w = m.weights[base]; /* loaded without waiting for is_used */
+
+    return s.windows[look].is_used ? w : make_float2(0, 0);
 }
 /* Returns a sample of that window times its weight, before the rotation. */
 static __device__ __forceinline__ float2 pnr_map_weighted(float2 w, float2 x)

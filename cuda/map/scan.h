@@ -227,23 +227,24 @@ static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, con
     __syncwarp();
 }
 
-/* Scans piece `number` of a tile: b is what there is in it, after the crew's next barrier. */
+/* Scans piece `number` of a tile for cells above the threshold. b is complete after the crew's next
+ * barrier. n_looks: looks used. */
 template <int THREADS>
 static __device__ __forceinline__ void
-pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power,
-                   const pnr_map_dwell &state, uint32_t tile, uint32_t number)
+pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power, uint32_t n_looks,
+                   float threshold, uint32_t tile, uint32_t number)
 {
     const uint32_t line = tile / m.row_tiles, start = tile % m.row_tiles * m.tile;
     const uint32_t end = min(start + m.tile, m.n_cells);
     const uint32_t first = min(start + number * PNR_MAP_PIECE, end);
     const uint32_t thread = threadIdx.x % THREADS;
-    const pnr_map_level level(m, power, state.n_looks, line);
+    const pnr_map_level level(m, power, n_looks, line);
 
     if (thread == 0)
         b.n_above = b.n_listed = 0;
     pnr_map_sync<THREADS>();
     pnr_map_scan_line<THREADS>(b, m, power, level, line, first, min(first + PNR_MAP_PIECE, end),
-                               state.threshold);
+                               threshold);
     pnr_map_sync<THREADS>();
     pnr_map_scan_boxes<THREADS>(b, m, power, line);
     pnr_map_sync<THREADS>();

@@ -64,11 +64,15 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map
 
     if (!pnr_map_is_real(s, d) || state->is_done)
         return; /* the whole block */
-    for (uint32_t item = blockIdx.x; item < state->n_hot * n_pieces; item += gridDim.x) {
+
+    const float threshold = state->threshold;
+    const uint32_t n_looks = state->n_looks, n_items = state->n_hot * n_pieces;
+
+    for (uint32_t item = blockIdx.x; item < n_items; item += gridDim.x) {
         const uint32_t tile = s.hot[(size_t)d * s.n_tiles + item / n_pieces];
 
-        pnr_map_scan_piece<PNR_CUDA_THREADS>(b, m, s.power + (size_t)d * s.n_cells, *state, tile,
-                                             item % n_pieces);
+        pnr_map_scan_piece<PNR_CUDA_THREADS>(b, m, s.power + (size_t)d * s.n_cells, n_looks,
+                                             threshold, tile, item % n_pieces);
         if (threadIdx.x == 0) {
             atomicAdd(&state->n_above, b.n_above);
             atomicAdd(&state->n_maxima, b.n_maxima);

@@ -61,8 +61,8 @@ static __device__ __forceinline__ void scan_small(const pnr_map &m, const pnr_ma
     for (uint32_t item = rank; item < s.n_tiles * n_pieces; item += WARPS) {
         if (!(greatest[item / n_pieces] > crew.dwell.threshold))
             continue;
-        pnr_map_scan_piece<PNR_CUDA_WARP>(own.piece, m, power, crew.dwell, item / n_pieces,
-                                          item % n_pieces);
+        pnr_map_scan_piece<PNR_CUDA_WARP>(own.piece, m, power, crew.dwell.n_looks,
+                                          crew.dwell.threshold, item / n_pieces, item % n_pieces);
         if (lane == 0) {
             atomicAdd(&crew.n_above, own.piece.n_above);
             atomicAdd(&crew.n_maxima, own.piece.n_maxima);
@@ -190,18 +190,26 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS, 4)
     crew_state &crew = crews[threadIdx.x / THREADS];
     warp_state *warps = all_warps + threadIdx.x / THREADS * WARPS;
 
-    if (d >= s.n_dwells || !pnr_map_is_real(s, d))
+    if (d >= s.n_dwells)
         return; /* the whole crew */
     if (rank == 0) {
+        const uint64_t *from = (const uint64_t *)(s.dwells + s.first_dwell + d);
+
+        for (uint32_t i = threadIdx.x % PNR_CUDA_WARP; i < sizeof crew.dwell / sizeof *from;
+             i += PNR_CUDA_WARP)
+            ((uint64_t *)&crew.dwell)[i] = from[i];
+
         const double noise = sum_in_order<double>(
             s.n_tiles, [&](uint32_t e) { return s.noise[(size_t)d * s.n_tiles + e]; });
 
+        __syncwarp();
         if (is_first) {
-            crew.dwell = s.dwells[s.first_dwell + d];
             crew.dwell.is_done = crew.dwell.sums.n_periods == 0;
             crew.dwell.sums.noise_sum = crew.dwell.is_done ? 0 : noise;
         }
     }
+    if (!pnr_map_is_real(s, d))
+        return; /* the whole crew */
     pnr_map_sync<THREADS>();
     for (int search = 0; search < n_searches && !crew.dwell.is_done; search++)
         search_once<WARPS>(m, s, d, rank, search, crew, warps);
@@ -210,6 +218,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS, 4)
     for (uint32_t i = rank; i < crew.dwell.sums.n_candidates; i += WARPS)
         pnr_map_gather(m, s, d, i, warps->kept[i], threadIdx.x % PNR_CUDA_WARP, PNR_CUDA_WARP);
 }
+
+static_assert(sizeof(pnr_map_dwell) % sizeof(uint64_t) == 0, "copied in whole words");
 
 /* --- the launcher --- */
 
