@@ -252,6 +252,14 @@ PNR_MULTIVERSION void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
     stages(to, chunk, n);
 }
 
+/* Transforms STRIP vectors of columns of X over the bits of the rows. */
+INLINE void load_columns(const pnr_cpu_walsh *walsh, const float (*X)[2], vector *tile)
+{
+    for (size_t r = 0; r < walsh->rows; r++)
+        memcpy(tile + r * STRIP, X + r * walsh->row, STRIP * sizeof *tile);
+    stages(tile, STRIP, walsh->rows * STRIP);
+}
+
 PNR_MULTIVERSION void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task,
                                             const float (*X)[2], bool add, float *power)
 {
@@ -266,9 +274,7 @@ PNR_MULTIVERSION void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t t
         return;
     }
     for (size_t c = task * width; c < (task + 1) * width; c += STRIP * LANES) {
-        for (size_t r = 0; r < rows; r++)
-            memcpy(tile + r * STRIP, X + r * row + c, STRIP * sizeof *tile);
-        stages(tile, STRIP, rows * STRIP);
+        load_columns(walsh, X + c, tile);
         for (size_t r = 0; r < rows; r++) {
             const float(*w)[2] = (const float(*)[2])(tile + r * STRIP);
             float *to = power + r * row + c;
@@ -313,9 +319,7 @@ PNR_MULTIVERSION void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task
     vector tile[MAX_ROWS * STRIP];
 
     for (size_t c = task * TASK; c < (task + 1) * TASK; c += STRIP * LANES) {
-        for (size_t r = 0; r < rows; r++)
-            memcpy(tile + r * STRIP, X + r * row + c, STRIP * sizeof *tile);
-        stages(tile, STRIP, rows * STRIP);
+        load_columns(walsh, (const float(*)[2])X + c, tile);
         for (size_t r = 0; r < rows; r++)
             memcpy(X + r * row + c, tile + r * STRIP, STRIP * sizeof *tile);
     }
