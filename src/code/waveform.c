@@ -3,8 +3,8 @@
 #include "code/waveform.h"
 
 #include "base/error.h"
+#include "base/multiversion.h"
 #include "base/transform.h"
-#include "base/wide.h"
 
 #include <assert.h>
 #include <math.h>
@@ -271,8 +271,8 @@ void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2])
 }
 
 /* out[n] = sum_j weight[j] table[(first + OVERSAMPLE n) mod OVERSAMPLE N + j] */
-PNR_WIDE static void interpolate_all(const pnr_waveform *waveform, size_t first,
-                                     const double weight[2 * HALF], double (*out)[2])
+PNR_MULTIVERSION static void interpolate_all(const pnr_waveform *waveform, size_t first,
+                                             const double weight[2 * HALF], double (*out)[2])
 {
     const size_t n_table = OVERSAMPLE * waveform->n;
 

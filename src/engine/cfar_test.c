@@ -2,7 +2,7 @@
 /* CFAR on the host: which cells are above their training cells. */
 #include "engine/cfar_test.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 
 #include <float.h>
 #include <string.h>
@@ -71,8 +71,8 @@ enum { SCREEN = 64, SIXTEENS = SCREEN / 16 };
 typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t sixteen_counts __attribute__((vector_size(64), aligned(4), may_alias));
 
-PNR_WIDE static void screen_levels(pnr_cfar_kind kind, const training *t, float factor,
-                                   const float *here, bool *may)
+PNR_MULTIVERSION static void screen_levels(pnr_cfar_kind kind, const training *t, float factor,
+                                           const float *here, bool *may)
 {
     const bool is_one = kind == PNR_CFAR_CA || t->n_before == 0 || t->n_after == 0;
     const float all = 1 / (float)(t->n_before + t->n_after);
@@ -104,7 +104,8 @@ PNR_WIDE static void screen_levels(pnr_cfar_kind kind, const training *t, float 
     }
 }
 
-PNR_WIDE static void screen_ranks(const training *t, float factor, const float *here, bool *may)
+PNR_MULTIVERSION static void screen_ranks(const training *t, float factor, const float *here,
+                                          bool *may)
 {
     const int rank = (int)rank_of(t->n_before + t->n_after);
     const sixteen *power = (const sixteen *)here;

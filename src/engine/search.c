@@ -3,7 +3,7 @@
  * search with a floor that is free of echoes. */
 #include "engine/search.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 #include "engine/cfar_test.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ typedef struct search {
 /* --- sums and maxima of powers --- */
 
 /* Adds every step-th of n values in a fixed order, so that all vector widths give the same bits. */
-PNR_WIDE static double sum_exactly(const float *x, size_t n, size_t step)
+PNR_MULTIVERSION static double sum_exactly(const float *x, size_t n, size_t step)
 {
     double lane[LANES] = {0};
     size_t i = 0;
@@ -50,7 +50,7 @@ PNR_WIDE static double sum_exactly(const float *x, size_t n, size_t step)
 
 /* The same in floats within blocks, in doubles between them: a plain dwell has one line, which one
  * thread sums, and this is the faster way. */
-PNR_WIDE static double sum_in_floats(const float *x, size_t n, size_t step)
+PNR_MULTIVERSION static double sum_in_floats(const float *x, size_t n, size_t step)
 {
     double total = 0;
 
@@ -72,7 +72,7 @@ PNR_WIDE static double sum_in_floats(const float *x, size_t n, size_t step)
     return total;
 }
 
-PNR_WIDE static float greatest_of(const float *x, size_t n)
+PNR_MULTIVERSION static float greatest_of(const float *x, size_t n)
 {
     float lane[FLOAT_LANES] = {0};
     size_t i = 0;

@@ -2,7 +2,7 @@
 /* The cross-ambiguity of a code: the exact response at a lag to an echo with a Doppler. */
 #include "estimate/ambiguity.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -171,8 +171,8 @@ static void turn_by_e(pnr_ambiguity *ambiguity, long first, size_t count)
 }
 
 /* out = sum_i u[i + shift] conj(a[i]) */
-PNR_WIDE static void correlate(const planar *u, size_t shift, const planar *a, size_t n,
-                               double out[2])
+PNR_MULTIVERSION static void correlate(const planar *u, size_t shift, const planar *a, size_t n,
+                                       double out[2])
 {
     const double *ur = u->re + shift, *ui = u->im + shift;
     lanes re = {0}, im = {0};

@@ -3,7 +3,7 @@
 #include "estimate/fit.h"
 
 #include "base/error.h"
-#include "base/wide.h"
+#include "base/multiversion.h"
 #include "estimate/matrix.h"
 
 #include <math.h>
@@ -320,8 +320,8 @@ static inline int climb_table(const pnr_fit *fit, const planar *c, int s, value 
     return s;
 }
 
-PNR_WIDE void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2], double start,
-                           pnr_fitted *out)
+PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2],
+                                   double start, pnr_fitted *out)
 {
     planar values;
     value z[5];

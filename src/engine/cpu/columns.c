@@ -4,8 +4,8 @@
 #include "engine/cpu/columns.h"
 
 #include "base/error.h"
+#include "base/multiversion.h"
 #include "base/transform.h"
-#include "base/wide.h"
 
 #include <stdlib.h>
 
@@ -380,9 +380,10 @@ INLINE size_t middle_of(const pnr_cpu_columns *columns, pnr_cpu_line *tile)
     return last;
 }
 
-PNR_WIDE void pnr_cpu_columns_forward(const pnr_cpu_columns *columns, const float (*const *from)[2],
-                                      const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
-                                      float (*z)[2], size_t row)
+PNR_MULTIVERSION void pnr_cpu_columns_forward(const pnr_cpu_columns *columns,
+                                              const float (*const *from)[2],
+                                              const pnr_cpu_column_twiddle *twiddle,
+                                              pnr_cpu_line *tile, float (*z)[2], size_t row)
 {
     const float(*roots)[2] = (const float(*)[2])columns->roots;
     const size_t m = columns->n / columns->radix[0];
@@ -403,10 +404,10 @@ PNR_WIDE void pnr_cpu_columns_forward(const pnr_cpu_columns *columns, const floa
                          row);
 }
 
-PNR_WIDE void pnr_cpu_columns_inverse(const pnr_cpu_columns *columns, const float (*z)[2],
-                                      size_t row, const pnr_cpu_column_twiddle *twiddle,
-                                      pnr_cpu_line *tile, float (*c)[2], float *power,
-                                      size_t power_row, size_t n_power, bool add)
+PNR_MULTIVERSION void pnr_cpu_columns_inverse(const pnr_cpu_columns *columns, const float (*z)[2],
+                                              size_t row, const pnr_cpu_column_twiddle *twiddle,
+                                              pnr_cpu_line *tile, float (*c)[2], float *power,
+                                              size_t power_row, size_t n_power, bool add)
 {
     const float(*roots)[2] = (const float(*)[2])columns->roots;
     const size_t m = columns->n / columns->radix[0];

@@ -57,24 +57,22 @@ static void correlate_whole(pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;
     const size_t length = cpu->axes.n_transform, lit = lit_samples(cpu);
-    value *y = s->my->y, *spectrum = s->my->fused[0];
+    value *y = s->my->y;
+    pnr_cpu_transform_scratch scratch = {.in = y};
 
     memcpy(y + cpu->window, y, (lit - cpu->window) * sizeof *y);
     memset(y + lit, 0, (length - lit) * sizeof *y);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_CONVERT, &s->since);
-    fftwf_execute_dft(cpu->transform.forward, y, spectrum);
+    pnr_cpu_transform_forward(&cpu->transform, &scratch, s->my->fused[0]);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &s->since);
     for (size_t h = 0; h < cpu->plan->oversample; h++) {
-        const value *code = (const value *)cpu->codes + h * cpu->transform.spectrum_pitch;
-        value *profile = profile_at(s, s->n_used, h);
-
-        pnr_cpu_product(length, (const value *)spectrum, code, y);
-        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PRODUCT, &s->since);
-        fftwf_execute_dft(cpu->transform.inverse, y, profile);
-        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_INVERSE, &s->since);
-        pnr_cpu_power(cpu->plan->n_lags, (const value *)profile, s->n_used > 0, powers_at(s, h));
-        pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PEAK, &s->since);
+        scratch.out = profile_at(s, s->n_used, h);
+        pnr_cpu_transform_correlate(&cpu->transform, &scratch, (const value *)s->my->fused[0], 0,
+                                    (const value *)cpu->codes + h * cpu->transform.spectrum_pitch,
+                                    cpu->plan->n_lags, powers_at(s, h), s->n_used > 0,
+                                    s->dwell->stage_ns);
     }
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since); /* they have timed themselves */
 }
 
 static void whole_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)

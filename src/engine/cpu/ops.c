@@ -2,7 +2,7 @@
 /* The loops over samples of the cpu engine: plain C that the compiler makes vectors of. */
 #include "engine/cpu/ops.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,8 +22,8 @@ enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
         return clipped;                                                                            \
     }                                                                                              \
                                                                                                    \
-    PNR_WIDE static void name(const type *raw, size_t n_values, size_t values, float *out,         \
-                              pnr_converted *total)                                                \
+    PNR_MULTIVERSION static void name(const type *raw, size_t n_values, size_t values, float *out, \
+                                      pnr_converted *total)                                        \
     {                                                                                              \
         for (size_t first = 0; first < n_values; first += (size_t)2 * BLOCK) {                     \
             const size_t count =                                                                   \
@@ -60,8 +60,8 @@ static void convert_plain(pnr_format format, const char *raw, size_t stride, siz
     }
 }
 
-PNR_WIDE static void convert_cf32(const float (*raw)[2], size_t n, float (*out)[2],
-                                  pnr_converted *total)
+PNR_MULTIVERSION static void convert_cf32(const float (*raw)[2], size_t n, float (*out)[2],
+                                          pnr_converted *total)
 {
     size_t bad = 0;
 
@@ -131,7 +131,7 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
 
 /* Adds floats in LANES sums within 2 SUM_BLOCK values, so that no addition waits for the one
  * before, then the sums by halves, and doubles between the blocks. */
-PNR_WIDE double pnr_cpu_energy(size_t n, const float (*samples)[2])
+PNR_MULTIVERSION double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];
     double sum = 0;
@@ -196,7 +196,7 @@ void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step,
     }
 }
 
-PNR_WIDE void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2])
+PNR_MULTIVERSION void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2])
 {
     for (size_t i = 0; i < n; i++) {
         sum[i][0] += x[i][0];
@@ -204,7 +204,8 @@ PNR_WIDE void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2])
     }
 }
 
-PNR_WIDE void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2])
+PNR_MULTIVERSION void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2],
+                                      float (*out)[2])
 {
     for (size_t i = 0; i < n; i++) {
         const float re = x[i][0] * h[i][0] - x[i][1] * h[i][1];
@@ -215,7 +216,7 @@ PNR_WIDE void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2]
     }
 }
 
-PNR_WIDE void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power)
+PNR_MULTIVERSION void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power)
 {
     if (add)
         for (size_t i = 0; i < n; i++)
@@ -245,8 +246,8 @@ static inline void transpose_tile(const float (*from)[2], size_t from_row, float
 }
 
 /* The shorter side is the inner loop, which so reads or writes whole cache lines. */
-PNR_WIDE void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
-                                size_t from_row, float (*to)[2], size_t to_row)
+PNR_MULTIVERSION void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
+                                        size_t from_row, float (*to)[2], size_t to_row)
 {
     const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
 
@@ -298,8 +299,8 @@ static inline void power_tile(const float (*c)[2], size_t c_row, size_t power_ro
     }
 }
 
-PNR_WIDE void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
-                                    size_t power_row, bool add, float *power)
+PNR_MULTIVERSION void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2],
+                                            size_t c_row, size_t power_row, bool add, float *power)
 {
     const size_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
 
@@ -321,8 +322,8 @@ enum { TILE = 16 };
  * as x': x w = x (re, re) + x' (-im, im). */
 typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
 
-PNR_WIDE void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],
-                              bool conjugate, float (*x)[2])
+PNR_MULTIVERSION void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],
+                                      bool conjugate, float (*x)[2])
 {
     const float sign = conjugate ? -1 : 1;
     const wide turn = {-sign, sign, -sign, sign, -sign, sign, -sign, sign,

@@ -2,7 +2,7 @@
 /* Samples of a view: converted, tuned, without subtracted echoes. */
 #include "engine/cpu/read.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 #include "engine/plan.h"
 
 #include <assert.h>
@@ -47,7 +47,7 @@ static void mark_lost(const pnr_windows *windows, size_t first, size_t n, float 
     }
 }
 
-PNR_WIDE static void clear_marks(size_t n, float (*x)[2])
+PNR_MULTIVERSION static void clear_marks(size_t n, float (*x)[2])
 {
     for (size_t i = 0; i < n; i++) {
         x[i][0] = x[i][0] == x[i][0] ? x[i][0] : 0;

@@ -3,7 +3,7 @@
  * */
 #include "engine/cpu/steps.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 #include "engine/plan.h"
 
 #include <math.h>
@@ -77,8 +77,8 @@ static value *ordered_lags(const pnr_cpu *cpu, size_t number, size_t worker)
 
 /* --- all lines --- */
 
-PNR_WIDE static void spread_power(size_t n, const float (*c)[2], size_t step, bool add,
-                                  float *power)
+PNR_MULTIVERSION static void spread_power(size_t n, const float (*c)[2], size_t step, bool add,
+                                          float *power)
 {
     for (size_t i = 0; i < n; i++) {
         const float square = c[i][0] * c[i][0] + c[i][1] * c[i][1];

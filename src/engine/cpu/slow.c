@@ -2,7 +2,7 @@
 /* Slow time on the cpu engine: sums over the periods, and the forward transforms. */
 #include "engine/cpu/steps.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 
 #include <string.h>
 
@@ -17,9 +17,9 @@ typedef pnr_cpu_wide wide;
 
 /* Adds up to SUM_PERIODS periods. The real and imaginary parts of the weights have separate sums a
  * and b; the result is a + i b. */
-PNR_WIDE static void sum_few_periods(size_t n_periods, size_t n, const float (*x)[2],
-                                     size_t x_pitch, const float (*w)[4][2], bool add, size_t n_out,
-                                     float (*out)[2], size_t out_pitch)
+PNR_MULTIVERSION static void sum_few_periods(size_t n_periods, size_t n, const float (*x)[2],
+                                             size_t x_pitch, const float (*w)[4][2], bool add,
+                                             size_t n_out, float (*out)[2], size_t out_pitch)
 {
     const wide turn = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
 

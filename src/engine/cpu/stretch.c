@@ -2,7 +2,7 @@
 /* A look at another time scale on the cpu engine. */
 #include "engine/cpu/steps.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 
 #include <string.h>
 
@@ -71,8 +71,8 @@ enum { PLACES = 64 };
 
 /* Interpolates n samples, a multiple of 8, at their places. line[0] is sample `from` of the look.
  * */
-PNR_WIDE static void stretch_block(const pnr_cpu *cpu, const pnr_stretch_place *places, size_t n,
-                                   const value *line, int64_t from, value *out)
+PNR_MULTIVERSION static void stretch_block(const pnr_cpu *cpu, const pnr_stretch_place *places,
+                                           size_t n, const value *line, int64_t from, value *out)
 {
     for (size_t i = 0; i < n; i += 8) {
         wide sum[8];
@@ -90,8 +90,8 @@ PNR_WIDE static void stretch_block(const pnr_cpu *cpu, const pnr_stretch_place *
     }
 }
 
-PNR_WIDE static void stretch_samples(const pnr_cpu *cpu, double stretch, size_t first,
-                                     const value *line, value *out)
+PNR_MULTIVERSION static void stretch_samples(const pnr_cpu *cpu, double stretch, size_t first,
+                                             const value *line, value *out)
 {
     const size_t n_look = cpu->plan->n_periods * cpu->plan->n_samples;
     const int64_t from = pnr_stretch_at(stretch, n_look, first).first;

@@ -3,7 +3,7 @@
  * additions. */
 #include "engine/cpu/walsh.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 #include "engine/cpu/memory.h"
 #include "engine/cpu/ops.h"
 
@@ -228,8 +228,8 @@ bool pnr_cpu_walsh_reads(const pnr_plan *plan)
            plan->tune.num == 0 && plan->n_periods == 1;
 }
 
-PNR_WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
-                                const pnr_cpu_walsh_input *input, float (*X)[2])
+PNR_MULTIVERSION void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
+                                        const pnr_cpu_walsh_input *input, float (*X)[2])
 {
     const size_t n = walsh->columns / LANES, chunk = n < CHUNK ? n : CHUNK;
     const uint32_t *sample = walsh->sample + row * walsh->columns;
@@ -252,8 +252,16 @@ PNR_WIDE void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
     stages(to, chunk, n);
 }
 
-PNR_WIDE void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2],
-                                    bool add, float *power)
+/* Transforms STRIP vectors of columns of X over the bits of the rows. */
+INLINE void load_columns(const pnr_cpu_walsh *walsh, const float (*X)[2], vector *tile)
+{
+    for (size_t r = 0; r < walsh->rows; r++)
+        memcpy(tile + r * STRIP, X + r * walsh->row, STRIP * sizeof *tile);
+    stages(tile, STRIP, walsh->rows * STRIP);
+}
+
+PNR_MULTIVERSION void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task,
+                                            const float (*X)[2], bool add, float *power)
 {
     const size_t width = walsh->columns < TASK ? walsh->columns : TASK, rows = walsh->rows;
     const size_t row = walsh->row;
@@ -266,9 +274,7 @@ PNR_WIDE void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, con
         return;
     }
     for (size_t c = task * width; c < (task + 1) * width; c += STRIP * LANES) {
-        for (size_t r = 0; r < rows; r++)
-            memcpy(tile + r * STRIP, X + r * row + c, STRIP * sizeof *tile);
-        stages(tile, STRIP, rows * STRIP);
+        load_columns(walsh, X + c, tile);
         for (size_t r = 0; r < rows; r++) {
             const float(*w)[2] = (const float(*)[2])(tile + r * STRIP);
             float *to = power + r * row + c;
@@ -307,15 +313,13 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
 
 /* --- several samples a chip --- */
 
-PNR_WIDE void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task, float (*X)[2])
+PNR_MULTIVERSION void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task, float (*X)[2])
 {
     const size_t rows = walsh->rows, row = walsh->row;
     vector tile[MAX_ROWS * STRIP];
 
     for (size_t c = task * TASK; c < (task + 1) * TASK; c += STRIP * LANES) {
-        for (size_t r = 0; r < rows; r++)
-            memcpy(tile + r * STRIP, X + r * row + c, STRIP * sizeof *tile);
-        stages(tile, STRIP, rows * STRIP);
+        load_columns(walsh, (const float(*)[2])X + c, tile);
         for (size_t r = 0; r < rows; r++)
             memcpy(X + r * row + c, tile + r * STRIP, STRIP * sizeof *tile);
     }
@@ -353,8 +357,8 @@ INLINE void sum_chips(const pnr_cpu_walsh *walsh, size_t first, size_t count, co
             }
 }
 
-PNR_WIDE void pnr_cpu_walsh_sum(const pnr_cpu_walsh *walsh, size_t task, const float (*W)[2],
-                                bool add, float (*c)[2], float *power)
+PNR_MULTIVERSION void pnr_cpu_walsh_sum(const pnr_cpu_walsh *walsh, size_t task,
+                                        const float (*W)[2], bool add, float (*c)[2], float *power)
 {
     const size_t n = ((size_t)1 << walsh->degree) - 1, q = walsh->n_parts;
     const size_t left = n - task * SUM_CHIPS;

@@ -2,7 +2,7 @@
 /* The windows of a look: converted, counted, added or without their mean. */
 #include "engine/cpu/fused.h"
 
-#include "base/wide.h"
+#include "base/multiversion.h"
 #include "engine/cpu/read.h"
 #include "engine/plan.h"
 
@@ -181,8 +181,8 @@ static inline float float_of_bits(uint32_t x)
     return u.value;
 }
 
-PNR_WIDE static void add_unmarked(size_t n, const bits *restrict x, double *restrict sum,
-                                  uint32_t *restrict n_bad)
+PNR_MULTIVERSION static void add_unmarked(size_t n, const bits *restrict x, double *restrict sum,
+                                          uint32_t *restrict n_bad)
 {
     for (size_t i = 0; i < n; i++) {
         const uint32_t mask = unmarked(x[i]);
@@ -192,7 +192,7 @@ PNR_WIDE static void add_unmarked(size_t n, const bits *restrict x, double *rest
     }
 }
 
-PNR_WIDE static void subtract_mean(size_t n, const double *restrict mean, bits *restrict x)
+PNR_MULTIVERSION static void subtract_mean(size_t n, const double *restrict mean, bits *restrict x)
 {
     for (size_t i = 0; i < n; i++) {
         union {
