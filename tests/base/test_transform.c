@@ -54,7 +54,8 @@ static double distance(const sample *a, const sample *b, size_t n)
     return sqrt(sum);
 }
 
-/* What the header promises, relative L2; one part more for the plain sum that is compared with. */
+/* The error that the header promises, relative L2; one part more for the plain sum that is compared
+ * with. */
 static double tolerance(size_t n)
 {
     return 1e-14 * (log2((double)n) + 1);

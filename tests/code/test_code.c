@@ -128,7 +128,8 @@ TEST(kasami_family_keeps_its_bound)
         const double values[] = {-1, -t, t - 2};
         pnr_code *a = new_code((keys){.type = PNR_CODE_KASAMI, .degree = degree});
         pnr_code *b = new_code((keys){.type = PNR_CODE_KASAMI, .degree = degree, .index = last});
-        sample *c = correlate_periods((const sample *)a->chips, (const sample *)b->chips, a->n_chips);
+        sample *c =
+            correlate_periods((const sample *)a->chips, (const sample *)b->chips, a->n_chips);
 
         for (size_t lag = 0; lag < a->n_chips; lag++)
             assert_true(is_one_of(c[lag], values, 3));

@@ -167,15 +167,19 @@ TEST(wrong_taps_and_degrees_are_refused_with_the_reason)
     expect_code_refused((keys){.degree = 25}, PNR_ECONFIG, "code.degree 25");
     expect_code_refused((keys){.degree = SIZE_MAX}, PNR_ECONFIG, "must be 2 to 24");
     /* Irreducible, but of order 5: x^4 + x^3 + x^2 + x + 1. */
-    expect_code_refused((keys){.degree = 4, .text = "4,3,2,1"}, PNR_ECONFIG, "after 5 chips, not 15");
+    expect_code_refused((keys){.degree = 4, .text = "4,3,2,1"}, PNR_ECONFIG,
+                        "after 5 chips, not 15");
     expect_code_refused((keys){.degree = 10, .text = "10,5"}, PNR_ECONFIG, "not primitive");
     expect_code_refused((keys){.degree = 10, .text = "10,5"}, PNR_ECONFIG, "10,3 would be right");
     expect_code_refused((keys){.degree = 24, .text = "24"}, PNR_ECONFIG, "repeats after 1 chips");
-    expect_code_refused((keys){.degree = 10, .text = "9,4"}, PNR_ECONFIG, "largest tap must be code.degree");
-    expect_code_refused((keys){.degree = 10, .text = "11,2"}, PNR_ECONFIG, "largest tap must be code.degree");
+    expect_code_refused((keys){.degree = 10, .text = "9,4"}, PNR_ECONFIG,
+                        "largest tap must be code.degree");
+    expect_code_refused((keys){.degree = 10, .text = "11,2"}, PNR_ECONFIG,
+                        "largest tap must be code.degree");
     expect_code_refused((keys){.degree = 10, .text = "10,3,3"}, PNR_ECONFIG, "tap 3 comes twice");
     expect_code_refused((keys){.degree = 10, .text = "10,0"}, PNR_ECONFIG, "a tap must be 1 to 24");
-    expect_code_refused((keys){.degree = 10, .text = "99999999999999999999"}, PNR_ECONFIG, "1 to 24");
+    expect_code_refused((keys){.degree = 10, .text = "99999999999999999999"}, PNR_ECONFIG,
+                        "1 to 24");
     expect_code_refused((keys){.degree = 10, .text = "10,3,"}, PNR_ECONFIG, "not a list");
     expect_code_refused((keys){.degree = 10, .text = "10;3"}, PNR_ECONFIG, "not a list");
     expect_code_refused((keys){.degree = 10, .text = "10,-3"}, PNR_ECONFIG, "not a list");

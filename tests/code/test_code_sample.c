@@ -156,22 +156,26 @@ TEST(bad_code_files_are_refused_with_the_reason)
 
     expect_code_refused((keys){.type = PNR_CODE_FILE}, PNR_ECONFIG, "code.path: not given");
     write_file(path, folder, "a.cf32", zeros, 3);
-    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "all 3 samples are zero");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA,
+                        "all 3 samples are zero");
     file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(nan_at_one, sizeof nan_at_one, 1, file), 1);
     fclose(file);
-    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "sample 1 is not finite");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA,
+                        "sample 1 is not finite");
     assert_int_equal(truncate(path, 23), 0);
     expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "23 bytes");
     assert_int_equal(truncate(path, 0), 0);
     expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_EDATA, "0 bytes");
     unlink(path);
     expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_ENOINPUT, "No such file");
-    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = folder}, PNR_ECONFIG, "names no sample format");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = folder}, PNR_ECONFIG,
+                        "names no sample format");
     snprintf(path, sizeof path, "%s/d.cf32", folder);
     assert_int_equal(mkdir(path, 0700), 0);
-    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_ENOINPUT, "not a regular file");
+    expect_code_refused((keys){.type = PNR_CODE_FILE, .text = path}, PNR_ENOINPUT,
+                        "not a regular file");
     assert_int_equal(rmdir(path), 0);
     write_file(path, *group_state, "a.cf32", good, 3);
     pnr_code_destroy(new_code((keys){.type = PNR_CODE_FILE, .text = path}));
@@ -322,7 +326,8 @@ TEST(the_zadoff_chu_record_peaks_at_lag_252)
     code = new_code((keys){.type = PNR_CODE_FILE, .text = path});
     unlink(path);
     for (int period = 0; period < 3; period++) {
-        sample *c = correlate_periods((const sample *)record + period * N, (const sample *)code->chips, N);
+        sample *c =
+            correlate_periods((const sample *)record + period * N, (const sample *)code->chips, N);
 
         assert_int_equal(strongest_lag((const sample *)c, N), 252);
         free(c);

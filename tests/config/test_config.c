@@ -370,7 +370,7 @@ TEST(distances_count_steps)
     assert_int_equal(pnr_name_distance(a, b), 63);
 }
 
-/* What a code does not say is as in [code], whichever of both comes first. */
+/* A [code.<n>] takes the keys that it lacks from [code], whichever comes first. */
 TEST(codes_take_the_rest_from_code)
 {
     pnr_config c, one;

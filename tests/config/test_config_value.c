@@ -6,7 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
-/* What a key's value prints as after it took text; NULL when it was refused (why is printed). */
+/* The print of a value after it took text; NULL when it was refused (the reason is printed). */
 static char *read_and_print(const char *section, const char *name, const char *text)
 {
     const pnr_key *key = key_of(section, name);

@@ -73,7 +73,7 @@ TEST(test_reference)
     }
 }
 
-/* What another step prepares: several periods, tunes, channels, all formats. */
+/* Samples that another step prepares: several periods, tunes, channels, all formats. */
 TEST(test_prepared)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF64,
@@ -273,7 +273,7 @@ TEST(test_tie)
     }
 }
 
-/* What is longer is refused in words, and auto takes another method. */
+/* Longer windows are refused in words, and auto takes another method. */
 TEST(test_words)
 {
     const pnr_engine_ops *ops = need_engine("cuda");

@@ -141,7 +141,7 @@ TEST(test_large)
     }
 }
 
-/* What maps cannot have is said in words. */
+/* A method says in words what it lacks for maps. */
 TEST(test_words)
 {
     const pnr_engine_ops *ops = need_engine("cuda");

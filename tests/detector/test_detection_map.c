@@ -92,7 +92,7 @@ TEST(test_false_alarms)
 }
 
 /* Two echoes of `snr_db` after correlation, `apart` lags from each other, the first `fraction` of a
- * lag behind a random one (below 0: any), their phases random: how often both are found, each
+ * lag after a random one (below 0: any), their phases random: how often both are found, each
  * within half a lag. */
 static double both_found(const char *const *settings, double snr_db, double apart, double fraction,
                          size_t n_dwells)

@@ -44,7 +44,7 @@ static int end(void **state)
     (void)state;
     pnr_config_clear(&config);
     (void)unlink(path);
-    return rmdir(folder); /* fails when a file was left beside it */
+    return rmdir(folder); /* fails when another file was left */
 }
 
 static void keep(bool lasting)

@@ -194,7 +194,7 @@ TEST(test_batches)
     }
 }
 
-/* What an engine lacks is said in words. */
+/* An engine says in words what it lacks. */
 TEST(test_words)
 {
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A dwell once more without its echoes: the reference against samples from which they were taken
- * beforehand, every engine against the reference; what is in flight and what was collected stay. */
+/* search_without: the reference against samples from which the echoes were subtracted
+ * beforehand, every engine against the reference. Submits in flight and the collected result
+ * stay as they are. */
 #include "tests/fixture/answer.h"
 
 static const scenario scenarios[] = {
@@ -99,7 +100,7 @@ static void ask_again(const pnr_engine_ops *ops, const world *w, size_t d,
     answer_keep(&plan, &first, &after); /* it stays */
     check_same_bits(&after, &before, 0);
     answer_destroy(&after);
-    /* and once more: the same bits */
+    /* a second call gives the same bits */
     assert_int_equal(ops->search_without(engine, &w->windows, d, removals, n_removals, &result),
                      PNR_OK);
     answer_keep(&plan, &result, &after);

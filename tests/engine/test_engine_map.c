@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps: the reference engine against the formulas written down once more, and every engine that
- * works here against the reference: same cells, same values, same sums, same bits. */
+/* Maps: the reference engine against the formulas in complex numbers, and every engine that works
+ * here against the reference: same cells, same values, same sums, same bits. */
 #include "tests/fixture/answer.h"
 #include "tests/fixture/naive.h"
 #include "tests/fixture/scenarios.h"

@@ -504,7 +504,7 @@ TEST(test_neighbour_lags)
     assert_int_equal(pnr_search_lag(&tiny, 4, 8), 2);
 }
 
-/* Noise of 1 beside an echo of 10^14: the level behind the echo is the noise's. */
+/* Noise of 1 and an echo of 10^14: the level after the echo is removed is that of the noise. */
 TEST(test_beside_a_strong_echo)
 {
     enum { N = 4096, TRAINING = 8 };
@@ -529,7 +529,7 @@ TEST(test_beside_a_strong_echo)
         for (size_t i = 0; i < N; i++)
             power[i] = 1;
         power[1000] = 1e14f;
-        power[1000 + TRAINING + 3] = 1.6f; /* the first behind the echo's reach */
+        power[1000 + TRAINING + 3] = 1.6f; /* the first cell beyond the reach of the echo */
         power[3000] = 1.6f;
         power[4000] = 1.4f;
         pnr_search_dwell(&plan, 1, power, 1, NULL, NULL, &dwell, out);

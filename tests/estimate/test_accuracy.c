@@ -7,7 +7,7 @@
 
 /* --- delay, amplitude and phase --- */
 
-/* What many dwells with one echo each give; the averages are of those in the right lobe. */
+/* Results of many dwells with one echo each; the averages are of those in the right lobe. */
 typedef struct accuracy {
     size_t n, n_outliers;
     double bias, square;                  /* of the delay, samples */
@@ -15,7 +15,7 @@ typedef struct accuracy {
     double snr, relative_noise, strength; /* means; noise and amplitude over the truth */
 } accuracy;
 
-/* Holes in the samples of a dwell; `lost`: they are told to the engine. */
+/* Holes in the samples of a dwell; `lost`: the engine is informed of them. */
 typedef void (*hole_maker)(float (*x)[2], size_t n, uint32_t *lost);
 
 static void note(accuracy *a, const chain *c, const pnr_echo *echo, double lag, double amplitude,
@@ -99,7 +99,7 @@ static double rice_below(double snr, double t)
 }
 
 /* How many echoes stay below the threshold at the best cell, on the average of all delays: at most
- * so many are missed, since the cells beside it may still pass. */
+ * so many are missed, since its neighbours may still pass. */
 static double misses(const chain *c, double snr)
 {
     const double reach = 0.5 / (double)c->setup->plan.oversample;
@@ -302,7 +302,7 @@ static void scattered_holes(float (*x)[2], size_t n, uint32_t *lost)
         }
 }
 
-/* The run holds what lay in memory before, and nobody is told. */
+/* The run holds stale memory, and no loss is reported. */
 static void stale_run(float (*x)[2], size_t n, uint32_t *lost)
 {
     const size_t count = n / 10;
@@ -312,7 +312,7 @@ static void stale_run(float (*x)[2], size_t n, uint32_t *lost)
     *lost = 0;
 }
 
-/* The run is cleared, but nobody is told. */
+/* The run is cleared, but no loss is reported. */
 static void untold_hole(float (*x)[2], size_t n, uint32_t *lost)
 {
     one_hole(x, n, lost);

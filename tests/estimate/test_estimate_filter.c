@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Estimates behind a least-squares filter by statistics: delay, amplitude and SNR, each with the
+/* Estimates after a least-squares filter by statistics: delay, amplitude and SNR, each with the
  * filter's loss. */
 #include "tests/fixture/detection_fixture.h"
 
-/* What a run found of the weaker of two echoes, means over its dwells. */
+/* The weaker of two echoes as a run found it, means over its dwells. */
 typedef struct tally {
     size_t n, n_missed;
     double delay, delay_square, amplitude_square; /* of error / sigma */

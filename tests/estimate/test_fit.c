@@ -82,7 +82,7 @@ TEST(without_noise_it_is_exact)
     }
 }
 
-/* A flat spectrum at a lag: r is 1 at the middle and 0 elsewhere, r'_j = +-1/j beside it, so that
+/* A flat spectrum at a lag: r is 1 at the middle and 0 elsewhere, r'_j = +-1/j around it, so that
  * the 17 values hold 2 sum 1/j^2, j = 1..8, of the pi^2/3 that all lags hold. */
 TEST(variances_of_a_flat_spectrum)
 {

@@ -15,7 +15,7 @@ static void require(int holds)
         __builtin_trap();
 }
 
-/* What was let in can be written, and is let in again as the same. */
+/* An accepted message can be written, and is accepted again as the same. */
 static void check_report(const pnr_report *report)
 {
     static char text[PNR_MESSAGE_MAX];

@@ -230,7 +230,7 @@ TEST(test_live)
     }
 }
 
-/* However much a live read may take, a dwell's last sample waits for none behind it. */
+/* The last sample of a dwell waits for no later one, whatever number a live read may take. */
 TEST(test_live_reads_end_with_dwells)
 {
     stage s;
@@ -288,7 +288,7 @@ TEST(test_pace_stopped)
     __atomic_store_n(&s.stop, 1, __ATOMIC_SEQ_CST);
     pthread_join(s.thread, NULL);
     assert_int_equal(s.a.code, PNR_OK);
-    /* What was read is counted though its time had not come. */
+    /* Samples that were read early are counted. */
     assert_true(pnr_ring_positions(s.a.ring) == 30);
     close_stage(&s);
 }

@@ -160,7 +160,7 @@ TEST(one_after_another_three_are_found)
     assert_true(k.n_false <= 1);
 }
 
-/* In a map: beside it in range and in Doppler, where both have sidelobes. */
+/* In a map: near the strong echo in range and in Doppler, where both have sidelobes. */
 TEST(in_a_map_too)
 {
     static const char *const settings[] = {

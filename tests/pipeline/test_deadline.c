@@ -30,7 +30,7 @@ TEST(test_missed)
     assert_int_equal(none.n_missed, 0);
 }
 
-/* What a call says on standard error. */
+/* Standard error of a call. */
 static const char *told(pnr_deadline *d, char text[512])
 {
     const int saved = dup(STDERR_FILENO);

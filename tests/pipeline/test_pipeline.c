@@ -396,7 +396,7 @@ TEST(test_gates)
     }
 }
 
-/* What was read before the stop is drained; `end` says why. */
+/* Samples read before the stop are processed; `end` says why. */
 TEST(test_stop)
 {
     static const char *const paces[] = {"source.pace=fast", "source.pace=real-time"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Criterion 7: one recording gives the same bits at any pace, chunk, batch, ring and number of
- * threads, ten times over. */
+/* One recording gives the same bits at any pace, chunk, batch, ring and number of threads, in ten
+ * runs. */
 #include "tests/fixture/pipeline_fixture.h"
 
 enum { DWELLS = 40, ROUNDS = 10 }; /* under 2^14 samples: the ring notes as many chunks of one */

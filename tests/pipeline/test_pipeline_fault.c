@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipeline when its engine fails: every error at every place, told to the caller, to
+/* The pipeline when its engine fails: every error at every place is reported to the caller, to
  * subscribers and in the account. */
 #include "tests/fixture/pipeline_fixture.h"
 
@@ -64,7 +64,7 @@ TEST(test_refused_at_start)
 
 /* --- while samples flow --- */
 
-/* What n failing calls of one place leave, from the first of them on; 0: all calls fail. */
+/* The account after n calls of one place have failed, from the first on; 0: all calls fail. */
 static pnr_account wanted(size_t at, bool is_lost)
 {
     const size_t first = at == 0 ? 1 : at;

@@ -31,7 +31,7 @@ TEST(ranges_are_right)
     save_stage(&s, 0);
     run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
-    assert_int_equal(o.n, 39); /* one sample is missing behind the 40th */
+    assert_int_equal(o.n, 39); /* the 40th misses one sample after its windows */
     assert_chain(&o, N);
     check_account(&s, &o, 1);
     for (size_t i = 0; i < o.n; i++) {

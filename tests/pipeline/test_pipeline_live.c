@@ -57,7 +57,7 @@ static void run_slow(size_t n_dwells, const char *rate, const char *slow_ms, con
     assert_int_equal(a->lost_source, 0);
     assert_chain(&o, N);
     assert_true(t.missing > 0);
-    /* What was told, and what fell behind the last result: no less than what was lost. */
+    /* The reported losses and those after the last result: no less than the account has lost. */
     assert_true(t.missing + (a->positions - t.end) >= a->lost_ring_full);
     assert_true(t.missing <= a->lost_ring_full + a->skipped_refused);
     assert_true(heard.n_results == o.n && heard.lost == 0);

@@ -3,13 +3,13 @@
  * target is. */
 #include "tests/fixture/pipeline_fixture.h"
 
-/* One target of 60 m/s at sample 40.03 behind the zero delay: 400.3 Hz at 1 GHz. */
+/* One target of 60 m/s at sample 40.03 after the zero delay: 400.3 Hz at 1 GHz. */
 static const char *const moving[] = {"radar.carrier_hz=1e9",    "target.1.velocity_mps=60",
                                      "echo.noise_rms=0.02",     "radar.zero_delay_s=3.3e-6",
                                      "publisher.profile=power", NULL};
 static const double light_mps = 299792458;
 
-/* What came last, whole. */
+/* The last message, whole. */
 typedef struct heard {
     const char *address;
     const char *prefix; /* "map/" */

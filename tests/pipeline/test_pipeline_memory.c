@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Criterion 9: while results flow, no thread of pnradar allocates or frees; and
- * what happens to results when libzmq finds no memory for them. */
+/* No thread of pnradar allocates or frees memory while results flow. Results for which libzmq finds
+ * no memory are counted. */
 #include "correlator/engines.h"
 #include "tests/fixture/pipeline_fixture.h"
 
@@ -155,7 +155,7 @@ static void feed(void *context, pnr_ring *ring, const pnr_plan *plan, void *memo
         if (!is_done && atomic_load(&is_counting) != 0) {
             void *volatile extra = malloc(10);
 
-            atomic_store(&is_counting, atomic_load(&is_counting)); /* not moved behind the free */
+            atomic_store(&is_counting, atomic_load(&is_counting)); /* not moved after the free */
             free(extra);
             is_done = true;
         }
@@ -255,7 +255,7 @@ static const char *const rich[] = {"source.chunk=33",
                                    NULL};
 static const char *const live[] = {"source.pace=real-time", "source.chunk=50", "ring.bytes=2M",
                                    NULL};
-/* Awake for 1.5 s, and every result late: a status and a warning are told. The direct path is
+/* Awake for 1.5 s, and every result late: a status and a warning are sent. The direct path is
  * tracked, raises an alarm, and is kept in its file. */
 TEST(test_late)
 {

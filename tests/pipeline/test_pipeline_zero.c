@@ -14,7 +14,7 @@ static const char *const drifting[] = {
     "echo.noise_rms=0.005",   "echo.clock_ppm=39.37",      NULL};
 static const double samples_m = 149.896229;
 
-/* The scene once more, without the direct path between two positions. */
+/* The same scene without the direct path between two positions. */
 static void fade(stage *s, size_t from, size_t to)
 {
     const double leak = s->config.echo.leak_amplitude;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is asked of the operating system: granted, refused with the reason, and given back. */
+/* Requests to the operating system: granted, refused with the reason, and given back. */
 #include "pipeline/realtime.h"
 #include "tests/fixture/test.h"
 
@@ -145,7 +145,7 @@ TEST_BETWEEN(test_no_such_cpu, start, stop)
     leave(&t);
 }
 
-/* Granted here or not: what is told is what is. */
+/* The report is true whether the request is granted here or not. */
 TEST_BETWEEN(test_priority, start, stop)
 {
     struct sched_param param;

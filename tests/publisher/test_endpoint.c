@@ -104,7 +104,7 @@ TEST(test_bind)
     bind_to("tcp://203.0.113.7:5555", true, PNR_EUNAVAILABLE, "tcp://203.0.113.7:5555");
 }
 
-/* What lies at an ipc path is neither removed nor taken over. */
+/* A file at an ipc path is neither removed nor taken over. */
 TEST(test_ipc_in_the_way)
 {
     char folder[] = "/tmp/pnradar-endpoint-XXXXXX", path[64], endpoint[80];

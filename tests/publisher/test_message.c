@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is written comes back, in the words of DESIGN.md, and nothing else gets in. */
+/* A written message is read back with the words of the wire format; every other text is refused. */
 #include "publisher/message.h"
 
 #include "base/clock.h"

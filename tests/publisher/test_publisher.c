@@ -255,7 +255,7 @@ TEST(test_slow_subscriber)
                   (double)longest_ns * 1e-3);
     assert_true(longest_ns < UINT64_C(1000000000));
 
-    /* What was kept comes; then the subscriber keeps up again, and the gap is seen. */
+    /* The kept results arrive; then the subscriber keeps up again, and sees the gap. */
     zmq_setsockopt(s.socket, ZMQ_RCVTIMEO, &patience_ms, sizeof patience_ms);
     for (;;) {
         static char text[PNR_MESSAGE_MAX];

@@ -267,7 +267,7 @@ TEST(test_json)
     close_paper(&p);
 }
 
-/* A full disk is told, not passed over. */
+/* A full disk is an error. */
 TEST(test_full_disk)
 {
     static const pnr_print prints[] = {PNR_PRINT_TABLE, PNR_PRINT_CSV, PNR_PRINT_JSON};

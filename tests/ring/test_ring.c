@@ -16,7 +16,7 @@ static uint32_t value_at(uint64_t position)
     return (uint32_t)(position * 2654435761u) | 1;
 }
 
-/* What the stream is: for each position 0 (held), 1 (lost by the source), 2 (ring full). */
+/* The stream: each position is 0 (held), 1 (lost by the source) or 2 (ring full). */
 typedef struct model {
     uint8_t *kind;
     uint64_t length;
@@ -159,8 +159,7 @@ static void check_samples(const bench *b, const pnr_windows *v)
     check_runs(b, v, n);
 }
 
-/* What peek shows is what will come: the beginning of the next dwell that is not refused, and more
- * than before. */
+/* peek shows the beginning of the next dwell that is not refused, and more of it than before. */
 static void check_peek(bench *b, size_t at_least)
 {
     const size_t dwell = b->shape.n_samples * b->shape.n_periods;
@@ -227,7 +226,7 @@ static void check_view(bench *b, const pnr_windows *v)
     b->next += v->n_dwells * dwell;
 }
 
-/* Whatever is held, half there or not told yet. */
+/* Held, half arrived, or not reported yet. */
 static void check_account(const bench *b, pnr_account *account)
 {
     char text[512];
@@ -516,8 +515,8 @@ TEST(test_peek)
     close_bench(&b);
 }
 
-/* Windows of 10 + 6 samples: what is lost behind a dwell is shown with it, and counted with the
- * next. The last dwell without all that is behind it is the tail. */
+/* Windows of 10 + 6 samples: a loss in the 6 samples after a dwell is shown with it, and counted
+ * with the next. The last dwell, without all of its 6 samples, is the tail. */
 TEST(test_behind)
 {
     bench b;

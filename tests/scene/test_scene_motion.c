@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Targets of the scene against first principles: delay, stretch, Doppler, and the truth told. */
+/* Targets of the scene against first principles: delay, stretch, Doppler, and the truth file. */
 #include "tests/fixture/scene_fixture.h"
 
 /* a(u) by the direct sum over harmonics, N odd. */

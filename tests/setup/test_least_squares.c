@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The least-squares filter: what it solves, what it costs, what it refuses, and what an echo looks
- * like behind it. */
+/* The least-squares filter: its solution, its loss, its refusals, and the shape of an echo after
+ * it. */
 #include "setup/least_squares.h"
 
 #include "base/transform.h"
@@ -88,7 +88,7 @@ static value *filtered(const pnr_least_squares *ls, const value *c)
     return out;
 }
 
-/* Echoes at whole delays come out as they are, 60 dB apart, and nothing beside them. */
+/* Echoes at whole delays come out as they are, 60 dB apart, and nothing else. */
 TEST(test_echoes)
 {
     enum { N = 700, GATES = 150 };
@@ -125,7 +125,7 @@ TEST(test_echoes)
     free(code);
 }
 
-/* White noise has R(k - j) as its covariance in the correlation, and F R F^H behind the filter. */
+/* White noise has R(k - j) as its covariance in the correlation, and F R F^H after the filter. */
 TEST(test_noise)
 {
     enum { N = 400, GATES = 60 };

@@ -250,7 +250,7 @@ TEST(gates)
     assert_gate(gate(10.5, 10.5, 0, 1000), 10, 2);
     assert_gate(gate(990, 1010, 0, 1000), 990, 21);
     assert_gate(gate(2010, 2020, 0, 1000), 10, 11);
-    /* What the cables take moves the gate, and goes round. */
+    /* The delay of the cables moves the gate, cyclically. */
     assert_gate(gate(10, 20, 7e-6, 1000), 17, 11);
     assert_gate(gate(10, 20, -15e-6, 1000), 995, 11);
     assert_gate(gate(10, 20, 0.1e-6, 1000), 10, 12);

@@ -99,7 +99,7 @@ static void refused(double min_s, double max_s, const char *word)
     pnr_config_clear(&config);
 }
 
-/* What a longer gate would add, the next window finds again. */
+/* The next window finds what a longer gate would add. */
 TEST(gates_need_an_end_within_a_period)
 {
     refused(0, 0, "max_range_m");

@@ -160,7 +160,7 @@ TEST(cfar_trains_on_cells_apart)
     assert_int_equal(setup->plan.cfar.kind, PNR_CFAR_GO);
     assert_int_equal(setup->plan.cfar.axis, PNR_CFAR_ALONG_LAGS);
     assert_int_equal(setup->plan.cfar.stride, 3); /* 2.5 samples a chip */
-    assert_int_equal(setup->plan.cfar.guard, 5);  /* one chip, and the first trains behind it */
+    assert_int_equal(setup->plan.cfar.guard, 5);  /* one chip; the first training cell follows */
     assert_true(setup->plan.cfar.factor[8 * 9 + 8] > 1);
     pnr_setup_destroy(setup);
 

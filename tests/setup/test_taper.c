@@ -99,7 +99,7 @@ TEST(sidelobes_are_as_asked)
         for (size_t i = 0; i < sizeof asked_db / sizeof asked_db[0]; i++) {
             const double at = asked_db[i];
             double *w = fill(PNR_TAPER_DOLPH_CHEBYSHEV, at, n);
-            /* Where the main lobe is down to the ripple: b cos(pi x / n) = 1. */
+            /* The main lobe is down to the ripple at b cos(pi x / n) = 1. */
             const double b = cosh(acosh(pow(10, at / 20)) / (double)(n - 1));
             const double edge = (double)n / M_PI * acos(1 / b);
 

@@ -20,7 +20,8 @@ TEST(test_gamma)
     assert_true(pnr_gamma_q(4, 0) == 1);
 }
 
-/* Where values underflow, or lgamma's terms would cancel; scipy.special.gammainc and gammaincc. */
+/* Values that underflow, or for which lgamma's terms would cancel; by scipy.special.gammainc and
+ * gammaincc. */
 TEST(test_gamma_log)
 {
     near(pnr_gamma_log(1, 800).q, -800, 1e-15);

@@ -106,7 +106,7 @@ static void write_sound(const char *name, int format, int channels, size_t n_fra
     assert_int_equal(sf_close(file), 0);
 }
 
-/* What the source must give for the file that write_sound wrote. Returns the bytes. */
+/* The samples that the source must give for the file of write_sound. Returns the bytes. */
 static size_t expected_samples(const struct encoding *encoding, size_t channels, size_t n_frames,
                                unsigned char *out)
 {

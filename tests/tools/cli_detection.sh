@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What detection and estimation promise, from samples to results on every engine here: weak beside
+# The promises of detection and estimation, from samples to results on every engine here: weak near
 # strong, clutter's edge, lost samples, the direct path, and the published map cell by cell.
 # usage: cli_detection.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
@@ -204,7 +204,7 @@ for engine in reference cpu cuda; do
             END { exit !(first > 380 && first < 420 && !held && moved > 2.9e-6 && moved < 3.1e-6) }' \
             "$work/out"
     report $? "$engine: a direct path that drifts three samples: no bias, and an alarm after two"
-    # Where the last run ended. A range fixed at the start is off by as much.
+    # The end of the last run. A range fixed at the start is off by as much.
     search zero zero.cf32 -s radar.zero=fixed && [ -s "$work/state" ] && range=$(mean range_m) &&
         holds "$range - 6000 > 200 && $range - 6000 < 250"
     report $? "$engine: with a fixed zero its ranges are off by half of the drift"

@@ -247,7 +247,7 @@ END
     fi
 done
 
-# What is lost is stated: 1500 m/s / (2 * 2 * 4 * 8191).
+# The loss is stated: 1500 m/s / (2 * 2 * 4 * 8191).
 conf=sonar
 "$plan" -c "$work/sonar.conf" -s engine.name=reference -s code.degree=13 -s dwell.periods=4 --json >"$work/out" 2>"$work/err" &&
     within "$(value half_sample_mps)" 0.011445 1e-6 && [ "$(value resampled)" = yes ] &&

@@ -87,7 +87,7 @@ value() {
     sed -n 's/^ *"'"$1"'": "\{0,1\}\([^",]*\).*$/\1/p' "${2:-$work/out}" | head -n 1
 }
 
-# works ENGINE: it works on this machine
+# works ENGINE: on this machine
 works() {
     "$pnradar" --list-engines | grep -q "^$1 *works"
 }

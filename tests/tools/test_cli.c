@@ -153,7 +153,7 @@ TEST(own_options_and_operands)
     assert_string_equal(s->cli.operands[1], "-s");
     end(s);
 
-    /* The word behind an option is its argument, whatever it looks like; it may be empty. */
+    /* The word after an option is its argument, even if it is empty or looks like an option. */
     s = begin();
     RUN(s, "--truth", "--strict", "--truth=");
     assert_int_equal(s->code, PNR_OK);

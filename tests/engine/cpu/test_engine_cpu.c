@@ -59,8 +59,8 @@ static void correlate(double (*x)[2], const double (*code)[2], size_t n)
     free(a);
 }
 
-/* Dwell d's profile: the last look's sum of windows. The power at the echo's cell, over all looks, is
- * the candidate's. */
+/* Dwell d's profile: the last look's sum of windows. The power at the echo's cell, over all looks,
+ * is the candidate's. */
 static void compare_precisely(const world *w, size_t d, const answer *got)
 {
     const size_t n = w->s.n_samples, windows = pnr_plan_windows(&w->plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The ways of the cpu engine: slow time as sums or transforms, rotated codes or samples, long
- * transforms in passes, fused lines. The results have the same bits by any number of threads, nothing
- * is allocated after create, and a plan that does not fit is refused in numbers. */
+ * transforms in passes, fused lines. The results have the same bits by any number of threads,
+ * nothing is allocated after create, and a plan that does not fit is refused in numbers. */
 #include "tests/fixture/answer.h"
 
 #include <stdatomic.h>

@@ -83,8 +83,8 @@ TEST(test_degrees)
                 agree_on(ops, degree, i, reference, "auto");
 }
 
-/* The reference would take minutes: the same as by FFT, to both tolerances; in rows and columns, by a
- * team. */
+/* The reference would take minutes: the same as by FFT, to both tolerances; in rows and columns, by
+ * a team. */
 TEST(test_long)
 {
     const pnr_engine_ops *ops = need_engine("cpu");
