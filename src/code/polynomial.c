@@ -137,11 +137,9 @@ static int parse_taps(const char *text, unsigned long *taps, unsigned *degree, p
     for (;;) {
         unsigned tap = 0;
 
-        while (*at == ' ')
-            at++;
+        at += strspn(at, " ");
         if (*at < '0' || *at > '9')
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "code.taps \"%s\": not a list of numbers like \"10,3\"", text);
+            break;
         for (; *at >= '0' && *at <= '9' && tap <= PNR_DEGREE_MAX; at++)
             tap = 10 * tap + (unsigned)(*at - '0');
         if (tap < 1 || tap > PNR_DEGREE_MAX)
@@ -152,14 +150,14 @@ static int parse_taps(const char *text, unsigned long *taps, unsigned *degree, p
                                  tap);
         *taps |= TAP(tap);
         *degree = tap > *degree ? tap : *degree;
-        while (*at == ' ')
-            at++;
+        at += strspn(at, " ");
         if (*at == '\0')
             return PNR_OK;
         if (*at++ != ',')
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "code.taps \"%s\": not a list of numbers like \"10,3\"", text);
+            break;
     }
+    return pnr_error_set(error, PNR_ECONFIG,
+                         "code.taps \"%s\": not a list of numbers like \"10,3\"", text);
 }
 
 int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_error *error)

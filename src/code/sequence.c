@@ -5,37 +5,59 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-static int no_memory(pnr_error *error, size_t n_chips)
+/* The terms of u[i] xor u[decimation ((i + shift) mod period)], u the sequence of the register. */
+typedef struct terms {
+    bool has_first, has_second;
+    size_t decimation, shift, period;
+} terms;
+
+/* Fills the chips, and the name: family, degree, the index if there is one, and the taps. */
+static int build_sequence(pnr_code *code, pnr_polynomial polynomial, terms t, const char *family,
+                          const size_t *index, pnr_error *error)
 {
-    return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu chips", n_chips);
+    const size_t n_chips = ((size_t)1 << polynomial.degree) - 1;
+    uint8_t *u = malloc(n_chips), *bits = malloc(n_chips);
+    char taps[PNR_TAPS_LEN], number[32] = "";
+    int rc;
+
+    if (u && bits) {
+        pnr_polynomial_run(polynomial, u, n_chips);
+        for (size_t i = 0; i < n_chips; i++)
+            bits[i] = (t.has_first ? u[i] : 0) ^
+                      (t.has_second ? u[t.decimation * ((i + t.shift) % t.period) % n_chips] : 0);
+        rc = pnr_code_set_bits(code, bits, n_chips, error);
+    } else {
+        rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu chips", n_chips);
+    }
+    free(u);
+    free(bits);
+    if (index)
+        snprintf(number, sizeof number, " index=%zu", *index);
+    snprintf(code->name, sizeof code->name, "%s n=%u%s taps=%s", family, polynomial.degree, number,
+             pnr_polynomial_format(polynomial, taps));
+    return rc;
 }
 
 int pnr_code_build_m_sequence(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
-    char taps[PNR_TAPS_LEN];
     pnr_polynomial polynomial;
-    uint8_t *bits = NULL;
-    size_t n_chips;
     int rc = pnr_polynomial_choose(config, &polynomial, error);
 
     if (rc != PNR_OK)
         return rc;
-    n_chips = ((size_t)1 << polynomial.degree) - 1;
-    bits = malloc(n_chips);
-    if (!bits)
-        return no_memory(error, n_chips);
-    pnr_polynomial_run(polynomial, bits, n_chips);
-    rc = pnr_code_set_bits(code, bits, n_chips, error);
-    free(bits);
-
     code->is_m_sequence = 1;
     code->degree = polynomial.degree;
     code->taps = polynomial.taps;
-    snprintf(code->name, sizeof code->name, "m-sequence n=%u taps=%s", polynomial.degree,
-             pnr_polynomial_format(polynomial, taps));
-    return rc;
+    return build_sequence(code, polynomial, (terms){.has_first = true}, "m-sequence", NULL, error);
+}
+
+static int check_index(size_t index, size_t most, pnr_polynomial polynomial, pnr_error *error)
+{
+    if (index <= most)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_ECONFIG, "code.index %zu: must be 0 to %zu for degree %u",
+                         index, most, polynomial.degree);
 }
 
 /*
@@ -43,19 +65,10 @@ int pnr_code_build_m_sequence(const pnr_config *config, pnr_code *code, pnr_erro
  * the three cross-correlations -1, -1 +- 2^((n+e)/2) where e = gcd(n, k) and n / e is odd. k = 1
  * for odd n and k = 2 for n = 2 mod 4 give the fewest; there is no such pair for n = 0 mod 4.
  */
-static size_t preferred_decimation(unsigned degree)
-{
-    return degree % 2 == 1 ? 3 : 5;
-}
-
 int pnr_code_build_gold(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const size_t index = config->code.index;
-    char taps[PNR_TAPS_LEN];
     pnr_polynomial polynomial;
-    uint8_t *u = NULL;
-    uint8_t *bits = NULL;
-    size_t n_chips, q;
     int rc = pnr_polynomial_choose(config, &polynomial, error);
 
     if (rc != PNR_OK)
@@ -65,34 +78,16 @@ int pnr_code_build_gold(const pnr_config *config, pnr_code *code, pnr_error *err
                              "code.degree %u: a preferred pair for gold needs a degree of 3 to 23 "
                              "that is no multiple of 4",
                              polynomial.degree);
-    n_chips = ((size_t)1 << polynomial.degree) - 1;
-    if (index > n_chips + 1)
-        return pnr_error_set(error, PNR_ECONFIG, "code.index %zu: must be 0 to %zu for degree %u",
-                             index, n_chips + 1, polynomial.degree);
 
-    q = preferred_decimation(polynomial.degree);
-    u = malloc(n_chips);
-    bits = malloc(n_chips);
-    if (!u || !bits) {
-        rc = no_memory(error, n_chips);
-        goto done;
-    }
-    pnr_polynomial_run(polynomial, u, n_chips);
-    for (size_t i = 0; i < n_chips; i++) {
-        if (index == 0)
-            bits[i] = u[i];
-        else if (index == 1)
-            bits[i] = u[q * i % n_chips];
-        else
-            bits[i] = u[i] ^ u[q * (i + index - 2) % n_chips];
-    }
-    rc = pnr_code_set_bits(code, bits, n_chips, error);
-    snprintf(code->name, sizeof code->name, "gold n=%u index=%zu taps=%s", polynomial.degree, index,
-             pnr_polynomial_format(polynomial, taps));
-done:
-    free(u);
-    free(bits);
-    return rc;
+    const size_t n_chips = ((size_t)1 << polynomial.degree) - 1;
+    const terms t = {.has_first = index != 1,
+                     .has_second = index != 0,
+                     .decimation = polynomial.degree % 2 == 1 ? 3 : 5,
+                     .shift = index > 1 ? index - 2 : 0,
+                     .period = n_chips};
+
+    rc = check_index(index, n_chips + 1, polynomial, error);
+    return rc != PNR_OK ? rc : build_sequence(code, polynomial, t, "gold", &index, error);
 }
 
 /* The small set (T. Kasami, 1966): u and u[i] xor w[i + s], w[i] = u[(2^(n/2) + 1) i] of period
@@ -101,11 +96,7 @@ done:
 int pnr_code_build_kasami(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const size_t index = config->code.index;
-    char taps[PNR_TAPS_LEN];
     pnr_polynomial polynomial;
-    uint8_t *u = NULL;
-    uint8_t *bits = NULL;
-    size_t n_chips, short_period, decimation;
     int rc = pnr_polynomial_choose(config, &polynomial, error);
 
     if (rc != PNR_OK)
@@ -114,27 +105,14 @@ int pnr_code_build_kasami(const pnr_config *config, pnr_code *code, pnr_error *e
         return pnr_error_set(error, PNR_ECONFIG,
                              "code.degree %u: kasami needs an even degree of 4 to 24",
                              polynomial.degree);
-    n_chips = ((size_t)1 << polynomial.degree) - 1;
-    short_period = ((size_t)1 << polynomial.degree / 2) - 1;
-    decimation = short_period + 2;
-    if (index > short_period)
-        return pnr_error_set(error, PNR_ECONFIG, "code.index %zu: must be 0 to %zu for degree %u",
-                             index, short_period, polynomial.degree);
 
-    u = malloc(n_chips);
-    bits = malloc(n_chips);
-    if (!u || !bits) {
-        rc = no_memory(error, n_chips);
-        goto done;
-    }
-    pnr_polynomial_run(polynomial, u, n_chips);
-    for (size_t i = 0; i < n_chips; i++)
-        bits[i] = index == 0 ? u[i] : u[i] ^ u[decimation * ((i + index - 1) % short_period)];
-    rc = pnr_code_set_bits(code, bits, n_chips, error);
-    snprintf(code->name, sizeof code->name, "kasami n=%u index=%zu taps=%s", polynomial.degree,
-             index, pnr_polynomial_format(polynomial, taps));
-done:
-    free(u);
-    free(bits);
-    return rc;
+    const size_t short_period = ((size_t)1 << polynomial.degree / 2) - 1;
+    const terms t = {.has_first = true,
+                     .has_second = index != 0,
+                     .decimation = short_period + 2,
+                     .shift = index - (index > 0),
+                     .period = short_period};
+
+    rc = check_index(index, short_period, polynomial, error);
+    return rc != PNR_OK ? rc : build_sequence(code, polynomial, t, "kasami", &index, error);
 }

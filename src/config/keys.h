@@ -100,6 +100,9 @@ char *pnr_value_double(double value, char out[PNR_DOUBLE_LEN]);
 /* "1 to 64", "more than 0", "iq | channels", "yes | no"; "" for any value. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 
+/* Word i of a PNR_KEY_CHOICE or PNR_KEY_FORMAT key. NULL: there are no more, or it has no words. */
+const char *pnr_value_word(const pnr_key *key, size_t i);
+
 /* The optimal string alignment distance: insertions, deletions, replacements and swaps of
  * neighbours. Names beyond 63 bytes are cut. */
 size_t pnr_name_distance(const char *a, const char *b);

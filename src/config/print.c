@@ -6,19 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* --- one writer for each type of key --- */
-
-/* One key of one configuration. */
-typedef struct member {
-    const pnr_key *key;
-    const void *field, *also; /* at key->offset and key->also */
-} member;
+/* --- one value --- */
 
 /* Quotes only a text that needs it, so that most lines look as people write them. */
-static void print_text(const member *of, FILE *stream)
+static void print_text(const char *text, FILE *stream)
 {
-    const char *text = of->field;
-
     if (!strpbrk(text, " \t\"#;")) {
         fputs(text, stream);
         return;
@@ -32,70 +24,29 @@ static void print_text(const member *of, FILE *stream)
     fputc('"', stream);
 }
 
-static void print_whole(const member *of, FILE *stream)
+static void print_whole(pnr_key_type type, const void *field, FILE *stream)
 {
-    if (of->key->type == PNR_KEY_INT)
-        fprintf(stream, "%d", *(const int *)of->field);
-    else if (of->key->type == PNR_KEY_SIZE)
-        fprintf(stream, "%zu", *(const size_t *)of->field);
+    if (type == PNR_KEY_INT)
+        fprintf(stream, "%d", *(const int *)field);
+    else if (type == PNR_KEY_SIZE)
+        fprintf(stream, "%zu", *(const size_t *)field);
     else
-        fprintf(stream, "%" PRIu64, *(const uint64_t *)of->field);
+        fprintf(stream, "%" PRIu64, *(const uint64_t *)field);
 }
 
-static void print_bytes(const member *of, FILE *stream)
+static void print_bytes(size_t value, FILE *stream)
 {
-    size_t value = *(const size_t *)of->field;
+    const pnr_suffix *suffix = pnr_suffixes;
 
-    for (const pnr_suffix *suffix = pnr_suffixes; suffix->letter; suffix++)
-        if (value > 0 && value % ((size_t)1 << suffix->shift) == 0) {
-            fprintf(stream, "%zu%c", value >> suffix->shift, suffix->letter);
-            return;
-        }
-    fprintf(stream, "%zu", value);
+    while (suffix->letter && (value == 0 || value % ((size_t)1 << suffix->shift) != 0))
+        suffix++;
+    fprintf(stream, "%zu", value >> suffix->shift);
+    if (suffix->letter)
+        fputc(suffix->letter, stream);
 }
 
-static void print_double(const member *of, FILE *stream)
+static void print_epoch(const pnr_epoch *epoch, FILE *stream)
 {
-    char text[PNR_DOUBLE_LEN];
-
-    fputs(pnr_value_double(*(const double *)of->field, text), stream);
-}
-
-static void print_optional(const member *of, FILE *stream)
-{
-    if (*(const bool *)of->also)
-        print_double(of, stream);
-}
-
-static void print_rational(const member *of, FILE *stream)
-{
-    const pnr_rational *value = of->field;
-    char text[48];
-
-    if (value->den != 0)
-        fputs(pnr_rational_format(*value, text), stream);
-}
-
-static void print_choice(const member *of, FILE *stream)
-{
-    fputs(of->key->choices[*(const int *)of->field], stream);
-}
-
-static void print_yes_no(const member *of, FILE *stream)
-{
-    fputs(*(const bool *)of->field ? "yes" : "no", stream);
-}
-
-static void print_format(const member *of, FILE *stream)
-{
-    pnr_format format = *(const pnr_format *)of->field;
-
-    fputs(format == PNR_FORMAT_NONE ? "auto" : pnr_format_get(format)->name, stream);
-}
-
-static void print_epoch(const member *of, FILE *stream)
-{
-    const pnr_epoch *epoch = of->field;
     char text[PNR_TIME_LEN];
 
     if (epoch->is_utc)
@@ -105,38 +56,73 @@ static void print_epoch(const member *of, FILE *stream)
 }
 
 /* Without spaces it is never longer than the text that was read, so it fits a line. */
-static void print_runs(const member *of, FILE *stream)
+static void print_runs(const pnr_run *runs, size_t n, FILE *stream)
 {
-    const pnr_run *runs = *(pnr_run *const *)of->field;
-    size_t n = *(const size_t *)of->also;
-
     for (size_t i = 0; i < n; i++)
         fprintf(stream, "%s%" PRIu64 "+%" PRIu64, i ? "," : "", runs[i].first, runs[i].count);
 }
 
-typedef void print_fn(const member *of, FILE *stream);
-
-static print_fn *const printers[] = {
-    [PNR_KEY_TEXT] = print_text,         [PNR_KEY_PATH] = print_text,
-    [PNR_KEY_TIME] = print_text,         [PNR_KEY_SIZE] = print_whole,
-    [PNR_KEY_INT] = print_whole,         [PNR_KEY_UINT64] = print_whole,
-    [PNR_KEY_BYTES] = print_bytes,       [PNR_KEY_DOUBLE] = print_double,
-    [PNR_KEY_OPTIONAL] = print_optional, [PNR_KEY_RATIONAL] = print_rational,
-    [PNR_KEY_CHOICE] = print_choice,     [PNR_KEY_YES_NO] = print_yes_no,
-    [PNR_KEY_FORMAT] = print_format,     [PNR_KEY_EPOCH] = print_epoch,
-    [PNR_KEY_RUNS] = print_runs,
-};
-
-static member member_of(const pnr_key *key, const char *base)
+/* True when the key has no value. */
+static bool is_empty(const pnr_key *key, const char *base)
 {
-    return (member){.key = key, .field = base + key->offset, .also = base + key->also};
+    if (key->given != 0 && !*(const bool *)(base + key->given))
+        return true;
+    switch (key->type) {
+    case PNR_KEY_TEXT:
+    case PNR_KEY_PATH:
+    case PNR_KEY_TIME:
+        return base[key->offset] == '\0';
+    case PNR_KEY_OPTIONAL:
+        return !*(const bool *)(base + key->also);
+    case PNR_KEY_RATIONAL:
+        return ((const pnr_rational *)(const void *)(base + key->offset))->den == 0;
+    case PNR_KEY_RUNS:
+        return *(const size_t *)(const void *)(base + key->also) == 0;
+    default:
+        return false;
+    }
 }
 
 void pnr_value_print(const pnr_key *key, const void *base, FILE *stream)
 {
-    const member of = member_of(key, base);
+    const void *field = (const char *)base + key->offset;
+    const void *also = (const char *)base + key->also;
+    char text[48];
 
-    printers[key->type](&of, stream);
+    if (is_empty(key, base))
+        return;
+    switch (key->type) {
+    case PNR_KEY_TEXT:
+    case PNR_KEY_PATH:
+    case PNR_KEY_TIME:
+        print_text(field, stream);
+        break;
+    case PNR_KEY_BYTES:
+        print_bytes(*(const size_t *)field, stream);
+        break;
+    case PNR_KEY_DOUBLE:
+    case PNR_KEY_OPTIONAL:
+        fputs(pnr_value_double(*(const double *)field, text), stream);
+        break;
+    case PNR_KEY_RATIONAL:
+        fputs(pnr_rational_format(*(const pnr_rational *)field, text), stream);
+        break;
+    case PNR_KEY_CHOICE:
+    case PNR_KEY_FORMAT:
+        fputs(pnr_value_word(key, (size_t)(*(const int *)field)), stream);
+        break;
+    case PNR_KEY_YES_NO:
+        fputs(*(const bool *)field ? "yes" : "no", stream);
+        break;
+    case PNR_KEY_EPOCH:
+        print_epoch(field, stream);
+        break;
+    case PNR_KEY_RUNS:
+        print_runs(*(pnr_run *const *)field, *(const size_t *)also, stream);
+        break;
+    default:
+        print_whole(key->type, field, stream);
+    }
 }
 
 /* --- whole files --- */
@@ -146,29 +132,6 @@ static bool is_of(const pnr_key *key, const char *section)
     return strcmp(key->section, section) == 0;
 }
 
-/* True when the key has no value. */
-static bool is_empty(const pnr_key *key, const void *base)
-{
-    const member of = member_of(key, base);
-
-    if (key->given != 0 && !*(const bool *)((const char *)base + key->given))
-        return true;
-    switch (key->type) {
-    case PNR_KEY_TEXT:
-    case PNR_KEY_PATH:
-    case PNR_KEY_TIME:
-        return *(const char *)of.field == '\0';
-    case PNR_KEY_OPTIONAL:
-        return !*(const bool *)of.also;
-    case PNR_KEY_RATIONAL:
-        return ((const pnr_rational *)of.field)->den == 0;
-    case PNR_KEY_RUNS:
-        return *(const size_t *)of.also == 0;
-    default:
-        return false;
-    }
-}
-
 static void print_section(const char *section, const void *base, FILE *stream)
 {
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
@@ -176,11 +139,8 @@ static void print_section(const char *section, const void *base, FILE *stream)
 
         if (!is_of(key, section))
             continue;
-        fprintf(stream, "%s =", key->name);
-        if (!is_empty(key, base)) {
-            fputc(' ', stream);
-            pnr_value_print(key, base, stream);
-        }
+        fprintf(stream, "%s =%s", key->name, is_empty(key, base) ? "" : " ");
+        pnr_value_print(key, base, stream);
         fputc('\n', stream);
     }
 }

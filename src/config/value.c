@@ -106,33 +106,26 @@ static bool in_range(const pnr_key *key, double value)
            (key->open & PNR_OPEN_MAX ? value < key->max : value <= key->max);
 }
 
-static void list_choices(const pnr_key *key, char out[PNR_WHY_LEN])
+const char *pnr_value_word(const pnr_key *key, size_t i)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; key->choices[i] && n < PNR_WHY_LEN; i++)
-        n += (size_t)snprintf(out + n, PNR_WHY_LEN - n, "%s%s", i ? " | " : "", key->choices[i]);
+    if (key->type == PNR_KEY_CHOICE)
+        return key->choices[i];
+    if (key->type != PNR_KEY_FORMAT || i >= PNR_FORMAT_COUNT)
+        return NULL;
+    return i == PNR_FORMAT_NONE ? "auto" : pnr_format_get((pnr_format)i)->name;
 }
 
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN])
 {
     char low[PNR_DOUBLE_LEN], high[PNR_DOUBLE_LEN];
+    const char *word;
+    size_t n = 0;
 
     out[0] = '\0';
-    if (key->type == PNR_KEY_CHOICE) {
-        list_choices(key, out);
-    } else if (key->type == PNR_KEY_YES_NO) {
-        snprintf(out, PNR_WHY_LEN, "yes | no");
-    } else if (key->type == PNR_KEY_FORMAT) {
-        snprintf(out, PNR_WHY_LEN, "auto %s", pnr_format_names());
-        for (char *space = strchr(out, ' '); space; space = strchr(space + 3, ' ')) {
-            size_t n = strlen(space + 1);
-
-            if ((size_t)(space - out) + n + 4 > PNR_WHY_LEN)
-                break;
-            memmove(space + 3, space + 1, n + 1);
-            memcpy(space, " | ", 3);
-        }
+    for (size_t i = 0; n < PNR_WHY_LEN && (word = pnr_value_word(key, i)) != NULL; i++)
+        n += (size_t)snprintf(out + n, PNR_WHY_LEN - n, "%s%s", i ? " | " : "", word);
+    if (key->type == PNR_KEY_YES_NO) {
+        strcpy(out, "yes | no");
     } else if (has_range(key)) {
         pnr_value_double(key->min, low);
         pnr_value_double(key->max, high);
@@ -203,56 +196,35 @@ static int parse_digits(const char *text, const char **end, uint64_t *out, char 
     return PNR_OK;
 }
 
+/* All types of whole numbers. Only an int may be negative, and only bytes may have a suffix. */
 static int parse_whole(const member *to, const char *text)
 {
     const pnr_key *key = to->key;
-    const char *end = text;
-    uint64_t value = 0;
-
-    if (parse_digits(text, &end, &value, to->why) != PNR_OK)
-        return *text == '-' && is_decimal(text) && has_range(key) ? refuse_range(key, to->why)
-                                                                  : PNR_ECONFIG;
-    if (*end)
-        return refuse_value(to->why, "must be a whole number");
-    if (!in_range(key, (double)value))
-        return refuse_range(key, to->why);
-    if (key->type == PNR_KEY_SIZE)
-        *(size_t *)to->field = (size_t)value;
-    else
-        *(uint64_t *)to->field = value;
-    return PNR_OK;
-}
-
-static int parse_int(const member *to, const char *text)
-{
-    const bool is_negative = *text == '-';
-    const char *end = text;
-    uint64_t value = 0;
-
-    if (parse_digits(text + is_negative, &end, &value, to->why) != PNR_OK || *end)
-        return refuse_value(to->why, "must be a whole number");
-    if (value > INT_MAX || !in_range(to->key, is_negative ? -(double)value : (double)value))
-        return refuse_range(to->key, to->why);
-    *(int *)to->field = is_negative ? -(int)value : (int)value;
-    return PNR_OK;
-}
-
-static int parse_bytes(const member *to, const char *text)
-{
+    const bool is_bytes = key->type == PNR_KEY_BYTES;
+    const bool is_negative = key->type == PNR_KEY_INT && *text == '-';
     const char *end = text;
     uint64_t value = 0;
     unsigned shift = 0;
 
-    if (parse_digits(text, &end, &value, to->why) != PNR_OK)
-        return PNR_ECONFIG;
-    for (const pnr_suffix *suffix = pnr_suffixes; suffix->letter && shift == 0; suffix++)
+    if (parse_digits(text + is_negative, &end, &value, to->why) != PNR_OK)
+        return *text == '-' && is_decimal(text) && has_range(key) && !is_bytes
+                   ? refuse_range(key, to->why)
+                   : PNR_ECONFIG;
+    for (const pnr_suffix *suffix = pnr_suffixes; is_bytes && suffix->letter; suffix++)
         if (*end == suffix->letter)
             shift = suffix->shift;
     if (end[shift > 0])
-        return refuse_value(to->why, "must be a whole number, with K, M or G after it or nothing");
-    if (value > UINT64_MAX >> shift || !in_range(to->key, (double)(value << shift)))
-        return refuse_range(to->key, to->why);
-    *(size_t *)to->field = (size_t)(value << shift);
+        return refuse_value(to->why, "must be a whole number%s",
+                            is_bytes ? ", with K, M or G after it or nothing" : "");
+    if (value > (key->type == PNR_KEY_INT ? INT_MAX : UINT64_MAX >> shift) ||
+        !in_range(key, is_negative ? -(double)value : (double)(value << shift)))
+        return refuse_range(key, to->why);
+    if (key->type == PNR_KEY_INT)
+        *(int *)to->field = is_negative ? -(int)value : (int)value;
+    else if (key->type == PNR_KEY_UINT64)
+        *(uint64_t *)to->field = value;
+    else
+        *(size_t *)to->field = (size_t)(value << shift);
     return PNR_OK;
 }
 
@@ -300,22 +272,25 @@ static int parse_rational(const member *to, const char *text)
     return PNR_OK;
 }
 
+/* Also of formats, which have aliases too; an empty one is auto. */
 static int parse_choice(const member *to, const char *text)
 {
+    const pnr_key *key = to->key;
+    const bool is_format = key->type == PNR_KEY_FORMAT;
+    const pnr_format format = is_format ? pnr_format_find(text) : PNR_FORMAT_NONE;
+    const char *word, *best = pnr_value_word(key, 0);
     char range[PNR_WHY_LEN];
-    size_t best = 0;
 
-    for (size_t i = 0; to->key->choices[i]; i++) {
-        if (strcmp(text, to->key->choices[i]) == 0) {
+    for (size_t i = 0; (word = pnr_value_word(key, i)) != NULL; i++) {
+        if (strcmp(text, word) == 0 || (is_format && i == format && (i > 0 || !*text))) {
             *(int *)to->field = (int)i;
             return PNR_OK;
         }
-        if (pnr_name_distance(text, to->key->choices[i]) <
-            pnr_name_distance(text, to->key->choices[best]))
-            best = i;
+        if (pnr_name_distance(text, word) < pnr_name_distance(text, best))
+            best = word;
     }
     return refuse_value(to->why, "must be one of %.200s; the nearest is \"%s\"",
-                        pnr_value_range(to->key, range), to->key->choices[best]);
+                        pnr_value_range(key, range), best);
 }
 
 static int parse_yes_no(const member *to, const char *text)
@@ -325,25 +300,6 @@ static int parse_yes_no(const member *to, const char *text)
     if (!yes && strcmp(text, "no") != 0)
         return refuse_value(to->why, "must be yes or no");
     *(bool *)to->field = yes;
-    return PNR_OK;
-}
-
-static int parse_format(const member *to, const char *text)
-{
-    char range[PNR_WHY_LEN];
-    pnr_format format = PNR_FORMAT_NONE, best = PNR_FORMAT_CI8;
-
-    if (*text && strcmp(text, "auto") != 0) {
-        format = pnr_format_find(text);
-        for (int f = PNR_FORMAT_CI8; f < PNR_FORMAT_COUNT; f++)
-            if (pnr_name_distance(text, pnr_format_get((pnr_format)f)->name) <
-                pnr_name_distance(text, pnr_format_get(best)->name))
-                best = (pnr_format)f;
-        if (format == PNR_FORMAT_NONE)
-            return refuse_value(to->why, "must be one of %.200s; the nearest is \"%s\"",
-                                pnr_value_range(to->key, range), pnr_format_get(best)->name);
-    }
-    *(pnr_format *)to->field = format;
     return PNR_OK;
 }
 
@@ -444,11 +400,11 @@ typedef int parse_fn(const member *to, const char *text);
 static parse_fn *const parsers[] = {
     [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_PATH] = parse_text,
     [PNR_KEY_TIME] = parse_time,         [PNR_KEY_SIZE] = parse_whole,
-    [PNR_KEY_INT] = parse_int,           [PNR_KEY_UINT64] = parse_whole,
-    [PNR_KEY_BYTES] = parse_bytes,       [PNR_KEY_DOUBLE] = parse_double,
+    [PNR_KEY_INT] = parse_whole,         [PNR_KEY_UINT64] = parse_whole,
+    [PNR_KEY_BYTES] = parse_whole,       [PNR_KEY_DOUBLE] = parse_double,
     [PNR_KEY_OPTIONAL] = parse_optional, [PNR_KEY_RATIONAL] = parse_rational,
     [PNR_KEY_CHOICE] = parse_choice,     [PNR_KEY_YES_NO] = parse_yes_no,
-    [PNR_KEY_FORMAT] = parse_format,     [PNR_KEY_EPOCH] = parse_epoch,
+    [PNR_KEY_FORMAT] = parse_choice,     [PNR_KEY_EPOCH] = parse_epoch,
     [PNR_KEY_RUNS] = parse_runs,
 };
 
