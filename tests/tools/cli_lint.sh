@@ -44,4 +44,6 @@ is tests/prose refused "a comment in shell opens with What has"
 plant $planted 'n=0 #'' Those are counted.'
 is tests/prose refused "a comment after a command opens with Those"
 
+tests/layers >"$work/out" 2>"$work/err"
+report $? "no include of this tree runs upwards"
 plan
