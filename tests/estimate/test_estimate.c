@@ -15,15 +15,6 @@ enum {
 
 typedef double value[2];
 
-/* Two independent normal numbers of variance 1/2: noise of power 1. */
-static void draw(value z)
-{
-    const double r = sqrt(-log(uniform())), angle = 2 * M_PI * uniform();
-
-    z[0] = r * cos(angle);
-    z[1] = r * sin(angle);
-}
-
 /* A detector without an engine, and L: noise of covariance R(i - j)/R(0) is L w, w white. */
 typedef struct bench {
     pnr_config config;
@@ -46,13 +37,8 @@ static void open_bench(bench *b, const char *const *settings)
     value rho;
 
     memset(b, 0, sizeof *b);
-    pnr_config_init(&b->config);
-    assert_int_equal(pnr_config_set(&b->config, "source.rate_hz=1e6", &error), PNR_OK);
-    for (; *settings != NULL; settings++)
-        if (pnr_config_set(&b->config, *settings, &error) != PNR_OK)
-            fail_msg("%s", error.text);
-    if (pnr_setup_create(&b->config, PNR_FORMAT_CF32, 1, &b->setup, &error) != PNR_OK ||
-        pnr_detector_create(&b->config, b->setup, &b->detector, &error) != PNR_OK)
+    b->setup = setup_of(&b->config, settings);
+    if (pnr_detector_create(&b->config, b->setup, &b->detector, &error) != PNR_OK)
         fail_msg("%s", error.text);
     b->bandwidth = pnr_waveform_bandwidth(b->setup->codes[0].waveform);
     pnr_waveform_at(b->setup->codes[0].autocorrelation, 1e-4, rho);
@@ -130,7 +116,7 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
         for (int a = 0; a < 2; a++)
             y[i][a] = b->l[i][i][0] > 0 ? y[i][a] / b->l[i][i][0] : 0;
         inside += squared(y[i]);
-        draw(w[i]);
+        complex_gaussian(w[i]);
         for (int k = 0; k <= i; k++) {
             const double *l = b->l[i][k];
 
@@ -145,12 +131,12 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
         for (int a = 0; a < 2; a++)
             candidate->value[i][a] = (float)c[i][a];
     /* The part of the echo outside these points, and the noise of all other dimensions. */
-    draw(out);
+    complex_gaussian(out);
     energy += pow(sqrt(snr * fmax(1 - inside, 0)) + out[0], 2) + out[1] * out[1];
 
     const double others = (double)(n - b->rank - 1);
 
-    draw(gamma);
+    complex_gaussian(gamma);
     energy += others + sqrt(2 * others) * gamma[0]; /* normal for so many */
     candidate->cell = (uint32_t)(CENTRE * oversample + is_half);
     candidate->code = candidate->channel = 0;
@@ -162,18 +148,6 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
                          .n_periods = 1,
                          .n_candidates = 1};
     return is_maximum((const value *)c, is_half, oversample == 2);
-}
-
-/* Errors of one quantity over many trials. */
-typedef struct errors {
-    double sum, square, normalised;
-} errors;
-
-static void note(errors *e, double error, double sigma)
-{
-    e->sum += error;
-    e->square += error * error;
-    e->normalised += error * error / (sigma * sigma);
 }
 
 /* Is the rms error within 1.06 of `bound` (times `more`), and the normalised variance 1 +- 0.1? */
@@ -237,9 +211,9 @@ static void one_waveform(const char *const *settings, double snr_db)
         n++;
         bias[f] += error;
         count[f]++;
-        note(&delay, error, echo->delay_sigma_s * rate);
-        note(&amplitude, (echo->amplitude - truth) / truth, echo->amplitude_sigma / truth);
-        note(&phase, remainder(echo->phase_rad - angle, 2 * M_PI), echo->phase_sigma_rad);
+        note_error(&delay, error, echo->delay_sigma_s * rate);
+        note_error(&amplitude, (echo->amplitude - truth) / truth, echo->amplitude_sigma / truth);
+        note_error(&phase, remainder(echo->phase_rad - angle, 2 * M_PI), echo->phase_sigma_rad);
         mean_snr += echo->snr;
     }
     for (int f = 0; f < N_FRACTIONS; f++)

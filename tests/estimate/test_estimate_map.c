@@ -14,15 +14,6 @@ static const double snrs_db[N_SNRS] = {15, 20, 30, 40, 50};
 
 typedef double value[2];
 
-/* Two independent normal numbers of variance 1/2: noise of power 1. */
-static void draw(value z)
-{
-    const double r = sqrt(-log(uniform())), angle = 2 * M_PI * uniform();
-
-    z[0] = r * cos(angle);
-    z[1] = r * sin(angle);
-}
-
 /* L L^H = R(i - j)/R(0); a lag that depends on others brings no noise. */
 static void factor(const pnr_waveform *autocorrelation, value (*l)[J])
 {
@@ -64,18 +55,6 @@ static double whiten(value (*l)[J], const float (*signal)[J][2], value (*y)[J])
             energy += y[r][i][0] * y[r][i][0] + y[r][i][1] * y[r][i][1];
         }
     return energy;
-}
-
-/* Errors of one quantity over many trials. */
-typedef struct errors {
-    double sum, square, normalised;
-} errors;
-
-static void note(errors *e, double error, double sigma)
-{
-    e->sum += error;
-    e->square += error * error;
-    e->normalised += error * error / (sigma * sigma);
 }
 
 typedef struct tally {
@@ -124,7 +103,7 @@ static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *
         for (int i = 0; i < J; i++) {
             value sum = {sqrt(snr) * (double)signal[r][i][0], sqrt(snr) * (double)signal[r][i][1]};
 
-            draw(w[r][i]);
+            complex_gaussian(w[r][i]);
             along[0] += (y[r][i][0] * w[r][i][0] + y[r][i][1] * w[r][i][1]) / sqrt(inside);
             for (int k = 0; k <= i; k++) {
                 sum[0] += l[i][k][0] * w[r][k][0] - l[i][k][1] * w[r][k][1];
@@ -137,9 +116,9 @@ static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *
         hypotf(values[MIDDLE][MIDDLE][0], values[MIDDLE][MIDDLE][1]) < 2)
         return false; /* no search would have stopped here */
     /* Along the echo there is what these cells hold, and what they do not. */
-    draw(out);
+    complex_gaussian(out);
     along[0] = sqrt(fmin(inside, 1)) * along[0] + sqrt(fmax(1 - inside, 0)) * out[0];
-    draw(out);
+    complex_gaussian(out);
 
     const double energy = snr + 2 * sqrt(snr) * along[0] + n + sqrt(2 * n) * out[0];
     pnr_candidate candidate = {.cell = (uint32_t)place->lag, .row = (uint32_t)place->row};
@@ -236,10 +215,12 @@ static void one_map(const char *const *settings, size_t n_trials, double step_lo
 
                 t->n++;
                 t->snr += echo.snr;
-                note(&t->delay, echo.lag - lag, echo.delay_sigma_s * rate);
-                note(&t->doppler, echo.doppler_hz * period - bins, echo.doppler_sigma_hz * period);
-                note(&t->amplitude, relative - 1, echo.amplitude_sigma * full / sqrt(snr));
-                note(&t->phase, remainder(echo.phase_rad - phase, 2 * M_PI), echo.phase_sigma_rad);
+                note_error(&t->delay, echo.lag - lag, echo.delay_sigma_s * rate);
+                note_error(&t->doppler, echo.doppler_hz * period - bins,
+                           echo.doppler_sigma_hz * period);
+                note_error(&t->amplitude, relative - 1, echo.amplitude_sigma * full / sqrt(snr));
+                note_error(&t->phase, remainder(echo.phase_rad - phase, 2 * M_PI),
+                           echo.phase_sigma_rad);
             }
     }
     for (int s = 0; s < N_SNRS; s++)

@@ -179,32 +179,18 @@ TEST(test_range_capacity)
     assert_int_equal(pnr_message_write_range(&report, cut, length + 1), length);
 }
 
-/* A good message with one thing changed. */
-static void check_refused(const char *what, const char *with, const char *word)
+static int read_refused_range(const char *text, size_t length, pnr_error *error)
 {
-    static char text[PNR_MESSAGE_MAX], changed[PNR_MESSAGE_MAX];
-    pnr_report report, read;
-    pnr_error error = {0};
-    const char *at;
+    static pnr_report read;
+    const int code = pnr_message_read_range(text, length, &read, error);
 
-    report_fixture(&report, 1);
-    write_range(&report, text);
-    at = strstr(text, what);
-    assert_non_null(at);
-    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, with, at + strlen(what));
-    if (pnr_message_read_range(changed, strlen(changed), &read, &error) != PNR_EDATA)
-        fail_msg("%s for %s was let in", with, what);
-    assert_int_equal(error.code, PNR_EDATA);
-    if (strstr(error.text, word) == NULL)
-        fail_msg("\"%s\" does not name %s", error.text, word);
     assert_int_equal(read.detection.n_echoes, 0);
+    return code;
 }
 
 TEST(test_range_refused)
 {
-    static const struct {
-        const char *what, *with, *word;
-    } cases[] = {
+    static const text_change cases[] = {
         {"\"v\":1", "\"v\":2", "\"v\""},
         {"\"v\":1", "\"v\":\"1\"", "\"v\""},
         {"\"v\":1,", "", "\"v\""},
@@ -245,16 +231,18 @@ TEST(test_range_refused)
         {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]} {}", "JSON"},
         {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]", "JSON"},
     };
-    static char many[PNR_MESSAGE_MAX];
-    size_t i;
+    static char text[PNR_MESSAGE_MAX], many[PNR_MESSAGE_MAX];
+    pnr_report report;
 
-    for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        check_refused(cases[i].what, cases[i].with, cases[i].word);
+    report_fixture(&report, 1);
+    write_range(&report, text);
+    expect_changes_refused(text, cases, COUNT(cases), read_refused_range);
     strcpy(many, "\"echoes\":[{}");
-    for (i = 0; i < PNR_MAX_CANDIDATES; i++)
+    for (size_t i = 0; i < PNR_MAX_CANDIDATES; i++)
         strcat(many, ",{}");
     strcat(many, "],\"x\":[");
-    check_refused("\"echoes\":[", many, "echoes");
+    expect_changes_refused(text, &(text_change){"\"echoes\":[", many, "echoes"}, 1,
+                           read_refused_range);
 }
 
 TEST(test_unknown_keys_pass)
@@ -643,11 +631,17 @@ TEST(test_profile)
                      PNR_EDATA);
 }
 
+static int read_profile(const char *text, size_t length, pnr_error *error)
+{
+    static pnr_report read;
+    pnr_profile_info info;
+
+    return pnr_message_read_profile(text, length, 2046 * 8, &read, &info, error);
+}
+
 TEST(test_profile_refused)
 {
-    static const struct {
-        const char *what, *with, *word;
-    } cases[] = {
+    static const text_change cases[] = {
         {"\"complex\"", "\"phase\"", "profile"},
         {"\"<c8\"", "\"<f4\"", "dtype"},
         {"\"n_cells\":2046", "\"n_cells\":2047", "n_cells"},
@@ -662,25 +656,10 @@ TEST(test_profile_refused)
         {"\"dwell_samples\":4092", "\"dwell_samples\":0", "dwell_samples"},
         {"\"floor\":0.5", "\"floor\":\"low\"", "floor"},
     };
-    char text[4096], changed[8192];
-    pnr_report read;
-    pnr_profile_info info;
-    size_t i;
+    char text[4096];
 
     write_profile(&cells, text);
-    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const char *at = strstr(text, cases[i].what);
-        pnr_error error = {0};
-
-        assert_non_null(at);
-        snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, cases[i].with,
-                 at + strlen(cases[i].what));
-        if (pnr_message_read_profile(changed, strlen(changed), 2046 * 8, &read, &info, &error) !=
-            PNR_EDATA)
-            fail_msg("%s for %s was let in", cases[i].with, cases[i].what);
-        if (strstr(error.text, cases[i].word) == NULL)
-            fail_msg("\"%s\" does not name %s", error.text, cases[i].word);
-    }
+    expect_changes_refused(text, cases, COUNT(cases), read_profile);
 }
 
 /* A range message with one echo takes a few microseconds; ten times that is a mistake. */
