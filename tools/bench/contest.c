@@ -2,18 +2,21 @@
 /* Methods of one engine on the same samples in place: entered, checked, and timed in turns. */
 #include "tools/bench/contest.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "cli.h"
 
 #include <stdlib.h>
 
+static const uint64_t warm_ns = 100 * 1000 * 1000;
+
 int contest_enter(contest *c, const char *const *methods, size_t n, pnr_error *error)
 {
     const bench_subject *s = c->subject;
     pnr_plan *plan = &s->setup->plan;
 
-    c->n_times = resident_times(c->runs);
+    c->n_times = ((size_t)c->runs + RESIDENT_SETS - 1) / RESIDENT_SETS * RESIDENT_SETS;
     c->state = plan->n_samples;
     if ((c->lags = calloc(plan->batch, sizeof *c->lags)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu delays", plan->batch);
@@ -105,14 +108,20 @@ int contest_check(contest *c, size_t n_submits, pnr_error *error)
 
 int contest_time(contest *c, pnr_error *error)
 {
-    resident *list[CONTEST_METHODS];
-    double *ns[CONTEST_METHODS];
+    const uint64_t start_ns = pnr_clock_ns();
+    bool is_warm = false;
 
-    for (size_t i = 0; i < c->n_entries; i++) {
-        list[i] = c->entries[i].resident;
-        ns[i] = c->entries[i].ns;
+    for (size_t done = 0; done < c->n_times && !pnr_stop;) {
+        for (size_t i = 0; i < c->n_entries; i++) {
+            const int rc = resident_time(c->entries[i].resident, c->entries[i].ns + done, error);
+
+            if (rc != PNR_OK)
+                return rc;
+        }
+        done += is_warm ? RESIDENT_SETS : 0;
+        is_warm = is_warm || pnr_clock_ns() - start_ns >= warm_ns;
     }
-    return resident_time(list, ns, c->n_entries, c->n_times, error);
+    return PNR_OK;
 }
 
 void contest_end(contest *c)

@@ -37,7 +37,8 @@ int contest_enter(contest *c, const char *const *methods, size_t n, pnr_error *e
 /* Correlates n_submits sets of new samples by every method. PNR_EENGINE: the strongest candidate of
  * a dwell is not its echo, or samples are missing. */
 int contest_check(contest *c, size_t n_submits, pnr_error *error);
-/* Fills ns of each entry. */
+/* Fills ns of each entry, in turns, each set once a round: whole rounds, runs at least. Discards
+ * what comes before the clocks have risen. A signal ends it early. */
 int contest_time(contest *c, pnr_error *error);
 void contest_end(contest *c);
 
