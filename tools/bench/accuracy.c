@@ -4,8 +4,6 @@
 #include "tools/bench/bench.h"
 
 #include "cli.h"
-#include "correlator/correlator.h"
-#include "correlator/engines.h"
 #include "detector/detector.h"
 #include "engine/plan.h"
 #include "scene/noise.h"
@@ -44,7 +42,7 @@ typedef struct chain {
     pnr_config config;
     bench_subject subject;
     const pnr_setup *setup; /* owned by the subject */
-    pnr_correlator *correlator;
+    pnr_trial trial;
     pnr_detector *detector;
 } chain;
 
@@ -53,8 +51,6 @@ typedef struct scene {
     float (*x)[2];      /* [batch][n_periods][N] */
     double (*noise)[2]; /* [N] */
     double (*echo)[2];  /* [N] */
-    uint32_t *lost;     /* [batch * n_periods], 0 */
-    uint64_t *ready_ns; /* [batch] */
     double *phase;      /* [batch] */
     double lag, bins;   /* of all its echoes; bins of 1/Tr */
     uint64_t position;  /* of the random numbers */
@@ -83,8 +79,7 @@ static int open_chain(const bench *b, size_t n_samples, size_t oversample, chain
     rc = bench_prepare(&c->config, n_samples, 0, &c->subject, error);
     c->setup = c->subject.setup;
     if (rc == PNR_OK)
-        rc = pnr_correlator_create(c->subject.ops, &c->setup->plan, &c->subject.choice,
-                                   &c->correlator, error);
+        rc = pnr_trial_open(c->subject.ops, &c->setup->plan, &c->trial, error);
     if (rc == PNR_OK)
         rc = pnr_detector_create(&c->config, c->setup, &c->detector, error);
     return rc;
@@ -92,7 +87,7 @@ static int open_chain(const bench *b, size_t n_samples, size_t oversample, chain
 
 static void close_chain(chain *c)
 {
-    pnr_correlator_destroy(c->correlator);
+    pnr_trial_close(&c->trial);
     pnr_detector_destroy(c->detector);
     pnr_setup_destroy(c->subject.setup); /* the caller owns the arrays of the configuration */
 }
@@ -100,15 +95,12 @@ static void close_chain(chain *c)
 static int open_scene(const chain *c, scene *s, pnr_error *error)
 {
     const pnr_plan *plan = &c->setup->plan;
-    const size_t n_windows = plan->batch * pnr_plan_windows(plan);
 
-    s->x = c->subject.ops->alloc(n_windows * plan->n_samples * sizeof *s->x);
+    s->x = c->subject.ops->alloc(pnr_plan_view_samples(plan, plan->batch) * sizeof *s->x);
     s->noise = malloc(plan->n_samples * sizeof *s->noise);
     s->echo = malloc(plan->n_samples * sizeof *s->echo);
-    s->lost = calloc(n_windows, sizeof *s->lost);
-    s->ready_ns = calloc(plan->batch, sizeof *s->ready_ns);
     s->phase = calloc(plan->batch, sizeof *s->phase);
-    if (!s->x || !s->noise || !s->echo || !s->lost || !s->ready_ns || !s->phase)
+    if (!s->x || !s->noise || !s->echo || !s->phase)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a batch of %zu dwells",
                              plan->batch);
     return PNR_OK;
@@ -120,8 +112,6 @@ static void close_scene(const chain *c, scene *s)
         c->subject.ops->free(s->x);
     free(s->noise);
     free(s->echo);
-    free(s->lost);
-    free(s->ready_ns);
     free(s->phase);
 }
 
@@ -218,24 +208,14 @@ static void add_dwell(const chain *c, const scene *s, size_t d, const pnr_detect
     }
 }
 
-static int detect_all(const chain *c, const scene *s, size_t n_dwells, tally *t, pnr_error *error)
+static int detect_all(chain *c, const scene *s, size_t n_dwells, tally *t, pnr_error *error)
 {
     const pnr_plan *plan = &c->setup->plan;
-    const pnr_windows windows = {
-        .spans = {{s->x, plan->batch * pnr_plan_dwell_samples(plan)}, {s->x, 0}},
-        .n_dwells = n_dwells,
-        .n_periods = pnr_plan_windows(plan),
-        .lost = s->lost,
-        .ready_ns = s->ready_ns,
-    };
-    pnr_windows done;
     pnr_result result;
-    int rc = pnr_correlator_submit(c->correlator, &windows);
+    const int rc = pnr_trial_run(&c->trial, s->x, n_dwells, &result, error);
 
-    if (rc == PNR_OK)
-        rc = pnr_correlator_collect(c->correlator, true, &done, &result);
     if (rc != PNR_OK)
-        return pnr_error_set(error, rc, "the engine failed on a submit");
+        return rc;
     for (size_t d = 0; d < result.n_dwells; d++) {
         pnr_detection found;
 
@@ -282,8 +262,8 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
                         t->doppler / n, rms_rows, bound_rows);
 }
 
-static int measure_snr(const chain *chains, scene *s, double snr_db, size_t n_dwells,
-                       bench_table *table, pnr_error *error)
+static int measure_snr(chain *chains, scene *s, double snr_db, size_t n_dwells, bench_table *table,
+                       pnr_error *error)
 {
     const pnr_plan *plan = &chains[0].setup->plan;
     const double energy =

@@ -48,7 +48,8 @@ typedef struct bench_subject {
     char engine[64]; /* "cuda/fused" */
 } bench_subject;
 
-/* batch: dwells a submit; 0: as configured. config must outlive *out. */
+/* n_samples 0: config has its code and rate, else pnr_measure_configure chooses them. batch: dwells
+ * a submit; 0: as configured. config must outlive *out. */
 int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, bench_subject *out,
                   pnr_error *error);
 /* Sets publisher.endpoint to an ipc address of this process. */

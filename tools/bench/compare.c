@@ -2,7 +2,7 @@
 /* bench seed: this machine against the memoir's Tables 16 and 17, in four ways.
  * bench crossover: the CPU against the GPU, by the length of the code and the dwells a submit. */
 #include "tools/bench/bench.h"
-#include "tools/bench/resident.h"
+#include "tools/bench/contest.h"
 
 #include "base/log.h"
 #include "base/stats.h"
@@ -48,29 +48,19 @@ static int find_engines(const bench *b, const char *part, bool found[N_ENGINES],
 /* Times a method as bench methods does: samples and results stay where the engine computes. */
 static int time_resident(const bench_subject *s, int n_runs, spell *out, pnr_error *error)
 {
-    const size_t n_times = resident_times(n_runs);
-    const uint32_t lag = (uint32_t)(s->setup->plan.n_samples / 3);
-    double *ns = calloc(n_times, sizeof *ns);
-    pnr_plan plan = s->setup->plan;
-    resident *r = NULL;
-    pnr_result result;
+    const char *const method = s->choice.method;
+    contest c = {.subject = s, .runs = n_runs};
+    pnr_plan *plan = &s->setup->plan;
     int rc;
 
-    plan.depth = plan.max_candidates = 1;
-    plan.want_profile = PNR_WANT_NONE;
-    rc = ns != NULL ? resident_create(s->ops, &plan, RESIDENT_SETS, &r, error)
-                    : pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu times", n_times);
-
-    for (size_t set = 0; set < RESIDENT_SETS && rc == PNR_OK; set++)
-        rc = resident_fill(r, set, set, &lag, error);
-    if (rc == PNR_OK && (rc = resident_run(r, 0, &result, error)) == PNR_OK &&
-        result.candidates[0].cell / plan.oversample != lag)
-        rc = pnr_error_set(error, PNR_EENGINE, "%s, N = %zu: cell %u; the echo is at %u", s->engine,
-                           plan.n_samples, result.candidates[0].cell, lag);
-    if (rc == PNR_OK && (rc = resident_time(&r, &ns, 1, n_times, error)) == PNR_OK)
-        *out = (spell){pnr_median(ns, n_times), pnr_quantile(ns, n_times, 0.99)};
-    resident_destroy(r);
-    free(ns);
+    plan->depth = plan->max_candidates = 1;
+    plan->want_profile = PNR_WANT_NONE;
+    if ((rc = contest_enter(&c, &method, 1, error)) == PNR_OK && c.n_entries > 0 &&
+        (rc = contest_check(&c, RESIDENT_SETS, error)) == PNR_OK &&
+        (rc = contest_time(&c, error)) == PNR_OK)
+        *out = (spell){pnr_median(c.entries[0].ns, c.n_times),
+                       pnr_quantile(c.entries[0].ns, c.n_times, 0.99)};
+    contest_end(&c);
     return rc;
 }
 

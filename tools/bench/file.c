@@ -56,29 +56,19 @@ static double free_bytes(const char *path)
 }
 
 /* Writes one block of samples again and again. Returns 0 or errno. */
-static int write_file(int fd, const pnr_setup *setup, size_t block_samples, uint64_t n_blocks)
+static int write_file(FILE *to, const pnr_setup *setup, size_t block_samples, uint64_t n_blocks)
 {
     const size_t bytes = block_samples * pnr_plan_sample_bytes(&setup->plan);
     char *block = malloc(bytes);
+    bool is_good = block != NULL;
 
-    if (block == NULL)
-        return ENOMEM;
-    pnr_measure_fill(setup, block, block_samples);
-    for (uint64_t i = 0; i < n_blocks && !pnr_stop; i++) {
-        for (size_t done = 0; done < bytes;) {
-            const ssize_t n = write(fd, block + done, bytes - done);
-
-            if (n < 0 && errno != EINTR) {
-                const int code = errno;
-
-                free(block);
-                return code;
-            }
-            done += n > 0 ? (size_t)n : 0;
-        }
-    }
+    errno = block != NULL ? 0 : ENOMEM;
+    if (block != NULL)
+        pnr_measure_fill(setup, block, block_samples);
+    for (uint64_t i = 0; i < n_blocks && is_good && !pnr_stop; i++)
+        is_good = fwrite(block, 1, bytes, to) == bytes;
     free(block);
-    return 0;
+    return is_good ? 0 : errno;
 }
 
 static int run_file(const pnr_config *config, const char *path, double *samples_per_s,
@@ -120,6 +110,7 @@ int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *sample
     const double room = free_bytes(folder()) / block_bytes;
     uint64_t n_blocks = n_samples / block > MIN_BATCHES ? n_samples / block : MIN_BATCHES;
     char path[PNR_PATH_LEN];
+    FILE *to = NULL;
     int fd, code, rc;
 
     if (room < MIN_BATCHES)
@@ -129,10 +120,11 @@ int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *sample
         n_blocks = (uint64_t)room;
     snprintf(path, sizeof path, "%s/pnradar-bench-XXXXXX", folder());
     fd = mkstemp(path);
-    if (fd < 0)
+    if (fd < 0 || (to = fdopen(fd, "wb")) == NULL)
         return pnr_error_set(error, PNR_EIO, "stream: %s: %s", path, strerror(errno));
-    code = write_file(fd, s->engine.setup, block, n_blocks);
-    close(fd);
+    code = write_file(to, s->engine.setup, block, n_blocks);
+    if (fclose(to) != 0 && code == 0)
+        code = errno;
     if (code != 0)
         rc = pnr_error_set(error, PNR_EIO, "stream: %s: %s", path, strerror(code));
     else

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* bench latency: from the last sample in the ring to the message at a subscriber, stage by
  * stage. */
-#include "tools/bench/latency.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/run.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli.h"
+#include "base/pause.h"
+#include "base/stats.h"
+#include "engine/plan.h"
 #include "tools/common/measure.h"
 
 #include <math.h>
@@ -16,8 +19,10 @@
 /* Long windows cannot come as often: the default pace stays below so many samples a second. */
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
+enum { CHUNKS = 16 /* a window, when source.chunk does not say */, HIGH_WATER = 100000 };
 static const double default_seconds = 5.0;
 static const uint64_t late_ns = 5000; /* a window committed later than this is counted */
+static const uint64_t start_ns = 20 * 1000 * 1000; /* from the filled ring to the first sample */
 
 static const char columns[] =
     "N every_us engine: wait: way: windows p50_us p99_us p999_us max_us lost missed "
@@ -34,42 +39,156 @@ static const bench_picture picture = {
     .x_scale = BENCH_X_LOG10,
 };
 
-/* The time from one member of a moment to another. */
+/* The way of one result: times of CLOCK_MONOTONIC; 0: the result did not come so far. */
+enum {
+    READY,     /* its last sample is in the ring */
+    SUBMITTED, /* to the engine */
+    COLLECTED, /* from the engine */
+    PACKED,    /* detected, and handed to the publisher */
+    SENT,      /* the publisher has returned */
+    RECEIVED,  /* at the subscriber */
+    N_MOMENTS
+};
+
+/* The time from one moment to another. */
 static const struct stage {
     const char *name, *what;
-    size_t from, to; /* offsets */
+    int from, to;
 } stages[] = {
-#define STAGE(name, from, to, what)                                                                \
-    {                                                                                              \
-        name, what, offsetof(latency_moment, from##_ns), offsetof(latency_moment, to##_ns)         \
-    }
-    STAGE("wake", ready, submitted, "the processing thread sees the last sample"),
-    STAGE("engine", submitted, collected, "last chunk up; kernels; results back; wait"),
-    STAGE("detect", collected, packed, "account and detection"),
-    STAGE("publish", packed, sent, "message written and handed to ZeroMQ"),
-    STAGE("transport", sent, received, "to the subscriber's thread"),
-    STAGE("all", ready, received, "last sample in the ring to the message"),
+    {"wake", "the processing thread sees the last sample", READY, SUBMITTED},
+    {"engine", "last chunk up; kernels; results back; wait", SUBMITTED, COLLECTED},
+    {"detect", "account and detection", COLLECTED, PACKED},
+    {"publish", "message written and handed to ZeroMQ", PACKED, SENT},
+    {"transport", "to the subscriber's thread", SENT, RECEIVED},
+    {"all", "last sample in the ring to the message", READY, RECEIVED},
 };
 enum { N_STAGES = sizeof stages / sizeof stages[0], ALL = N_STAGES - 1 };
 
-static uint64_t moment_at(const latency_moment *m, size_t offset)
+typedef struct tables {
+    bench_table *latency, *stages, *histogram;
+} tables;
+
+/* Paced windows through the whole program. */
+typedef struct latency_run {
+    pnr_config config;
+    bench_subject subject;
+    uint64_t every_ns;
+    size_t n_chunks;                /* a window */
+    uint64_t (*windows)[N_MOMENTS]; /* [n_windows], by seq */
+    size_t n_windows;
+    bench_outcome outcome;
+    pnr_histogram late_ns; /* from a window's due time to the commit of its last chunk */
+    uint64_t n_late;       /* windows, beyond the limit */
+} latency_run;
+
+/* --- the run --- */
+
+/* A sleeping thread wakes up late: this one watches the clock. */
+static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
 {
-    return *(const uint64_t *)(const void *)((const char *)m + offset);
+    uint64_t now_ns;
+
+    while ((now_ns = pnr_clock_ns()) < due_ns && !*stop)
+        pnr_pause();
+    return now_ns;
 }
+
+/* Commits chunk c of window w when a receiver would deliver its last sample. */
+static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
+                         size_t capacity, const volatile int *stop)
+{
+    latency_run *run = context;
+    const size_t n = pnr_plan_dwell_samples(plan), n_chunks = run->n_chunks;
+
+    pnr_measure_fill(run->subject.setup, memory, capacity);
+
+    const uint64_t begin_ns = pnr_clock_ns() + start_ns;
+
+    for (uint64_t w = 0; w < run->n_windows && !*stop; w++) {
+        for (size_t c = 1; c <= n_chunks && !*stop; c++) {
+            const uint64_t due_ns = begin_ns + w * run->every_ns + run->every_ns * c / n_chunks;
+            const uint64_t now_ns = watch_until(due_ns, stop);
+
+            bench_commit_live(ring, n * c / n_chunks - n * (c - 1) / n_chunks);
+            if (c < n_chunks)
+                continue;
+
+            const uint64_t after_ns = now_ns > due_ns ? now_ns - due_ns : 0;
+
+            pnr_histogram_add(&run->late_ns, after_ns);
+            run->n_late += after_ns > late_ns;
+        }
+    }
+}
+
+/* Runs in the processing thread after the publisher. */
+static void note_result(void *context, const pnr_report *report)
+{
+    const latency_run *run = context;
+    uint64_t *m;
+
+    if (report->seq >= run->n_windows)
+        return;
+    m = run->windows[report->seq];
+    m[READY] = report->ready_ns;
+    m[SUBMITTED] = report->submitted_ns;
+    m[COLLECTED] = report->collected_ns;
+    m[PACKED] = report->ready_ns + (uint64_t)(report->latency_us * 1e3);
+    m[SENT] = pnr_clock_ns();
+}
+
+/* Runs in the thread of the subscriber, which writes no other moment. */
+static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns)
+{
+    const latency_run *run = context;
+
+    for (uint64_t seq = first_seq; seq < first_seq + n && seq < run->n_windows; seq++)
+        run->windows[seq][RECEIVED] = now_ns;
+}
+
+/* Commits each window in chunks as the samples of a receiver come. */
+static int pace_windows(latency_run *run, double seconds, pnr_error *error)
+{
+    const size_t n_dwell = pnr_plan_dwell_samples(&run->subject.setup->plan);
+    const size_t chunk = run->config.source.chunk;
+    const bench_run_hooks hooks = {.feed = feed_windows,
+                                   .tap = note_result,
+                                   .seen = note_received,
+                                   .context = run,
+                                   .high_water = HIGH_WATER,
+                                   .spin = run->config.engine.wait == PNR_WAIT_SPIN};
+
+    run->n_chunks = chunk > 0 ? (n_dwell + chunk - 1) / chunk : CHUNKS;
+    if (run->n_chunks > n_dwell)
+        run->n_chunks = n_dwell;
+    run->n_windows = (size_t)(seconds * 1e9 / (double)run->every_ns);
+    if (run->n_windows < 1)
+        return pnr_error_set(error, PNR_EUSAGE, "latency: %g s are too short for one window",
+                             seconds);
+    run->windows = malloc(run->n_windows * sizeof *run->windows);
+    if (run->windows == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", run->n_windows);
+    memset(run->windows, 0, run->n_windows * sizeof *run->windows); /* in memory, not on demand */
+    if (run->config.engine.deadline == 0)
+        run->config.engine.deadline = (double)run->every_ns * 1e-9;
+    return bench_run(&run->config, run->subject.setup,
+                     (double)n_dwell * 1e9 / (double)run->every_ns, &hooks, &run->outcome, error);
+}
+
+/* --- the tables --- */
 
 /* ns of one stage in every window that came, without the first ones. Returns how many. A message
  * may reach the subscriber before the publisher returns: such a stage is negative. */
 static size_t gather_stage(const latency_run *run, const struct stage *stage, double *out)
 {
-    const size_t warm =
-        run->n_moments > 10 * (size_t)WARM_WINDOWS ? WARM_WINDOWS : run->n_moments / 10;
+    const size_t tenth = run->n_windows / 10;
     size_t n = 0;
 
-    for (size_t i = warm; i < run->n_moments; i++) {
-        const latency_moment *m = &run->moments[i];
+    for (size_t i = tenth < WARM_WINDOWS ? tenth : WARM_WINDOWS; i < run->n_windows; i++) {
+        const uint64_t *m = run->windows[i];
 
-        if (m->ready_ns != 0 && m->received_ns != 0)
-            out[n++] = (double)(int64_t)(moment_at(m, stage->to) - moment_at(m, stage->from));
+        if (m[READY] != 0 && m[RECEIVED] != 0)
+            out[n++] = (double)(int64_t)(m[stage->to] - m[stage->from]);
     }
     return n;
 }
@@ -78,10 +197,6 @@ static double seconds_of(const bench *b)
 {
     return b->seconds > 0 ? b->seconds : default_seconds;
 }
-
-typedef struct tables {
-    bench_table *latency, *stages, *histogram;
-} tables;
 
 static void add_quantiles(bench_table *table, double *ns, size_t n)
 {
@@ -92,7 +207,7 @@ static void add_quantiles(bench_table *table, double *ns, size_t n)
 }
 
 /* ns: sorted. Buckets of a constant ratio, empty ones left out. */
-static void add_histogram(bench_table *table, size_t n_samples, const double *ns, size_t n)
+static void add_histogram(bench_table *table, double n_samples, const double *ns, size_t n)
 {
     size_t i = 0;
 
@@ -103,7 +218,7 @@ static void add_histogram(bench_table *table, size_t n_samples, const double *ns
 
         while (i < n && (ns[i] < end_ns || i == first))
             i++;
-        bench_table_numbers(table, end_ns * 1e-3, (double)n_samples, (double)(i - first),
+        bench_table_numbers(table, end_ns * 1e-3, n_samples, (double)(i - first),
                             (double)(n - i) / (double)n);
     }
 }
@@ -142,21 +257,21 @@ static int add_alone(const bench_subject *subject, int runs, bench_table *table,
     return rc;
 }
 
-static int add_rows(const pnr_config *config, const bench_subject *subject, uint64_t every_ns,
-                    const latency_run *run, const tables *t, pnr_error *error)
+static int add_rows(const latency_run *run, const tables *t, pnr_error *error)
 {
+    const pnr_config *config = &run->config;
     const char *way = config->publisher.endpoint;
-    const double n_samples = (double)subject->setup->plan.n_samples;
-    double *ns = calloc(run->n_moments, sizeof *ns);
+    const double n_samples = (double)run->subject.setup->plan.n_samples;
+    double *ns = calloc(run->n_windows, sizeof *ns);
     char kind[8];
     size_t n;
 
     if (ns == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", run->n_moments);
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", run->n_windows);
     snprintf(kind, sizeof kind, "%.*s", (int)strcspn(way, ":"), way);
     n = gather_stage(run, &stages[ALL], ns);
-    bench_table_numbers(t->latency, n_samples, (double)every_ns * 1e-3);
-    bench_table_text(t->latency, subject->engine);
+    bench_table_numbers(t->latency, n_samples, (double)run->every_ns * 1e-3);
+    bench_table_text(t->latency, run->subject.engine);
     bench_table_text(t->latency, config->engine.wait == PNR_WAIT_SPIN ? "spin" : "sleep");
     bench_table_text(t->latency, kind);
     bench_table_numbers(t->latency, (double)n);
@@ -165,7 +280,7 @@ static int add_rows(const pnr_config *config, const bench_subject *subject, uint
                         (double)(run->outcome.account.results - run->outcome.received.results),
                         (double)run->n_late,
                         (double)pnr_histogram_quantile(&run->late_ns, 0.999) * 1e-3);
-    add_histogram(t->histogram, subject->setup->plan.n_samples, ns, n);
+    add_histogram(t->histogram, n_samples, ns, n);
     for (size_t i = 0; i < N_STAGES; i++) {
         n = gather_stage(run, &stages[i], ns);
         bench_table_numbers(t->stages, n_samples);
@@ -178,20 +293,18 @@ static int add_rows(const pnr_config *config, const bench_subject *subject, uint
 }
 
 /* Fills in what the command line leaves open: the pace and the endpoint. */
-static int configure(const bench *b, size_t n_samples, pnr_config *config, uint64_t *every_ns,
-                     pnr_error *error)
+static int configure_run(const bench *b, size_t n_samples, latency_run *run, pnr_error *error)
 {
-    const double dwell = (double)(n_samples * b->config->dwell.periods);
-    const double every_s =
-        b->every_s > 0 ? b->every_s : fmax(default_every_s, dwell / default_samples_per_s);
-    const pnr_rational a_second = {PNR_NS_PER_S, 1};
-    pnr_rational samples = {0, 1};
+    const size_t n_dwell = n_samples * b->config->dwell.periods;
+    const double every_s = b->every_s > 0
+                               ? b->every_s
+                               : fmax(default_every_s, (double)n_dwell / default_samples_per_s);
+    pnr_config *config = &run->config;
 
-    *every_ns = (uint64_t)(every_s * 1e9 + 0.5);
-    samples.num = (int64_t)(n_samples * b->config->dwell.periods);
-    samples.den = (int64_t)*every_ns;
+    run->every_ns = (uint64_t)(every_s * 1e9 + 0.5);
     pnr_measure_configure(b->config, n_samples, config);
-    if (pnr_rational_mul(samples, a_second, &config->source.rate_hz) != PNR_OK)
+    if (pnr_rational_mul((pnr_rational){(int64_t)n_dwell, (int64_t)run->every_ns},
+                         (pnr_rational){PNR_NS_PER_S, 1}, &config->source.rate_hz) != PNR_OK)
         return pnr_error_set(error, PNR_EUSAGE, "--every: %zu samples every %g s are no rate",
                              n_samples, every_s);
     config->source.format = PNR_FORMAT_CI16;
@@ -203,44 +316,33 @@ static int configure(const bench *b, size_t n_samples, pnr_config *config, uint6
     return PNR_OK;
 }
 
-static void warn_late(const latency_run *run, size_t n_samples)
-{
-    if (run->n_late > 0)
-        pnr_log(PNR_LOG_WARN,
-                "N = %zu: %llu windows were committed more than %g us late by the "
-                "benchmark itself",
-                n_samples, (unsigned long long)run->n_late, (double)late_ns * 1e-3);
-}
-
 static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
                         pnr_error *error)
 {
     tables *t = context;
-    bench_subject subject = {0};
     latency_run *run = calloc(1, sizeof *run);
-    pnr_config config;
-    uint64_t every_ns = 0;
-    int rc = run != NULL ? configure(b, n_samples, &config, &every_ns, error)
-                         : pnr_error_set(error, PNR_ENOMEMORY, "no memory for a run");
+    int rc;
 
     t->latency = table;
-    if (rc == PNR_OK)
-        rc = bench_prepare(&config, n_samples, 1, &subject, error);
-    if (rc == PNR_OK)
-        rc = latency_measure(&config, subject.setup, every_ns, seconds_of(b), late_ns, run, error);
-    if (rc == PNR_OK)
-        rc = add_rows(&config, &subject, every_ns, run, t, error);
-    if (rc == PNR_OK) {
+    if (run == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a run");
+    if ((rc = configure_run(b, n_samples, run, error)) == PNR_OK &&
+        (rc = bench_prepare(&run->config, n_samples, 1, &run->subject, error)) == PNR_OK &&
+        (rc = pace_windows(run, seconds_of(b), error)) == PNR_OK &&
+        (rc = add_rows(run, t, error)) == PNR_OK) {
         bench_warn_open(&run->outcome, n_samples);
-        warn_late(run, n_samples);
+        if (run->n_late > 0)
+            pnr_log(PNR_LOG_WARN,
+                    "N = %zu: %llu windows were committed more than %g us late by the "
+                    "benchmark itself",
+                    n_samples, (unsigned long long)run->n_late, (double)late_ns * 1e-3);
         *b->lost |= !pnr_account_lossless(&run->outcome.account) ||
                     run->outcome.received.results != run->outcome.account.results;
-        rc = add_alone(&subject, b->runs, t->stages, error);
+        rc = add_alone(&run->subject, b->runs, t->stages, error);
     }
-    if (run != NULL)
-        free(run->moments);
+    pnr_setup_destroy(run->subject.setup);
+    free(run->windows);
     free(run);
-    pnr_setup_destroy(subject.setup);
     return rc;
 }
 

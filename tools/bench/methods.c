@@ -2,15 +2,10 @@
 /* bench methods: every method at every length, its samples where the engine computes, every answer
  * checked. */
 #include "tools/bench/bench.h"
-#include "tools/bench/resident.h"
+#include "tools/bench/contest.h"
 
-#include "base/format.h"
-#include "base/log.h"
-#include "base/random.h"
 #include "base/stats.h"
 #include "cli.h"
-#include "engine/plan.h"
-#include "tools/common/measure.h"
 
 #include <float.h>
 #include <math.h>
@@ -21,8 +16,8 @@
 enum { DEVICE_POINTS = 1 << 24, HOST_POINTS = 1 << 22 };
 
 /* The others are compared with the first. */
-static const char *const names[] = {"library", "fused", "walsh", "sum"};
-enum { N_NAMES = sizeof names / sizeof names[0], MAX_KERNELS = 1024, CHECKS_ALONE = 64 };
+static const char *const names[CONTEST_METHODS] = {"library", "fused", "walsh", "sum"};
+enum { MAX_KERNELS = 1024, CHECKS_ALONE = 64 };
 
 static const char columns[] =
     "N load: batch method: median_us min_us GBps floor_us floor_pct of_library "
@@ -40,55 +35,14 @@ static const bench_picture picture = {
     .only_text = "full",
 };
 
-/* One method in a contest. */
-typedef struct entry {
-    const char *name;
-    pnr_engine_choice choice;
-    resident *resident;
-    pnr_result result;
-    double *ns;       /* [n_times] */
-    double deviation; /* from library's answers, in eps sqrt(log2 N) of the values' scale */
-} entry;
-
-/* All methods of one engine at one length and one load, on the same samples. */
-typedef struct contest {
-    const bench *bench;
-    bench_subject subject;
-    const char *load; /* "one", "full" */
+/* One dwell a submit, or many. */
+typedef struct load {
+    const char *name; /* "one", "full" */
     double copy_rate; /* bytes a second; NAN on the host */
-    entry entries[N_NAMES];
-    size_t n_entries, n_times;
-    uint32_t *lags;     /* [batch] */
-    uint64_t state;     /* of the random delays */
-    uint64_t n_checked; /* samples */
-} contest;
+    bench_table *kernels;
+} load;
 
 /* --- answers --- */
-
-/* The strongest candidate must be the echo. */
-static int check_lags(const contest *c, const entry *e, pnr_error *error)
-{
-    const pnr_plan *plan = &c->subject.setup->plan;
-
-    for (size_t d = 0; d < plan->batch; d++) {
-        const pnr_dwell *dwell = &e->result.dwells[d];
-        const pnr_candidate *found = &e->result.candidates[d * plan->max_candidates];
-
-        if (dwell->n_candidates != 1 || found->cell != c->lags[d])
-            return pnr_error_set(error, PNR_EENGINE,
-                                 "%s/%s, N = %zu, dwell %zu of %zu: %u candidates, cell %u; the "
-                                 "echo is at %u",
-                                 c->subject.ops->name, e->name, plan->n_samples, d, plan->batch,
-                                 dwell->n_candidates, found->cell, c->lags[d]);
-        if (dwell->n_periods != pnr_plan_windows(plan) || dwell->n_nonfinite != 0 ||
-            dwell->n_valid != pnr_plan_dwell_samples(plan))
-            return pnr_error_set(error, PNR_EENGINE,
-                                 "%s/%s, N = %zu, dwell %zu: %u periods, %llu samples used",
-                                 c->subject.ops->name, e->name, plan->n_samples, d,
-                                 dwell->n_periods, (unsigned long long)dwell->n_valid);
-    }
-    return PNR_OK;
-}
 
 /* Twice the deviation from the reference that the tests allow each method. */
 static const double deviation_limit = 4.0;
@@ -131,67 +85,29 @@ static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_
     return isfinite(most) ? most : INFINITY;
 }
 
-static int compare_values(const contest *c, entry *e, pnr_error *error)
+static int compare_values(const contest *c, contest_entry *e, size_t d, pnr_error *error)
 {
-    const pnr_plan *plan = &c->subject.setup->plan;
-    const entry *first = &c->entries[0];
+    const pnr_plan *plan = &c->subject->setup->plan;
+    const contest_entry *first = &c->entries[0];
+    const size_t at = d * plan->max_candidates;
+    const double apart = deviation(plan, &e->result.dwells[d], &e->result.candidates[at],
+                                   &first->result.dwells[d], &first->result.candidates[at]);
 
-    for (size_t d = 0; d < plan->batch && e != first; d++) {
-        const double apart = deviation(
-            plan, &e->result.dwells[d], &e->result.candidates[d * plan->max_candidates],
-            &first->result.dwells[d], &first->result.candidates[d * plan->max_candidates]);
-
-        e->deviation = fmax(e->deviation, apart);
-        if (!(apart <= deviation_limit))
-            return pnr_error_set(error, PNR_EENGINE,
-                                 "%s/%s, N = %zu, dwell %zu: values are %.3g eps sqrt(log2 N) from "
-                                 "those of %s, %g are allowed",
-                                 c->subject.ops->name, e->name, plan->n_samples, d, apart,
-                                 first->name, deviation_limit);
-    }
-    return PNR_OK;
-}
-
-/* Fills one set with new samples and correlates it by every method. */
-static int check_set(contest *c, size_t set, pnr_error *error)
-{
-    const pnr_plan *plan = &c->subject.setup->plan;
-    const uint64_t seed = pnr_random_next(&c->state);
-    int rc = PNR_OK;
-
-    for (size_t d = 0; d < plan->batch; d++)
-        c->lags[d] = (uint32_t)(pnr_random_next(&c->state) % plan->n_samples);
-    for (size_t i = 0; i < c->n_entries && rc == PNR_OK; i++) {
-        entry *e = &c->entries[i];
-
-        if ((rc = resident_fill(e->resident, set, seed, c->lags, error)) == PNR_OK &&
-            (rc = resident_run(e->resident, set, &e->result, error)) == PNR_OK &&
-            (rc = check_lags(c, e, error)) == PNR_OK)
-            rc = compare_values(c, e, error);
-    }
-    c->n_checked += plan->batch * pnr_plan_dwell_samples(plan);
-    return rc;
-}
-
-static int check_all(contest *c, pnr_error *error)
-{
-    const pnr_plan *plan = &c->subject.setup->plan;
-    const double samples = (double)(plan->batch * pnr_plan_dwell_samples(plan));
-    double n = ceil((double)c->bench->check / samples);
-    int rc = PNR_OK;
-
-    if (plan->batch == 1 && n > CHECKS_ALONE)
-        n = CHECKS_ALONE;
-    for (size_t i = 0; (i < RESIDENT_SETS || (double)i < n) && rc == PNR_OK && !pnr_stop; i++)
-        rc = check_set(c, i % RESIDENT_SETS, error);
-    return rc;
+    e->deviation = fmax(e->deviation, apart);
+    return apart <= deviation_limit
+               ? PNR_OK
+               : pnr_error_set(error, PNR_EENGINE,
+                               "%s/%s, N = %zu, dwell %zu: values are %.3g eps sqrt(log2 N) from "
+                               "those of %s, %g are allowed",
+                               c->subject->ops->name, e->choice.method, plan->n_samples, d, apart,
+                               first->choice.method, deviation_limit);
 }
 
 /* --- times --- */
 
 /* Bytes of memory traffic that a sample of the input costs at the least: itself, and between two
  * kernels a complex value written and read. NAN: no such rule. */
-static double floor_bytes(const pnr_plan *plan, const entry *e)
+static double floor_bytes(const pnr_plan *plan, const pnr_engine_choice *choice)
 {
     static const struct {
         const char *name;
@@ -199,32 +115,34 @@ static double floor_bytes(const pnr_plan *plan, const entry *e)
         size_t most;
         double between; /* kernels */
     } rules[] = {{"fused", 1 << 14, 1 << 22, 2}, {"walsh", 1 << 13, 1 << 22, 1}};
-    const double bytes = (double)(pnr_format_get(plan->format)->bytes * plan->n_channels);
-    const double values = (double)e->choice.n_transform / (double)plan->n_samples;
+    const double bytes = (double)pnr_plan_sample_bytes(plan);
+    const double values = (double)choice->n_transform / (double)plan->n_samples;
 
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (strcmp(rules[i].name, e->name) == 0 && e->choice.n_transform <= rules[i].most)
-            return e->choice.n_transform <= rules[i].most_in_one
+        if (strcmp(rules[i].name, choice->method) == 0 && choice->n_transform <= rules[i].most)
+            return choice->n_transform <= rules[i].most_in_one
                        ? bytes
                        : bytes + rules[i].between * 16 * values;
     return NAN;
 }
 
-static void add_row(const contest *c, const entry *e, double first_ns, bench_table *table)
+static void add_row(const contest *c, const contest_entry *e, const load *l, double first_ns,
+                    bench_table *table)
 {
-    const pnr_plan *plan = &c->subject.setup->plan;
+    const pnr_plan *plan = &c->subject->setup->plan;
     const double samples = (double)(plan->batch * pnr_plan_dwell_samples(plan));
-    const double bytes = samples * (double)(pnr_format_get(plan->format)->bytes * plan->n_channels);
-    const double floor_ns = samples * floor_bytes(plan, e) / c->copy_rate * 1e9;
+    const double bytes = samples * (double)pnr_plan_sample_bytes(plan);
+    const double floor_ns = samples * floor_bytes(plan, &e->choice) / l->copy_rate * 1e9;
     const double median_ns = pnr_median(e->ns, c->n_times); /* sorts */
 
     bench_table_numbers(table, (double)plan->n_samples);
-    bench_table_text(table, c->load);
+    bench_table_text(table, l->name);
     bench_table_numbers(table, (double)plan->batch);
-    bench_table_text(table, e->name);
+    bench_table_text(table, e->choice.method);
     bench_table_numbers(table, median_ns * 1e-3, e->ns[0] * 1e-3, bytes / median_ns,
                         floor_ns * 1e-3, 100.0 * floor_ns / median_ns, median_ns / first_ns,
-                        (double)c->n_checked, e == &c->entries[0] ? NAN : e->deviation);
+                        (double)(c->n_checked * pnr_plan_dwell_samples(plan)),
+                        e == &c->entries[0] ? NAN : e->deviation);
 }
 
 static bool is_same(const pnr_kernel_note *a, const pnr_kernel_note *b)
@@ -234,7 +152,7 @@ static bool is_same(const pnr_kernel_note *a, const pnr_kernel_note *b)
 }
 
 /* Equal launches share one row. */
-static void add_kernels(const contest *c, const entry *e, bench_table *table)
+static void add_kernels(const contest *c, const contest_entry *e, const load *l)
 {
     pnr_kernel_note *notes = calloc(MAX_KERNELS, sizeof *notes);
     const size_t n_all = notes != NULL ? resident_kernels(e->resident, notes, MAX_KERNELS) : 0;
@@ -253,148 +171,102 @@ static void add_kernels(const contest *c, const entry *e, bench_table *table)
         }
         if (first < i)
             continue;
-        bench_table_numbers(table, (double)c->subject.setup->plan.n_samples);
-        bench_table_text(table, c->load);
-        bench_table_text(table, e->name);
+        bench_table_numbers(l->kernels, (double)c->subject->setup->plan.n_samples);
+        bench_table_text(l->kernels, l->name);
+        bench_table_text(l->kernels, e->choice.method);
         bench_table_numbers(
-            table, (double)n_launches, is_known ? (double)k->n_blocks : NAN,
+            l->kernels, (double)n_launches, is_known ? (double)k->n_blocks : NAN,
             is_known ? (double)k->n_threads : NAN, is_known ? (double)k->n_registers : NAN,
             is_known ? (double)k->local_bytes : NAN, is_known ? (double)k->shared_bytes : NAN,
             is_known ? (double)k->blocks_a_processor : NAN, is_known ? 100.0 * k->occupancy : NAN);
-        bench_table_text(table, k->name);
+        bench_table_text(l->kernels, k->name);
     }
     free(notes);
 }
 
 /* --- contests --- */
 
-/* Enters every method that takes this plan, or only the first and the configured one. */
-static int enter_methods(contest *c, pnr_error *error)
+/* Submits that check so many samples: each set once, at least. */
+static size_t count_checks(const bench *b, const pnr_plan *plan)
 {
-    pnr_plan *plan = &c->subject.setup->plan;
-    const char *chosen = c->bench->config->engine.method;
-    const bool all = strcmp(chosen, "auto") == 0;
+    const size_t samples = plan->batch * pnr_plan_dwell_samples(plan);
+    const uint64_t wanted = b->check / samples + (b->check % samples > 0);
+    const size_t n = (size_t)(plan->batch == 1 && wanted > CHECKS_ALONE ? CHECKS_ALONE : wanted);
 
-    for (size_t i = 0; i < N_NAMES; i++) {
-        entry *e = &c->entries[c->n_entries];
-        pnr_error reason = {0};
-        int rc;
-
-        if (!all && i > 0 && strcmp(chosen, names[i]) != 0)
-            continue;
-        plan->method = e->name = names[i];
-        rc = c->subject.ops->describe(plan, &e->choice, &reason);
-        if (rc == PNR_ECONFIG) /* a method of another engine */
-            continue;
-        if (rc == PNR_OK)
-            rc = resident_create(c->subject.ops, plan, RESIDENT_SETS, &e->resident, &reason);
-        if (rc == PNR_EUNSUPPORTED || rc == PNR_ENOMEMORY) {
-            pnr_log(rc == PNR_ENOMEMORY ? PNR_LOG_WARN : PNR_LOG_DEBUG, "N = %zu, %zu dwells: %s",
-                    plan->n_samples, plan->batch, reason.text);
-            continue;
-        }
-        if (rc == PNR_OK && (e->ns = calloc(c->n_times, sizeof *e->ns)) == NULL)
-            rc = pnr_error_set(&reason, PNR_ENOMEMORY, "no memory for %zu times", c->n_times);
-        c->n_entries++;
-        if (rc != PNR_OK) {
-            *error = reason;
-            return rc;
-        }
-    }
-    return c->n_entries > 0
-               ? PNR_OK
-               : pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: no method for N = %zu",
-                               c->subject.ops->name, plan->n_samples);
+    return n > RESIDENT_SETS ? n : RESIDENT_SETS;
 }
 
-static int time_all(contest *c, pnr_error *error)
+/* Every method that takes this plan, or only the first and the configured one. */
+static int hold_contest(const bench *b, contest *c, const load *l, bench_table *table,
+                        pnr_error *error)
 {
-    resident *list[N_NAMES];
-    double *ns[N_NAMES];
+    const char *const chosen[] = {names[0], b->config->engine.method};
+    const bool is_all = strcmp(chosen[1], "auto") == 0, is_one = strcmp(chosen[1], names[0]) == 0;
+    const pnr_plan *plan = &c->subject->setup->plan;
+    int rc = contest_enter(c, is_all ? names : chosen,
+                           is_all   ? CONTEST_METHODS
+                           : is_one ? 1
+                                    : 2,
+                           error);
 
-    for (size_t i = 0; i < c->n_entries; i++) {
-        list[i] = c->entries[i].resident;
-        ns[i] = c->entries[i].ns;
-    }
-    return resident_time(list, ns, c->n_entries, c->n_times, error);
-}
-
-static int hold_contest(contest *c, bench_table *table, bench_table *kernels, pnr_error *error)
-{
-    const size_t batch = c->subject.setup->plan.batch;
-    int rc;
-
-    if ((c->lags = calloc(batch, sizeof *c->lags)) == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu delays", batch);
-    if ((rc = enter_methods(c, error)) != PNR_OK || (rc = check_all(c, error)) != PNR_OK ||
-        (rc = time_all(c, error)) != PNR_OK || pnr_stop)
+    if (rc == PNR_OK && c->n_entries == 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: no method for N = %zu",
+                             c->subject->ops->name, plan->n_samples);
+    if (rc != PNR_OK || (rc = contest_check(c, count_checks(b, plan), error)) != PNR_OK ||
+        (rc = contest_time(c, error)) != PNR_OK || pnr_stop)
         return rc;
 
-    const bool has_library = strcmp(c->entries[0].name, names[0]) == 0;
+    const bool has_library = strcmp(c->entries[0].choice.method, names[0]) == 0;
     const double first_ns = has_library ? pnr_median(c->entries[0].ns, c->n_times) : NAN;
 
     for (size_t i = 0; i < c->n_entries; i++) {
-        add_row(c, &c->entries[i], first_ns, table);
-        if (c->bench->verbose)
-            add_kernels(c, &c->entries[i], kernels);
+        add_row(c, &c->entries[i], l, first_ns, table);
+        if (b->verbose)
+            add_kernels(c, &c->entries[i], l);
     }
     return PNR_OK;
 }
 
-static size_t power_of_two_above(size_t n)
-{
-    size_t power = 1;
-
-    while (power < n)
-        power *= 2;
-    return power;
-}
-
-/* For all sizes. */
-typedef struct shared {
-    bench_table *kernels;
-    double copy_rate;
-} shared;
-
 /* batch 0: as many dwells as make the points, where a window counts as its power of two. */
-static int measure_load(const bench *b, const shared *s, size_t n_samples, size_t batch,
+static int measure_load(const bench *b, const load *l, size_t n_samples, size_t batch,
                         bench_table *table, pnr_error *error)
 {
-    contest c = {.bench = b, .load = batch == 0 ? "full" : "one", .copy_rate = s->copy_rate};
+    bench_subject subject;
+    contest c = {.subject = &subject, .runs = b->runs, .judge = compare_values};
     pnr_config config = *b->config;
     int rc;
 
     snprintf(config.engine.method, sizeof config.engine.method, "auto");
-    rc = bench_prepare(&config, n_samples, 1, &c.subject, error);
+    rc = bench_prepare(&config, n_samples, 1, &subject, error);
     if (rc == PNR_OK) {
-        pnr_plan *plan = &c.subject.setup->plan;
-        const bool is_host = resident_device(c.subject.ops) == NULL;
-        size_t points = b->points > 0 ? b->points : is_host ? HOST_POINTS : DEVICE_POINTS;
+        pnr_plan *plan = &subject.setup->plan;
+        const bool is_host = resident_device(subject.ops) == NULL;
+        size_t points = b->points > 0 ? b->points : is_host ? HOST_POINTS : DEVICE_POINTS, power;
 
-        points /= power_of_two_above(n_samples) * pnr_plan_windows(plan);
+        for (power = 1; power < n_samples;)
+            power *= 2;
+        points /= power * pnr_plan_windows(plan);
         plan->batch = batch > 0 ? batch : points > 0 ? points : 1;
         plan->depth = 1;
         plan->max_candidates = 1;
         plan->want_profile = PNR_WANT_NONE;
-        c.n_times = resident_times(b->runs);
-        c.state = n_samples;
-        rc = hold_contest(&c, table, s->kernels, error);
+        rc = hold_contest(b, &c, l, table, error);
     }
-    for (size_t i = 0; i < c.n_entries; i++) {
-        resident_destroy(c.entries[i].resident);
-        free(c.entries[i].ns);
-    }
-    free(c.lags);
-    pnr_setup_destroy(c.subject.setup);
+    contest_end(&c);
+    pnr_setup_destroy(subject.setup);
     return rc;
 }
 
 static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
                         pnr_error *error)
 {
-    const int rc = measure_load(b, context, n_samples, 1, table, error);
+    load *l = context;
+    int rc;
 
-    return rc == PNR_OK && !pnr_stop ? measure_load(b, context, n_samples, 0, table, error) : rc;
+    l->name = "one";
+    rc = measure_load(b, l, n_samples, 1, table, error);
+    l->name = "full";
+    return rc == PNR_OK && !pnr_stop ? measure_load(b, l, n_samples, 0, table, error) : rc;
 }
 
 /* NAN also where no engine takes the plan: the sizes then say why. */
@@ -419,7 +291,7 @@ int bench_methods(const bench *b, pnr_error *error)
         .measure = measure_size};
     static const char kernels_title[] =
         "kernels: what each method launches for one submit; local_B are spills and arrays";
-    shared s = {.copy_rate = measure_copy(b)};
+    load l = {.copy_rate = measure_copy(b)};
     pnr_error unshown = {0};
     char title[160];
     int rc, shown = PNR_OK;
@@ -427,16 +299,16 @@ int bench_methods(const bench *b, pnr_error *error)
     snprintf(title, sizeof title,
              "methods: from samples in place to candidates in place, %d runs in turns on %d sets",
              b->runs, RESIDENT_SETS);
-    if (isfinite(s.copy_rate))
+    if (isfinite(l.copy_rate))
         printf("%scopy within the device: %.0f GB/s read and written\n", b->csv ? "# " : "",
-               s.copy_rate * 1e-9);
-    rc = bench_table_create(kernels_title, kernel_columns, &s.kernels, error);
+               l.copy_rate * 1e-9);
+    rc = bench_table_create(kernels_title, kernel_columns, &l.kernels, error);
     if (rc != PNR_OK)
         return rc;
-    rc = bench_sweep_run(b, title, &sweep, &s, error);
-    if (bench_table_rows(s.kernels) > 0)
-        shown = bench_table_show(b, s.kernels, NULL, &unshown);
-    bench_table_destroy(s.kernels);
+    rc = bench_sweep_run(b, title, &sweep, &l, error);
+    if (bench_table_rows(l.kernels) > 0)
+        shown = bench_table_show(b, l.kernels, NULL, &unshown);
+    bench_table_destroy(l.kernels);
     if (rc == PNR_OK && shown != PNR_OK)
         *error = unshown;
     return rc == PNR_OK ? shown : rc;

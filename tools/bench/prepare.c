@@ -87,7 +87,10 @@ int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, benc
     int rc;
 
     memset(out, 0, sizeof *out);
-    pnr_measure_configure(config, n_samples, &sized);
+    if (n_samples > 0)
+        pnr_measure_configure(config, n_samples, &sized);
+    else
+        sized = *config;
     if (batch > 0)
         sized.engine.batch = batch;
     rc = pnr_config_check(&sized, error);

@@ -30,12 +30,7 @@ int resident_fill(resident *r, size_t set, uint64_t seed, const uint32_t *lags, 
 int resident_run(resident *r, size_t set, pnr_result *result, pnr_error *error);
 size_t resident_kernels(const resident *r, pnr_kernel_note *notes, size_t capacity);
 
-/* The least whole number of rounds over the sets that holds n_runs, in runs. */
-size_t resident_times(int n_runs);
-/* Times n methods in turns, each set once a round. Discards what comes before the clocks have
- * risen. ns[i]: [n_times] of method i; n_times comes from resident_times. A signal ends it
- * early. */
-int resident_time(resident *const *list, double *const *ns, size_t n, size_t n_times,
-                  pnr_error *error);
+/* ns: [RESIDENT_SETS], of one round, each set once. */
+int resident_time(resident *r, double *ns, pnr_error *error);
 
 #endif

@@ -18,7 +18,7 @@
 static const double default_seconds = 300.0, default_pace = 0.9, ceiling_seconds = 3.0;
 static const double most_intervals = 60, least_intervals = 4, least_interval_s = 1.0;
 static const double MiB = 1024.0 * 1024.0;
-static const uint64_t poll_ns = 1000 * 1000;
+static const uint64_t poll_ns = 10 * 1000 * 1000;
 enum { MAX_INTERVALS = 256 };
 
 static const char columns[] =
@@ -34,35 +34,42 @@ static const bench_picture picture = {.y_label = "us, last sample in the ring to
 typedef struct interval {
     pnr_histogram latency_ns;
     uint64_t lost; /* samples, before its results and in them */
+    uint64_t start_ns, end_ns;
 } interval;
 
-/* The processing thread adds to one half, and to the other one as soon as the monitor wants
- * that. */
 typedef struct watch {
-    interval halves[2];
-    _Atomic unsigned wanted, given; /* number of the interval */
-    unsigned current;               /* read and written by the processing thread alone */
-
-    /* for the monitor */
     const stream_subject *subject;
     double seconds, interval_s;
-    _Atomic bool stop;
     bench_table *table;
-    double p99_us[MAX_INTERVALS], rss[MAX_INTERVALS], device[MAX_INTERVALS];
-    size_t n;
+    uint64_t start_ns; /* the first result */
+    /* Interval i lies in half i mod 2. The processing thread adds to interval n_ended until the
+     * monitor has shown the one before. */
+    interval halves[2];
+    _Atomic size_t n_ended, n_shown;
+    _Atomic bool stop;
+    struct {
+        double p99_us, rss, device; /* bytes */
+    } shown[MAX_INTERVALS];
 } watch;
 
+/* Runs in the processing thread. Time counts from the first result: the engine is created before
+ * it. */
 static void add_result(void *context, const pnr_report *report)
 {
     watch *w = context;
-    const unsigned wanted = atomic_load_explicit(&w->wanted, memory_order_acquire);
+    const uint64_t latency_ns = (uint64_t)(report->latency_us * 1e3);
+    const uint64_t now_ns = report->ready_ns + latency_ns;
+    const size_t n = w->n_ended;
+    interval *i = &w->halves[n % 2];
 
-    if (wanted != w->current) {
-        w->current = wanted;
-        atomic_store_explicit(&w->given, wanted, memory_order_release);
-    }
-    pnr_histogram_add(&w->halves[wanted % 2].latency_ns, (uint64_t)(report->latency_us * 1e3));
-    w->halves[wanted % 2].lost += report->lost + report->lost_before;
+    if (w->start_ns == 0)
+        w->start_ns = i->start_ns = now_ns;
+    pnr_histogram_add(&i->latency_ns, latency_ns);
+    i->lost += report->lost + report->lost_before;
+    if ((double)(now_ns - i->start_ns) < w->interval_s * 1e9 || w->n_shown < n)
+        return;
+    i->end_ns = w->halves[(n + 1) % 2].start_ns = now_ns;
+    w->n_ended = n + 1;
 }
 
 /* --- the monitor --- */
@@ -90,31 +97,18 @@ static double device_bytes(const stream_subject *s)
     return device != NULL ? (double)device->memory_used(s->config.engine.device) : (double)NAN;
 }
 
-/* The sums since the last call; NULL when no result has come. */
-static const interval *take_interval(watch *w)
-{
-    const unsigned next = atomic_load(&w->wanted) + 1;
-    const uint64_t start_ns = pnr_clock_ns();
-
-    memset(&w->halves[next % 2], 0, sizeof w->halves[0]);
-    atomic_store_explicit(&w->wanted, next, memory_order_release);
-    while (atomic_load_explicit(&w->given, memory_order_acquire) != next) {
-        if ((double)(pnr_clock_ns() - start_ns) > w->interval_s * 1e9 || atomic_load(&w->stop))
-            return NULL;
-        pnr_clock_sleep_until(pnr_clock_ns() + poll_ns, NULL);
-    }
-    return &w->halves[(next - 1) % 2];
-}
-
-static void add_row(watch *w, const interval *s, double elapsed_s, double took_s)
+static void add_row(watch *w, size_t index)
 {
     static const double shares[] = {0.5, 0.99, 0.999};
+    const interval *s = &w->halves[index % 2];
     const size_t n_samples = w->subject->engine.setup->plan.n_samples;
+    const double elapsed_s = (double)(s->end_ns - w->start_ns) * 1e-9;
     const double rss = resident_bytes(), device = device_bytes(w->subject);
     const double p99_us = (double)pnr_histogram_quantile(&s->latency_ns, 0.99) * 1e-3;
 
     bench_table_numbers(w->table, elapsed_s, (double)n_samples, (double)s->latency_ns.n,
-                        (double)s->latency_ns.n / took_s, (double)s->lost);
+                        (double)s->latency_ns.n * 1e9 / (double)(s->end_ns - s->start_ns),
+                        (double)s->lost);
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
         bench_table_numbers(w->table,
                             (double)pnr_histogram_quantile(&s->latency_ns, shares[i]) * 1e-3);
@@ -123,10 +117,10 @@ static void add_row(watch *w, const interval *s, double elapsed_s, double took_s
             "soak: N = %zu, %.1f of %.1f s: %llu results, %llu samples lost, p99 %.1f us, %.1f MiB",
             n_samples, elapsed_s, w->seconds, (unsigned long long)s->latency_ns.n,
             (unsigned long long)s->lost, p99_us, rss / MiB);
-    if (w->n < MAX_INTERVALS) {
-        w->p99_us[w->n] = p99_us;
-        w->rss[w->n] = rss;
-        w->device[w->n++] = device;
+    if (index < MAX_INTERVALS) {
+        w->shown[index].p99_us = p99_us;
+        w->shown[index].rss = rss;
+        w->shown[index].device = device;
     }
 }
 
@@ -134,74 +128,65 @@ static void add_row(watch *w, const interval *s, double elapsed_s, double took_s
 static void *monitor(void *argument)
 {
     watch *w = argument;
-    uint64_t start_ns = 0, last_ns = 0;
 
-    while (!atomic_load(&w->stop)) {
-        const interval *s;
-        uint64_t now_ns;
-
-        /* Time counts from the first result: the engine is created before it. */
-        pnr_clock_sleep_until(last_ns > 0 ? last_ns + (uint64_t)(w->interval_s * 1e9)
-                                          : pnr_clock_ns() + poll_ns,
-                              NULL);
-        s = take_interval(w);
-        now_ns = pnr_clock_ns();
-        if (s != NULL && last_ns > 0)
-            add_row(w, s, (double)(now_ns - start_ns) * 1e-9, (double)(now_ns - last_ns) * 1e-9);
-        if (s != NULL && start_ns == 0)
-            start_ns = now_ns;
-        if (s != NULL)
-            last_ns = now_ns;
+    while (w->n_shown < w->n_ended || !w->stop) {
+        if (w->n_shown == w->n_ended) {
+            pnr_clock_sleep_until(pnr_clock_ns() + poll_ns, NULL);
+            continue;
+        }
+        add_row(w, w->n_shown);
+        memset(&w->halves[w->n_shown % 2].latency_ns, 0, sizeof w->halves[0].latency_ns);
+        w->halves[w->n_shown % 2].lost = 0;
+        w->n_shown++;
     }
     return NULL;
 }
 
 /* --- the verdict --- */
 
-static double mean_of(const double *values, size_t n)
+static double mean_p99_us(const watch *w, size_t first, size_t n)
 {
     double sum = 0;
 
-    for (size_t i = 0; i < n; i++)
-        sum += values[i];
+    for (size_t i = first; i < first + n; i++)
+        sum += w->shown[i].p99_us;
     return n > 0 ? sum / (double)n : NAN;
-}
-
-static double greatest(const double *values, size_t n)
-{
-    double most = -INFINITY;
-
-    for (size_t i = 0; i < n; i++)
-        most = fmax(most, values[i]);
-    return n > 0 ? most : NAN;
 }
 
 static void print_verdict(const bench *b, const watch *w, const stream_result *r, double rate_hz)
 {
-    const size_t quarter = w->n > 4 ? w->n / 4 : 1, last = w->n > 0 ? w->n - 1 : 0;
-    const double early_us = mean_of(w->p99_us, w->n < quarter ? w->n : quarter);
-    const double late_us = w->n >= quarter ? mean_of(w->p99_us + w->n - quarter, quarter) : NAN;
-    const bool is_held = bench_is_lossless(&r->outcome) && bench_is_complete(&r->outcome);
+    const size_t n = w->n_shown < MAX_INTERVALS ? w->n_shown : MAX_INTERVALS;
+    const size_t quarter = n > 4 ? n / 4 : n > 0, last = n > 0 ? n - 1 : 0;
+    const double early_us = mean_p99_us(w, 0, quarter);
+    const double late_us = mean_p99_us(w, n - quarter, quarter);
+    const bool is_complete = bench_is_complete(&r->outcome);
+    const char *comment = b->csv ? "# " : "";
+    double most_rss = w->shown[0].rss, most_device = w->shown[0].device;
     char text[512];
 
-    printf("%ssoak N = %zu: %s: %.1f s at %.1f Msample/s, %.2f GB/s\n", b->csv ? "# " : "",
-           w->subject->engine.setup->plan.n_samples, is_held ? "HELD" : "NOT HELD", r->seconds,
+    for (size_t i = 1; i < n; i++) {
+        most_rss = fmax(most_rss, w->shown[i].rss);
+        most_device = fmax(most_device, w->shown[i].device);
+    }
+    printf("%ssoak N = %zu: %s: %.1f s at %.1f Msample/s, %.2f GB/s\n", comment,
+           w->subject->engine.setup->plan.n_samples,
+           bench_is_lossless(&r->outcome) && is_complete ? "HELD" : "NOT HELD", r->seconds,
            rate_hz * 1e-6, rate_hz * w->subject->sample_bytes * 1e-9);
-    printf("%s  account: %s (%s)\n", b->csv ? "# " : "",
+    printf("%s  account: %s (%s)\n", comment,
            pnr_account_format(&r->outcome.account, text, sizeof text),
-           bench_is_complete(&r->outcome) ? "closes" : "OPEN");
-    printf("%s  subscriber: %llu received of %llu sent\n", b->csv ? "# " : "",
+           is_complete ? "closes" : "OPEN");
+    printf("%s  subscriber: %llu received of %llu sent\n", comment,
            (unsigned long long)r->outcome.received.results,
            (unsigned long long)r->outcome.account.sent);
-    printf("%s  p99: %.1f us in the first quarter, %.1f us in the last, drift %+.1f %%\n",
-           b->csv ? "# " : "", early_us, late_us, 100.0 * (late_us / early_us - 1.0));
+    printf("%s  p99: %.1f us in the first quarter, %.1f us in the last, drift %+.1f %%\n", comment,
+           early_us, late_us, 100.0 * (late_us / early_us - 1.0));
     printf("%s  memory: %.1f MiB at first, %.1f MiB at the end, %.1f MiB at most; device: ",
-           b->csv ? "# " : "", w->rss[0] / MiB, w->rss[last] / MiB, greatest(w->rss, w->n) / MiB);
-    if (isnan(w->device[0]))
+           comment, w->shown[0].rss / MiB, w->shown[last].rss / MiB, most_rss / MiB);
+    if (isnan(most_device))
         printf("none\n");
     else
-        printf("%.1f, %.1f, %.1f MiB\n", w->device[0] / MiB, w->device[last] / MiB,
-               greatest(w->device, w->n) / MiB);
+        printf("%.1f, %.1f, %.1f MiB\n", w->shown[0].device / MiB, w->shown[last].device / MiB,
+               most_device / MiB);
 }
 
 static int run_watched(const bench *b, watch *w, double rate_hz, pnr_error *error)
@@ -214,7 +199,7 @@ static int run_watched(const bench *b, watch *w, double rate_hz, pnr_error *erro
     if (rc != 0)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "monitor thread: %s", strerror(rc));
     rc = stream_run(s, w->seconds, rate_hz, add_result, w, &result, error);
-    atomic_store(&w->stop, true);
+    w->stop = true;
     pthread_join(thread, NULL);
     if (rc != PNR_OK)
         return rc;

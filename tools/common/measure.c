@@ -28,14 +28,50 @@ struct pnr_measure {
     const pnr_engine_ops *ops;
     const pnr_setup *setup;
     pnr_measure_mode mode;
-    pnr_engine *engine; /* NULL between the runs of PNR_MEASURE_ANEW */
-    void *memory;       /* from ops->alloc when pinned, else from the C library */
-    size_t n_samples;   /* of the batch, and those that its last dwell reaches beyond it */
+    pnr_trial trial; /* closed between the runs of PNR_MEASURE_ANEW */
+    void *memory;    /* from ops->alloc when pinned, else from the C library */
     size_t bytes;
-    uint32_t *lost;     /* [batch * windows] */
-    uint64_t *ready_ns; /* [batch] */
-    uint64_t tag;
 };
+
+int pnr_trial_open(const pnr_engine_ops *ops, const pnr_plan *plan, pnr_trial *out,
+                   pnr_error *error)
+{
+    *out = (pnr_trial){.ops = ops, .plan = plan};
+    out->zeros = calloc(plan->batch * pnr_plan_windows(plan), sizeof(uint64_t));
+    return out->zeros != NULL
+               ? ops->create(plan, &out->engine, error)
+               : pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu dwells", plan->batch);
+}
+
+void pnr_trial_close(pnr_trial *trial)
+{
+    if (trial->engine != NULL)
+        trial->ops->destroy(trial->engine);
+    free(trial->zeros);
+    *trial = (pnr_trial){0};
+}
+
+int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_result *result,
+                  pnr_error *error)
+{
+    const pnr_plan *plan = trial->plan;
+    const pnr_windows windows = {
+        .spans = {{samples, pnr_plan_view_samples(plan, plan->batch)}},
+        .n_dwells = n_dwells,
+        .n_periods = pnr_plan_windows(plan),
+        .lost = trial->zeros,
+        .ready_ns = trial->zeros,
+    };
+    const pnr_job job = {.windows = &windows, .tag = ++trial->tag};
+    int rc = trial->ops->submit(trial->engine, &job);
+
+    if (rc == PNR_OK)
+        rc = trial->ops->collect(trial->engine, true, result);
+    return rc == PNR_OK
+               ? rc
+               : pnr_error_set(error, rc, "engine %s: %s (N = %zu, %zu dwells)", trial->ops->name,
+                               pnr_error_text(rc), plan->n_samples, n_dwells);
+}
 
 /* Samples a chip by the rates, where that is a whole number; else 1. */
 static size_t chip_samples_of(const pnr_config *config)
@@ -203,18 +239,15 @@ int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_me
     m->ops = ops;
     m->setup = setup;
     m->mode = mode;
-    m->n_samples = pnr_plan_view_samples(plan, plan->batch);
-    m->bytes = m->n_samples * pnr_format_get(plan->format)->bytes * plan->n_channels;
-    m->lost = calloc(plan->batch * pnr_plan_windows(plan), sizeof *m->lost);
-    m->ready_ns = calloc(plan->batch, sizeof *m->ready_ns);
+    m->bytes = pnr_plan_view_samples(plan, plan->batch) * pnr_plan_sample_bytes(plan);
     m->memory = allocate_samples(m);
-    if (m->lost == NULL || m->ready_ns == NULL || m->memory == NULL) {
+    if (m->memory == NULL) {
         pnr_error_set(error, rc, "engine %s: no memory for %zu bytes of samples", ops->name,
                       m->bytes);
         goto fail;
     }
-    pnr_measure_fill(setup, m->memory, m->n_samples);
-    rc = mode == PNR_MEASURE_ANEW ? PNR_OK : ops->create(plan, &m->engine, error);
+    pnr_measure_fill(setup, m->memory, pnr_plan_view_samples(plan, plan->batch));
+    rc = mode == PNR_MEASURE_ANEW ? PNR_OK : pnr_trial_open(ops, plan, &m->trial, error);
     if (rc != PNR_OK)
         goto fail;
     *out = m;
@@ -228,14 +261,11 @@ void pnr_measure_destroy(pnr_measure *measure)
 {
     if (measure == NULL)
         return;
-    if (measure->engine != NULL)
-        measure->ops->destroy(measure->engine);
+    pnr_trial_close(&measure->trial);
     if (measure->mode != PNR_MEASURE_PINNED)
         free(measure->memory);
     else if (measure->memory != NULL)
         measure->ops->free(measure->memory);
-    free(measure->lost);
-    free(measure->ready_ns);
     free(measure);
 }
 
@@ -274,47 +304,25 @@ static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *la
     return PNR_OK;
 }
 
-/* Submits and collects; creates the engine first where there is none. */
-static int correlate(pnr_measure *m, pnr_result *result, pnr_error *error)
-{
-    const pnr_plan *plan = &m->setup->plan;
-    const pnr_windows windows = {
-        .spans = {{m->memory, m->n_samples}},
-        .n_dwells = plan->batch,
-        .n_periods = pnr_plan_windows(plan),
-        .lost = m->lost,
-        .ready_ns = m->ready_ns,
-    };
-    const pnr_job job = {.windows = &windows, .tag = ++m->tag};
-    int rc = m->engine == NULL ? m->ops->create(plan, &m->engine, error) : PNR_OK;
-
-    if (rc != PNR_OK)
-        return rc;
-    if ((rc = m->ops->submit(m->engine, &job)) == PNR_OK)
-        rc = m->ops->collect(m->engine, true, result);
-    return rc == PNR_OK
-               ? rc
-               : pnr_error_set(error, rc, "engine %s: %s (N = %zu, %zu dwells)", m->ops->name,
-                               pnr_error_text(rc), plan->n_samples, plan->batch);
-}
-
 int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error)
 {
+    const pnr_plan *plan = &measure->setup->plan;
+    const bool is_anew = measure->mode == PNR_MEASURE_ANEW;
     pnr_result result;
     uint64_t start_ns = pnr_clock_ns();
-    int rc = correlate(measure, &result, error);
+    int rc = is_anew ? pnr_trial_open(measure->ops, plan, &measure->trial, error) : PNR_OK;
 
-    if (rc != PNR_OK)
+    if (rc != PNR_OK || (rc = pnr_trial_run(&measure->trial, measure->memory, plan->batch, &result,
+                                            error)) != PNR_OK)
         return rc;
     out->total_ns = pnr_clock_ns() - start_ns;
     memset(out->stage_ns, 0, sizeof out->stage_ns);
-    if (measure->setup->plan.measure)
+    if (plan->measure)
         memcpy(out->stage_ns, result.stage_ns, sizeof out->stage_ns);
     rc = check_lags(measure, &result, lags, error);
-    if (measure->mode == PNR_MEASURE_ANEW) {
+    if (is_anew) {
         start_ns = pnr_clock_ns();
-        measure->ops->destroy(measure->engine);
-        measure->engine = NULL;
+        pnr_trial_close(&measure->trial);
         out->total_ns += pnr_clock_ns() - start_ns;
     }
     return rc;
@@ -326,60 +334,45 @@ const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes)
     return measure->memory;
 }
 
-/* runs: [n_runs]; room: [n_runs] doubles of scratch memory. */
-static void summarise(const pnr_measurement *runs, int n_runs, double *room, pnr_timing *out)
-{
-    const size_t n = (size_t)n_runs;
-
-    out->n_runs = n_runs;
-    for (size_t i = 0; i < n; i++)
-        room[i] = (double)runs[i].total_ns;
-    out->median_ns = pnr_median(room, n);
-    out->p99_ns = pnr_quantile(room, n, 0.99);
-    for (int s = 0; s < PNR_STAGE_COUNT; s++) {
-        for (size_t i = 0; i < n; i++)
-            room[i] = (double)runs[i].stage_ns[s];
-        out->stage_median_ns[s] = pnr_median(room, n);
-        out->stage_p99_ns[s] = pnr_quantile(room, n, 0.99);
-    }
-    for (size_t i = 0; i < n; i++) {
-        room[i] = 0;
-        for (int s = 0; s < PNR_STAGE_COUNT; s++)
-            room[i] += (double)runs[i].stage_ns[s];
-        room[i] /= runs[i].total_ns > 0 ? (double)runs[i].total_ns : 1.0;
-    }
-    out->explained = pnr_median(room, n);
-}
-
 int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                      int n_runs, pnr_timing *out, pnr_error *error)
 {
+    enum { TOTAL = PNR_STAGE_COUNT, EXPLAINED, N_COLUMNS };
+    const size_t n = (size_t)n_runs;
     pnr_measure *measure = NULL;
-    pnr_measurement discarded;
-    pnr_measurement *runs = NULL;
-    double *room = NULL;
-    int rc = PNR_ENOMEMORY;
+    pnr_measurement run;
+    double *columns = NULL; /* [N_COLUMNS][n] */
+    int rc;
 
     if (n_runs < PNR_MEASURE_MIN_RUNS)
         return pnr_error_set(error, PNR_EUSAGE, "%d runs: at least %d are counted", n_runs,
                              PNR_MEASURE_MIN_RUNS);
-    runs = calloc((size_t)n_runs, sizeof *runs);
-    room = calloc((size_t)n_runs, sizeof *room);
-    if (runs == NULL || room == NULL) {
-        pnr_error_set(error, rc, "no memory for %d runs", n_runs);
-        goto done;
-    }
+    if ((columns = calloc(N_COLUMNS * n, sizeof *columns)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %d runs", n_runs);
     rc = pnr_measure_create(ops, setup, mode, &measure, error);
     if (rc == PNR_OK)
-        rc = pnr_measure_run(measure, &discarded, NULL, error);
-    for (int i = 0; i < n_runs && rc == PNR_OK; i++)
-        rc = pnr_measure_run(measure, &runs[i], NULL, error);
-    if (rc == PNR_OK)
-        summarise(runs, n_runs, room, out);
-done:
+        rc = pnr_measure_run(measure, &run, NULL, error); /* discarded */
+    for (size_t i = 0; i < n && rc == PNR_OK; i++) {
+        rc = pnr_measure_run(measure, &run, NULL, error);
+        for (size_t s = 0; s < PNR_STAGE_COUNT && rc == PNR_OK; s++) {
+            columns[s * n + i] = (double)run.stage_ns[s];
+            columns[EXPLAINED * n + i] +=
+                (double)run.stage_ns[s] / (run.total_ns > 0 ? (double)run.total_ns : 1.0);
+        }
+        columns[TOTAL * n + i] = rc == PNR_OK ? (double)run.total_ns : 0;
+    }
+    if (rc == PNR_OK) {
+        out->n_runs = n_runs;
+        out->median_ns = pnr_median(columns + TOTAL * n, n);
+        out->p99_ns = pnr_quantile(columns + TOTAL * n, n, 0.99);
+        out->explained = pnr_median(columns + EXPLAINED * n, n);
+        for (size_t s = 0; s < PNR_STAGE_COUNT; s++) {
+            out->stage_median_ns[s] = pnr_median(columns + s * n, n);
+            out->stage_p99_ns[s] = pnr_quantile(columns + s * n, n, 0.99);
+        }
+    }
     pnr_measure_destroy(measure);
-    free(runs);
-    free(room);
+    free(columns);
     return rc;
 }
 

@@ -11,6 +11,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An engine that correlates full submits without losses. Zero-initialised is closed. */
+typedef struct pnr_trial {
+    const pnr_engine_ops *ops;
+    const pnr_plan *plan;
+    pnr_engine *engine; /* NULL: closed */
+    void *zeros;        /* the headers of the windows */
+    uint64_t tag;
+} pnr_trial;
+
+/* plan must outlive *out. Errors as the engine's create. The caller closes, also after an error. */
+int pnr_trial_open(const pnr_engine_ops *ops, const pnr_plan *plan, pnr_trial *out,
+                   pnr_error *error);
+void pnr_trial_close(pnr_trial *trial);
+/* Submits n_dwells and collects. samples: [pnr_plan_view_samples][n_channels] of a whole batch. */
+int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_result *result,
+                  pnr_error *error);
+
 /* An engine with one batch of samples. */
 typedef struct pnr_measure pnr_measure;
 
