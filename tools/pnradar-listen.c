@@ -427,19 +427,15 @@ int main(int argc, char **argv)
     pnr_config config;
     pnr_error error = {0};
     listener l = {.config = &config, .log = stderr};
-    int status, code = pnr_cli_parse(&cli, argc, argv, &config, &error);
+    int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
     if (code == PNR_OK) {
         l.source.endpoint = cli.n_operands > 0 ? cli.operands[0] : config.publisher.endpoint;
         code = run(&l, &a, &error);
     }
-    if (code == PNR_EEND)
-        status = 0;
-    else if (code != PNR_OK)
-        status = pnr_cli_fail(&error);
-    else
-        status = cli.strict && (l.n_bad > 0 || listen_count_faulty(&l.counts)) ? PNR_EXIT_LOST : 0;
     close_all(&l);
     pnr_config_clear(&config);
-    return status;
+    if (code != PNR_OK)
+        return pnr_cli_fail(&error);
+    return cli.strict && (l.n_bad > 0 || listen_count_faulty(&l.counts)) ? PNR_EXIT_LOST : 0;
 }

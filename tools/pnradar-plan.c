@@ -93,7 +93,5 @@ int main(int argc, char **argv)
     }
     plan_sheet_destroy(sheet);
     pnr_config_clear(&config);
-    if (rc == PNR_EEND)
-        return 0;
     return rc == PNR_OK ? 0 : pnr_cli_fail(&error);
 }
