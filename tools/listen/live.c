@@ -39,12 +39,12 @@ struct listen_live {
 /* The place of the graph on the screen; *listed: the echoes below it. */
 static listen_place place_of(const listen_live *l, int *listed)
 {
-    const int width = listen_screen_width(l->screen), height = listen_screen_height(l->screen);
-    listen_place at = {.left = MARGIN, .columns = width - MARGIN};
+    const listen_size size = listen_screen_size(l->screen);
+    listen_place at = {.left = MARGIN, .columns = size.width - MARGIN};
 
-    *listed = (height - HEAD - 4) / 3;
+    *listed = (size.height - HEAD - 4) / 3;
     *listed = *listed < MAX_LISTED ? *listed : MAX_LISTED;
-    at.rows = height - HEAD - *listed - 4;
+    at.rows = size.height - HEAD - *listed - 4;
     at.bottom = HEAD + at.rows - 1;
     return at;
 }
@@ -200,7 +200,8 @@ static void take_rate(listen_live *l, const listen_counts *counts, uint64_t now_
 
 static void draw_frame(listen_live *l, const listen_counts *counts)
 {
-    const int width = listen_screen_width(l->screen), height = listen_screen_height(l->screen);
+    const listen_size size = listen_screen_size(l->screen);
+    const int width = size.width, height = size.height;
     int listed;
     const listen_place at = place_of(l, &listed);
 
@@ -238,7 +239,7 @@ int listen_live_draw(listen_live *l, const listen_counts *counts)
     listen_screen_begin(l->screen);
     draw_frame(l, counts);
     if (l->notice[0] == '\0')
-        listen_screen_text(l->screen, 0, listen_screen_height(l->screen) - 1, LISTEN_FAINT,
+        listen_screen_text(l->screen, 0, listen_screen_size(l->screen).height - 1, LISTEN_FAINT,
                            "q: quit");
     return listen_screen_show(l->screen);
 }
