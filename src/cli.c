@@ -21,7 +21,7 @@ volatile int pnr_stop;
 
 /* --- options --- */
 
-typedef enum {
+enum {
     COMMON_CONFIG,
     COMMON_SET,
     COMMON_PRINT,
@@ -29,29 +29,17 @@ typedef enum {
     COMMON_HELP,
     COMMON_VERSION,
     COMMON_COUNT
-} common_id;
+};
 
-/* An option, of the program or common. */
-typedef struct option {
-    char letter; /* '\0': none */
-    const char *name;
-    const char *argument;
-    const char *help;
-    const char **value; /* of an option of the program */
-    int id;             /* a common_id; COMMON_COUNT: of the program */
-} option;
-
-static const option common[COMMON_COUNT] = {
-    [COMMON_CONFIG] = {'c', "config", "FILE", "Read this configuration; may be repeated.", NULL,
-                       COMMON_CONFIG},
-    [COMMON_SET] = {'s', "set", "SECTION.KEY=VALUE",
-                    "Set one key, after all files; may be repeated.", NULL, COMMON_SET},
-    [COMMON_PRINT] = {'\0', "print-config", NULL, "Print the whole configuration and exit.", NULL,
-                      COMMON_PRINT},
-    [COMMON_STRICT] = {'\0', "strict", NULL, "Exit with status 3 when anything was lost.", NULL,
-                       COMMON_STRICT},
-    [COMMON_HELP] = {'\0', "help", NULL, "Print this help and exit.", NULL, COMMON_HELP},
-    [COMMON_VERSION] = {'\0', "version", NULL, "Print the version and exit.", NULL, COMMON_VERSION},
+/* Those with an argument have a letter too: the first of the name. */
+static const pnr_cli_option common[COMMON_COUNT] = {
+    [COMMON_CONFIG] = {"config", "FILE", "Read this configuration; may be repeated.", NULL},
+    [COMMON_SET] = {"set", "SECTION.KEY=VALUE", "Set one key, after all files; may be repeated.",
+                    NULL},
+    [COMMON_PRINT] = {"print-config", NULL, "Print the whole configuration and exit.", NULL},
+    [COMMON_STRICT] = {"strict", NULL, "Exit with status 3 when anything was lost.", NULL},
+    [COMMON_HELP] = {"help", NULL, "Print this help and exit.", NULL},
+    [COMMON_VERSION] = {"version", NULL, "Print the version and exit.", NULL},
 };
 
 /* The state while the command line is read. */
@@ -67,19 +55,20 @@ typedef struct reading {
     pnr_error *error;
 } reading;
 
-/* Option i: first those of the program, then the common ones. False: there is no option i. */
-static bool get_option(const pnr_cli *cli, int i, option *out)
+/* Option i: first those of the program, which have a value, then the common ones. NULL: there is no
+ * option i. */
+static const pnr_cli_option *get_option(const pnr_cli *cli, int i)
 {
-    const pnr_cli_option *o = cli->options;
+    for (const pnr_cli_option *o = cli->options; o && o->name; o++)
+        if (i-- == 0)
+            return o;
+    return i < COMMON_COUNT ? &common[i] : NULL;
+}
 
-    for (; o && o->name; o++)
-        if (i-- == 0) {
-            *out = (option){'\0', o->name, o->argument, o->help, o->value, COMMON_COUNT};
-            return true;
-        }
-    if (i < COMMON_COUNT)
-        *out = common[i];
-    return i < COMMON_COUNT;
+/* '\0': none. */
+static char letter_of(const pnr_cli_option *o)
+{
+    return !o->value && o->argument ? o->name[0] : '\0';
 }
 
 static int refuse_unknown(reading *r, const char *argument)
@@ -87,14 +76,14 @@ static int refuse_unknown(reading *r, const char *argument)
     const char *name = argument + strspn(argument, "-"), *best = NULL;
     size_t least = SIZE_MAX;
     char wrong[64];
-    option o;
+    const pnr_cli_option *o;
 
     snprintf(wrong, sizeof wrong, "%.*s", (int)strcspn(name, "="), name);
-    for (int i = 0; get_option(r->cli, i, &o); i++) {
-        const size_t distance = pnr_name_distance(o.name, wrong);
+    for (int i = 0; (o = get_option(r->cli, i)) != NULL; i++) {
+        const size_t distance = pnr_name_distance(o->name, wrong);
 
         if (distance < least) {
-            best = o.name;
+            best = o->name;
             least = distance;
         }
     }
@@ -103,7 +92,7 @@ static int refuse_unknown(reading *r, const char *argument)
 }
 
 /* attached: the argument after '=' or the letter; NULL: the argument is the next word. */
-static int take_option(reading *r, const option *o, const char *attached)
+static int take_option(reading *r, const pnr_cli_option *o, const char *attached)
 {
     const char *argument = attached;
 
@@ -116,13 +105,13 @@ static int take_option(reading *r, const option *o, const char *attached)
                                  o->name, o->argument);
         argument = r->argv[r->next++];
     }
-    if (o->id == COMMON_COUNT)
+    if (o->value)
         *o->value = o->argument ? argument : o->name;
     else
-        r->is_set[o->id] = true;
-    if (o->id == COMMON_CONFIG)
+        r->is_set[o - common] = true;
+    if (o == &common[COMMON_CONFIG])
         r->files[r->n_files++] = argument;
-    if (o->id == COMMON_SET)
+    if (o == &common[COMMON_SET])
         r->settings[r->n_settings++] = argument;
     return PNR_OK;
 }
@@ -134,16 +123,16 @@ static int read_option(reading *r, const char *word)
     const bool is_long = word[1] == '-';
     const size_t length = strcspn(word, "=");
     const char *attached = is_long ? word + length + 1 : word + 2;
-    option o;
+    const pnr_cli_option *o;
 
     if (is_long ? word[length] == '\0' : word[2] == '\0')
         attached = NULL;
-    for (int i = 0; get_option(r->cli, i, &o); i++) {
+    for (int i = 0; (o = get_option(r->cli, i)) != NULL; i++) {
         const bool is_named =
-            strlen(o.name) == length - 2 && memcmp(word + 2, o.name, length - 2) == 0;
+            strlen(o->name) == length - 2 && memcmp(word + 2, o->name, length - 2) == 0;
 
-        if (is_long ? is_named : o.letter == word[1])
-            return take_option(r, &o, attached);
+        if (is_long ? is_named : letter_of(o) == word[1])
+            return take_option(r, o, attached);
     }
     return refuse_unknown(r, word);
 }
@@ -181,36 +170,39 @@ static int read_words(reading *r)
 
 /* --- help --- */
 
-/* Prints text from column `at` on in lines of at most TEXT_WIDTH, and indents the next lines. A
- * longer word stays whole. */
-static void print_wrapped(const char *text, size_t at, size_t indent)
+/* Prints the words of a text from column `at` on, in lines of at most TEXT_WIDTH that begin at column
+ * `indent`. A longer word stays whole. Returns the column after the last word. */
+static size_t print_words(const char *text, size_t at, size_t indent)
 {
-    bool is_first = true;
-
     for (;;) {
         text += strspn(text, " \n");
         size_t word = strcspn(text, " \n");
         if (word == 0)
-            break;
-        if (!is_first && at + 1 + word > TEXT_WIDTH) {
+            return at;
+        if (at > indent && at + 1 + word > TEXT_WIDTH) {
             printf("\n%*s", (int)indent, "");
             at = indent;
-        } else if (!is_first) {
+        } else if (at > indent) {
             putchar(' ');
             at++;
         }
         printf("%.*s", (int)word, text);
         at += word;
         text += word;
-        is_first = false;
     }
+}
+
+/* Prints a text from this column on. */
+static void print_text(const char *text, size_t column)
+{
+    print_words(text, column, column);
     putchar('\n');
 }
 
 /* "  -c, --config FILE" */
-static void option_label(const option *o, char out[LABEL_LEN])
+static void option_label(const pnr_cli_option *o, char out[LABEL_LEN])
 {
-    const char c = o->letter;
+    const char c = letter_of(o);
     const char start[] = {' ', ' ', c ? '-' : ' ', c ? c : ' ', c ? ',' : ' ', '\0'};
 
     snprintf(out, LABEL_LEN, "%s --%s%s%s", start, o->name, o->argument ? " " : "",
@@ -221,20 +213,20 @@ static void print_options(const pnr_cli *cli)
 {
     size_t column = 0;
     char label[LABEL_LEN];
-    option o;
+    const pnr_cli_option *o;
 
-    for (int i = 0; get_option(cli, i, &o); i++) {
-        option_label(&o, label);
+    for (int i = 0; (o = get_option(cli, i)) != NULL; i++) {
+        option_label(o, label);
         column = strlen(label) > column ? strlen(label) : column;
     }
-    for (int i = 0; get_option(cli, i, &o); i++) {
-        if (i == 0 && o.id == COMMON_COUNT)
+    for (int i = 0; (o = get_option(cli, i)) != NULL; i++) {
+        if (i == 0 && o->value)
             printf("\nOptions:\n");
-        if (o.id == 0)
+        if (o == common)
             printf("\nCommon options:\n");
-        option_label(&o, label);
+        option_label(o, label);
         printf("%-*s  ", (int)column, label);
-        print_wrapped(o.help, column + 2, column + 2);
+        print_text(o->help, column + 2);
     }
 }
 
@@ -242,23 +234,17 @@ static void print_options(const pnr_cli *cli)
 static void print_section(const pnr_section *section)
 {
     const size_t column = 14;
-    char label[64], *keys;
-    size_t length;
-    FILE *list = open_memstream(&keys, &length);
+    size_t at = column;
+    char label[64];
 
     snprintf(label, sizeof label, "  [%s]", section->name);
     printf("%-*s", (int)column, label);
-    print_wrapped(section->help, column, column);
-    if (!list)
-        return;
+    print_text(section->help, column);
+    printf("%*s", (int)column, "");
     for (size_t i = 0; i < pnr_config_n_keys; i++)
         if (strcmp(pnr_config_keys[i].section, section->name) == 0)
-            fprintf(list, " %s", pnr_config_keys[i].name);
-    if (fclose(list) == 0) {
-        printf("%*s", (int)column, "");
-        print_wrapped(keys, column, column);
-    }
-    free(keys);
+            at = print_words(pnr_config_keys[i].name, at, column);
+    putchar('\n');
 }
 
 static void print_help(const pnr_cli *cli)
@@ -266,7 +252,7 @@ static void print_help(const pnr_cli *cli)
     printf("Usage: %s %s\n", cli->program, cli->usage ? cli->usage : "");
     if (cli->summary) {
         putchar('\n');
-        print_wrapped(cli->summary, 0, 0);
+        print_text(cli->summary, 0);
     }
     print_options(cli);
     printf("\nConfiguration, every key explained in pnradar.conf(5):\n");

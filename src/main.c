@@ -146,9 +146,7 @@ int main(int argc, char **argv)
         else
             code = pnr_config_check(&config, &error);
     }
-    if (code == PNR_EEND)
-        status = 0;
-    else if (code != PNR_OK)
+    if (code != PNR_OK)
         status = pnr_cli_fail(&error);
     else if (list != NULL)
         status = list_engines(&config, &error);

@@ -217,9 +217,7 @@ int main(int argc, char **argv)
     }
     free(b.sizes);
     pnr_config_clear(&config);
-    if (rc == PNR_EEND)
-        return 0;
-    if (rc == PNR_OK)
-        return lost && cli.strict ? PNR_EXIT_LOST : 0;
-    return pnr_cli_fail(&error);
+    if (rc != PNR_OK)
+        return pnr_cli_fail(&error);
+    return lost && cli.strict ? PNR_EXIT_LOST : 0;
 }

@@ -338,11 +338,9 @@ int main(int argc, char **argv)
         if (rc == PNR_OK)
             rc = stream(&w, &error);
         rc = finish(&w, rc, &error);
-    } else if (rc == PNR_EEND) {
-        rc = PNR_OK;
     }
     pnr_config_clear(&config);
     if (rc != PNR_OK)
         return pnr_cli_fail(&error);
-    return cli.strict && w.n_lost > 0 ? PNR_EXIT_LOST : pnr_error_exit(PNR_OK);
+    return cli.strict && w.n_lost > 0 ? PNR_EXIT_LOST : 0;
 }

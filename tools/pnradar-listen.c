@@ -357,11 +357,9 @@ static int read_arguments(const arguments *a, listener *l, pnr_print *print, pnr
 
 static int open_socket(listener *l, const arguments *a, pnr_error *error)
 {
-    listen_map_kind map = LISTEN_MAP_MEAN;
     int code = pnr_endpoint_enough_files(error);
 
-    if (code != PNR_OK ||
-        (a->map != NULL && (code = listen_map_find(a->map, &map, error)) != PNR_OK))
+    if (code != PNR_OK)
         return code;
     if ((l->context = zmq_ctx_new()) == NULL)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ context: %s",
@@ -369,7 +367,8 @@ static int open_socket(listener *l, const arguments *a, pnr_error *error)
     if ((code = pnr_subscriber_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
                                       error)) != PNR_OK)
         return code;
-    code = listen_view_open(l->context, &l->source, a->plot, map, a->live != NULL, &l->view, error);
+    code =
+        listen_view_open(l->context, &l->source, a->plot, a->map, a->live != NULL, &l->view, error);
     return code == PNR_OK ? connect_when_reached(l, error) : code;
 }
 
@@ -428,19 +427,15 @@ int main(int argc, char **argv)
     pnr_config config;
     pnr_error error = {0};
     listener l = {.config = &config, .log = stderr};
-    int status, code = pnr_cli_parse(&cli, argc, argv, &config, &error);
+    int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
     if (code == PNR_OK) {
         l.source.endpoint = cli.n_operands > 0 ? cli.operands[0] : config.publisher.endpoint;
         code = run(&l, &a, &error);
     }
-    if (code == PNR_EEND)
-        status = 0;
-    else if (code != PNR_OK)
-        status = pnr_cli_fail(&error);
-    else
-        status = cli.strict && (l.n_bad > 0 || listen_count_faulty(&l.counts)) ? PNR_EXIT_LOST : 0;
     close_all(&l);
     pnr_config_clear(&config);
-    return status;
+    if (code != PNR_OK)
+        return pnr_cli_fail(&error);
+    return cli.strict && (l.n_bad > 0 || listen_count_faulty(&l.counts)) ? PNR_EXIT_LOST : 0;
 }

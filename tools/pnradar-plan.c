@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         .examples = examples,
         .options = options,
     };
-    plan_sheet *sheet = NULL;
+    plan_sheet sheet = {.root = json_object()};
     pnr_config config;
     pnr_error error = {0}, print_error = {0};
     int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
@@ -81,19 +81,19 @@ int main(int argc, char **argv)
     if (rc == PNR_OK)
         rc = pnr_config_check(&config, &error);
     if (rc == PNR_OK)
-        rc = plan_sheet_create(json != NULL, &sheet, &error);
+        rc = sheet.root != NULL ? PNR_OK
+                                : pnr_error_set(&error, PNR_ENOMEMORY, "no memory for the results");
     if (rc == PNR_OK) {
-        rc = fill_sheet(sheet, &config, budget, &error);
+        sheet.json = json != NULL;
+        rc = fill_sheet(&sheet, &config, budget, &error);
         /* The results are printed even when no engine runs. */
-        if (json_object_size(sheet->root) > 0 && plan_sheet_finish(sheet, &print_error) != PNR_OK &&
+        if (json_object_size(sheet.root) > 0 && plan_sheet_finish(&sheet, &print_error) != PNR_OK &&
             rc == PNR_OK) {
             rc = print_error.code;
             error = print_error;
         }
     }
-    plan_sheet_destroy(sheet);
+    json_decref(sheet.root);
     pnr_config_clear(&config);
-    if (rc == PNR_EEND)
-        return 0;
     return rc == PNR_OK ? 0 : pnr_cli_fail(&error);
 }

@@ -3,7 +3,7 @@
 #include "tools/listen/live.h"
 
 #include "base/clock.h"
-#include "tools/listen/heat.h"
+#include "tools/listen/graph.h"
 #include "tools/listen/screen.h"
 
 #include <inttypes.h>
@@ -14,14 +14,11 @@
 enum {
     MIN_WIDTH = 40,
     MIN_HEIGHT = 12,
-    MARGIN = 7, /* columns left of the profile: its scale */
-    HEAD = 2,   /* rows above it */
-    MAX_BINS = 400,
-    MAX_LISTED = 12, /* echoes below the profile */
-    BOTTOM_DB = -5   /* of the profile's scale; 0 is the noise floor */
+    MARGIN = 7,     /* columns left of the graph: its scale */
+    HEAD = 2,       /* rows above it */
+    MAX_LISTED = 12 /* echoes below it */
 };
 static const uint64_t frame_ns = 100 * 1000 * 1000;
-static const char marks[] = "123456789abcdefghijklmnopqrstuvwxyz";
 
 struct listen_live {
     listen_screen *screen;
@@ -31,40 +28,25 @@ struct listen_live {
 
     pnr_report report;
     bool has_report;
-    pnr_profile_info info;
-    size_t n_bins; /* 0: no profile came */
-    float bins[MAX_BINS];
-    listen_heat heat;         /* of a map; it replaces the bins */
+    listen_graph graph;
     uint64_t next_profile_ns; /* earlier profiles are ignored */
-    int top_db;               /* of the scale */
 
     uint64_t rate_ns, rate_received; /* time and count at the last measurement of the rate */
     double rate_hz;                  /* results a second; NAN: not known yet */
     char notice[256];
 };
 
-/* The place of the profile on the screen. */
-typedef struct frame {
-    int columns, rows; /* of the profile */
-    int bottom;        /* its last row */
-    int listed;        /* echoes below it */
-} frame;
-
-static frame place_of(const listen_live *l)
+/* The place of the graph on the screen; *listed: the echoes below it. */
+static listen_place place_of(const listen_live *l, int *listed)
 {
-    const int width = listen_screen_width(l->screen), height = listen_screen_height(l->screen);
-    const int listed = (height - HEAD - 4) / 3;
-    frame f = {.columns = width - MARGIN, .listed = listed < MAX_LISTED ? listed : MAX_LISTED};
+    const listen_size size = listen_screen_size(l->screen);
+    listen_place at = {.left = MARGIN, .columns = size.width - MARGIN};
 
-    f.rows = height - HEAD - f.listed - 4;
-    f.bottom = HEAD + f.rows - 1;
-    return f;
-}
-
-static listen_place heat_place(const frame *f)
-{
-    return (listen_place){
-        .left = MARGIN, .columns = f->columns, .bottom = f->bottom, .rows = f->rows};
+    *listed = (size.height - HEAD - 4) / 3;
+    *listed = *listed < MAX_LISTED ? *listed : MAX_LISTED;
+    at.rows = size.height - HEAD - *listed - 4;
+    at.bottom = HEAD + at.rows - 1;
+    return at;
 }
 
 /* --- what came --- */
@@ -79,19 +61,14 @@ void listen_live_result(listen_live *l, const pnr_report *report)
 void listen_live_profile(listen_live *l, const listen_profile *profile)
 {
     const uint64_t now_ns = pnr_clock_ns();
-    const frame f = place_of(l);
+    int listed;
+    const listen_place at = place_of(l, &listed);
 
-    if (now_ns < l->next_profile_ns || f.columns < 1 || f.rows < 1)
+    if (now_ns < l->next_profile_ns || at.columns < 1 || at.rows < 1)
         return;
     l->next_profile_ns = now_ns + frame_ns / 2;
-    l->info = profile->map.row;
     l->is_changed = true;
-    listen_heat_fill(&l->heat, profile, (size_t)f.columns, (size_t)f.rows);
-    l->n_bins = f.columns < MAX_BINS ? (size_t)f.columns : MAX_BINS;
-    if (l->heat.doppler.n_bins > 0)
-        return;
-    listen_profile_reduce(profile, 0, profile->map.n_rows,
-                          (double)l->info.n_gate / (double)l->n_bins, l->n_bins, l->bins);
+    listen_graph_fill(&l->graph, profile, &at);
 }
 
 void listen_live_notice(listen_live *l, const char *text)
@@ -197,191 +174,12 @@ static void draw_echoes(listen_live *l, int y, int rows)
         const pnr_echo *e = &d->echoes[i];
 
         listen_screen_text(l->screen, 0, y + 1 + i, LISTEN_PLAIN, "%2c %16s %12s %10s %14s",
-                           (size_t)i < sizeof marks - 1 ? marks[i] : ' ',
-                           range_text(e->range_m, range), range_text(e->range_sigma_m, sigma),
+                           listen_graph_mark((size_t)i, ' '), range_text(e->range_m, range),
+                           range_text(e->range_sigma_m, sigma),
                            number_text(e->snr_db, "dB", 1, snr), velocity_text(e, velocity));
     }
     if (l->has_report && d->n_echoes == 0)
         listen_screen_text(l->screen, 3, y + 1, LISTEN_FAINT, "no echo");
-}
-
-/* --- the profile --- */
-
-static double power_db(float power)
-{
-    return power > 0 ? 10 * log10((double)power) : -INFINITY;
-}
-
-/* The height of a power in eighths of a row from the bottom. */
-static int height_of(const listen_live *l, const frame *f, double db)
-{
-    const double share = (db - BOTTOM_DB) / (l->top_db - BOTTOM_DB);
-
-    return (int)lrint(fmin(fmax(share, 0), 1) * 8 * f->rows);
-}
-
-static int row_of(const listen_live *l, const frame *f, double db)
-{
-    const int up = height_of(l, f, db) / 8;
-
-    return f->bottom - (up < f->rows ? up : f->rows - 1);
-}
-
-static float bin_at(const listen_live *l, const frame *f, int x)
-{
-    return l->bins[(size_t)x * l->n_bins / (size_t)f->columns];
-}
-
-/* The scale grows at once, and shrinks when much of it is empty. */
-static void choose_scale(listen_live *l)
-{
-    double greatest_db = 0;
-    size_t i;
-    int top;
-
-    if (l->heat.doppler.n_bins > 0)
-        greatest_db = power_db(listen_heat_greatest(&l->heat));
-    for (i = 0; i < l->n_bins && l->heat.doppler.n_bins == 0; i++)
-        greatest_db = fmax(greatest_db, power_db(l->bins[i]));
-    top = 10 * (int)ceil((greatest_db + 2) / 10);
-    top = top > 20 ? top : 20;
-    if (top > l->top_db || top < l->top_db - 10)
-        l->top_db = top;
-}
-
-static void draw_line(listen_live *l, const frame *f, double db, const char *glyph, char ascii,
-                      listen_style style, const char *name)
-{
-    const int y = row_of(l, f, db);
-    int x;
-
-    if (!isfinite(db) || db < BOTTOM_DB || db > l->top_db)
-        return;
-    for (x = 0; x < f->columns; x++)
-        listen_screen_put(l->screen, MARGIN + x, y, style, glyph, ascii);
-    listen_screen_text(l->screen, MARGIN + f->columns - (int)strlen(name) - 2, y, style, " %s ",
-                       name);
-}
-
-static void draw_power_axis(listen_live *l, const frame *f)
-{
-    const int step = f->rows * 10 >= 2 * (l->top_db - BOTTOM_DB) ? 10 : 20;
-    int db;
-
-    for (db = 0; db <= l->top_db; db += step) {
-        const int y = row_of(l, f, db);
-
-        listen_screen_text(l->screen, 0, y, LISTEN_PLAIN, "%3d dB", db);
-        listen_screen_put(l->screen, MARGIN - 1, y, LISTEN_PLAIN, "┤", '+');
-    }
-}
-
-static double range_at(const listen_live *l, double cell)
-{
-    return l->info.metres_per_second * (l->info.delay_s + cell * l->info.step_s);
-}
-
-/* The column of a range, -1: outside the profile. A cell is as wide as the step, and its range
- * is its middle. */
-static int column_of(const listen_live *l, const frame *f, double range_m)
-{
-    const double first_m = range_at(l, -0.5);
-    const double span_m = range_at(l, (double)l->info.n_gate - 0.5) - first_m;
-    const double at = floor((range_m - first_m) / span_m * f->columns);
-
-    return at >= 0 && at < f->columns ? (int)at : -1;
-}
-
-/* 1, 2 or 5 times a power of ten, at least `least`. */
-static double nice_step(double least)
-{
-    const double power = pow(10, floor(log10(least)));
-    const double times = least / power;
-
-    return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
-}
-
-static void draw_range_axis(listen_live *l, const frame *f)
-{
-    const double first_m = range_at(l, 0), last_m = range_at(l, (double)l->info.n_gate - 1);
-    const bool is_km = fmax(fabs(first_m), fabs(last_m)) >= 1e4;
-    const double unit_m = is_km ? 1e3 : 1;
-    const double step =
-        nice_step(fmax(last_m - first_m, l->info.step_s * l->info.metres_per_second) / unit_m /
-                  f->columns * 12);
-    const double first_tick = ceil(first_m / unit_m / step) * step;
-    char label[32];
-    int x, i;
-
-    for (x = 0; x < f->columns; x++)
-        listen_screen_put(l->screen, MARGIN + x, f->bottom + 1, LISTEN_PLAIN, "─", '-');
-    for (i = 0; i < f->columns; i++) {
-        const double tick = first_tick + i * step;
-
-        x = column_of(l, f, tick * unit_m);
-        if (x < 0)
-            break;
-        listen_screen_put(l->screen, MARGIN + x, f->bottom + 1, LISTEN_PLAIN, "┴", '+');
-        snprintf(label, sizeof label, "%.10g", fabs(tick) < step / 2 ? 0 : tick);
-        x += MARGIN - (int)strlen(label) / 2;
-        listen_screen_text(l->screen, x, f->bottom + 2, LISTEN_PLAIN, "%s", label);
-    }
-    listen_screen_text(l->screen, 0, f->bottom + 2, LISTEN_PLAIN, "%s", is_km ? "km" : "m");
-}
-
-/* The row of the mark of an echo at column x: on the map its Doppler, else above its peak. */
-static int mark_row(const listen_live *l, const frame *f, int x, const pnr_echo *e)
-{
-    const listen_place at = heat_place(f);
-    int above;
-
-    if (l->heat.doppler.n_bins > 0)
-        return isfinite(e->doppler_hz) ? listen_heat_row(&l->heat, &at, e->doppler_hz) : -1;
-    above = row_of(l, f, power_db(bin_at(l, f, x))) - 1;
-    return above > HEAD ? above : HEAD;
-}
-
-static void draw_marks(listen_live *l, const frame *f)
-{
-    const pnr_detection *d = &l->report.detection;
-
-    for (size_t i = d->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
-        const pnr_echo *e = &d->echoes[i];
-        const int x = isfinite(e->range_m) ? column_of(l, f, e->range_m) : -1;
-        const char mark = i < sizeof marks - 1 ? marks[i] : 'v';
-
-        if (x >= 0)
-            listen_screen_put(l->screen, MARGIN + x, mark_row(l, f, x, e), LISTEN_RED,
-                              (char[2]){mark, '\0'}, mark);
-    }
-}
-
-static void draw_map(listen_live *l, const frame *f)
-{
-    const listen_place at = heat_place(f);
-
-    choose_scale(l);
-    listen_heat_draw(&l->heat, l->screen, &at, l->top_db);
-    draw_range_axis(l, f);
-    draw_marks(l, f);
-}
-
-static void draw_profile(listen_live *l, const frame *f)
-{
-    const double threshold_db = 10 * log10(l->info.threshold / l->info.floor);
-    char name[32];
-    int x;
-
-    choose_scale(l);
-    for (x = 0; x < f->columns; x++)
-        listen_screen_bar(l->screen, MARGIN + x, f->bottom,
-                          height_of(l, f, power_db(bin_at(l, f, x))), LISTEN_GREEN);
-    snprintf(name, sizeof name, "threshold %.1f dB", threshold_db);
-    draw_line(l, f, 0, "─", '-', LISTEN_CYAN, "noise floor");
-    draw_line(l, f, threshold_db, "╌", '=', LISTEN_YELLOW, name);
-    draw_power_axis(l, f);
-    draw_range_axis(l, f);
-    draw_marks(l, f);
 }
 
 /* --- a frame --- */
@@ -402,8 +200,10 @@ static void take_rate(listen_live *l, const listen_counts *counts, uint64_t now_
 
 static void draw_frame(listen_live *l, const listen_counts *counts)
 {
-    const int width = listen_screen_width(l->screen), height = listen_screen_height(l->screen);
-    const frame f = place_of(l);
+    const listen_size size = listen_screen_size(l->screen);
+    const int width = size.width, height = size.height;
+    int listed;
+    const listen_place at = place_of(l, &listed);
 
     if (width < MIN_WIDTH || height < MIN_HEIGHT) {
         listen_screen_text(l->screen, 0, 0, LISTEN_PLAIN, "%d x %d is too small: want %d x %d",
@@ -411,9 +211,9 @@ static void draw_frame(listen_live *l, const listen_counts *counts)
         return;
     }
     draw_head(l, counts);
-    if (l->n_bins > 0) {
-        (l->heat.doppler.n_bins > 0 ? draw_map : draw_profile)(l, &f);
-        draw_echoes(l, height - f.listed - 2, f.listed + 1);
+    if (l->graph.n_columns > 0) {
+        listen_graph_draw(&l->graph, l->screen, &at, &l->report.detection);
+        draw_echoes(l, height - listed - 2, listed + 1);
     } else {
         draw_echoes(l, HEAD + 1, height - HEAD - 2);
         if (l->has_report)
@@ -439,7 +239,7 @@ int listen_live_draw(listen_live *l, const listen_counts *counts)
     listen_screen_begin(l->screen);
     draw_frame(l, counts);
     if (l->notice[0] == '\0')
-        listen_screen_text(l->screen, 0, listen_screen_height(l->screen) - 1, LISTEN_FAINT,
+        listen_screen_text(l->screen, 0, listen_screen_size(l->screen).height - 1, LISTEN_FAINT,
                            "q: quit");
     return listen_screen_show(l->screen);
 }

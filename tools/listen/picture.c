@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The picture of a run: range over time, column by column, or over Doppler (map.h). */
+/* The picture of a run: range over time, column by column, or over Doppler. */
 #include "tools/listen/picture.h"
 
 #include "base/clock.h"
@@ -14,11 +14,20 @@
 #include <unistd.h>
 
 enum {
-    MAX_COLUMNS = LISTEN_MAX_COLUMNS,
-    MAX_ROWS = LISTEN_MAX_ROWS,
-    WIDTH = 1800, /* pixels of the PNG */
+    MAX_COLUMNS = 2000,     /* over time: when they are full, each two become one */
+    MAX_DOPPLER = 1000,     /* columns over Doppler */
+    MAX_ROWS = 1000,        /* of range */
+    MAX_COLUMN_ECHOES = 64, /* kept of one column */
+    MANY_ECHOES = 400,      /* more echoes are drawn as dots, so that the map stays visible */
+    NOTHING = -999,         /* dB below any power; for a NaN gnuplot would print a warning */
+    WIDTH = 1800,           /* pixels of the PNG */
     HEIGHT = 1000
 };
+
+/* How maps are drawn: the mean of all, the last one, or range over time, with the greatest power of
+ * all rows: the last is no range-Doppler picture. */
+typedef enum { MAP_MEAN, MAP_LAST, MAP_TIME, N_MAPS } map_kind;
+static const char *const map_names[N_MAPS] = {"mean", "last", "time"};
 
 /* Columns of equal width from a first sample on. They become twice as wide when a sample comes
  * after the last column. */
@@ -37,36 +46,42 @@ typedef struct spot {
 /* The echoes of one column, by range. */
 typedef struct column {
     size_t n;
-    spot spots[LISTEN_MAX_COLUMN_ECHOES];
+    spot spots[MAX_COLUMN_ECHOES];
 } column;
+
+/* A place of the picture. */
+typedef struct cell {
+    double power;   /* over the noise floor, or the sum of several; 0: nothing came */
+    uint32_t n_sum; /* the powers in a sum; 0: the greatest power */
+} cell;
 
 struct listen_picture {
     const char *path;
-    char run[17], run_before[17], stream[PNR_TEXT_LEN];
-    bool has_time;
-    int64_t time_ns; /* of sample time_sample */
-    uint64_t time_sample;
-    double rate_hz; /* NAN: not known */
+    map_kind kind;
+    char run_before[17];
+    pnr_report head; /* the first report of the run */
+    double rate_hz;  /* NAN: not known */
 
-    listen_map *maps; /* Doppler maps: after the first one they are the picture */
     uint64_t n_profiles;
-    pnr_profile_info info; /* of the first profile */
-    size_t cells_per_row, n_rows;
-    timeline map_time;
-    float *map; /* [MAX_COLUMNS][n_rows]: the greatest power over the floor; NAN: nothing came */
+    uint64_t last_sample; /* of the profiles */
+    pnr_map_info info;    /* of the first profile */
+    bool is_doppler;      /* columns of Doppler, else of time */
+    listen_doppler doppler;
+    timeline profile_time;
+    size_t n_columns, cells_per_row, n_rows;
+    cell *cells; /* [n_columns][n_rows] */
 
     uint64_t n_results, n_echoes;
-    uint64_t last_sample; /* of the results */
+    double greatest_m; /* of the ranges of the echoes */
     timeline echo_time;
     column *columns; /* [MAX_COLUMNS] */
 };
 
 /* --- columns --- */
 
-typedef void (*fold_columns)(listen_picture *p);
-
 /* The column of a sample; the sample is not before the first one. */
-static size_t find_column(listen_picture *p, timeline *t, uint64_t sample, fold_columns fold)
+static size_t find_column(listen_picture *p, timeline *t, uint64_t sample,
+                          void (*fold)(listen_picture *p))
 {
     size_t at;
 
@@ -80,27 +95,15 @@ static size_t find_column(listen_picture *p, timeline *t, uint64_t sample, fold_
     return at;
 }
 
-static float *map_column(const listen_picture *p, size_t c)
+static void fold_power(listen_picture *p)
 {
-    return p->map + c * p->n_rows;
-}
+    const size_t n = p->n_rows, n_half = MAX_COLUMNS / 2 * n;
 
-static void clear_map(listen_picture *p, size_t from)
-{
-    size_t i;
-
-    for (i = from * p->n_rows; i < MAX_COLUMNS * p->n_rows; i++)
-        p->map[i] = NAN;
-}
-
-static void fold_map(listen_picture *p)
-{
-    size_t c, r;
-
-    for (c = 0; c < MAX_COLUMNS / 2; c++)
-        for (r = 0; r < p->n_rows; r++)
-            map_column(p, c)[r] = fmaxf(map_column(p, 2 * c)[r], map_column(p, 2 * c + 1)[r]);
-    clear_map(p, MAX_COLUMNS / 2);
+    for (size_t c = 0; c < MAX_COLUMNS / 2; c++)
+        for (size_t r = 0; r < n; r++)
+            p->cells[c * n + r].power =
+                fmax(p->cells[2 * c * n + r].power, p->cells[(2 * c + 1) * n + r].power);
+    memset(p->cells + n_half, 0, n_half * sizeof *p->cells);
 }
 
 /* Replaces the two echoes nearest to each other by the stronger one: so a weak target is kept
@@ -123,7 +126,7 @@ static void add_spot(column *c, const spot *s)
 {
     size_t at;
 
-    if (c->n == LISTEN_MAX_COLUMN_ECHOES)
+    if (c->n == MAX_COLUMN_ECHOES)
         thin_echoes(c);
     for (at = c->n++; at > 0 && c->spots[at - 1].range_m > s->range_m; at--)
         c->spots[at] = c->spots[at - 1];
@@ -132,44 +135,43 @@ static void add_spot(column *c, const spot *s)
 
 static void fold_echoes(listen_picture *p)
 {
-    size_t c, i;
-
-    for (c = 0; c < MAX_COLUMNS / 2; c++) {
+    for (size_t c = 0; c < MAX_COLUMNS / 2; c++) {
         const column *odd = &p->columns[2 * c + 1];
 
         if (c > 0)
             p->columns[c] = p->columns[2 * c];
-        for (i = 0; i < odd->n; i++)
+        for (size_t i = 0; i < odd->n; i++)
             add_spot(&p->columns[c], &odd->spots[i]);
     }
-    for (; c < MAX_COLUMNS; c++)
-        p->columns[c].n = 0;
+    memset(p->columns + MAX_COLUMNS / 2, 0, MAX_COLUMNS / 2 * sizeof *p->columns);
 }
 
 /* --- what came --- */
 
-int listen_picture_create(const char *path, listen_map_kind kind, listen_picture **out,
-                          pnr_error *error)
+int listen_picture_create(const char *path, const char *map, listen_picture **out, pnr_error *error)
 {
     listen_picture *p = calloc(1, sizeof *p);
     const char *slash = strrchr(path, '/');
     char folder[4096] = ".";
+    int code = PNR_OK;
 
     *out = NULL;
-    if (p == NULL || (p->columns = calloc(MAX_COLUMNS, sizeof *p->columns)) == NULL ||
-        listen_map_create(kind, &p->maps, error) != PNR_OK) {
-        listen_picture_destroy(p);
-        return pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
-    }
     /* The picture is drawn at the end, perhaps in hours: a wrong path fails now. */
     if (slash != NULL)
         snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path);
-    if (access(folder, W_OK) != 0) {
+    while (p != NULL && map != NULL && p->kind < N_MAPS && strcmp(map, map_names[p->kind]) != 0)
+        p->kind++;
+    if (p == NULL || (p->columns = calloc(MAX_COLUMNS, sizeof *p->columns)) == NULL)
+        code = pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
+    else if (p->kind == N_MAPS)
+        code = pnr_error_set(error, PNR_EUSAGE, "--map %s: want mean, last or time", map);
+    else if (access(folder, W_OK) != 0)
+        code = pnr_error_set(error, PNR_EIO, "--plot %s: %s: %s", path, folder, strerror(errno));
+    if (code != PNR_OK) {
         listen_picture_destroy(p);
-        return pnr_error_set(error, PNR_EIO, "--plot %s: %s: %s", path, folder, strerror(errno));
+        return code;
     }
     p->path = path;
-    p->rate_hz = NAN;
     *out = p;
     return PNR_OK;
 }
@@ -178,8 +180,7 @@ void listen_picture_destroy(listen_picture *p)
 {
     if (p == NULL)
         return;
-    listen_map_destroy(p->maps);
-    free(p->map);
+    free(p->cells);
     free(p->columns);
     free(p);
 }
@@ -187,31 +188,26 @@ void listen_picture_destroy(listen_picture *p)
 /* Begins a new picture with a new run. False: the report belongs to the run before. */
 static bool is_current(listen_picture *p, const pnr_report *head)
 {
-    size_t c;
+    listen_picture next;
 
-    if (strcmp(p->run, head->run) == 0)
+    if (strcmp(p->head.run, head->run) == 0)
         return true;
     if (strcmp(p->run_before, head->run) == 0)
         return false;
-    memcpy(p->run_before, p->run, sizeof p->run_before);
-    memcpy(p->run, head->run, sizeof p->run);
-    memcpy(p->stream, head->stream, sizeof p->stream);
-    p->has_time = head->has_time;
-    p->time_ns = head->time_ns;
-    p->time_sample = head->sample;
-    p->rate_hz = NAN;
-    p->map_time = p->echo_time = (timeline){0};
-    p->n_profiles = p->n_results = p->n_echoes = 0;
-    listen_map_clear(p->maps);
-    for (c = 0; c < MAX_COLUMNS; c++)
-        p->columns[c].n = 0;
+    memset(p->columns, 0, MAX_COLUMNS * sizeof *p->columns);
+    next = (listen_picture){.path = p->path,
+                            .kind = p->kind,
+                            .cells = p->cells,
+                            .columns = p->columns,
+                            .head = *head,
+                            .rate_hz = NAN};
+    memcpy(next.run_before, p->head.run, sizeof next.run_before);
+    *p = next;
     return true;
 }
 
 void listen_picture_result(listen_picture *p, const pnr_report *report)
 {
-    size_t i;
-
     if (!is_current(p, report))
         return;
     if (p->echo_time.width == 0)
@@ -219,8 +215,7 @@ void listen_picture_result(listen_picture *p, const pnr_report *report)
     if (report->sample < p->echo_time.first)
         return;
     p->n_results++;
-    p->last_sample = report->sample;
-    for (i = 0; i < report->detection.n_echoes; i++) {
+    for (size_t i = 0; i < report->detection.n_echoes; i++) {
         const pnr_echo *e = &report->detection.echoes[i];
         const spot s = {report->sample, e->range_m, e->snr_db, e->doppler_hz};
 
@@ -228,46 +223,73 @@ void listen_picture_result(listen_picture *p, const pnr_report *report)
             continue;
         add_spot(&p->columns[find_column(p, &p->echo_time, report->sample, fold_echoes)], &s);
         p->n_echoes++;
+        p->greatest_m = fmax(p->greatest_m, fabs(e->range_m));
         if (isnan(p->rate_hz) && e->delay_samples / e->delay_s > 0)
             p->rate_hz = e->delay_samples / e->delay_s;
     }
 }
 
-static int begin_map(listen_picture *p, const listen_profile *profile, pnr_error *error)
+static int begin_power(listen_picture *p, const listen_profile *profile, pnr_error *error)
 {
-    p->info = profile->map.row;
-    p->cells_per_row = (p->info.n_gate + MAX_ROWS - 1) / MAX_ROWS;
-    p->n_rows = (p->info.n_gate + p->cells_per_row - 1) / p->cells_per_row;
-    p->map_time = (timeline){.first = profile->head.sample, .width = p->info.dwell_samples};
-    p->rate_hz = 1 / (p->info.step_s * (double)p->info.oversample);
-    free(p->map);
-    p->map = malloc(MAX_COLUMNS * p->n_rows * sizeof *p->map);
-    if (p->map == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", p->path);
-    clear_map(p, 0);
-    return PNR_OK;
+    const pnr_profile_info *row = &profile->map.row;
+
+    p->info = profile->map;
+    p->is_doppler = p->kind != MAP_TIME && profile->map.n_rows > 1;
+    p->doppler = listen_doppler_of(&profile->map, p->is_doppler ? MAX_DOPPLER : 1);
+    p->profile_time = (timeline){.first = profile->head.sample, .width = row->dwell_samples};
+    p->rate_hz = 1 / (row->step_s * (double)row->oversample);
+    p->cells_per_row = (row->n_gate + MAX_ROWS - 1) / MAX_ROWS;
+    p->n_rows = (row->n_gate + p->cells_per_row - 1) / p->cells_per_row;
+    p->n_columns = p->is_doppler ? p->doppler.n_bins : MAX_COLUMNS;
+    free(p->cells);
+    p->cells = calloc(p->n_columns * p->n_rows, sizeof *p->cells);
+    return p->cells != NULL
+               ? PNR_OK
+               : pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", p->path);
+}
+
+/* Adds the greatest power of the rows of a Doppler bin to a column. */
+static void add_power(listen_picture *p, size_t c, const listen_profile *profile, size_t bin)
+{
+    const bool is_mean = p->is_doppler && p->kind == MAP_MEAN;
+    float powers[MAX_ROWS];
+    size_t first_row;
+    const size_t n_rows = listen_doppler_rows(&p->doppler, &profile->map, bin, &first_row);
+
+    listen_profile_reduce(profile, first_row, n_rows, (double)p->cells_per_row, p->n_rows, powers);
+    for (size_t r = 0; r < p->n_rows; r++) {
+        cell *to = &p->cells[c * p->n_rows + r];
+
+        if (!is_mean) {
+            to->power = fmax(to->power, (double)powers[r]);
+        } else if (isfinite(powers[r])) {
+            to->power += (double)powers[r];
+            to->n_sum++;
+        }
+    }
 }
 
 int listen_picture_profile(listen_picture *p, const listen_profile *profile, pnr_error *error)
 {
-    float rows[MAX_ROWS], *to;
-    size_t r;
+    const uint64_t sample = profile->head.sample;
+    size_t first = 0;
     int code;
 
     if (!is_current(p, &profile->head))
         return PNR_OK;
-    if ((code = listen_map_add(p->maps, profile, error)) != PNR_OK || listen_map_count(p->maps) > 0)
+    if (p->n_profiles == 0 && (code = begin_power(p, profile, error)) != PNR_OK)
         return code;
-    if (p->n_profiles == 0 && (code = begin_map(p, profile, error)) != PNR_OK)
-        return code;
-    if (profile->head.sample < p->map_time.first || profile->map.row.n_gate != p->info.n_gate)
+    if (sample < p->profile_time.first || profile->map.row.n_gate != p->info.row.n_gate ||
+        profile->map.n_rows != p->info.n_rows)
         return PNR_OK;
     p->n_profiles++;
-    listen_profile_reduce(profile, 0, profile->map.n_rows, (double)p->cells_per_row, p->n_rows,
-                          rows);
-    to = map_column(p, find_column(p, &p->map_time, profile->head.sample, fold_map));
-    for (r = 0; r < p->n_rows; r++)
-        to[r] = fmaxf(to[r], rows[r]);
+    p->last_sample = sample;
+    if (!p->is_doppler)
+        first = find_column(p, &p->profile_time, sample, fold_power);
+    else if (p->kind == MAP_LAST)
+        memset(p->cells, 0, p->n_columns * p->n_rows * sizeof *p->cells);
+    for (size_t b = 0; b < p->doppler.n_bins; b++)
+        add_power(p, first + b, profile, b);
     return PNR_OK;
 }
 
@@ -291,7 +313,7 @@ static axis time_axis(const listen_picture *p)
                  {200, "s", 1},
                  {7200, "min", 60},
                  {INFINITY, "h", 3600}};
-    const timeline *t = p->n_profiles > 0 ? &p->map_time : &p->echo_time;
+    const timeline *t = p->n_profiles > 0 ? &p->profile_time : &p->echo_time;
     const double span_s = (double)(t->n * t->width) / p->rate_hz;
     size_t i = 0;
 
@@ -302,9 +324,11 @@ static axis time_axis(const listen_picture *p)
     return (axis){units[i].unit, 1 / (p->rate_hz * units[i].unit_s), (double)t->first};
 }
 
-static axis range_axis(double greatest_m)
+static axis range_axis(const listen_picture *p)
 {
-    return greatest_m >= 1e4 ? (axis){"km", 1e-3, 0} : (axis){"m", 1, 0};
+    const bool is_km = p->n_profiles > 0 ? listen_is_km(&p->info.row) : p->greatest_m >= 1e4;
+
+    return is_km ? (axis){"km", 1e-3, 0} : (axis){"m", 1, 0};
 }
 
 static double axis_value(axis a, double value)
@@ -312,51 +336,31 @@ static double axis_value(axis a, double value)
     return (value - a.first) * a.factor;
 }
 
-/* The range of the middle of a cell of the gate; a cell is as wide as the step. */
-static double cell_range_m(const listen_picture *p, double cell)
-{
-    return p->info.metres_per_second * (p->info.delay_s + cell * p->info.step_s);
-}
-
 static void print_labels(const listen_picture *p, FILE *to, axis x, axis y)
 {
-    const uint64_t first = p->n_profiles > 0 ? p->map_time.first : p->echo_time.first;
-    const double later_s = (double)(first - p->time_sample) / p->rate_hz;
+    const uint64_t first = (uint64_t)x.first;
+    const double later_s = (double)(first - p->head.sample) / p->rate_hz;
     char label[128], time[PNR_TIME_LEN];
 
-    if (p->has_time && first >= p->time_sample && isfinite(later_s))
+    if (p->is_doppler)
+        snprintf(label, sizeof label, "%s", x.unit);
+    else if (p->head.has_time && first >= p->head.sample && isfinite(later_s))
         snprintf(label, sizeof label, "time from %s (sample %" PRIu64 "), %s",
-                 pnr_time_format(p->time_ns + llround(later_s * 1e9), time), first, x.unit);
+                 pnr_time_format(p->head.time_ns + llround(later_s * 1e9), time), first, x.unit);
     else
         snprintf(label, sizeof label, "time from sample %" PRIu64 ", %s", first, x.unit);
     fputs("set xlabel ", to);
     pnr_gnuplot_quote(to, label);
     fprintf(to, " noenhanced\nset ylabel 'range, %s'\nset tics out\n", y.unit);
+    fputs("set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 '#fde725')\n",
+          to);
 }
 
-/* Writes $echoes: time, range, SNR. Returns how many. */
+/* Writes $echoes: time or Doppler, range, SNR. Returns how many. */
 static size_t print_echoes(const listen_picture *p, FILE *to, axis x, axis y)
 {
     /* An echo is drawn in the middle of its dwell. */
-    const double half = p->n_profiles > 0 ? (double)p->info.dwell_samples / 2 : 0;
-    size_t n = 0, c, i;
-
-    fputs("$echoes << end_of_block\n", to);
-    for (c = 0; c < p->echo_time.n; c++) {
-        for (i = 0; i < p->columns[c].n; i++, n++) {
-            const spot *s = &p->columns[c].spots[i];
-
-            fprintf(to, "%.9g %.9g %.2f\n", axis_value(x, (double)s->sample + half),
-                    axis_value(y, s->range_m), s->snr_db);
-        }
-    }
-    fputs("end_of_block\n", to);
-    return n;
-}
-
-/* Writes $echoes: Doppler, range, SNR. Returns how many. */
-static size_t print_map_echoes(const listen_picture *p, FILE *to)
-{
+    const double half = p->n_profiles > 0 ? (double)p->info.row.dwell_samples / 2 : 0;
     size_t n = 0, c, i;
 
     fputs("$echoes << end_of_block\n", to);
@@ -364,10 +368,12 @@ static size_t print_map_echoes(const listen_picture *p, FILE *to)
         for (i = 0; i < p->columns[c].n; i++) {
             const spot *s = &p->columns[c].spots[i];
 
-            if (!isfinite(s->doppler_hz) || !listen_map_shows(p->maps, s->sample))
+            if (p->is_doppler &&
+                (!isfinite(s->doppler_hz) || (p->kind == MAP_LAST && s->sample != p->last_sample)))
                 continue;
-            fprintf(to, "%.9g %.9g %.2f\n", listen_map_x(p->maps, s->doppler_hz),
-                    listen_map_y(p->maps, s->range_m), s->snr_db);
+            fprintf(to, "%.9g %.9g %.2f\n",
+                    axis_value(x, p->is_doppler ? s->doppler_hz : (double)s->sample + half),
+                    axis_value(y, s->range_m), s->snr_db);
             n++;
         }
     }
@@ -375,19 +381,23 @@ static size_t print_map_echoes(const listen_picture *p, FILE *to)
     return n;
 }
 
-/* Writes $map: one line for each row, its columns in dB over the floor. Returns the greatest. */
-static double print_map(const listen_picture *p, FILE *to)
+/* Writes $map: one line for each range, its columns in dB over the floor. Returns the greatest. */
+static double print_power(const listen_picture *p, FILE *to, size_t n_columns)
 {
     /* gnuplot's images have two rows and columns at least: added ones lie outside the axes. */
-    const size_t n_columns = p->map_time.n > 1 ? p->map_time.n : 2;
-    const size_t n_rows = p->n_rows > 1 ? p->n_rows : 2;
-    double greatest_db = -INFINITY;
-    size_t r, c;
+    const size_t n_lines = p->n_rows > 1 ? p->n_rows : 2;
+    double greatest_db = NOTHING;
 
     fputs("$map << end_of_block\n", to);
-    for (r = 0; r < n_rows; r++) {
-        for (c = 0; c < n_columns; c++) {
-            listen_image_cell(to, r < p->n_rows ? (double)map_column(p, c)[r] : 0, &greatest_db);
+    for (size_t r = 0; r < n_lines; r++) {
+        for (size_t c = 0; c < n_columns || c < 2; c++) {
+            const cell *from = &p->cells[c * p->n_rows + r];
+            const double power =
+                r < p->n_rows ? from->power / (from->n_sum > 0 ? from->n_sum : 1) : 0;
+            const double db = power > 0 ? 10 * log10(power) : NOTHING;
+
+            greatest_db = fmax(greatest_db, db);
+            fprintf(to, power > 0 ? "%.1f " : "%.0f ", db);
         }
         fputc('\n', to);
     }
@@ -395,95 +405,94 @@ static double print_map(const listen_picture *p, FILE *to)
     return greatest_db;
 }
 
-static void draw_map(const listen_picture *p, FILE *to, axis x, axis y)
+/* Draws the power, from 0 dB to what the greatest needs, grey where nothing came, with the echoes
+ * over it. */
+static void draw_power(const listen_picture *p, FILE *to, axis x, axis y)
 {
-    const timeline *t = &p->map_time;
-    const double dx = (double)t->width * x.factor;
-    const double y0 = axis_value(y, cell_range_m(p, -0.5));
-    const double dy = axis_value(y, cell_range_m(p, (double)p->cells_per_row - 0.5)) - y0;
-    const double greatest_db = print_map(p, to);
+    const timeline *t = &p->profile_time;
+    const size_t n = p->is_doppler ? p->n_columns : t->n;
+    const double dx = (p->is_doppler ? p->doppler.step_hz : (double)t->width) * x.factor;
+    const double x0 = p->is_doppler ? axis_value(x, p->doppler.first_hz) - dx / 2 : 0;
+    const double x1 = x0 + (double)n * dx;
+    const double y0 = axis_value(y, listen_range_m(&p->info.row, -0.5));
+    const double y1 = axis_value(y, listen_range_m(&p->info.row, (double)p->info.row.n_gate - 0.5));
+    const double dy =
+        axis_value(y, listen_range_m(&p->info.row, (double)p->cells_per_row - 0.5)) - y0;
+    const double greatest_db = print_power(p, to, n);
     const size_t n_echoes = print_echoes(p, to, x, y);
 
-    fprintf(to, "set xrange [0:%.9g]\nset yrange [%.9g:%.9g]\n", (double)t->n * dx, y0,
-            axis_value(y, cell_range_m(p, (double)p->info.n_gate - 0.5)));
-    listen_image_colours(to, greatest_db);
-    listen_image_plot(to, 0.5 * dx, dx, y0 + 0.5 * dy, dy);
-    listen_image_echoes(to, n_echoes);
-}
-
-static double greatest_range(const listen_picture *p)
-{
-    double greatest = 0;
-    size_t c, i;
-
-    if (p->n_profiles > 0)
-        return fmax(fabs(cell_range_m(p, 0)), fabs(cell_range_m(p, (double)p->info.n_gate)));
-    for (c = 0; c < p->echo_time.n; c++)
-        for (i = 0; i < p->columns[c].n; i++)
-            greatest = fmax(greatest, fabs(p->columns[c].spots[i].range_m));
-    return greatest;
+    fprintf(to, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", x0, x1, y0, y1);
+    if (p->is_doppler && isfinite(p->info.mps_per_hz))
+        fprintf(to,
+                "set xtics nomirror\nset x2range [%.9g:%.9g]\n"
+                "set x2tics\nset x2label 'Doppler, Hz'\n",
+                x0 / p->info.mps_per_hz, x1 / p->info.mps_per_hz);
+    fprintf(to,
+            "set cblabel 'power over the noise floor, dB'\n"
+            "set object rectangle from graph 0,0 to graph 1,1 behind fillcolor rgb 'gray'\n"
+            "set cbrange [0:%g]\n"
+            "plot $map matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):($3>%d?$3:NaN) with image "
+            "notitle",
+            fmax(20, 5 * ceil(greatest_db / 5)), x0 + dx / 2, dx, y0 + dy / 2, dy, NOTHING);
+    if (n_echoes > 0)
+        fprintf(to, ", $echoes using 1:2 with points %s lc rgb 'red' notitle",
+                n_echoes > MANY_ECHOES ? "pt 7 ps 0.15" : "pt 6 ps 1");
+    fputc('\n', to);
 }
 
 static void make_title(const listen_picture *p, char *out, size_t size)
 {
-    char maps[96];
-    const uint64_t dwells = p->n_profiles > 0 ? p->map_time.width / p->info.dwell_samples : 1;
-    int n;
+    char more[96] = "";
 
-    if (listen_map_count(p->maps) > 0) {
-        listen_map_title(p->maps, maps, sizeof maps);
-        snprintf(out, size, "%s: %s, %" PRIu64 " echoes", p->stream, maps, p->n_echoes);
-        return;
-    }
     if (p->n_profiles == 0) {
-        snprintf(out, size, "%s: %" PRIu64 " echoes of %" PRIu64 " dwells", p->stream, p->n_echoes,
-                 p->n_results);
-        return;
+        snprintf(out, size, "%s: %" PRIu64 " echoes of %" PRIu64 " dwells", p->head.stream,
+                 p->n_echoes, p->n_results);
+    } else if (p->is_doppler) {
+        if (p->info.n_codes > 1)
+            snprintf(more, sizeof more, ", the greatest of %zu codes", p->info.n_codes);
+        snprintf(out, size, "%s: %s of %" PRIu64 " maps%s, %" PRIu64 " echoes", p->head.stream,
+                 p->kind == MAP_LAST ? "the last" : "mean", p->n_profiles, more, p->n_echoes);
+    } else {
+        const uint64_t dwells = p->profile_time.width / p->info.row.dwell_samples;
+
+        if (dwells > 1)
+            snprintf(more, sizeof more, "; a column is the greatest of %" PRIu64 " dwells", dwells);
+        snprintf(out, size, "%s: %" PRIu64 " profiles, %" PRIu64 " echoes%s", p->head.stream,
+                 p->n_profiles, p->n_echoes, more);
     }
-    n = snprintf(out, size, "%s: %" PRIu64 " profiles, %" PRIu64 " echoes", p->stream,
-                 p->n_profiles, p->n_echoes);
-    if (dwells > 1 && n > 0 && (size_t)n < size)
-        snprintf(out + n, size - (size_t)n, "; a column is the greatest of %" PRIu64 " dwells",
-                 dwells);
 }
 
 int listen_picture_draw(const listen_picture *p, pnr_error *error)
 {
-    const axis x = time_axis(p), y = range_axis(greatest_range(p));
+    const axis doppler = {"Doppler, Hz", 1, 0};
+    const axis velocity = {"velocity towards the radar, m/s", p->info.mps_per_hz, 0};
+    const axis x = !p->is_doppler                 ? time_axis(p)
+                   : isfinite(p->info.mps_per_hz) ? velocity
+                                                  : doppler;
+    const axis y = range_axis(p);
     char title[256];
-    const bool has_maps = listen_map_count(p->maps) > 0;
     FILE *to;
     int code;
 
-    if (p->n_profiles == 0 && p->n_echoes == 0 && !has_maps)
+    if (p->n_profiles == 0 && p->n_echoes == 0)
         return pnr_error_set(error, PNR_EDATA, "--plot %s: nothing came to draw", p->path);
     make_title(p, title, sizeof title);
     if ((code = pnr_gnuplot_open(p->path, title, WIDTH, HEIGHT, &to, error)) != PNR_OK)
         return code;
-    if (has_maps) {
-        const size_t n = print_map_echoes(p, to);
-
-        listen_map_draw(p->maps, to);
-        listen_image_echoes(to, n);
-    } else if (p->n_profiles > 0) {
-        print_labels(p, to, x, y);
-        draw_map(p, to, x, y);
+    print_labels(p, to, x, y);
+    if (p->n_profiles > 0) {
+        draw_power(p, to, x, y);
     } else {
-        print_labels(p, to, x, y);
-        listen_image_palette(to);
         print_echoes(p, to, x, y);
-        fputs("set cblabel 'SNR, dB'\nplot $echoes using 1:2:3 with points pt 7 ps 0.8 palette "
-              "notitle\n",
+        fputs("set cblabel 'SNR, dB'\n"
+              "plot $echoes using 1:2:3 with points pt 7 ps 0.8 palette notitle\n",
               to);
     }
     if ((code = pnr_gnuplot_close(to, p->path, error)) != PNR_OK)
         return code;
-    if (p->n_profiles > 0 || has_maps)
-        pnr_log(PNR_LOG_INFO, "%s: %s", p->path, title);
-    else
-        pnr_log(
-            PNR_LOG_INFO,
-            "%s: %s; the stream carries no profiles (publisher.profile = power would show them)",
-            p->path, title);
+    pnr_log(PNR_LOG_INFO, "%s: %s%s", p->path, title,
+            p->n_profiles > 0
+                ? ""
+                : "; the stream carries no profiles (publisher.profile = power would show them)");
     return PNR_OK;
 }

@@ -6,22 +6,13 @@
 
 #include "base/error.h"
 #include "publisher/message.h"
-#include "tools/listen/map.h"
 #include "tools/listen/profiles.h"
-
-#include <stddef.h>
-
-enum {
-    LISTEN_MAX_COLUMNS = 2000, /* of the picture: when they are full, each two become one */
-    LISTEN_MAX_ROWS = 1000,
-    LISTEN_MAX_COLUMN_ECHOES = 64 /* kept of one column */
-};
 
 typedef struct listen_picture listen_picture;
 
-/* path: the PNG; the caller keeps the string. kind: how maps are drawn. PNR_OK; PNR_EIO: the folder
- * cannot be written; PNR_ENOMEMORY. */
-int listen_picture_create(const char *path, listen_map_kind kind, listen_picture **out,
+/* path: the PNG; the caller keeps the string. map: how maps are drawn, "mean" (or NULL), "last" or
+ * "time". PNR_OK; PNR_EUSAGE: another map; PNR_EIO: the folder cannot be written; PNR_ENOMEMORY. */
+int listen_picture_create(const char *path, const char *map, listen_picture **out,
                           pnr_error *error);
 void listen_picture_destroy(listen_picture *picture);
 

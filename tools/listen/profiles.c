@@ -81,6 +81,17 @@ void listen_profile_reduce(const listen_profile *p, size_t first_row, size_t n_r
         bins[i] = bins[i] >= 0 && isfinite(bins[i] * scale) ? bins[i] * scale : NAN;
 }
 
+double listen_range_m(const pnr_profile_info *info, double cell)
+{
+    return info->metres_per_second * (info->delay_s + cell * info->step_s);
+}
+
+bool listen_is_km(const pnr_profile_info *info)
+{
+    return fmax(fabs(listen_range_m(info, 0)), fabs(listen_range_m(info, (double)info->n_gate))) >=
+           1e4;
+}
+
 listen_doppler listen_doppler_of(const pnr_map_info *map, size_t most_bins)
 {
     const double first_hz = pnr_map_doppler_hz(map, 0);

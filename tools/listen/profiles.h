@@ -24,6 +24,10 @@ typedef struct listen_profile {
 void listen_profile_reduce(const listen_profile *profile, size_t first_row, size_t n_rows,
                            double cells_per_bin, size_t n_bins, float *bins);
 
+/* The range of the middle of a cell of the gate; a cell is as wide as the step. */
+double listen_range_m(const pnr_profile_info *info, double cell);
+bool listen_is_km(const pnr_profile_info *info); /* the gate's ranges are shown in km */
+
 /* Equal steps of Doppler that cover all rows of a map. */
 typedef struct listen_doppler {
     double first_hz, step_hz; /* the middle of bin 0, and from one to the next */

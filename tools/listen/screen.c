@@ -49,7 +49,7 @@ typedef struct cell {
 } cell;
 
 struct listen_screen {
-    int width, height;
+    listen_size size;
     bool is_utf8;
     int keys;
     cell *cells; /* [MAX_HEIGHT][MAX_WIDTH] */
@@ -60,18 +60,21 @@ struct listen_screen {
 static struct termios before;
 static volatile sig_atomic_t is_taken, has_termios;
 
-static void write_all(const char *data, size_t bytes)
+/* *stop: leaves when a signal interrupts it, since Ctrl-S may have stopped the terminal; NULL: never.
+ * PNR_OK, PNR_EIO. */
+static int write_all(const char *data, size_t bytes, const volatile int *stop)
 {
     while (bytes > 0) {
         const ssize_t n = write(STDOUT_FILENO, data, bytes);
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return;
-        data += n;
-        bytes -= (size_t)n;
+        if (n < 0 && errno == EINTR && stop != NULL && *stop)
+            return PNR_OK;
+        if (n < 0 && errno != EINTR)
+            return PNR_EIO;
+        data += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
     }
+    return PNR_OK;
 }
 
 /* Calls only functions that a signal handler may call. */
@@ -80,7 +83,7 @@ static void give_back(void)
     if (!is_taken)
         return;
     is_taken = 0;
-    write_all(leave, sizeof leave - 1);
+    (void)write_all(leave, sizeof leave - 1, NULL);
     if (has_termios)
         tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
@@ -176,7 +179,7 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
     is_taken = 1;
     catch_signals();
     s->keys = take_keyboard();
-    write_all(enter, sizeof enter - 1);
+    (void)write_all(enter, sizeof enter - 1, NULL);
     *out = s;
     return PNR_OK;
 }
@@ -184,7 +187,7 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
 /* Writes the row without the spaces at its end. */
 static int length_of(const listen_screen *s, int y)
 {
-    int n = s->width;
+    int n = s->size.width;
 
     while (n > 0 && s->cells[y * MAX_WIDTH + n - 1].glyph[0] == '\0')
         n--;
@@ -193,7 +196,7 @@ static int length_of(const listen_screen *s, int y)
 
 static void leave_frame(const listen_screen *s)
 {
-    int x, y, height = s->height;
+    int x, y, height = s->size.height;
 
     while (height > 0 && length_of(s, height - 1) == 0)
         height--;
@@ -223,40 +226,32 @@ void listen_screen_close(listen_screen *s)
 
 /* --- frames --- */
 
-static void get_size(int *width, int *height)
+static listen_size get_size(void)
 {
     struct winsize size;
 
-    *width = 80;
-    *height = 24;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-        *width = size.ws_col < MAX_WIDTH ? size.ws_col : MAX_WIDTH;
-        *height = size.ws_row < MAX_HEIGHT ? size.ws_row : MAX_HEIGHT;
-    }
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+        return (listen_size){80, 24};
+    return (listen_size){size.ws_col < MAX_WIDTH ? size.ws_col : MAX_WIDTH,
+                         size.ws_row < MAX_HEIGHT ? size.ws_row : MAX_HEIGHT};
 }
 
 bool listen_screen_resized(const listen_screen *s)
 {
-    int width, height;
+    const listen_size now = get_size();
 
-    get_size(&width, &height);
-    return width != s->width || height != s->height;
+    return now.width != s->size.width || now.height != s->size.height;
 }
 
 void listen_screen_begin(listen_screen *s)
 {
-    get_size(&s->width, &s->height);
+    s->size = get_size();
     memset(s->cells, 0, (size_t)MAX_WIDTH * MAX_HEIGHT * sizeof *s->cells);
 }
 
-int listen_screen_width(const listen_screen *s)
+listen_size listen_screen_size(const listen_screen *s)
 {
-    return s->width;
-}
-
-int listen_screen_height(const listen_screen *s)
-{
-    return s->height;
+    return s->size;
 }
 
 void listen_screen_put(listen_screen *s, int x, int y, listen_style style, const char *glyph,
@@ -264,7 +259,7 @@ void listen_screen_put(listen_screen *s, int x, int y, listen_style style, const
 {
     cell *c;
 
-    if (x < 0 || y < 0 || x >= s->width || y >= s->height)
+    if (x < 0 || y < 0 || x >= s->size.width || y >= s->size.height)
         return;
     c = &s->cells[y * MAX_WIDTH + x];
     c->style = style;
@@ -324,10 +319,9 @@ void listen_screen_bar(listen_screen *s, int x, int bottom, int eighths, listen_
 int listen_screen_show(listen_screen *s)
 {
     char *at = s->frame;
-    size_t bytes;
     int x, y;
 
-    for (y = 0; y < s->height; y++) {
+    for (y = 0; y < s->size.height; y++) {
         const int length = length_of(s, y);
         listen_style style = LISTEN_PLAIN;
 
@@ -341,18 +335,7 @@ int listen_screen_show(listen_screen *s)
         }
         at = stpcpy(at, "\033[0m\033[K");
     }
-    bytes = (size_t)(at - s->frame);
-    for (at = s->frame; bytes > 0;) {
-        const ssize_t n = write(STDOUT_FILENO, at, bytes);
-
-        if (n < 0 && errno == EINTR && pnr_stop)
-            return PNR_OK; /* Ctrl-S has stopped the terminal */
-        if (n < 0 && errno != EINTR)
-            return PNR_EIO;
-        at += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return PNR_OK;
+    return write_all(s->frame, (size_t)(at - s->frame), &pnr_stop);
 }
 
 /* --- keys --- */

@@ -19,6 +19,10 @@ typedef enum {
     LISTEN_HEAT_LEVELS = 8
 } listen_style;
 
+typedef struct listen_size {
+    int width, height; /* characters */
+} listen_size;
+
 typedef struct listen_screen listen_screen;
 
 /* PNR_OK, or PNR_EUSAGE: standard output is no terminal, or the terminal cannot draw. */
@@ -33,8 +37,7 @@ void listen_screen_close(listen_screen *screen);
 /* Begins an empty frame of the terminal's present size (80 x 24 when it reports none). */
 void listen_screen_begin(listen_screen *screen);
 bool listen_screen_resized(const listen_screen *screen); /* since the last frame */
-int listen_screen_width(const listen_screen *screen);
-int listen_screen_height(const listen_screen *screen);
+listen_size listen_screen_size(const listen_screen *screen);
 /* Draws one character: `glyph` where the terminal shows UTF-8, else `ascii`. Draws nothing outside
  * the screen. */
 void listen_screen_put(listen_screen *screen, int x, int y, listen_style style, const char *glyph,

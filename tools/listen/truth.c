@@ -55,36 +55,16 @@ static int add_row(listen_truth *t, row r)
     return PNR_OK;
 }
 
-/* Reads a number up to `end`, a comma or the end of the line. Returns its end; NULL: no number. */
-static const char *number(const char *text, double *out)
-{
-    char *end;
-
-    *out = strtod(text, &end);
-    return end != text && (*end == ',' || *end == '\0') ? end + (*end == ',') : NULL;
-}
-
-static const char *integer(const char *text, uint64_t *out)
-{
-    char *end;
-
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return errno == 0 && *text >= '0' && *text <= '9' && *end == ',' ? end + 1 : NULL;
-}
-
 static bool read_row(const char *line, row *out)
 {
-    uint64_t period, target;
-    double delay_samples, delay_s;
+    char sample[21], target[5], after = ',';
 
-    if ((line = integer(line, &period)) == NULL || (line = integer(line, &out->sample)) == NULL ||
-        (line = integer(line, &target)) == NULL || target < 1 || target > MAX_TARGETS ||
-        (line = number(line, &delay_samples)) == NULL || (line = number(line, &delay_s)) == NULL ||
-        (line = number(line, &out->range_m)) == NULL || !isfinite(out->range_m))
+    if (sscanf(line, "%*[0-9],%20[0-9],%4[0-9],%*f,%*f,%lf%c", sample, target, &out->range_m,
+               &after) < 3)
         return false;
-    out->target = (unsigned)target;
-    return true;
+    out->sample = strtoull(sample, NULL, 10);
+    out->target = (unsigned)strtoul(target, NULL, 10);
+    return after == ',' && out->target >= 1 && out->target <= MAX_TARGETS && isfinite(out->range_m);
 }
 
 static int read_rows(listen_truth *t, FILE *file, const char *path, pnr_error *error)
@@ -139,15 +119,15 @@ int listen_truth_read(const char *path, const pnr_config *config, listen_truth *
     if (t == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "%s: out of memory", path);
     file = fopen(path, "re");
-    if (file == NULL) {
-        code = pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT, "%s: %s",
-                             path, strerror(errno));
-        goto fail;
+    code = file != NULL ? read_rows(t, file, path, error)
+                        : pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
+                                        "%s: %s", path, strerror(errno));
+    if (file != NULL)
+        fclose(file);
+    if (code != PNR_OK) {
+        listen_truth_destroy(t);
+        return code;
     }
-    code = read_rows(t, file, path, error);
-    fclose(file);
-    if (code != PNR_OK)
-        goto fail;
     t->n_periods = config->dwell.looks * config->dwell.periods;
     t->gate_m = INFINITY;
     if (rate_hz > 0) {
@@ -156,9 +136,6 @@ int listen_truth_read(const char *path, const pnr_config *config, listen_truth *
     }
     *out = t;
     return PNR_OK;
-fail:
-    listen_truth_destroy(t);
-    return code;
 }
 
 void listen_truth_destroy(listen_truth *truth)
@@ -192,10 +169,8 @@ static void gather_targets(listen_truth *t, uint64_t sample)
     unsigned k;
     size_t i;
 
-    for (k = 1; k <= t->n_targets; k++) {
-        t->mean_m[k] = 0;
-        t->n_mean[k] = 0;
-    }
+    memset(t->mean_m, 0, sizeof t->mean_m);
+    memset(t->n_mean, 0, sizeof t->n_mean);
     for (i = find_row(t, sample); i < t->n_rows && t->rows[i].sample < end; i++) {
         t->mean_m[t->rows[i].target] += t->rows[i].range_m;
         t->n_mean[t->rows[i].target]++;

@@ -39,7 +39,7 @@ int listen_view_check(const char *plot, bool is_live, pnr_error *error)
 }
 
 int listen_view_open(void *context, const pnr_subscriber_source *source, const char *plot,
-                     listen_map_kind map, bool is_live, listen_view **out, pnr_error *error)
+                     const char *map, bool is_live, listen_view **out, pnr_error *error)
 {
     listen_view *v;
     int code = PNR_OK;

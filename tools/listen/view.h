@@ -8,7 +8,6 @@
 #include "publisher/message.h"
 #include "tools/common/subscriber.h"
 #include "tools/listen/count.h"
-#include "tools/listen/map.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@ int listen_view_check(const char *plot, bool is_live, pnr_error *error);
 /* Subscribes to the profiles and maps. source and plot must outlive *out. map: how maps are drawn.
  * *out is NULL when there is nothing to show. PNR_OK, or as picture.h and profiles.h. */
 int listen_view_open(void *context, const pnr_subscriber_source *source, const char *plot,
-                     listen_map_kind map, bool is_live, listen_view **out, pnr_error *error);
+                     const char *map, bool is_live, listen_view **out, pnr_error *error);
 /* Takes the terminal if the user wants it: text written to *log appears after listen_view_leave. */
 int listen_view_enter(listen_view *view, FILE **log, pnr_error *error);
 /* Restores the terminal; *log is standard error again. */

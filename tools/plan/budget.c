@@ -126,13 +126,11 @@ static void print_longest(plan_sheet *sheet, const series *s)
     char key[64], text[96] = "none";
 
     snprintf(key, sizeof key, "longest_%s", s->key);
-    if (s->longest > 0) {
-        json_object_set_new(sheet->section, key, json_integer((json_int_t)s->longest));
+    json_object_set_new(sheet->section, key,
+                        s->longest > 0 ? json_integer((json_int_t)s->longest) : json_null());
+    if (s->longest > 0)
         snprintf(text, sizeof text, "2^%.0f%s = %zu samples", log2((double)(s->longest + s->less)),
                  s->less > 0 ? " - 1" : "", s->longest);
-    } else {
-        json_object_set_new(sheet->section, key, json_null());
-    }
     plan_sheet_line(sheet, "  longest %-28s %s\n", s->label, text);
 }
 

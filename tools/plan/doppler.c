@@ -78,11 +78,11 @@ static bool is_resampled(const pnr_plan *plan)
     return false;
 }
 
-static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
+static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
+                         rows r)
 {
     const pnr_plan *plan = &setup->plan;
     const bool is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
-    const rows r = rows_of(config, setup);
 
     plan_sheet_number(sheet, "first_row_hz", "searched from", r.first_hz, "Hz");
     plan_sheet_number(sheet, "last_row_hz", "searched to", r.last_hz, "Hz");
@@ -99,7 +99,8 @@ static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_
 }
 
 /* The factor 1 + F / carrier stretches the code; the limit is half a sample in a look of K N. */
-static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
+static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
+                          rows r)
 {
     const pnr_plan *plan = &setup->plan;
     const double ways = config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
@@ -108,8 +109,6 @@ static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr
     plan_sheet_number(sheet, "half_sample_mps", "stretched by half a sample at",
                       config->radar.speed_mps / (2 * ways * look), "m/s");
     if (config->radar.carrier_hz > 0) {
-        const rows r = rows_of(config, setup);
-
         plan_sheet_number(sheet, "walk_samples", "range walk in a look, at most",
                           fmax(fabs(r.first_hz), fabs(r.last_hz)) / config->radar.carrier_hz * look,
                           "samples");
@@ -124,13 +123,14 @@ void plan_doppler(plan_sheet *sheet, const pnr_config *config, const pnr_setup *
     /* Two-way, the path changes by twice the range. */
     const double metres_per_cycle =
         radar->wavelength_m / (config->radar.path == PNR_PATH_TWO_WAY ? 2.0 : 1.0);
+    const rows r = rows_of(config, setup);
     const bool is_searched = pnr_plan_rows(&setup->plan) > 1;
 
     plan_sheet_section(sheet, "doppler", "Doppler");
     plan_sheet_number(sheet, "span_hz", "span, each side", radar->doppler_span_hz, "Hz");
     plan_sheet_number(sheet, "resolution_hz", "resolution", radar->doppler_step_hz, "Hz");
     if (is_searched)
-        search_lines(sheet, config, setup);
+        search_lines(sheet, config, setup, r);
     if (radar->wavelength_m > 0) {
         plan_sheet_number(sheet, "wavelength_m", "wavelength", radar->wavelength_m, "m");
         plan_sheet_number(sheet, "span_mps", "radial velocity, each side",
@@ -139,14 +139,12 @@ void plan_doppler(plan_sheet *sheet, const pnr_config *config, const pnr_setup *
                           radar->doppler_step_hz * metres_per_cycle, "m/s");
     }
     if (is_searched && radar->wavelength_m > 0) {
-        const rows r = rows_of(config, setup);
-
         plan_sheet_number(sheet, "first_row_mps", "velocity searched from",
                           r.first_hz * metres_per_cycle, "m/s");
         plan_sheet_number(sheet, "last_row_mps", "velocity searched to",
                           r.last_hz * metres_per_cycle, "m/s");
     }
-    stretch_lines(sheet, config, setup);
+    stretch_lines(sheet, config, setup, r);
     if (setup->plan.remove_mean) {
         plan_sheet_number(sheet, "blind_hz", "blind by clutter removal every",
                           2 * radar->doppler_span_hz, "Hz");

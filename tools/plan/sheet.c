@@ -5,32 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-int plan_sheet_create(bool json, plan_sheet **out, pnr_error *error)
-{
-    plan_sheet *sheet = calloc(1, sizeof *sheet);
-
-    *out = NULL;
-    if (sheet != NULL)
-        sheet->root = json_object();
-    if (sheet == NULL || sheet->root == NULL) {
-        free(sheet);
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the results");
-    }
-    sheet->json = json;
-    *out = sheet;
-    return PNR_OK;
-}
-
-void plan_sheet_destroy(plan_sheet *sheet)
-{
-    if (sheet == NULL)
-        return;
-    json_decref(sheet->root);
-    free(sheet);
-}
 
 void plan_sheet_section(plan_sheet *sheet, const char *key, const char *title)
 {

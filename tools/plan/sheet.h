@@ -16,12 +16,10 @@
  * both. */
 typedef struct plan_sheet {
     bool json;
-    json_t *root;    /* owner: the sheet */
+    json_t *root;    /* an object; owner: the caller */
     json_t *section; /* borrowed from root */
 } plan_sheet;
 
-int plan_sheet_create(bool json, plan_sheet **out, pnr_error *error);
-void plan_sheet_destroy(plan_sheet *sheet);
 /* Begins a section: later results belong to it. */
 void plan_sheet_section(plan_sheet *sheet, const char *key, const char *title);
 /* unit: "s", "m", "Hz", "B", "B/s", "m/s" are printed with an SI prefix; anything else as it is.

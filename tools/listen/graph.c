@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* The power of a profile or map on the terminal: range to the right; upwards the bars of a profile,
+ * or the Doppler of a map in colours. */
+#include "tools/listen/graph.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LEVELS = LISTEN_HEAT_LEVELS,
+    AXIS_EVERY = 3, /* rows */
+    BOTTOM_DB = -5  /* of the scale of a profile; 0 is the noise floor */
+};
+
+/* From the noise to the strongest power: they tell the levels without colours, and without
+ * UTF-8. */
+static const char *const glyphs[LEVELS] = {" ", "·", "░", "░", "▒", "▒", "▓", "█"};
+static const char ascii[] = " .:-=+%#";
+
+static bool is_map(const listen_graph *g)
+{
+    return g->info.n_rows > 1;
+}
+
+static double power_db(float power)
+{
+    return power > 0 ? 10 * log10((double)power) : -INFINITY;
+}
+
+/* The scale grows at once, and shrinks when much of it is empty. */
+static void choose_scale(listen_graph *g)
+{
+    double greatest_db = 0;
+    int top;
+
+    for (size_t b = 0; b < g->doppler.n_bins; b++)
+        for (size_t c = 0; c < g->n_columns; c++)
+            greatest_db = fmax(greatest_db, power_db(g->power[b][c]));
+    top = 10 * (int)ceil((greatest_db + 2) / 10);
+    top = top > 20 ? top : 20;
+    if (top > g->top_db || top < g->top_db - 10)
+        g->top_db = top;
+}
+
+void listen_graph_fill(listen_graph *g, const listen_profile *profile, const listen_place *at)
+{
+    const size_t rows = (size_t)at->rows, columns = (size_t)at->columns;
+    size_t first_row;
+
+    g->info = profile->map;
+    g->doppler =
+        listen_doppler_of(&profile->map, rows < LISTEN_GRAPH_ROWS ? rows : LISTEN_GRAPH_ROWS);
+    g->n_columns = columns < LISTEN_GRAPH_COLUMNS ? columns : LISTEN_GRAPH_COLUMNS;
+    for (size_t b = 0; b < g->doppler.n_bins; b++) {
+        const size_t n_rows = listen_doppler_rows(&g->doppler, &profile->map, b, &first_row);
+
+        listen_profile_reduce(profile, first_row, n_rows,
+                              (double)g->info.row.n_gate / (double)g->n_columns, g->n_columns,
+                              g->power[b]);
+    }
+}
+
+/* The power at column x, `up` rows above the bottom. */
+static float power_at(const listen_graph *g, const listen_place *at, int x, int up)
+{
+    const size_t bin = is_map(g) ? (size_t)up * g->doppler.n_bins / (size_t)at->rows : 0;
+
+    return g->power[bin][(size_t)x * g->n_columns / (size_t)at->columns];
+}
+
+/* --- a map --- */
+
+/* The noise at a place is the greatest of several cells, some dB above the floor: it is level 0. */
+static int level_of(double db, int top_db)
+{
+    const double level = floor(db / top_db * LEVELS);
+
+    return !(level > 0) ? 0 : level < LEVELS - 1 ? (int)level : LEVELS - 1;
+}
+
+static void draw_scale(listen_screen *screen, const listen_place *at, int top_db)
+{
+    char text[16];
+    int x = at->left + at->columns - LEVELS - 16, level;
+
+    if (x <= at->left)
+        return;
+    listen_screen_text(screen, x, at->bottom - at->rows + 1, LISTEN_PLAIN, " 0 ");
+    for (x += 3, level = 0; level < LEVELS; level++)
+        listen_screen_put(screen, x++, at->bottom - at->rows + 1, LISTEN_HEAT + level,
+                          glyphs[level], ascii[level]);
+    snprintf(text, sizeof text, " %d dB ", top_db);
+    listen_screen_text(screen, x, at->bottom - at->rows + 1, LISTEN_PLAIN, "%s", text);
+}
+
+static void draw_doppler_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)
+{
+    const double scale = isfinite(g->info.mps_per_hz) ? g->info.mps_per_hz : 1;
+    char text[32];
+
+    for (int up = 0; up < at->rows; up += AXIS_EVERY) {
+        const double row = ((double)up + 0.5) / at->rows * (double)g->doppler.n_bins - 0.5;
+        const double value = (g->doppler.first_hz + row * g->doppler.step_hz) * scale;
+
+        snprintf(text, sizeof text, "%*.*g", at->left - 1, 4, value);
+        listen_screen_text(screen, 0, at->bottom - up, LISTEN_PLAIN, "%.*s", at->left - 1, text);
+        listen_screen_put(screen, at->left - 1, at->bottom - up, LISTEN_PLAIN, "┤", '+');
+    }
+    listen_screen_text(screen, 0, at->bottom + 1, LISTEN_PLAIN, "%s",
+                       isfinite(g->info.mps_per_hz) ? "m/s" : "Hz");
+}
+
+static void draw_map(const listen_graph *g, listen_screen *screen, const listen_place *at)
+{
+    for (int up = 0; up < at->rows; up++) {
+        for (int x = 0; x < at->columns; x++) {
+            const int level = level_of(power_db(power_at(g, at, x, up)), g->top_db);
+
+            listen_screen_put(screen, at->left + x, at->bottom - up, LISTEN_HEAT + level,
+                              glyphs[level], ascii[level]);
+        }
+    }
+    draw_doppler_axis(g, screen, at);
+    draw_scale(screen, at, g->top_db);
+}
+
+/* The row of a Doppler, -1: outside the map. */
+static int doppler_row(const listen_graph *g, const listen_place *at, double doppler_hz)
+{
+    const double bin = (doppler_hz - g->doppler.first_hz) / g->doppler.step_hz + 0.5;
+    const double up = floor(bin / (double)g->doppler.n_bins * at->rows);
+
+    return up >= 0 && up < at->rows ? at->bottom - (int)up : -1;
+}
+
+/* --- a profile --- */
+
+/* The height of a power in eighths of a row from the bottom. */
+static int height_of(const listen_graph *g, const listen_place *at, double db)
+{
+    const double share = (db - BOTTOM_DB) / (g->top_db - BOTTOM_DB);
+
+    return (int)lrint(fmin(fmax(share, 0), 1) * 8 * at->rows);
+}
+
+static int row_of(const listen_graph *g, const listen_place *at, double db)
+{
+    const int up = height_of(g, at, db) / 8;
+
+    return at->bottom - (up < at->rows ? up : at->rows - 1);
+}
+
+static void draw_line(const listen_graph *g, listen_screen *screen, const listen_place *at,
+                      double db, const char *glyph, char plain, listen_style style,
+                      const char *name)
+{
+    const int y = row_of(g, at, db);
+    int x;
+
+    if (!isfinite(db) || db < BOTTOM_DB || db > g->top_db)
+        return;
+    for (x = 0; x < at->columns; x++)
+        listen_screen_put(screen, at->left + x, y, style, glyph, plain);
+    listen_screen_text(screen, at->left + at->columns - (int)strlen(name) - 2, y, style, " %s ",
+                       name);
+}
+
+static void draw_power_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)
+{
+    const int step = at->rows * 10 >= 2 * (g->top_db - BOTTOM_DB) ? 10 : 20;
+    int db;
+
+    for (db = 0; db <= g->top_db; db += step) {
+        const int y = row_of(g, at, db);
+
+        listen_screen_text(screen, 0, y, LISTEN_PLAIN, "%3d dB", db);
+        listen_screen_put(screen, at->left - 1, y, LISTEN_PLAIN, "┤", '+');
+    }
+}
+
+static void draw_profile(const listen_graph *g, listen_screen *screen, const listen_place *at)
+{
+    const double threshold_db = 10 * log10(g->info.row.threshold / g->info.row.floor);
+    char name[32];
+
+    for (int x = 0; x < at->columns; x++)
+        listen_screen_bar(screen, at->left + x, at->bottom,
+                          height_of(g, at, power_db(power_at(g, at, x, 0))), LISTEN_GREEN);
+    snprintf(name, sizeof name, "threshold %.1f dB", threshold_db);
+    draw_line(g, screen, at, 0, "─", '-', LISTEN_CYAN, "noise floor");
+    draw_line(g, screen, at, threshold_db, "╌", '=', LISTEN_YELLOW, name);
+    draw_power_axis(g, screen, at);
+}
+
+/* --- both --- */
+
+/* The column of a range, -1: outside the profile. A cell is as wide as the step, and its range
+ * is its middle. */
+static int column_of(const listen_graph *g, const listen_place *at, double range_m)
+{
+    const double first_m = listen_range_m(&g->info.row, -0.5);
+    const double span_m = listen_range_m(&g->info.row, (double)g->info.row.n_gate - 0.5) - first_m;
+    const double x = floor((range_m - first_m) / span_m * at->columns);
+
+    return x >= 0 && x < at->columns ? (int)x : -1;
+}
+
+/* 1, 2 or 5 times a power of ten, at least `least`. */
+static double nice_step(double least)
+{
+    const double power = pow(10, floor(log10(least)));
+    const double times = least / power;
+
+    return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
+}
+
+static void draw_range_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)
+{
+    const double first_m = listen_range_m(&g->info.row, 0),
+                 last_m = listen_range_m(&g->info.row, (double)g->info.row.n_gate - 1);
+    const bool is_km = listen_is_km(&g->info.row);
+    const double unit_m = is_km ? 1e3 : 1;
+    const double step =
+        nice_step(fmax(last_m - first_m, g->info.row.step_s * g->info.row.metres_per_second) /
+                  unit_m / at->columns * 12);
+    const double first_tick = ceil(first_m / unit_m / step) * step;
+    char label[32];
+    int x, i;
+
+    for (x = 0; x < at->columns; x++)
+        listen_screen_put(screen, at->left + x, at->bottom + 1, LISTEN_PLAIN, "─", '-');
+    for (i = 0; i < at->columns; i++) {
+        const double tick = first_tick + i * step;
+
+        x = column_of(g, at, tick * unit_m);
+        if (x < 0)
+            break;
+        listen_screen_put(screen, at->left + x, at->bottom + 1, LISTEN_PLAIN, "┴", '+');
+        snprintf(label, sizeof label, "%.10g", fabs(tick) < step / 2 ? 0 : tick);
+        x += at->left - (int)strlen(label) / 2;
+        listen_screen_text(screen, x, at->bottom + 2, LISTEN_PLAIN, "%s", label);
+    }
+    listen_screen_text(screen, 0, at->bottom + 2, LISTEN_PLAIN, "%s", is_km ? "km" : "m");
+}
+
+char listen_graph_mark(size_t echo, char many)
+{
+    static const char marks[] = "123456789abcdefghijklmnopqrstuvwxyz";
+
+    return echo < sizeof marks - 1 ? marks[echo] : many;
+}
+
+/* The row of the mark of an echo at column x: on the map its Doppler, else above its peak. */
+static int mark_row(const listen_graph *g, const listen_place *at, int x, const pnr_echo *e)
+{
+    const int top = at->bottom - at->rows + 1;
+    int above;
+
+    if (is_map(g))
+        return isfinite(e->doppler_hz) ? doppler_row(g, at, e->doppler_hz) : -1;
+    above = row_of(g, at, power_db(power_at(g, at, x, 0))) - 1;
+    return above > top ? above : top;
+}
+
+void listen_graph_draw(listen_graph *g, listen_screen *screen, const listen_place *at,
+                       const pnr_detection *detection)
+{
+    choose_scale(g);
+    (is_map(g) ? draw_map : draw_profile)(g, screen, at);
+    draw_range_axis(g, screen, at);
+    for (size_t i = detection->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
+        const pnr_echo *e = &detection->echoes[i];
+        const int x = isfinite(e->range_m) ? column_of(g, at, e->range_m) : -1;
+        const char mark = listen_graph_mark(i, 'v');
+
+        if (x >= 0)
+            listen_screen_put(screen, at->left + x, mark_row(g, at, x, e), LISTEN_RED,
+                              (char[2]){mark, '\0'}, mark);
+    }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The power of a profile or map on the terminal: range to the right; upwards the bars of a profile,
+ * or the Doppler of a map in colours. */
+#ifndef LISTEN_GRAPH_H
+#define LISTEN_GRAPH_H
+
+#include "tools/listen/profiles.h"
+#include "tools/listen/screen.h"
+
+#include <stddef.h>
+
+enum { LISTEN_GRAPH_COLUMNS = 400, LISTEN_GRAPH_ROWS = 120 };
+
+/* A place on the screen: columns to the right from left, rows upwards from bottom. */
+typedef struct listen_place {
+    int left, columns, bottom, rows;
+} listen_place;
+
+/* The greatest power over the floor at each place of the screen; NAN: no cell. All zero: nothing
+ * came. */
+typedef struct listen_graph {
+    pnr_map_info info;      /* of the last profile or map */
+    listen_doppler doppler; /* a bin is a row, or several; a profile has one bin */
+    size_t n_columns;
+    float power[LISTEN_GRAPH_ROWS][LISTEN_GRAPH_COLUMNS]; /* [doppler.n_bins][n_columns] */
+    int top_db;                                           /* of the scale */
+} listen_graph;
+
+/* Takes a profile or map, for a place of one row and one column at least. */
+void listen_graph_fill(listen_graph *graph, const listen_profile *profile, const listen_place *at);
+/* Draws the power, its axes, and the marks of the echoes. */
+void listen_graph_draw(listen_graph *graph, listen_screen *screen, const listen_place *at,
+                       const pnr_detection *detection);
+/* The mark of an echo; many: the mark of those after the last one that has its own. */
+char listen_graph_mark(size_t echo, char many);
+
+#endif
