@@ -157,8 +157,8 @@ typedef struct pnr_config {
         double pfa; /* expected false alarms of a search */
         size_t max_echoes;
         size_t oversample;
-        int cfar;                               /* pnr_cfar_kind of engine.h */
-        int cfar_axis;                          /* pnr_cfar_axis of engine.h */
+        int cfar;                               /* pnr_cfar_kind of plan.h */
+        int cfar_axis;                          /* pnr_cfar_axis of plan.h */
         size_t cfar_guard, cfar_training;       /* cells on either side */
         size_t exclusion_cells, exclusion_rows; /* nothing weaker is an echo within +- these */
         size_t subtract;                        /* more searches, without the echoes found */
