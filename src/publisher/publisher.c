@@ -7,8 +7,10 @@
 #include "publisher/endpoint.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -261,18 +263,12 @@ const char *pnr_publisher_run(const pnr_publisher *p)
 
 static int make_run(char run[17], pnr_error *error)
 {
-    static const char hex[] = "0123456789abcdef";
-    unsigned char bytes[8];
-    size_t i;
+    uint64_t number;
 
-    while (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+    while (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         if (errno != EINTR)
             return pnr_error_set(error, PNR_EUNAVAILABLE, "getrandom: %s", strerror(errno));
-    for (i = 0; i < sizeof bytes; i++) {
-        run[2 * i] = hex[bytes[i] >> 4];
-        run[2 * i + 1] = hex[bytes[i] & 15];
-    }
-    run[16] = '\0';
+    snprintf(run, 17, "%016" PRIx64, number);
     return PNR_OK;
 }
 
@@ -369,11 +365,8 @@ int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_erro
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher: out of memory");
     memcpy(p->stream, config->stream.name, sizeof p->stream);
     p->stream[sizeof p->stream - 1] = '\0';
-    for (i = 0; i < TOPIC_COUNT; i++) {
-        strcpy(p->topics[i].name, topic_names[i]);
-        strcat(p->topics[i].name, "/");
-        strcat(p->topics[i].name, p->stream);
-    }
+    for (i = 0; i < TOPIC_COUNT; i++)
+        snprintf(p->topics[i].name, TOPIC_LEN, "%s/%s", topic_names[i], p->stream);
     if ((code = make_run(p->run, error)) != PNR_OK)
         goto fail;
     if (config->publisher.endpoint[0] != '\0' &&
