@@ -322,22 +322,12 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
 /* Reads the whole file. Owner of *text, also after an error: the caller. */
 static int load_file(const place *at, FILE *file, char **text, size_t *length)
 {
-    size_t room = 0;
-
-    *length = 0;
-    do {
-        if (*length == FILE_MAX_BYTES)
-            return refuse_at(at, PNR_ECONFIG, "over %d MiB: not a configuration",
-                             FILE_MAX_BYTES >> 20);
-        if (*length == room) {
-            room = room ? 2 * room : 1 << 14;
-            char *more = realloc(*text, room);
-            if (!more)
-                return refuse_at(at, PNR_ENOMEMORY, "no memory for a file of %zu bytes", room);
-            *text = more;
-        }
-        *length += fread(*text + *length, 1, room - *length, file);
-    } while (!feof(file) && !ferror(file));
+    *text = malloc(FILE_MAX_BYTES); /* only the pages of the file are used */
+    if (!*text)
+        return refuse_at(at, PNR_ENOMEMORY, "no memory for a file of %d bytes", FILE_MAX_BYTES);
+    *length = fread(*text, 1, FILE_MAX_BYTES, file);
+    if (*length == FILE_MAX_BYTES)
+        return refuse_at(at, PNR_ECONFIG, "over %d MiB: not a configuration", FILE_MAX_BYTES >> 20);
     return ferror(file) ? refuse_at(at, PNR_EIO, "cannot be read: %s", strerror(errno)) : PNR_OK;
 }
 

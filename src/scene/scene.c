@@ -174,6 +174,7 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
         if (c == 0) {
             scene->radar = radar;
             scene->n = radar.n_samples;
+            scene->rate = pnr_rational_double(radar.rate_hz);
         }
         if (radar.n_samples != scene->n)
             return pnr_error_set(error, PNR_ECONFIG,
@@ -335,27 +336,14 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
     scene->noise_rms = kind == PNR_SCENE_ECHOES ? config->echo.noise_rms : 0;
     scene->clock = 1 + (long double)config->echo.clock_ppm * 1e-6L;
 
-    rc = create_codes(scene, error);
-    if (rc != PNR_OK)
-        goto fail;
-    scene->rate = pnr_rational_double(scene->radar.rate_hz);
-    rc = create_echoes(scene, kind, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = create_still(scene, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = create_rotations(scene, kind, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = prepare_codes(scene, error);
-    if (rc != PNR_OK)
-        goto fail;
-    *out = scene;
-    return PNR_OK;
-
-fail:
-    pnr_scene_destroy(scene);
+    if ((rc = create_codes(scene, error)) == PNR_OK &&
+        (rc = create_echoes(scene, kind, error)) == PNR_OK &&
+        (rc = create_still(scene, error)) == PNR_OK &&
+        (rc = create_rotations(scene, kind, error)) == PNR_OK &&
+        (rc = prepare_codes(scene, error)) == PNR_OK)
+        *out = scene;
+    else
+        pnr_scene_destroy(scene);
     return rc;
 }
 

@@ -196,22 +196,13 @@ int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a source");
     source->input.fd = -1;
     source->input.name = strcpy((char *)(source + 1), strcmp(path, "-") == 0 ? "stdin" : path);
-    rc = open_input(&source->input, path, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = sort_lost(source, config, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = open_kind(source, config, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = account_for_lost(source, error);
-    if (rc != PNR_OK)
-        goto fail;
-    *out = source;
-    return PNR_OK;
-fail:
-    pnr_source_close(source);
+    if ((rc = open_input(&source->input, path, error)) == PNR_OK &&
+        (rc = sort_lost(source, config, error)) == PNR_OK &&
+        (rc = open_kind(source, config, error)) == PNR_OK &&
+        (rc = account_for_lost(source, error)) == PNR_OK)
+        *out = source;
+    else
+        pnr_source_close(source);
     return rc;
 }
 
