@@ -14,16 +14,15 @@ static unsigned read_flags(pnr_reader *r)
 {
     const json_t *words = pnr_reader_get(r, r->root, "flags");
     unsigned flags = 0;
-    size_t i, bit;
 
     if (!json_is_array(words))
         pnr_reader_wrong(r, "flags", "is no list");
-    for (i = 0; i < json_array_size(words); i++) {
+    for (size_t i = 0; i < json_array_size(words); i++) {
         const char *word = json_string_value(json_array_get(words, i));
+        size_t bit = 0;
 
-        for (bit = 0; bit < PNR_N_FLAGS; bit++)
-            if (word != NULL && strcmp(word, pnr_flag_words[bit]) == 0)
-                break;
+        while (bit < PNR_N_FLAGS && (word == NULL || strcmp(word, pnr_flag_words[bit]) != 0))
+            bit++;
         if (bit == PNR_N_FLAGS || flags & 1u << bit)
             pnr_reader_wrong(r, "flags", "has an unknown or doubled word");
         else
@@ -65,7 +64,6 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
 {
     pnr_reader r = {.error = error};
     const json_t *echoes;
-    size_t i;
 
     memset(out, 0, sizeof *out);
     pnr_reader_open(&r, text, length, out->run, out->stream, &out->seq);
@@ -83,9 +81,9 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
     echoes = pnr_reader_get(&r, r.root, "echoes");
     if (!json_is_array(echoes) || json_array_size(echoes) > PNR_MAX_CANDIDATES)
         pnr_reader_wrong(&r, "echoes", "is no list of at most 64");
-    for (i = 0; r.code == PNR_OK && i < json_array_size(echoes); i++)
+    for (size_t i = 0; r.code == PNR_OK && i < json_array_size(echoes); i++)
         read_echo(&r, json_array_get(echoes, i), &out->detection.echoes[i]);
-    out->detection.n_echoes = r.code == PNR_OK ? i : 0;
+    out->detection.n_echoes = r.code == PNR_OK ? json_array_size(echoes) : 0;
     return pnr_reader_close(&r);
 }
 

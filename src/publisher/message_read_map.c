@@ -83,11 +83,10 @@ static void read_shape(pnr_reader *r, size_t bytes, size_t each, pnr_map_info *o
                  *codes = pnr_reader_get(r, r->root, "codes");
     size_t *const sizes[] = {&out->n_codes, &out->n_rows, &out->row.n_cells};
     uint64_t left = bytes % each == 0 ? bytes / each : 0;
-    size_t i;
 
     if (!json_is_array(shape) || json_array_size(shape) != 3)
         pnr_reader_wrong(r, "shape", "is no list of three");
-    for (i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++) {
         const json_int_t n = json_integer_value(json_array_get(shape, i));
 
         *sizes[i] = n > 0 ? (size_t)n : 0;
@@ -100,7 +99,7 @@ static void read_shape(pnr_reader *r, size_t bytes, size_t each, pnr_map_info *o
         pnr_reader_wrong(r, "shape", "does not fit the bytes that came");
     if (!json_is_array(codes) || json_array_size(codes) != out->n_codes)
         pnr_reader_wrong(r, "codes", "is no list of as many names");
-    for (i = 0; i < json_array_size(codes); i++)
+    for (size_t i = 0; i < json_array_size(codes); i++)
         if (!json_is_string(json_array_get(codes, i)))
             pnr_reader_wrong(r, "codes", "has an element that is no name");
 }

@@ -128,14 +128,13 @@ static int pack_result(pnr_publisher *p, const pnr_report *report)
 {
     const size_t n_echoes = report->detection.n_echoes;
     const size_t n_new = n_echoes > 0 ? n_echoes : 1;
-    size_t i;
 
     if ((p->n_results == p->pack || n_new > p->max_records - p->n_records) &&
         (pnr_publisher_flush(p) != PNR_OK || n_new > p->max_records))
         return PNR_EAGAIN;
     if (p->n_results == 0)
         p->first = *report;
-    for (i = 0; i < n_new; i++)
+    for (size_t i = 0; i < n_new; i++)
         pnr_message_fill_record(report, i, &p->records[p->n_records++]);
     if (++p->n_results == p->pack)
         (void)pnr_publisher_flush(p); /* after a refusal the next call tries again */
@@ -289,9 +288,8 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         {ZMQ_XPUB_VERBOSER, 1, "ZMQ_XPUB_VERBOSER"},
         {ZMQ_MAXMSGSIZE, MAX_INBOUND, "ZMQ_MAXMSGSIZE"},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof options / sizeof options[0]; i++) {
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         const int64_t wide = options[i].value;
         const bool is_wide = options[i].option == ZMQ_MAXMSGSIZE;
 
@@ -357,7 +355,6 @@ static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *
 int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error)
 {
     pnr_publisher *p = calloc(1, sizeof *p);
-    size_t i;
     int code;
 
     *out = NULL;
@@ -365,7 +362,7 @@ int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_erro
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher: out of memory");
     memcpy(p->stream, config->stream.name, sizeof p->stream);
     p->stream[sizeof p->stream - 1] = '\0';
-    for (i = 0; i < TOPIC_COUNT; i++)
+    for (size_t i = 0; i < TOPIC_COUNT; i++)
         snprintf(p->topics[i].name, TOPIC_LEN, "%s/%s", topic_names[i], p->stream);
     if ((code = make_run(p->run, error)) != PNR_OK)
         goto fail;
