@@ -52,13 +52,9 @@ static int refuse_key(const place *at, const char *title, const char *section, c
     if (elsewhere)
         return refuse_at(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s]", name,
                          title, pnr_section_title(pnr_section_of(elsewhere), 1, there));
-    for (size_t i = 0; i < pnr_config_n_keys; i++) {
-        const pnr_key *key = &pnr_config_keys[i];
-
-        if (strcmp(key->section, section) == 0 &&
-            (!best || pnr_name_distance(name, key->name) < pnr_name_distance(name, best->name)))
+    for (const pnr_key *key = NULL; (key = pnr_key_next(section, key)) != NULL;)
+        if (!best || pnr_name_distance(name, key->name) < pnr_name_distance(name, best->name))
             best = key;
-    }
     return refuse_at(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; the nearest is \"%s\"", name,
                      title, best ? best->name : "");
 }

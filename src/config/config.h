@@ -107,7 +107,8 @@ typedef struct pnr_config {
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples a read; 0: chosen */
-        pnr_run *lost; /* [n_lost] positions that the recorder lost; the file lacks them */
+        pnr_run *lost; /* [n_lost] positions that the recorder lost; the file lacks them;
+                          ascending, none empty, with samples between them */
         size_t n_lost;
     } source;
     struct {

@@ -324,6 +324,14 @@ const pnr_key *pnr_key_find(const char *section, const char *name)
     return NULL;
 }
 
+const pnr_key *pnr_key_next(const char *section, const pnr_key *key)
+{
+    for (key = key ? key + 1 : pnr_config_keys; key < pnr_config_keys + pnr_config_n_keys; key++)
+        if (strcmp(key->section, section) == 0)
+            return key;
+    return NULL;
+}
+
 const char *pnr_config_word(const pnr_config *config, const char *section, const char *name)
 {
     const pnr_key *key = pnr_key_find(section, name);

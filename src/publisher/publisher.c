@@ -55,28 +55,26 @@ struct pnr_publisher {
     pnr_report first;    /* of the pack */
 };
 
-typedef struct message_part {
-    const void *data;
-    size_t bytes;
-} message_part;
-
-/* Sends all parts or none: it allocates all of them before it sends the first. */
-static int send_parts(pnr_publisher *p, const message_part *parts, size_t n_parts)
+/* Sends the topic, the text in p->text and the data (NULL: none), or nothing: it allocates all
+ * parts before it sends the first. */
+static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const void *data,
+                     size_t bytes)
 {
+    const char *name = p->topics[kind].name;
+    const void *const parts[] = {name, p->text, data};
+    const size_t sizes[] = {strlen(name), length, bytes}, n_parts = data != NULL ? 3 : 2;
     zmq_msg_t messages[3];
-    size_t n = 0, i;
-    int code = PNR_OK;
+    size_t n = 0;
+    int code = length > 0 ? PNR_OK : PNR_EAGAIN;
 
-    if (p->socket == NULL)
-        return PNR_OK;
-    for (n = 0; n < n_parts; n++) {
-        if (zmq_msg_init_size(&messages[n], parts[n].bytes) != 0) {
+    for (; n < n_parts && code == PNR_OK; n++) {
+        if (zmq_msg_init_size(&messages[n], sizes[n]) != 0) {
             code = PNR_EAGAIN;
             break;
         }
-        memcpy(zmq_msg_data(&messages[n]), parts[n].data, parts[n].bytes);
+        memcpy(zmq_msg_data(&messages[n]), parts[n], sizes[n]);
     }
-    for (i = 0; i < n && code == PNR_OK; i++) {
+    for (size_t i = 0; i < n && code == PNR_OK; i++) {
         const int more = i + 1 < n ? ZMQ_SNDMORE : 0;
 
         while (zmq_msg_send(&messages[i], p->socket, ZMQ_DONTWAIT | more) < 0) {
@@ -86,20 +84,9 @@ static int send_parts(pnr_publisher *p, const message_part *parts, size_t n_part
             }
         }
     }
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         zmq_msg_close(&messages[i]); /* empty after it was sent */
     return code;
-}
-
-static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const void *data,
-                     size_t bytes)
-{
-    const topic *t = &p->topics[kind];
-    const message_part parts[3] = {{t->name, strlen(t->name)}, {p->text, length}, {data, bytes}};
-
-    if (length == 0)
-        return PNR_EAGAIN;
-    return send_parts(p, parts, data != NULL ? 3 : 2);
 }
 
 /* --- packed results --- */

@@ -34,7 +34,7 @@ static bool has_sound_extension(const char *path)
     return false;
 }
 
-static bool sound_takes(const pnr_source_input *input, const pnr_config *config)
+bool pnr_source_is_sound(const pnr_source_input *input, const pnr_config *config)
 {
     if (!input->is_regular || input->is_stdin)
         return false;
@@ -256,4 +256,4 @@ static int sound_read(void *state, void *data, size_t max_samples, size_t *n_sam
 }
 
 const pnr_source_kind pnr_source_sound = {
-    .takes = sound_takes, .open = sound_open, .read = sound_read, .close = sound_close};
+    .open = sound_open, .read = sound_read, .close = sound_close};
