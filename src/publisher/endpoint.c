@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -37,14 +38,10 @@ static pnr_reach reach_of(const char *host, bool is_v6)
 
 static bool is_port(const char *text)
 {
-    unsigned long port = 0;
-    size_t i;
+    const size_t n = strspn(text, "0123456789");
 
-    if (strcmp(text, "*") == 0)
-        return true;
-    for (i = 0; text[i] >= '0' && text[i] <= '9' && i < 6; i++)
-        port = port * 10 + (unsigned long)(text[i] - '0');
-    return i > 0 && text[i] == '\0' && port <= 65535;
+    return strcmp(text, "*") == 0 ||
+           (n > 0 && n <= 6 && text[n] == '\0' && strtoul(text, NULL, 10) <= 65535);
 }
 
 static int read_tcp(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,

@@ -4,7 +4,9 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void pnr_reader_wrong(pnr_reader *r, const char *name, const char *what)
@@ -39,21 +41,18 @@ uint64_t pnr_reader_u64(pnr_reader *r, const json_t *object, const char *name, u
 uint64_t pnr_reader_long(pnr_reader *r, const json_t *object, const char *name)
 {
     const char *digits = json_string_value(pnr_reader_get(r, object, name));
-    uint64_t value = 0;
+    uint64_t value;
 
     if (digits == NULL || digits[0] == '\0' || (digits[0] == '0' && digits[1] != '\0')) {
         pnr_reader_wrong(r, name, "is no integer in a string");
         return 0;
     }
-    for (size_t i = 0; digits[i] != '\0'; i++) {
-        if (digits[i] < '0' || digits[i] > '9' ||
-            __builtin_mul_overflow(value, UINT64_C(10), &value) ||
-            __builtin_add_overflow(value, (uint64_t)(digits[i] - '0'), &value)) {
-            pnr_reader_wrong(r, name, "is no 64-bit integer");
-            return 0;
-        }
-    }
-    return value;
+    errno = 0;
+    value = strtoull(digits, NULL, 10);
+    if (errno == 0 && digits[strspn(digits, "0123456789")] == '\0')
+        return value;
+    pnr_reader_wrong(r, name, "is no 64-bit integer");
+    return 0;
 }
 
 double pnr_reader_double(pnr_reader *r, const json_t *object, const char *name)

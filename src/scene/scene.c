@@ -53,7 +53,6 @@ struct pnr_scene {
     double peak; /* of the first code */
     double noise_rms;
     echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
-    size_t n_targets;
     size_t n_echoes;
     double (*still)[2]; /* [N] the sum of the echoes at rest; NULL: there are none */
     double cw_amplitude;
@@ -230,13 +229,13 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
 static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error)
 {
     const pnr_config *config = scene->config;
+    const size_t n_targets = kind == PNR_SCENE_ECHOES ? config->n_targets : 0;
     int rc = PNR_OK;
 
-    scene->n_targets = kind == PNR_SCENE_ECHOES ? config->n_targets : 0;
-    scene->echoes = calloc(scene->n_targets + 1, sizeof *scene->echoes);
+    scene->echoes = calloc(n_targets + 1, sizeof *scene->echoes);
     if (!scene->echoes)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu targets", scene->n_targets);
-    while (rc == PNR_OK && scene->n_echoes < scene->n_targets) {
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu targets", n_targets);
+    while (rc == PNR_OK && scene->n_echoes < n_targets) {
         size_t i = scene->n_echoes++;
         rc = aim_target(scene, &config->targets[i], i + 1, &scene->echoes[i], error);
     }
