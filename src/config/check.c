@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#define refuse(error, ...) pnr_error_set(error, PNR_ECONFIG, __VA_ARGS__)
+
 /* True for a name that may be part of a file name. */
 static bool is_word(const char *text)
 {
@@ -21,21 +23,18 @@ static int check_names(const pnr_config *config, pnr_error *error)
     const char *name = config->stream.name;
 
     if (!*name)
-        return pnr_error_set(error, PNR_ECONFIG, "stream.name is empty: topics need a name");
+        return refuse(error, "stream.name is empty: topics need a name");
     for (const char *at = name; *at; at++)
         if (*at <= ' ' || *at > '~' || *at == '/')
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "stream.name = \"%s\": printable ASCII, without / or spaces",
-                                 name);
+            return refuse(error, "stream.name = \"%s\": printable ASCII, without / or spaces",
+                          name);
     /* The name of a module file contains it. */
     if (!is_word(config->engine.name))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "engine.name = \"%s\": letters, digits, - and _ only; or auto",
-                             config->engine.name);
+        return refuse(error, "engine.name = \"%s\": letters, digits, - and _ only; or auto",
+                      config->engine.name);
     if (!is_word(config->engine.method))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "engine.method = \"%s\": letters, digits, - and _ only; or auto",
-                             config->engine.method);
+        return refuse(error, "engine.method = \"%s\": letters, digits, - and _ only; or auto",
+                      config->engine.method);
     return PNR_OK;
 }
 
@@ -55,23 +54,20 @@ static int check_source(const pnr_config *config, pnr_error *error)
     char tune[48], rate[48];
 
     if (config->source.rate_hz.den == 0)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.rate_hz is not given: the samples a second are needed");
+        return refuse(error, "source.rate_hz is not given: the samples a second are needed");
     if (config->source.tune_hz.den != 0 &&
         exceeds(config->source.tune_hz, 2, config->source.rate_hz))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.tune_hz = %s is beyond half of source.rate_hz = %s",
-                             pnr_rational_format(config->source.tune_hz, tune),
-                             pnr_rational_format(config->source.rate_hz, rate));
+        return refuse(error, "source.tune_hz = %s is beyond half of source.rate_hz = %s",
+                      pnr_rational_format(config->source.tune_hz, tune),
+                      pnr_rational_format(config->source.rate_hz, rate));
     if (config->source.channel >= config->source.channels)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.channel = %zu counts from 0, and source.channels is %zu",
-                             config->source.channel, config->source.channels);
+        return refuse(error, "source.channel = %zu counts from 0, and source.channels is %zu",
+                      config->source.channel, config->source.channels);
     if (config->source.layout == PNR_LAYOUT_CHANNELS && format->is_complex)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.layout = channels is for real signals, and source.format = %s "
-                             "is complex",
-                             format->name);
+        return refuse(
+            error,
+            "source.layout = channels is for real signals, and source.format = %s is complex",
+            format->name);
     return PNR_OK;
 }
 
@@ -84,15 +80,15 @@ static int check_codes(const pnr_config *config, pnr_error *error)
 
         if (config->n_codes > 0) {
             if (config->codes[c].number != c + 1)
-                return pnr_error_set(error, PNR_ECONFIG,
-                                     "[code.%zu] is missing and [code.%zu] is there: number them "
-                                     "from 1 without a gap",
-                                     c + 1, config->codes[c].number);
+                return refuse(error,
+                              "[code.%zu] is missing and [code.%zu] is there: number them from 1 "
+                              "without a gap",
+                              c + 1, config->codes[c].number);
             snprintf(name, sizeof name, "code.%zu", c + 1);
         }
         pnr_config_code(config, c, &one);
         if (one.code.type == PNR_CODE_FILE && !*one.code.path)
-            return pnr_error_set(error, PNR_ECONFIG, "%s.type = file needs %s.path", name, name);
+            return refuse(error, "%s.type = file needs %s.path", name, name);
     }
     return PNR_OK;
 }
@@ -102,30 +98,26 @@ static int check_code(const pnr_config *config, pnr_error *error)
     char chips[48], rate[48];
 
     if (config->code.pulse == PNR_PULSE_FILE && !*config->code.pulse_path)
-        return pnr_error_set(error, PNR_ECONFIG, "code.pulse = file needs code.pulse_path");
+        return refuse(error, "code.pulse = file needs code.pulse_path");
     if (config->code.chip_rate_hz.den != 0 &&
         exceeds(config->code.chip_rate_hz, 1, config->source.rate_hz))
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "code.chip_rate_hz = %s is more than source.rate_hz = %s: a chip needs "
-            "at least one sample",
-            pnr_rational_format(config->code.chip_rate_hz, chips),
-            pnr_rational_format(config->source.rate_hz, rate));
+        return refuse(error,
+                      "code.chip_rate_hz = %s is more than source.rate_hz = %s: a chip needs at "
+                      "least one sample",
+                      pnr_rational_format(config->code.chip_rate_hz, chips),
+                      pnr_rational_format(config->source.rate_hz, rate));
     if (config->code.epoch.is_utc && !*config->source.start_time)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "code.epoch is a time, so source.start_time is needed");
+        return refuse(error, "code.epoch is a time, so source.start_time is needed");
     return PNR_OK;
 }
 
 static int check_radar(const pnr_config *config, pnr_error *error)
 {
     if (config->radar.max_range_m != 0 && config->radar.max_range_m <= config->radar.min_range_m)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "radar.max_range_m = %.10g is not beyond radar.min_range_m = %.10g",
-                             config->radar.max_range_m, config->radar.min_range_m);
+        return refuse(error, "radar.max_range_m = %.10g is not beyond radar.min_range_m = %.10g",
+                      config->radar.max_range_m, config->radar.min_range_m);
     if (config->radar.zero == PNR_ZERO_DIRECT_PATH && config->dwell.clutter == PNR_CLUTTER_REMOVE)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "radar.zero = direct-path needs the direct path, which stands still: "
+        return refuse(error, "radar.zero = direct-path needs the direct path, which stands still: "
                              "dwell.clutter = remove takes it out");
     return PNR_OK;
 }
@@ -133,14 +125,12 @@ static int check_radar(const pnr_config *config, pnr_error *error)
 static int check_dwell(const pnr_config *config, pnr_error *error)
 {
     if (config->dwell.periods > 1 && config->dwell.combine == PNR_COMBINE_NONE)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "dwell.periods = %zu needs dwell.combine = coherent, incoherent or doppler",
-            config->dwell.periods);
+        return refuse(error,
+                      "dwell.periods = %zu needs dwell.combine = coherent, incoherent or doppler",
+                      config->dwell.periods);
     if (config->ring.seconds > 0 && config->ring.bytes > 0)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "ring.seconds = %.10g and ring.bytes = %zu: give one of them",
-                             config->ring.seconds, config->ring.bytes);
+        return refuse(error, "ring.seconds = %.10g and ring.bytes = %zu: give one of them",
+                      config->ring.seconds, config->ring.bytes);
     return PNR_OK;
 }
 
@@ -156,20 +146,19 @@ static int check_doppler(const pnr_config *config, pnr_error *error)
     const bool is_coherent = config->dwell.combine == PNR_COMBINE_COHERENT;
 
     if (min_hz > max_hz)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "doppler.min_hz = %.10g is above doppler.max_hz = %.10g", min_hz,
-                             max_hz);
+        return refuse(error, "doppler.min_hz = %.10g is above doppler.max_hz = %.10g", min_hz,
+                      max_hz);
     if (fmax(-min_hz, max_hz) > half_hz)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "doppler.min_hz = %.10g to doppler.max_hz = %.10g goes beyond half of "
-                             "source.rate_hz, %.10g",
-                             min_hz, max_hz, half_hz);
+        return refuse(error,
+                      "doppler.min_hz = %.10g to doppler.max_hz = %.10g goes beyond half of "
+                      "source.rate_hz, %.10g",
+                      min_hz, max_hz, half_hz);
     if (is_coherent && config->dwell.periods > 1 && has_doppler_range(config))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "doppler.min_hz = %.10g to doppler.max_hz = %.10g: a sum over "
-                             "dwell.periods = %zu sees one Doppler shift in %zu between its "
-                             "rotations; dwell.combine = doppler sees all of them",
-                             min_hz, max_hz, config->dwell.periods, config->dwell.periods);
+        return refuse(error,
+                      "doppler.min_hz = %.10g to doppler.max_hz = %.10g: a sum over dwell.periods "
+                      "= %zu sees one Doppler shift in %zu between its rotations; dwell.combine = "
+                      "doppler sees all of them",
+                      min_hz, max_hz, config->dwell.periods, config->dwell.periods);
     return PNR_OK;
 }
 
@@ -180,27 +169,23 @@ static int check_slow_time(const pnr_config *config, pnr_error *error)
     const bool has_rows = is_doppler || has_doppler_range(config);
 
     if (is_doppler && config->dwell.periods < 2)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "dwell.combine = doppler needs dwell.periods of 2 or more");
+        return refuse(error, "dwell.combine = doppler needs dwell.periods of 2 or more");
     if (!is_doppler && config->dwell.taper != PNR_TAPER_RECTANGULAR)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "dwell.taper weights the periods of dwell.combine = doppler only");
+        return refuse(error, "dwell.taper weights the periods of dwell.combine = doppler only");
     if (!is_doppler && config->dwell.clutter == PNR_CLUTTER_REMOVE)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "dwell.clutter = remove needs dwell.combine = doppler: without the "
-                             "mean of its periods %s",
-                             config->dwell.combine == PNR_COMBINE_COHERENT
-                                 ? "a coherent sum is nothing"
-                                 : "a period alone is nothing");
+        return refuse(error,
+                      "dwell.clutter = remove needs dwell.combine = doppler: without the mean of "
+                      "its periods %s",
+                      config->dwell.combine == PNR_COMBINE_COHERENT ? "a coherent sum is nothing"
+                                                                    : "a period alone is nothing");
     if (!has_rows && config->detector.exclusion_rows > 1)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "detector.exclusion_rows = %zu: there is one row; rows come with "
-                             "dwell.combine = doppler or doppler.min_hz and max_hz",
-                             config->detector.exclusion_rows);
+        return refuse(error,
+                      "detector.exclusion_rows = %zu: there is one row; rows come with "
+                      "dwell.combine = doppler or doppler.min_hz and max_hz",
+                      config->detector.exclusion_rows);
     if (!has_rows && config->detector.cfar != PNR_CFAR_OFF &&
         config->detector.cfar_axis == PNR_CFAR_ALONG_ROWS)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "detector.cfar_axis = doppler: there is one row; rows come with "
+        return refuse(error, "detector.cfar_axis = doppler: there is one row; rows come with "
                              "dwell.combine = doppler or doppler.min_hz and max_hz");
     return PNR_OK;
 }
@@ -212,23 +197,22 @@ static int check_looks(const pnr_config *config, pnr_error *error)
         config->dwell.combine == PNR_COMBINE_INCOHERENT && config->dwell.periods > 1;
 
     if (is_none && config->dwell.looks > 1)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "dwell.looks = %zu are of dwells of several periods; the powers of "
-                             "single ones are added by dwell.combine = incoherent with "
-                             "dwell.periods = %zu",
-                             config->dwell.looks, config->dwell.looks);
+        return refuse(error,
+                      "dwell.looks = %zu are of dwells of several periods; the powers of single "
+                      "ones are added by dwell.combine = incoherent with dwell.periods = %zu",
+                      config->dwell.looks, config->dwell.looks);
     if (config->detector.subtract > 0 && (is_incoherent || config->dwell.looks > 1))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "detector.subtract = %zu needs one coherent look: an echo's phase is "
-                             "another in each of %s",
-                             config->detector.subtract,
-                             is_incoherent ? "dwell.combine = incoherent's periods"
-                                           : "several dwell.looks");
+        return refuse(error,
+                      "detector.subtract = %zu needs one coherent look: an echo's phase is another "
+                      "in each of %s",
+                      config->detector.subtract,
+                      is_incoherent ? "dwell.combine = incoherent's periods"
+                                    : "several dwell.looks");
     if (config->window.filter == PNR_FILTER_LEAST_SQUARES && config->detector.oversample > 1)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "window.filter = least-squares solves for whole lags: "
-                             "detector.oversample = %zu has no use",
-                             config->detector.oversample);
+        return refuse(error,
+                      "window.filter = least-squares solves for whole lags: detector.oversample = "
+                      "%zu has no use",
+                      config->detector.oversample);
     return PNR_OK;
 }
 
@@ -238,10 +222,10 @@ static int check_realtime(const pnr_config *config, pnr_error *error)
     const int cpu = config->realtime.processing_cpu;
 
     if (config->engine.wait == PNR_WAIT_SPIN && cpu >= 0 && config->realtime.acquisition_cpu == cpu)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "engine.wait = spin takes all of processor %d: "
-                             "realtime.acquisition_cpu = %d must be another",
-                             cpu, cpu);
+        return refuse(error,
+                      "engine.wait = spin takes all of processor %d: realtime.acquisition_cpu = %d "
+                      "must be another",
+                      cpu, cpu);
     return PNR_OK;
 }
 
@@ -252,13 +236,11 @@ static int check_echo(const pnr_config *config, pnr_error *error)
     double half = pnr_rational_double(config->source.rate_hz) / 2;
 
     if (bits > 0 && !format->is_float && config->echo.bits > bits)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "echo.bits = %zu is more than the %zu bits of source.format = %s",
-                             config->echo.bits, bits, format->name);
+        return refuse(error, "echo.bits = %zu is more than the %zu bits of source.format = %s",
+                      config->echo.bits, bits, format->name);
     if (config->echo.cw_amplitude > 0 && fabs(config->echo.cw_hz) > half)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "echo.cw_hz = %.10g is beyond half of source.rate_hz, %.10g",
-                             config->echo.cw_hz, half);
+        return refuse(error, "echo.cw_hz = %.10g is beyond half of source.rate_hz, %.10g",
+                      config->echo.cw_hz, half);
     return PNR_OK;
 }
 
@@ -267,25 +249,20 @@ static int check_target(const pnr_config *config, const pnr_target *target, pnr_
     size_t n = target->number;
 
     if (target->code > pnr_config_codes(config))
-        return pnr_error_set(error, PNR_ECONFIG, "target.%zu.code = %zu: there %s %zu", n,
-                             target->code, config->n_codes > 1 ? "are" : "is only",
-                             pnr_config_codes(config));
+        return refuse(error, "target.%zu.code = %zu: there %s %zu", n, target->code,
+                      config->n_codes > 1 ? "are" : "is only", pnr_config_codes(config));
     if (target->amplitude != 0 && target->has_snr)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "target.%zu has amplitude = %.10g and snr_db = %.10g: give one of them", n,
-            target->amplitude, target->snr_db);
+        return refuse(error,
+                      "target.%zu has amplitude = %.10g and snr_db = %.10g: give one of them", n,
+                      target->amplitude, target->snr_db);
     if (target->amplitude == 0 && !target->has_snr)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "target.%zu has neither amplitude nor snr_db: give one of them", n);
+        return refuse(error, "target.%zu has neither amplitude nor snr_db: give one of them", n);
     if (target->has_snr && !(config->echo.noise_rms > 0))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "target.%zu.snr_db = %.10g needs echo.noise_rms above 0", n,
-                             target->snr_db);
+        return refuse(error, "target.%zu.snr_db = %.10g needs echo.noise_rms above 0", n,
+                      target->snr_db);
     if (!(fabs(target->velocity_mps) < config->radar.speed_mps))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "target.%zu.velocity_mps = %.10g is not below radar.speed_mps = %.10g",
-                             n, target->velocity_mps, config->radar.speed_mps);
+        return refuse(error, "target.%zu.velocity_mps = %.10g is not below radar.speed_mps = %.10g",
+                      n, target->velocity_mps, config->radar.speed_mps);
     return PNR_OK;
 }
 
@@ -295,10 +272,10 @@ static int check_targets(const pnr_config *config, pnr_error *error)
 
     for (size_t i = 0; i < config->n_targets && rc == PNR_OK; i++) {
         if (config->targets[i].number != i + 1)
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "[target.%zu] is missing and [target.%zu] is there: number them "
-                                 "from 1 without a gap",
-                                 i + 1, config->targets[i].number);
+            return refuse(error,
+                          "[target.%zu] is missing and [target.%zu] is there: number them from 1 "
+                          "without a gap",
+                          i + 1, config->targets[i].number);
         rc = check_target(config, &config->targets[i], error);
     }
     return rc;

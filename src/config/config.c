@@ -52,13 +52,9 @@ static int refuse_key(const place *at, const char *title, const char *section, c
     if (elsewhere)
         return refuse_at(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s]", name,
                          title, pnr_section_title(pnr_section_of(elsewhere), 1, there));
-    for (size_t i = 0; i < pnr_config_n_keys; i++) {
-        const pnr_key *key = &pnr_config_keys[i];
-
-        if (strcmp(key->section, section) == 0 &&
-            (!best || pnr_name_distance(name, key->name) < pnr_name_distance(name, best->name)))
+    for (const pnr_key *key = NULL; (key = pnr_key_next(section, key)) != NULL;)
+        if (!best || pnr_name_distance(name, key->name) < pnr_name_distance(name, best->name))
             best = key;
-    }
     return refuse_at(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; the nearest is \"%s\"", name,
                      title, best ? best->name : "");
 }
@@ -322,22 +318,12 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
 /* Reads the whole file. Owner of *text, also after an error: the caller. */
 static int load_file(const place *at, FILE *file, char **text, size_t *length)
 {
-    size_t room = 0;
-
-    *length = 0;
-    do {
-        if (*length == FILE_MAX_BYTES)
-            return refuse_at(at, PNR_ECONFIG, "over %d MiB: not a configuration",
-                             FILE_MAX_BYTES >> 20);
-        if (*length == room) {
-            room = room ? 2 * room : 1 << 14;
-            char *more = realloc(*text, room);
-            if (!more)
-                return refuse_at(at, PNR_ENOMEMORY, "no memory for a file of %zu bytes", room);
-            *text = more;
-        }
-        *length += fread(*text + *length, 1, room - *length, file);
-    } while (!feof(file) && !ferror(file));
+    *text = malloc(FILE_MAX_BYTES); /* only the pages of the file are used */
+    if (!*text)
+        return refuse_at(at, PNR_ENOMEMORY, "no memory for a file of %d bytes", FILE_MAX_BYTES);
+    *length = fread(*text, 1, FILE_MAX_BYTES, file);
+    if (*length == FILE_MAX_BYTES)
+        return refuse_at(at, PNR_ECONFIG, "over %d MiB: not a configuration", FILE_MAX_BYTES >> 20);
     return ferror(file) ? refuse_at(at, PNR_EIO, "cannot be read: %s", strerror(errno)) : PNR_OK;
 }
 

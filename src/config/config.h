@@ -107,7 +107,8 @@ typedef struct pnr_config {
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples a read; 0: chosen */
-        pnr_run *lost; /* [n_lost] positions that the recorder lost; the file lacks them */
+        pnr_run *lost; /* [n_lost] positions that the recorder lost; the file lacks them;
+                          ascending, none empty, with samples between them */
         size_t n_lost;
     } source;
     struct {
@@ -157,8 +158,8 @@ typedef struct pnr_config {
         double pfa; /* expected false alarms of a search */
         size_t max_echoes;
         size_t oversample;
-        int cfar;                               /* pnr_cfar_kind of engine.h */
-        int cfar_axis;                          /* pnr_cfar_axis of engine.h */
+        int cfar;                               /* pnr_cfar_kind of plan.h */
+        int cfar_axis;                          /* pnr_cfar_axis of plan.h */
         size_t cfar_guard, cfar_training;       /* cells on either side */
         size_t exclusion_cells, exclusion_rows; /* nothing weaker is an echo within +- these */
         size_t subtract;                        /* more searches, without the echoes found */

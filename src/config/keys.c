@@ -2,77 +2,13 @@
 /* The table of configuration keys. */
 #include "config/keys.h"
 
-#include "engine/engine.h"
-
 #include <math.h>
 #include <string.h>
 
-/* Each list in the order of its enum in config.h. */
-static const char *const code_types[] = {
-    [PNR_CODE_M_SEQUENCE] = "m-sequence",
-    [PNR_CODE_GOLD] = "gold",
-    [PNR_CODE_GPS_L1CA] = "gps-l1ca",
-    [PNR_CODE_KASAMI] = "kasami",
-    [PNR_CODE_BARKER] = "barker",
-    [PNR_CODE_LEGENDRE] = "legendre",
-    [PNR_CODE_ZADOFF_CHU] = "zadoff-chu",
-    [PNR_CODE_FRANK] = "frank",
-    [PNR_CODE_P4] = "p4",
-    [PNR_CODE_RANDOM] = "random",
-    [PNR_CODE_FILE] = "file",
-    NULL,
-};
-static const char *const pulses[] = {
-    [PNR_PULSE_BAND_LIMITED] = "band-limited",
-    [PNR_PULSE_RECTANGULAR] = "rectangular",
-    [PNR_PULSE_FILE] = "file",
-    NULL,
-};
-static const char *const spectra[] = {
-    [PNR_SPECTRUM_NORMAL] = "normal", [PNR_SPECTRUM_INVERTED] = "inverted", NULL};
-static const char *const layouts[] = {
-    [PNR_LAYOUT_IQ] = "iq", [PNR_LAYOUT_CHANNELS] = "channels", NULL};
-static const char *const paces[] = {
-    [PNR_PACE_FAST] = "fast", [PNR_PACE_REAL_TIME] = "real-time", NULL};
-static const char *const paths[] = {
-    [PNR_PATH_TWO_WAY] = "two-way", [PNR_PATH_ONE_WAY] = "one-way", NULL};
-static const char *const correlations[] = {
-    [PNR_CORRELATION_CIRCULAR] = "circular", [PNR_CORRELATION_LINEAR] = "linear", NULL};
-static const char *const filters[] = {
-    [PNR_FILTER_MATCHED] = "matched", [PNR_FILTER_LEAST_SQUARES] = "least-squares", NULL};
-static const char *const tapers[] = {
-    [PNR_TAPER_RECTANGULAR] = "rectangular",
-    [PNR_TAPER_HANN] = "hann",
-    [PNR_TAPER_BLACKMAN_HARRIS] = "blackman-harris",
-    [PNR_TAPER_DOLPH_CHEBYSHEV] = "dolph-chebyshev",
-    NULL,
-};
-static const char *const clutters[] = {
-    [PNR_CLUTTER_KEEP] = "keep", [PNR_CLUTTER_REMOVE] = "remove", NULL};
-static const char *const steps[] = {
-    [PNR_STEP_WHOLE] = "whole", [PNR_STEP_HALF] = "half", [PNR_STEP_QUARTER] = "quarter", NULL};
-static const char *const zeros[] = {
-    [PNR_ZERO_FIXED] = "fixed", [PNR_ZERO_DIRECT_PATH] = "direct-path", NULL};
-static const char *const cfars[] = {
-    [PNR_CFAR_OFF] = "off", [PNR_CFAR_CA] = "ca", [PNR_CFAR_GO] = "go",
-    [PNR_CFAR_SO] = "so",   [PNR_CFAR_OS] = "os", NULL,
-};
-static const char *const cfar_axes[] = {
-    [PNR_CFAR_ALONG_LAGS] = "range", [PNR_CFAR_ALONG_ROWS] = "doppler", NULL};
-static const char *const combines[] = {
-    [PNR_COMBINE_NONE] = "none",
-    [PNR_COMBINE_COHERENT] = "coherent",
-    [PNR_COMBINE_INCOHERENT] = "incoherent",
-    [PNR_COMBINE_DOPPLER] = "doppler",
-    NULL,
-};
-static const char *const waits[] = {[PNR_WAIT_SLEEP] = "sleep", [PNR_WAIT_SPIN] = "spin", NULL};
-static const char *const profiles[] = {
-    [PNR_PROFILE_OFF] = "off",
-    [PNR_PROFILE_POWER] = "power",
-    [PNR_PROFILE_COMPLEX] = "complex",
-    NULL,
-};
+/* In the order of pnr_code_type. */
+static const char *const code_types[] = {"m-sequence", "gold",     "gps-l1ca",   "kasami",
+                                         "barker",     "legendre", "zadoff-chu", "frank",
+                                         "p4",         "random",   "file",       NULL};
 
 #define NUMBERED(name_, item, array)                                                               \
     .name = #name_ ".n", .item_bytes = sizeof(item), .items = offsetof(pnr_config, array),         \
@@ -113,6 +49,12 @@ const pnr_section pnr_config_sections[] = {
     .section = "code.n", .name = #member, .type = PNR_KEY_##type_,                                 \
     .offset = offsetof(pnr_code_section, member),                                                  \
     .given = offsetof(pnr_code_section, has_##member), .initial = "", .help = help_
+/* The words of a choice, in the order of its enum in config.h or plan.h. */
+#define WORDS(...)                                                                                 \
+    .choices = (const char *const[])                                                               \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
 #define RANGE(from, to) .min = (from), .max = (to)
 #define ABOVE(from) .min = (from), .max = INFINITY, .open = PNR_OPEN_MIN
 #define FROM(from) .min = (from), .max = INFINITY
@@ -133,17 +75,17 @@ const pnr_key pnr_config_keys[] = {
          "Carrier offset in the recording, mixed to zero before correlation."),
      .unit = "Hz"},
     {KEY(source, spectrum, CHOICE, "normal", "Inverted conjugates a recording of I - jQ."),
-     .choices = spectra},
+     WORDS("normal", "inverted")},
     {KEY(source, layout, CHOICE, "iq",
          "Two sound channels are I and Q, or every channel is a real signal of its own."),
-     .choices = layouts},
+     WORDS("iq", "channels")},
     {KEY(source, channels, SIZE, "1", "Interleaved channels in a raw file."), RANGE(1, 256)},
     {KEY(source, channel, SIZE, "0", "The channel that is correlated, counted from 0."),
      RANGE(0, 255)},
     {KEY(source, start_time, TIME, "",
          "UTC of sample 0, as 2026-11-21T02:40:12.5Z; empty when not known.")},
     {KEY(source, pace, CHOICE, "fast", "Play a recording as fast as possible, or at its own rate."),
-     .choices = paces},
+     WORDS("fast", "real-time")},
     {KEY(source, chunk, SIZE, "0", "Samples a read; 0 lets the program choose."), .unit = "samples",
      RANGE(0, 67108864)},
     {KEY(source, lost, RUNS, "",
@@ -168,7 +110,7 @@ const pnr_key pnr_config_keys[] = {
      RANGE(0, 4294967295.0)},
     {KEY(code, path, PATH, "", "For file: the file with the chips.")},
     {KEY(code, pulse, CHOICE, "band-limited", "The waveform between the samples."),
-     .choices = pulses},
+     WORDS("band-limited", "rectangular", "file")},
     {KEY(code, pulse_path, PATH, "", "For pulse = file: the file with the pulse of one chip.")},
     {KEY(code, chip_rate_hz, RATIONAL, "",
          "Chips a second, as a number or a quotient p/q; empty makes every sample a chip."),
@@ -191,16 +133,16 @@ const pnr_key pnr_config_keys[] = {
     {KEY(window, correlation, CHOICE, "circular",
          "Circular for a code that repeats without pause; linear for pulses and for few range "
          "gates."),
-     .choices = correlations},
+     WORDS("circular", "linear")},
     {KEY(window, filter, CHOICE, "matched",
          "Least-squares solves for the echoes of the range gates, without sidelobes of the code."),
-     .choices = filters},
+     WORDS("matched", "least-squares")},
 
     {KEY(radar, speed_mps, DOUBLE, "299792458", "Speed of the wave: of light, or of sound."),
      .unit = "m/s", .min = 0, .max = 1e9, .open = PNR_OPEN_MIN},
     {KEY(radar, path, CHOICE, "two-way",
          "There and back (radar, sonar), or one way from transmitter to receiver."),
-     .choices = paths},
+     WORDS("two-way", "one-way")},
     {KEY(radar, carrier_hz, DOUBLE, "0",
          "Carrier frequency, for Doppler and velocity; 0 when there is none."),
      .unit = "Hz", FROM(0)},
@@ -209,7 +151,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(radar, zero, CHOICE, "fixed",
          "Direct-path measures the zero delay in every result, from the direct path of the "
          "transmitter."),
-     .choices = zeros},
+     WORDS("fixed", "direct-path")},
     {KEY(radar, zero_search_m, DOUBLE, "0",
          "Half width of the search around the last direct path, as a range; 0 is ten samples."),
      .unit = "m", FROM(0)},
@@ -228,18 +170,18 @@ const pnr_key pnr_config_keys[] = {
      .unit = "periods", RANGE(1, 65535)},
     {KEY(dwell, combine, CHOICE, "none",
          "Add amplitudes (coherent), add powers (incoherent), or separate velocities (doppler)."),
-     .choices = combines},
+     WORDS("none", "coherent", "incoherent", "doppler")},
     {KEY(dwell, looks, SIZE, "1", "Looks whose powers are added into one result."),
      RANGE(1, 65535)},
     {KEY(dwell, taper, CHOICE, "rectangular",
          "For doppler: weights of the periods; strong echoes leak less, at some loss of SNR."),
-     .choices = tapers},
+     WORDS("rectangular", "hann", "blackman-harris", "dolph-chebyshev")},
     {KEY(dwell, taper_sidelobe_db, DOUBLE, "60",
          "For dolph-chebyshev: the level of its sidelobes below the main lobe."),
      .unit = "dB", ABOVE(0)},
     {KEY(dwell, clutter, CHOICE, "keep",
          "Remove subtracts what stands still, the mean over the periods of the dwell."),
-     .choices = clutters},
+     WORDS("keep", "remove")},
 
     {KEY(doppler, min_hz, DOUBLE, "0",
          "Lowest Doppler shift; both 0 is no search, or in doppler dwells +-1 / (2 Tr)."),
@@ -249,7 +191,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(doppler, step, CHOICE, "quarter",
          "Step of the rotations, in repetition rates: half-way an echo loses 3.9, 0.91 or 0.22 "
          "dB."),
-     .choices = steps},
+     WORDS("whole", "half", "quarter")},
 
     {KEY(detector, pfa, DOUBLE, "0.0001",
          "False alarms a search, over all lags of one result together."),
@@ -262,9 +204,9 @@ const pnr_key pnr_config_keys[] = {
     {KEY(detector, cfar, CHOICE, "off",
          "Threshold from the mean around (ca), its greater or lesser side (go, so), or a rank "
          "(os)."),
-     .choices = cfars},
+     WORDS("off", "ca", "go", "so", "os")},
     {KEY(detector, cfar_axis, CHOICE, "range", "The axis along which those cells lie."),
-     .choices = cfar_axes},
+     WORDS("range", "doppler")},
     {KEY(detector, cfar_guard, SIZE, "2",
          "Chips of range, or Doppler rows, without use on either side of the tested cell."),
      .unit = "cells", RANGE(0, 1024)},
@@ -294,7 +236,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(engine, wait, CHOICE, "sleep",
          "Sleep until samples or a result arrive, or spin: poll all the time, on a core of its "
          "own."),
-     .choices = waits},
+     WORDS("sleep", "spin")},
     {KEY(engine, deadline, DOUBLE, "0",
          "Age at which a result is late; 0 is one period for a live stream, else no deadline."),
      .unit = "s", RANGE(0, 3600)},
@@ -328,7 +270,7 @@ const pnr_key pnr_config_keys[] = {
      .unit = "results", RANGE(1, 4096)},
     {KEY(publisher, profile, CHOICE, "off",
          "Publish every lag of every result too, as power or as complex values."),
-     .choices = profiles},
+     WORDS("off", "power", "complex")},
     {KEY(publisher, high_water, SIZE, "1000", "Messages kept for a slow subscriber."),
      .unit = "messages", RANGE(1, 1000000)},
     {KEY(publisher, wait_s, DOUBLE, "0",
@@ -379,6 +321,14 @@ const pnr_key *pnr_key_find(const char *section, const char *name)
         if (strcmp(pnr_config_keys[i].name, name) == 0 &&
             (!section || strcmp(pnr_config_keys[i].section, section) == 0))
             return &pnr_config_keys[i];
+    return NULL;
+}
+
+const pnr_key *pnr_key_next(const char *section, const pnr_key *key)
+{
+    for (key = key ? key + 1 : pnr_config_keys; key < pnr_config_keys + pnr_config_n_keys; key++)
+        if (strcmp(key->section, section) == 0)
+            return key;
     return NULL;
 }
 

@@ -49,6 +49,8 @@ extern const pnr_key pnr_config_keys[];
 extern const size_t pnr_config_n_keys;
 /* The key of this section and name; section NULL: of any. NULL: there is none. */
 const pnr_key *pnr_key_find(const char *section, const char *name);
+/* The key of this section after `key`; NULL is before the first and after the last. */
+const pnr_key *pnr_key_next(const char *section, const pnr_key *key);
 /* The word of a PNR_KEY_CHOICE key of a section without numbers, as the configuration spells it. */
 const char *pnr_config_word(const pnr_config *config, const char *section, const char *name);
 

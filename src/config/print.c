@@ -127,18 +127,9 @@ void pnr_value_print(const pnr_key *key, const void *base, FILE *stream)
 
 /* --- whole files --- */
 
-static bool is_of(const pnr_key *key, const char *section)
-{
-    return strcmp(key->section, section) == 0;
-}
-
 static void print_section(const char *section, const void *base, FILE *stream)
 {
-    for (size_t i = 0; i < pnr_config_n_keys; i++) {
-        const pnr_key *key = &pnr_config_keys[i];
-
-        if (!is_of(key, section))
-            continue;
+    for (const pnr_key *key = NULL; (key = pnr_key_next(section, key)) != NULL;) {
         fprintf(stream, "%s =%s", key->name, is_empty(key, base) ? "" : " ");
         pnr_value_print(key, base, stream);
         fputc('\n', stream);
@@ -194,11 +185,7 @@ void pnr_config_print_reference(FILE *stream)
         const char *mark = s->item_bytes > 0 ? "; " : "";
 
         fprintf(stream, "\n# --- %s ---\n%s[%s]\n", s->help, mark, pnr_section_title(s, 1, title));
-        for (size_t i = 0; i < pnr_config_n_keys; i++) {
-            const pnr_key *key = &pnr_config_keys[i];
-
-            if (!is_of(key, s->name))
-                continue;
+        for (const pnr_key *key = NULL; (key = pnr_key_next(s->name, key)) != NULL;) {
             fprintf(stream, "\n# %s\n", key->help);
             if (describe_key(key, note)[0])
                 fprintf(stream, "# %s\n", note);
@@ -227,11 +214,7 @@ void pnr_config_print_mdoc(FILE *stream)
 
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
         fprintf(stream, ".Ss %s\n%s\n.Bl -tag -width Ds\n", s->name, s->help);
-        for (size_t i = 0; i < pnr_config_n_keys; i++) {
-            const pnr_key *key = &pnr_config_keys[i];
-
-            if (!is_of(key, s->name))
-                continue;
+        for (const pnr_key *key = NULL; (key = pnr_key_next(s->name, key)) != NULL;) {
             fprintf(stream, ".It Cm %s", key->name);
             if (key->initial[0]) {
                 fputs(" = Ar ", stream);

@@ -36,16 +36,13 @@ const pnr_section *pnr_section_of(const pnr_key *key)
 static size_t number_of(const pnr_section *table, const char *name)
 {
     const size_t prefix = strlen(table->name) - 1;
-    size_t number = 0, digits = 0;
+    size_t n;
 
     if (strncmp(name, table->name, prefix) != 0)
         return 0;
     name += prefix;
-    if (*name == '0')
-        return 0;
-    for (; name[digits] >= '0' && name[digits] <= '9' && digits < 9; digits++)
-        number = number * 10 + (size_t)(name[digits] - '0');
-    return name[digits] == '\0' ? number : 0;
+    n = strspn(name, "0123456789");
+    return *name != '0' && n <= 9 && name[n] == '\0' ? strtoul(name, NULL, 10) : 0;
 }
 
 const pnr_section *pnr_section_find(const char *name, size_t *number)

@@ -27,44 +27,28 @@ static int refuse_value(char why[PNR_WHY_LEN], const char *format, ...)
 
 /* --- numbers as text, in any locale --- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static size_t skip_digits(const char **at)
-{
-    size_t n = 0;
-
-    while (is_digit(**at)) {
-        (*at)++;
-        n++;
-    }
-    return n;
-}
+static const char ten_digits[] = "0123456789";
 
 /* [+-] digits [. digits] [e [+-] digits], a digit before or after the point. */
 static bool is_decimal(const char *text)
 {
-    size_t digits;
+    size_t n, n_after;
 
-    if (*text == '+' || *text == '-')
-        text++;
-    digits = skip_digits(&text);
+    text += *text == '+' || *text == '-';
+    n = strspn(text, ten_digits);
+    text += n;
     if (*text == '.') {
-        text++;
-        digits += skip_digits(&text);
+        n_after = strspn(text + 1, ten_digits);
+        text += 1 + n_after;
+        n += n_after;
     }
-    if (digits == 0)
-        return false;
-    if (*text == 'e' || *text == 'E') {
+    if (n > 0 && (*text == 'e' || *text == 'E')) {
         text++;
-        if (*text == '+' || *text == '-')
-            text++;
-        if (skip_digits(&text) == 0)
-            return false;
+        text += *text == '+' || *text == '-';
+        n = strspn(text, ten_digits);
+        text += n;
     }
-    return *text == '\0';
+    return n > 0 && *text == '\0';
 }
 
 /* newlocale of "C" is the C library's own constant object: it cannot fail. */
@@ -180,20 +164,14 @@ static int parse_time(const member *to, const char *text)
 /* Digits only; *end: the text after them. */
 static int parse_digits(const char *text, const char **end, uint64_t *out, char *why)
 {
-    uint64_t value = 0;
+    char *after;
 
-    if (!is_digit(*text))
+    if (strspn(text, ten_digits) == 0)
         return refuse_value(why, "must be a whole number");
-    for (; is_digit(*text); text++) {
-        unsigned digit = (unsigned)(*text - '0');
-
-        if (value > (UINT64_MAX - digit) / 10)
-            return refuse_value(why, "does not fit 64 bits");
-        value = value * 10 + digit;
-    }
-    *end = text;
-    *out = value;
-    return PNR_OK;
+    errno = 0;
+    *out = strtoull(text, &after, 10);
+    *end = after;
+    return errno == 0 ? PNR_OK : refuse_value(why, "does not fit 64 bits");
 }
 
 /* All types of whole numbers. Only an int may be negative, and only bytes may have a suffix. */

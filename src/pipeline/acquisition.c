@@ -30,7 +30,6 @@ static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
 static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples, bool *is_spare)
 {
     const size_t chunk = next_chunk(a, position);
-
     void *data = NULL;
 
     while (!is_stopped(a)) {

@@ -37,9 +37,7 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
             "ring.bytes = %zu is needed",
             p->capacity, p->capacity * sample_bytes, dwell, (2 * dwell + behind) * sample_bytes);
     if (p->max_dwells > whole / views)
-        p->max_dwells = whole / views;
-    if (p->max_dwells < 1)
-        p->max_dwells = 1;
+        p->max_dwells = whole >= views ? whole / views : 1;
     return PNR_OK;
 }
 
@@ -250,12 +248,6 @@ static void warn_of_queue(const pnr_pipeline *p)
                 p->config->publisher.high_water, each / 0x1p20, queue / 0x1p30);
 }
 
-static void fill_constants(pnr_pipeline *p)
-{
-    strncpy(p->report.engine, pnr_correlator_name(p->correlator), sizeof p->report.engine - 1);
-    p->report.pfa_cell = p->setup->pfa_cell;
-}
-
 /* Starts the tracker from the state file, if there is one. */
 static int open_zero(pnr_pipeline *p, pnr_error *error)
 {
@@ -323,7 +315,8 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = fill_map(p, error)) != PNR_OK ||
         (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
         return code;
-    fill_constants(p);
+    strncpy(p->report.engine, pnr_correlator_name(p->correlator), sizeof p->report.engine - 1);
+    p->report.pfa_cell = p->setup->pfa_cell;
     warn_of_queue(p);
     p->ahead = ahead_samples(p);
     p->deadline = pnr_deadline_of(config->engine.deadline, p->setup->radar.period_s, p->is_live);

@@ -13,18 +13,14 @@ static const uint64_t status_period_ns = 1000 * 1000 * 1000;
 
 static void fill_status(pnr_pipeline *p, pnr_status *status)
 {
-    memset(status, 0, sizeof *status);
-    memcpy(status->run, p->report.run, sizeof status->run);
-    memcpy(status->stream, p->report.stream, sizeof status->stream);
+    *status = (pnr_status){.account = p->account};
     memcpy(status->engine, p->report.engine, sizeof status->engine);
     status->elapsed_s = (double)(pnr_clock_ns() - p->began_ns) * 1e-9;
-    status->account = p->account;
     pnr_ring_account(p->ring, &status->account);
     status->latency_p50_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.5) * 1e-3;
     status->latency_p99_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.99) * 1e-3;
     status->latency_p999_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.999) * 1e-3;
     status->latency_max_us = (double)p->latency_ns.max * 1e-3;
-    status->subscribers = pnr_publisher_subscribers(p->publisher);
     status->deadline_s = (double)p->deadline.due_ns * 1e-9;
     status->radar = &p->setup->radar;
     status->config = p->config;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,24 +29,19 @@ static pnr_reach reach_of(const char *host, bool is_v6)
 {
     struct in_addr v4;
     struct in6_addr v6;
+    const bool is_loopback =
+        is_v6 ? inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6)
+              : inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
 
-    if (is_v6)
-        return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6) ? PNR_REACH_LOOPBACK
-                                                                                : PNR_REACH_WIDER;
-    return inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127 ? PNR_REACH_LOOPBACK
-                                                                               : PNR_REACH_WIDER;
+    return is_loopback ? PNR_REACH_LOOPBACK : PNR_REACH_WIDER;
 }
 
 static bool is_port(const char *text)
 {
-    unsigned long port = 0;
-    size_t i;
+    const size_t n = strspn(text, "0123456789");
 
-    if (strcmp(text, "*") == 0)
-        return true;
-    for (i = 0; text[i] >= '0' && text[i] <= '9' && i < 6; i++)
-        port = port * 10 + (unsigned long)(text[i] - '0');
-    return i > 0 && text[i] == '\0' && port <= 65535;
+    return strcmp(text, "*") == 0 ||
+           (n > 0 && n <= 6 && text[n] == '\0' && strtoul(text, NULL, 10) <= 65535);
 }
 
 static int read_tcp(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,
@@ -65,12 +61,10 @@ static int read_tcp(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach
         return pnr_error_set(error, PNR_ECONFIG, "publisher.endpoint = %s: [ without ]", endpoint);
     memcpy(name, host + is_v6, length - 2 * is_v6);
     name[length - 2 * is_v6] = '\0';
-    if (!is_v6 && strcmp(name, "localhost") == 0) {
+    if (!is_v6 && strcmp(name, "localhost") == 0)
         snprintf(bind, PNR_ENDPOINT_LEN, "tcp://127.0.0.1%s", colon);
-        *reach = PNR_REACH_LOOPBACK;
-        return PNR_OK;
-    }
-    *reach = reach_of(name, is_v6);
+    else
+        *reach = reach_of(name, is_v6);
     return PNR_OK;
 }
 
@@ -91,6 +85,21 @@ int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_rea
                          "publisher.endpoint = %s: want tcp://ADDRESS:PORT, ipc://PATH or "
                          "inproc://NAME",
                          endpoint);
+}
+
+static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
+{
+    const bool is_wrong = reason == EINVAL || reason == ENAMETOOLONG || reason == EPROTONOSUPPORT;
+    const bool is_denied = reason == EACCES || reason == EPERM;
+
+    return pnr_error_set(error,
+                         is_wrong    ? PNR_ECONFIG
+                         : is_denied ? PNR_EPERMISSION
+                                     : PNR_EUNAVAILABLE,
+                         "cannot bind %s%s: %s", is_wrong ? "publisher.endpoint = " : "", endpoint,
+                         reason == EADDRINUSE ? "address in use"
+                         : is_denied          ? "permission denied"
+                                              : zmq_strerror(reason));
 }
 
 /* ZeroMQ removes any file at an ipc path before it binds, also the socket of another program. */
@@ -116,9 +125,7 @@ static int check_ipc(const char *endpoint, pnr_error *error)
         return PNR_OK;
     answered = connect(handle, (const struct sockaddr *)&address, sizeof address);
     close(handle);
-    if (answered == 0)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "cannot bind %s: address in use", endpoint);
-    return PNR_OK;
+    return answered == 0 ? refuse_bind(endpoint, EADDRINUSE, error) : PNR_OK;
 }
 
 static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
@@ -170,25 +177,6 @@ static int use_curve(void *socket, const char *path, pnr_error *error)
     return code;
 }
 
-static int bind_failed(const char *endpoint, int reason, pnr_error *error)
-{
-    switch (reason) {
-    case EADDRINUSE:
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "cannot bind %s: address in use", endpoint);
-    case EACCES:
-    case EPERM:
-        return pnr_error_set(error, PNR_EPERMISSION, "cannot bind %s: permission denied", endpoint);
-    case EINVAL:
-    case ENAMETOOLONG:
-    case EPROTONOSUPPORT:
-        return pnr_error_set(error, PNR_ECONFIG, "cannot bind publisher.endpoint = %s: %s",
-                             endpoint, zmq_strerror(reason));
-    default:
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "cannot bind %s: %s", endpoint,
-                             zmq_strerror(reason));
-    }
-}
-
 int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_ENDPOINT_LEN],
                       pnr_error *error)
 {
@@ -215,7 +203,7 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_END
         return pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no IPv6: %s",
                              zmq_strerror(zmq_errno()));
     if (zmq_bind(socket, bind) != 0)
-        return bind_failed(endpoint, zmq_errno(), error);
+        return refuse_bind(endpoint, zmq_errno(), error);
     if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size) != 0)
         return pnr_error_set(error, PNR_EINTERNAL, "publisher: %s", zmq_strerror(zmq_errno()));
     return PNR_OK;
@@ -223,20 +211,18 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_END
 
 int pnr_endpoint_enough_files(pnr_error *error)
 {
-    int handles[FILES_NEEDED], n = 0, reason = 0;
+    int handles[FILES_NEEDED], n = 0;
 
-    while (n < FILES_NEEDED && reason == 0) {
-        handles[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (handles[n] < 0)
-            reason = errno;
-        else
-            n++;
-    }
+    while (n < FILES_NEEDED && (handles[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+
+    const int reason = n < FILES_NEEDED ? errno : 0;
+
     while (n > 0)
         close(handles[--n]);
-    if (reason != 0)
-        return pnr_error_set(error, PNR_EUNAVAILABLE,
-                             "publisher: fewer than %d free file descriptors: %s", FILES_NEEDED,
-                             strerror(reason));
-    return PNR_OK;
+    if (reason == 0)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_EUNAVAILABLE,
+                         "publisher: fewer than %d free file descriptors: %s", FILES_NEEDED,
+                         strerror(reason));
 }

@@ -14,16 +14,15 @@ static unsigned read_flags(pnr_reader *r)
 {
     const json_t *words = pnr_reader_get(r, r->root, "flags");
     unsigned flags = 0;
-    size_t i, bit;
 
     if (!json_is_array(words))
         pnr_reader_wrong(r, "flags", "is no list");
-    for (i = 0; i < json_array_size(words); i++) {
+    for (size_t i = 0; i < json_array_size(words); i++) {
         const char *word = json_string_value(json_array_get(words, i));
+        size_t bit = 0;
 
-        for (bit = 0; bit < PNR_N_FLAGS; bit++)
-            if (word != NULL && strcmp(word, pnr_flag_words[bit]) == 0)
-                break;
+        while (bit < PNR_N_FLAGS && (word == NULL || strcmp(word, pnr_flag_words[bit]) != 0))
+            bit++;
         if (bit == PNR_N_FLAGS || flags & 1u << bit)
             pnr_reader_wrong(r, "flags", "has an unknown or doubled word");
         else
@@ -37,10 +36,8 @@ static unsigned read_flags(pnr_reader *r)
 
 static void read_echo(pnr_reader *r, const json_t *object, pnr_echo *out)
 {
-    if (!json_is_object(object)) {
+    if (!json_is_object(object))
         pnr_reader_wrong(r, "echoes", "has an element that is no object");
-        return;
-    }
     *out = (pnr_echo){
         .lag = NAN, .snr = NAN, PNR_ECHO_FIELDS(READ_COUNT, READ_DOUBLE, READ_DOUBLE, object)};
 }
@@ -52,10 +49,8 @@ static void read_zero(pnr_reader *r, pnr_zero *out)
 
     if (object == NULL)
         return;
-    if (!json_is_object(object)) {
+    if (!json_is_object(object))
         pnr_reader_wrong(r, "zero", "is no object");
-        return;
-    }
     *out = (pnr_zero){.is_tracked = true,
                       PNR_ZERO_FIELDS(READ_DOUBLE, READ_DOUBLE, READ_DOUBLE, object)};
 }
@@ -69,12 +64,9 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
 {
     pnr_reader r = {.error = error};
     const json_t *echoes;
-    size_t i;
 
     memset(out, 0, sizeof *out);
     pnr_reader_open(&r, text, length, out->run, out->stream, &out->seq);
-    if (r.code != PNR_OK)
-        return pnr_reader_close(&r);
     pnr_reader_moment(&r, out);
     out->periods = (uint32_t)pnr_reader_u64(&r, r.root, "periods", UINT32_MAX);
     out->lost = pnr_reader_u64(&r, r.root, "lost", INT64_MAX);
@@ -89,9 +81,9 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
     echoes = pnr_reader_get(&r, r.root, "echoes");
     if (!json_is_array(echoes) || json_array_size(echoes) > PNR_MAX_CANDIDATES)
         pnr_reader_wrong(&r, "echoes", "is no list of at most 64");
-    for (i = 0; r.code == PNR_OK && i < json_array_size(echoes); i++)
+    for (size_t i = 0; r.code == PNR_OK && i < json_array_size(echoes); i++)
         read_echo(&r, json_array_get(echoes, i), &out->detection.echoes[i]);
-    out->detection.n_echoes = r.code == PNR_OK ? i : 0;
+    out->detection.n_echoes = r.code == PNR_OK ? json_array_size(echoes) : 0;
     return pnr_reader_close(&r);
 }
 
@@ -103,13 +95,9 @@ static void read_summary(pnr_reader *r, const char *text, size_t length, pnr_end
 
     memset(out, 0, sizeof *out);
     pnr_reader_open(r, text, length, out->run, out->stream, &seq);
-    if (r->code != PNR_OK)
-        return;
     account = pnr_reader_get(r, r->root, "account");
-    if (!json_is_object(account)) {
+    if (!json_is_object(account))
         pnr_reader_wrong(r, "account", "is no object");
-        return;
-    }
 #define READ_ACCOUNT(name) out->account.name = pnr_reader_long(r, account, #name);
     PNR_ACCOUNT_FIELDS(READ_ACCOUNT)
     out->deadline_s = pnr_reader_double(r, r->root, "deadline_s");
@@ -127,17 +115,14 @@ int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, 
 {
     pnr_reader r = {.error = error};
     const char *reason;
-    size_t i;
 
     read_summary(&r, text, length, out);
-    if (r.code != PNR_OK)
-        return pnr_reader_close(&r);
     reason = json_string_value(pnr_reader_get(&r, r.root, "reason"));
     if (reason == NULL)
         pnr_reader_wrong(&r, "reason", "is no string");
     else
         strncpy(out->reason, reason, sizeof out->reason - 1);
-    for (i = 0; out->reason[i] != '\0'; i++)
+    for (size_t i = 0; out->reason[i] != '\0'; i++)
         if ((unsigned char)out->reason[i] < 0x20 || out->reason[i] == 0x7f)
             out->reason[i] = ' '; /* the text of an error may quote any byte */
     out->exit_status = (int)pnr_reader_u64(&r, r.root, "exit_status", 255);
@@ -258,8 +243,6 @@ int pnr_message_read_pack(const char *header, size_t length, const void *records
 
     memset(out, 0, sizeof *out);
     pnr_reader_open(&r, header, length, out->run, out->stream, &out->seq);
-    if (r.code != PNR_OK)
-        return pnr_reader_close(&r);
     if (*offset == 0)
         check_pack(&r, records, bytes);
     pnr_reader_moment(&r, out);

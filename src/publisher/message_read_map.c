@@ -55,8 +55,6 @@ static void open_cells(pnr_reader *r, const char *text, size_t length, pnr_repor
 {
     memset(report, 0, sizeof *report);
     pnr_reader_open(r, text, length, report->run, report->stream, &report->seq);
-    if (r->code != PNR_OK)
-        return;
     pnr_reader_moment(r, report);
     pnr_reader_string(r, r->root, "engine", report->engine, sizeof report->engine);
 }
@@ -69,8 +67,6 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
 
     memset(info, 0, sizeof *info);
     open_cells(&r, text, length, report);
-    if (r.code != PNR_OK)
-        return pnr_reader_close(&r);
     each = read_kind(&r, "profile", info);
     info->n_cells = (size_t)pnr_reader_u64(&r, r.root, "n_cells", UINT32_MAX);
     if (info->n_cells == 0 || bytes % each != 0 || bytes / each != info->n_cells)
@@ -87,13 +83,10 @@ static void read_shape(pnr_reader *r, size_t bytes, size_t each, pnr_map_info *o
                  *codes = pnr_reader_get(r, r->root, "codes");
     size_t *const sizes[] = {&out->n_codes, &out->n_rows, &out->row.n_cells};
     uint64_t left = bytes % each == 0 ? bytes / each : 0;
-    size_t i;
 
-    if (!json_is_array(shape) || json_array_size(shape) != 3) {
+    if (!json_is_array(shape) || json_array_size(shape) != 3)
         pnr_reader_wrong(r, "shape", "is no list of three");
-        return;
-    }
-    for (i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++) {
         const json_int_t n = json_integer_value(json_array_get(shape, i));
 
         *sizes[i] = n > 0 ? (size_t)n : 0;
@@ -106,7 +99,7 @@ static void read_shape(pnr_reader *r, size_t bytes, size_t each, pnr_map_info *o
         pnr_reader_wrong(r, "shape", "does not fit the bytes that came");
     if (!json_is_array(codes) || json_array_size(codes) != out->n_codes)
         pnr_reader_wrong(r, "codes", "is no list of as many names");
-    for (i = 0; i < json_array_size(codes); i++)
+    for (size_t i = 0; i < json_array_size(codes); i++)
         if (!json_is_string(json_array_get(codes, i)))
             pnr_reader_wrong(r, "codes", "has an element that is no name");
 }
@@ -118,18 +111,14 @@ static void read_doppler(pnr_reader *r, pnr_map_info *out)
     double last_hz = -INFINITY;
     uint64_t n_rows = 0;
 
-    if (n < 1 || n > PNR_MAX_DOPPLER_RUNS) {
+    if (n < 1 || n > PNR_MAX_DOPPLER_RUNS)
         pnr_reader_wrong(r, "doppler", "is no list of 1 to 512");
-        return;
-    }
     for (size_t i = 0; i < n && r->code == PNR_OK; i++) {
         const json_t *object = json_array_get(runs, i);
         pnr_doppler_run *run = &out->runs[i];
 
-        if (!json_is_object(object)) {
+        if (!json_is_object(object))
             pnr_reader_wrong(r, "doppler", "has an element that is no object");
-            return;
-        }
         run->first_hz = pnr_reader_double(r, object, "first_hz");
         run->step_hz = pnr_reader_double(r, object, "step_hz");
         run->n_rows = (size_t)pnr_reader_u64(r, object, "n_rows", UINT32_MAX);
@@ -151,8 +140,6 @@ int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_repo
 
     memset(info, 0, sizeof *info);
     open_cells(&r, text, length, report);
-    if (r.code != PNR_OK)
-        return pnr_reader_close(&r);
     read_shape(&r, bytes, read_kind(&r, "map", &info->row), info);
     read_doppler(&r, info);
     info->mps_per_hz = pnr_reader_double(&r, r.root, "mps_per_hz");

@@ -4,7 +4,9 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void pnr_reader_wrong(pnr_reader *r, const char *name, const char *what)
@@ -39,22 +41,18 @@ uint64_t pnr_reader_u64(pnr_reader *r, const json_t *object, const char *name, u
 uint64_t pnr_reader_long(pnr_reader *r, const json_t *object, const char *name)
 {
     const char *digits = json_string_value(pnr_reader_get(r, object, name));
-    uint64_t value = 0;
-    size_t i;
+    uint64_t value;
 
     if (digits == NULL || digits[0] == '\0' || (digits[0] == '0' && digits[1] != '\0')) {
         pnr_reader_wrong(r, name, "is no integer in a string");
         return 0;
     }
-    for (i = 0; digits[i] != '\0'; i++) {
-        if (digits[i] < '0' || digits[i] > '9' ||
-            __builtin_mul_overflow(value, UINT64_C(10), &value) ||
-            __builtin_add_overflow(value, (uint64_t)(digits[i] - '0'), &value)) {
-            pnr_reader_wrong(r, name, "is no 64-bit integer");
-            return 0;
-        }
-    }
-    return value;
+    errno = 0;
+    value = strtoull(digits, NULL, 10);
+    if (errno == 0 && digits[strspn(digits, "0123456789")] == '\0')
+        return value;
+    pnr_reader_wrong(r, name, "is no 64-bit integer");
+    return 0;
 }
 
 double pnr_reader_double(pnr_reader *r, const json_t *object, const char *name)
@@ -72,7 +70,6 @@ void pnr_reader_string(pnr_reader *r, const json_t *object, const char *name, ch
                        size_t size)
 {
     const char *text = json_string_value(pnr_reader_get(r, object, name));
-    size_t i;
 
     out[0] = '\0';
     if (text == NULL)
@@ -81,7 +78,7 @@ void pnr_reader_string(pnr_reader *r, const json_t *object, const char *name, ch
         pnr_reader_wrong(r, name, "is too long");
     else
         memcpy(out, text, strlen(text) + 1);
-    for (i = 0; out[i] != '\0'; i++)
+    for (size_t i = 0; out[i] != '\0'; i++)
         if ((unsigned char)out[i] < 0x20 || out[i] == 0x7f)
             pnr_reader_wrong(r, name, "has a control character");
 }
@@ -122,7 +119,6 @@ void pnr_reader_moment(pnr_reader *r, pnr_report *out)
 {
     const json_t *time = pnr_reader_get(r, r->root, "time");
     char source[8];
-    size_t i;
 
     out->sample = pnr_reader_long(r, r->root, "sample");
     out->has_time = !json_is_null(time);
@@ -130,7 +126,7 @@ void pnr_reader_moment(pnr_reader *r, pnr_report *out)
         (!json_is_string(time) || pnr_time_parse(json_string_value(time), &out->time_ns) != PNR_OK))
         pnr_reader_wrong(r, "time", "is no UTC time");
     pnr_reader_string(r, r->root, "time_source", source, sizeof source);
-    for (i = 0; i < PNR_N_TIME_SOURCES; i++) {
+    for (size_t i = 0; i < PNR_N_TIME_SOURCES; i++) {
         if (strcmp(source, pnr_time_source_words[i]) == 0) {
             out->time_source = (pnr_time_source)i;
             return;

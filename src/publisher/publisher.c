@@ -7,8 +7,10 @@
 #include "publisher/endpoint.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -53,28 +55,26 @@ struct pnr_publisher {
     pnr_report first;    /* of the pack */
 };
 
-typedef struct message_part {
-    const void *data;
-    size_t bytes;
-} message_part;
-
-/* Sends all parts or none: it allocates all of them before it sends the first. */
-static int send_parts(pnr_publisher *p, const message_part *parts, size_t n_parts)
+/* Sends the topic, the text in p->text and the data (NULL: none), or nothing: it allocates all
+ * parts before it sends the first. */
+static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const void *data,
+                     size_t bytes)
 {
+    const char *name = p->topics[kind].name;
+    const void *const parts[] = {name, p->text, data};
+    const size_t sizes[] = {strlen(name), length, bytes}, n_parts = data != NULL ? 3 : 2;
     zmq_msg_t messages[3];
-    size_t n = 0, i;
-    int code = PNR_OK;
+    size_t n = 0;
+    int code = length > 0 ? PNR_OK : PNR_EAGAIN;
 
-    if (p->socket == NULL)
-        return PNR_OK;
-    for (n = 0; n < n_parts; n++) {
-        if (zmq_msg_init_size(&messages[n], parts[n].bytes) != 0) {
+    for (; n < n_parts && code == PNR_OK; n++) {
+        if (zmq_msg_init_size(&messages[n], sizes[n]) != 0) {
             code = PNR_EAGAIN;
             break;
         }
-        memcpy(zmq_msg_data(&messages[n]), parts[n].data, parts[n].bytes);
+        memcpy(zmq_msg_data(&messages[n]), parts[n], sizes[n]);
     }
-    for (i = 0; i < n && code == PNR_OK; i++) {
+    for (size_t i = 0; i < n && code == PNR_OK; i++) {
         const int more = i + 1 < n ? ZMQ_SNDMORE : 0;
 
         while (zmq_msg_send(&messages[i], p->socket, ZMQ_DONTWAIT | more) < 0) {
@@ -84,20 +84,9 @@ static int send_parts(pnr_publisher *p, const message_part *parts, size_t n_part
             }
         }
     }
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         zmq_msg_close(&messages[i]); /* empty after it was sent */
     return code;
-}
-
-static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const void *data,
-                     size_t bytes)
-{
-    const topic *t = &p->topics[kind];
-    const message_part parts[3] = {{t->name, strlen(t->name)}, {p->text, length}, {data, bytes}};
-
-    if (length == 0)
-        return PNR_EAGAIN;
-    return send_parts(p, parts, data != NULL ? 3 : 2);
 }
 
 /* --- packed results --- */
@@ -126,14 +115,13 @@ static int pack_result(pnr_publisher *p, const pnr_report *report)
 {
     const size_t n_echoes = report->detection.n_echoes;
     const size_t n_new = n_echoes > 0 ? n_echoes : 1;
-    size_t i;
 
     if ((p->n_results == p->pack || n_new > p->max_records - p->n_records) &&
         (pnr_publisher_flush(p) != PNR_OK || n_new > p->max_records))
         return PNR_EAGAIN;
     if (p->n_results == 0)
         p->first = *report;
-    for (i = 0; i < n_new; i++)
+    for (size_t i = 0; i < n_new; i++)
         pnr_message_fill_record(report, i, &p->records[p->n_records++]);
     if (++p->n_results == p->pack)
         (void)pnr_publisher_flush(p); /* after a refusal the next call tries again */
@@ -261,18 +249,12 @@ const char *pnr_publisher_run(const pnr_publisher *p)
 
 static int make_run(char run[17], pnr_error *error)
 {
-    static const char hex[] = "0123456789abcdef";
-    unsigned char bytes[8];
-    size_t i;
+    uint64_t number;
 
-    while (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+    while (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         if (errno != EINTR)
             return pnr_error_set(error, PNR_EUNAVAILABLE, "getrandom: %s", strerror(errno));
-    for (i = 0; i < sizeof bytes; i++) {
-        run[2 * i] = hex[bytes[i] >> 4];
-        run[2 * i + 1] = hex[bytes[i] & 15];
-    }
-    run[16] = '\0';
+    snprintf(run, 17, "%016" PRIx64, number);
     return PNR_OK;
 }
 
@@ -293,9 +275,8 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         {ZMQ_XPUB_VERBOSER, 1, "ZMQ_XPUB_VERBOSER"},
         {ZMQ_MAXMSGSIZE, MAX_INBOUND, "ZMQ_MAXMSGSIZE"},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof options / sizeof options[0]; i++) {
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         const int64_t wide = options[i].value;
         const bool is_wide = options[i].option == ZMQ_MAXMSGSIZE;
 
@@ -361,7 +342,6 @@ static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *
 int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error)
 {
     pnr_publisher *p = calloc(1, sizeof *p);
-    size_t i;
     int code;
 
     *out = NULL;
@@ -369,11 +349,8 @@ int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_erro
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher: out of memory");
     memcpy(p->stream, config->stream.name, sizeof p->stream);
     p->stream[sizeof p->stream - 1] = '\0';
-    for (i = 0; i < TOPIC_COUNT; i++) {
-        strcpy(p->topics[i].name, topic_names[i]);
-        strcat(p->topics[i].name, "/");
-        strcat(p->topics[i].name, p->stream);
-    }
+    for (size_t i = 0; i < TOPIC_COUNT; i++)
+        snprintf(p->topics[i].name, TOPIC_LEN, "%s/%s", topic_names[i], p->stream);
     if ((code = make_run(p->run, error)) != PNR_OK)
         goto fail;
     if (config->publisher.endpoint[0] != '\0' &&

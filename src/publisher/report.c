@@ -16,9 +16,8 @@ static const char *const print_names[] = {
 
 int pnr_print_find(const char *name, pnr_print *out, pnr_error *error)
 {
-    size_t i;
 
-    for (i = 0; i < sizeof print_names / sizeof print_names[0]; i++) {
+    for (size_t i = 0; i < sizeof print_names / sizeof print_names[0]; i++) {
         if (strcmp(name, print_names[i]) == 0) {
             *out = (pnr_print)i;
             return PNR_OK;
@@ -41,9 +40,8 @@ static int stream_code(const pnr_printer *p)
 static char *flag_list(unsigned flags, char between, char *out)
 {
     char *at = out;
-    size_t i;
 
-    for (i = 0; i < PNR_N_FLAGS; i++) {
+    for (size_t i = 0; i < PNR_N_FLAGS; i++) {
         if (flags & 1u << i) {
             if (at > out)
                 *at++ = between;
@@ -275,7 +273,6 @@ static int print_json(pnr_printer *p, const pnr_report *report)
 
 int pnr_printer_print(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth)
 {
-    size_t i;
 
     if (p->print == PNR_PRINT_JSON)
         return print_json(p, report);
@@ -286,7 +283,7 @@ int pnr_printer_print(pnr_printer *p, const pnr_report *report, const pnr_report
         table_header(p, report);
     }
     p->has_begun = true;
-    for (i = 0; i < report->detection.n_echoes || i == 0; i++) {
+    for (size_t i = 0; i < report->detection.n_echoes || i == 0; i++) {
         const bool has_truth = p->with_truth && truth != NULL && i < report->detection.n_echoes &&
                                isfinite(truth[i].range_m);
 

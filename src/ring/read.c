@@ -428,12 +428,6 @@ int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns)
 
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account)
 {
-    account->positions += ring->account.positions;
-    account->skipped_alignment += ring->account.skipped_alignment;
-    account->skipped_tail += ring->account.skipped_tail;
-    account->skipped_refused += ring->account.skipped_refused;
-    account->lost_source += ring->account.lost_source;
-    account->lost_ring_full += ring->account.lost_ring_full;
-    account->windows += ring->account.windows;
-    account->refused_too_much_lost += ring->account.refused_too_much_lost;
+#define ADD_COUNT(name) account->name += ring->account.name;
+    PNR_ACCOUNT_FIELDS(ADD_COUNT)
 }

@@ -9,8 +9,7 @@ static bool allocate_view(const pnr_ring_shape *shape, pnr_ring_view *v)
 {
     v->lost = calloc(shape->max_dwells * shape->n_periods, sizeof *v->lost);
     v->ready_ns = calloc(shape->max_dwells, sizeof *v->ready_ns);
-    v->runs = calloc(PNR_RING_VIEW_RUNS, sizeof *v->runs);
-    return v->lost != NULL && v->ready_ns != NULL && v->runs != NULL;
+    return v->lost != NULL && v->ready_ns != NULL;
 }
 
 static bool allocate(pnr_ring *ring)
@@ -22,11 +21,9 @@ static bool allocate(pnr_ring *ring)
     ring->views = calloc(depth, sizeof *ring->views);
     ring->lost = calloc(ring->n_windows, sizeof *ring->lost);
     ring->losses = calloc(ring->n_windows, sizeof *ring->losses);
-    ring->runs = calloc(PNR_RING_RUNS, sizeof *ring->runs);
     while (ring->views != NULL && i < depth && allocate_view(&ring->shape, &ring->views[i]))
         i++;
-    if (i < depth || ring->marks == NULL || ring->lost == NULL || ring->losses == NULL ||
-        ring->runs == NULL)
+    if (i < depth || ring->marks == NULL || ring->lost == NULL || ring->losses == NULL)
         return false;
     /* Touches its pages before the first sample comes. */
     memset(ring->marks, 0xff, ring->n_marks * sizeof *ring->marks);
@@ -76,12 +73,10 @@ void pnr_ring_destroy(pnr_ring *ring)
     for (size_t i = 0; ring->views != NULL && i < ring->shape.depth; i++) {
         free(ring->views[i].lost);
         free(ring->views[i].ready_ns);
-        free(ring->views[i].runs);
     }
     free(ring->views);
     free(ring->lost);
     free(ring->losses);
-    free(ring->runs);
     free(ring->marks);
     pnr_ring_sleeper_clear(&ring->reader);
     pnr_ring_sleeper_clear(&ring->writer);

@@ -33,9 +33,9 @@ typedef struct pnr_ring_view {
     uint64_t first;     /* position of its first sample */
     uint32_t *lost;     /* [max_dwells * n_periods] */
     uint64_t *ready_ns; /* [max_dwells] */
-    pnr_lost_run *runs; /* [PNR_RING_VIEW_RUNS] from its first sample on */
     size_t n_runs;
-    pnr_ring_losses losses; /* of its dwells; release adds them to the account */
+    pnr_lost_run runs[PNR_RING_VIEW_RUNS]; /* from its first sample on */
+    pnr_ring_losses losses;                /* of its dwells; release adds them to the account */
 } pnr_ring_view;
 
 /* One side; the other side wakes it when it can go on. */
@@ -75,13 +75,13 @@ struct pnr_ring {
     uint64_t shown;          /* end of the last peek */
     uint32_t *lost;          /* [n_windows] lost positions in next .. passed, by window */
     pnr_ring_losses *losses; /* [n_windows] the same by reason; not yet in the account or a view */
-    pnr_lost_run *runs;      /* [PNR_RING_RUNS] the same as runs, counted from next */
     size_t n_runs;
     uint64_t ready_ns; /* time of the mark that ends at or covers `passed` */
     uint64_t lost_before;
     pnr_ring_view *views; /* [depth], a queue */
     size_t first_view, n_views;
-    pnr_account account; /* the part of the ring */
+    pnr_account account;              /* the part of the ring */
+    pnr_lost_run runs[PNR_RING_RUNS]; /* as lost, by run, counted from next */
 };
 
 /* --- marks.c --- */

@@ -53,7 +53,6 @@ struct pnr_scene {
     double peak; /* of the first code */
     double noise_rms;
     echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
-    size_t n_targets;
     size_t n_echoes;
     double (*still)[2]; /* [N] the sum of the echoes at rest; NULL: there are none */
     double cw_amplitude;
@@ -174,6 +173,7 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
         if (c == 0) {
             scene->radar = radar;
             scene->n = radar.n_samples;
+            scene->rate = pnr_rational_double(radar.rate_hz);
         }
         if (radar.n_samples != scene->n)
             return pnr_error_set(error, PNR_ECONFIG,
@@ -229,13 +229,13 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
 static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error)
 {
     const pnr_config *config = scene->config;
+    const size_t n_targets = kind == PNR_SCENE_ECHOES ? config->n_targets : 0;
     int rc = PNR_OK;
 
-    scene->n_targets = kind == PNR_SCENE_ECHOES ? config->n_targets : 0;
-    scene->echoes = calloc(scene->n_targets + 1, sizeof *scene->echoes);
+    scene->echoes = calloc(n_targets + 1, sizeof *scene->echoes);
     if (!scene->echoes)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu targets", scene->n_targets);
-    while (rc == PNR_OK && scene->n_echoes < scene->n_targets) {
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu targets", n_targets);
+    while (rc == PNR_OK && scene->n_echoes < n_targets) {
         size_t i = scene->n_echoes++;
         rc = aim_target(scene, &config->targets[i], i + 1, &scene->echoes[i], error);
     }
@@ -335,27 +335,14 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
     scene->noise_rms = kind == PNR_SCENE_ECHOES ? config->echo.noise_rms : 0;
     scene->clock = 1 + (long double)config->echo.clock_ppm * 1e-6L;
 
-    rc = create_codes(scene, error);
-    if (rc != PNR_OK)
-        goto fail;
-    scene->rate = pnr_rational_double(scene->radar.rate_hz);
-    rc = create_echoes(scene, kind, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = create_still(scene, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = create_rotations(scene, kind, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = prepare_codes(scene, error);
-    if (rc != PNR_OK)
-        goto fail;
-    *out = scene;
-    return PNR_OK;
-
-fail:
-    pnr_scene_destroy(scene);
+    if ((rc = create_codes(scene, error)) == PNR_OK &&
+        (rc = create_echoes(scene, kind, error)) == PNR_OK &&
+        (rc = create_still(scene, error)) == PNR_OK &&
+        (rc = create_rotations(scene, kind, error)) == PNR_OK &&
+        (rc = prepare_codes(scene, error)) == PNR_OK)
+        *out = scene;
+    else
+        pnr_scene_destroy(scene);
     return rc;
 }
 

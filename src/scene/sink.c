@@ -132,18 +132,13 @@ static int check_output(pnr_sink *sink, bool is_sound, bool is_endless, pnr_erro
 
 static int open_descriptor(pnr_sink *sink, pnr_error *error)
 {
-    if (sink->is_stdout) {
-        sink->fd = STDOUT_FILENO;
-    } else if (sink->is_pipe) {
+    if (sink->is_pipe && !sink->is_stdout)
         return open_fifo(sink, error);
-    } else {
-        sink->fd = open(sink->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (sink->fd < 0 && errno == EACCES) /* a device may be for writing only */
-            sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC);
-        if (sink->fd < 0)
-            return explain_open(sink->path, error);
-    }
-    return PNR_OK;
+    sink->fd = sink->is_stdout ? STDOUT_FILENO
+                               : open(sink->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (sink->fd < 0 && errno == EACCES) /* a device may be for writing only */
+        sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC);
+    return sink->fd >= 0 ? PNR_OK : explain_open(sink->path, error);
 }
 
 static int choose_raw(pnr_sink *sink, const pnr_config *config, pnr_error *error)
@@ -237,6 +232,17 @@ static int open_sound(pnr_sink *sink, SF_INFO *sf, pnr_error *error)
     return PNR_OK;
 }
 
+static int allocate_chunk(pnr_sink *sink, pnr_error *error)
+{
+    const size_t n = CHUNK * sink->info.n_channels;
+
+    sink->bytes = malloc(n * pnr_format_get(sink->format)->bytes);
+    sink->shorts = malloc(n * 2 * sizeof *sink->shorts);
+    if (sink->bytes && sink->shorts)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu channels", sink->info.n_channels);
+}
+
 int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples,
                   const volatile int *stop, pnr_sink **out, pnr_error *error)
 {
@@ -260,21 +266,10 @@ int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples
     strcpy(sink->path, path);
     rc = box ? choose_sound(sink, config, box, n_samples, &sf, error)
              : choose_raw(sink, config, error);
-    if (rc != PNR_OK)
-        goto fail;
-    sink->bytes = malloc(CHUNK * sink->info.n_channels * pnr_format_get(sink->format)->bytes);
-    sink->shorts = malloc(CHUNK * sink->info.n_channels * 2 * sizeof *sink->shorts);
-    if (!sink->bytes || !sink->shorts) {
-        rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu channels",
-                           sink->info.n_channels);
-        goto fail;
-    }
-    rc = check_output(sink, box != NULL, n_samples == 0, error);
-    if (rc == PNR_OK)
-        rc = open_descriptor(sink, error);
-    if (rc == PNR_OK && box)
-        rc = open_sound(sink, &sf, error);
-    if (rc != PNR_OK)
+    if (rc != PNR_OK || (rc = allocate_chunk(sink, error)) != PNR_OK ||
+        (rc = check_output(sink, box != NULL, n_samples == 0, error)) != PNR_OK ||
+        (rc = open_descriptor(sink, error)) != PNR_OK ||
+        (box && (rc = open_sound(sink, &sf, error)) != PNR_OK))
         goto fail;
     snprintf(sink->info.text, sizeof sink->info.text, "%s %s, %zu channel%s: %s",
              box ? box->extension + 1 : "raw", pnr_format_get(sink->format)->name,

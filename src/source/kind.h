@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A kind of source, as source.c uses it: takes, open, read and close. */
+/* A kind of source, as source.c uses it: open, read and close. */
 #ifndef PNR_SOURCE_KIND_H
 #define PNR_SOURCE_KIND_H
 
@@ -19,8 +19,6 @@ typedef struct pnr_source_input {
 } pnr_source_input;
 
 typedef struct pnr_source_kind {
-    /* True when this kind reads such an input. */
-    bool (*takes)(const pnr_source_input *input, const pnr_config *config);
     /* Makes *state and fills *info: format, n_channels, n_samples (of the file, without lost runs),
      * rate_hz, n_trailing_bytes, and in text the words before the count of samples. *info stays in
      * place until close; read may still set n_trailing_bytes. */
@@ -31,8 +29,10 @@ typedef struct pnr_source_kind {
     void (*close)(void *state);
 } pnr_source_kind;
 
-extern const pnr_source_kind pnr_source_raw;   /* takes every input */
+extern const pnr_source_kind pnr_source_raw;
 extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AU, FLAC in a regular file */
+/* True when pnr_source_sound reads this input; pnr_source_raw reads all others. */
+bool pnr_source_is_sound(const pnr_source_input *input, const pnr_config *config);
 
 /* source.format, else the format of the extension; PNR_FORMAT_NONE when both are unknown. */
 pnr_format pnr_source_named_format(const pnr_source_input *input, const pnr_config *config);

@@ -24,13 +24,6 @@ typedef struct raw {
     unsigned char carry[]; /* [sample_bytes] */
 } raw;
 
-static bool raw_takes(const pnr_source_input *input, const pnr_config *config)
-{
-    (void)input;
-    (void)config;
-    return true;
-}
-
 /* True when read returns at once: with bytes, the end of a pipe or an error. */
 static bool is_ready(int fd)
 {
@@ -166,10 +159,4 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
     return n > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: part of one sample */
 }
 
-static void raw_close(void *state)
-{
-    free(state);
-}
-
-const pnr_source_kind pnr_source_raw = {
-    .takes = raw_takes, .open = raw_open, .read = raw_read, .close = raw_close};
+const pnr_source_kind pnr_source_raw = {.open = raw_open, .read = raw_read, .close = free};

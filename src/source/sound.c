@@ -34,7 +34,7 @@ static bool has_sound_extension(const char *path)
     return false;
 }
 
-static bool sound_takes(const pnr_source_input *input, const pnr_config *config)
+bool pnr_source_is_sound(const pnr_source_input *input, const pnr_config *config)
 {
     if (!input->is_regular || input->is_stdin)
         return false;
@@ -75,11 +75,9 @@ static int check_header(const pnr_source_input *input, pnr_sound_header *header,
     pnr_error inner = {0};
     int rc = read_part(input, 0, n_head, &bytes, error);
 
-    if (rc == PNR_OK) {
-        rc = pnr_sound_header_read(bytes, n_head, input->n_bytes, header, &inner);
-        if (rc != PNR_OK)
-            pnr_error_set(error, rc, "%.200s: %s", input->name, inner.text);
-    }
+    if (rc == PNR_OK &&
+        (rc = pnr_sound_header_read(bytes, n_head, input->n_bytes, header, &inner)) != PNR_OK)
+        pnr_error_set(error, rc, "%.200s: %s", input->name, inner.text);
     free(bytes);
     if (rc != PNR_OK || header->rest_bytes == 0)
         return rc;
@@ -89,11 +87,8 @@ static int check_header(const pnr_source_input *input, pnr_sound_header *header,
                              ", but %" PRIu64 " bytes follow",
                              input->name, header->rest_offset, header->rest_bytes);
     rc = read_part(input, header->rest_offset, (size_t)header->rest_bytes, &bytes, error);
-    if (rc == PNR_OK) {
-        rc = pnr_sound_header_check_rest(header, bytes, &inner);
-        if (rc != PNR_OK)
-            pnr_error_set(error, rc, "%.200s: %s", input->name, inner.text);
-    }
+    if (rc == PNR_OK && (rc = pnr_sound_header_check_rest(header, bytes, &inner)) != PNR_OK)
+        pnr_error_set(error, rc, "%.200s: %s", input->name, inner.text);
     free(bytes);
     return rc;
 }
@@ -231,12 +226,10 @@ static int sound_open(const pnr_source_input *input, const pnr_config *config,
     else
         rc = pnr_error_set(error, PNR_EDATA, "%s: %s: %s", input->name, header.name,
                            sf_strerror(NULL));
-    if (rc != PNR_OK)
-        goto fail;
-    *state = s;
-    return PNR_OK;
-fail:
-    sound_close(s);
+    if (rc == PNR_OK)
+        *state = s;
+    else
+        sound_close(s);
     return rc;
 }
 
@@ -263,4 +256,4 @@ static int sound_read(void *state, void *data, size_t max_samples, size_t *n_sam
 }
 
 const pnr_source_kind pnr_source_sound = {
-    .takes = sound_takes, .open = sound_open, .read = sound_read, .close = sound_close};
+    .open = sound_open, .read = sound_read, .close = sound_close};

@@ -271,8 +271,6 @@ static int read_chunks(const view *v, chunks all, pnr_sound_header *out)
 
 static int read_wav(const view *v, pnr_sound_header *out)
 {
-    if (!is_in_view(v, 0, 12))
-        return refuse_unseen(v, 0, 12);
     if (memcmp(v->data + 8, "WAVE", 4) != 0)
         return pnr_error_set(v->error, PNR_EDATA, "a RIFF file, but not of the type WAVE");
     return read_chunks(v, (chunks){&riff_layout, 12, little_endian(v->data + 4, 4) + 8, 0}, out);
@@ -281,12 +279,10 @@ static int read_wav(const view *v, pnr_sound_header *out)
 /* EBU Tech 3306: the first chunk, ds64, has the sizes that 32 bits cannot hold. */
 static int read_rf64(const view *v, pnr_sound_header *out)
 {
-    enum { DS64 = 12, DS64_BODY = 20, DS64_BYTES = 28 };
-    const unsigned char *body = v->data + DS64_BODY;
+    enum { DS64 = 12, DS64_BYTES = 28 };
+    const unsigned char *body = v->data + DS64 + 8;
     chunk c;
 
-    if (!is_in_view(v, 0, DS64_BODY + DS64_BYTES))
-        return refuse_unseen(v, 0, DS64_BODY + DS64_BYTES);
     if (memcmp(v->data + 8, "WAVE", 4) != 0)
         return pnr_error_set(v->error, PNR_EDATA, "an RF64 file, but not of the type WAVE");
     if (!read_chunk(&riff_layout, v->data, DS64, &c) || !has_id(&riff_layout, &c, "ds64") ||
@@ -306,8 +302,6 @@ static int read_rf64(const view *v, pnr_sound_header *out)
 
 static int read_w64(const view *v, pnr_sound_header *out)
 {
-    if (!is_in_view(v, 0, 40))
-        return refuse_unseen(v, 0, 40);
     if (memcmp(v->data + 4, w64_riff_tail, 12) != 0 || memcmp(v->data + 24, "wave", 4) != 0 ||
         memcmp(v->data + 28, w64_tail, 12) != 0)
         return pnr_error_set(v->error, PNR_EDATA, "begins like W64, but its names are not W64's");
@@ -327,8 +321,6 @@ static int read_au(const view *v, pnr_sound_header *out)
     const struct au_encoding *encoding = NULL;
     uint64_t word[6];
 
-    if (!is_in_view(v, 0, sizeof word / 2))
-        return refuse_unseen(v, 0, sizeof word / 2);
     for (size_t i = 0; i < 6; i++) /* ".snd" is big endian, "dns." little */
         word[i] =
             v->data[0] == '.' ? big_endian(v->data + 4 * i, 4) : little_endian(v->data + 4 * i, 4);
@@ -369,8 +361,6 @@ static int read_flac(const view *v, pnr_sound_header *out)
     enum { STREAMINFO_BYTES = 34, HEAD_BYTES = 8 + STREAMINFO_BYTES };
     const unsigned char *p = v->data + 4;
 
-    if (!is_in_view(v, 0, HEAD_BYTES))
-        return refuse_unseen(v, 0, HEAD_BYTES);
     if ((p[0] & 0x7f) != 0 || big_endian(p + 1, 3) != STREAMINFO_BYTES)
         return refuse_header(v, "no STREAMINFO block at byte 4");
 
@@ -395,10 +385,11 @@ static int read_flac(const view *v, pnr_sound_header *out)
 static const struct kind {
     const char *magic;
     const char *name;
+    size_t n_bytes; /* that read needs */
     int (*read)(const view *v, pnr_sound_header *out);
 } kinds[] = {
-    {"RIFF", "WAV", read_wav}, {"RF64", "RF64", read_rf64}, {"riff", "W64", read_w64},
-    {".snd", "AU", read_au},   {"dns.", "AU", read_au},     {"fLaC", "FLAC", read_flac},
+    {"RIFF", "WAV", 12, read_wav}, {"RF64", "RF64", 48, read_rf64}, {"riff", "W64", 40, read_w64},
+    {".snd", "AU", 24, read_au},   {"dns.", "AU", 24, read_au},     {"fLaC", "FLAC", 42, read_flac},
 };
 
 static const struct kind *find_kind(const unsigned char *bytes, size_t n_bytes)
@@ -429,7 +420,8 @@ int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes
                              file_bytes);
     view v = {bytes, n, file_bytes, kind->name, error};
     out->name = kind->name;
-    return kind->read(&v, out);
+    return is_in_view(&v, 0, kind->n_bytes) ? kind->read(&v, out)
+                                            : refuse_unseen(&v, 0, kind->n_bytes);
 }
 
 int pnr_sound_header_check_rest(const pnr_sound_header *header, const void *bytes, pnr_error *error)

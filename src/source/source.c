@@ -14,63 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The first kind that takes the input reads it. */
-static const pnr_source_kind *const kinds[] = {&pnr_source_sound, &pnr_source_raw};
-
 struct pnr_source {
     pnr_source_input input;
     const pnr_source_kind *kind;
     void *state;
     pnr_source_info info;
-    uint64_t position; /* in the stream: samples read and lost so far */
-    pnr_run *lost;     /* [n_lost] ascending, with samples between them */
-    size_t n_lost;
-    size_t next_lost;
+    uint64_t position;   /* in the stream: samples read and lost so far */
+    const pnr_run *lost; /* [n_lost] of the configuration */
+    size_t n_lost, next_lost;
 };
-
-static int compare_first(const void *a, const void *b)
-{
-    const pnr_run *one = a;
-    const pnr_run *other = b;
-
-    return (one->first > other->first) - (one->first < other->first);
-}
-
-/* Copies source.lost in order, without empty runs; overlapping ones are merged. */
-static int sort_lost(pnr_source *source, const pnr_config *config, pnr_error *error)
-{
-    size_t n = config->source.n_lost;
-    pnr_run *runs = calloc(n + 1, sizeof *runs);
-    size_t n_merged = 0;
-
-    if (!runs)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu runs of source.lost", n);
-    source->lost = runs;
-    if (n > 0)
-        memcpy(runs, config->source.lost, n * sizeof *runs);
-    qsort(runs, n, sizeof *runs, compare_first);
-    for (size_t i = 0; i < n; i++) {
-        pnr_run *last = n_merged > 0 ? &runs[n_merged - 1] : NULL;
-
-        if (runs[i].count >= UINT64_MAX - runs[i].first)
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "source.lost: %" PRIu64 " samples from sample %" PRIu64
-                                 " is beyond any stream",
-                                 runs[i].count, runs[i].first);
-        if (runs[i].count == 0)
-            continue;
-        if (last && runs[i].first <= last->first + last->count) {
-            uint64_t end = runs[i].first + runs[i].count;
-
-            if (end > last->first + last->count)
-                last->count = end - last->first;
-        } else {
-            runs[n_merged++] = runs[i];
-        }
-    }
-    source->n_lost = n_merged;
-    return PNR_OK;
-}
 
 /* Counts the positions that the lost runs add to n_samples recorded ones. *n_beyond: runs that
  * begin after the end of the recording; they do not count. */
@@ -92,10 +44,16 @@ static int account_for_lost(pnr_source *source, pnr_error *error)
     size_t used = strlen(info->text);
     char *rest = info->text + used;
     size_t room = sizeof info->text - used;
+    const pnr_run *last = source->n_lost > 0 ? &source->lost[source->n_lost - 1] : NULL;
     size_t n_beyond = 0;
     uint64_t lost = 0;
     int length;
 
+    if (last != NULL && last->count >= UINT64_MAX - last->first)
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.lost: %" PRIu64 " samples from sample %" PRIu64
+                             " is beyond any stream",
+                             last->count, last->first);
     if (info->n_samples == UINT64_MAX) {
         snprintf(rest, room, ", length not known: %s", source->input.name);
         return PNR_OK;
@@ -163,11 +121,9 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
 
 static int open_kind(pnr_source *source, const pnr_config *config, pnr_error *error)
 {
-    size_t i = 0;
+    const bool is_sound = pnr_source_is_sound(&source->input, config);
 
-    while (!kinds[i]->takes(&source->input, config)) /* the last kind takes every input */
-        i++;
-    source->kind = kinds[i];
+    source->kind = is_sound ? &pnr_source_sound : &pnr_source_raw;
     int rc = source->kind->open(&source->input, config, &source->info, &source->state, error);
     if (rc != PNR_OK)
         return rc;
@@ -194,24 +150,16 @@ int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error
     source = calloc(1, sizeof *source + strlen(path) + sizeof "stdin");
     if (!source)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a source");
+    source->lost = config->source.lost;
+    source->n_lost = config->source.n_lost;
     source->input.fd = -1;
     source->input.name = strcpy((char *)(source + 1), strcmp(path, "-") == 0 ? "stdin" : path);
-    rc = open_input(&source->input, path, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = sort_lost(source, config, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = open_kind(source, config, error);
-    if (rc != PNR_OK)
-        goto fail;
-    rc = account_for_lost(source, error);
-    if (rc != PNR_OK)
-        goto fail;
-    *out = source;
-    return PNR_OK;
-fail:
-    pnr_source_close(source);
+    if ((rc = open_input(&source->input, path, error)) == PNR_OK &&
+        (rc = open_kind(source, config, error)) == PNR_OK &&
+        (rc = account_for_lost(source, error)) == PNR_OK)
+        *out = source;
+    else
+        pnr_source_close(source);
     return rc;
 }
 
@@ -223,7 +171,6 @@ void pnr_source_close(pnr_source *source)
         source->kind->close(source->state);
     if (source->input.fd >= 0 && !source->input.is_stdin)
         close(source->input.fd);
-    free(source->lost);
     free(source);
 }
 
@@ -235,12 +182,12 @@ const pnr_source_info *pnr_source_get_info(const pnr_source *source)
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
                     uint64_t *gap, pnr_error *error)
 {
-    const pnr_run *run = &source->lost[source->next_lost];
-
     assert(max_samples > 0);
     *n_samples = 0;
     *gap = 0;
     if (source->next_lost < source->n_lost) {
+        const pnr_run *run = &source->lost[source->next_lost];
+
         if (run->first == source->position) {
             source->next_lost++;
             source->position += run->count;

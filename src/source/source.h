@@ -26,7 +26,7 @@ typedef struct pnr_source_info {
  * bytes announce; all else is raw, in the format of source.format or the extension.
  * Sound files of 16 bits and fewer are integers (i16, ci16), others are f32 or cf32. Layout iq: 2n
  * channels are n complex ones, one channel is real; layout channels: n real channels. Raw files
- * ignore the layout.
+ * ignore the layout. Borrows source.lost of the configuration until close.
  * PNR_ENOINPUT: no such file; PNR_EPERMISSION; PNR_ECONFIG: the format is not known, the rate
  * differs from source.rate_hz, or the channel is out of range; PNR_EDATA: header and file size
  * disagree (the text has both numbers), or no samples; PNR_EIO.
