@@ -186,6 +186,7 @@ C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
 	tests/layers
+	tests/prose
 	clang-format --dry-run -Werror $(C_FILES)
 	cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning \
 	    --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches -Isrc -I. \
