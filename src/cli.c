@@ -31,7 +31,7 @@ enum {
     COMMON_COUNT
 };
 
-/* Those with an argument have a letter too: the first of the name. */
+/* Options with an argument also have a letter, the first one of the name. */
 static const pnr_cli_option common[COMMON_COUNT] = {
     [COMMON_CONFIG] = {"config", "FILE", "Read this configuration; may be repeated.", NULL},
     [COMMON_SET] = {"set", "SECTION.KEY=VALUE", "Set one key, after all files; may be repeated.",
