@@ -22,8 +22,8 @@ typedef struct pnr_code {
 
 /*
  * Chip k of L of each type (each builder in this folder explains more):
- * - m-sequence: see above; it starts with `degree` ones; empty taps take the table's polynomial.
- *   L = 2^degree - 1.
+ * - m-sequence: see above; it starts with `degree` ones; empty taps take the fewest of a primitive
+ *   polynomial. L = 2^degree - 1.
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
  *   multiple of 4); 2 + s: u[k] xor v[k + s], to index 2^degree.
  * - kasami: even degree; index 0: u; 1 + s: u[k] xor w[k + s], w[k] = u[(2^(degree/2) + 1) k].

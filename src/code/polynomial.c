@@ -1,38 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: a table of primitive ones, their test, their sequence. */
+/* Feedback polynomials of shift registers: primitive ones, their test, their sequence. */
 #include "code/polynomial.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define TAP(t) (1UL << ((t)-1))
-
-/* For each degree the primitive polynomial with the fewest and then the smallest taps. */
-static const unsigned long primitive_taps[PNR_DEGREE_MAX + 1] = {
-    [2] = TAP(2) | TAP(1),
-    [3] = TAP(3) | TAP(1),
-    [4] = TAP(4) | TAP(1),
-    [5] = TAP(5) | TAP(2),
-    [6] = TAP(6) | TAP(1),
-    [7] = TAP(7) | TAP(1),
-    [8] = TAP(8) | TAP(4) | TAP(3) | TAP(2),
-    [9] = TAP(9) | TAP(4),
-    [10] = TAP(10) | TAP(3),
-    [11] = TAP(11) | TAP(2),
-    [12] = TAP(12) | TAP(6) | TAP(4) | TAP(1),
-    [13] = TAP(13) | TAP(4) | TAP(3) | TAP(1),
-    [14] = TAP(14) | TAP(5) | TAP(3) | TAP(1),
-    [15] = TAP(15) | TAP(1),
-    [16] = TAP(16) | TAP(5) | TAP(3) | TAP(2),
-    [17] = TAP(17) | TAP(3),
-    [18] = TAP(18) | TAP(7),
-    [19] = TAP(19) | TAP(5) | TAP(2) | TAP(1),
-    [20] = TAP(20) | TAP(3),
-    [21] = TAP(21) | TAP(2),
-    [22] = TAP(22) | TAP(1),
-    [23] = TAP(23) | TAP(5),
-    [24] = TAP(24) | TAP(4) | TAP(3) | TAP(1),
-};
 
 /* a * b modulo the characteristic polynomial, over GF(2). */
 static unsigned long multiply_mod(unsigned long a, unsigned long b, unsigned long modulus,
@@ -89,6 +62,24 @@ bool pnr_polynomial_is_primitive(pnr_polynomial polynomial)
             left /= p;
     }
     return true;
+}
+
+/* The primitive polynomial with the fewest and then the smallest taps: 2 taps, else 4. */
+static pnr_polynomial smallest_primitive(unsigned degree)
+{
+    pnr_polynomial polynomial = {.degree = degree};
+    unsigned long others = 1; /* the taps below the degree */
+    int n_others = 1;
+
+    for (;; others = n_others == 1 ? others << 1 : others + 1) {
+        if (n_others == 1 && others >= TAP(degree)) {
+            n_others = 3;
+            others = TAP(1) | TAP(2) | TAP(3);
+        }
+        polynomial.taps = TAP(degree) | others;
+        if (__builtin_popcountl(others) == n_others && pnr_polynomial_is_primitive(polynomial))
+            return polynomial;
+    }
 }
 
 void pnr_polynomial_run(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits)
@@ -171,7 +162,7 @@ int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_err
         return pnr_error_set(error, PNR_ECONFIG, "code.degree %zu: must be %d to %d", degree,
                              PNR_DEGREE_MIN, PNR_DEGREE_MAX);
     if (text[0] == '\0') {
-        *out = (pnr_polynomial){(unsigned)degree, primitive_taps[degree]};
+        *out = smallest_primitive((unsigned)degree);
         return PNR_OK;
     }
     rc = parse_taps(text, &polynomial.taps, &polynomial.degree, error);
@@ -187,8 +178,7 @@ int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_err
             "code.taps \"%s\": not primitive, the sequence repeats after %lu chips, "
             "not %lu (%s would be right)",
             text, period_from_ones(polynomial), (1UL << degree) - 1,
-            pnr_polynomial_format((pnr_polynomial){(unsigned)degree, primitive_taps[degree]},
-                                  (char[PNR_TAPS_LEN]){""}));
+            pnr_polynomial_format(smallest_primitive((unsigned)degree), (char[PNR_TAPS_LEN]){""}));
     *out = polynomial;
     return PNR_OK;
 }

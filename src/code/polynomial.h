@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: a table of primitive ones, their test, their sequence. */
+/* Feedback polynomials of shift registers: the choice of a primitive one, its test, its sequence. */
 #ifndef PNR_CODE_POLYNOMIAL_H
 #define PNR_CODE_POLYNOMIAL_H
 
@@ -19,8 +19,9 @@ typedef struct pnr_polynomial {
     unsigned long taps; /* bit t-1 set for tap t; the largest is the degree */
 } pnr_polynomial;
 
-/* Makes the polynomial from code.degree and code.taps; empty taps take the table's. PNR_OK, or
- * PNR_ECONFIG with the reason; taps that are not primitive are refused with their period. */
+/* Makes the polynomial from code.degree and code.taps; empty taps take the fewest and
+ * then the smallest of a primitive polynomial, 2 or 4. PNR_OK, or PNR_ECONFIG with the reason; taps
+ * that are not primitive are refused with their period. */
 int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_error *error);
 
 /* True when the order of x modulo the characteristic polynomial is 2^degree - 1; tests the prime

@@ -114,7 +114,7 @@ typedef struct pnr_config {
     struct {
         int type; /* pnr_code_type */
         size_t degree;
-        char taps[PNR_TEXT_LEN]; /* "10,3"; "": a primitive polynomial from the table */
+        char taps[PNR_TEXT_LEN]; /* "10,3"; "": the fewest of a primitive polynomial */
         size_t length;
         size_t root;
         size_t prn;

@@ -97,7 +97,7 @@ const pnr_key pnr_config_keys[] = {
          "For m-sequence, gold and kasami: the length is 2^degree - 1 chips."),
      RANGE(2, 24)},
     {KEY(code, taps, TEXT, "",
-         "For m-sequence: its taps, as 10,3; empty takes a primitive polynomial from the table.")},
+         "For m-sequence: its taps, as 10,3; empty takes the fewest of a primitive one.")},
     {KEY(code, length, SIZE, "0",
          "For barker, legendre, zadoff-chu, frank, p4 and random: the number of chips."),
      .unit = "chips", RANGE(0, 16777216)},

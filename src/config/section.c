@@ -73,32 +73,27 @@ void *pnr_section_add(const pnr_section *table, pnr_config *config, size_t numbe
 {
     char *items;
     size_t *n_items = (size_t *)((char *)config + table->n_items);
-    size_t low = 0, high = *n_items;
+    size_t i = *n_items;
 
     memcpy(&items, (char *)config + table->items, sizeof items);
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (*(size_t *)(items + middle * table->item_bytes + table->number) < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == *n_items || *(size_t *)(items + low * table->item_bytes + table->number) != number) {
+    /* From the end: most files have them in order. */
+    while (i > 0 && *(size_t *)(items + (i - 1) * table->item_bytes + table->number) >= number)
+        i--;
+    if (i == *n_items || *(size_t *)(items + i * table->item_bytes + table->number) != number) {
         char *more = realloc(items, (*n_items + 1) * table->item_bytes);
 
         if (!more)
             return NULL;
         items = more;
         memcpy((char *)config + table->items, &items, sizeof items);
-        more += low * table->item_bytes;
-        memmove(more + table->item_bytes, more, (*n_items - low) * table->item_bytes);
+        more += i * table->item_bytes;
+        memmove(more + table->item_bytes, more, (*n_items - i) * table->item_bytes);
         memset(more, 0, table->item_bytes);
         pnr_section_reset(table, more);
         *(size_t *)(more + table->number) = number;
         (*n_items)++;
     }
-    return items + low * table->item_bytes;
+    return items + i * table->item_bytes;
 }
 
 size_t pnr_config_codes(const pnr_config *config)

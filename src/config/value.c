@@ -174,7 +174,27 @@ static int parse_digits(const char *text, const char **end, uint64_t *out, char 
     return errno == 0 ? PNR_OK : refuse_value(why, "does not fit 64 bits");
 }
 
-/* All types of whole numbers. Only an int may be negative, and only bytes may have a suffix. */
+/* The binary digits that a suffix of bytes adds; 0: there is no such suffix. */
+static unsigned shift_of(const pnr_key *key, char letter)
+{
+    const pnr_suffix *suffix = pnr_suffixes;
+
+    while (suffix->letter && suffix->letter != letter)
+        suffix++;
+    return key->type == PNR_KEY_BYTES ? suffix->shift : 0;
+}
+
+static void store_whole(const member *to, uint64_t value, bool is_negative)
+{
+    if (to->key->type == PNR_KEY_INT)
+        *(int *)to->field = is_negative ? -(int)value : (int)value;
+    else if (to->key->type == PNR_KEY_UINT64)
+        *(uint64_t *)to->field = value;
+    else
+        *(size_t *)to->field = (size_t)value;
+}
+
+/* All types of whole numbers. Only an int may be negative. */
 static int parse_whole(const member *to, const char *text)
 {
     const pnr_key *key = to->key;
@@ -182,27 +202,20 @@ static int parse_whole(const member *to, const char *text)
     const bool is_negative = key->type == PNR_KEY_INT && *text == '-';
     const char *end = text;
     uint64_t value = 0;
-    unsigned shift = 0;
+    unsigned shift;
 
     if (parse_digits(text + is_negative, &end, &value, to->why) != PNR_OK)
         return *text == '-' && is_decimal(text) && has_range(key) && !is_bytes
                    ? refuse_range(key, to->why)
                    : PNR_ECONFIG;
-    for (const pnr_suffix *suffix = pnr_suffixes; is_bytes && suffix->letter; suffix++)
-        if (*end == suffix->letter)
-            shift = suffix->shift;
+    shift = shift_of(key, *end);
     if (end[shift > 0])
         return refuse_value(to->why, "must be a whole number%s",
                             is_bytes ? ", with K, M or G after it or nothing" : "");
     if (value > (key->type == PNR_KEY_INT ? INT_MAX : UINT64_MAX >> shift) ||
         !in_range(key, is_negative ? -(double)value : (double)(value << shift)))
         return refuse_range(key, to->why);
-    if (key->type == PNR_KEY_INT)
-        *(int *)to->field = is_negative ? -(int)value : (int)value;
-    else if (key->type == PNR_KEY_UINT64)
-        *(uint64_t *)to->field = value;
-    else
-        *(size_t *)to->field = (size_t)(value << shift);
+    store_whole(to, value << shift, is_negative);
     return PNR_OK;
 }
 

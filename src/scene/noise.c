@@ -52,15 +52,9 @@ static double log_uniform(double u)
     }
     double s = (m - 1) / (m + 1), z = s * s;
     double sum = 1.0 / 21;
-    sum = sum * z + 1.0 / 19;
-    sum = sum * z + 1.0 / 17;
-    sum = sum * z + 1.0 / 15;
-    sum = sum * z + 1.0 / 13;
-    sum = sum * z + 1.0 / 11;
-    sum = sum * z + 1.0 / 9;
-    sum = sum * z + 1.0 / 7;
-    sum = sum * z + 1.0 / 5;
-    sum = sum * z + 1.0 / 3;
+#pragma GCC unroll 9
+    for (int k = 19; k >= 3; k -= 2)
+        sum = sum * z + 1.0 / k;
     return e * ln_2 + (2 * s + 2 * s * (sum * z));
 }
 
