@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_N = 1023, DWELLS_A_RUN = 500, N_OVERSAMPLES = 2, BATCH_SAMPLES = 1 << 18 };
+enum { DWELLS_A_RUN = 500, N_OVERSAMPLES = 2, BATCH_SAMPLES = 1 << 18 };
 static const double snrs_db[] = {10, 12.5, 15, 17.5, 20, 25, 30, 35, 40, 45, 50, 55, 60};
 static const double amplitude = 0.1; /* of the echo */
 
@@ -290,7 +290,7 @@ static int measure_snr(chain *chains, scene *s, double snr_db, size_t n_dwells, 
 
 int bench_accuracy(const bench *b, pnr_error *error)
 {
-    const size_t n_samples = b->sizes != NULL ? b->sizes[0] : DEFAULT_N;
+    const size_t n_samples = b->sizes[0];
     const size_t n_dwells = (size_t)b->runs * DWELLS_A_RUN;
     chain chains[N_OVERSAMPLES] = {{.setup = NULL}};
     bench_table *table = NULL;

@@ -14,13 +14,13 @@
 
 enum { BENCH_MAX_LOG2_SIZE = 24 };
 
-/* The command line's answers. */
+/* The answers of the command line, and the defaults of the part for those that it leaves open. */
 typedef struct bench {
     const pnr_config *config;
-    size_t *sizes; /* [n_sizes]; NULL: each part has its own */
+    size_t *sizes; /* [n_sizes] */
     size_t n_sizes;
     int runs;       /* counted runs */
-    double seconds; /* for each size (publish: for each pack); 0: each part has its own */
+    double seconds; /* for each size (publish: for each pack) */
     double pace;    /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
     size_t points;  /* methods: samples in a submit, about; 0: chosen */
     uint64_t check; /* methods: random samples checked, at least */
@@ -104,7 +104,6 @@ int bench_table_show(const bench *b, const bench_table *table, const bench_pictu
 
 /* A measurement that fills one table, size by size. */
 typedef struct bench_sweep {
-    const char *sizes;            /* as bench_parse_sizes, where the command line names none */
     const char *columns;          /* as bench_table_create */
     const bench_picture *picture; /* NULL: none */
     /* Adds the rows of one size. */

@@ -61,10 +61,8 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 
 int bench_chain(const bench *b, pnr_error *error)
 {
-    static const bench_sweep sweep = {.sizes = "2^10,2^13,2^16,2^18,2^20,2^22",
-                                      .columns = columns,
-                                      .picture = &picture,
-                                      .measure = measure_size};
+    static const bench_sweep sweep = {
+        .columns = columns, .picture = &picture, .measure = measure_size};
     char title[128];
 
     snprintf(title, sizeof title,

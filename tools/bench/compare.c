@@ -154,10 +154,8 @@ int bench_seed(const bench *b, pnr_error *error)
         .only_column = "stat",
         .only_text = "median",
     };
-    static const bench_sweep sweep = {.sizes = "2^19,2^20,2^21,2^22",
-                                      .columns = seed_columns,
-                                      .picture = &picture,
-                                      .measure = measure_seed};
+    static const bench_sweep sweep = {
+        .columns = seed_columns, .picture = &picture, .measure = measure_seed};
     bool found[N_ENGINES];
     const int rc = find_engines(b, "seed", found, error);
 
@@ -215,10 +213,8 @@ int bench_crossover(const bench *b, pnr_error *error)
     const bench_picture picture = {.series = "batch",
                                    .y = both ? "cpu_over_cuda" : "cpu_ms cuda_ms",
                                    .y_label = both ? "time of cpu / time of cuda" : "ms a submit"};
-    const bench_sweep sweep = {.sizes = "2^8,2^10,2^12,2^13,2^14,2^16,2^18,2^20,2^22",
-                               .columns = crossover_columns,
-                               .picture = &picture,
-                               .measure = measure_crossover};
+    const bench_sweep sweep = {
+        .columns = crossover_columns, .picture = &picture, .measure = measure_crossover};
 
     if (rc == PNR_OK)
         rc = bench_sweep_run(b, "crossover: one submit of `batch` dwells, samples in host memory",

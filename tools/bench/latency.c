@@ -20,7 +20,6 @@
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
 enum { CHUNKS = 16 /* a window, when source.chunk does not say */, HIGH_WATER = 100000 };
-static const double default_seconds = 5.0;
 static const uint64_t late_ns = 5000; /* a window committed later than this is counted */
 static const uint64_t start_ns = 20 * 1000 * 1000; /* from the filled ring to the first sample */
 
@@ -193,11 +192,6 @@ static size_t gather_stage(const latency_run *run, const struct stage *stage, do
     return n;
 }
 
-static double seconds_of(const bench *b)
-{
-    return b->seconds > 0 ? b->seconds : default_seconds;
-}
-
 static void add_quantiles(bench_table *table, double *ns, size_t n)
 {
     static const double shares[] = {0.5, 0.99, 0.999, 1.0};
@@ -328,7 +322,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a run");
     if ((rc = configure_run(b, n_samples, run, error)) == PNR_OK &&
         (rc = bench_prepare(&run->config, n_samples, 1, &run->subject, error)) == PNR_OK &&
-        (rc = pace_windows(run, seconds_of(b), error)) == PNR_OK &&
+        (rc = pace_windows(run, b->seconds, error)) == PNR_OK &&
         (rc = add_rows(run, t, error)) == PNR_OK) {
         bench_warn_open(&run->outcome, n_samples);
         if (run->n_late > 0)
@@ -348,15 +342,14 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 
 int bench_latency(const bench *b, pnr_error *error)
 {
-    static const bench_sweep sweep = {
-        .sizes = "2^13-1,2^20-1", .columns = columns, .measure = measure_size};
+    static const bench_sweep sweep = {.columns = columns, .measure = measure_size};
     tables t = {0};
     char title[128];
     int rc;
 
     snprintf(title, sizeof title,
              "latency: last sample in the ring to the message at a subscriber, %g s a size",
-             seconds_of(b));
+             b->seconds);
     if ((rc = bench_table_create("stages: where the time goes", stage_columns, &t.stages, error)) ==
             PNR_OK &&
         (rc = bench_table_create("histogram: windows by latency", histogram_columns, &t.histogram,

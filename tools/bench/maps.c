@@ -132,8 +132,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 
 int bench_maps(const bench *b, pnr_error *error)
 {
-    static const bench_sweep sweep = {
-        .sizes = "8192,4000", .columns = columns, .measure = measure_size};
+    static const bench_sweep sweep = {.columns = columns, .measure = measure_size};
     char title[160];
 
     snprintf(title, sizeof title,

@@ -285,10 +285,7 @@ static double measure_copy(const bench *b)
 int bench_methods(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {
-        .sizes = "2^10-1,2^10,2^13-1,2^13,2^16-1,2^16,2^20-1,2^20,2^22-1,2^22",
-        .columns = columns,
-        .picture = &picture,
-        .measure = measure_size};
+        .columns = columns, .picture = &picture, .measure = measure_size};
     static const char kernels_title[] =
         "kernels: what each method launches for one submit; local_B are spills and arrays";
     load l = {.copy_rate = measure_copy(b)};

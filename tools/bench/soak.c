@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double default_seconds = 300.0, default_pace = 0.9, ceiling_seconds = 3.0;
+static const double ceiling_seconds = 3.0;
 static const double most_intervals = 60, least_intervals = 4, least_interval_s = 1.0;
 static const double MiB = 1024.0 * 1024.0;
 static const uint64_t poll_ns = 10 * 1000 * 1000;
@@ -213,8 +213,6 @@ static int run_watched(const bench *b, watch *w, double rate_hz, pnr_error *erro
 static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
                         pnr_error *error)
 {
-    const double seconds = b->seconds > 0 ? b->seconds : default_seconds;
-    const double pace = b->pace > 0 ? b->pace : default_pace;
     stream_subject *s = calloc(1, sizeof *s);
     watch *w = calloc(1, sizeof *w);
     stream_result fast;
@@ -223,7 +221,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 
     (void)context;
     if (rc == PNR_OK && !(s->link_bytes_per_s > 0))
-        rc = stream_run(s, fmin(ceiling_seconds, seconds), 0, NULL, NULL, &fast, error);
+        rc = stream_run(s, fmin(ceiling_seconds, b->seconds), 0, NULL, NULL, &fast, error);
     if (rc == PNR_OK && !pnr_stop) {
         const double ceiling_hz = s->link_bytes_per_s > 0
                                       ? s->link_bytes_per_s / s->sample_bytes
@@ -231,10 +229,10 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 
         w->subject = s;
         w->table = table;
-        w->seconds = seconds;
+        w->seconds = b->seconds;
         w->interval_s =
-            fmin(fmax(seconds / most_intervals, least_interval_s), seconds / least_intervals);
-        rc = run_watched(b, w, pace * ceiling_hz, error);
+            fmin(fmax(b->seconds / most_intervals, least_interval_s), b->seconds / least_intervals);
+        rc = run_watched(b, w, b->pace * ceiling_hz, error);
     }
     if (s != NULL)
         pnr_setup_destroy(s->engine.setup);
@@ -246,10 +244,10 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 int bench_soak(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {
-        .sizes = "2^20", .columns = columns, .picture = &picture, .measure = measure_size};
+        .columns = columns, .picture = &picture, .measure = measure_size};
     char title[128];
 
     snprintf(title, sizeof title, "soak: live at %.4g %% of the ceiling, by interval",
-             100.0 * (b->pace > 0 ? b->pace : default_pace));
+             100.0 * b->pace);
     return bench_sweep_run(b, title, &sweep, NULL, error);
 }

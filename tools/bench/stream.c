@@ -15,7 +15,6 @@
  * less. */
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20 };
-static const double default_seconds = 5.0;
 static const double file_seconds = 1.0; /* at the rate of the ring; the file source is slower */
 static const double most_file_bytes = 2e9;
 
@@ -29,11 +28,6 @@ static const bench_picture picture = {
     .only_column = "way",
     .only_text = "fast",
 };
-
-static double seconds_of(const bench *b)
-{
-    return b->seconds > 0 ? b->seconds : default_seconds;
-}
 
 static void add_row(bench_table *table, const stream_subject *s, const char *way,
                     const stream_result *r, double ceiling_bytes_per_s, double file_samples_per_s)
@@ -108,7 +102,7 @@ static int measure_ways(const bench *b, const stream_subject *s, bool *open, ben
     const double link = s->link_bytes_per_s;
     stream_result fast, live;
     double file_rate = NAN, bytes_per_s, ceiling;
-    int rc = stream_run(s, seconds_of(b), 0, NULL, NULL, &fast, error);
+    int rc = stream_run(s, b->seconds, 0, NULL, NULL, &fast, error);
 
     if (rc != PNR_OK)
         return rc;
@@ -123,8 +117,7 @@ static int measure_ways(const bench *b, const stream_subject *s, bool *open, ben
     if (!(b->pace > 0) || pnr_stop)
         return PNR_OK;
     ceiling = link > 0 ? link : bytes_per_s;
-    rc =
-        stream_run(s, seconds_of(b), b->pace * ceiling / s->sample_bytes, NULL, NULL, &live, error);
+    rc = stream_run(s, b->seconds, b->pace * ceiling / s->sample_bytes, NULL, NULL, &live, error);
     if (rc != PNR_OK)
         return rc;
     add_row(table, s, "live", &live, ceiling, NAN);
@@ -149,10 +142,8 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 
 int bench_stream(const bench *b, pnr_error *error)
 {
-    static const bench_sweep sweep = {.sizes = "2^13-1,2^13,2^16,2^20-1,2^20,2^22-1,2^22",
-                                      .columns = columns,
-                                      .picture = &picture,
-                                      .measure = measure_size};
+    static const bench_sweep sweep = {
+        .columns = columns, .picture = &picture, .measure = measure_size};
     bool open = false;
     char title[160], live[64] = "";
     int rc;
@@ -161,7 +152,7 @@ int bench_stream(const bench *b, pnr_error *error)
         snprintf(live, sizeof live, "; live at %.4g %% of the ceiling", 100.0 * b->pace);
     snprintf(title, sizeof title,
              "stream: ring to subscriber, ci16, %g s a size, as fast as the ring takes it%s",
-             seconds_of(b), live);
+             b->seconds, live);
     rc = bench_sweep_run(b, title, &sweep, &open, error);
     if (rc == PNR_OK && open)
         rc = pnr_error_set(error, PNR_EINTERNAL, "stream: an account does not close");
