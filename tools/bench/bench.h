@@ -76,12 +76,10 @@ typedef struct bench_table bench_table;
  * others have numbers. PNR_OK, PNR_ENOMEMORY. */
 int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error);
 void bench_table_destroy(bench_table *table);
-/* Add the next cells. NaN is an empty one ("-", in CSV nothing). */
-void bench_table_add(bench_table *table, size_t n, const double *values);
-void bench_table_text(bench_table *table, const char *value);
-#define bench_table_numbers(table, ...)                                                            \
-    bench_table_add(table, sizeof((const double[]){__VA_ARGS__}) / sizeof(double),                 \
-                    (const double[]){__VA_ARGS__})
+/* Adds the next cells: of "%g", "%zu" and "%s" in the format, separated by spaces. NaN is an empty
+ * one ("-", in CSV nothing). */
+void bench_table_add(bench_table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 size_t bench_table_rows(const bench_table *table);
 
 /* The first column across; y is logarithmic. */

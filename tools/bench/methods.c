@@ -135,14 +135,12 @@ static void add_row(const contest *c, const contest_entry *e, const load *l, dou
     const double floor_ns = samples * floor_bytes(plan, &e->choice) / l->copy_rate * 1e9;
     const double median_ns = pnr_median(e->ns, c->n_times); /* sorts */
 
-    bench_table_numbers(table, (double)plan->n_samples);
-    bench_table_text(table, l->name);
-    bench_table_numbers(table, (double)plan->batch);
-    bench_table_text(table, e->choice.method);
-    bench_table_numbers(table, median_ns * 1e-3, e->ns[0] * 1e-3, bytes / median_ns,
-                        floor_ns * 1e-3, 100.0 * floor_ns / median_ns, median_ns / first_ns,
-                        (double)(c->n_checked * pnr_plan_dwell_samples(plan)),
-                        e == &c->entries[0] ? NAN : e->deviation);
+    bench_table_add(table, "%zu %s %zu %s", plan->n_samples, l->name, plan->batch,
+                    e->choice.method);
+    bench_table_add(table, "%g %g %g %g %g %g %zu %g", median_ns * 1e-3, e->ns[0] * 1e-3,
+                    bytes / median_ns, floor_ns * 1e-3, 100.0 * floor_ns / median_ns,
+                    median_ns / first_ns, c->n_checked * pnr_plan_dwell_samples(plan),
+                    e == &c->entries[0] ? NAN : e->deviation);
 }
 
 static bool is_same(const pnr_kernel_note *a, const pnr_kernel_note *b)
@@ -171,15 +169,14 @@ static void add_kernels(const contest *c, const contest_entry *e, const load *l)
         }
         if (first < i)
             continue;
-        bench_table_numbers(l->kernels, (double)c->subject->setup->plan.n_samples);
-        bench_table_text(l->kernels, l->name);
-        bench_table_text(l->kernels, e->choice.method);
-        bench_table_numbers(
-            l->kernels, (double)n_launches, is_known ? (double)k->n_blocks : NAN,
+        bench_table_add(l->kernels, "%zu %s %s %zu", c->subject->setup->plan.n_samples, l->name,
+                        e->choice.method, n_launches);
+        bench_table_add(
+            l->kernels, "%g %g %g %g %g %g %g %s", is_known ? (double)k->n_blocks : NAN,
             is_known ? (double)k->n_threads : NAN, is_known ? (double)k->n_registers : NAN,
             is_known ? (double)k->local_bytes : NAN, is_known ? (double)k->shared_bytes : NAN,
-            is_known ? (double)k->blocks_a_processor : NAN, is_known ? 100.0 * k->occupancy : NAN);
-        bench_table_text(l->kernels, k->name);
+            is_known ? (double)k->blocks_a_processor : NAN, is_known ? 100.0 * k->occupancy : NAN,
+            k->name);
     }
     free(notes);
 }

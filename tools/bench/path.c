@@ -117,30 +117,26 @@ int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipe
                void *also_context, stream_result *out, pnr_error *error)
 {
     const pnr_plan *plan = &s->engine.setup->plan;
-    path *p = calloc(1, sizeof *p);
+    path p = {.setup = s->engine.setup,
+              .also = also,
+              .also_context = also_context,
+              .seconds = seconds,
+              .rate_hz = rate_hz,
+              .stride = plan->batch * pnr_plan_dwell_samples(plan)};
     /* The results of a submit come at once: the subscriber may be some submits late. */
     const bench_run_hooks hooks = {.feed = feed_ring,
                                    .tap = time_result,
-                                   .context = p,
+                                   .context = &p,
                                    .high_water = SUBMITS_BEHIND * plan->batch};
     int rc;
 
-    if (p == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a stream");
-    p->setup = s->engine.setup;
-    p->also = also;
-    p->also_context = also_context;
-    p->seconds = seconds;
-    p->rate_hz = rate_hz;
-    p->stride = plan->batch * pnr_plan_dwell_samples(plan);
     rc = bench_run(&s->config, s->engine.setup, rate_hz, &hooks, &out->outcome, error);
-    if (rc == PNR_OK && p->last_ns <= p->start_ns)
+    if (rc == PNR_OK && p.last_ns <= p.start_ns)
         rc = pnr_error_set(error, PNR_EUSAGE, "stream: %g s are too short for one result", seconds);
-    out->seconds = (double)(p->last_ns - p->start_ns) * 1e-9;
-    out->busy = (double)(p->last_busy_ns - p->first_busy_ns) / (double)(p->last_ns - p->first_ns);
-    out->latency_p50_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.5) * 1e-3;
-    out->latency_p99_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.99) * 1e-3;
-    free(p);
+    out->seconds = (double)(p.last_ns - p.start_ns) * 1e-9;
+    out->busy = (double)(p.last_busy_ns - p.first_busy_ns) / (double)(p.last_ns - p.first_ns);
+    out->latency_p50_us = (double)pnr_histogram_quantile(&p.latency_ns, 0.5) * 1e-3;
+    out->latency_p99_us = (double)pnr_histogram_quantile(&p.latency_ns, 0.99) * 1e-3;
     return rc;
 }
 
@@ -156,11 +152,11 @@ static const char *folder(void)
 }
 
 /* Bytes that may be written to the folder. */
-static double free_bytes(const char *path)
+static double free_bytes(const char *in)
 {
     struct statvfs fs;
 
-    return statvfs(path, &fs) == 0 ? space_share * (double)fs.f_bavail * (double)fs.f_frsize : 0;
+    return statvfs(in, &fs) == 0 ? space_share * (double)fs.f_bavail * (double)fs.f_frsize : 0;
 }
 
 /* Writes one block of samples again and again. Returns 0 or errno. */

@@ -190,9 +190,9 @@ static int measure_pack(const bench *b, size_t n_samples, size_t pack, work *w, 
 
     const double received_s = (double)(came.last_ns - start_ns) * 1e-9;
 
-    bench_table_numbers(table, (double)n_samples, (double)pack, detect_ns, publish_ns,
-                        (double)n / seconds, (double)came.results / received_s,
-                        (double)n - (double)came.results, (double)came.bytes / received_s * 1e-6);
+    bench_table_add(table, "%zu %zu %g %g %g %g %g %g", n_samples, pack, detect_ns, publish_ns,
+                    (double)n / seconds, (double)came.results / received_s,
+                    (double)n - (double)came.results, (double)came.bytes / received_s * 1e-6);
     *b->lost |= came.results != n;
     return PNR_OK;
 }

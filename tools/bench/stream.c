@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Above so many results a second, JSON for each is more work than the radar; a packed array is
  * less. */
@@ -36,19 +35,17 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
     const double samples_per_s = (double)r->outcome.account.used / r->seconds;
     const double bytes_per_s = samples_per_s * s->sample_bytes;
 
-    bench_table_numbers(table, (double)plan->n_samples, (double)plan->batch);
-    bench_table_text(table, s->engine.engine);
-    bench_table_numbers(table, (double)s->config.publisher.pack);
-    bench_table_text(table, way);
-    bench_table_numbers(
-        table, samples_per_s * 1e-6, bytes_per_s * 1e-9, ceiling_bytes_per_s * 1e-9,
-        100.0 * bytes_per_s / ceiling_bytes_per_s, (double)r->outcome.account.results / r->seconds,
-        r->latency_p50_us, r->latency_p99_us, (double)r->outcome.account.lost_ring_full,
+    bench_table_add(table, "%zu %zu %s %zu %s", plan->n_samples, plan->batch, s->engine.engine,
+                    s->config.publisher.pack, way);
+    bench_table_add(
+        table, "%g %g %g %g %g %g %g %g %g %g %g %g", samples_per_s * 1e-6, bytes_per_s * 1e-9,
+        ceiling_bytes_per_s * 1e-9, 100.0 * bytes_per_s / ceiling_bytes_per_s,
+        (double)r->outcome.account.results / r->seconds, r->latency_p50_us, r->latency_p99_us,
+        (double)r->outcome.account.lost_ring_full,
         (double)r->outcome.account.unsent_publish_refused, (double)r->outcome.received.results,
         (double)(r->outcome.account.sent - r->outcome.received.results), 100.0 * r->busy);
-    bench_table_text(table, bench_is_complete(&r->outcome) ? "closes" : "OPEN");
-    bench_table_numbers(table, file_samples_per_s * 1e-6,
-                        file_samples_per_s * s->sample_bytes * 1e-9);
+    bench_table_add(table, "%s %g %g", bench_is_complete(&r->outcome) ? "closes" : "OPEN",
+                    file_samples_per_s * 1e-6, file_samples_per_s * s->sample_bytes * 1e-9);
 }
 
 /* Packs the results where more of them come than JSON carries; a few submits show the rate. */
@@ -128,15 +125,12 @@ static int measure_ways(const bench *b, const stream_subject *s, bool *open, ben
 static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
                         pnr_error *error)
 {
-    stream_subject *s = calloc(1, sizeof *s);
-    int rc = s != NULL ? stream_prepare(b, n_samples, s, error)
-                       : pnr_error_set(error, PNR_ENOMEMORY, "no memory for a stream");
+    stream_subject s;
+    int rc = stream_prepare(b, n_samples, &s, error);
 
     if (rc == PNR_OK)
-        rc = measure_ways(b, s, context, table, error);
-    if (s != NULL)
-        pnr_setup_destroy(s->engine.setup);
-    free(s);
+        rc = measure_ways(b, &s, context, table, error);
+    pnr_setup_destroy(s.engine.setup);
     return rc;
 }
 

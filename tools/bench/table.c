@@ -90,22 +90,21 @@ static cell *next_cell(bench_table *table)
     return &table->cells[table->n_cells++];
 }
 
-void bench_table_add(bench_table *table, size_t n, const double *values)
+void bench_table_add(bench_table *table, const char *format, ...)
 {
-    for (size_t i = 0; i < n; i++) {
-        cell *next = next_cell(table);
+    va_list values;
+    cell *next;
 
-        if (next != NULL)
-            next->number = values[i];
+    va_start(values, format);
+    for (; *format != '\0' && (next = next_cell(table)) != NULL; format += strspn(format, " ")) {
+        if (format[1] == 's')
+            snprintf(next->text, sizeof next->text, "%s", va_arg(values, const char *));
+        else
+            next->number =
+                format[1] == 'z' ? (double)va_arg(values, size_t) : va_arg(values, double);
+        format += strcspn(format, " ");
     }
-}
-
-void bench_table_text(bench_table *table, const char *value)
-{
-    cell *next = next_cell(table);
-
-    if (next != NULL)
-        snprintf(next->text, sizeof next->text, "%s", value);
+    va_end(values);
 }
 
 size_t bench_table_rows(const bench_table *table)
