@@ -34,13 +34,22 @@ static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
     bool in_all;
+    /* where the command line names none */
+    const char *sizes;
+    double seconds, pace;
 } parts[] = {
-    {"chain", bench_chain, true},     {"methods", bench_methods, true},
-    {"maps", bench_maps, false},      {"stream", bench_stream, true},
-    {"seed", bench_seed, true},       {"crossover", bench_crossover, true},
-    {"latency", bench_latency, true}, {"soak", bench_soak, false},
-    {"publish", bench_publish, true}, {"accuracy", bench_accuracy, false},
-    {"serve", bench_serve, false},
+    {"chain", bench_chain, true, "2^10,2^13,2^16,2^18,2^20,2^22", 0, 0},
+    {"methods", bench_methods, true, "2^10-1,2^10,2^13-1,2^13,2^16-1,2^16,2^20-1,2^20,2^22-1,2^22",
+     0, 0},
+    {"maps", bench_maps, false, "8192,4000", 0, 0},
+    {"stream", bench_stream, true, "2^13-1,2^13,2^16,2^20-1,2^20,2^22-1,2^22", 5, 0},
+    {"seed", bench_seed, true, "2^19,2^20,2^21,2^22", 0, 0},
+    {"crossover", bench_crossover, true, "2^8,2^10,2^12,2^13,2^14,2^16,2^18,2^20,2^22", 0, 0},
+    {"latency", bench_latency, true, "2^13-1,2^20-1", 5, 0},
+    {"soak", bench_soak, false, "2^20", 300, 0.9},
+    {"publish", bench_publish, true, "2^10-1", 1, 0},
+    {"accuracy", bench_accuracy, false, "2^10-1", 0, 0},
+    {"serve", bench_serve, false, NULL, 0, 0},
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
@@ -92,6 +101,24 @@ static const struct part *find_part(const char *name)
     return NULL;
 }
 
+static int run_part(const struct part *part, const bench *b, pnr_error *error)
+{
+    bench one = *b;
+    int rc = PNR_OK;
+
+    if (one.seconds == 0)
+        one.seconds = part->seconds;
+    if (one.pace == 0)
+        one.pace = part->pace;
+    if (b->sizes == NULL && part->sizes != NULL)
+        rc = bench_parse_sizes(part->sizes, &one.sizes, &one.n_sizes, error);
+    if (rc == PNR_OK)
+        rc = part->run(&one, error);
+    if (b->sizes == NULL)
+        free(one.sizes);
+    return rc;
+}
+
 /* Runs "all": each part draws its own picture, with its name before the extension. */
 static int run_all(const bench *b, pnr_error *error)
 {
@@ -112,7 +139,7 @@ static int run_all(const bench *b, pnr_error *error)
                      b->plot + stem);
             one.plot = plot;
         }
-        rc = parts[i].run(&one, error);
+        rc = run_part(&parts[i], &one, error);
     }
     return rc;
 }
@@ -129,10 +156,9 @@ static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
                              *name ? "unknown part " : "no part given", name);
     if (b->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
         return error->code;
-    if (part != NULL && part->run == bench_serve)
-        return bench_serve(b, error);
-    bench_print_machine(b);
-    return part != NULL ? part->run(b, error) : run_all(b, error);
+    if (part == NULL || part->run != bench_serve)
+        bench_print_machine(b);
+    return part != NULL ? run_part(part, b, error) : run_all(b, error);
 }
 
 /* Replaces -n by --sizes. Words after "--" stay as they are. */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_N = 1023, DWELLS_A_RUN = 500, N_OVERSAMPLES = 2, BATCH_SAMPLES = 1 << 18 };
+enum { DWELLS_A_RUN = 500, N_OVERSAMPLES = 2, BATCH_SAMPLES = 1 << 18 };
 static const double snrs_db[] = {10, 12.5, 15, 17.5, 20, 25, 30, 35, 40, 45, 50, 55, 60};
 static const double amplitude = 0.1; /* of the echo */
 
@@ -245,11 +245,11 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
 
     const double turn = near[1] / 1e-3; /* R'(0) = i mean(w) R(0) */
 
-    bench_table_numbers(table, snr_db, (double)c->setup->plan.oversample,
-                        100 * t->n_missed / (t->n + t->n_missed), rms / bound, t->bias / n / bound,
-                        t->delay / n, t->amplitude / n, t->phase / n, 10 * log10(t->snr / n / snr),
-                        rms, bound, 1 / sqrt(2 * snr),
-                        sqrt((1 + turn * turn / bandwidth) / (2 * snr)));
+    bench_table_add(table, "%g %zu %g %g %g %g %g %g %g %g %g %g %g", snr_db,
+                    c->setup->plan.oversample, 100 * t->n_missed / (t->n + t->n_missed),
+                    rms / bound, t->bias / n / bound, t->delay / n, t->amplitude / n, t->phase / n,
+                    10 * log10(t->snr / n / snr), rms, bound, 1 / sqrt(2 * snr),
+                    sqrt((1 + turn * turn / bandwidth) / (2 * snr)));
     if (!is_doppler(c))
         return;
 
@@ -258,8 +258,8 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     const double bound_rows = sqrt(6 / snr) / (2 * M_PI);
     const double rms_rows = sqrt(t->bins_square / n) * periods;
 
-    bench_table_numbers(table, rms_rows / bound_rows, t->bins_bias / n * periods / bound_rows,
-                        t->doppler / n, rms_rows, bound_rows);
+    bench_table_add(table, "%g %g %g %g %g", rms_rows / bound_rows,
+                    t->bins_bias / n * periods / bound_rows, t->doppler / n, rms_rows, bound_rows);
 }
 
 static int measure_snr(chain *chains, scene *s, double snr_db, size_t n_dwells, bench_table *table,
@@ -290,7 +290,7 @@ static int measure_snr(chain *chains, scene *s, double snr_db, size_t n_dwells, 
 
 int bench_accuracy(const bench *b, pnr_error *error)
 {
-    const size_t n_samples = b->sizes != NULL ? b->sizes[0] : DEFAULT_N;
+    const size_t n_samples = b->sizes[0];
     const size_t n_dwells = (size_t)b->runs * DWELLS_A_RUN;
     chain chains[N_OVERSAMPLES] = {{.setup = NULL}};
     bench_table *table = NULL;

@@ -14,13 +14,13 @@
 
 enum { BENCH_MAX_LOG2_SIZE = 24 };
 
-/* The command line's answers. */
+/* The answers of the command line, and the defaults of the part for those that it leaves open. */
 typedef struct bench {
     const pnr_config *config;
-    size_t *sizes; /* [n_sizes]; NULL: each part has its own */
+    size_t *sizes; /* [n_sizes] */
     size_t n_sizes;
     int runs;       /* counted runs */
-    double seconds; /* for each size (publish: for each pack); 0: each part has its own */
+    double seconds; /* for each size (publish: for each pack) */
     double pace;    /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
     size_t points;  /* methods: samples in a submit, about; 0: chosen */
     uint64_t check; /* methods: random samples checked, at least */
@@ -76,12 +76,10 @@ typedef struct bench_table bench_table;
  * others have numbers. PNR_OK, PNR_ENOMEMORY. */
 int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error);
 void bench_table_destroy(bench_table *table);
-/* Add the next cells. NaN is an empty one ("-", in CSV nothing). */
-void bench_table_add(bench_table *table, size_t n, const double *values);
-void bench_table_text(bench_table *table, const char *value);
-#define bench_table_numbers(table, ...)                                                            \
-    bench_table_add(table, sizeof((const double[]){__VA_ARGS__}) / sizeof(double),                 \
-                    (const double[]){__VA_ARGS__})
+/* Adds the next cells: of "%g", "%zu" and "%s" in the format, separated by spaces. NaN is an empty
+ * one ("-", in CSV nothing). */
+void bench_table_add(bench_table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 size_t bench_table_rows(const bench_table *table);
 
 /* The first column across; y is logarithmic. */
@@ -104,7 +102,6 @@ int bench_table_show(const bench *b, const bench_table *table, const bench_pictu
 
 /* A measurement that fills one table, size by size. */
 typedef struct bench_sweep {
-    const char *sizes;            /* as bench_parse_sizes, where the command line names none */
     const char *columns;          /* as bench_table_create */
     const bench_picture *picture; /* NULL: none */
     /* Adds the rows of one size. */

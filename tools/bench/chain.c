@@ -25,13 +25,11 @@ static void add_row(bench_table *table, const pnr_setup *setup, const char *engi
     const pnr_plan *plan = &setup->plan;
     const double n_samples = (double)(pnr_plan_dwell_samples(plan) * plan->batch);
 
-    bench_table_numbers(table, (double)plan->n_samples, (double)plan->batch);
-    bench_table_text(table, engine);
-    bench_table_text(table, stat);
+    bench_table_add(table, "%zu %zu %s %s", plan->n_samples, plan->batch, engine, stat);
     for (int s = 0; s < PNR_STAGE_COUNT; s++)
-        bench_table_numbers(table, stage_ns[s] * 1e-6);
-    bench_table_numbers(table, total_ns * 1e-6, 100.0 * explained, plain_ns * 1e-6,
-                        n_samples * 1e3 / plain_ns);
+        bench_table_add(table, "%g", stage_ns[s] * 1e-6);
+    bench_table_add(table, "%g %g %g %g", total_ns * 1e-6, 100.0 * explained, plain_ns * 1e-6,
+                    n_samples * 1e3 / plain_ns);
 }
 
 static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
@@ -61,10 +59,8 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 
 int bench_chain(const bench *b, pnr_error *error)
 {
-    static const bench_sweep sweep = {.sizes = "2^10,2^13,2^16,2^18,2^20,2^22",
-                                      .columns = columns,
-                                      .picture = &picture,
-                                      .measure = measure_size};
+    static const bench_sweep sweep = {
+        .columns = columns, .picture = &picture, .measure = measure_size};
     char title[128];
 
     snprintf(title, sizeof title,

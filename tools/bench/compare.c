@@ -103,46 +103,43 @@ static const char seed_columns[] =
     "N memoir_ms engine: stat: anew_ms reused_ms pinned_ms resident_ms anew_factor "
     "reused_factor pinned_factor resident_factor";
 
-static void add_seed_row(bench_table *table, size_t n_samples, const char *engine, const char *stat,
-                         const double ns[N_WAYS])
+static void add_seed_rows(bench_table *table, size_t n_samples, const char *engine,
+                          const spell ways[N_WAYS])
 {
     double theirs_ms = NAN;
 
     for (size_t i = 0; i < sizeof memoir / sizeof memoir[0]; i++)
         if (memoir[i].n_samples == n_samples)
             theirs_ms = memoir[i].ms;
-    bench_table_numbers(table, (double)n_samples, theirs_ms);
-    bench_table_text(table, engine);
-    bench_table_text(table, stat);
-    for (int way = 0; way < N_WAYS; way++)
-        bench_table_numbers(table, ns[way] * 1e-6);
-    for (int way = 0; way < N_WAYS; way++)
-        bench_table_numbers(table, theirs_ms / (ns[way] * 1e-6));
+    for (int is_p99 = 0; is_p99 < 2; is_p99++) {
+        double ms[N_WAYS];
+
+        bench_table_add(table, "%zu %g %s %s", n_samples, theirs_ms, engine,
+                        is_p99 ? "p99" : "median");
+        for (int way = 0; way < N_WAYS; way++) {
+            ms[way] = (is_p99 ? ways[way].p99_ns : ways[way].median_ns) * 1e-6;
+            bench_table_add(table, "%g", ms[way]);
+        }
+        for (int way = 0; way < N_WAYS; way++)
+            bench_table_add(table, "%g", theirs_ms / ms[way]);
+    }
 }
 
 static int measure_seed(const bench *b, void *context, size_t n_samples, bench_table *table,
                         pnr_error *error)
 {
     const bool *found = context;
+    int rc = PNR_OK;
 
-    for (int e = 0; e < N_ENGINES && !pnr_stop; e++) {
-        double median_ns[N_WAYS], p99_ns[N_WAYS];
+    for (int e = 0; e < N_ENGINES && rc == PNR_OK && !pnr_stop; e++) {
+        spell ways[N_WAYS];
 
-        for (int way = 0; way < N_WAYS && found[e]; way++) {
-            spell s;
-            const int rc = time_way(b, engine_names[e], n_samples, 1, way, &s, error);
-
-            if (rc != PNR_OK)
-                return rc;
-            median_ns[way] = s.median_ns;
-            p99_ns[way] = s.p99_ns;
-        }
-        if (!found[e])
-            continue;
-        add_seed_row(table, n_samples, engine_names[e], "median", median_ns);
-        add_seed_row(table, n_samples, engine_names[e], "p99", p99_ns);
+        for (int way = 0; way < N_WAYS && found[e] && rc == PNR_OK; way++)
+            rc = time_way(b, engine_names[e], n_samples, 1, way, &ways[way], error);
+        if (found[e] && rc == PNR_OK)
+            add_seed_rows(table, n_samples, engine_names[e], ways);
     }
-    return PNR_OK;
+    return rc;
 }
 
 int bench_seed(const bench *b, pnr_error *error)
@@ -154,10 +151,8 @@ int bench_seed(const bench *b, pnr_error *error)
         .only_column = "stat",
         .only_text = "median",
     };
-    static const bench_sweep sweep = {.sizes = "2^19,2^20,2^21,2^22",
-                                      .columns = seed_columns,
-                                      .picture = &picture,
-                                      .measure = measure_seed};
+    static const bench_sweep sweep = {
+        .columns = seed_columns, .picture = &picture, .measure = measure_seed};
     bool found[N_ENGINES];
     const int rc = find_engines(b, "seed", found, error);
 
@@ -197,12 +192,10 @@ static int measure_crossover(const bench *b, void *context, size_t n_samples, be
                 return rc;
         }
         ratio = times[CPU].median_ns / times[CUDA].median_ns;
-        bench_table_numbers(table, (double)n_samples, (double)batches[i]);
-        for (int e = 0; e < N_ENGINES; e++) {
-            bench_table_numbers(table, times[e].median_ns * 1e-6, times[e].p99_ns * 1e-6);
-        }
-        bench_table_numbers(table, ratio);
-        bench_table_text(table, isnan(ratio) ? "" : engine_names[ratio < 1.0 ? CPU : CUDA]);
+        bench_table_add(table, "%zu %zu %g %g %g %g %g %s", n_samples, batches[i],
+                        times[CPU].median_ns * 1e-6, times[CPU].p99_ns * 1e-6,
+                        times[CUDA].median_ns * 1e-6, times[CUDA].p99_ns * 1e-6, ratio,
+                        isnan(ratio) ? "" : engine_names[ratio < 1.0 ? CPU : CUDA]);
     }
     return PNR_OK;
 }
@@ -215,10 +208,8 @@ int bench_crossover(const bench *b, pnr_error *error)
     const bench_picture picture = {.series = "batch",
                                    .y = both ? "cpu_over_cuda" : "cpu_ms cuda_ms",
                                    .y_label = both ? "time of cpu / time of cuda" : "ms a submit"};
-    const bench_sweep sweep = {.sizes = "2^8,2^10,2^12,2^13,2^14,2^16,2^18,2^20,2^22",
-                               .columns = crossover_columns,
-                               .picture = &picture,
-                               .measure = measure_crossover};
+    const bench_sweep sweep = {
+        .columns = crossover_columns, .picture = &picture, .measure = measure_crossover};
 
     if (rc == PNR_OK)
         rc = bench_sweep_run(b, "crossover: one submit of `batch` dwells, samples in host memory",

@@ -20,7 +20,6 @@
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
 enum { CHUNKS = 16 /* a window, when source.chunk does not say */, HIGH_WATER = 100000 };
-static const double default_seconds = 5.0;
 static const uint64_t late_ns = 5000; /* a window committed later than this is counted */
 static const uint64_t start_ns = 20 * 1000 * 1000; /* from the filled ring to the first sample */
 
@@ -193,21 +192,16 @@ static size_t gather_stage(const latency_run *run, const struct stage *stage, do
     return n;
 }
 
-static double seconds_of(const bench *b)
-{
-    return b->seconds > 0 ? b->seconds : default_seconds;
-}
-
 static void add_quantiles(bench_table *table, double *ns, size_t n)
 {
     static const double shares[] = {0.5, 0.99, 0.999, 1.0};
 
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
-        bench_table_numbers(table, n > 0 ? pnr_quantile(ns, n, shares[i]) * 1e-3 : NAN);
+        bench_table_add(table, "%g", n > 0 ? pnr_quantile(ns, n, shares[i]) * 1e-3 : NAN);
 }
 
 /* ns: sorted. Buckets of a constant ratio, empty ones left out. */
-static void add_histogram(bench_table *table, double n_samples, const double *ns, size_t n)
+static void add_histogram(bench_table *table, size_t n_samples, const double *ns, size_t n)
 {
     size_t i = 0;
 
@@ -218,8 +212,8 @@ static void add_histogram(bench_table *table, double n_samples, const double *ns
 
         while (i < n && (ns[i] < end_ns || i == first))
             i++;
-        bench_table_numbers(table, end_ns * 1e-3, n_samples, (double)(i - first),
-                            (double)(n - i) / (double)n);
+        bench_table_add(table, "%g %zu %zu %g", end_ns * 1e-3, n_samples, i - first,
+                        (double)(n - i) / (double)n);
     }
 }
 
@@ -249,10 +243,8 @@ static int add_alone(const bench_subject *subject, int runs, bench_table *table,
             median_ns += timing.stage_median_ns[s];
             p99_ns += timing.stage_p99_ns[s];
         }
-        bench_table_numbers(table, (double)setup->plan.n_samples);
-        bench_table_text(table, parts[i].name);
-        bench_table_numbers(table, median_ns * 1e-3, p99_ns * 1e-3, NAN, NAN);
-        bench_table_text(table, parts[i].what);
+        bench_table_add(table, "%zu %s %g %g %g %g %s", setup->plan.n_samples, parts[i].name,
+                        median_ns * 1e-3, p99_ns * 1e-3, NAN, NAN, parts[i].what);
     }
     return rc;
 }
@@ -261,7 +253,7 @@ static int add_rows(const latency_run *run, const tables *t, pnr_error *error)
 {
     const pnr_config *config = &run->config;
     const char *way = config->publisher.endpoint;
-    const double n_samples = (double)run->subject.setup->plan.n_samples;
+    const size_t n_samples = run->subject.setup->plan.n_samples;
     double *ns = calloc(run->n_windows, sizeof *ns);
     char kind[8];
     size_t n;
@@ -270,23 +262,20 @@ static int add_rows(const latency_run *run, const tables *t, pnr_error *error)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", run->n_windows);
     snprintf(kind, sizeof kind, "%.*s", (int)strcspn(way, ":"), way);
     n = gather_stage(run, &stages[ALL], ns);
-    bench_table_numbers(t->latency, n_samples, (double)run->every_ns * 1e-3);
-    bench_table_text(t->latency, run->subject.engine);
-    bench_table_text(t->latency, config->engine.wait == PNR_WAIT_SPIN ? "spin" : "sleep");
-    bench_table_text(t->latency, kind);
-    bench_table_numbers(t->latency, (double)n);
+    bench_table_add(t->latency, "%zu %g %s %s %s %zu", n_samples, (double)run->every_ns * 1e-3,
+                    run->subject.engine, config->engine.wait == PNR_WAIT_SPIN ? "spin" : "sleep",
+                    kind, n);
     add_quantiles(t->latency, ns, n);
-    bench_table_numbers(t->latency, (double)run->outcome.account.lost_ring_full,
-                        (double)(run->outcome.account.results - run->outcome.received.results),
-                        (double)run->n_late,
-                        (double)pnr_histogram_quantile(&run->late_ns, 0.999) * 1e-3);
+    bench_table_add(t->latency, "%g %g %g %g", (double)run->outcome.account.lost_ring_full,
+                    (double)(run->outcome.account.results - run->outcome.received.results),
+                    (double)run->n_late,
+                    (double)pnr_histogram_quantile(&run->late_ns, 0.999) * 1e-3);
     add_histogram(t->histogram, n_samples, ns, n);
     for (size_t i = 0; i < N_STAGES; i++) {
         n = gather_stage(run, &stages[i], ns);
-        bench_table_numbers(t->stages, n_samples);
-        bench_table_text(t->stages, stages[i].name);
+        bench_table_add(t->stages, "%zu %s", n_samples, stages[i].name);
         add_quantiles(t->stages, ns, n);
-        bench_table_text(t->stages, stages[i].what);
+        bench_table_add(t->stages, "%s", stages[i].what);
     }
     free(ns);
     return PNR_OK;
@@ -320,43 +309,39 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
                         pnr_error *error)
 {
     tables *t = context;
-    latency_run *run = calloc(1, sizeof *run);
+    latency_run run = {.n_late = 0};
     int rc;
 
     t->latency = table;
-    if (run == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a run");
-    if ((rc = configure_run(b, n_samples, run, error)) == PNR_OK &&
-        (rc = bench_prepare(&run->config, n_samples, 1, &run->subject, error)) == PNR_OK &&
-        (rc = pace_windows(run, seconds_of(b), error)) == PNR_OK &&
-        (rc = add_rows(run, t, error)) == PNR_OK) {
-        bench_warn_open(&run->outcome, n_samples);
-        if (run->n_late > 0)
+    if ((rc = configure_run(b, n_samples, &run, error)) == PNR_OK &&
+        (rc = bench_prepare(&run.config, n_samples, 1, &run.subject, error)) == PNR_OK &&
+        (rc = pace_windows(&run, b->seconds, error)) == PNR_OK &&
+        (rc = add_rows(&run, t, error)) == PNR_OK) {
+        bench_warn_open(&run.outcome, n_samples);
+        if (run.n_late > 0)
             pnr_log(PNR_LOG_WARN,
                     "N = %zu: %llu windows were committed more than %g us late by the "
                     "benchmark itself",
-                    n_samples, (unsigned long long)run->n_late, (double)late_ns * 1e-3);
-        *b->lost |= !pnr_account_lossless(&run->outcome.account) ||
-                    run->outcome.received.results != run->outcome.account.results;
-        rc = add_alone(&run->subject, b->runs, t->stages, error);
+                    n_samples, (unsigned long long)run.n_late, (double)late_ns * 1e-3);
+        *b->lost |= !pnr_account_lossless(&run.outcome.account) ||
+                    run.outcome.received.results != run.outcome.account.results;
+        rc = add_alone(&run.subject, b->runs, t->stages, error);
     }
-    pnr_setup_destroy(run->subject.setup);
-    free(run->windows);
-    free(run);
+    pnr_setup_destroy(run.subject.setup);
+    free(run.windows);
     return rc;
 }
 
 int bench_latency(const bench *b, pnr_error *error)
 {
-    static const bench_sweep sweep = {
-        .sizes = "2^13-1,2^20-1", .columns = columns, .measure = measure_size};
+    static const bench_sweep sweep = {.columns = columns, .measure = measure_size};
     tables t = {0};
     char title[128];
     int rc;
 
     snprintf(title, sizeof title,
              "latency: last sample in the ring to the message at a subscriber, %g s a size",
-             seconds_of(b));
+             b->seconds);
     if ((rc = bench_table_create("stages: where the time goes", stage_columns, &t.stages, error)) ==
             PNR_OK &&
         (rc = bench_table_create("histogram: windows by latency", histogram_columns, &t.histogram,

@@ -74,14 +74,12 @@ static void add_row(const contest *c, const contest_entry *e, const char *name, 
     const double bytes = samples + 2 * sizeof(float) * cells;
     const double median_ns = pnr_median(e->ns, c->n_times);
 
-    bench_table_text(table, name);
-    bench_table_numbers(table, (double)plan->n_samples, (double)plan->n_periods,
-                        (double)plan->n_codes, (double)pnr_plan_rows(plan), (double)plan->batch);
-    bench_table_text(table, e->choice.method);
-    bench_table_numbers(table, median_ns * 1e-3, median_ns * 1e-3 / (double)plan->batch,
-                        bytes / median_ns, bytes / copy_rate * 1e6,
-                        100 * bytes / copy_rate * 1e9 / median_ns, samples / copy_rate * 1e6,
-                        cells / median_ns, (double)c->n_checked);
+    bench_table_add(table, "%s %zu %zu %zu %zu %zu %s", name, plan->n_samples, plan->n_periods,
+                    plan->n_codes, pnr_plan_rows(plan), plan->batch, e->choice.method);
+    bench_table_add(table, "%g %g %g %g %g %g %g %zu", median_ns * 1e-3,
+                    median_ns * 1e-3 / (double)plan->batch, bytes / median_ns,
+                    bytes / copy_rate * 1e6, 100 * bytes / copy_rate * 1e9 / median_ns,
+                    samples / copy_rate * 1e6, cells / median_ns, c->n_checked);
 }
 
 /* Measures the methods that the user chose and that take this map. */
@@ -132,8 +130,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 
 int bench_maps(const bench *b, pnr_error *error)
 {
-    static const bench_sweep sweep = {
-        .sizes = "8192,4000", .columns = columns, .measure = measure_size};
+    static const bench_sweep sweep = {.columns = columns, .measure = measure_size};
     char title[160];
 
     snprintf(title, sizeof title,

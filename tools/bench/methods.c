@@ -135,14 +135,12 @@ static void add_row(const contest *c, const contest_entry *e, const load *l, dou
     const double floor_ns = samples * floor_bytes(plan, &e->choice) / l->copy_rate * 1e9;
     const double median_ns = pnr_median(e->ns, c->n_times); /* sorts */
 
-    bench_table_numbers(table, (double)plan->n_samples);
-    bench_table_text(table, l->name);
-    bench_table_numbers(table, (double)plan->batch);
-    bench_table_text(table, e->choice.method);
-    bench_table_numbers(table, median_ns * 1e-3, e->ns[0] * 1e-3, bytes / median_ns,
-                        floor_ns * 1e-3, 100.0 * floor_ns / median_ns, median_ns / first_ns,
-                        (double)(c->n_checked * pnr_plan_dwell_samples(plan)),
-                        e == &c->entries[0] ? NAN : e->deviation);
+    bench_table_add(table, "%zu %s %zu %s", plan->n_samples, l->name, plan->batch,
+                    e->choice.method);
+    bench_table_add(table, "%g %g %g %g %g %g %zu %g", median_ns * 1e-3, e->ns[0] * 1e-3,
+                    bytes / median_ns, floor_ns * 1e-3, 100.0 * floor_ns / median_ns,
+                    median_ns / first_ns, c->n_checked * pnr_plan_dwell_samples(plan),
+                    e == &c->entries[0] ? NAN : e->deviation);
 }
 
 static bool is_same(const pnr_kernel_note *a, const pnr_kernel_note *b)
@@ -171,15 +169,14 @@ static void add_kernels(const contest *c, const contest_entry *e, const load *l)
         }
         if (first < i)
             continue;
-        bench_table_numbers(l->kernels, (double)c->subject->setup->plan.n_samples);
-        bench_table_text(l->kernels, l->name);
-        bench_table_text(l->kernels, e->choice.method);
-        bench_table_numbers(
-            l->kernels, (double)n_launches, is_known ? (double)k->n_blocks : NAN,
+        bench_table_add(l->kernels, "%zu %s %s %zu", c->subject->setup->plan.n_samples, l->name,
+                        e->choice.method, n_launches);
+        bench_table_add(
+            l->kernels, "%g %g %g %g %g %g %g %s", is_known ? (double)k->n_blocks : NAN,
             is_known ? (double)k->n_threads : NAN, is_known ? (double)k->n_registers : NAN,
             is_known ? (double)k->local_bytes : NAN, is_known ? (double)k->shared_bytes : NAN,
-            is_known ? (double)k->blocks_a_processor : NAN, is_known ? 100.0 * k->occupancy : NAN);
-        bench_table_text(l->kernels, k->name);
+            is_known ? (double)k->blocks_a_processor : NAN, is_known ? 100.0 * k->occupancy : NAN,
+            k->name);
     }
     free(notes);
 }
@@ -285,10 +282,7 @@ static double measure_copy(const bench *b)
 int bench_methods(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {
-        .sizes = "2^10-1,2^10,2^13-1,2^13,2^16-1,2^16,2^20-1,2^20,2^22-1,2^22",
-        .columns = columns,
-        .picture = &picture,
-        .measure = measure_size};
+        .columns = columns, .picture = &picture, .measure = measure_size};
     static const char kernels_title[] =
         "kernels: what each method launches for one submit; local_B are spills and arrays";
     load l = {.copy_rate = measure_copy(b)};

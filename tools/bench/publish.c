@@ -26,7 +26,7 @@ enum {
     AHEAD = 4,
     BLOCKS = 1000
 };
-static const double default_seconds = 1.0, patience_s = 5.0;
+static const double patience_s = 5.0;
 
 static const char columns[] = "N pack detect_ns publish_ns results_ps received_ps missed MBps";
 
@@ -74,43 +74,29 @@ static int correlate(work *w, const pnr_engine_ops *ops, pnr_error *error)
 
 static void destroy_work(work *w)
 {
-    if (w == NULL)
-        return;
     pnr_publisher_destroy(w->publisher);
     pnr_detector_destroy(w->detector);
     pnr_setup_destroy(w->setup);
     free(w->dwells);
     free(w->candidates);
-    free(w);
 }
 
-static int create_work(const bench *b, size_t n_samples, size_t pack, work **out, pnr_error *error)
+static int create_work(const bench *b, size_t n_samples, size_t pack, work *w, pnr_error *error)
 {
     bench_subject subject;
-    work *w = calloc(1, sizeof *w);
     int rc;
 
-    *out = NULL;
-    if (w == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for results");
     pnr_measure_configure(b->config, n_samples, &w->config);
     w->config.publisher.pack = pack;
     bench_set_endpoint(&w->config);
     rc = bench_prepare(&w->config, n_samples, DWELLS, &subject, error);
     w->setup = subject.setup;
-    if (rc == PNR_OK)
-        rc = correlate(w, subject.ops, error);
-    if (rc == PNR_OK)
-        rc = pnr_detector_create(&w->config, w->setup, &w->detector, error);
-    if (rc == PNR_OK)
-        rc = pnr_publisher_create(&w->config, &w->publisher, error);
-    if (rc != PNR_OK) {
-        destroy_work(w);
+    if (rc != PNR_OK || (rc = correlate(w, subject.ops, error)) != PNR_OK ||
+        (rc = pnr_detector_create(&w->config, w->setup, &w->detector, error)) != PNR_OK ||
+        (rc = pnr_publisher_create(&w->config, &w->publisher, error)) != PNR_OK)
         return rc;
-    }
     snprintf(w->report.engine, sizeof w->report.engine, "%.47s", subject.engine);
     w->report.pfa_cell = w->setup->pfa_cell;
-    *out = w;
     return PNR_OK;
 }
 
@@ -173,51 +159,42 @@ static uint64_t publish_all(work *w, double seconds)
     return n;
 }
 
-static void send_end(work *w)
-{
-    pnr_status status = {.reason = "end", .config = NULL};
-
-    while (pnr_publisher_send_status(w->publisher, &status, true) != PNR_OK && !pnr_stop)
-        sched_yield();
-}
-
-static int measure_pack(const bench *b, size_t n_samples, size_t pack, bench_table *table,
+static int measure_pack(const bench *b, size_t n_samples, size_t pack, work *w, bench_table *table,
                         pnr_error *error)
 {
+    pnr_status status = {.reason = "end", .config = NULL};
     bench_subscriber *subscriber = NULL;
     bench_received came = {0};
-    double detect_ns = 0, publish_ns = 0, seconds;
-    uint64_t n, start_ns;
-    work *w = NULL;
-    int rc = create_work(b, n_samples, pack, &w, error);
+    double detect_ns = 0, publish_ns = 0, seconds = 0;
+    uint64_t n = 0, start_ns = 0;
+    int rc;
 
-    if (rc != PNR_OK)
+    if ((rc = create_work(b, n_samples, pack, w, error)) != PNR_OK ||
+        (rc = time_alone(w, &detect_ns, &publish_ns, error)) != PNR_OK)
         return rc;
-    rc = time_alone(w, &detect_ns, &publish_ns, error);
     (void)pnr_publisher_flush(w->publisher);
-    if (rc == PNR_OK)
-        rc = bench_subscriber_start(pnr_publisher_endpoint(w->publisher), false, NULL, NULL,
-                                    &subscriber, error);
+    rc = bench_subscriber_start(pnr_publisher_endpoint(w->publisher), false, NULL, NULL,
+                                &subscriber, error);
     if (rc == PNR_OK && pnr_publisher_wait(w->publisher, patience_s, &pnr_stop) != PNR_OK)
         rc = pnr_error_set(error, PNR_EUNAVAILABLE, "the subscriber did not come");
     if (rc == PNR_OK) {
         start_ns = pnr_clock_ns();
-        n = publish_all(w, b->seconds > 0 ? b->seconds : default_seconds);
+        n = publish_all(w, b->seconds);
         seconds = (double)(pnr_clock_ns() - start_ns) * 1e-9;
-        send_end(w);
+        while (pnr_publisher_send_status(w->publisher, &status, true) != PNR_OK && !pnr_stop)
+            sched_yield();
     }
     bench_subscriber_finish(subscriber, rc == PNR_OK ? patience_s : 0, &came);
-    if (rc == PNR_OK) {
-        const double received_s = (double)(came.last_ns - start_ns) * 1e-9;
+    if (rc != PNR_OK)
+        return rc;
 
-        bench_table_numbers(table, (double)n_samples, (double)pack, detect_ns, publish_ns,
-                            (double)n / seconds, (double)came.results / received_s,
-                            (double)n - (double)came.results,
-                            (double)came.bytes / received_s * 1e-6);
-        *b->lost |= came.results != n;
-    }
-    destroy_work(w);
-    return rc;
+    const double received_s = (double)(came.last_ns - start_ns) * 1e-9;
+
+    bench_table_add(table, "%zu %zu %g %g %g %g %g %g", n_samples, pack, detect_ns, publish_ns,
+                    (double)n / seconds, (double)came.results / received_s,
+                    (double)n - (double)came.results, (double)came.bytes / received_s * 1e-6);
+    *b->lost |= came.results != n;
+    return PNR_OK;
 }
 
 static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
@@ -226,15 +203,19 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
     int rc = PNR_OK;
 
     (void)context;
-    for (size_t i = 0; i < N_PACKS && rc == PNR_OK && !pnr_stop; i++)
-        rc = measure_pack(b, n_samples, packs[i], table, error);
+    for (size_t i = 0; i < N_PACKS && rc == PNR_OK && !pnr_stop; i++) {
+        work w = {.n = 0};
+
+        rc = measure_pack(b, n_samples, packs[i], &w, table, error);
+        destroy_work(&w);
+    }
     return rc;
 }
 
 int bench_publish(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {
-        .sizes = "2^10-1", .columns = columns, .picture = &picture, .measure = measure_size};
+        .columns = columns, .picture = &picture, .measure = measure_size};
 
     return bench_sweep_run(b,
                            "publish: one echo a result, ipc, by publisher.pack; the two "

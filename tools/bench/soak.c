@@ -12,10 +12,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const double default_seconds = 300.0, default_pace = 0.9, ceiling_seconds = 3.0;
+static const double ceiling_seconds = 3.0;
 static const double most_intervals = 60, least_intervals = 4, least_interval_s = 1.0;
 static const double MiB = 1024.0 * 1024.0;
 static const uint64_t poll_ns = 10 * 1000 * 1000;
@@ -38,7 +37,7 @@ typedef struct interval {
 } interval;
 
 typedef struct watch {
-    const stream_subject *subject;
+    stream_subject subject;
     double seconds, interval_s;
     bench_table *table;
     uint64_t start_ns; /* the first result */
@@ -101,18 +100,19 @@ static void add_row(watch *w, size_t index)
 {
     static const double shares[] = {0.5, 0.99, 0.999};
     const interval *s = &w->halves[index % 2];
-    const size_t n_samples = w->subject->engine.setup->plan.n_samples;
+    const size_t n_samples = w->subject.engine.setup->plan.n_samples;
     const double elapsed_s = (double)(s->end_ns - w->start_ns) * 1e-9;
-    const double rss = resident_bytes(), device = device_bytes(w->subject);
+    const double rss = resident_bytes(), device = device_bytes(&w->subject);
     const double p99_us = (double)pnr_histogram_quantile(&s->latency_ns, 0.99) * 1e-3;
 
-    bench_table_numbers(w->table, elapsed_s, (double)n_samples, (double)s->latency_ns.n,
-                        (double)s->latency_ns.n * 1e9 / (double)(s->end_ns - s->start_ns),
-                        (double)s->lost);
+    bench_table_add(w->table, "%g %zu %g %g %g", elapsed_s, n_samples, (double)s->latency_ns.n,
+                    (double)s->latency_ns.n * 1e9 / (double)(s->end_ns - s->start_ns),
+                    (double)s->lost);
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
-        bench_table_numbers(w->table,
-                            (double)pnr_histogram_quantile(&s->latency_ns, shares[i]) * 1e-3);
-    bench_table_numbers(w->table, (double)s->latency_ns.max * 1e-3, rss / MiB, device / MiB);
+        bench_table_add(w->table, "%g",
+                        (double)pnr_histogram_quantile(&s->latency_ns, shares[i]) * 1e-3);
+    bench_table_add(w->table, "%g %g %g", (double)s->latency_ns.max * 1e-3, rss / MiB,
+                    device / MiB);
     pnr_log(PNR_LOG_INFO,
             "soak: N = %zu, %.1f of %.1f s: %llu results, %llu samples lost, p99 %.1f us, %.1f MiB",
             n_samples, elapsed_s, w->seconds, (unsigned long long)s->latency_ns.n,
@@ -169,9 +169,9 @@ static void print_verdict(const bench *b, const watch *w, const stream_result *r
         most_device = fmax(most_device, w->shown[i].device);
     }
     printf("%ssoak N = %zu: %s: %.1f s at %.1f Msample/s, %.2f GB/s\n", comment,
-           w->subject->engine.setup->plan.n_samples,
+           w->subject.engine.setup->plan.n_samples,
            bench_is_lossless(&r->outcome) && is_complete ? "HELD" : "NOT HELD", r->seconds,
-           rate_hz * 1e-6, rate_hz * w->subject->sample_bytes * 1e-9);
+           rate_hz * 1e-6, rate_hz * w->subject.sample_bytes * 1e-9);
     printf("%s  account: %s (%s)\n", comment,
            pnr_account_format(&r->outcome.account, text, sizeof text),
            is_complete ? "closes" : "OPEN");
@@ -191,14 +191,13 @@ static void print_verdict(const bench *b, const watch *w, const stream_result *r
 
 static int run_watched(const bench *b, watch *w, double rate_hz, pnr_error *error)
 {
-    const stream_subject *s = w->subject;
     pthread_t thread;
     stream_result result;
     int rc = pthread_create(&thread, NULL, monitor, w);
 
     if (rc != 0)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "monitor thread: %s", strerror(rc));
-    rc = stream_run(s, w->seconds, rate_hz, add_result, w, &result, error);
+    rc = stream_run(&w->subject, w->seconds, rate_hz, add_result, w, &result, error);
     w->stop = true;
     pthread_join(thread, NULL);
     if (rc != PNR_OK)
@@ -213,43 +212,34 @@ static int run_watched(const bench *b, watch *w, double rate_hz, pnr_error *erro
 static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
                         pnr_error *error)
 {
-    const double seconds = b->seconds > 0 ? b->seconds : default_seconds;
-    const double pace = b->pace > 0 ? b->pace : default_pace;
-    stream_subject *s = calloc(1, sizeof *s);
-    watch *w = calloc(1, sizeof *w);
+    watch w = {.seconds = b->seconds, .table = table};
+    const stream_subject *s = &w.subject;
     stream_result fast;
-    int rc = s != NULL && w != NULL ? stream_prepare(b, n_samples, s, error)
-                                    : pnr_error_set(error, PNR_ENOMEMORY, "no memory to soak");
+    int rc = stream_prepare(b, n_samples, &w.subject, error);
 
     (void)context;
     if (rc == PNR_OK && !(s->link_bytes_per_s > 0))
-        rc = stream_run(s, fmin(ceiling_seconds, seconds), 0, NULL, NULL, &fast, error);
+        rc = stream_run(s, fmin(ceiling_seconds, b->seconds), 0, NULL, NULL, &fast, error);
     if (rc == PNR_OK && !pnr_stop) {
         const double ceiling_hz = s->link_bytes_per_s > 0
                                       ? s->link_bytes_per_s / s->sample_bytes
                                       : (double)fast.outcome.account.used / fast.seconds;
 
-        w->subject = s;
-        w->table = table;
-        w->seconds = seconds;
-        w->interval_s =
-            fmin(fmax(seconds / most_intervals, least_interval_s), seconds / least_intervals);
-        rc = run_watched(b, w, pace * ceiling_hz, error);
+        w.interval_s =
+            fmin(fmax(b->seconds / most_intervals, least_interval_s), b->seconds / least_intervals);
+        rc = run_watched(b, &w, b->pace * ceiling_hz, error);
     }
-    if (s != NULL)
-        pnr_setup_destroy(s->engine.setup);
-    free(s);
-    free(w);
+    pnr_setup_destroy(s->engine.setup);
     return rc;
 }
 
 int bench_soak(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {
-        .sizes = "2^20", .columns = columns, .picture = &picture, .measure = measure_size};
+        .columns = columns, .picture = &picture, .measure = measure_size};
     char title[128];
 
     snprintf(title, sizeof title, "soak: live at %.4g %% of the ceiling, by interval",
-             100.0 * (b->pace > 0 ? b->pace : default_pace));
+             100.0 * b->pace);
     return bench_sweep_run(b, title, &sweep, NULL, error);
 }

@@ -9,13 +9,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Above so many results a second, JSON for each is more work than the radar; a packed array is
  * less. */
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20 };
-static const double default_seconds = 5.0;
 static const double file_seconds = 1.0; /* at the rate of the ring; the file source is slower */
 static const double most_file_bytes = 2e9;
 
@@ -30,11 +28,6 @@ static const bench_picture picture = {
     .only_text = "fast",
 };
 
-static double seconds_of(const bench *b)
-{
-    return b->seconds > 0 ? b->seconds : default_seconds;
-}
-
 static void add_row(bench_table *table, const stream_subject *s, const char *way,
                     const stream_result *r, double ceiling_bytes_per_s, double file_samples_per_s)
 {
@@ -42,19 +35,17 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
     const double samples_per_s = (double)r->outcome.account.used / r->seconds;
     const double bytes_per_s = samples_per_s * s->sample_bytes;
 
-    bench_table_numbers(table, (double)plan->n_samples, (double)plan->batch);
-    bench_table_text(table, s->engine.engine);
-    bench_table_numbers(table, (double)s->config.publisher.pack);
-    bench_table_text(table, way);
-    bench_table_numbers(
-        table, samples_per_s * 1e-6, bytes_per_s * 1e-9, ceiling_bytes_per_s * 1e-9,
-        100.0 * bytes_per_s / ceiling_bytes_per_s, (double)r->outcome.account.results / r->seconds,
-        r->latency_p50_us, r->latency_p99_us, (double)r->outcome.account.lost_ring_full,
+    bench_table_add(table, "%zu %zu %s %zu %s", plan->n_samples, plan->batch, s->engine.engine,
+                    s->config.publisher.pack, way);
+    bench_table_add(
+        table, "%g %g %g %g %g %g %g %g %g %g %g %g", samples_per_s * 1e-6, bytes_per_s * 1e-9,
+        ceiling_bytes_per_s * 1e-9, 100.0 * bytes_per_s / ceiling_bytes_per_s,
+        (double)r->outcome.account.results / r->seconds, r->latency_p50_us, r->latency_p99_us,
+        (double)r->outcome.account.lost_ring_full,
         (double)r->outcome.account.unsent_publish_refused, (double)r->outcome.received.results,
         (double)(r->outcome.account.sent - r->outcome.received.results), 100.0 * r->busy);
-    bench_table_text(table, bench_is_complete(&r->outcome) ? "closes" : "OPEN");
-    bench_table_numbers(table, file_samples_per_s * 1e-6,
-                        file_samples_per_s * s->sample_bytes * 1e-9);
+    bench_table_add(table, "%s %g %g", bench_is_complete(&r->outcome) ? "closes" : "OPEN",
+                    file_samples_per_s * 1e-6, file_samples_per_s * s->sample_bytes * 1e-9);
 }
 
 /* Packs the results where more of them come than JSON carries; a few submits show the rate. */
@@ -108,7 +99,7 @@ static int measure_ways(const bench *b, const stream_subject *s, bool *open, ben
     const double link = s->link_bytes_per_s;
     stream_result fast, live;
     double file_rate = NAN, bytes_per_s, ceiling;
-    int rc = stream_run(s, seconds_of(b), 0, NULL, NULL, &fast, error);
+    int rc = stream_run(s, b->seconds, 0, NULL, NULL, &fast, error);
 
     if (rc != PNR_OK)
         return rc;
@@ -123,8 +114,7 @@ static int measure_ways(const bench *b, const stream_subject *s, bool *open, ben
     if (!(b->pace > 0) || pnr_stop)
         return PNR_OK;
     ceiling = link > 0 ? link : bytes_per_s;
-    rc =
-        stream_run(s, seconds_of(b), b->pace * ceiling / s->sample_bytes, NULL, NULL, &live, error);
+    rc = stream_run(s, b->seconds, b->pace * ceiling / s->sample_bytes, NULL, NULL, &live, error);
     if (rc != PNR_OK)
         return rc;
     add_row(table, s, "live", &live, ceiling, NAN);
@@ -135,24 +125,19 @@ static int measure_ways(const bench *b, const stream_subject *s, bool *open, ben
 static int measure_size(const bench *b, void *context, size_t n_samples, bench_table *table,
                         pnr_error *error)
 {
-    stream_subject *s = calloc(1, sizeof *s);
-    int rc = s != NULL ? stream_prepare(b, n_samples, s, error)
-                       : pnr_error_set(error, PNR_ENOMEMORY, "no memory for a stream");
+    stream_subject s;
+    int rc = stream_prepare(b, n_samples, &s, error);
 
     if (rc == PNR_OK)
-        rc = measure_ways(b, s, context, table, error);
-    if (s != NULL)
-        pnr_setup_destroy(s->engine.setup);
-    free(s);
+        rc = measure_ways(b, &s, context, table, error);
+    pnr_setup_destroy(s.engine.setup);
     return rc;
 }
 
 int bench_stream(const bench *b, pnr_error *error)
 {
-    static const bench_sweep sweep = {.sizes = "2^13-1,2^13,2^16,2^20-1,2^20,2^22-1,2^22",
-                                      .columns = columns,
-                                      .picture = &picture,
-                                      .measure = measure_size};
+    static const bench_sweep sweep = {
+        .columns = columns, .picture = &picture, .measure = measure_size};
     bool open = false;
     char title[160], live[64] = "";
     int rc;
@@ -161,7 +146,7 @@ int bench_stream(const bench *b, pnr_error *error)
         snprintf(live, sizeof live, "; live at %.4g %% of the ceiling", 100.0 * b->pace);
     snprintf(title, sizeof title,
              "stream: ring to subscriber, ci16, %g s a size, as fast as the ring takes it%s",
-             seconds_of(b), live);
+             b->seconds, live);
     rc = bench_sweep_run(b, title, &sweep, &open, error);
     if (rc == PNR_OK && open)
         rc = pnr_error_set(error, PNR_EINTERNAL, "stream: an account does not close");

@@ -90,22 +90,21 @@ static cell *next_cell(bench_table *table)
     return &table->cells[table->n_cells++];
 }
 
-void bench_table_add(bench_table *table, size_t n, const double *values)
+void bench_table_add(bench_table *table, const char *format, ...)
 {
-    for (size_t i = 0; i < n; i++) {
-        cell *next = next_cell(table);
+    va_list values;
+    cell *next;
 
-        if (next != NULL)
-            next->number = values[i];
+    va_start(values, format);
+    for (; *format != '\0' && (next = next_cell(table)) != NULL; format += strspn(format, " ")) {
+        if (format[1] == 's')
+            snprintf(next->text, sizeof next->text, "%s", va_arg(values, const char *));
+        else
+            next->number =
+                format[1] == 'z' ? (double)va_arg(values, size_t) : va_arg(values, double);
+        format += strcspn(format, " ");
     }
-}
-
-void bench_table_text(bench_table *table, const char *value)
-{
-    cell *next = next_cell(table);
-
-    if (next != NULL)
-        snprintf(next->text, sizeof next->text, "%s", value);
+    va_end(values);
 }
 
 size_t bench_table_rows(const bench_table *table)
@@ -140,45 +139,38 @@ static const char *format_cell(const bench_table *table, size_t row, size_t colu
     return out;
 }
 
-static void print_aligned(const bench_table *table)
+/* The widest text of a column, its head included. */
+static int measure_column(const bench_table *table, size_t column)
 {
-    const size_t n_rows = bench_table_rows(table);
+    size_t width = strlen(table->columns[column].name);
     char text[CELL_LEN];
 
-    printf("\n%s\n", table->title);
-    for (size_t row = 0; row <= n_rows; row++) { /* row 0 is the head */
+    for (size_t row = 0; row < bench_table_rows(table); row++) {
+        const size_t length = strlen(format_cell(table, row, column, 4, text));
+
+        width = length > width ? length : width;
+    }
+    return (int)width;
+}
+
+static void print_table(const bench_table *table, bool csv)
+{
+    char text[CELL_LEN];
+
+    printf(csv ? "# %s\n" : "\n%s\n", table->title);
+    for (size_t row = 0; row <= bench_table_rows(table); row++) { /* row 0 is the head */
         for (size_t column = 0; column < table->n_columns; column++) {
             const heading *head = &table->columns[column];
-            int width = (int)strlen(head->name);
+            int width = csv ? 0 : measure_column(table, column);
 
-            for (size_t r = 0; r < n_rows; r++) {
-                const int length = (int)strlen(format_cell(table, r, column, 4, text));
-
-                width = length > width ? length : width;
-            }
             if (row == 0)
                 snprintf(text, sizeof text, "%s", head->name);
-            else if (format_cell(table, row - 1, column, 4, text)[0] == '\0')
+            else if (*format_cell(table, row - 1, column, csv ? 9 : 4, text) == '\0' && !csv)
                 snprintf(text, sizeof text, "-");
             if (head->is_text) /* nothing is padded at the end of a line */
                 width = column + 1 < table->n_columns ? -width : 0;
-            printf("%s%*s", column > 0 ? "  " : "", width, text);
+            printf("%s%*s", column == 0 ? "" : csv ? "," : "  ", width, text);
         }
-        putchar('\n');
-    }
-}
-
-static void print_csv(const bench_table *table)
-{
-    char text[CELL_LEN];
-
-    printf("# %s\n", table->title);
-    for (size_t column = 0; column < table->n_columns; column++)
-        printf("%s%s", column > 0 ? "," : "", table->columns[column].name);
-    putchar('\n');
-    for (size_t row = 0; row < bench_table_rows(table); row++) {
-        for (size_t column = 0; column < table->n_columns; column++)
-            printf("%s%s", column > 0 ? "," : "", format_cell(table, row, column, 9, text));
         putchar('\n');
     }
 }
@@ -307,10 +299,7 @@ int bench_table_show(const bench *b, const bench_table *table, const bench_pictu
 {
     if (table->lost)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the table");
-    if (b->csv)
-        print_csv(table);
-    else
-        print_aligned(table);
+    print_table(table, b->csv);
     if (fflush(stdout) != 0)
         return pnr_error_set(error, PNR_EIO, "cannot write to stdout");
     return b->plot != NULL && picture != NULL ? draw_picture(b->plot, table, picture, error)
@@ -320,24 +309,17 @@ int bench_table_show(const bench *b, const bench_table *table, const bench_pictu
 int bench_sweep_run(const bench *b, const char *title, const bench_sweep *sweep, void *context,
                     pnr_error *error)
 {
-    size_t *own = NULL, n_sizes = b->n_sizes;
-    const size_t *sizes = b->sizes;
     bench_table *table = NULL;
     pnr_error unshown = {0};
     int rc = bench_table_create(title, sweep->columns, &table, error), shown;
 
-    if (rc == PNR_OK && sizes == NULL) {
-        rc = bench_parse_sizes(sweep->sizes, &own, &n_sizes, error);
-        sizes = own;
-    }
-    for (size_t i = 0; i < n_sizes && rc == PNR_OK && !pnr_stop; i++)
-        rc = sweep->measure(b, context, sizes[i], table, error);
+    for (size_t i = 0; i < b->n_sizes && rc == PNR_OK && !pnr_stop; i++)
+        rc = sweep->measure(b, context, b->sizes[i], table, error);
     if (table != NULL && bench_table_rows(table) > 0) {
         shown = bench_table_show(b, table, sweep->picture, &unshown);
         if (rc == PNR_OK && (rc = shown) != PNR_OK)
             *error = unshown;
     }
-    free(own);
     bench_table_destroy(table);
     return rc;
 }

@@ -3,24 +3,15 @@
 #include "tools/common/gnuplot.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int pnr_gnuplot_check(pnr_error *error)
 {
-    const char *path = getenv("PATH");
-
-    while (path != NULL && *path != '\0') {
-        const size_t length = strcspn(path, ":");
-        char program[4096];
-
-        snprintf(program, sizeof program, "%.*s/gnuplot", (int)length, path);
-        if (access(program, X_OK) == 0)
-            return PNR_OK;
-        path += length + (path[length] == ':');
-    }
-    return pnr_error_set(error, PNR_EUNAVAILABLE,
-                         "--plot needs gnuplot, which is not on the PATH (Debian: gnuplot-nox)");
+    return system("command -v gnuplot >/dev/null 2>&1") == 0
+               ? PNR_OK
+               : pnr_error_set(
+                     error, PNR_EUNAVAILABLE,
+                     "--plot needs gnuplot, which is not on the PATH (Debian: gnuplot-nox)");
 }
 
 void pnr_gnuplot_quote(FILE *to, const char *text)
