@@ -84,14 +84,6 @@ static int parse_number(const char *option, const char *text, double low, double
     return PNR_OK;
 }
 
-static const struct part *find_part(const char *name)
-{
-    for (size_t i = 0; i < N_PARTS; i++)
-        if (strcmp(parts[i].name, name) == 0)
-            return &parts[i];
-    return NULL;
-}
-
 /* Runs "all": each part draws its own picture, with its name before the extension. */
 static int run_all(const bench *b, pnr_error *error)
 {
@@ -120,8 +112,11 @@ static int run_all(const bench *b, pnr_error *error)
 static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
 {
     const char *name = cli->n_operands > 0 ? cli->operands[0] : "";
-    const struct part *part = find_part(name);
+    const struct part *part = NULL;
 
+    for (size_t i = 0; i < N_PARTS; i++)
+        if (strcmp(parts[i].name, name) == 0)
+            part = &parts[i];
     if (part == NULL && strcmp(name, "all") != 0)
         return pnr_error_set(error, PNR_EUSAGE,
                              "%s%s: one of chain, methods, stream, latency, soak, publish, "

@@ -154,23 +154,10 @@ static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error
 
 /* --- the loop --- */
 
-/* A supervisor restarts a run that lost its GPU: after such an end more may come. */
-static bool is_over(const listener *l)
-{
-    size_t i;
-
-    if (l->follow || !listen_count_all_ended(&l->counts))
-        return false;
-    for (i = 0; i < l->counts.n_streams; i++)
-        if (l->counts.runs[i].end.exit_status == pnr_error_exit(PNR_ELOST))
-            return false;
-    return true;
-}
-
 /* No more results are needed, or will come. */
 static bool has_all(const listener *l)
 {
-    return is_full(l) || is_over(l);
+    return is_full(l) || (!l->follow && listen_count_is_over(&l->counts));
 }
 
 static bool is_done(const listener *l)
