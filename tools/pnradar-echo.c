@@ -19,19 +19,13 @@ enum { CHUNK = 8192 };                         /* samples computed at a time */
 static const double send_every_s = 0.01;       /* real time: a chunk is no longer */
 static const uint64_t progress_ns = 500000000; /* between two progress lines */
 
-typedef struct options {
-    const char *truth;
-    const char *transmit;
-    const char *output;
-} options;
-
 /* The state of the program. */
 typedef struct work {
     const pnr_config *config;
+    const char *truth_path, *transmit, *output; /* of the command line; NULL: not given */
     pnr_scene *scene;
     pnr_sink *sink;
     FILE *truth; /* NULL: none */
-    const char *truth_path;
     size_t n_channels;
     size_t chunk;         /* samples */
     double gain;          /* of the transmit waveform; 1 for echoes */
@@ -49,10 +43,10 @@ typedef struct work {
 /* --- set-up --- */
 
 /* Whole periods, and the part of one before the first window. */
-static int plan_length(work *w, bool transmit, pnr_error *error)
+static int plan_length(work *w, pnr_error *error)
 {
     const pnr_radar *radar = pnr_scene_radar(w->scene);
-    uint64_t periods = w->config->echo.periods, before = transmit ? 0 : radar->first_window;
+    uint64_t periods = w->config->echo.periods, before = w->transmit ? 0 : radar->first_window;
 
     w->end = UINT64_MAX;
     if (periods == 0)
@@ -89,43 +83,42 @@ static bool same_file(const char *a, const char *b)
                                  sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino);
 }
 
-static int open_truth(work *w, const options *opt, pnr_error *error)
+static int open_truth(work *w, pnr_error *error)
 {
-    w->truth_path = opt->truth;
-    w->truth = strcmp(opt->truth, "-") == 0 ? stdout : fopen(opt->truth, "we");
+    w->truth = strcmp(w->truth_path, "-") == 0 ? stdout : fopen(w->truth_path, "we");
     if (!w->truth)
         return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_EIO,
-                             "cannot write '%s': %s", opt->truth, strerror(errno));
+                             "cannot write '%s': %s", w->truth_path, strerror(errno));
     fputs("period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db\n", w->truth);
     return PNR_OK;
 }
 
-static int prepare(work *w, const options *opt, pnr_error *error)
+static int prepare(work *w, pnr_error *error)
 {
     const pnr_config *config = w->config;
     int rc;
 
-    if (opt->truth && opt->transmit)
+    if (w->truth_path && w->transmit)
         return pnr_error_set(error, PNR_EUSAGE, "--transmit has no targets to tell the --truth of");
-    if (opt->truth && same_file(opt->truth, opt->output))
-        return pnr_error_set(error, PNR_EUSAGE, "--truth and OUTPUT are both '%s'", opt->truth);
-    rc = pnr_scene_create(config, opt->transmit ? PNR_SCENE_TRANSMIT : PNR_SCENE_ECHOES, &w->scene,
+    if (w->truth_path && same_file(w->truth_path, w->output))
+        return pnr_error_set(error, PNR_EUSAGE, "--truth and OUTPUT are both '%s'", w->truth_path);
+    rc = pnr_scene_create(config, w->transmit ? PNR_SCENE_TRANSMIT : PNR_SCENE_ECHOES, &w->scene,
                           error);
     if (rc != PNR_OK)
         return rc;
-    rc = plan_length(w, opt->transmit != NULL, error);
+    rc = plan_length(w, error);
     if (rc != PNR_OK)
         return rc;
-    rc = pnr_sink_open(config, opt->output, w->end == UINT64_MAX ? 0 : w->end, &pnr_stop, &w->sink,
+    rc = pnr_sink_open(config, w->output, w->end == UINT64_MAX ? 0 : w->end, &pnr_stop, &w->sink,
                        error);
     if (rc != PNR_OK)
         return rc;
-    if (opt->truth && (rc = open_truth(w, opt, error)) != PNR_OK)
+    if (w->truth_path && (rc = open_truth(w, error)) != PNR_OK)
         return rc;
 
     const pnr_sink_info *info = pnr_sink_get_info(w->sink);
     w->n_channels = info->n_channels;
-    w->gain = opt->transmit ? transmit_gain(w, info->format) : 1;
+    w->gain = w->transmit ? transmit_gain(w, info->format) : 1;
     w->chunk = config->source.chunk ? config->source.chunk : CHUNK;
     if (config->source.pace == PNR_PACE_REAL_TIME) {
         double most = pnr_rational_double(config->source.rate_hz) * send_every_s;
@@ -301,13 +294,14 @@ static int finish(work *w, int rc, pnr_error *error)
 
 int main(int argc, char **argv)
 {
-    options opt = {.output = "-"};
+    pnr_config config;
+    work w = {.config = &config, .output = "-"};
     const pnr_cli_option own[] = {
         {"truth", "FILE", "write the true delay of every target in every period, as CSV",
-         &opt.truth},
+         &w.truth_path},
         {"transmit", NULL,
          "write the transmit waveform alone: no targets, no noise; amplitude 1, or what fits",
-         &opt.transmit},
+         &w.transmit},
         {NULL, NULL, NULL, NULL}};
     pnr_cli cli = {
         .program = "pnradar-echo",
@@ -323,18 +317,16 @@ int main(int argc, char **argv)
         .options = own,
         .max_operands = 1,
     };
-    pnr_config config;
     pnr_error error = {0};
-    work w = {.config = &config};
 
     int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
     if (rc == PNR_OK) {
         if (cli.n_operands == 1)
-            opt.output = cli.operands[0];
+            w.output = cli.operands[0];
         pnr_cli_catch_signals();
         rc = pnr_config_check(&config, &error);
         if (rc == PNR_OK)
-            rc = prepare(&w, &opt, &error);
+            rc = prepare(&w, &error);
         if (rc == PNR_OK)
             rc = stream(&w, &error);
         rc = finish(&w, rc, &error);

@@ -56,15 +56,18 @@ static void warn_user(const listener *l, const char *text)
         pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
-static void count_bad(listener *l, const pnr_error *error)
+/* Counts and reports a message that cannot be read, PNR_EDATA, and passes over it. */
+static int pass_bad(listener *l, int code, const pnr_error *error)
 {
     char text[sizeof error->text + 32];
 
-    if (++l->n_bad > BAD_SHOWN)
-        return;
+    if (code != PNR_EDATA)
+        return code;
     snprintf(text, sizeof text, "%s%s", error->text,
-             l->n_bad == BAD_SHOWN ? " (no more of these)" : "");
-    warn_user(l, text);
+             l->n_bad + 1 == BAD_SHOWN ? " (no more of these)" : "");
+    if (++l->n_bad <= BAD_SHOWN)
+        warn_user(l, text);
+    return PNR_OK;
 }
 
 static bool is_full(const listener *l)
@@ -86,8 +89,7 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     if (run == NULL || !listen_count_result(&l->counts, run, report->seq)) {
         pnr_error_set(error, PNR_EDATA, "message: seq %llu of %s came late, or too many streams",
                       (unsigned long long)report->seq, report->stream);
-        count_bad(l, error);
-        return PNR_OK;
+        return pass_bad(l, PNR_EDATA, error);
     }
     if (l->truth != NULL)
         listen_truth_match(l->truth, report, truth);
@@ -108,72 +110,54 @@ static int take_pack(listener *l, const char *text, size_t length, pnr_subscribe
 {
     size_t bytes, offset = 0;
     const void *records = pnr_subscriber_part(m, 2, &bytes);
-    int code, printed = PNR_OK;
+    int code = PNR_OK;
 
-    while (printed == PNR_OK && (code = pnr_message_read_pack(text, length, records, bytes, &offset,
-                                                              &l->report, error)) != PNR_EEND) {
-        if (code != PNR_OK) {
-            count_bad(l, error);
+    while (code == PNR_OK) {
+        code = pnr_message_read_pack(text, length, records, bytes, &offset, &l->report, error);
+        if (code == PNR_EEND)
             return PNR_OK;
-        }
-        printed = take_result(l, NULL, 0, error);
+        if (code == PNR_OK)
+            code = take_result(l, NULL, 0, error);
     }
-    return printed;
+    return code;
 }
 
 static int take_summary(listener *l, const char *text, size_t length, bool is_end, pnr_error *error)
 {
     pnr_end_summary summary;
     listen_run *run;
+    const int code = is_end ? pnr_message_read_end(text, length, &summary, error)
+                            : pnr_message_read_status(text, length, &summary, error);
 
-    if ((is_end ? pnr_message_read_end(text, length, &summary, error)
-                : pnr_message_read_status(text, length, &summary, error)) != PNR_OK) {
-        count_bad(l, error);
-        return PNR_OK;
-    }
-    if (!is_wanted(l, summary.stream))
-        return PNR_OK;
+    if (code != PNR_OK || !is_wanted(l, summary.stream))
+        return code;
     run = listen_count_run(&l->counts, summary.stream, summary.run, l->log);
     if (run != NULL && is_end)
         listen_count_end(run, &summary);
     return PNR_OK;
 }
 
+/* PNR_OK, PNR_EDATA: it cannot be read, or PNR_EIO. */
 static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error)
 {
     size_t length;
     const char *text = pnr_subscriber_part(m, 1, &length);
+    int code;
 
-    if (pnr_subscriber_has_topic(m, "range/")) {
-        if (m->n_parts > 2)
-            return take_pack(l, text, length, m, error);
-        if (pnr_message_read_range(text, length, &l->report, error) == PNR_OK)
-            return take_result(l, text, length, error);
-        count_bad(l, error);
-        return PNR_OK;
-    }
-    return take_summary(l, text, length, pnr_subscriber_has_topic(m, "end/"), error);
+    if (!pnr_subscriber_has_topic(m, "range/"))
+        return take_summary(l, text, length, pnr_subscriber_has_topic(m, "end/"), error);
+    if (m->n_parts > 2)
+        return take_pack(l, text, length, m, error);
+    code = pnr_message_read_range(text, length, &l->report, error);
+    return code == PNR_OK ? take_result(l, text, length, error) : code;
 }
 
 /* --- the loop --- */
 
-/* A supervisor restarts a run that lost its GPU: after such an end more may come. */
-static bool is_over(const listener *l)
-{
-    size_t i;
-
-    if (l->follow || !listen_count_all_ended(&l->counts))
-        return false;
-    for (i = 0; i < l->counts.n_streams; i++)
-        if (l->counts.runs[i].end.exit_status == pnr_error_exit(PNR_ELOST))
-            return false;
-    return true;
-}
-
 /* No more results are needed, or will come. */
 static bool has_all(const listener *l)
 {
-    return is_full(l) || is_over(l);
+    return is_full(l) || (!l->follow && listen_count_is_over(&l->counts));
 }
 
 static bool is_done(const listener *l)
@@ -216,23 +200,19 @@ static int connect_when_reached(listener *l, pnr_error *error)
 static int take_next(listener *l, pnr_error *error)
 {
     pnr_subscriber_message m;
-    int code = PNR_EAGAIN, profile;
+    int code, result = PNR_EAGAIN;
 
-    if ((profile = connect_when_reached(l, error)) != PNR_OK)
-        return profile;
+    if ((code = connect_when_reached(l, error)) != PNR_OK)
+        return code;
     /* When all results are in, only profiles are waited for. */
     if (!is_full(l) && pnr_subscriber_receive(l->socket, &m) == PNR_OK) {
-        code = take_message(l, &m, error);
+        result = pass_bad(l, take_message(l, &m, error), error);
         pnr_subscriber_release(&m);
-        if (code != PNR_OK)
-            return code;
+        if (result != PNR_OK)
+            return result;
     }
-    profile = listen_view_next(l->view, error);
-    if (profile == PNR_EDATA) {
-        count_bad(l, error);
-        return PNR_OK;
-    }
-    return profile != PNR_EAGAIN ? profile : code;
+    code = pass_bad(l, listen_view_next(l->view, error), error);
+    return code != PNR_EAGAIN ? code : result;
 }
 
 /* Waits until something can be read; false: POLL_MS have passed. */

@@ -85,12 +85,13 @@ void listen_count_end(listen_run *run, const pnr_end_summary *end)
     run->end = *end;
 }
 
-bool listen_count_all_ended(const listen_counts *counts)
+bool listen_count_is_over(const listen_counts *counts)
 {
     size_t i;
 
     for (i = 0; i < counts->n_streams; i++)
-        if (!counts->runs[i].has_ended)
+        if (!counts->runs[i].has_ended ||
+            counts->runs[i].end.exit_status == pnr_error_exit(PNR_ELOST))
             return false;
     return counts->n_streams > 0;
 }

@@ -40,8 +40,10 @@ bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);
 /* Takes the end message: the results published after the last received one are lost. */
 void listen_count_end(listen_run *run, const pnr_end_summary *end);
 
-bool listen_count_all_ended(const listen_counts *counts); /* false when there is no stream */
-bool listen_count_faulty(const listen_counts *counts);    /* for --strict */
+/* True when every stream has ended for good; false when there is none. A supervisor restarts a run
+ * that lost its GPU: after such an end more may come. */
+bool listen_count_is_over(const listen_counts *counts);
+bool listen_count_faulty(const listen_counts *counts); /* for --strict */
 void listen_count_print(const listen_counts *counts, FILE *stream);
 
 #endif

@@ -81,17 +81,16 @@ static int level_of(double db, int top_db)
 
 static void draw_scale(listen_screen *screen, const listen_place *at, int top_db)
 {
-    char text[16];
-    int x = at->left + at->columns - LEVELS - 16, level;
+    const int y = at->bottom - at->rows + 1;
+    int x = at->left + at->columns - LEVELS - 16;
 
     if (x <= at->left)
         return;
-    listen_screen_text(screen, x, at->bottom - at->rows + 1, LISTEN_PLAIN, " 0 ");
-    for (x += 3, level = 0; level < LEVELS; level++)
-        listen_screen_put(screen, x++, at->bottom - at->rows + 1, LISTEN_HEAT + level,
-                          glyphs[level], ascii[level]);
-    snprintf(text, sizeof text, " %d dB ", top_db);
-    listen_screen_text(screen, x, at->bottom - at->rows + 1, LISTEN_PLAIN, "%s", text);
+    listen_screen_text(screen, x, y, LISTEN_PLAIN, " 0 ");
+    x += 3;
+    for (int level = 0; level < LEVELS; level++)
+        listen_screen_put(screen, x++, y, LISTEN_HEAT + level, glyphs[level], ascii[level]);
+    listen_screen_text(screen, x, y, LISTEN_PLAIN, " %d dB ", top_db);
 }
 
 static void draw_doppler_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)

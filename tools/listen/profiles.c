@@ -3,6 +3,7 @@
  * result. */
 #include "tools/listen/profiles.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,14 +246,10 @@ bool listen_profiles_ended(const listen_profiles *p, const char *run)
     return strcmp(p->ended_run, run) == 0;
 }
 
-uint64_t listen_profiles_received(const listen_profiles *p)
+void listen_profiles_print(const listen_profiles *p, FILE *stream)
 {
-    return p->n_received;
-}
-
-uint64_t listen_profiles_missed(const listen_profiles *p)
-{
-    return p->n_missed;
+    fprintf(stream, "%" PRIu64 " profiles received, %" PRIu64 " missed\n", p->n_received,
+            p->n_missed);
 }
 
 void *listen_profiles_socket(listen_profiles *p)

@@ -52,8 +52,8 @@ struct listen_screen {
     listen_size size;
     bool is_utf8;
     int keys;
-    cell *cells; /* [MAX_HEIGHT][MAX_WIDTH] */
-    char *frame; /* as it goes to the terminal */
+    cell cells[MAX_HEIGHT][MAX_WIDTH];
+    char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)]; /* to write */
 };
 
 /* Global, since a signal handler can reach nothing else. */
@@ -160,21 +160,14 @@ int listen_screen_check(pnr_error *error)
 
 int listen_screen_open(listen_screen **out, pnr_error *error)
 {
-    const size_t n_cells = (size_t)MAX_WIDTH * MAX_HEIGHT;
-    listen_screen *s = calloc(1, sizeof *s);
-    int code = listen_screen_check(error);
+    const int code = listen_screen_check(error);
+    listen_screen *s;
 
     *out = NULL;
-    if (s != NULL) {
-        s->cells = calloc(n_cells, sizeof *s->cells);
-        s->frame = malloc(n_cells * (GLYPH_LEN + ESCAPE_LEN) + MAX_HEIGHT * 2 * ESCAPE_LEN);
-    }
-    if (code == PNR_OK && (s == NULL || s->cells == NULL || s->frame == NULL))
-        code = pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
-    if (code != PNR_OK) {
-        listen_screen_close(s);
+    if (code != PNR_OK)
         return code;
-    }
+    if ((s = calloc(1, sizeof *s)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
     s->is_utf8 = has_utf8();
     is_taken = 1;
     catch_signals();
@@ -189,7 +182,7 @@ static int length_of(const listen_screen *s, int y)
 {
     int n = s->size.width;
 
-    while (n > 0 && s->cells[y * MAX_WIDTH + n - 1].glyph[0] == '\0')
+    while (n > 0 && s->cells[y][n - 1].glyph[0] == '\0')
         n--;
     return n;
 }
@@ -202,7 +195,7 @@ static void leave_frame(const listen_screen *s)
         height--;
     for (y = 0; y < height; y++) {
         for (x = 0; x < length_of(s, y); x++) {
-            const cell *c = &s->cells[y * MAX_WIDTH + x];
+            const cell *c = &s->cells[y][x];
 
             fputs(c->glyph[0] != '\0' ? c->glyph : " ", stdout);
         }
@@ -213,14 +206,10 @@ static void leave_frame(const listen_screen *s)
 
 void listen_screen_close(listen_screen *s)
 {
-    if (s == NULL)
-        return;
-    if (is_taken) {
+    if (s != NULL) {
         give_back();
         leave_frame(s);
     }
-    free(s->cells);
-    free(s->frame);
     free(s);
 }
 
@@ -246,7 +235,7 @@ bool listen_screen_resized(const listen_screen *s)
 void listen_screen_begin(listen_screen *s)
 {
     s->size = get_size();
-    memset(s->cells, 0, (size_t)MAX_WIDTH * MAX_HEIGHT * sizeof *s->cells);
+    memset(s->cells, 0, sizeof s->cells);
 }
 
 listen_size listen_screen_size(const listen_screen *s)
@@ -261,7 +250,7 @@ void listen_screen_put(listen_screen *s, int x, int y, listen_style style, const
 
     if (x < 0 || y < 0 || x >= s->size.width || y >= s->size.height)
         return;
-    c = &s->cells[y * MAX_WIDTH + x];
+    c = &s->cells[y][x];
     c->style = style;
     if (s->is_utf8)
         snprintf(c->glyph, sizeof c->glyph, "%s", glyph);
@@ -327,7 +316,7 @@ int listen_screen_show(listen_screen *s)
 
         at += sprintf(at, "\033[%d;1H%s", y + 1, styles[style]);
         for (x = 0; x < length; x++) {
-            const cell *c = &s->cells[y * MAX_WIDTH + x];
+            const cell *c = &s->cells[y][x];
 
             if (c->style != style)
                 at = stpcpy(at, styles[style = c->style]);

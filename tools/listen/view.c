@@ -11,7 +11,6 @@
 #include "tools/listen/profiles.h"
 #include "tools/listen/screen.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,8 +173,7 @@ int listen_view_finish(listen_view *v, const listen_counts *counts, FILE *log, i
         return code;
     if (counts->n_streams > 0 && counts->runs[0].has_ended)
         listen_profiles_finish(v->profiles, &counts->runs[0].end);
-    fprintf(log, "%" PRIu64 " profiles received, %" PRIu64 " missed\n",
-            listen_profiles_received(v->profiles), listen_profiles_missed(v->profiles));
+    listen_profiles_print(v->profiles, log);
     drawn = v->picture != NULL ? listen_picture_draw(v->picture, &own) : PNR_OK;
     if (drawn == PNR_OK)
         return code;
