@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the device itself does: its clocks under load, how fast it copies within its memory, and the
- * rate of the link to it. */
+/* What the device itself does: its clocks under load, and how fast it copies within its memory. */
 #include "cuda/bench/resident.h"
 
 #include "cuda/base/check.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 enum { COPY_RUNS = 20 };
 static const unsigned long long ramp_ns = 50 * 1000 * 1000; /* idle clocks need this to rise */
@@ -68,47 +66,40 @@ int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Median rate of COPY_RUNS copies after one that is discarded, bytes a second; 0: failed. */
-static double time_copies(void *to, const void *from, size_t bytes, cudaEvent_t marks[2])
+/* Median of COPY_RUNS copies after one that is discarded; the halves are larger than any cache. */
+static double time_copies(char *memory, size_t bytes, cudaEvent_t marks[2])
 {
     double rates[COPY_RUNS];
 
+    count_cycles<<<1, 1>>>(ramp_ns, (double *)memory);
     for (int run = -1; run < COPY_RUNS; run++) {
         float ms = 0;
 
         if (cudaEventRecord(marks[0], 0) != cudaSuccess ||
-            cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, 0) != cudaSuccess ||
+            cudaMemcpyAsync(memory + bytes, memory, bytes, cudaMemcpyDeviceToDevice, 0) !=
+                cudaSuccess ||
             cudaEventRecord(marks[1], 0) != cudaSuccess ||
             cudaEventSynchronize(marks[1]) != cudaSuccess ||
             cudaEventElapsedTime(&ms, marks[0], marks[1]) != cudaSuccess || !(ms > 0))
             return 0;
         if (run >= 0)
-            rates[run] = (double)bytes / (ms * 1e-3);
+            rates[run] = 2.0 * (double)bytes / (ms * 1e-3);
     }
     std::sort(rates, rates + COPY_RUNS);
     return rates[COPY_RUNS / 2];
 }
 
-/* From pinned memory of the host, or within the device: the halves are larger than any cache. */
-static double copy_rate(size_t device, size_t bytes, bool is_link)
+double pnr_cuda_bench_copy_rate(size_t device, size_t bytes)
 {
     cudaEvent_t marks[2] = {NULL, NULL};
-    char *memory = NULL, *host = NULL;
+    char *memory = NULL;
     double rate = 0;
 
     if (bytes > 0 && cudaSetDevice((int)device) == cudaSuccess &&
         cudaEventCreate(&marks[0]) == cudaSuccess && cudaEventCreate(&marks[1]) == cudaSuccess &&
         cudaMalloc((void **)&memory, 2 * bytes) == cudaSuccess &&
-        cudaMemset(memory, 0, 2 * bytes) == cudaSuccess &&
-        (!is_link || cudaHostAlloc((void **)&host, bytes, cudaHostAllocDefault) == cudaSuccess)) {
-        if (is_link)
-            memset(host, 0x5a, bytes);
-        else
-            count_cycles<<<1, 1>>>(ramp_ns, (double *)memory);
-        rate = time_copies(memory + bytes, is_link ? host : memory, bytes, marks);
-    }
-    if (host != NULL)
-        (void)cudaFreeHost(host);
+        cudaMemset(memory, 0, 2 * bytes) == cudaSuccess)
+        rate = time_copies(memory, bytes, marks);
     if (memory != NULL)
         (void)cudaFree(memory);
     for (cudaEvent_t mark : marks)
@@ -116,16 +107,6 @@ static double copy_rate(size_t device, size_t bytes, bool is_link)
             (void)cudaEventDestroy(mark);
     (void)cudaGetLastError();
     return rate;
-}
-
-double pnr_cuda_bench_copy_rate(size_t device, size_t bytes)
-{
-    return 2 * copy_rate(device, bytes, false); /* read and written */
-}
-
-double pnr_cuda_bench_link_rate(size_t device, size_t bytes)
-{
-    return copy_rate(device, bytes, true);
 }
 
 uint64_t pnr_cuda_bench_memory_used(size_t device)

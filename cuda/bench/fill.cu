@@ -12,7 +12,7 @@ enum { THREADS = 256, MAX_BLOCKS = 4096 };
 
 typedef struct field {
     void *raw;
-    const double2 *codes;          /* [n_codes][N] */
+    const float2 *codes;           /* [n_codes][N] */
     const uint32_t *lags;          /* [n_dwells] */
     const double *bins;            /* of a map: [n_rows], else NULL */
     size_t n_samples;              /* of all windows */
@@ -68,9 +68,8 @@ __global__ void __launch_bounds__(THREADS) fill_windows(field f)
          i += (size_t)gridDim.x * THREADS) {
         const uint64_t window = i / f.n;
         const uint32_t n = (uint32_t)(i % f.n), lag = f.lags[window / f.n_windows];
-        const double2 z =
+        const float2 a =
             f.codes[(size_t)(lag % f.n_codes) * f.n + (n >= lag ? n - lag : n + f.n - lag)];
-        const float2 a = {(float)z.x, (float)z.y};
         const uint64_t steady = window - window % f.n_periods;
         const double moved =
             f.bins != NULL ? f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n : 0;
@@ -117,7 +116,7 @@ static fill_kernel find_kernel(pnr_format format)
     return NULL;
 }
 
-int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, const double2 *codes, const uint32_t *lags,
+int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, const float2 *codes, const uint32_t *lags,
                         const double *bins, size_t n_rows, uint64_t seed, cudaStream_t stream,
                         pnr_error *error)
 {

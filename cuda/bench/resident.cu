@@ -2,7 +2,6 @@
 /* Methods timed with samples and results on the device: the bench table's resident operations. */
 #include "cuda/bench/resident.h"
 
-#include "cuda/base/memory.h"
 #include "cuda/base/method.h"
 #include "cuda/engine/engine.h"
 
@@ -25,17 +24,17 @@ struct pnr_resident {
     pnr_cuda_slot *slot;
     void *slots_raw; /* the slot's own samples, while another set stands there */
 
-    size_t n_sets;
+    size_t n_sets;        /* allocated */
     void *sets[MAX_SETS]; /* device, [n_windows * N] samples each */
     cudaGraph_t graphs[MAX_SETS];
     cudaGraphExec_t replays[MAX_SETS];
     cudaEvent_t marks[MAX_SETS + 1];
-    double2 *codes; /* [n_codes][N], device */
+    float2 *codes;  /* [n_codes][N], device */
+    double *bins;   /* of a map: [n_rows], device */
+    uint32_t *lags; /* [batch], device */
+    size_t n_rows;
 
-    /* pinned */
-    double *bins;              /* [n_rows] */
-    size_t n_rows;             /* of a map, else 0 */
-    uint32_t *lags;            /* [batch] */
+    /* the results on the host */
     pnr_dwell *dwells;         /* [batch] */
     pnr_candidate *candidates; /* [batch][max_candidates] */
     uint32_t *nonfinite;       /* [n_windows] */
@@ -56,26 +55,49 @@ __global__ void hold(unsigned long long for_ns)
 
 /* --- life --- */
 
-/* Lists the memory; NULL until it is allocated. Returns how many buffers. */
-static size_t list_buffers(pnr_resident *r, pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS])
+static int allocate(void **memory, size_t bytes, pnr_error *error)
 {
-    const pnr_plan *plan = &r->plan;
-    const size_t n_candidates = plan->batch * plan->max_candidates;
-    const pnr_cuda_buffer fixed[] = {
-        {(void **)&r->codes, plan->n_codes * plan->n_samples * sizeof *r->codes, false},
-        {(void **)&r->bins, r->n_rows * sizeof *r->bins, true},
-        {(void **)&r->lags, plan->batch * sizeof *r->lags, true},
-        {(void **)&r->dwells, plan->batch * sizeof *r->dwells, true},
-        {(void **)&r->candidates, n_candidates * sizeof *r->candidates, true},
-        {(void **)&r->nonfinite, plan->batch * pnr_plan_windows(plan) * sizeof *r->nonfinite, true},
-    };
-    size_t n = 0;
+    return pnr_cuda_check(cudaMalloc(memory, bytes), "GPU memory for the measurement", error);
+}
 
-    for (const pnr_cuda_buffer &buffer : fixed)
-        list[n++] = buffer;
-    for (size_t i = 0; i < r->n_sets; i++)
-        list[n++] = {&r->sets[i], r->common->shape.raw_bytes, false};
-    return n;
+static int create_codes(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
+{
+    const size_t n = plan->n_samples, bytes = plan->n_codes * n * sizeof *r->codes;
+    float2 *codes = (float2 *)malloc(bytes);
+    int status = allocate((void **)&r->codes, bytes, error);
+
+    if (codes == NULL)
+        status = pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for the codes");
+    for (size_t i = 0; status == PNR_OK && i < plan->n_codes * n; i++) {
+        const double *a = plan->references[i / n * plan->oversample * n + i % n];
+
+        codes[i] = make_float2((float)a[0], (float)a[1]);
+    }
+    if (status == PNR_OK)
+        status = pnr_cuda_check(cudaMemcpy(r->codes, codes, bytes, cudaMemcpyHostToDevice),
+                                "upload of the codes", error);
+    free(codes);
+    return status;
+}
+
+static int create_bins(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
+{
+    const size_t bytes = pnr_plan_rows(plan) * sizeof *r->bins;
+    double *bins;
+    int status;
+
+    r->n_rows = pnr_plan_rows(plan);
+    if (pnr_plan_is_plain(plan))
+        return PNR_OK;
+    if ((bins = (double *)malloc(bytes)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for %zu rows", r->n_rows);
+    for (size_t row = 0; row < r->n_rows; row++)
+        bins[row] = pnr_plan_bins(plan, row);
+    if ((status = allocate((void **)&r->bins, bytes, error)) == PNR_OK)
+        status = pnr_cuda_check(cudaMemcpy(r->bins, bins, bytes, cudaMemcpyHostToDevice),
+                                "upload of the rows", error);
+    free(bins);
+    return status;
 }
 
 /* One submit on one set, as a graph. */
@@ -102,8 +124,6 @@ static int capture(pnr_resident *r, size_t set, pnr_error *error)
 
 static void destroy(pnr_resident *r)
 {
-    pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS];
-
     if (r == NULL)
         return;
     /* On the way out a status changes nothing. */
@@ -115,13 +135,36 @@ static void destroy(pnr_resident *r)
             (void)cudaGraphExecDestroy(r->replays[i]);
         if (r->graphs[i] != NULL)
             (void)cudaGraphDestroy(r->graphs[i]);
+        if (r->sets[i] != NULL)
+            (void)cudaFree(r->sets[i]);
     }
     for (cudaEvent_t mark : r->marks)
         if (mark != NULL)
             (void)cudaEventDestroy(mark);
-    pnr_cuda_buffers_free(list, list_buffers(r, list));
+    if (r->codes != NULL)
+        (void)cudaFree(r->codes);
+    if (r->bins != NULL)
+        (void)cudaFree(r->bins);
+    if (r->lags != NULL)
+        (void)cudaFree(r->lags);
     pnr_engine_module()->destroy(r->engine);
+    free(r->dwells);
+    free(r->candidates);
+    free(r->nonfinite);
     free(r);
+}
+
+static int create_host(pnr_resident *r, pnr_error *error)
+{
+    const pnr_plan *plan = &r->plan;
+
+    r->dwells = (pnr_dwell *)calloc(plan->batch, sizeof *r->dwells);
+    r->candidates =
+        (pnr_candidate *)calloc(plan->batch * plan->max_candidates, sizeof *r->candidates);
+    r->nonfinite = (uint32_t *)calloc(plan->batch * pnr_plan_windows(plan), sizeof *r->nonfinite);
+    if (r->dwells == NULL || r->candidates == NULL || r->nonfinite == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for %zu results", plan->batch);
+    return PNR_OK;
 }
 
 /* Every submit is a full one without losses. */
@@ -143,31 +186,23 @@ static int write_job(pnr_resident *r, pnr_error *error)
 
 static int create_device(const pnr_plan *plan, size_t n_sets, pnr_resident *r, pnr_error *error)
 {
-    const size_t code_bytes = plan->n_samples * sizeof *r->codes;
-    pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS];
     int code;
 
     if ((code = pnr_engine_module()->create(plan, &r->engine, error)) != PNR_OK)
         return code;
     r->slot = pnr_cuda_engine_slot(r->engine, &r->common);
     r->slots_raw = r->slot->raw;
-    r->n_sets = n_sets;
-    r->n_rows = pnr_plan_is_plain(plan) ? 0 : pnr_plan_rows(plan);
-    if ((code = pnr_cuda_buffers_allocate(list, list_buffers(r, list), r->slot->stream, error)) !=
-            PNR_OK ||
-        (code = pnr_cuda_check(cudaMemcpy2DAsync(r->codes, code_bytes, plan->references,
-                                                 plan->oversample * code_bytes, code_bytes,
-                                                 plan->n_codes, cudaMemcpyHostToDevice,
-                                                 r->slot->stream),
-                               "upload of the codes", error)) != PNR_OK ||
+    if ((code = create_codes(plan, r, error)) != PNR_OK ||
+        (code = create_bins(plan, r, error)) != PNR_OK ||
+        (code = allocate((void **)&r->lags, plan->batch * sizeof *r->lags, error)) != PNR_OK ||
         (code = write_job(r, error)) != PNR_OK)
         return code;
-    for (size_t row = 0; row < r->n_rows; row++)
-        r->bins[row] = pnr_plan_bins(plan, row);
     for (cudaEvent_t &mark : r->marks)
         if ((code = pnr_cuda_check(cudaEventCreate(&mark), "time mark", error)) != PNR_OK)
             return code;
-    for (size_t i = 0; i < n_sets && code == PNR_OK; i++)
+    for (; r->n_sets < n_sets && code == PNR_OK; r->n_sets++)
+        code = allocate(&r->sets[r->n_sets], r->common->shape.raw_bytes, error);
+    for (size_t i = 0; i < r->n_sets && code == PNR_OK; i++)
         code = capture(r, i, error);
     return code;
 }
@@ -188,11 +223,14 @@ static int create(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_e
     alone.measure = alone.will_subtract = false;
     r->plan = alone;
     r->plan.references = NULL;
-    r->plan.threshold = r->plan.taper = r->plan.cfar.factor = NULL;
+    r->plan.threshold = NULL;
     r->plan.hypotheses = NULL;
+    r->plan.taper = NULL;
     r->plan.filter = NULL;
+    r->plan.cfar.factor = NULL;
     r->plan.method = NULL;
-    if ((code = create_device(&alone, n_sets, r, error)) != PNR_OK) {
+    if ((code = create_host(r, error)) != PNR_OK ||
+        (code = create_device(&alone, n_sets, r, error)) != PNR_OK) {
         destroy(r);
         return code;
     }
@@ -206,8 +244,10 @@ static int fill(pnr_resident *r, size_t set, uint64_t seed, const uint32_t *lags
 {
     int code = pnr_cuda_check(cudaSetDevice((int)r->plan.device), "selecting the GPU", error);
 
-    memcpy(r->lags, lags, r->plan.batch * sizeof *lags);
     if (code != PNR_OK ||
+        (code = pnr_cuda_check(cudaMemcpyAsync(r->lags, lags, r->plan.batch * sizeof *lags,
+                                               cudaMemcpyHostToDevice, r->slot->stream),
+                               "upload of the delays", error)) != PNR_OK ||
         (code = pnr_cuda_bench_fill(&r->plan, r->sets[set], r->codes, r->lags, r->bins, r->n_rows,
                                     seed, r->slot->stream, error)) != PNR_OK)
         return code;
@@ -362,7 +402,7 @@ static size_t list_kernels(const pnr_resident *r, pnr_kernel_note *notes, size_t
     return n;
 }
 
-static const pnr_resident_ops resident_ops = {
+const pnr_resident_ops pnr_cuda_resident = {
     pnr_cuda_bench_copy_rate,
     pnr_cuda_bench_describe,
     create,
@@ -373,9 +413,3 @@ static const pnr_resident_ops resident_ops = {
     list_kernels,
     pnr_cuda_bench_memory_used,
 };
-
-/* The type has the symbol's name already, so the object gets it by its label. */
-extern const struct pnr_engine_bench pnr_cuda_bench __asm__(PNR_ENGINE_BENCH_SYMBOL)
-    __attribute__((visibility("default")));
-const struct pnr_engine_bench pnr_cuda_bench = {PNR_ENGINE_ABI, pnr_cuda_bench_link_rate,
-                                                &resident_ops};
