@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes the N samples of one period: each chip is held for its duration, or excites a pulse. */
+#include "base/complex.h"
 #include "base/transform.h"
 #include "code/family.h"
 
@@ -33,32 +34,24 @@ static void hold_chips(const pnr_code *code, size_t n_samples, double (*samples)
  * exp(-2 pi i m i / L), so S[m] = P[m] C[m mod L] with the L-point transform C of the chips; the
  * Nyquist harmonic is a cosine, the mean of both signs of m.
  */
-static void shape_pulse(const double (*chips)[2], size_t n_chips, double (*pulse)[2],
+static void shape_pulse(const double complex *chips, size_t n_chips, double complex *pulse,
                         size_t n_samples)
 {
     for (size_t bin = 0; bin < n_samples; bin++) {
         size_t below = (n_samples - bin) % n_chips; /* harmonic bin - N */
-        const double *plus = chips[bin % n_chips];
-        const double *minus = chips[(n_chips - below) % n_chips];
-        double re = 2 * bin < n_samples ? plus[0] : minus[0];
-        double im = 2 * bin < n_samples ? plus[1] : minus[1];
-        double p[2] = {pulse[bin][0], pulse[bin][1]};
+        double complex plus = chips[bin % n_chips];
+        double complex minus = chips[(n_chips - below) % n_chips];
 
-        if (2 * bin == n_samples) {
-            re = (plus[0] + minus[0]) / 2;
-            im = (plus[1] + minus[1]) / 2;
-        }
-        pulse[bin][0] = p[0] * re - p[1] * im;
-        pulse[bin][1] = p[0] * im + p[1] * re;
+        pulse[bin] *= 2 * bin < n_samples ? plus : 2 * bin > n_samples ? minus : (plus + minus) / 2;
     }
 }
 
-static double mean_power(const double (*samples)[2], size_t n_samples)
+static double mean_power(const double complex *samples, size_t n_samples)
 {
     double sum = 0;
 
     for (size_t n = 0; n < n_samples; n++)
-        sum += samples[n][0] * samples[n][0] + samples[n][1] * samples[n][1];
+        sum += pnr_power(samples[n]);
     return sum / (double)n_samples;
 }
 
@@ -87,7 +80,8 @@ static int excite_pulses(const pnr_code *code, const char *path, size_t n_sample
     if (rc == PNR_OK)
         rc = pnr_transform_forward(samples, n_samples);
     if (rc == PNR_OK) {
-        shape_pulse((const double(*)[2])chips, code->n_chips, samples, n_samples);
+        shape_pulse((const double complex *)chips, code->n_chips, (double complex *)samples,
+                    n_samples);
         rc = pnr_transform_inverse(samples, n_samples);
     }
     free(chips);
@@ -95,7 +89,7 @@ static int excite_pulses(const pnr_code *code, const char *path, size_t n_sample
         return explain_no_memory(error, n_samples);
     /* The inverse is not divided by N. A sum that is zero but for rounding is refused, because
      * scaling would turn the rounding errors into a code. */
-    if (mean_power((const double(*)[2])samples, n_samples) <
+    if (mean_power((const double complex *)samples, n_samples) <
         1e-20 * (double)n_samples * (double)code->n_chips * (double)n_pulse)
         return pnr_error_set(error, PNR_EDATA, "code.pulse_path %s: passes nothing of code %s",
                              path, code->name);
@@ -120,7 +114,7 @@ int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_sam
     } else {
         hold_chips(code, n_samples, samples);
         /* Chips of modulus 1 keep their bits. */
-        if (fabs(mean_power((const double(*)[2])samples, n_samples) - 1) < 1e-12)
+        if (fabs(mean_power((const double complex *)samples, n_samples) - 1) < 1e-12)
             return PNR_OK;
     }
     if (pnr_code_normalise(samples, n_samples) != PNR_OK)

@@ -2,6 +2,7 @@
 /* The continuous periodic waveform of a code: spectrum, table of values, moments. */
 #include "code/waveform.h"
 
+#include "base/complex.h"
 #include "base/error.h"
 #include "base/multiversion.h"
 #include "base/transform.h"
@@ -23,9 +24,9 @@ typedef double pairs __attribute__((vector_size(4 * sizeof(double))));
 
 struct pnr_waveform {
     size_t n;
-    double (*samples)[2];  /* [n] */
-    double (*spectrum)[2]; /* [n] */
-    double (*table)[2];    /* [GUARD_BELOW + 4 n + GUARD_ABOVE] a(i / 4) from i = -GUARD_BELOW */
+    double complex *samples;  /* [n] */
+    double complex *spectrum; /* [n] */
+    double complex *table;    /* [GUARD_BELOW + 4 n + GUARD_ABOVE] a(i / 4) from i = -GUARD_BELOW */
     double energy;
     double bandwidth, kurtosis, nyquist;
 };
@@ -62,17 +63,15 @@ static inline void lagrange_weights(double x, double weight[2 * HALF])
     }
 }
 
-static void sum_nodes(const double (*f)[2], double x, double value[2])
+static double complex sum_nodes(const double complex *f, double x)
 {
-    double weight[2 * HALF], re = 0, im = 0;
+    double weight[2 * HALF];
+    double complex sum = 0;
 
     lagrange_weights(x, weight);
-    for (int j = 0; j < 2 * HALF; j++) {
-        re += weight[j] * f[j][0];
-        im += weight[j] * f[j][1];
-    }
-    value[0] = re;
-    value[1] = im;
+    for (int j = 0; j < 2 * HALF; j++)
+        sum += weight[j] * f[j];
+    return sum;
 }
 
 static void sum_moments(pnr_waveform *waveform)
@@ -81,11 +80,9 @@ static void sum_moments(pnr_waveform *waveform)
     double total = 0, first = 0, second = 0, fourth = 0;
 
     for (size_t k = 0; k < n; k++)
-        waveform->energy += waveform->samples[k][0] * waveform->samples[k][0] +
-                            waveform->samples[k][1] * waveform->samples[k][1];
+        waveform->energy += pnr_power(waveform->samples[k]);
     for (size_t bin = 0; bin < n; bin++) {
-        const double *x = waveform->spectrum[bin];
-        double power = x[0] * x[0] + x[1] * x[1];
+        double power = pnr_power(waveform->spectrum[bin]);
         double harmonic = 2 * bin <= n ? (double)bin : -(double)(n - bin);
         double w = 2 * M_PI * harmonic / (double)n;
 
@@ -97,20 +94,18 @@ static void sum_moments(pnr_waveform *waveform)
         return;
     waveform->bandwidth = second / total - (first / total) * (first / total);
     for (size_t bin = 0; bin < n; bin++) { /* about the mean */
-        const double *x = waveform->spectrum[bin];
         double harmonic = 2 * bin <= n ? (double)bin : -(double)(n - bin);
         double w = 2 * M_PI * harmonic / (double)n - (2 * bin == n ? 0 : first / total);
 
-        fourth += w * w * w * w * (x[0] * x[0] + x[1] * x[1]);
+        fourth += w * w * w * w * pnr_power(waveform->spectrum[bin]);
     }
     if (n % 2 == 0)
-        waveform->nyquist =
-            (pow(waveform->spectrum[n / 2][0], 2) + pow(waveform->spectrum[n / 2][1], 2)) / total;
+        waveform->nyquist = pnr_power(waveform->spectrum[n / 2]) / total;
     if (waveform->bandwidth > 0)
         waveform->kurtosis = fourth / total / (waveform->bandwidth * waveform->bandwidth);
 }
 
-int pnr_waveform_create(const double (*samples)[2], size_t n_samples, pnr_waveform **out)
+int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out)
 {
     pnr_waveform *waveform;
     int rc = PNR_ENOMEMORY;
@@ -129,7 +124,7 @@ int pnr_waveform_create(const double (*samples)[2], size_t n_samples, pnr_wavefo
         goto fail;
     memcpy(waveform->samples, samples, n_samples * sizeof *samples);
     memcpy(waveform->spectrum, samples, n_samples * sizeof *samples);
-    rc = pnr_transform_forward(waveform->spectrum, n_samples);
+    rc = pnr_transform_forward((double(*)[2])waveform->spectrum, n_samples);
     if (rc != PNR_OK)
         goto fail;
     sum_moments(waveform);
@@ -152,46 +147,40 @@ void pnr_waveform_destroy(pnr_waveform *waveform)
 }
 
 /* out[k] = a(k - fraction), |fraction| <= 1/2: harmonic m turns by -m fraction / N. */
-static int shift_fraction(const pnr_waveform *waveform, double fraction, double (*out)[2])
+static int shift_fraction(const pnr_waveform *waveform, double fraction, double complex *out)
 {
     const size_t n = waveform->n;
-    int rc;
 
     for (size_t bin = 0; bin < n; bin++) {
-        const double *x = waveform->spectrum[bin];
         double harmonic = 2 * bin < n ? (double)bin : -(double)(n - bin);
         double phase = -2 * M_PI * (harmonic / (double)n) * fraction;
         double c = cos(phase) / (double)n;
         double s = 2 * bin == n ? 0 : sin(phase) / (double)n;
 
-        out[bin][0] = x[0] * c - x[1] * s;
-        out[bin][1] = x[0] * s + x[1] * c;
+        out[bin] = waveform->spectrum[bin] * CMPLX(c, s);
     }
-    rc = pnr_transform_inverse(out, n);
-    return rc;
+    return pnr_transform_inverse((double(*)[2])out, n);
 }
 
 /* out[k] = in[k - steps], cyclic, in place: three reversals. */
-static void reverse_samples(double (*data)[2], size_t first, size_t end)
+static void reverse_samples(double complex *data, size_t first, size_t end)
 {
     while (first + 1 < end) {
-        double keep[2] = {data[first][0], data[first][1]};
+        const double complex keep = data[first];
 
-        end--;
-        memcpy(data[first], data[end], sizeof *data);
-        memcpy(data[end], keep, sizeof *data);
-        first++;
+        data[first++] = data[--end];
+        data[end] = keep;
     }
 }
 
-static void rotate_samples(double (*data)[2], size_t n, size_t steps)
+static void rotate_samples(double complex *data, size_t n, size_t steps)
 {
     reverse_samples(data, 0, n);
     reverse_samples(data, 0, steps);
     reverse_samples(data, steps, n);
 }
 
-int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double (*out)[2])
+int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out)
 {
     const size_t n = waveform->n;
     /* The whole samples of a shift are a rotation; only the fraction needs the phase ramp, which
@@ -218,8 +207,7 @@ int pnr_waveform_prepare(pnr_waveform *waveform)
 {
     const size_t n = waveform->n;
     const size_t n_table = OVERSAMPLE * n;
-    double(*quarter)[2] = NULL;
-    double(*table)[2] = NULL;
+    double complex *quarter = NULL, *table = NULL;
     int rc = PNR_ENOMEMORY;
 
     if (waveform->table)
@@ -233,14 +221,13 @@ int pnr_waveform_prepare(pnr_waveform *waveform)
         if (rc != PNR_OK)
             goto fail;
         for (size_t k = 0; k < n; k++)
-            memcpy(table[GUARD_BELOW + OVERSAMPLE * k + (size_t)j], quarter[k], sizeof *table);
+            table[GUARD_BELOW + OVERSAMPLE * k + (size_t)j] = quarter[k];
     }
     /* Fills the guard entries periodically; the period may be shorter than a guard. */
     for (size_t i = 0; i < GUARD_ABOVE; i++)
-        memcpy(table[GUARD_BELOW + n_table + i], table[GUARD_BELOW + i % n_table], sizeof *table);
+        table[GUARD_BELOW + n_table + i] = table[GUARD_BELOW + i % n_table];
     for (size_t i = 1; i <= GUARD_BELOW; i++)
-        memcpy(table[GUARD_BELOW - i], table[GUARD_BELOW + (16 * n_table - i) % n_table],
-               sizeof *table);
+        table[GUARD_BELOW - i] = table[GUARD_BELOW + (16 * n_table - i) % n_table];
     free(quarter);
     waveform->table = table;
     return PNR_OK;
@@ -251,7 +238,7 @@ fail:
     return rc;
 }
 
-void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2])
+double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
 {
     const double n = (double)waveform->n;
     double position, below;
@@ -260,42 +247,39 @@ void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2])
     if (!(t >= 0 && t < n)) {
         t = fmod(t, n);
         t += t < 0 ? n : 0;
-        if (isnan(t)) {
-            value[0] = value[1] = NAN;
-            return;
-        }
+        if (isnan(t))
+            return CMPLX(NAN, NAN);
     }
     position = OVERSAMPLE * t; /* exact; at most 4 N, which the guards cover */
     below = floor(position);
-    sum_nodes((const double(*)[2])waveform->table + (size_t)below, position - below, value);
+    return sum_nodes(waveform->table + (size_t)below, position - below);
 }
 
 /* out[n] = sum_j weight[j] table[(first + OVERSAMPLE n) mod OVERSAMPLE N + j] */
 PNR_MULTIVERSION static void interpolate_all(const pnr_waveform *waveform, size_t first,
-                                             const double weight[2 * HALF], double (*out)[2])
+                                             const double weight[2 * HALF], double complex *out)
 {
     const size_t n_table = OVERSAMPLE * waveform->n;
 
     for (size_t n = 0; n < waveform->n; n++) {
-        const double *f = waveform->table[first];
+        const double complex *f = waveform->table + first;
         pairs sum = {0}; /* of two nodes each: re, im, re, im */
 
         for (int j = 0; j < HALF; j++) {
             const double even = weight[2 * j], odd = weight[2 * j + 1];
             pairs node;
 
-            memcpy(&node, f + 4 * j, sizeof node);
+            memcpy(&node, f + 2 * j, sizeof node);
             sum += (pairs){even, even, odd, odd} * node;
         }
-        out[n][0] = sum[0] + sum[2];
-        out[n][1] = sum[1] + sum[3];
+        out[n] = CMPLX(sum[0] + sum[2], sum[1] + sum[3]);
         first += OVERSAMPLE;
         first -= first >= n_table ? n_table : 0;
     }
 }
 
-void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double (*value)[2],
-                        double (*slope)[2])
+void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
+                        double complex *slope)
 {
     const double n = (double)waveform->n, h = 1e-4;
     const double t = -delay - n * floor(-delay / n);
@@ -320,21 +304,17 @@ void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double (*val
 int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out)
 {
     const size_t n = waveform->n;
-    double(*lags)[2] = malloc(n * sizeof *lags);
+    double complex *lags = malloc(n * sizeof *lags);
     int rc = PNR_ENOMEMORY;
 
     *out = NULL;
     if (!lags)
         return rc;
-    for (size_t bin = 0; bin < n; bin++) {
-        const double *x = waveform->spectrum[bin];
-
-        lags[bin][0] = (x[0] * x[0] + x[1] * x[1]) / ((double)n * waveform->energy);
-        lags[bin][1] = 0;
-    }
-    rc = pnr_transform_inverse(lags, n);
+    for (size_t bin = 0; bin < n; bin++)
+        lags[bin] = pnr_power(waveform->spectrum[bin]) / ((double)n * waveform->energy);
+    rc = pnr_transform_inverse((double(*)[2])lags, n);
     if (rc == PNR_OK)
-        rc = pnr_waveform_create((const double(*)[2])lags, n, out);
+        rc = pnr_waveform_create(lags, n, out);
     free(lags);
     if (rc == PNR_OK)
         rc = pnr_waveform_prepare(*out);

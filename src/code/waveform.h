@@ -4,16 +4,17 @@
 #ifndef PNR_WAVEFORM_H
 #define PNR_WAVEFORM_H
 
+#include <complex.h>
 #include <stddef.h>
 
 typedef struct pnr_waveform pnr_waveform;
 
 /*
- * samples: [n_samples][2], copied. The waveform is the trigonometric polynomial through them,
+ * samples: [n_samples], copied. The waveform is the trigonometric polynomial through them,
  * harmonics m = -N/2..N/2; for even N the Nyquist bin is a cosine: X[N/2] cos(pi t). PNR_OK,
  * PNR_ENOMEMORY. Owner: the caller.
  */
-int pnr_waveform_create(const double (*samples)[2], size_t n_samples, pnr_waveform **out);
+int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out);
 void pnr_waveform_destroy(pnr_waveform *waveform);
 
 /*
@@ -22,16 +23,16 @@ void pnr_waveform_destroy(pnr_waveform *waveform);
  * pnr_waveform_prepare builds the table and must be called before (asserted).
  */
 int pnr_waveform_prepare(pnr_waveform *waveform);
-void pnr_waveform_at(const pnr_waveform *waveform, double t, double value[2]);
+double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 
 /* value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0..N-1; either may be NULL. As exact as
- * pnr_waveform_at, from the same prepared table; allocates nothing. Both: [n_samples][2]. */
-void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double (*value)[2],
-                        double (*slope)[2]);
+ * pnr_waveform_at, from the same prepared table; allocates nothing. Both: [n_samples]. */
+void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
+                        double complex *slope);
 
 /* out[n] = a(n - shift) for n = 0..N-1, exact, by a phase ramp on the spectrum (the Nyquist bin is
- * a cosine). out: [n_samples][2]. */
-int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double (*out)[2]);
+ * a cosine). out: [n_samples]. */
+int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out);
 
 /* The autocorrelation R(u)/R(0), R(u) = sum_n a(n + u) conj(a(n)) (cyclic, band-limited in u), as a
  * waveform that is already prepared: pnr_waveform_at gives it at any u. PNR_OK, PNR_ENOMEMORY. The

@@ -13,8 +13,6 @@ enum { J = PNR_NEIGHBOURS };
 /* (kurtosis - 1) / 2 of a uniform distribution: of the observation time of a Doppler. */
 static const double flat_curvature = 0.4;
 
-typedef double value[2]; /* re, im */
-
 /* The contribution of the echoes to sum |x|^2. */
 static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
                           const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
@@ -27,7 +25,6 @@ static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
     for (size_t i = 0; i < n; i++) {
         const pnr_track *t = &tracks[i];
         double own = t->amplitude2 * windows * detector->energy_of_code;
-        value rho;
 
         if (t->code->nyquist > 0)
             own *= 1 - t->code->nyquist * pow(sin(M_PI * t->fit.delay), 2);
@@ -35,13 +32,11 @@ static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
             own *= pnr_fit_patch_energy(detector->map, t->bins);
         energy += own;
         /* An incoherent dwell has no phases; its cross terms cancel on average. */
-        for (size_t k = 0; k < i && !detector->is_sum; k++) { /* 2 Re(A_i conj(A_k) overlap) */
-            const double *a = t->fit.peak, *b = tracks[k].fit.peak;
-            const double re = a[0] * b[0] + a[1] * b[1], im = a[1] * b[0] - a[0] * b[1];
-
-            pnr_track_overlap(detector, t, &tracks[k], rho);
-            energy += 2 * (re * rho[0] - im * rho[1]) * of_peaks;
-        }
+        for (size_t k = 0; k < i && !detector->is_sum; k++)
+            energy += 2 *
+                      creal(t->fit.peak * conj(tracks[k].fit.peak) *
+                            pnr_track_overlap(detector, t, &tracks[k])) *
+                      of_peaks;
     }
     return energy;
 }
@@ -83,17 +78,17 @@ static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwe
     double leak = 0, uneven = 0, cells = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const double power = pnr_squared(tracks[i].fit.peak) / (n_left * n_left);
+        const double power = pnr_power(tracks[i].fit.peak) / (n_left * n_left);
 
         leak += 4 * power * (tracks[i].loss * tracks[i].fit.amplitude_variance - 0.5);
         /* The variance of |a(n)|^2 is half its square. */
-        uneven += power * pnr_squared(tracks[i].fit.peak) * holes / 2;
+        uneven += power * pnr_power(tracks[i].fit.peak) * holes / 2;
     }
     if (n == 0 || detector->is_sum ||
         (rest > 0 && leak * rest + uneven < 0.1 * rest * rest / n_left))
         return (noise_found){fmax(rest, least), 1 / n_left};
 
-    const double sidelobes = pnr_squared(tracks[0].fit.peak) * holes;
+    const double sidelobes = pnr_power(tracks[0].fit.peak) * holes;
     double cell, variance = 0;
     const double near = pnr_track_noise(detector, tracks, n, &cells);
 
@@ -197,7 +192,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
         .snr = snr,
         .snr_db = 10 * log10(s),
         .amplitude = detector->amplitude_scale * sqrt(t->amplitude2),
-        .phase_rad = detector->is_sum ? NAN : atan2(t->fit.peak[1], t->fit.peak[0]),
+        .phase_rad = detector->is_sum ? NAN : carg(t->fit.peak),
         .phase_sigma_rad = sqrt(v.phase),
         .doppler_hz = NAN,
         .doppler_sigma_hz = NAN,
@@ -252,7 +247,7 @@ static int fill_code(const pnr_setup_code *from, pnr_detector_code *code)
     code->nyquist = pnr_waveform_nyquist(from->waveform);
     code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
     for (int u = -J; u < J; u++)
-        pnr_waveform_at(code->autocorrelation, u, code->rho[J + u]);
+        code->rho[J + u] = pnr_waveform_at(code->autocorrelation, u);
     return pnr_fit_create(code->autocorrelation, &code->fit);
 }
 

@@ -71,7 +71,7 @@ typedef struct pnr_observed {
  * by the removals; work: [2 N]. The waveforms must be prepared. */
 enum { PNR_MAX_REMOVALS = 3 }; /* of one echo */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
-                             float (*replica)[2], float (*slope)[2], double (*work)[2],
+                             float (*replica)[2], float (*slope)[2], double complex *work,
                              pnr_removal out[PNR_MAX_REMOVALS]);
 /* Adds the removed echoes to the values and the patch (NULL: none) of a candidate that was found
  * after their removal. */

@@ -7,8 +7,6 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-typedef double value[2]; /* re, im */
-
 /* The frequency of an echo in the samples, in bins, converted from the time scale of its row. With
  * one row it is that of the row. */
 static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t row)
@@ -22,23 +20,19 @@ static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t
 }
 
 /* The complex amplitude A, its phase referred to the first sample of the look. */
-static void amplitude_of(const pnr_detector *detector, const pnr_echo *echo, double bins, value out)
+static double complex amplitude_of(const pnr_detector *detector, const pnr_echo *echo, double bins)
 {
     const double n = (double)detector->plan->n_samples;
     const double middle = (n * (double)detector->plan->n_periods - 1) / (2 * n);
-    const double amplitude = echo->amplitude / detector->amplitude_scale;
     const double phase = echo->phase_rad - 2 * M_PI * remainder(bins * middle, 1);
 
-    out[0] = amplitude * cos(phase);
-    out[1] = amplitude * sin(phase);
+    return echo->amplitude / detector->amplitude_scale * pnr_cis(phase);
 }
 
-static void narrow_to_float(const double (*from)[2], size_t n, float (*to)[2])
+static void narrow_to_float(const double complex *from, size_t n, float (*to)[2])
 {
-    for (size_t i = 0; i < n; i++) {
-        to[i][0] = (float)from[i][0];
-        to[i][1] = (float)from[i][1];
-    }
+    for (size_t i = 0; i < n; i++)
+        ((float complex *)to)[i] = (float complex)from[i];
 }
 
 /*
@@ -47,7 +41,7 @@ static void narrow_to_float(const double (*from)[2], size_t n, float (*to)[2])
  * n - m = sin(u (n - m)) / u for small u, the second term is two tones.
  */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
-                             float (*replica)[2], float (*slope)[2], double (*work)[2],
+                             float (*replica)[2], float (*slope)[2], double complex *work,
                              pnr_removal out[PNR_MAX_REMOVALS])
 {
     const double n = (double)detector->plan->n_samples;
@@ -55,24 +49,26 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     const double bins = bins_of(detector, echo, echo->row);
     const double walk = detector->map != NULL ? pnr_fit_patch_walk(detector->map, bins, 0) / n : 0;
     const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* bins; rad a sample */
-    double(*by_time)[2] = work + detector->plan->n_samples;
+    double complex *by_time = work + detector->plan->n_samples;
 
-    out[0] = (pnr_removal){.replica = (const float(*)[2])replica, .bins = bins};
-    amplitude_of(detector, echo, bins, out[0].peak);
+    const double complex peak = amplitude_of(detector, echo, bins);
+
+    out[0] = (pnr_removal){
+        .replica = (const float(*)[2])replica, .bins = bins, .peak = {creal(peak), cimag(peak)}};
     pnr_waveform_delay(detector->waveforms[echo->code].waveform, echo->lag, work,
                        walk != 0 ? by_time : NULL);
-    narrow_to_float((const double(*)[2])work, detector->plan->n_samples, replica);
+    narrow_to_float(work, detector->plan->n_samples, replica);
     if (walk == 0)
         return 1;
-    narrow_to_float((const double(*)[2])by_time, detector->plan->n_samples, slope);
+    narrow_to_float(by_time, detector->plan->n_samples, slope);
     for (int side = 0; side < 2; side++) { /* +- A w i / (2 u) exp(-+ i u m) at bins +- apart */
         const double sign = side == 0 ? 1 : -1, factor = sign * walk / (2 * u);
-        const value turn = {factor * sin(sign * u * middle), factor * cos(u * middle)};
-        pnr_removal *r = &out[1 + side];
+        const double complex at =
+            peak * CMPLX(factor * sin(sign * u * middle), factor * cos(u * middle));
 
-        *r = (pnr_removal){.replica = (const float(*)[2])slope, .bins = bins + sign * apart};
-        r->peak[0] = out[0].peak[0] * turn[0] - out[0].peak[1] * turn[1];
-        r->peak[1] = out[0].peak[0] * turn[1] + out[0].peak[1] * turn[0];
+        out[1 + side] = (pnr_removal){.replica = (const float(*)[2])slope,
+                                      .bins = bins + sign * apart,
+                                      .peak = {creal(at), cimag(at)}};
     }
     return PNR_MAX_REMOVALS;
 }
@@ -87,29 +83,21 @@ static void add_filtered(const pnr_detector *detector, const pnr_patch_place *pl
     const size_t gate = ((size_t)place->lag + n_lags - plan->gate_first) % n_lags;
     const pnr_patch_place next_to = {place->code, place->row, lrint(echo->lag)};
     const double delay = remainder(echo->lag - (double)place->lag, (double)plan->n_samples);
-    float patch[J][J][2] = {{{0}}};
-    value response[J], rho;
+    const double complex rho = pnr_waveform_at(detector->codes[echo->code].autocorrelation,
+                                               (double)next_to.lag - echo->lag);
+    float complex patch[J][J] = {{0}};
+    pnr_vector response;
 
     pnr_least_squares_response(detector->least_squares, gate, delay, response);
     if (detector->has_rows)
-        pnr_fit_patch_add(detector->map, &next_to, echo, 0, &patch[0][0][0]);
-    pnr_waveform_at(detector->codes[echo->code].autocorrelation, (double)next_to.lag - echo->lag,
-                    rho);
+        pnr_fit_patch_add(detector->map, &next_to, echo, 0, (float *)patch);
     for (int row = 0; row < (detector->has_rows ? J : 1); row++) {
-        const float *c = patch[row][MIDDLE];
-        const double power = rho[0] * rho[0] + rho[1] * rho[1];
-        value a = {echo->peak[0], echo->peak[1]};
+        const double complex a =
+            detector->has_rows ? (double complex)patch[row][MIDDLE] * conj(rho) / pnr_power(rho)
+                               : echo->peak;
 
-        if (detector->has_rows) {
-            a[0] = ((double)c[0] * rho[0] + (double)c[1] * rho[1]) / power;
-            a[1] = ((double)c[1] * rho[0] - (double)c[0] * rho[1]) / power;
-        }
-        for (int j = 0; j < J; j++) {
-            float *at = values + 2 * (J * row + j);
-
-            at[0] += (float)(a[0] * response[j][0] - a[1] * response[j][1]);
-            at[1] += (float)(a[0] * response[j][1] + a[1] * response[j][0]);
-        }
+        for (int j = 0; j < J; j++)
+            ((float complex *)values)[J * row + j] += (float complex)(a * response[j]);
     }
 }
 
@@ -128,9 +116,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
         pnr_patch_echo there = {.code = echo->code, .lag = echo->lag, .bins = bins};
         double distance = (double)centre - echo->lag;
 
-        amplitude_of(detector, echo, detector->has_rows ? 0 : bins, there.peak);
-        there.peak[0] *= scale;
-        there.peak[1] *= scale;
+        there.peak = scale * amplitude_of(detector, echo, detector->has_rows ? 0 : bins);
         if (detector->least_squares != NULL) {
             add_filtered(detector, &place, &there,
                          detector->has_rows ? patch : &candidate->value[0][0]);
@@ -144,12 +130,10 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
             continue;
         distance -= n * floor(distance / n + 0.5);
         for (int j = 0; j < J; j++) {
-            value rho;
+            const double complex rho =
+                pnr_waveform_at(detector->codes[echo->code].autocorrelation, distance + j - MIDDLE);
 
-            pnr_waveform_at(detector->codes[echo->code].autocorrelation, distance + j - MIDDLE,
-                            rho);
-            candidate->value[j][0] += (float)(there.peak[0] * rho[0] - there.peak[1] * rho[1]);
-            candidate->value[j][1] += (float)(there.peak[0] * rho[1] + there.peak[1] * rho[0]);
+            ((float complex *)candidate->value)[j] += (float complex)(there.peak * rho);
         }
     }
 }

@@ -4,6 +4,7 @@
 #ifndef PNR_DETECTOR_STATE_H
 #define PNR_DETECTOR_STATE_H
 
+#include "base/complex.h"
 #include "detector/detector.h"
 #include "estimate/fit.h"
 #include "estimate/fit_patch.h"
@@ -12,9 +13,9 @@
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
-    double curvature_noise;            /* (kurtosis - 1) / 2 */
-    double nyquist;                    /* the share of the Nyquist bin in the energy */
-    double rho[2 * PNR_NEIGHBOURS][2]; /* R(u)/R(0) at u = -PNR_NEIGHBOURS .. */
+    double curvature_noise;                 /* (kurtosis - 1) / 2 */
+    double nyquist;                         /* the share of the Nyquist bin in the energy */
+    double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) at u = -PNR_NEIGHBOURS .. */
 } pnr_detector_code;
 
 struct pnr_detector {
@@ -49,19 +50,13 @@ typedef struct pnr_track {
     double loss; /* noise of its values divided by a cell's: above 1 after a least-squares filter */
     /* The engine's values, restored to the correlation after a filter; without the noise bias of a
      * sum of powers. */
-    double c[PNR_NEIGHBOURS][2];
+    pnr_vector c;
     pnr_vector *patch; /* with several rows this instead of c */
     pnr_fitted fit;
     double bins, bins_variance; /* with several rows; the variance multiplied by S */
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
 } pnr_track;
-
-/* |z|^2 */
-static inline double pnr_squared(const double z[2])
-{
-    return z[0] * z[0] + z[1] * z[1];
-}
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
 
@@ -76,7 +71,7 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
     return (pnr_patch_echo){.code = (size_t)(t->code - detector->codes),
                             .lag = (double)t->centre + t->fit.delay,
                             .bins = t->bins,
-                            .peak = {t->fit.peak[0], t->fit.peak[1]}};
+                            .peak = t->fit.peak};
 }
 
 /* Finds the echoes among the candidates, strongest first, each fitted after the others are
@@ -87,8 +82,8 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                        double *cells);
 /* The correlation of two echoes of peak 1 over all samples: sum_n x conj(y). */
-void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const pnr_track *y,
-                       double out[2]);
+double complex pnr_track_overlap(const pnr_detector *detector, const pnr_track *x,
+                                 const pnr_track *y);
 
 /* --- after a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
 
@@ -101,14 +96,14 @@ void pnr_track_restore(const pnr_detector *detector, const pnr_track *t, const f
 double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, const pnr_track *other);
 /* The response at the lags of a track to another echo of peak -1; false when it is negligible. */
 bool pnr_track_response(const pnr_detector *detector, const pnr_track *from, const pnr_track *other,
-                        double (*out)[2]);
+                        double complex *out);
 /* The part of a track's own echo, of peak 1, that the restoration misses. */
-void pnr_track_missing(const pnr_detector *detector, const pnr_track *t, double (*out)[2]);
+void pnr_track_missing(const pnr_detector *detector, const pnr_track *t, double complex *out);
 /* The amplitude of another echo in each row of a track's patch. */
 void pnr_track_rows(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
-                    double cell, double (*out)[2]);
+                    double cell, double complex *out);
 /* c += a x; patch += rows x. */
-void pnr_track_add(const double a[2], const double (*x)[2], double (*c)[2]);
-void pnr_track_add_rows(const double (*rows)[2], const double (*x)[2], pnr_vector *patch);
+void pnr_track_add(double complex a, const double complex *x, double complex *c);
+void pnr_track_add_rows(const double complex *rows, const double complex *x, pnr_vector *patch);
 
 #endif

@@ -15,8 +15,6 @@ enum {
 
 static const double strong = 100; /* S from which the part that a filter removed is visible */
 
-typedef double value[2]; /* re, im */
-
 /* The vertex of the parabola through (-1, a), (0, b), (1, c); when b is the greatest it lies within
  * -1/2..1/2. */
 static double parabola_vertex(double a, double b, double c)
@@ -29,14 +27,14 @@ static double parabola_vertex(double a, double b, double c)
 /* The start of the climb: the vertex of |c| over three lags around the cell, on the grid of the
  * search. */
 static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
-                          const value *c)
+                          const double complex *c)
 {
     if (candidate->cell % detector->plan->oversample != 0)
         return 0.5;
     double p[3];
 
     for (int i = 0; i < 3; i++)
-        p[i] = sqrt(pnr_squared(c[MIDDLE - 1 + i]));
+        p[i] = sqrt(pnr_power(c[MIDDLE - 1 + i]));
     return p[1] >= p[0] && p[1] >= p[2] ? parabola_vertex(p[0], p[1], p[2]) : 0;
 }
 
@@ -105,16 +103,13 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
         pnr_track_restore(detector, t, values, 1, restored);
         values = restored;
     }
-    for (int i = 0; i < 2 * J; i++)
-        t->c[i / 2][i % 2] = (double)values[i];
-    if (detector->is_sum && t->c[MIDDLE][0] > 0) {
-        const double share = floor / t->c[MIDDLE][0];
+    for (int j = 0; j < J; j++)
+        t->c[j] = (double complex)((const float complex *)values)[j];
 
-        for (int j = 0; j < J; j++) {
-            t->c[j][0] -= share * t->code->rho[J + j - MIDDLE][0];
-            t->c[j][1] -= share * t->code->rho[J + j - MIDDLE][1];
-        }
-    }
+    const double centre = creal(t->c[MIDDLE]);
+
+    for (int j = 0; j < J && detector->is_sum && centre > 0; j++)
+        t->c[j] -= floor / centre * t->code->rho[J + j - MIDDLE];
 }
 
 /* --- one candidate among others --- */
@@ -122,30 +117,26 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
 /* Subtracts another echo from c: A g R(0) rho(lag - its delay). In a map with one row the other echo
  * has the frequency of that row. Echoes of other codes are not subtracted. */
 static void subtract_echo(const pnr_detector *detector, const pnr_track *from,
-                          const pnr_track *other, value *c)
+                          const pnr_track *other, double complex *c)
 {
     const double distance =
         circular_distance(detector, (double)from->centre, (double)other->centre + other->fit.delay);
 
     if (detector->least_squares != NULL) {
-        value response[J];
+        pnr_vector response;
 
         if (pnr_track_response(detector, from, other, response))
-            pnr_track_add(other->fit.peak, (const value *)response, c);
+            pnr_track_add(other->fit.peak, response, c);
         return;
     }
-    for (int j = 0; j < J && from->code == other->code; j++) {
-        value rho;
-
-        pnr_waveform_at(from->code->autocorrelation, distance + j - MIDDLE, rho);
-        c[j][0] -= other->fit.peak[0] * rho[0] - other->fit.peak[1] * rho[1];
-        c[j][1] -= other->fit.peak[0] * rho[1] + other->fit.peak[1] * rho[0];
-    }
+    for (int j = 0; j < J && from->code == other->code; j++)
+        c[j] -=
+            other->fit.peak * pnr_waveform_at(from->code->autocorrelation, distance + j - MIDDLE);
 }
 
 /* out: the values of one candidate after all other echoes are subtracted. */
 static void load_without_others(const pnr_detector *detector, const pnr_track *t,
-                                const pnr_track *others, size_t n_others, value *out)
+                                const pnr_track *others, size_t n_others, double complex *out)
 {
     memcpy(out, t->c, sizeof t->c);
     for (size_t i = 0; i < n_others; i++)
@@ -163,11 +154,11 @@ static void patch_alone(const pnr_detector *detector, const pnr_track *t, const 
         if (&others[i] == t)
             continue;
         if (detector->least_squares != NULL) {
-            value response[J], rows[J];
+            pnr_vector response, rows;
 
             if (pnr_track_response(detector, t, &others[i], response)) {
                 pnr_track_rows(detector, t, &others[i], cell, rows);
-                pnr_track_add_rows((const value *)rows, (const value *)response, out);
+                pnr_track_add_rows(rows, response, out);
             }
             continue;
         }
@@ -194,35 +185,34 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
 
     cell *= t->loss;
     patch_alone(detector, t, others, n_others, cell, rest);
-    pnr_fit_patch_find(detector->map, &place, (const pnr_vector *)rest,
-                       first_guess(detector, t->candidate, (const value *)rest[MIDDLE]), cell,
-                       &found);
+    pnr_fit_patch_find(detector->map, &place, rest,
+                       first_guess(detector, t->candidate, rest[MIDDLE]), cell, &found);
     take_candidate(&found, t);
     for (int turn = 0;
          turn < TURNS && detector->least_squares != NULL && t->fit.gain > strong * cell; turn++) {
-        value missing[J], rows[J];
+        pnr_vector missing, rows;
         pnr_patch whole;
 
         pnr_track_missing(detector, t, missing);
         pnr_track_rows(detector, t, t, cell, rows);
         memcpy(whole, rest, sizeof whole);
-        pnr_track_add_rows((const value *)rows, (const value *)missing, whole);
-        pnr_fit_patch_find(detector->map, &place, (const pnr_vector *)whole, t->fit.delay, cell,
-                           &found);
+        pnr_track_add_rows(rows, missing, whole);
+        pnr_fit_patch_find(detector->map, &place, whole, t->fit.delay, cell, &found);
         take_candidate(&found, t);
     }
 }
 
 /* Fits again after the part that a filter removed is added. */
-static void fit_whole(const pnr_detector *detector, pnr_track *t, const value *c, double cell)
+static void fit_whole(const pnr_detector *detector, pnr_track *t, const double complex *c,
+                      double cell)
 {
     for (int turn = 0; turn < TURNS && t->fit.gain > strong * t->loss * cell; turn++) {
-        value whole[J], missing[J];
+        pnr_vector whole, missing;
 
         pnr_track_missing(detector, t, missing);
         memcpy(whole, c, sizeof whole);
-        pnr_track_add(t->fit.peak, (const value *)missing, whole);
-        pnr_fit_find(t->code->fit, (const value *)whole, t->fit.delay, &t->fit);
+        pnr_track_add(t->fit.peak, missing, whole);
+        pnr_fit_find(t->code->fit, whole, t->fit.delay, &t->fit);
     }
 }
 
@@ -230,8 +220,8 @@ static void fit_whole(const pnr_detector *detector, pnr_track *t, const value *c
 static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
                         size_t n_others, double cell)
 {
-    const value *c = (const value *)t->c;
-    value rest[J], rho;
+    const double complex *c = t->c;
+    pnr_vector rest;
 
     if (detector->has_rows) {
         fit_patch(detector, t, others, n_others, cell);
@@ -239,13 +229,12 @@ static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_tr
     }
     if (n_others > 0) {
         load_without_others(detector, t, others, n_others, rest);
-        c = (const value *)rest;
+        c = rest;
     }
     pnr_fit_find(t->code->fit, c, first_guess(detector, t->candidate, c), &t->fit);
     if (detector->least_squares != NULL)
         fit_whole(detector, t, c, cell);
-    pnr_waveform_at(t->code->autocorrelation, t->fit.delay, rho);
-    t->share = sqrt(pnr_squared(rho));
+    t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
     return t->fit.gain;
 }
 
@@ -259,8 +248,6 @@ static int lags_of(const pnr_detector *detector, const pnr_track *t)
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {
-    value rho;
-
     if (detector->least_squares != NULL && fabs(pnr_track_gates(detector, t, other)) > MIDDLE)
         return 0;
     if (detector->has_rows) {
@@ -271,11 +258,12 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
     }
     if (t->code != other->code)
         return 0;
-    pnr_waveform_at(t->code->autocorrelation,
-                    circular_distance(detector, (double)t->centre + t->fit.delay,
-                                      (double)other->centre + other->fit.delay),
-                    rho);
-    return pnr_squared(rho) * pnr_squared(other->fit.peak);
+
+    const double distance = circular_distance(detector, (double)t->centre + t->fit.delay,
+                                              (double)other->centre + other->fit.delay);
+
+    return pnr_power(pnr_waveform_at(t->code->autocorrelation, distance)) *
+           pnr_power(other->fit.peak);
 }
 
 /* True when the sidelobes of stronger echoes explain a candidate in a sum of powers. The sum has no
@@ -286,12 +274,12 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
 {
     const pnr_dwell *dwell = view->observed->dwell;
     const double least = detector->plan->threshold[dwell->n_periods - 1] * dwell->floor;
-    double seen = detector->has_rows ? 0 : pnr_squared(t->fit.peak), power = 0;
+    double seen = detector->has_rows ? 0 : pnr_power(t->fit.peak), power = 0;
 
     /* In a map both powers are taken in the cell of the candidate: a sidelobe does not have the shape
      * of an echo, so its fit may climb far away. */
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
-        seen += pnr_squared(t->patch[MIDDLE][MIDDLE + j]);
+        seen += pnr_power(t->patch[MIDDLE][MIDDLE + j]);
     for (size_t i = 0; i < n; i++)
         power += power_at(detector, t, &others[i], view->cell);
     if (detector->has_rows && (double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2))
@@ -307,7 +295,7 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
 static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
                                 const pnr_track *t)
 {
-    const double peak = sqrt(pnr_squared(t->fit.peak)) / detector->energy_of_code;
+    const double peak = sqrt(pnr_power(t->fit.peak)) / detector->energy_of_code;
     const double g = gains->amplitude;
 
     if (!detector->is_sum)
@@ -342,14 +330,13 @@ static void refine_tracks(const pnr_detector *detector, const dwell_view *view, 
     for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
         moved = false;
         for (size_t i = 0; i < n; i++) {
-            double *peak = tracks[i].fit.peak;
-            const value before = {peak[0], peak[1]};
+            const double complex before = tracks[i].fit.peak;
 
             fit_among(detector, &tracks[i], tracks, n, view->cell);
 
-            const value change = {peak[0] - before[0], peak[1] - before[1]};
+            const double complex peak = tracks[i].fit.peak;
 
-            moved = moved || pnr_squared(change) > 1e-14 * pnr_squared(peak) + least;
+            moved = moved || pnr_power(peak - before) > 1e-14 * pnr_power(peak) + least;
         }
     }
 }
@@ -429,48 +416,45 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
 
         patch_alone(detector, &tracks[0], tracks, n, 0, rest);
         if (detector->least_squares != NULL) {
-            value missing[J], rows[J];
+            pnr_vector missing, rows;
 
             pnr_track_missing(detector, &tracks[0], missing);
             pnr_track_rows(detector, &tracks[0], &tracks[0], 0, rows);
-            pnr_track_add_rows((const value *)rows, (const value *)missing, rest);
+            pnr_track_add_rows(rows, missing, rest);
         }
-        return pnr_fit_patch_noise(detector->map, &place, (const pnr_vector *)rest, &found, cells) /
-               tracks[0].loss;
+        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cells) / tracks[0].loss;
     }
 
-    value c[J];
+    pnr_vector c;
 
     load_without_others(detector, &tracks[0], tracks, n, c);
     if (detector->least_squares != NULL) {
-        value missing[J];
+        pnr_vector missing;
 
         pnr_track_missing(detector, &tracks[0], missing);
-        pnr_track_add(tracks[0].fit.peak, (const value *)missing, c);
+        pnr_track_add(tracks[0].fit.peak, missing, c);
     }
-    return pnr_fit_noise(tracks[0].code->fit, (const value *)c, &tracks[0].fit, cells) /
-           tracks[0].loss;
+    return pnr_fit_noise(tracks[0].code->fit, c, &tracks[0].fit, cells) / tracks[0].loss;
 }
 
 /* sum_n a(n - x) conj(a(n - y)) / R(0) for two echoes at the lags x and y. This is R(y - x)/R(0),
  * except that the Nyquist bin, a cosine, gives cos(pi x) cos(pi y) and not cos(pi (x - y)). */
-void pnr_track_overlap(const pnr_detector *detector, const pnr_track *x, const pnr_track *y,
-                       double out[2])
+double complex pnr_track_overlap(const pnr_detector *detector, const pnr_track *x,
+                                 const pnr_track *y)
 {
     const double sines = sin(M_PI * x->fit.delay) * sin(M_PI * y->fit.delay);
 
-    out[0] = out[1] = 0;
     if (x->code != y->code)
-        return;
+        return 0;
     if (detector->has_rows) {
         const pnr_patch_echo a = pnr_track_echo(detector, x), b = pnr_track_echo(detector, y);
 
-        pnr_fit_patch_overlap(detector->map, &a, &b, out);
-        return;
+        return pnr_fit_patch_overlap(detector->map, &a, &b);
     }
-    pnr_waveform_at(x->code->autocorrelation,
-                    circular_distance(detector, (double)y->centre + y->fit.delay,
-                                      (double)x->centre + x->fit.delay),
-                    out);
-    out[0] -= ((x->centre ^ y->centre) & 1 ? -1 : 1) * x->code->nyquist * sines;
+
+    const double distance = circular_distance(detector, (double)y->centre + y->fit.delay,
+                                              (double)x->centre + x->fit.delay);
+
+    return pnr_waveform_at(x->code->autocorrelation, distance) -
+           ((x->centre ^ y->centre) & 1 ? -1 : 1) * x->code->nyquist * sines;
 }

@@ -2,6 +2,7 @@
 /* The cross-ambiguity of a code: the exact response at a lag to an echo with a Doppler. */
 #include "estimate/ambiguity.h"
 
+#include "base/complex.h"
 #include "base/multiversion.h"
 
 #include <math.h>
@@ -26,8 +27,8 @@ struct pnr_ambiguity {
     size_t code_of_echo; /* SIZE_MAX: no echo is set */
     double delay;
     bool has_slope;
-    double (*value)[2], (*slope)[2]; /* [N] of the echo */
-    planar code;                     /* [N] the other code of the correlation */
+    double complex *value, *slope; /* [N] of the echo */
+    planar code;                   /* [N] the other code of the correlation */
     size_t code_held;
     planar phase, turned; /* [N + PNR_AMBIGUITY_LAGS - 1] the rotation by e; the rotated echo */
     double *memory;
@@ -109,34 +110,29 @@ static double time_of(const pnr_ambiguity *ambiguity, long i)
 static void fill_phase(pnr_ambiguity *ambiguity, double e, long first, size_t count)
 {
     const double step = e / (double)ambiguity->n;
-    const double turn_re = cos(2 * M_PI * step), turn_im = sin(2 * M_PI * step);
-    double re = 0, im = 0, last = 0;
+    const double complex turn = pnr_cis(2 * M_PI * step);
+    double complex phase = 0;
+    double last = 0;
     int fresh = 0;
 
     for (size_t j = 0; j < count; j++) {
         const double time = time_of(ambiguity, first + (long)j);
 
         if (fresh == 0 || time < last) { /* the phase jumps at the end of a cyclic window */
-            const double cycles = remainder(step * time, 1);
-
-            re = cos(2 * M_PI * cycles);
-            im = sin(2 * M_PI * cycles);
+            phase = pnr_cis(2 * M_PI * remainder(step * time, 1));
             fresh = STRIDE;
         }
-        ambiguity->phase.re[j] = re;
-        ambiguity->phase.im[j] = im;
-
-        const double next = re * turn_re - im * turn_im;
-
-        im = re * turn_im + im * turn_re;
-        re = next;
+        ambiguity->phase.re[j] = creal(phase);
+        ambiguity->phase.im[j] = cimag(phase);
+        phase *= turn;
         last = time;
         fresh--;
     }
 }
 
 /* turned[j] = x[i mod N] phase[j], i = first + j */
-static void rotate_samples(pnr_ambiguity *ambiguity, const double (*x)[2], long first, size_t count)
+static void rotate_samples(pnr_ambiguity *ambiguity, const double complex *x, long first,
+                           size_t count)
 {
     const long n = (long)ambiguity->n;
     size_t at = (size_t)(first % n + (first % n < 0 ? n : 0));
@@ -146,10 +142,11 @@ static void rotate_samples(pnr_ambiguity *ambiguity, const double (*x)[2], long 
         const size_t piece = count - j < (size_t)n - at ? count - j : (size_t)n - at;
 
         for (size_t k = 0; k < piece; k++) {
-            const double c = ambiguity->phase.re[j + k], s = ambiguity->phase.im[j + k];
+            const double complex turned =
+                x[at + k] * CMPLX(ambiguity->phase.re[j + k], ambiguity->phase.im[j + k]);
 
-            re[j + k] = x[at + k][0] * c - x[at + k][1] * s;
-            im[j + k] = x[at + k][0] * s + x[at + k][1] * c;
+            re[j + k] = creal(turned);
+            im[j + k] = cimag(turned);
         }
         j += piece;
         at = 0;
@@ -170,9 +167,9 @@ static void turn_by_e(pnr_ambiguity *ambiguity, long first, size_t count)
     }
 }
 
-/* out = sum_i u[i + shift] conj(a[i]) */
-PNR_MULTIVERSION static void correlate(const planar *u, size_t shift, const planar *a, size_t n,
-                                       double out[2])
+/* sum_i u[i + shift] conj(a[i]) */
+PNR_MULTIVERSION static double complex correlate(const planar *u, size_t shift, const planar *a,
+                                                 size_t n)
 {
     const double *ur = u->re + shift, *ui = u->im + shift;
     lanes re = {0}, im = {0};
@@ -188,33 +185,32 @@ PNR_MULTIVERSION static void correlate(const planar *u, size_t shift, const plan
         re += xr * yr + xi * yi;
         im += xi * yr - xr * yi;
     }
-    out[0] = ((re[0] + re[1]) + (re[2] + re[3])) + ((re[4] + re[5]) + (re[6] + re[7]));
-    out[1] = ((im[0] + im[1]) + (im[2] + im[3])) + ((im[4] + im[5]) + (im[6] + im[7]));
-    for (; i < n; i++) {
-        out[0] += ur[i] * a->re[i] + ui[i] * a->im[i];
-        out[1] += ui[i] * a->re[i] - ur[i] * a->im[i];
-    }
+
+    double complex sum =
+        CMPLX(((re[0] + re[1]) + (re[2] + re[3])) + ((re[4] + re[5]) + (re[6] + re[7])),
+              ((im[0] + im[1]) + (im[2] + im[3])) + ((im[4] + im[5]) + (im[6] + im[7])));
+
+    for (; i < n; i++)
+        sum += CMPLX(ur[i], ui[i]) * CMPLX(a->re[i], -a->im[i]);
+    return sum;
 }
 
-static void correlate_all(pnr_ambiguity *ambiguity, size_t n_lags, double sign, double (*out)[2])
+static void correlate_all(pnr_ambiguity *ambiguity, size_t n_lags, double sign, double complex *out)
 {
     const double energy = pnr_waveform_energy(ambiguity->setup->codes[0].waveform);
 
-    for (size_t l = 0; l < n_lags; l++) {
-        correlate(&ambiguity->turned, l, &ambiguity->code, ambiguity->n, out[l]);
-        out[l][0] *= sign / energy;
-        out[l][1] *= sign / energy;
-    }
+    for (size_t l = 0; l < n_lags; l++)
+        out[l] = correlate(&ambiguity->turned, l, &ambiguity->code, ambiguity->n) * (sign / energy);
 }
 
 void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long first, size_t n_lags,
-                      double (*chi)[2], double (*by_delay)[2], double (*by_e)[2])
+                      double complex *chi, double complex *by_delay, double complex *by_e)
 {
     const size_t count = ambiguity->n + n_lags - 1;
 
     hold_code(ambiguity, code);
     fill_phase(ambiguity, e, first, count);
-    rotate_samples(ambiguity, (const double(*)[2])ambiguity->value, first, count);
+    rotate_samples(ambiguity, ambiguity->value, first, count);
     correlate_all(ambiguity, n_lags, 1, chi);
     if (by_e != NULL) {
         turn_by_e(ambiguity, first, count);
@@ -225,7 +221,7 @@ void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long firs
             pnr_waveform_delay(ambiguity->setup->codes[ambiguity->code_of_echo].waveform,
                                ambiguity->delay, NULL, ambiguity->slope);
         ambiguity->has_slope = true;
-        rotate_samples(ambiguity, (const double(*)[2])ambiguity->slope, first, count);
+        rotate_samples(ambiguity, ambiguity->slope, first, count);
         correlate_all(ambiguity, n_lags, -1, by_delay);
     }
 }

@@ -5,6 +5,8 @@
 
 #include "setup/setup.h"
 
+#include <complex.h>
+
 /*
  * An echo a(n - d) exp(2 pi i v n / N) is correlated with a code b after a rotation of the samples
  * by f (engine/plan.h). With e = v - f and the time counted from the middle of the window, lag k has
@@ -27,6 +29,6 @@ void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay);
 /* Writes chi at the lags first .. first + n_lags - 1 of code `code`, and its derivatives with respect
  * to the delay and to e unless these are NULL. O(N) for each lag. */
 void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long first, size_t n_lags,
-                      double (*chi)[2], double (*by_delay)[2], double (*by_e)[2]);
+                      double complex *chi, double complex *by_delay, double complex *by_e);
 
 #endif

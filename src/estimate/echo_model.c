@@ -2,6 +2,7 @@
 /* The model of an echo in a map: its rows, its lags, and the products of both. */
 #include "estimate/echo_model.h"
 
+#include "base/complex.h"
 #include "engine/plan.h"
 #include "estimate/matrix.h"
 
@@ -15,8 +16,6 @@ static const double loading = 1e-4; /* rows closer than 1/K are nearly dependent
 /* Rows with another time scale are used while the ends of an echo move by at most so many samples.
  * The two adjacent rows are always used, because the frequency needs them. */
 static const double same_scale_samples = 0.5;
-
-typedef double value[2]; /* re, im */
 
 struct pnr_echo_model {
     const pnr_setup *setup;
@@ -64,11 +63,9 @@ static void fill_noise(const pnr_echo_model *model, pnr_echo_rows *rows)
             const double share =
                 pnr_echo_model_tone(model, rows->row[i].rotation - rows->row[j].rotation);
 
-            pnr_slow_time_noise(model->slow, rows->row[i].bins, rows->row[j].bins, rows->g[i][j]);
-            rows->g[i][j][0] *= share;
-            rows->g[i][j][1] *= share;
-            rows->g[j][i][0] = rows->g[i][j][0];
-            rows->g[j][i][1] = -rows->g[i][j][1];
+            rows->g[i][j] =
+                share * pnr_slow_time_noise(model->slow, rows->row[i].bins, rows->row[j].bins);
+            rows->g[j][i] = conj(rows->g[i][j]);
         }
 }
 
@@ -142,7 +139,7 @@ static void weigh_rows(const pnr_echo_model *model, pnr_echo_rows *out)
         return;
     memcpy(out->m, out->g, sizeof out->m);
     for (int i = 0; i < J; i++)
-        out->m[i][i][0] += i >= out->first && i < out->end ? loading : 1;
+        out->m[i][i] += i >= out->first && i < out->end ? loading : 1;
     pnr_matrix_invert(out->m);
 }
 
@@ -175,7 +172,7 @@ static void add_term(pnr_echo_column *c, int x, int y)
 
 /* Fills g(v - F) of each row, and its derivative with respect to v. */
 static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
-                      bool with_tone, value *x, value *slope)
+                      bool with_tone, double complex *x, double complex *slope)
 {
     const double h = 1e-3 / (double)model->setup->plan.n_periods;
 
@@ -185,37 +182,30 @@ static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, do
         for (int side = -1; side <= 1; side++) {
             const double v = bins + side * h;
             const double share = with_tone ? pnr_echo_model_tone(model, v - row->rotation) : 1;
-            value z;
 
-            if (slope == NULL && side != 0)
-                continue;
-            pnr_slow_time_echo(model->slow, v, row->bins, z);
-            for (int c = 0; c < 2; c++)
-                if (side == 0)
-                    x[i][c] = z[c] * share;
-                else
-                    slope[i][c] += side * z[c] * share / (2 * h);
+            if (side == 0)
+                x[i] = pnr_slow_time_echo(model->slow, v, row->bins) * share;
+            else if (slope != NULL)
+                slope[i] += side * pnr_slow_time_echo(model->slow, v, row->bins) * share / (2 * h);
         }
     }
 }
 
 /* Fills R(k - d)/R(0) at the lags of the patch, k - d = distance + j - MIDDLE, and its derivative
  * with respect to d. */
-static void fill_lags(const pnr_echo_lags *code, double distance, value *y, value *slope)
+static void fill_lags(const pnr_echo_lags *code, double distance, double complex *y,
+                      double complex *slope)
 {
     const double h = 1e-3;
 
     for (int j = 0; j < J; j++) {
         const double u = distance + j - MIDDLE;
-        value before, after;
 
-        pnr_waveform_at(code->autocorrelation, u, y[j]);
-        if (slope == NULL)
-            continue;
-        pnr_waveform_at(code->autocorrelation, u - h, before);
-        pnr_waveform_at(code->autocorrelation, u + h, after);
-        for (int c = 0; c < 2; c++)
-            slope[j][c] = -(after[c] - before[c]) / (2 * h);
+        y[j] = pnr_waveform_at(code->autocorrelation, u);
+        if (slope != NULL)
+            slope[j] = -(pnr_waveform_at(code->autocorrelation, u + h) -
+                         pnr_waveform_at(code->autocorrelation, u - h)) /
+                       (2 * h);
     }
 }
 
@@ -230,7 +220,7 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
  * to frequency. This is linear in the walk, which is therefore limited to half a sample a look.
  * Returns false when the walk is zero in all rows. */
 static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
-                      const value *slope, value *walk)
+                      const double complex *slope, double complex *walk)
 {
     const pnr_plan *plan = &model->setup->plan;
     const double most = 0.5 / (double)plan->n_periods;
@@ -241,8 +231,7 @@ static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, do
         const double here = pnr_echo_model_walk(model, bins, stretch);
         const double samples = fmin(fmax(here, -most), most);
 
-        walk[i][0] = slope[i][1] * samples / (2 * M_PI);
-        walk[i][1] = -slope[i][0] * samples / (2 * M_PI);
+        walk[i] = CMPLX(cimag(slope[i]), -creal(slope[i])) * samples / (2 * M_PI);
         is_walking = is_walking || samples != 0;
     }
     return is_walking;
@@ -263,7 +252,7 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
     out->n_x = out->n_y = is_wide ? 2 : 1;
     out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     add_term(&out->echo, 0, 0);
-    if (is_walking && fill_walk(model, rows, echo->bins, (const value *)out->x[1], out->x[2])) {
+    if (is_walking && fill_walk(model, rows, echo->bins, out->x[1], out->x[2])) {
         add_term(&out->echo, 2, 1);
         out->n_x = 3;
     }
@@ -275,25 +264,24 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
 
 /* Fills the smooth chi, R times the tone, and its derivatives with respect to delay and e. */
 static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
-                     value (*chi)[J])
+                     pnr_vector *chi)
 {
     const double h = 1e-3, share = pnr_echo_model_tone(model, e);
     const double slope =
         (pnr_echo_model_tone(model, e + h) - pnr_echo_model_tone(model, e - h)) / (2 * h);
 
     fill_lags(&model->codes[echo->code], (double)lag - echo->lag, chi[0], chi[1]);
-    for (int j = 0; j < J; j++)
-        for (int c = 0; c < 2; c++) {
-            chi[2][j][c] = chi[0][j][c] * slope;
-            chi[0][j][c] *= share;
-            chi[1][j][c] *= share;
-        }
+    for (int j = 0; j < J; j++) {
+        chi[2][j] = chi[0][j] * slope;
+        chi[0][j] *= share;
+        chi[1][j] *= share;
+    }
 }
 
 /* Copies the rows from i on that have the rotation of row i into three vectors, zero elsewhere.
  * Returns the next row; *is_marked: one of them needs the exact sums. */
-static int copy_rotation(const pnr_echo_rows *rows, int i, const value *const from[3],
-                         value (*to)[J], bool *is_marked)
+static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex *const from[3],
+                         pnr_vector *to, bool *is_marked)
 {
     const size_t hypothesis = rows->row[i].hypothesis;
 
@@ -302,7 +290,7 @@ static int copy_rotation(const pnr_echo_rows *rows, int i, const value *const fr
     for (; i < rows->end && rows->row[i].hypothesis == hypothesis; i++) {
         *is_marked = *is_marked || rows->needs_exact[i];
         for (int k = 0; k < 3; k++)
-            memcpy(to[k][i], from[k][i], sizeof(value));
+            to[k][i] = from[k][i];
     }
     return i;
 }
@@ -327,14 +315,13 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
                           bool with_slopes, pnr_echo_columns *out)
 {
     const bool may_walk = model->rate_over_carrier != 0;
-    value x[J] = {{0}}, slope[J] = {{0}}, walk[J] = {{0}};
+    pnr_vector x = {0}, slope = {0}, walk = {0};
 
     pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
     fill_rows(model, rows, echo->bins, false, x, with_slopes || may_walk ? slope : NULL);
 
-    const bool is_walking =
-        may_walk && fill_walk(model, rows, echo->bins, (const value *)slope, walk);
-    const value *const vectors[3] = {(const value *)x, (const value *)slope, (const value *)walk};
+    const bool is_walking = may_walk && fill_walk(model, rows, echo->bins, slope, walk);
+    const double complex *const vectors[3] = {x, slope, walk};
 
     out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     for (int i = rows->first, next; i < rows->end; i = next) {
@@ -365,7 +352,7 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
 {
     const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
     const double least_share = 1e-3, tolerance = is_close ? 1e-4 : 0.005;
-    const double power = echo->peak[0] * echo->peak[0] + echo->peak[1] * echo->peak[1];
+    const double power = pnr_power(echo->peak);
     const double rough = pow(model->codes[echo->code].roughness, 2);
     const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
     bool is_any = false;
@@ -373,11 +360,10 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     for (int i = rows->first; i < rows->end; i++) {
         const double e = echo->bins - rows->row[i].rotation;
         const double level = code != echo->code ? unlike : fmin(rough * e * e, unlike);
-        value g;
+        const double share =
+            pnr_power(pnr_slow_time_echo(model->slow, echo->bins, rows->row[i].bins));
 
-        pnr_slow_time_echo(model->slow, echo->bins, rows->row[i].bins, g);
-        rows->needs_exact[i] =
-            power * level * (g[0] * g[0] + g[1] * g[1] + least_share) > tolerance * cell;
+        rows->needs_exact[i] = power * level * (share + least_share) > tolerance * cell;
         is_any = is_any || rows->needs_exact[i];
     }
     for (int i = rows->first; i < rows->end && is_close; i++)
@@ -400,16 +386,13 @@ static double roughness_of(pnr_echo_model *model, size_t code)
         return 0; /* chi does not describe the output of the least-squares filter */
     for (size_t s = 0; s < SEAMS; s++) {
         const long lag = (long)(s * n / SEAMS + n / 7);
-        value smooth[J], chi[J];
+        pnr_vector smooth, chi;
 
         fill_lags(&model->codes[code], 0, smooth, NULL);
         pnr_ambiguity_set(model->ambiguity, code, (double)lag);
         pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
-        for (int j = 0; j < J; j++) {
-            const double t = pnr_echo_model_tone(model, e);
-
-            worst = fmax(worst, hypot(chi[j][0] - t * smooth[j][0], chi[j][1] - t * smooth[j][1]));
-        }
+        for (int j = 0; j < J; j++)
+            worst = fmax(worst, cabs(chi[j] - pnr_echo_model_tone(model, e) * smooth[j]));
     }
     return worst / e;
 }
@@ -421,15 +404,14 @@ static void fill_code(pnr_echo_model *model, size_t c)
     code->autocorrelation = model->setup->codes[c].autocorrelation;
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
-            pnr_waveform_at(code->autocorrelation, i - j, code->p[i][j]);
+            code->p[i][j] = pnr_waveform_at(code->autocorrelation, i - j);
     memcpy(code->w, code->p, sizeof code->w);
     for (int i = 0; i < J; i++)
-        code->w[i][i][0] += loading;
+        code->w[i][i] += loading;
     pnr_matrix_invert(code->w);
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
-            code->cells +=
-                code->w[i][j][0] * code->p[j][i][0] - code->w[i][j][1] * code->p[j][i][1];
+            code->cells += creal(code->w[i][j] * code->p[j][i]);
     code->roughness = roughness_of(model, c);
 }
 

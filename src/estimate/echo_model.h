@@ -27,10 +27,9 @@ enum {
 /* The lags of one code. */
 typedef struct pnr_echo_lags {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
-    double p[PNR_NEIGHBOURS][PNR_NEIGHBOURS]
-            [2]; /* R(i - j)/R(0): the noise covariance of two lags */
-    double w[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* the inverse of the loaded p */
-    double cells;                                /* E(c^H w c) of noise, in cells */
+    pnr_patch p;                         /* R(i - j)/R(0): the noise covariance of two lags */
+    pnr_patch w;                         /* the inverse of the loaded p */
+    double cells;                        /* E(c^H w c) of noise, in cells */
     double roughness; /* the most that chi differs from R(k - d)/R(0) sin(pi e)/.., divided by e */
 } pnr_echo_lags;
 
@@ -46,8 +45,8 @@ typedef struct pnr_echo_rows {
     int first, end; /* the rows that exist in the map and are used */
     double spacing; /* the least distance of two rows; at most 1/K */
     bool is_white;
-    double g[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* covariance; read when not white */
-    double m[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2]; /* weights; read when has_weights, else 1 */
+    pnr_patch g; /* covariance; read when not white */
+    pnr_patch m; /* weights; read when has_weights, else 1 */
     bool has_weights;
     bool needs_exact[PNR_NEIGHBOURS]; /* this row needs the exact sums */
 } pnr_echo_rows;
@@ -61,7 +60,7 @@ typedef struct pnr_echo_column {
 /* An echo of peak 1, and its derivatives with respect to delay and frequency. */
 typedef struct pnr_echo_columns {
     int n_x, n_y; /* in use */
-    double x[PNR_ECHO_VECTORS][PNR_NEIGHBOURS][2], y[PNR_ECHO_VECTORS][PNR_NEIGHBOURS][2];
+    pnr_vector x[PNR_ECHO_VECTORS], y[PNR_ECHO_VECTORS];
     pnr_echo_column echo, by_delay, by_bins;
 } pnr_echo_columns;
 
@@ -93,26 +92,5 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           bool with_slopes, pnr_echo_columns *out);
-
-/* a^H b */
-static inline void pnr_echo_product(const double (*a)[2], const double (*b)[2], double out[2])
-{
-    double re = 0, im = 0;
-
-    for (int j = 0; j < PNR_NEIGHBOURS; j++) {
-        re += a[j][0] * b[j][0] + a[j][1] * b[j][1];
-        im += a[j][0] * b[j][1] - a[j][1] * b[j][0];
-    }
-    out[0] = re;
-    out[1] = im;
-}
-
-static inline void pnr_echo_multiply(const double a[2], const double b[2], double out[2])
-{
-    const double re = a[0] * b[0] - a[1] * b[1];
-
-    out[1] = a[0] * b[1] + a[1] * b[0];
-    out[0] = re;
-}
 
 #endif

@@ -2,6 +2,7 @@
 /* The fit: weighted least squares on a table of delays, and the variance of each estimate. */
 #include "estimate/fit.h"
 
+#include "base/complex.h"
 #include "base/error.h"
 #include "base/multiversion.h"
 #include "estimate/matrix.h"
@@ -19,8 +20,6 @@ enum {
     LANES = 4,               /* values in one vector */
     N_LANES = (J + LANES - 1) / LANES
 };
-
-typedef double value[2]; /* re, im */
 
 /* J values, planar, padded with zeros. */
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
@@ -46,7 +45,7 @@ struct pnr_fit {
     planar basis[N_REACH];
     size_t n_basis;
     double cells; /* E(sum |basis^H c|^2) of noise, in cells */
-    value w[J][J];
+    pnr_vector w[J];
     double all_cells; /* E(c^H W c) of noise, in cells */
 };
 
@@ -55,76 +54,55 @@ struct pnr_fit {
 /* The memory that filling the table needs. */
 typedef struct workshop {
     const pnr_waveform *autocorrelation;
-    value p[J][J]; /* R(i - j)/R(0) */
-    value w[J][J];
-    value basis[N_REACH][J];
+    pnr_vector p[J]; /* R(i - j)/R(0) */
+    pnr_vector w[J];
+    pnr_vector basis[N_REACH];
 } workshop;
 
-static void lay_out(const value *x, planar *out)
+static void lay_out(const double complex *x, planar *out)
 {
     *out = (planar){{{0}}, {{0}}};
     for (int j = 0; j < J; j++) {
-        out->re[j / LANES][j % LANES] = x[j][0];
-        out->im[j / LANES][j % LANES] = x[j][1];
+        out->re[j / LANES][j % LANES] = creal(x[j]);
+        out->im[j / LANES][j % LANES] = cimag(x[j]);
     }
-}
-
-/* out = a^H b; returns |out|^2. */
-static double inner_product(const value *a, const value *b, value out)
-{
-    double re = 0, im = 0;
-
-    for (int j = 0; j < J; j++) {
-        re += a[j][0] * b[j][0] + a[j][1] * b[j][1];
-        im += a[j][0] * b[j][1] - a[j][1] * b[j][0];
-    }
-    out[0] = re;
-    out[1] = im;
-    return re * re + im * im;
 }
 
 /* a^H P a: twice the variance of Re(a^H n), n noise of sigma = 1. */
-static double noise_through(const workshop *shop, const value *a)
+static double noise_through(const workshop *shop, const double complex *a)
 {
-    value pa[J], out;
+    pnr_vector pa;
 
-    pnr_matrix_apply((const value(*)[J])shop->p, a, pa);
-    inner_product(a, (const value *)pa, out);
-    return out[0];
+    pnr_matrix_apply(shop->p, a, pa);
+    return creal(pnr_inner(a, pa));
 }
 
-/* x -= (re + i im) y */
-static void take_out(value *x, double re, double im, const value *y)
+/* x -= factor y */
+static void take_out(double complex *x, double complex factor, const double complex *y)
 {
-    for (int j = 0; j < J; j++) {
-        x[j][0] -= re * y[j][0] - im * y[j][1];
-        x[j][1] -= re * y[j][1] + im * y[j][0];
-    }
+    for (int j = 0; j < J; j++)
+        x[j] -= factor * y[j];
 }
 
-static void scale_vector(value *x, double factor)
+static void scale_vector(double complex *x, double factor)
 {
-    for (int j = 0; j < J; j++) {
-        x[j][0] *= factor;
-        x[j][1] *= factor;
-    }
+    for (int j = 0; j < J; j++)
+        x[j] *= factor;
 }
 
 /* Fills r(d), and its derivative with respect to d unless that is NULL. */
-static void echo_at(const workshop *shop, double d, value *r, value *slope)
+static void echo_at(const workshop *shop, double d, double complex *r, double complex *slope)
 {
     const double h = 1e-3;
 
     for (int j = 0; j < J; j++) {
-        value before, after;
+        const double u = j - MIDDLE - d;
 
-        pnr_waveform_at(shop->autocorrelation, j - MIDDLE - d, r[j]);
-        if (slope == NULL)
-            continue;
-        pnr_waveform_at(shop->autocorrelation, j - MIDDLE - d + h, before);
-        pnr_waveform_at(shop->autocorrelation, j - MIDDLE - d - h, after);
-        for (int i = 0; i < 2; i++)
-            slope[j][i] = (after[i] - before[i]) / (2 * h);
+        r[j] = pnr_waveform_at(shop->autocorrelation, u);
+        if (slope != NULL)
+            slope[j] = (pnr_waveform_at(shop->autocorrelation, u - h) -
+                        pnr_waveform_at(shop->autocorrelation, u + h)) /
+                       (2 * h);
     }
 }
 
@@ -133,72 +111,68 @@ static void echo_at(const workshop *shop, double d, value *r, value *slope)
  * are its relative amplitude and its phase. Least squares with the columns r, i r and r' gives each
  * error as Re(h^H n), linear in the noise n.
  */
-static void fill_variances(const workshop *shop, const value *r, const value *slope,
-                           const value *wr, step *s)
+static void fill_variances(const workshop *shop, const double complex *r,
+                           const double complex *slope, const double complex *wr, step *s)
 {
-    value delay[J], re[J], im[J], coupling, curvature; /* delay, re, im: h of each estimate */
+    pnr_vector delay, re, im; /* h of each estimate */
 
-    pnr_matrix_apply((const value(*)[J])shop->w, slope, delay);
-    inner_product(r, (const value *)delay, coupling);      /* r^H W r' */
-    inner_product(slope, (const value *)delay, curvature); /* r'^H W r' */
+    pnr_matrix_apply(shop->w, slope, delay);
 
-    const double q = s->quality, a = coupling[0], b = coupling[1];
+    const double complex coupling = pnr_inner(r, delay);     /* r^H W r' */
+    const double curvature = creal(pnr_inner(slope, delay)); /* r'^H W r' */
+    const double q = s->quality;
 
-    take_out(delay, a / q, b / q, wr);
-    scale_vector(delay, 1 / (curvature[0] - (a * a + b * b) / q));
-    memcpy(re, wr, sizeof re);
-    take_out(re, a, 0, (const value *)delay);
+    take_out(delay, coupling / q, wr);
+    scale_vector(delay, 1 / (curvature - pnr_power(coupling) / q));
     for (int j = 0; j < J; j++) {
-        im[j][0] = -wr[j][1];
-        im[j][1] = wr[j][0];
+        re[j] = wr[j] - creal(coupling) * delay[j];
+        im[j] = CMPLX(-cimag(wr[j]), creal(wr[j])) - cimag(coupling) * delay[j];
     }
-    take_out(im, b, 0, (const value *)delay);
-    s->delay_variance = noise_through(shop, (const value *)delay) / 2;
-    s->amplitude_variance = noise_through(shop, (const value *)re) / (2 * q * q);
-    s->phase_variance = noise_through(shop, (const value *)im) / (2 * q * q);
+    s->delay_variance = noise_through(shop, delay) / 2;
+    s->amplitude_variance = noise_through(shop, re) / (2 * q * q);
+    s->phase_variance = noise_through(shop, im) / (2 * q * q);
 }
 
 /* Orthonormalises by Gram and Schmidt. A direction with less than a hundredth of an echo's energy is
  * left out, because it would add more noise than signal. */
 static void fill_basis(workshop *shop, pnr_fit *fit)
 {
-    value e[N_REACH][J];
+    pnr_vector e[N_REACH];
 
     for (int i = 0; i < N_REACH; i++) {
         const size_t n = fit->n_basis;
-        value *we = shop->basis[n], along;
+        double complex *we = shop->basis[n];
 
         echo_at(shop, (i - N_REACH / 2) * 0.5, e[n], NULL);
-        for (size_t k = 0; k < n; k++) {
-            inner_product((const value *)shop->basis[k], (const value *)e[n], along);
-            take_out(e[n], along[0], along[1], (const value *)e[k]);
-        }
-        pnr_matrix_apply((const value(*)[J])shop->w, (const value *)e[n], we);
-        inner_product((const value *)e[n], (const value *)we, along);
-        if (along[0] < 0.01)
+        for (size_t k = 0; k < n; k++)
+            take_out(e[n], pnr_inner(shop->basis[k], e[n]), e[k]);
+        pnr_matrix_apply(shop->w, e[n], we);
+
+        const double energy = creal(pnr_inner(e[n], we));
+
+        if (energy < 0.01)
             continue;
-        scale_vector(e[n], 1 / sqrt(along[0]));
-        scale_vector(we, 1 / sqrt(along[0]));
-        lay_out((const value *)we, &fit->basis[n]);
-        fit->cells += noise_through(shop, (const value *)we);
+        scale_vector(e[n], 1 / sqrt(energy));
+        scale_vector(we, 1 / sqrt(energy));
+        lay_out(we, &fit->basis[n]);
+        fit->cells += noise_through(shop, we);
         fit->n_basis++;
     }
 }
 
 static void fill_step(const workshop *shop, const pnr_fit *fit, double d, step *s)
 {
-    value r[J], slope[J], v[J], along;
+    pnr_vector r, slope, v;
     double reach = 0;
 
     echo_at(shop, d, r, slope);
-    pnr_matrix_apply((const value(*)[J])shop->w, (const value *)r, v);
-    inner_product((const value *)r, (const value *)v, along);
-    s->quality = along[0];
-    fill_variances(shop, (const value *)r, (const value *)slope, (const value *)v, s);
+    pnr_matrix_apply(shop->w, r, v);
+    s->quality = creal(pnr_inner(r, v));
+    fill_variances(shop, r, slope, v, s);
     scale_vector(v, 1 / sqrt(s->quality));
-    lay_out((const value *)v, &s->v);
+    lay_out(v, &s->v);
     for (size_t k = 0; k < fit->n_basis; k++)
-        reach += inner_product((const value *)shop->basis[k], (const value *)r, along);
+        reach += pnr_power(pnr_inner(shop->basis[k], r));
     s->whole = 1 / reach;
 }
 
@@ -212,15 +186,15 @@ int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
         return PNR_ENOMEMORY;
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
-            pnr_waveform_at(autocorrelation, i - j, shop.p[i][j]);
+            shop.p[i][j] = pnr_waveform_at(autocorrelation, i - j);
     memcpy(shop.w, shop.p, sizeof shop.w);
     for (int i = 0; i < J; i++) /* the lags of an oversampled code are nearly dependent */
-        shop.w[i][i][0] += 1e-4;
+        shop.w[i][i] += 1e-4;
     pnr_matrix_invert(shop.w);
     memcpy(fit->w, shop.w, sizeof fit->w);
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
-            fit->all_cells += shop.w[i][j][0] * shop.p[j][i][0] - shop.w[i][j][1] * shop.p[j][i][1];
+            fit->all_cells += creal(shop.w[i][j] * shop.p[j][i]);
     fill_basis(&shop, fit);
     for (int s = 0; s < N_STEPS; s++)
         fill_step(&shop, fit, (double)(s - STEPS) / STEPS, &fit->steps[s]);
@@ -282,8 +256,8 @@ static double refine_maximum(const quartic *re, const quartic *im)
     return x;
 }
 
-/* z = v^H c; returns |z|^2. */
-static inline double project_values(const planar *v, const planar *c, value z)
+/* v^H c */
+static inline double complex project_values(const planar *v, const planar *c)
 {
     lanes re = {0}, im = {0};
 
@@ -291,47 +265,43 @@ static inline double project_values(const planar *v, const planar *c, value z)
         re += v->re[i] * c->re[i] + v->im[i] * c->im[i];
         im += v->re[i] * c->im[i] - v->im[i] * c->re[i];
     }
-    z[0] = (re[0] + re[1]) + (re[2] + re[3]);
-    z[1] = (im[0] + im[1]) + (im[2] + im[3]);
-    return z[0] * z[0] + z[1] * z[1];
+    return CMPLX((re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3]));
 }
 
 /* Climbs J on the table from step s to a maximum or an end of the table, and returns its step. Fills
  * z and J at the five steps around it. */
-static inline int climb_table(const pnr_fit *fit, const planar *c, int s, value z[5])
+static inline int climb_table(const pnr_fit *fit, const planar *c, int s, double complex z[5])
 {
-    double p[5];
-
     s = s < 2 ? 2 : s > N_STEPS - 3 ? N_STEPS - 3 : s;
     for (int i = 0; i < 5; i++)
-        p[i] = project_values(&fit->steps[s - 2 + i].v, c, z[i]);
-    while (p[3] > p[2] && s < N_STEPS - 3) {
+        z[i] = project_values(&fit->steps[s - 2 + i].v, c);
+    while (pnr_power(z[3]) > pnr_power(z[2]) && s < N_STEPS - 3) {
         s++;
-        memmove(p, p + 1, 4 * sizeof *p);
         memmove(z, z + 1, 4 * sizeof *z);
-        p[4] = project_values(&fit->steps[s + 2].v, c, z[4]);
+        z[4] = project_values(&fit->steps[s + 2].v, c);
     }
-    while (p[1] > p[2] && s > 2) {
+    while (pnr_power(z[1]) > pnr_power(z[2]) && s > 2) {
         s--;
-        memmove(p + 1, p, 4 * sizeof *p);
         memmove(z + 1, z, 4 * sizeof *z);
-        p[0] = project_values(&fit->steps[s - 2].v, c, z[0]);
+        z[0] = project_values(&fit->steps[s - 2].v, c);
     }
     return s;
 }
 
-PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2],
-                                   double start, pnr_fitted *out)
+PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double complex *c, double start,
+                                   pnr_fitted *out)
 {
     planar values;
-    value z[5];
+    double complex z[5];
 
     lay_out(c, &values);
 
     const int s = climb_table(fit, &values, (int)lrint((start + 1) * STEPS), z);
     const step *here = &fit->steps[s];
-    const quartic re = polynomial_through(z[0][0], z[1][0], z[2][0], z[3][0], z[4][0]);
-    const quartic im = polynomial_through(z[0][1], z[1][1], z[2][1], z[3][1], z[4][1]);
+    const quartic re =
+        polynomial_through(creal(z[0]), creal(z[1]), creal(z[2]), creal(z[3]), creal(z[4]));
+    const quartic im =
+        polynomial_through(cimag(z[0]), cimag(z[1]), cimag(z[2]), cimag(z[3]), cimag(z[4]));
     const quartic quality = polynomial_through(here[-2].quality, here[-1].quality, here[0].quality,
                                                here[1].quality, here[2].quality);
     const double x = refine_maximum(&re, &im);
@@ -339,16 +309,13 @@ PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHB
 
     out->delay = (s - STEPS + x) / STEPS;
 
-    const double q = value_at(&quality, x), u = value_at(&re, x), v = value_at(&im, x);
+    const double complex along = CMPLX(value_at(&re, x), value_at(&im, x));
     const step *nearest = &fit->steps[(int)lrint((out->delay + 1) * STEPS)];
 
-    const double factor = 1 / sqrt(q);
-
-    out->peak[0] = u * factor;
-    out->peak[1] = v * factor;
-    out->gain = u * u + v * v;
+    out->peak = along * (1 / sqrt(value_at(&quality, x)));
+    out->gain = pnr_power(along);
     for (size_t k = 0; k < fit->n_basis; k++)
-        energy += project_values(&fit->basis[k], &values, z[0]);
+        energy += pnr_power(project_values(&fit->basis[k], &values));
     out->power = energy * nearest->whole;
     out->cells = fit->cells * nearest->whole;
     out->delay_variance = nearest->delay_variance;
@@ -356,14 +323,13 @@ PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHB
     out->phase_variance = nearest->phase_variance;
 }
 
-double pnr_fit_noise(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2],
-                     const pnr_fitted *fitted, double *cells)
+double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,
+                     double *cells)
 {
-    value wc[J], energy;
+    pnr_vector wc;
 
     pnr_matrix_apply(fit->w, c, wc);
-    inner_product(c, (const value *)wc, energy);
     *cells =
         fmax(fit->all_cells - 1.5, 0.5); /* the fit takes 3 of the 2 x cells degrees of freedom */
-    return fmax(energy[0] - fitted->gain, 0) / *cells;
+    return fmax(creal(pnr_inner(c, wc)) - fitted->gain, 0) / *cells;
 }

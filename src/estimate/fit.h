@@ -6,6 +6,8 @@
 #include "code/waveform.h"
 #include "engine/engine.h"
 
+#include <complex.h>
+
 /*
  * An echo of amplitude A at delay d gives c_j = A g R(j - d) at the lag j. The noise has the
  * covariance P_ij = sigma^2 R(i - j)/R(0). R is the code's autocorrelation, g the number of valid
@@ -14,9 +16,9 @@
 typedef struct pnr_fit pnr_fit;
 
 typedef struct pnr_fitted {
-    double delay;   /* d: lags from the centre, -1..1 */
-    double peak[2]; /* A g R(0) */
-    double gain;    /* gain in log likelihood: |A g R(0)|^2 times its share in the 17 values */
+    double delay;        /* d: lags from the centre, -1..1 */
+    double complex peak; /* A g R(0) */
+    double gain;         /* gain in log likelihood: |A g R(0)|^2 times its share in the 17 values */
     /* |A g R(0)|^2 from the projection onto all delays -1..1, so that no delay is selected: its mean
      * is |A g R(0)|^2 + cells sigma^2 at any S. */
     double power, cells;
@@ -29,13 +31,13 @@ typedef struct pnr_fitted {
  * owns *out. */
 int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out);
 void pnr_fit_destroy(pnr_fit *fit);
-/* Finds the likeliest echo by climbing from the delay `start`. Allocates nothing. */
-void pnr_fit_find(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2], double start,
-                  pnr_fitted *out);
+/* Finds the likeliest echo by climbing from the delay `start`. c: [PNR_NEIGHBOURS].
+ * Allocates nothing. */
+void pnr_fit_find(const pnr_fit *fit, const double complex *c, double start, pnr_fitted *out);
 
 /* The noise power of one cell, from the residual of c after the echo; *cells: the number of
  * independent cells in this mean. */
-double pnr_fit_noise(const pnr_fit *fit, const double c[PNR_NEIGHBOURS][2],
-                     const pnr_fitted *fitted, double *cells);
+double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,
+                     double *cells);
 
 #endif

@@ -2,6 +2,7 @@
 /* The fit in a map: the Gauss-Newton method on products over rows and lags. */
 #include "estimate/fit_patch.h"
 
+#include "base/complex.h"
 #include "engine/plan.h"
 #include "estimate/echo_model.h"
 #include "estimate/matrix.h"
@@ -13,87 +14,75 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, MAX_STEPS = 20 };
 
-typedef double value[2]; /* re, im */
-
 /* --- products --- */
 
 /* The products that all columns of a model share. */
 typedef struct products {
-    value mx[PNR_ECHO_VECTORS][J],
-        wy[PNR_ECHO_VECTORS][J];                 /* weights times x and y of the probes */
-    value x[PNR_ECHO_VECTORS][PNR_ECHO_VECTORS]; /* x^H m x of probe and model */
-    value y[PNR_ECHO_VECTORS][PNR_ECHO_VECTORS]; /* y^H w y */
+    pnr_vector mx[PNR_ECHO_VECTORS], wy[PNR_ECHO_VECTORS]; /* weights times x and y of the probes */
+    double complex x[PNR_ECHO_VECTORS][PNR_ECHO_VECTORS];  /* x^H m x of probe and model */
+    double complex y[PNR_ECHO_VECTORS][PNR_ECHO_VECTORS];  /* y^H w y */
 } products;
 
 static void weigh(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t code,
                   const pnr_echo_columns *probes, const pnr_echo_columns *m, products *out)
 {
-    const value(*w)[J] = (const value(*)[J])pnr_echo_model_lags(map->model, code)->w;
-
     for (int i = 0; i < probes->n_x; i++)
         if (rows->has_weights)
-            pnr_matrix_apply((const value(*)[J])rows->m, probes->x[i], out->mx[i]);
+            pnr_matrix_apply(rows->m, probes->x[i], out->mx[i]);
         else
             memcpy(out->mx[i], probes->x[i], sizeof probes->x[i]);
     for (int i = 0; i < probes->n_y; i++)
-        pnr_matrix_apply(w, probes->y[i], out->wy[i]);
+        pnr_matrix_apply(pnr_echo_model_lags(map->model, code)->w, probes->y[i], out->wy[i]);
     for (int i = 0; i < probes->n_x; i++)
         for (int j = 0; j < m->n_x; j++)
-            pnr_echo_product((const value *)out->mx[i], m->x[j], out->x[i][j]);
+            out->x[i][j] = pnr_inner(out->mx[i], m->x[j]);
     for (int i = 0; i < probes->n_y; i++)
         for (int j = 0; j < m->n_y; j++)
-            pnr_echo_product((const value *)out->wy[i], m->y[j], out->y[i][j]);
+            out->y[i][j] = pnr_inner(out->wy[i], m->y[j]);
 }
 
 /* Replaces x and y by the noise covariance of the weighted vectors, (m x)^H g (m x). */
 static void weigh_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t code,
                         const pnr_echo_columns *m, products *p)
 {
-    value z[PNR_ECHO_VECTORS][J];
+    pnr_vector z[PNR_ECHO_VECTORS];
 
     for (int i = 0; i < m->n_x; i++)
         if (rows->is_white)
             memcpy(z[i], p->mx[i], sizeof z[i]);
         else
-            pnr_matrix_apply((const value(*)[J])rows->g, (const value *)p->mx[i], z[i]);
+            pnr_matrix_apply(rows->g, p->mx[i], z[i]);
     for (int i = 0; i < m->n_x; i++)
         for (int j = 0; j < m->n_x; j++)
-            pnr_echo_product((const value *)p->mx[i], (const value *)z[j], p->x[i][j]);
+            p->x[i][j] = pnr_inner(p->mx[i], z[j]);
     for (int i = 0; i < m->n_y; i++)
-        pnr_matrix_apply((const value(*)[J])pnr_echo_model_lags(map->model, code)->p,
-                         (const value *)p->wy[i], z[i]);
+        pnr_matrix_apply(pnr_echo_model_lags(map->model, code)->p, p->wy[i], z[i]);
     for (int i = 0; i < m->n_y; i++)
         for (int j = 0; j < m->n_y; j++)
-            pnr_echo_product((const value *)p->wy[i], (const value *)z[j], p->y[i][j]);
+            p->y[i][j] = pnr_inner(p->wy[i], z[j]);
 }
 
 /* <a, b> */
-static void inner(const products *p, const pnr_echo_column *a, const pnr_echo_column *b, value out)
+static double complex inner(const products *p, const pnr_echo_column *a, const pnr_echo_column *b)
 {
-    out[0] = out[1] = 0;
-    for (int i = 0; i < a->n; i++)
-        for (int j = 0; j < b->n; j++) {
-            const double *x = p->x[a->x[i]][b->x[j]], *y = p->y[a->y[i]][b->y[j]];
+    double complex sum = 0;
 
-            out[0] += x[0] * y[0] - x[1] * y[1];
-            out[1] += x[0] * y[1] + x[1] * y[0];
-        }
+    for (int i = 0; i < a->n; i++)
+        for (int j = 0; j < b->n; j++)
+            sum += p->x[a->x[i]][b->x[j]] * p->y[a->y[i]][b->y[j]];
+    return sum;
 }
 
 /* <a, patch> */
-static void onto(const products *p, const pnr_echo_column *a, const pnr_echo_rows *rows,
-                 const double (*patch)[J][2], value out)
+static double complex onto(const products *p, const pnr_echo_column *a, const pnr_echo_rows *rows,
+                           const pnr_vector *patch)
 {
-    out[0] = out[1] = 0;
-    for (int t = 0; t < a->n; t++)
-        for (int i = rows->first; i < rows->end; i++) {
-            const double *x = p->mx[a->x[t]][i];
-            value z;
+    double complex sum = 0;
 
-            pnr_echo_product((const value *)p->wy[a->y[t]], patch[i], z);
-            out[0] += x[0] * z[0] + x[1] * z[1];
-            out[1] += x[0] * z[1] - x[1] * z[0];
-        }
+    for (int t = 0; t < a->n; t++)
+        for (int i = rows->first; i < rows->end; i++)
+            sum += conj(p->mx[a->x[t]][i]) * pnr_inner(p->wy[a->y[t]], patch[i]);
+    return sum;
 }
 
 /* --- one echo --- */
@@ -109,11 +98,11 @@ typedef struct fit_state {
     pnr_echo_columns model, smooth;
     const pnr_echo_columns *probes; /* model or smooth */
     products products;
-    value gram[3][3], on[3]; /* <h_i, c_j>, <h_i, patch> */
-    value alpha[3];          /* <h_0, c_i> / <h_0, c_0>, i = 1, 2 */
-    value beta[3];           /* makes <q_i, c_0> = 0, q_i = h_i - beta_i h_0 */
-    double n[2][2];          /* the inverse of Re <q_i, c_j> */
-    double gain;             /* |<h_0, patch>|^2 / <h_0, c_0> */
+    double complex gram[3][3], on[3]; /* <h_i, c_j>, <h_i, patch> */
+    double complex alpha[3];          /* <h_0, c_i> / <h_0, c_0>, i = 1, 2 */
+    double complex beta[3];           /* makes <q_i, c_0> = 0, q_i = h_i - beta_i h_0 */
+    double n[2][2];                   /* the inverse of Re <q_i, c_j> */
+    double gain;                      /* |<h_0, patch>|^2 / <h_0, c_0> */
 } fit_state;
 
 static const pnr_echo_column *column_of(const pnr_echo_columns *m, int i)
@@ -121,37 +110,29 @@ static const pnr_echo_column *column_of(const pnr_echo_columns *m, int i)
     return i == 0 ? &m->echo : i == 1 ? &m->by_delay : &m->by_bins;
 }
 
-/* a / b */
-static void divide(const value a, const value b, value out)
+static double complex divide(double complex a, double complex b)
 {
-    const double power = b[0] * b[0] + b[1] * b[1];
-
-    out[0] = (a[0] * b[0] + a[1] * b[1]) / power;
-    out[1] = (a[1] * b[0] - a[0] * b[1]) / power;
+    return a * conj(b) / pnr_power(b);
 }
 
 static void evaluate_model(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t code,
-                           const double (*patch)[J][2], fit_state *s)
+                           const pnr_vector *patch, fit_state *s)
 {
     double n[2][2];
 
     weigh(map, rows, code, s->probes, &s->model, &s->products);
     for (int i = 0; i < 3; i++) {
-        onto(&s->products, column_of(s->probes, i), rows, patch, s->on[i]);
+        s->on[i] = onto(&s->products, column_of(s->probes, i), rows, patch);
         for (int j = 0; j < 3; j++)
-            inner(&s->products, column_of(s->probes, i), column_of(&s->model, j), s->gram[i][j]);
+            s->gram[i][j] = inner(&s->products, column_of(s->probes, i), column_of(&s->model, j));
     }
     for (int i = 1; i < 3; i++) {
-        divide(s->gram[0][i], s->gram[0][0], s->alpha[i]);
-        divide(s->gram[i][0], s->gram[0][0], s->beta[i]);
-        s->beta[i][1] = -s->beta[i][1];
+        s->alpha[i] = divide(s->gram[0][i], s->gram[0][0]);
+        s->beta[i] = conj(divide(s->gram[i][0], s->gram[0][0]));
     }
     for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 2; j++) {
-            const double *a = s->beta[i + 1], *b = s->gram[0][j + 1];
-
-            n[i][j] = s->gram[i + 1][j + 1][0] - (a[0] * b[0] + a[1] * b[1]);
-        }
+        for (int j = 0; j < 2; j++)
+            n[i][j] = creal(s->gram[i + 1][j + 1] - conj(s->beta[i + 1]) * s->gram[0][j + 1]);
 
     const double det = n[0][0] * n[1][1] - n[0][1] * n[1][0];
 
@@ -159,50 +140,44 @@ static void evaluate_model(const pnr_fit_patch *map, const pnr_echo_rows *rows, 
     s->n[1][1] = n[0][0] / det;
     s->n[0][1] = -n[0][1] / det;
     s->n[1][0] = -n[1][0] / det;
-    s->gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / s->gram[0][0][0];
+    s->gain = pnr_power(s->on[0]) / creal(s->gram[0][0]);
 }
 
 /* The Gauss-Newton step: n Re conj(A) <q_i, patch> / |A|^2. */
-static void step_from(const fit_state *s, const value peak, double step[2])
+static void step_from(const fit_state *s, double complex peak, double step[2])
 {
-    const double power = peak[0] * peak[0] + peak[1] * peak[1];
     double along[2];
 
     for (int i = 0; i < 2; i++) {
-        const double *a = s->beta[i + 1];
-        const value q = {s->on[i + 1][0] - (a[0] * s->on[0][0] + a[1] * s->on[0][1]),
-                         s->on[i + 1][1] - (a[0] * s->on[0][1] - a[1] * s->on[0][0])};
+        const double complex q = s->on[i + 1] - conj(s->beta[i + 1]) * s->on[0];
 
-        along[i] = (peak[0] * q[0] + peak[1] * q[1]) / power;
+        along[i] = creal(conj(peak) * q) / pnr_power(peak);
     }
     for (int i = 0; i < 2; i++)
         step[i] = s->n[i][0] * along[0] + s->n[i][1] * along[1];
 }
 
 /* Re h^H noise h / 2, h = sum_i weight_i c_i: the variance of Re <h, noise>. */
-static double variance_of(value (*noise)[PNR_PATCH_SUMS], const value *weight)
+static double variance_of(double complex (*noise)[PNR_PATCH_SUMS], const double complex *weight)
 {
     double sum = 0;
 
     for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            value z;
-
-            pnr_echo_multiply(weight[j], noise[i][j], z);
-            sum += weight[i][0] * z[0] + weight[i][1] * z[1];
-        }
+        for (int j = 0; j < 3; j++)
+            sum += creal(conj(weight[i]) * (weight[j] * noise[i][j]));
     return sum / 2;
 }
 
 /* Fills the covariances of the projections <h_i, noise>, with the weights of the cells. */
 static void find_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows,
-                       const pnr_patch_place *place, fit_state *s, value (*noise)[PNR_PATCH_SUMS])
+                       const pnr_patch_place *place, fit_state *s,
+                       double complex (*noise)[PNR_PATCH_SUMS])
 {
     if (map->noise == NULL || !rows->has_weights) {
         weigh_noise(map, rows, place->code, s->probes, &s->products);
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++)
-                inner(&s->products, column_of(s->probes, i), column_of(s->probes, j), noise[i][j]);
+                noise[i][j] = inner(&s->products, column_of(s->probes, i), column_of(s->probes, j));
         return;
     }
 
@@ -214,16 +189,10 @@ static void find_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows,
 
         for (int t = 0; t < column->n; t++)
             for (int r = rows->first; r < rows->end; r++)
-                for (int j = 0; j < J; j++) {
-                    value z;
-
-                    pnr_echo_multiply(s->products.mx[column->x[t]][r],
-                                      s->products.wy[column->y[t]][j], z);
-                    h[i][r][j][0] += z[0];
-                    h[i][r][j][1] += z[1];
-                }
+                for (int j = 0; j < J; j++)
+                    h[i][r][j] += s->products.mx[column->x[t]][r] * s->products.wy[column->y[t]][j];
     }
-    pnr_patch_noise_covariance(map->noise, map->slow, rows, place, (const pnr_patch *)h, 3, noise);
+    pnr_patch_noise_covariance(map->noise, map->slow, rows, place, h, 3, noise);
 }
 
 /* Fills the variances multiplied by S. The errors of delay and frequency are n Re <q, noise/A>; that
@@ -231,37 +200,34 @@ static void find_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows,
 static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
                            const pnr_patch_place *place, fit_state *s, pnr_patch_fitted *out)
 {
-    value noise[PNR_PATCH_SUMS][PNR_PATCH_SUMS], error[2][3] = {{{0}}}, re[3] = {{0}},
-                                                 im[3] = {{0}};
-    const double *g = s->gram[0][0], power = g[0] * g[0] + g[1] * g[1];
+    const double complex g = s->gram[0][0];
+    const double power = pnr_power(g);
+    double complex noise[PNR_PATCH_SUMS][PNR_PATCH_SUMS], error[2][3] = {{0}};
+    double complex re[3] = {g / power};                          /* 1 / conj(g) */
+    double complex im[3] = {CMPLX(-cimag(g), creal(g)) / power}; /* i / conj(g) */
 
-    re[0][0] = im[0][1] = g[0] / power; /* re: 1 / conj(g), im: i / conj(g) */
-    re[0][1] = g[1] / power;
-    im[0][0] = -g[1] / power;
     find_noise(map, rows, place, s, noise);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++) {
-            error[i][j + 1][0] = s->n[i][j];
-            error[i][0][0] -= s->n[i][j] * s->beta[j + 1][0];
-            error[i][0][1] -= s->n[i][j] * s->beta[j + 1][1];
+            error[i][j + 1] = s->n[i][j];
+            error[i][0] -= s->n[i][j] * s->beta[j + 1];
         }
     for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 3; j++)
-            for (int c = 0; c < 2; c++) {
-                re[j][c] -= s->alpha[i + 1][0] * error[i][j][c];
-                im[j][c] -= s->alpha[i + 1][1] * error[i][j][c];
-            }
-    out->at.delay_variance = variance_of(noise, (const value *)error[0]);
-    out->bins_variance = variance_of(noise, (const value *)error[1]);
-    out->at.amplitude_variance = variance_of(noise, (const value *)re);
-    out->at.phase_variance = variance_of(noise, (const value *)im);
+        for (int j = 0; j < 3; j++) {
+            re[j] -= creal(s->alpha[i + 1]) * error[i][j];
+            im[j] -= cimag(s->alpha[i + 1]) * error[i][j];
+        }
+    out->at.delay_variance = variance_of(noise, error[0]);
+    out->bins_variance = variance_of(noise, error[1]);
+    out->at.amplitude_variance = variance_of(noise, re);
+    out->at.phase_variance = variance_of(noise, im);
     /* The gain is the least of three: the power of the peak, the energy that it explains, and its
      * power relative to noise in the same sum. Outside of the rows a peak may be large and yet be
      * noise alone. */
-    out->at.gain = (s->on[0][0] * s->on[0][0] + s->on[0][1] * s->on[0][1]) / noise[0][0][0];
+    out->at.gain = pnr_power(s->on[0]) / creal(noise[0][0]);
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
     /* The maximisation over delay and over frequency adds half a cell each. */
-    out->at.cells = 2 * noise[0][0][0] / power;
+    out->at.cells = 2 * creal(noise[0][0]) / power;
 }
 
 /* The vertex of the parabola through (-1, a), (0, b), (1, c); when b is the greatest it lies within
@@ -274,14 +240,14 @@ static double parabola_vertex(double a, double b, double c)
 }
 
 /* The start of the climb in frequency: the vertex over the middle row and its two neighbours. */
-static double first_bins(const pnr_echo_rows *rows, const double (*patch)[J][2], int lag)
+static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int lag)
 {
     double p[3] = {0};
 
     if (rows->first > MIDDLE - 1 || rows->end < MIDDLE + 2)
         return rows->row[MIDDLE].bins;
     for (int i = 0; i < 3; i++)
-        p[i] = hypot(patch[MIDDLE - 1 + i][lag][0], patch[MIDDLE - 1 + i][lag][1]);
+        p[i] = cabs(patch[MIDDLE - 1 + i][lag]);
 
     const double x = parabola_vertex(p[0], p[1], p[2]);
 
@@ -303,8 +269,8 @@ static double clamp(double x, double limit)
 /* Climbs from *echo to the maximum; s: the state at the maximum. *least: the least <echo, echo>; the
  * first climb, which finds 0, sets it. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
-                        const double (*patch)[J][2], bool is_exact, double cell,
-                        pnr_patch_echo *echo, double *least, fit_state *s)
+                        const pnr_vector *patch, bool is_exact, double cell, pnr_patch_echo *echo,
+                        double *least, fit_state *s)
 {
     const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
     double step[2] = {0}, best = -1;
@@ -322,11 +288,11 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
         if (is_probed)
             pnr_echo_model_smooth(map->model, rows, &at, place->lag, true, &s->smooth);
         evaluate_model(map, rows, place->code, patch, s);
-        divide(s->on[0], s->gram[0][0], at.peak);
+        at.peak = divide(s->on[0], s->gram[0][0]);
         if (*least == 0)
-            *least = least_share * s->gram[0][0][0];
+            *least = least_share * creal(s->gram[0][0]);
         if ((s->gain < best * (1 - 1e-12) && !is_probed) ||
-            s->gram[0][0][0] < *least) { /* too far */
+            creal(s->gram[0][0]) < *least) { /* too far */
             step[0] /= 2;
             step[1] /= 2;
         } else {
@@ -340,10 +306,10 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
         }
 
         /* Stops when the remaining step is below a thousandth of both sigmas. */
-        const double power = at.peak[0] * at.peak[0] + at.peak[1] * at.peak[1];
         const double size = step[0] * step[0] / s->n[0][0] + step[1] * step[1] / s->n[1][1];
 
-        if (size * power < 1e-6 * cell || (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9))
+        if (size * pnr_power(at.peak) < 1e-6 * cell ||
+            (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9))
             return;
         at.lag = echo->lag + step[0];
         at.bins = echo->bins + step[1];
@@ -367,21 +333,15 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
     if (is_exact)
         climb_patch(map, place, &rows, patch, true, cell, &echo, &least, &s);
 
-    value centre = {0, 0};
+    double complex centre = 0;
 
-    for (int t = 0; t < s.model.echo.n; t++) {
-        value z;
-
-        pnr_echo_multiply(s.model.x[s.model.echo.x[t]][MIDDLE],
-                          s.model.y[s.model.echo.y[t]][MIDDLE], z);
-        centre[0] += z[0];
-        centre[1] += z[1];
-    }
+    for (int t = 0; t < s.model.echo.n; t++)
+        centre += s.model.x[s.model.echo.x[t]][MIDDLE] * s.model.y[s.model.echo.y[t]][MIDDLE];
     out->at.delay = echo.lag - (double)place->lag;
     out->bins = echo.bins;
-    memcpy(out->at.peak, echo.peak, sizeof echo.peak);
-    out->at.power = echo.peak[0] * echo.peak[0] + echo.peak[1] * echo.peak[1];
-    out->centre = hypot(centre[0], centre[1]);
+    out->at.peak = echo.peak;
+    out->at.power = pnr_power(echo.peak);
+    out->centre = cabs(centre);
     find_variances(map, &rows, place, &s, out);
 }
 

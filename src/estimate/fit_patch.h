@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "estimate/fit.h"
+#include "estimate/matrix.h"
 #include "setup/setup.h"
 
 /*
@@ -25,7 +26,6 @@
 typedef struct pnr_fit_patch pnr_fit_patch;
 
 /* Rows of lags. */
-typedef double pnr_vector[PNR_NEIGHBOURS][2];
 typedef pnr_vector pnr_patch[PNR_NEIGHBOURS];
 
 /* The middle cell of a patch. */
@@ -37,9 +37,9 @@ typedef struct pnr_patch_place {
 /* An echo in the coordinates of the map. */
 typedef struct pnr_patch_echo {
     size_t code;
-    double lag;     /* d, from the start of the window */
-    double bins;    /* v */
-    double peak[2]; /* A R(0) G */
+    double lag;          /* d, from the start of the window */
+    double bins;         /* v */
+    double complex peak; /* A R(0) G */
 } pnr_patch_echo;
 
 typedef struct pnr_patch_fitted {
@@ -81,8 +81,8 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_patch_echo *echo, double cell, int n_lags);
 /* The normalised correlation of two echoes over all samples. */
-void pnr_fit_patch_overlap(const pnr_fit_patch *map, const pnr_patch_echo *x,
-                           const pnr_patch_echo *y, double out[2]);
+double complex pnr_fit_patch_overlap(const pnr_fit_patch *map, const pnr_patch_echo *x,
+                                     const pnr_patch_echo *y);
 /* The noise power of one cell, from the residual after the echo; *cells: the number of independent
  * cells in this mean. */
 double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,

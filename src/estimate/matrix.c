@@ -4,44 +4,35 @@
 
 enum { J = PNR_NEIGHBOURS };
 
-void pnr_matrix_invert(double (*m)[PNR_NEIGHBOURS][2])
+void pnr_matrix_invert(pnr_vector *m)
 {
     for (int k = 0; k < J; k++) {
-        const double pivot = 1 / m[k][k][0]; /* real, because every Schur complement is Hermitian */
+        const double pivot = 1 / creal(m[k][k]); /* real: every Schur complement is Hermitian */
 
         for (int j = 0; j < J; j++)
-            if (j != k) {
-                m[k][j][0] *= pivot;
-                m[k][j][1] *= pivot;
-            }
+            if (j != k)
+                m[k][j] *= pivot;
         for (int i = 0; i < J; i++) {
             if (i == k)
                 continue;
-            const double re = m[i][k][0], im = m[i][k][1];
+            const double complex factor = m[i][k];
 
             for (int j = 0; j < J; j++)
-                if (j != k) {
-                    m[i][j][0] -= re * m[k][j][0] - im * m[k][j][1];
-                    m[i][j][1] -= re * m[k][j][1] + im * m[k][j][0];
-                }
-            m[i][k][0] = -re * pivot;
-            m[i][k][1] = -im * pivot;
+                if (j != k)
+                    m[i][j] -= factor * m[k][j];
+            m[i][k] = -factor * pivot;
         }
-        m[k][k][0] = pivot;
-        m[k][k][1] = 0;
+        m[k][k] = pivot;
     }
 }
 
-void pnr_matrix_apply(const double (*m)[PNR_NEIGHBOURS][2], const double (*x)[2], double (*out)[2])
+void pnr_matrix_apply(const pnr_vector *m, const double complex *x, double complex *out)
 {
     for (int i = 0; i < J; i++) {
-        double re = 0, im = 0;
+        double complex sum = 0;
 
-        for (int j = 0; j < J; j++) {
-            re += m[i][j][0] * x[j][0] - m[i][j][1] * x[j][1];
-            im += m[i][j][0] * x[j][1] + m[i][j][1] * x[j][0];
-        }
-        out[i][0] = re;
-        out[i][1] = im;
+        for (int j = 0; j < J; j++)
+            sum += m[i][j] * x[j];
+        out[i] = sum;
     }
 }

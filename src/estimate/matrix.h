@@ -3,13 +3,26 @@
 #ifndef PNR_MATRIX_H
 #define PNR_MATRIX_H
 
+#include "base/complex.h"
 #include "engine/engine.h"
+
+typedef double complex pnr_vector[PNR_NEIGHBOURS];
 
 /* Inverts a Hermitian positive definite matrix in place by Gauss and Jordan. It needs no pivoting,
  * because the loaded diagonal dominates. */
-void pnr_matrix_invert(double (*m)[PNR_NEIGHBOURS][2]);
+void pnr_matrix_invert(pnr_vector *m);
 
 /* out = m x; [PNR_NEIGHBOURS] each. */
-void pnr_matrix_apply(const double (*m)[PNR_NEIGHBOURS][2], const double (*x)[2], double (*out)[2]);
+void pnr_matrix_apply(const pnr_vector *m, const double complex *x, double complex *out);
+
+/* a^H b, of PNR_NEIGHBOURS values. */
+static inline double complex pnr_inner(const double complex *a, const double complex *b)
+{
+    double complex sum = 0;
+
+    for (int j = 0; j < PNR_NEIGHBOURS; j++)
+        sum += conj(a[j]) * b[j];
+    return sum;
+}
 
 #endif

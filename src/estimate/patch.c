@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Patches of a map: reads them, subtracts or adds an echo, and measures the residual. */
+#include "base/complex.h"
 #include "engine/plan.h"
 #include "estimate/echo_model.h"
 #include "estimate/matrix.h"
@@ -9,30 +10,22 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-typedef double value[2]; /* re, im */
-
 /* out += factor model */
-static void add_model(const pnr_echo_columns *m, const pnr_echo_rows *rows, const value factor,
-                      double (*patch)[J][2])
+static void add_model(const pnr_echo_columns *m, const pnr_echo_rows *rows, double complex factor,
+                      pnr_vector *patch)
 {
     for (int t = 0; t < m->echo.n; t++)
         for (int i = rows->first; i < rows->end; i++) {
-            value x;
+            const double complex x = m->x[m->echo.x[t]][i] * factor;
 
-            pnr_echo_multiply(m->x[m->echo.x[t]][i], factor, x);
-            for (int j = 0; j < J; j++) {
-                const double *y = m->y[m->echo.y[t]][j];
-
-                patch[i][j][0] += x[0] * y[0] - x[1] * y[1];
-                patch[i][j][1] += x[0] * y[1] + x[1] * y[0];
-            }
+            for (int j = 0; j < J; j++)
+                patch[i][j] += x * m->y[m->echo.y[t]][j];
         }
 }
 
 void pnr_fit_patch_subtract(pnr_fit_patch *map, const pnr_patch_place *place,
                             const pnr_patch_echo *echo, double cell, pnr_vector *patch)
 {
-    const value factor = {-echo->peak[0], -echo->peak[1]};
     pnr_echo_rows rows;
     pnr_echo_columns m;
 
@@ -43,24 +36,23 @@ void pnr_fit_patch_subtract(pnr_fit_patch *map, const pnr_patch_place *place,
         pnr_echo_model_smooth(map->model, &rows, echo, place->lag, false, &m);
     else
         return;
-    add_model(&m, &rows, factor, patch);
+    add_model(&m, &rows, -echo->peak, patch);
 }
 
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_patch_echo *echo, double cell, int n_lags)
 {
-    pnr_patch patch = {{{0}}};
+    pnr_patch patch = {{0}};
     double power = 0;
 
     pnr_fit_patch_subtract(map, place, echo, cell, patch);
     for (int j = MIDDLE; j < MIDDLE + n_lags; j++)
-        power +=
-            patch[MIDDLE][j][0] * patch[MIDDLE][j][0] + patch[MIDDLE][j][1] * patch[MIDDLE][j][1];
+        power += pnr_power(patch[MIDDLE][j]);
     return power;
 }
 
-void pnr_fit_patch_overlap(const pnr_fit_patch *map, const pnr_patch_echo *x,
-                           const pnr_patch_echo *y, double out[2])
+double complex pnr_fit_patch_overlap(const pnr_fit_patch *map, const pnr_patch_echo *x,
+                                     const pnr_patch_echo *y)
 {
     /* sum_n a(n - x) conj(a(n - y)) exp(2 pi i (v_x - v_y) (n - m) / N) */
     const double n = (double)map->plan->n_samples, k = (double)map->plan->n_periods;
@@ -69,22 +61,18 @@ void pnr_fit_patch_overlap(const pnr_fit_patch *map, const pnr_patch_echo *x,
     const double share = slow * pnr_echo_model_tone(map->model, e);
     double apart = y->lag - x->lag;
 
-    out[0] = out[1] = 0;
     if (x->code != y->code)
-        return;
+        return 0;
     apart -= n * floor(apart / n + 0.5);
-    pnr_waveform_at(pnr_echo_model_lags(map->model, x->code)->autocorrelation, apart, out);
-    out[0] *= share;
-    out[1] *= share;
+    return share *
+           pnr_waveform_at(pnr_echo_model_lags(map->model, x->code)->autocorrelation, apart);
 }
 
 double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_vector *patch, const pnr_patch_fitted *fitted, double *cells)
 {
-    const pnr_patch_echo echo = {place->code,
-                                 (double)place->lag + fitted->at.delay,
-                                 fitted->bins,
-                                 {fitted->at.peak[0], fitted->at.peak[1]}};
+    const pnr_patch_echo echo = {place->code, (double)place->lag + fitted->at.delay, fitted->bins,
+                                 fitted->at.peak};
     const pnr_echo_lags *code = pnr_echo_model_lags(map->model, place->code);
     pnr_patch rest;
     pnr_echo_rows rows;
@@ -94,12 +82,11 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
     pnr_fit_patch_subtract(map, place, &echo, 0, rest);
     pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
-        value weighted[J], z, g;
+        const double g = creal(pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins));
+        pnr_vector weighted;
 
-        pnr_matrix_apply((const value(*)[J])code->w, (const value *)rest[i], weighted);
-        pnr_echo_product((const value *)rest[i], (const value *)weighted, z);
-        pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins, g);
-        energy += z[0] / fmax(g[0], 1e-3);
+        pnr_matrix_apply(code->w, rest[i], weighted);
+        energy += creal(pnr_inner(rest[i], weighted)) / fmax(g, 1e-3);
     }
     /* The echo takes four real degrees of freedom: complex peak, delay and frequency. */
     *cells = fmax(code->cells * (rows.end - rows.first) - 2, 0.5);
@@ -108,15 +95,12 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
 
 /* exp(2 pi i (F (K - 1)/2 + f (N - 1)/(2 N))): the phase from the first sample of the look to its
  * middle. */
-static void turn_of(const pnr_fit_patch *map, double bins, double rotation, value out)
+static double complex turn_of(const pnr_fit_patch *map, double bins, double rotation)
 {
     const double n = (double)map->plan->n_samples;
     const double periods = ((double)map->plan->n_periods - 1) / 2, samples = (n - 1) / (2 * n);
-    const double angle =
-        2 * M_PI * (remainder(bins * periods, 1) + remainder(rotation * samples, 1));
 
-    out[0] = cos(angle);
-    out[1] = sin(angle);
+    return pnr_cis(2 * M_PI * (remainder(bins * periods, 1) + remainder(rotation * samples, 1)));
 }
 
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
@@ -131,55 +115,44 @@ void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, 
     memset(out, 0, sizeof(pnr_patch));
 
     const pnr_echo_row middle = rows.row[MIDDLE];
-    const float *centre = values + (size_t)2 * (MIDDLE * J + MIDDLE);
-    const double share = is_sum && centre[0] > 0 ? floor / (double)centre[0] : 0;
+    const float complex *c = (const float complex *)values;
+    const double centre = (double)crealf(c[MIDDLE * J + MIDDLE]);
+    const double share = is_sum && centre > 0 ? floor / centre : 0;
 
     for (int i = rows.first; i < rows.end; i++) {
         const pnr_echo_row *row = &rows.row[i];
         /* A sum of several looks is relative to the phase of the middle cell. */
         const double rotation = row->rotation - (is_sum ? middle.rotation : 0);
-        value turn, g = {0, 0};
+        const double complex turn = turn_of(map, row->bins - (is_sum ? middle.bins : 0), rotation);
 
-        turn_of(map, row->bins - (is_sum ? middle.bins : 0), rotation, turn);
-        if (is_sum)
-            pnr_slow_time_noise(map->slow, row->bins, middle.bins, g);
-        for (int j = 0; j < J; j++) {
-            const float *c = values + (size_t)2 * (size_t)(i * J + j);
-            value noise, rho;
+        for (int j = 0; j < J; j++)
+            out[i][j] = (double complex)c[i * J + j] * turn;
+        if (!is_sum)
+            continue;
 
-            pnr_echo_multiply((const value){(double)c[0], (double)c[1]}, turn, out[i][j]);
-            if (!is_sum)
-                continue;
-            pnr_waveform_at(autocorrelation, j - MIDDLE, rho);
-            pnr_echo_multiply(g, rho, noise);
-            for (int a = 0; a < 2; a++)
-                out[i][j][a] -= share * pnr_echo_model_tone(map->model, rotation) * noise[a];
-        }
+        const double tone = share * pnr_echo_model_tone(map->model, rotation);
+        const double complex g = pnr_slow_time_noise(map->slow, row->bins, middle.bins);
+
+        for (int j = 0; j < J; j++)
+            out[i][j] -= tone * (g * pnr_waveform_at(autocorrelation, j - MIDDLE));
     }
 }
 
 void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_patch_echo *echo,
                        double cell, float *values)
 {
+    float complex *c = (float complex *)values;
     pnr_patch_echo negative = *echo;
-    pnr_patch patch = {{{0}}};
+    pnr_patch patch = {{0}};
     pnr_echo_rows rows;
 
-    negative.peak[0] = -echo->peak[0];
-    negative.peak[1] = -echo->peak[1];
+    negative.peak = -echo->peak;
     pnr_fit_patch_subtract(map, place, &negative, cell, patch);
     pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
-        value turn;
+        const double complex turn = turn_of(map, -rows.row[i].bins, -rows.row[i].rotation);
 
-        turn_of(map, -rows.row[i].bins, -rows.row[i].rotation, turn);
-        for (int j = 0; j < J; j++) {
-            float *c = values + (size_t)2 * (size_t)(i * J + j);
-            value z;
-
-            pnr_echo_multiply(patch[i][j], turn, z);
-            c[0] += (float)z[0];
-            c[1] += (float)z[1];
-        }
+        for (int j = 0; j < J; j++)
+            c[i * J + j] += (float complex)(patch[i][j] * turn);
     }
 }

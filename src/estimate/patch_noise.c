@@ -2,6 +2,7 @@
 /* The noise covariance of a patch: products of the code with itself, in blocks of time. */
 #include "estimate/patch_noise.h"
 
+#include "base/complex.h"
 #include "code/waveform.h"
 #include "engine/plan.h"
 #include "estimate/matrix.h"
@@ -16,8 +17,6 @@ enum {
     BLOCKS = 64 /* of a window: 4 bins rotate by 1/16 turn in one block */
 };
 
-typedef double value[2]; /* re, im */
-
 struct pnr_patch_noise {
     const pnr_plan *plan;
     size_t n_blocks;
@@ -30,30 +29,26 @@ static size_t block_first(const pnr_patch_noise *noise, size_t b)
 }
 
 /* sums[m + MIDDLE] = sum_{m' = -MIDDLE .. m - 1} conj(a(m')) a(m' - d) / energy */
-static void sum_up(const pnr_plan *plan, size_t code, int d, double energy, value *sums)
+static void sum_up(const pnr_plan *plan, size_t code, int d, double energy, double complex *sums)
 {
     const long n = (long)plan->n_samples;
-    const double(*a)[2] = plan->references + code * plan->oversample * plan->n_samples;
-    value sum = {0, 0};
+    const double complex *a =
+        (const double complex *)plan->references + code * plan->oversample * plan->n_samples;
+    double complex sum = 0;
 
     for (long m = -MIDDLE; m <= n + MIDDLE; m++) {
         const bool is_inside = m >= 0 && m < n && m - d >= 0;
 
-        sums[m + MIDDLE][0] = sum[0];
-        sums[m + MIDDLE][1] = sum[1];
-        if (plan->linear && !is_inside)
-            continue;
-
-        const double *x = a[(m + J * n) % n], *y = a[(m - d + 2 * J * n) % n];
-
-        sum[0] += (x[0] * y[0] + x[1] * y[1]) / energy;
-        sum[1] += (x[0] * y[1] - x[1] * y[0]) / energy;
+        sums[m + MIDDLE] = sum;
+        if (!plan->linear || is_inside)
+            sum += conj(a[(m + J * n) % n]) * a[(m - d + 2 * J * n) % n] / energy;
     }
 }
 
 /* In a linear correlation the samples before and after the window of the middle lag belong to the
  * first and the last block. */
-static void fill_blocks(const pnr_patch_noise *noise, size_t code, double energy, value *sums)
+static void fill_blocks(const pnr_patch_noise *noise, size_t code, double energy,
+                        double complex *sums)
 {
     const long n = (long)noise->plan->n_samples, beyond = noise->plan->linear ? n : 0;
     pnr_patch *blocks = noise->blocks + code * noise->n_blocks;
@@ -67,13 +62,11 @@ static void fill_blocks(const pnr_patch_noise *noise, size_t code, double energy
 
             for (int j = 0; j + d < J; j++) { /* conj(a(m - l)) a(m - l - d), l = j - MIDDLE */
                 const long from = first - (j - MIDDLE), to = end - (j - MIDDLE);
-                const double *before = sums[(from < -MIDDLE ? -MIDDLE : from) + MIDDLE];
-                const double *after = sums[(to > n + MIDDLE ? n + MIDDLE : to) + MIDDLE];
+                const double complex before = sums[(from < -MIDDLE ? -MIDDLE : from) + MIDDLE];
+                const double complex after = sums[(to > n + MIDDLE ? n + MIDDLE : to) + MIDDLE];
 
-                for (int c = 0; c < 2; c++)
-                    blocks[b][j][j + d][c] = after[c] - before[c];
-                blocks[b][j + d][j][0] = blocks[b][j][j + d][0];
-                blocks[b][j + d][j][1] = -blocks[b][j][j + d][1];
+                blocks[b][j][j + d] = after - before;
+                blocks[b][j + d][j] = conj(after - before);
             }
         }
     }
@@ -83,7 +76,7 @@ int pnr_patch_noise_create(const pnr_setup *setup, pnr_patch_noise **out)
 {
     const pnr_plan *plan = &setup->plan;
     pnr_patch_noise *noise = calloc(1, sizeof *noise);
-    value *sums = malloc((plan->n_samples + J) * sizeof *sums);
+    double complex *sums = malloc((plan->n_samples + J) * sizeof *sums);
 
     *out = NULL;
     if (noise == NULL || sums == NULL)
@@ -117,30 +110,25 @@ void pnr_patch_noise_destroy(pnr_patch_noise *noise)
 static int factor(const pnr_slow_time *slow, const pnr_echo_rows *rows, pnr_vector *l)
 {
     const double least = 1e-6;
-    value rest[J][J];
+    pnr_patch rest;
     int rank = 0;
 
     memset(l, 0, sizeof(pnr_patch));
     for (int i = rows->first; i < rows->end; i++)
         for (int j = rows->first; j < rows->end; j++)
-            pnr_slow_time_noise(slow, rows->row[i].bins, rows->row[j].bins, rest[i][j]);
+            rest[i][j] = pnr_slow_time_noise(slow, rows->row[i].bins, rows->row[j].bins);
     for (; rank < rows->end - rows->first; rank++) {
         int k = rows->first;
 
         for (int i = rows->first; i < rows->end; i++)
-            k = rest[i][i][0] > rest[k][k][0] ? i : k;
-        if (rest[k][k][0] < least)
+            k = creal(rest[i][i]) > creal(rest[k][k]) ? i : k;
+        if (creal(rest[k][k]) < least)
             break;
         for (int i = rows->first; i < rows->end; i++)
-            for (int c = 0; c < 2; c++)
-                l[rank][i][c] = rest[i][k][c] / sqrt(rest[k][k][0]);
+            l[rank][i] = rest[i][k] / sqrt(creal(rest[k][k]));
         for (int i = rows->first; i < rows->end; i++)
-            for (int j = rows->first; j < rows->end; j++) { /* - l_i conj(l_j) */
-                const double *x = l[rank][i], *y = l[rank][j];
-
-                rest[i][j][0] -= x[0] * y[0] + x[1] * y[1];
-                rest[i][j][1] -= x[1] * y[0] - x[0] * y[1];
-            }
+            for (int j = rows->first; j < rows->end; j++)
+                rest[i][j] -= l[rank][i] * conj(l[rank][j]);
     }
     return rank;
 }
@@ -159,7 +147,7 @@ static double time_of(const pnr_patch_noise *noise, size_t b, long lag)
 
 void pnr_patch_noise_covariance(const pnr_patch_noise *noise, const pnr_slow_time *slow,
                                 const pnr_echo_rows *rows, const pnr_patch_place *place,
-                                const pnr_patch *h, int n, double (*out)[PNR_PATCH_SUMS][2])
+                                const pnr_patch *h, int n, double complex (*out)[PNR_PATCH_SUMS])
 {
     const pnr_patch *blocks = noise->blocks + place->code * noise->n_blocks;
     pnr_patch l;
@@ -169,34 +157,22 @@ void pnr_patch_noise_covariance(const pnr_patch_noise *noise, const pnr_slow_tim
     for (size_t b = 0; b < noise->n_blocks; b++)
         for (int q = 0; q < rank; q++) {
             const double time = time_of(noise, b, place->lag);
-            value sum[PNR_PATCH_SUMS][J] = {{{0}}};
+            pnr_vector sum[PNR_PATCH_SUMS] = {{0}};
 
             for (int r = rows->first; r < rows->end; r++) {
-                const double angle = 2 * M_PI * rows->row[r].rotation * time;
-                value turn;
+                const double complex turn =
+                    pnr_cis(2 * M_PI * rows->row[r].rotation * time) * conj(l[q][r]);
 
-                pnr_echo_multiply((const value){cos(angle), sin(angle)},
-                                  (const value){l[q][r][0], -l[q][r][1]}, turn);
                 for (int i = 0; i < n; i++)
-                    for (int j = 0; j < J; j++) {
-                        value z;
-
-                        pnr_echo_multiply(turn, h[i][r][j], z);
-                        sum[i][j][0] += z[0];
-                        sum[i][j][1] += z[1];
-                    }
+                    for (int j = 0; j < J; j++)
+                        sum[i][j] += turn * h[i][r][j];
             }
             for (int j = 0; j < n; j++) {
-                value seen[J];
+                pnr_vector seen;
 
-                pnr_matrix_apply((const value(*)[J])blocks[b], (const value *)sum[j], seen);
-                for (int i = 0; i < n; i++) {
-                    value z;
-
-                    pnr_echo_product((const value *)sum[i], (const value *)seen, z);
-                    out[i][j][0] += z[0];
-                    out[i][j][1] += z[1];
-                }
+                pnr_matrix_apply(blocks[b], sum[j], seen);
+                for (int i = 0; i < n; i++)
+                    out[i][j] += pnr_inner(sum[i], seen);
             }
         }
 }

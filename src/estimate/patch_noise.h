@@ -25,6 +25,6 @@ void pnr_patch_noise_destroy(pnr_patch_noise *noise);
 enum { PNR_PATCH_SUMS = 3 };
 void pnr_patch_noise_covariance(const pnr_patch_noise *noise, const pnr_slow_time *slow,
                                 const pnr_echo_rows *rows, const pnr_patch_place *place,
-                                const pnr_patch *h, int n, double (*out)[PNR_PATCH_SUMS][2]);
+                                const pnr_patch *h, int n, double complex (*out)[PNR_PATCH_SUMS]);
 
 #endif

@@ -2,6 +2,7 @@
 /* Slow time: sums over windows, from tables over all windows minus the missing ones. */
 #include "estimate/slow_time.h"
 
+#include "base/complex.h"
 #include "base/transform.h"
 #include "code/waveform.h"
 
@@ -35,15 +36,15 @@ static double weight_of(const pnr_slow_time *slow, size_t p)
 static int tabulate(const pnr_slow_time *slow, int power, pnr_waveform **out)
 {
     const size_t n_periods = slow->n_periods, n = n_periods | 1, middle = n_periods / 2;
-    double(*points)[2] = calloc(n, sizeof *points);
+    double complex *points = calloc(n, sizeof *points);
     int code = PNR_ENOMEMORY;
 
     if (points == NULL)
         return code;
     for (size_t p = 0; p < n_periods; p++)
-        points[(p + n - middle) % n][0] = pow(weight_of(slow, p), power);
-    if ((code = pnr_transform_inverse(points, n)) == PNR_OK &&
-        (code = pnr_waveform_create((const double(*)[2])points, n, out)) == PNR_OK)
+        points[(p + n - middle) % n] = pow(weight_of(slow, p), power);
+    if ((code = pnr_transform_inverse((double(*)[2])points, n)) == PNR_OK &&
+        (code = pnr_waveform_create(points, n, out)) == PNR_OK)
         code = pnr_waveform_prepare(*out);
     free(points);
     return code;
@@ -142,71 +143,47 @@ double pnr_slow_time_looks(const pnr_slow_time *slow)
 }
 
 /* sum_p w_p^power u_p exp(2 pi i x (p - (K - 1)/2)) */
-static void sum_at(const pnr_slow_time *slow, int power, double x, double out[2])
+static double complex sum_at(const pnr_slow_time *slow, int power, double x)
 {
     const pnr_waveform *table = power == 0 ? slow->not_any : power == 1 ? slow->once : slow->twice;
     const size_t n = slow->n_periods | 1;
-    double half[2] = {1, 0}, z[2];
+    double complex sum = pnr_waveform_at(table, (x - floor(x)) * (double)n);
 
-    pnr_waveform_at(table, (x - floor(x)) * (double)n, z);
-    if (slow->n_periods % 2 == 0) { /* the middle lies between two windows */
-        const double angle = M_PI * remainder(x, 2);
-
-        half[0] = cos(angle);
-        half[1] = sin(angle);
-    }
-    out[0] = z[0] * half[0] - z[1] * half[1];
-    out[1] = z[0] * half[1] + z[1] * half[0];
+    if (slow->n_periods % 2 == 0) /* the middle lies between two windows */
+        sum *= pnr_cis(M_PI * remainder(x, 2));
     for (size_t i = 0; i < slow->n_lacks; i++) {
         const lack *l = &slow->lacks[i];
-        const double angle = 2 * M_PI * remainder(x * l->place, 1);
-        const double share = l->share * pow(l->weight, power);
 
-        out[0] -= share * cos(angle);
-        out[1] -= share * sin(angle);
+        sum -= l->share * pow(l->weight, power) * pnr_cis(2 * M_PI * remainder(x * l->place, 1));
     }
+    return sum;
 }
 
-void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, double out[2])
+double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row)
 {
-    sum_at(slow, 1, v - f_row, out);
-    if (slow->is_without_mean) {
-        double mean[2], still[2];
+    double complex sum = sum_at(slow, 1, v - f_row);
 
-        sum_at(slow, 0, v, mean);
-        sum_at(slow, 1, -f_row, still);
-        out[0] -= (mean[0] * still[0] - mean[1] * still[1]) / slow->sum_u;
-        out[1] -= (mean[0] * still[1] + mean[1] * still[0]) / slow->sum_u;
-    }
-    out[0] /= slow->sum_w;
-    out[1] /= slow->sum_w;
+    if (slow->is_without_mean)
+        sum -= sum_at(slow, 0, v) * sum_at(slow, 1, -f_row) / slow->sum_u;
+    return sum / slow->sum_w;
 }
 
 double pnr_slow_time_energy(const pnr_slow_time *slow, double v)
 {
-    double mean[2];
-
     if (!slow->is_without_mean || slow->sum_u <= 1)
         return 1;
-    sum_at(slow, 0, v, mean);
 
-    const double still = (mean[0] * mean[0] + mean[1] * mean[1]) / (slow->sum_u * slow->sum_u);
+    const double still = pnr_power(sum_at(slow, 0, v)) / (slow->sum_u * slow->sum_u);
 
     return (1 - still) * slow->sum_u / (slow->sum_u - 1);
 }
 
 /* With n_p white, n = sum_p w_p u_p (n_p - mean) exp(-2 pi i F (p - middle)). */
-void pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other, double out[2])
+double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other)
 {
-    sum_at(slow, 2, f_other - f_row, out);
-    if (slow->is_without_mean) {
-        double here[2], there[2];
+    double complex sum = sum_at(slow, 2, f_other - f_row);
 
-        sum_at(slow, 1, -f_row, here);
-        sum_at(slow, 1, -f_other, there);
-        out[0] -= (here[0] * there[0] + here[1] * there[1]) / slow->sum_u;
-        out[1] -= (here[1] * there[0] - here[0] * there[1]) / slow->sum_u;
-    }
-    out[0] /= slow->sum_w2;
-    out[1] /= slow->sum_w2;
+    if (slow->is_without_mean)
+        sum -= sum_at(slow, 1, -f_row) * conj(sum_at(slow, 1, -f_other)) / slow->sum_u;
+    return sum / slow->sum_w2;
 }

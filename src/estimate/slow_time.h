@@ -5,6 +5,8 @@
 
 #include "engine/engine.h"
 
+#include <complex.h>
+
 /*
  * An echo of frequency v has the value exp(2 pi i v (p - (K - 1)/2)) in window p. The row at F has
  *     sum_p w_p u_p exp(2 pi i (v - F) (p - (K - 1)/2)),
@@ -27,11 +29,11 @@ double pnr_slow_time_noise_gain(const pnr_slow_time *slow);
 double pnr_slow_time_looks(const pnr_slow_time *slow);
 
 /* The response of a row to an echo; 1 at v = F when no mean is removed. */
-void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, double out[2]);
+double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row);
 /* The share of an echo's energy that remains after the mean is removed, times U / (U - 1) for U
  * windows as in the engines; 1 when no mean is removed. */
 double pnr_slow_time_energy(const pnr_slow_time *slow, double v);
 /* The covariance E n conj(n') of white noise in two rows; 1 in the same row when no mean is removed. */
-void pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other, double out[2]);
+double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other);
 
 #endif

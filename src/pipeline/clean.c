@@ -19,7 +19,7 @@ struct pnr_clean {
     const pnr_plan *plan;
     size_t n_searches, n_copies;
     float (**copies)[2];       /* [n_copies][N]: of each echo the code and its slope */
-    double (*work)[2];         /* [2 N] */
+    double complex *work;      /* [2 N] */
     pnr_removal *removals;     /* [max_echoes][PNR_MAX_REMOVALS] */
     size_t n_candidates;       /* of the echoes, then new ones */
     pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES] */

@@ -2,6 +2,7 @@
 /* The synthetic scene: one table for all echoes at rest, one calculation for each moving one. */
 #include "scene/scene.h"
 
+#include "base/complex.h"
 #include "code/code.h"
 #include "code/waveform.h"
 #include "scene/noise.h"
@@ -20,7 +21,7 @@ static const double edge = 1e-9; /* samples */
 /* A rotation, turns a sample, with its first BLOCK steps. */
 typedef struct rotation {
     long double turns;
-    double (*steps)[2]; /* [BLOCK] exp(2 pi i turns j); NULL: does not turn */
+    double complex *steps; /* [BLOCK] exp(2 pi i turns j); NULL: does not turn */
 } rotation;
 
 /* An echo: code time is n + drift n + start. */
@@ -28,9 +29,9 @@ typedef struct echo {
     long double start; /* samples, 0 <= start < N */
     long double drift; /* samples a sample: stretch and clock error */
     double amplitude;
-    double value[2]; /* amplitude exp(i phase) */
-    size_t code;     /* from 0 */
-    bool moves;      /* false: it is part of the table of echoes at rest */
+    double complex value; /* amplitude exp(i phase) */
+    size_t code;          /* from 0 */
+    bool moves;           /* false: it is part of the table of echoes at rest */
     rotation doppler;
 } echo;
 
@@ -54,7 +55,7 @@ struct pnr_scene {
     double noise_rms;
     echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
     size_t n_echoes;
-    double (*still)[2]; /* [N] the sum of the echoes at rest; NULL: there are none */
+    double complex *still; /* [N] the sum of the echoes at rest; NULL: there are none */
     double cw_amplitude;
     rotation cw;
     pnr_rational tune; /* cycles a sample */
@@ -62,20 +63,6 @@ struct pnr_scene {
     rotation tuning;
     bool conjugate;
 };
-
-static void polar_pair(double turns, double value[2])
-{
-    value[0] = cos(turn * turns);
-    value[1] = sin(turn * turns);
-}
-
-static void multiply_pair(const double a[2], const double b[2], double out[2])
-{
-    double re = a[0] * b[0] - a[1] * b[1], im = a[0] * b[1] + a[1] * b[0];
-
-    out[0] = re;
-    out[1] = im;
-}
 
 static int rotation_init(rotation *r, long double turns)
 {
@@ -85,17 +72,17 @@ static int rotation_init(rotation *r, long double turns)
         return PNR_ENOMEMORY;
     for (int j = 0; j < BLOCK; j++) {
         long double angle = turns * j;
-        polar_pair((double)(angle - roundl(angle)), r->steps[j]);
+        r->steps[j] = pnr_cis(turn * (double)(angle - roundl(angle)));
     }
     return PNR_OK;
 }
 
 /* exp(2 pi i turns n) */
-static void rotation_at(const rotation *r, uint64_t n, double value[2])
+static double complex rotation_at(const rotation *r, uint64_t n)
 {
     long double angle = r->turns * (long double)n;
 
-    polar_pair((double)(angle - roundl(angle)), value);
+    return pnr_cis(turn * (double)(angle - roundl(angle)));
 }
 
 /* x mod n, 0 <= result < n */
@@ -109,43 +96,41 @@ static long double wrap_time(long double x, long double n)
 }
 
 /* a(u), u >= 0 */
-static void code_at(const pnr_scene *scene, const sender *of, double u, double value[2])
+static double complex code_at(const pnr_scene *scene, const sender *of, double u)
 {
-    if (!scene->rectangular) {
-        pnr_waveform_at(of->waveform, u, value);
-        return;
-    }
+    if (!scene->rectangular)
+        return pnr_waveform_at(of->waveform, u);
+
     double n = (double)scene->n;
     u = fmod(u + edge, n);
     /* u L is exact for whole u, and its quotient by N never rounds up to an integer. */
     size_t chip = (size_t)(u * (double)of->code->n_chips / n);
     if (chip >= of->code->n_chips)
         chip = 0;
-    value[0] = of->chip_gain * of->code->chips[chip][0];
-    value[1] = of->chip_gain * of->code->chips[chip][1];
+    return of->chip_gain * CMPLX(of->code->chips[chip][0], of->code->chips[chip][1]);
 }
 
 /* --- construction --- */
 
 static int create_waveform(pnr_scene *scene, const pnr_config *config, sender *of, pnr_error *error)
 {
-    double(*samples)[2] = malloc(scene->n * sizeof *samples);
+    double complex *samples = malloc(scene->n * sizeof *samples);
     double power = 0, peak = 0;
     int rc;
 
     if (!samples)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", scene->n);
-    rc = pnr_code_sample(of->code, config, scene->n, samples, error);
+    rc = pnr_code_sample(of->code, config, scene->n, (double(*)[2])samples, error);
     if (rc == PNR_OK) {
         for (size_t i = 0; i < scene->n; i++) {
             const double *chip = of->code->chips[i * of->code->n_chips / scene->n];
             power += chip[0] * chip[0] + chip[1] * chip[1];
-            peak = fmax(peak, hypot(samples[i][0], samples[i][1]));
+            peak = fmax(peak, cabs(samples[i]));
         }
         if (of == scene->codes)
             scene->peak = peak;
         of->chip_gain = power > 0 ? sqrt((double)scene->n / power) : 0;
-        rc = pnr_waveform_create((const double(*)[2])samples, scene->n, &of->waveform);
+        rc = pnr_waveform_create(samples, scene->n, &of->waveform);
         if (rc != PNR_OK)
             pnr_error_set(error, rc, "no memory for a waveform of %zu samples", scene->n);
     }
@@ -214,8 +199,7 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
     out->amplitude = target->amplitude;
     if (target->amplitude == 0 && target->has_snr)
         out->amplitude = scene->noise_rms * pow(10, target->snr_db / 20);
-    out->value[0] = out->amplitude * cos(target->phase_rad);
-    out->value[1] = out->amplitude * sin(target->phase_rad);
+    out->value = out->amplitude * pnr_cis(target->phase_rad);
     out->code = target->code > 0 ? target->code - 1 : 0;
     out->moves = out->drift != 0;
     if (gain == 0 || config->radar.carrier_hz == 0)
@@ -243,7 +227,7 @@ static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error
         return rc;
 
     if (kind == PNR_SCENE_TRANSMIT) {
-        scene->echoes[scene->n_echoes++] = (echo){.amplitude = 1, .value = {1, 0}};
+        scene->echoes[scene->n_echoes++] = (echo){.amplitude = 1, .value = 1};
     } else if (config->echo.leak_amplitude != 0) {
         const pnr_target leak = {.amplitude = config->echo.leak_amplitude};
         rc = aim_target(scene, &leak, 0, &scene->echoes[scene->n_echoes++], error);
@@ -254,7 +238,7 @@ static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error
 /* still[m] = sum of A a(m + start) */
 static int create_still(pnr_scene *scene, pnr_error *error)
 {
-    double(*shifted)[2] = NULL;
+    double complex *shifted = NULL;
     int rc = PNR_OK;
 
     for (size_t i = 0; i < scene->n_echoes && rc == PNR_OK; i++) {
@@ -272,18 +256,13 @@ static int create_still(pnr_scene *scene, pnr_error *error)
         }
         if (scene->rectangular)
             for (size_t m = 0; m < scene->n; m++)
-                code_at(scene, &scene->codes[e->code],
-                        (double)wrap_time((long double)m + e->start, (long double)scene->n),
-                        shifted[m]);
+                shifted[m] =
+                    code_at(scene, &scene->codes[e->code],
+                            (double)wrap_time((long double)m + e->start, (long double)scene->n));
         else
             rc = pnr_waveform_shift(scene->codes[e->code].waveform, -(double)e->start, shifted);
-        for (size_t m = 0; m < scene->n && rc == PNR_OK; m++) {
-            double term[2];
-
-            multiply_pair(shifted[m], e->value, term);
-            scene->still[m][0] += term[0];
-            scene->still[m][1] += term[1];
-        }
+        for (size_t m = 0; m < scene->n && rc == PNR_OK; m++)
+            scene->still[m] += shifted[m] * e->value;
     }
     free(shifted);
     return rc == PNR_OK ? rc : pnr_error_set(error, rc, "no memory for %zu samples", scene->n);
@@ -377,71 +356,56 @@ double pnr_scene_peak(const pnr_scene *scene)
 /* --- generation: samples block + from .. block + to - 1, block a multiple of BLOCK --- */
 
 static void put_still(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
-                      double (*out)[2])
+                      double complex *out)
 {
     size_t m = (size_t)((block + from) % scene->n);
 
     for (size_t j = from; j < to; j++, out++) {
-        (*out)[0] = scene->still ? scene->still[m][0] : 0;
-        (*out)[1] = scene->still ? scene->still[m][1] : 0;
+        *out = scene->still ? scene->still[m] : 0;
         m = m + 1 < scene->n ? m + 1 : 0;
     }
 }
 
 static void add_moving(const pnr_scene *scene, const echo *e, uint64_t block, size_t from,
-                       size_t to, double (*out)[2])
+                       size_t to, double complex *out)
 {
     long double n = (long double)scene->n;
     double start = (double)wrap_time(
         (long double)(block % scene->n) + fmodl(e->drift * (long double)block, n) + e->start, n);
-    double step = (double)(1 + e->drift), value[2] = {1, 0};
+    double step = (double)(1 + e->drift);
+    double complex value = e->value;
 
     if (e->doppler.steps)
-        rotation_at(&e->doppler, block, value);
-    multiply_pair(value, e->value, value);
+        value *= rotation_at(&e->doppler, block);
     for (size_t j = from; j < to; j++, out++) {
-        double a[2];
+        double complex a = code_at(scene, &scene->codes[e->code], start + (double)j * step) * value;
 
-        code_at(scene, &scene->codes[e->code], start + (double)j * step, a);
-        multiply_pair(a, value, a);
-        if (e->doppler.steps)
-            multiply_pair(a, e->doppler.steps[j], a);
-        (*out)[0] += a[0];
-        (*out)[1] += a[1];
+        *out += e->doppler.steps ? a * e->doppler.steps[j] : a;
     }
 }
 
-static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t to, double (*out)[2])
+static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
+                   double complex *out)
 {
-    double value[2];
+    double complex value = rotation_at(&scene->cw, block);
 
-    rotation_at(&scene->cw, block, value);
-    for (size_t j = from; j < to; j++, out++) {
-        double a[2];
-
-        multiply_pair(value, scene->cw.steps[j], a);
-        (*out)[0] += scene->cw_amplitude * a[0];
-        (*out)[1] += scene->cw_amplitude * a[1];
-    }
+    for (size_t j = from; j < to; j++, out++)
+        *out += scene->cw_amplitude * (value * scene->cw.steps[j]);
 }
 
 /* The phase at the block's start is exact for every n. */
 static void tune_samples(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
-                         double (*out)[2])
+                         double complex *out)
 {
-    double value[2];
+    double complex value =
+        pnr_cis(turn * ((double)(int64_t)pnr_rational_phase(scene->tune, block) * 0x1p-64));
 
-    polar_pair((double)(int64_t)pnr_rational_phase(scene->tune, block) * 0x1p-64, value);
-    for (size_t j = from; j < to; j++, out++) {
-        double a[2];
-
-        multiply_pair(value, scene->tuning.steps[j], a);
-        multiply_pair(*out, a, *out);
-    }
+    for (size_t j = from; j < to; j++, out++)
+        *out *= value * scene->tuning.steps[j];
 }
 
 static void signal_block(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
-                         double (*out)[2])
+                         double complex *out)
 {
     put_still(scene, block, from, to, out);
     for (size_t i = 0; i < scene->n_echoes; i++)
@@ -453,7 +417,7 @@ static void signal_block(const pnr_scene *scene, uint64_t block, size_t from, si
         tune_samples(scene, block, from, to, out);
     if (scene->conjugate)
         for (size_t i = 0; i < to - from; i++)
-            out[i][1] = -out[i][1];
+            out[i] = conj(out[i]);
 }
 
 void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, size_t n_samples,
@@ -466,7 +430,7 @@ void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, 
         size_t n = to - from;
 
         if (has_signal)
-            signal_block(scene, first - from, from, to, out);
+            signal_block(scene, first - from, from, to, (double complex *)out);
         else
             memset(out, 0, n * sizeof *out);
         if (scene->noise_rms > 0) {

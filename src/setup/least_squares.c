@@ -3,6 +3,8 @@
  * condition, and rows of equal noise. */
 #include "setup/least_squares.h"
 
+#include "base/complex.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,111 +16,98 @@ enum { REACH = PNR_NEIGHBOURS / 2, POWER_STEPS = 24 };
  * 1e-4 of the strongest echo. */
 static const double worst_condition = 1e6;
 
-typedef double value[2]; /* re, im */
-
-/* out += a b */
-static void add_product(const value a, const value b, value out)
-{
-    out[0] += a[0] * b[0] - a[1] * b[1];
-    out[1] += a[0] * b[1] + a[1] * b[0];
-}
-
 /*
  * Levinson: finds a with a[0] = 1 and T a = (E, 0, .. 0), T[k][j] = r[k - j]; a / E is the first
  * column of T^-1. Returns E, the least error of a gate's column predicted from the columns after
  * it; 0 or less when T is not positive definite within rounding.
  */
-static double predict_columns(const value *r, size_t n, value *a)
+static double predict_columns(const double complex *r, size_t n, double complex *a)
 {
-    double error = r[0][0];
+    double error = creal(r[0]);
 
     memset(a, 0, n * sizeof *a);
-    a[0][0] = 1;
+    a[0] = 1;
     for (size_t m = 1; m < n && error > 0; m++) {
-        value delta = {0};
+        double complex delta = 0;
 
         for (size_t j = 0; j < m; j++)
-            add_product(r[m - j], a[j], delta);
+            delta += r[m - j] * a[j];
 
-        const value k = {-delta[0] / error, -delta[1] / error};
+        const double complex k = -delta / error;
 
         for (size_t j = 0; 2 * j <= m; j++) { /* a[j] += k conj(a[m - j]), both ends at once */
-            const value low = {a[j][0], -a[j][1]}, high = {a[m - j][0], -a[m - j][1]};
+            const double complex low = conj(a[j]), high = conj(a[m - j]);
 
-            add_product(k, high, a[j]);
+            a[j] += k * high;
             if (2 * j < m)
-                add_product(k, low, a[m - j]);
+                a[m - j] += k * low;
         }
-        error *= 1 - (k[0] * k[0] + k[1] * k[1]);
+        error *= 1 - pnr_power(k);
     }
     return error;
 }
 
 /* Trench: fills T^-1 from its first column x = a / E along the diagonals:
  *     B[i + 1][j + 1] = B[i][j] + E (x[i + 1] conj(x[j + 1]) - conj(x[n - 1 - i]) x[n - 1 - j]). */
-static void invert_toeplitz(const value *a, double error, size_t n, value *b)
+static void invert_toeplitz(const double complex *a, double error, size_t n, double complex *b)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n; j++) {
-            value *at = &b[i * n + j];
+            double complex *at = &b[i * n + j];
 
             if (i == 0) {
-                (*at)[0] = a[j][0] / error;
-                (*at)[1] = -a[j][1] / error;
-            } else {
-                const double *p = a[i], *q = a[j], *s = a[n - i], *t = a[n - j];
-                const double *before = b[(i - 1) * n + j - 1];
+                *at = conj(a[j]) / error;
+            } else { /* in this order of the sums */
+                const double complex pq = a[i] * conj(a[j]), s = a[n - i], t = a[n - j];
 
-                (*at)[0] =
-                    before[0] + (p[0] * q[0] + p[1] * q[1] - s[0] * t[0] - s[1] * t[1]) / error;
-                (*at)[1] =
-                    before[1] + (p[1] * q[0] - p[0] * q[1] - s[0] * t[1] + s[1] * t[0]) / error;
+                *at = b[(i - 1) * n + j - 1] +
+                      CMPLX(creal(pq) - creal(s) * creal(t) - cimag(s) * cimag(t),
+                            cimag(pq) - creal(s) * cimag(t) + cimag(s) * creal(t)) /
+                          error;
             }
-            b[j * n + i][0] = (*at)[0];
-            b[j * n + i][1] = -(*at)[1];
+            b[j * n + i] = conj(*at);
         }
 }
 
 /* y = T x with T[k][j] = r[k - j]; y = B x when b is not NULL. */
-static void multiply_matrix(const value *r, const value *b, size_t n, const value *x, value *y)
+static void multiply_matrix(const double complex *r, const double complex *b, size_t n,
+                            const double complex *x, double complex *y)
 {
     for (size_t k = 0; k < n; k++) {
-        value sum = {0};
+        double complex sum = 0;
 
         if (b != NULL) {
             for (size_t j = 0; j < n; j++)
-                add_product(b[k * n + j], x[j], sum);
+                sum += b[k * n + j] * x[j];
         } else {
             for (size_t j = 0; j <= k; j++)
-                add_product(r[k - j], x[j], sum);
+                sum += r[k - j] * x[j];
             for (size_t j = k + 1; j < n; j++)
-                add_product((const value){r[j - k][0], -r[j - k][1]}, x[j], sum);
+                sum += conj(r[j - k]) * x[j];
         }
-        memcpy(y[k], sum, sizeof sum);
+        y[k] = sum;
     }
 }
 
 /* The greatest eigenvalue by power iteration, which approaches it from below. x, y: [n]. */
-static double greatest_eigenvalue(const value *r, const value *b, size_t n, value *x, value *y)
+static double greatest_eigenvalue(const double complex *r, const double complex *b, size_t n,
+                                  double complex *x, double complex *y)
 {
     double length = 0;
 
     for (size_t k = 0; k < n; k++) { /* a chirp holds every frequency */
         const double phase = M_PI * (double)(k * k % (2 * n)) / (double)n;
 
-        x[k][0] = cos(phase) / sqrt((double)n);
-        x[k][1] = sin(phase) / sqrt((double)n);
+        x[k] = pnr_cis(phase) / sqrt((double)n);
     }
     for (int step = 0; step < POWER_STEPS; step++) {
-        multiply_matrix(r, b, n, (const value *)x, y);
+        multiply_matrix(r, b, n, x, y);
         length = 0;
         for (size_t k = 0; k < n; k++)
-            length += y[k][0] * y[k][0] + y[k][1] * y[k][1];
+            length += pnr_power(y[k]);
         length = sqrt(length);
-        for (size_t k = 0; k < n; k++) {
-            x[k][0] = y[k][0] / length;
-            x[k][1] = y[k][1] / length;
-        }
+        for (size_t k = 0; k < n; k++)
+            x[k] = y[k] / length;
     }
     return length;
 }
@@ -127,15 +116,13 @@ static double greatest_eigenvalue(const value *r, const value *b, size_t n, valu
 static void scale_rows(pnr_least_squares *ls)
 {
     const size_t n = ls->n_gates;
-    double sum = 0, worst = ls->filter[0][0];
+    double sum = 0, worst = creal(ls->filter[0]);
 
     for (size_t k = 0; k < n; k++) {
-        const double loss = ls->filter[k * n + k][0], scale = 1 / sqrt(loss);
+        const double loss = creal(ls->filter[k * n + k]), scale = 1 / sqrt(loss);
 
-        for (size_t j = 0; j < n; j++) {
-            ls->filter[k * n + j][0] *= scale;
-            ls->filter[k * n + j][1] *= scale;
-        }
+        for (size_t j = 0; j < n; j++)
+            ls->filter[k * n + j] *= scale;
         ls->loss[k] = loss;
         sum += loss;
         worst = fmax(worst, loss);
@@ -145,24 +132,24 @@ static void scale_rows(pnr_least_squares *ls)
 }
 
 /* Finds T^-1 for R(0) = 1, and its condition. space: [4 n_gates]. false: T is nearly singular. */
-static bool solve_gates(pnr_least_squares *ls, value *space)
+static bool solve_gates(pnr_least_squares *ls, double complex *space)
 {
     const size_t n = ls->n_gates;
-    value *r = space, *a = space + n, *x = space + 2 * n, *y = space + 3 * n;
+    double complex *r = space, *a = space + n, *x = space + 2 * n, *y = space + 3 * n;
 
     for (size_t d = 0; d < n; d++)
-        pnr_waveform_at(ls->autocorrelation, (double)d, r[d]);
+        r[d] = pnr_waveform_at(ls->autocorrelation, (double)d);
 
-    const double least = predict_columns((const value *)r, n, a);
+    const double least = predict_columns(r, n, a);
 
     for (size_t d = 0; d < PNR_NEIGHBOURS; d++)
-        pnr_waveform_at(ls->autocorrelation, (double)d, ls->near[d]);
+        ls->near[d] = pnr_waveform_at(ls->autocorrelation, (double)d);
     ls->condition = INFINITY;
     if (!(least > 0))
         return false;
-    invert_toeplitz((const value *)a, least, n, ls->filter);
-    ls->condition = greatest_eigenvalue((const value *)r, NULL, n, x, y) *
-                    greatest_eigenvalue((const value *)r, (const value *)ls->filter, n, x, y);
+    invert_toeplitz(a, least, n, ls->filter);
+    ls->condition =
+        greatest_eigenvalue(r, NULL, n, x, y) * greatest_eigenvalue(r, ls->filter, n, x, y);
     return ls->condition < worst_condition;
 }
 
@@ -183,7 +170,7 @@ int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates
                              pnr_least_squares **out, pnr_error *error)
 {
     pnr_least_squares *ls;
-    value *space = NULL;
+    double complex *space = NULL;
     int rc = PNR_OK;
 
     *out = NULL;
@@ -235,31 +222,30 @@ static size_t neighbour_gate(const pnr_least_squares *ls, size_t gate, size_t i)
 }
 
 void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t gate, double delay,
-                                double out[PNR_NEIGHBOURS][2])
+                                double complex *out)
 {
     const size_t n = least_squares->n_gates;
-    const value *rows[PNR_NEIGHBOURS] = {NULL}; /* NULL at places without a gate */
+    const double complex *rows[PNR_NEIGHBOURS] = {NULL}; /* NULL at places without a gate */
 
     for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
         const size_t k = neighbour_gate(least_squares, gate, i);
 
         if (k < n)
-            rows[i] = (const value *)least_squares->filter + k * n;
-        out[i][0] = out[i][1] = 0;
+            rows[i] = least_squares->filter + k * n;
+        out[i] = 0;
     }
     for (size_t j = 0; j < n; j++) {
-        value rho;
+        const double complex rho =
+            pnr_waveform_at(least_squares->autocorrelation, (double)j - (double)gate - delay);
 
-        pnr_waveform_at(least_squares->autocorrelation, (double)j - (double)gate - delay, rho);
         for (size_t i = 0; i < PNR_NEIGHBOURS; i++)
             if (rows[i] != NULL)
-                add_product(rows[i][j], rho, out[i]);
+                out[i] += rows[i][j] * rho;
     }
 }
 
 void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
-                               const double filtered[PNR_NEIGHBOURS][2],
-                               double out[PNR_NEIGHBOURS][2])
+                               const double complex *filtered, double complex *out)
 {
     memset(out, 0, PNR_NEIGHBOURS * sizeof *out);
     for (size_t j = 0; j < PNR_NEIGHBOURS; j++) {
@@ -268,22 +254,21 @@ void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t ga
         if (k == least_squares->n_gates)
             continue;
 
-        const double scale = sqrt(least_squares->loss[k]);
-        const value echo = {scale * filtered[j][0], scale * filtered[j][1]};
+        const double complex echo = sqrt(least_squares->loss[k]) * filtered[j];
 
         for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
-            const double *rho = least_squares->near[i > j ? i - j : j - i];
+            const double complex rho = least_squares->near[i > j ? i - j : j - i];
 
-            add_product(echo, (const value){rho[0], i < j ? -rho[1] : rho[1]}, out[i]);
+            out[i] += echo * (i < j ? conj(rho) : rho);
         }
     }
 }
 
 void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
-                            double out[PNR_NEIGHBOURS][2])
+                            double complex *out)
 {
-    value filtered[PNR_NEIGHBOURS];
+    double complex filtered[PNR_NEIGHBOURS];
 
     pnr_least_squares_response(least_squares, gate, delay, filtered);
-    pnr_least_squares_restore(least_squares, gate, (const value *)filtered, out);
+    pnr_least_squares_restore(least_squares, gate, filtered, out);
 }

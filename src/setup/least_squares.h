@@ -7,6 +7,7 @@
 #include "code/waveform.h"
 #include "engine/engine.h"
 
+#include <complex.h>
 #include <stddef.h>
 
 enum { PNR_MAX_FILTER_GATES = 4096 }; /* a matrix of 256 MiB */
@@ -22,13 +23,13 @@ enum { PNR_MAX_FILTER_GATES = 4096 }; /* a matrix of 256 MiB */
  */
 typedef struct pnr_least_squares {
     size_t n_gates;
-    bool is_cyclic;      /* the gates are all lags: the last is next to the first */
-    double (*filter)[2]; /* [n_gates][n_gates] */
-    double *loss;        /* [n_gates] power ratio */
-    double condition;    /* of T: greatest over least eigenvalue, estimated from below */
+    bool is_cyclic;         /* the gates are all lags: the last is next to the first */
+    double complex *filter; /* [n_gates][n_gates] */
+    double *loss;           /* [n_gates] power ratio */
+    double condition;       /* of T: greatest over least eigenvalue, estimated from below */
     double mean_loss_db, worst_loss_db;
     const pnr_waveform *autocorrelation;
-    double near[PNR_NEIGHBOURS][2]; /* R(u)/R(0) at 0 .. 16 */
+    double complex near[PNR_NEIGHBOURS]; /* R(u)/R(0) at 0 .. 16 */
 } pnr_least_squares;
 
 /*
@@ -50,7 +51,7 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares);
  * n_gates steps.
  */
 void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t gate, double delay,
-                                double out[PNR_NEIGHBOURS][2]);
+                                double complex *out);
 
 /*
  * The correlation that the echoes of the gates `gate` - 8 .. + 8 alone would have, from their
@@ -62,12 +63,11 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
  * sidelobes, is missing (a thousandth of a sample for 1000 chips).
  */
 void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
-                               const double filtered[PNR_NEIGHBOURS][2],
-                               double out[PNR_NEIGHBOURS][2]);
+                               const double complex *filtered, double complex *out);
 
 /* Both steps: the response to an echo with A R(0) = 1, restored. A candidate lacks
  * R(i - d)/R(0) - out[i]. */
 void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
-                            double out[PNR_NEIGHBOURS][2]);
+                            double complex *out);
 
 #endif

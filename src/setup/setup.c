@@ -2,6 +2,7 @@
 /* From a configuration to the plan: code, waveform, thresholds, batch. */
 #include "setup/setup.h"
 
+#include "base/complex.h"
 #include "engine/plan.h"
 #include "setup/cfar_factor.h"
 #include "setup/hypothesis.h"
@@ -31,11 +32,7 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
     const size_t n_looks = looks_in(plan, used);
     const double n_samples = (double)plan->n_samples * (double)used / (double)n_looks;
     const double step = 1.0 / (double)plan->oversample;
-    double rho[2];
-
-    pnr_waveform_at(setup->codes[0].autocorrelation, step, rho);
-
-    const double rho2 = rho[0] * rho[0] + rho[1] * rho[1];
+    const double rho2 = pnr_power(pnr_waveform_at(setup->codes[0].autocorrelation, step));
     const double n_cells = (double)(plan->gate_count * plan->oversample) *
                            (double)(pnr_plan_rows(plan) * plan->n_codes);
 
@@ -85,9 +82,9 @@ static int fill_references(const pnr_setup *setup, const pnr_config *config, pnr
 
     if (code != PNR_OK)
         return code;
-    if (pnr_waveform_create((const double(*)[2])references, n, &to->waveform) != PNR_OK ||
+    if (pnr_waveform_create((const double complex *)references, n, &to->waveform) != PNR_OK ||
         (config->detector.oversample == 2 &&
-         pnr_waveform_shift(to->waveform, 0.5, references + n) != PNR_OK) ||
+         pnr_waveform_shift(to->waveform, 0.5, (double complex *)(references + n)) != PNR_OK) ||
         pnr_waveform_autocorrelation(to->waveform, &to->autocorrelation) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples", n);
     return PNR_OK;

@@ -3,6 +3,7 @@
  * strong echoes. */
 #include "tests/fixture/detection_fixture.h"
 
+#include "base/complex.h"
 #include "setup/threshold.h"
 
 /* --- delay, amplitude and phase --- */
@@ -108,12 +109,11 @@ static double misses(const chain *c, double snr)
     double sum = 0;
 
     for (int i = 0; i < n; i++) {
-        double rho[2];
+        const double power =
+            pnr_power(pnr_waveform_at(c->setup->codes[0].autocorrelation, reach * (i + 0.5) / n));
 
-        pnr_waveform_at(c->setup->codes[0].autocorrelation, reach * (i + 0.5) / n, rho);
         /* The floor has the echo in it when all is said in one search. */
-        sum += rice_below(snr * (rho[0] * rho[0] + rho[1] * rho[1]),
-                          t * (1 + snr / (double)dwell_samples(c)));
+        sum += rice_below(snr * power, t * (1 + snr / (double)dwell_samples(c)));
     }
     return sum / n;
 }

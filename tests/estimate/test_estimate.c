@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The estimates of one echo by statistics, at the detector's input: 17 values and the energy as an
  * engine would give them, drawn from their exact distribution. */
+#include "base/complex.h"
 #include "tests/fixture/detection_fixture.h"
 
 enum {
@@ -13,7 +14,7 @@ enum {
     CENTRE = 100 /* lag of the middle */
 };
 
-typedef double value[2];
+typedef double complex value;
 
 /* A detector without an engine, and L: noise of covariance R(i - j)/R(0) is L w, w white. */
 typedef struct bench {
@@ -34,35 +35,28 @@ static double lag_of(int point)
 static void open_bench(bench *b, const char *const *settings)
 {
     pnr_error error = {0};
-    value rho;
 
     memset(b, 0, sizeof *b);
     b->setup = setup_of(&b->config, settings);
     if (pnr_detector_create(&b->config, b->setup, &b->detector, &error) != PNR_OK)
         fail_msg("%s", error.text);
     b->bandwidth = pnr_waveform_bandwidth(b->setup->codes[0].waveform);
-    pnr_waveform_at(b->setup->codes[0].autocorrelation, 1e-4, rho);
-    b->mean_frequency = rho[1] / 1e-4; /* R'(0) = i mean(w) R(0) */
+    /* R'(0) = i mean(w) R(0) */
+    b->mean_frequency = cimag(pnr_waveform_at(b->setup->codes[0].autocorrelation, 1e-4)) / 1e-4;
 
     for (int j = 0; j < N_POINTS;
          j++) { /* Cholesky; a lag that depends on others brings no noise */
         for (int i = j; i < N_POINTS; i++) {
-            value sum;
+            value sum = pnr_waveform_at(b->setup->codes[0].autocorrelation, lag_of(i) - lag_of(j));
 
-            pnr_waveform_at(b->setup->codes[0].autocorrelation, lag_of(i) - lag_of(j), sum);
-            for (int k = 0; k < j; k++) { /* - L_ik conj(L_jk) */
-                const double *x = b->l[i][k], *y = b->l[j][k];
-
-                sum[0] -= x[0] * y[0] + x[1] * y[1];
-                sum[1] -= x[1] * y[0] - x[0] * y[1];
-            }
+            for (int k = 0; k < j; k++)
+                sum -= b->l[i][k] * conj(b->l[j][k]);
             if (i == j)
-                b->l[j][j][0] = sum[0] > 1e-9 ? sqrt(sum[0]) : 0;
-            else if (b->l[j][j][0] > 0)
-                for (int c = 0; c < 2; c++)
-                    b->l[i][j][c] = sum[c] / b->l[j][j][0];
+                b->l[j][j] = creal(sum) > 1e-9 ? sqrt(creal(sum)) : 0;
+            else if (creal(b->l[j][j]) > 0)
+                b->l[i][j] = sum / creal(b->l[j][j]);
         }
-        b->rank += b->l[j][j][0] > 0;
+        b->rank += creal(b->l[j][j]) > 0;
     }
 }
 
@@ -73,17 +67,12 @@ static void close_bench(bench *b)
     pnr_config_clear(&b->config);
 }
 
-static double squared(const value z)
-{
-    return z[0] * z[0] + z[1] * z[1];
-}
-
 /* Would the search take this cell for a candidate: is it a local maximum? */
 static bool is_maximum(const value *c, bool is_half, bool has_halves)
 {
-    const double here = squared(c[is_half ? ABOVE : MIDDLE]);
-    const double before = squared(c[is_half ? MIDDLE : has_halves ? BELOW : MIDDLE - 1]);
-    const double after = squared(c[has_halves && !is_half ? ABOVE : MIDDLE + 1]);
+    const double here = pnr_power(c[is_half ? ABOVE : MIDDLE]);
+    const double before = pnr_power(c[is_half ? MIDDLE : has_halves ? BELOW : MIDDLE - 1]);
+    const double after = pnr_power(c[has_halves && !is_half ? ABOVE : MIDDLE + 1]);
 
     return here > before && here > after;
 }
@@ -98,56 +87,46 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
 {
     const size_t n = b->setup->plan.n_samples, oversample = b->setup->plan.oversample;
     const double energy_of_code = pnr_waveform_energy(b->setup->codes[0].waveform);
-    const double re = sqrt(snr) * cos(phase), im = sqrt(snr) * sin(phase);
-    value w[N_POINTS], y[N_POINTS], c[N_POINTS], out, gamma;
+    const value peak = sqrt(snr) * pnr_cis(phase);
+    value w[N_POINTS], y[N_POINTS], c[N_POINTS];
     double inside = 0, energy = 0;
 
     for (int i = 0; i < N_POINTS; i++) { /* L y = r(d): the echo in the white coordinates */
-        pnr_waveform_at(b->setup->codes[0].autocorrelation, lag_of(i) - d - (is_half ? 0.5 : 0),
-                        y[i]);
-        c[i][0] = re * y[i][0] - im * y[i][1];
-        c[i][1] = re * y[i][1] + im * y[i][0];
-        for (int k = 0; k < i; k++) {
-            const double *l = b->l[i][k];
+        const double scale = creal(b->l[i][i]);
 
-            y[i][0] -= l[0] * y[k][0] - l[1] * y[k][1];
-            y[i][1] -= l[0] * y[k][1] + l[1] * y[k][0];
-        }
-        for (int a = 0; a < 2; a++)
-            y[i][a] = b->l[i][i][0] > 0 ? y[i][a] / b->l[i][i][0] : 0;
-        inside += squared(y[i]);
-        complex_gaussian(w[i]);
-        for (int k = 0; k <= i; k++) {
-            const double *l = b->l[i][k];
-
-            c[i][0] += l[0] * w[k][0] - l[1] * w[k][1];
-            c[i][1] += l[0] * w[k][1] + l[1] * w[k][0];
-        }
-        if (b->l[i][i][0] > 0)
-            energy += pow(re * y[i][0] - im * y[i][1] + w[i][0], 2) +
-                      pow(re * y[i][1] + im * y[i][0] + w[i][1], 2);
+        y[i] = pnr_waveform_at(b->setup->codes[0].autocorrelation,
+                               lag_of(i) - d - (is_half ? 0.5 : 0));
+        c[i] = peak * y[i];
+        for (int k = 0; k < i; k++)
+            y[i] -= b->l[i][k] * y[k];
+        y[i] = scale > 0 ? y[i] / scale : 0;
+        inside += pnr_power(y[i]);
+        w[i] = complex_gaussian();
+        for (int k = 0; k <= i; k++)
+            c[i] += b->l[i][k] * w[k];
+        if (scale > 0)
+            energy += pnr_power(peak * y[i] + w[i]);
     }
-    for (int i = 0; i < J; i++)
-        for (int a = 0; a < 2; a++)
-            candidate->value[i][a] = (float)c[i][a];
+    for (int i = 0; i < J; i++) {
+        candidate->value[i][0] = (float)creal(c[i]);
+        candidate->value[i][1] = (float)cimag(c[i]);
+    }
     /* The part of the echo outside these points, and the noise of all other dimensions. */
-    complex_gaussian(out);
-    energy += pow(sqrt(snr * fmax(1 - inside, 0)) + out[0], 2) + out[1] * out[1];
+    energy += pnr_power(sqrt(snr * fmax(1 - inside, 0)) + complex_gaussian());
 
     const double others = (double)(n - b->rank - 1);
 
-    complex_gaussian(gamma);
-    energy += others + sqrt(2 * others) * gamma[0]; /* normal for so many */
+    energy += others + sqrt(2 * others) * creal(complex_gaussian()); /* normal for so many */
     candidate->cell = (uint32_t)(CENTRE * oversample + is_half);
     candidate->code = candidate->channel = 0;
     candidate->row = 0;
-    candidate->power = (float)squared(c[is_half ? ABOVE : MIDDLE]);
+    candidate->power = (float)pnr_power(c[is_half ? ABOVE : MIDDLE]);
     *dwell = (pnr_dwell){.energy = energy / energy_of_code,
                          .floor = energy / (double)n,
                          .n_valid = n,
                          .n_periods = 1,
                          .n_candidates = 1};
-    return is_maximum((const value *)c, is_half, oversample == 2);
+    return is_maximum(c, is_half, oversample == 2);
 }
 
 /* Is the rms error within 1.06 of `bound` (times `more`), and the normalised variance 1 +- 0.1? */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The estimates of one echo in a map by statistics, at the detector's input: 17 x 17 values and the
  * energy as an engine would give them, drawn from their exact distribution. */
+#include "base/complex.h"
 #include "tests/fixture/fit_patch_fixture.h"
 
 enum {
@@ -12,7 +13,7 @@ enum {
 
 static const double snrs_db[N_SNRS] = {15, 20, 30, 40, 50};
 
-typedef double value[2];
+typedef double complex value;
 
 /* L L^H = R(i - j)/R(0); a lag that depends on others brings no noise. */
 static void factor(const pnr_waveform *autocorrelation, value (*l)[J])
@@ -20,20 +21,14 @@ static void factor(const pnr_waveform *autocorrelation, value (*l)[J])
     memset(l, 0, sizeof(value[J][J]));
     for (int j = 0; j < J; j++)
         for (int i = j; i < J; i++) {
-            value sum;
+            value sum = pnr_waveform_at(autocorrelation, i - j);
 
-            pnr_waveform_at(autocorrelation, i - j, sum);
-            for (int k = 0; k < j; k++) { /* - L_ik conj(L_jk) */
-                const double *x = l[i][k], *y = l[j][k];
-
-                sum[0] -= x[0] * y[0] + x[1] * y[1];
-                sum[1] -= x[1] * y[0] - x[0] * y[1];
-            }
+            for (int k = 0; k < j; k++)
+                sum -= l[i][k] * conj(l[j][k]);
             if (i == j)
-                l[j][j][0] = sum[0] > 1e-9 ? sqrt(sum[0]) : 0;
-            else if (l[j][j][0] > 0)
-                for (int c = 0; c < 2; c++)
-                    l[i][j][c] = sum[c] / l[j][j][0];
+                l[j][j] = creal(sum) > 1e-9 ? sqrt(creal(sum)) : 0;
+            else if (creal(l[j][j]) > 0)
+                l[i][j] = sum / creal(l[j][j]);
         }
 }
 
@@ -44,15 +39,11 @@ static double whiten(value (*l)[J], const float (*signal)[J][2], value (*y)[J])
 
     for (int r = 0; r < J; r++)
         for (int i = 0; i < J; i++) {
-            for (int c = 0; c < 2; c++)
-                y[r][i][c] = (double)signal[r][i][c];
-            for (int k = 0; k < i; k++) {
-                y[r][i][0] -= l[i][k][0] * y[r][k][0] - l[i][k][1] * y[r][k][1];
-                y[r][i][1] -= l[i][k][0] * y[r][k][1] + l[i][k][1] * y[r][k][0];
-            }
-            for (int c = 0; c < 2; c++)
-                y[r][i][c] = l[i][i][0] > 0 ? y[r][i][c] / l[i][i][0] : 0;
-            energy += y[r][i][0] * y[r][i][0] + y[r][i][1] * y[r][i][1];
+            y[r][i] = CMPLX(signal[r][i][0], signal[r][i][1]);
+            for (int k = 0; k < i; k++)
+                y[r][i] -= l[i][k] * y[r][k];
+            y[r][i] = creal(l[i][i]) > 0 ? y[r][i] / creal(l[i][i]) : 0;
+            energy += pnr_power(y[r][i]);
         }
     return energy;
 }
@@ -96,31 +87,28 @@ static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *
     const double cells = pnr_waveform_energy(b->setup->codes[0].waveform) *
                          (double)plan->n_periods; /* of a sample's noise to a cell's */
     float values[J][J][2];
-    value y[J][J], w[J][J], along = {0}, out;
+    value y[J][J], w[J][J];
+    double along = 0;
     const double inside = whiten(l, signal, y);
 
     for (int r = 0; r < J; r++)
         for (int i = 0; i < J; i++) {
-            value sum = {sqrt(snr) * (double)signal[r][i][0], sqrt(snr) * (double)signal[r][i][1]};
+            value sum = sqrt(snr) * CMPLX(signal[r][i][0], signal[r][i][1]);
 
-            complex_gaussian(w[r][i]);
-            along[0] += (y[r][i][0] * w[r][i][0] + y[r][i][1] * w[r][i][1]) / sqrt(inside);
-            for (int k = 0; k <= i; k++) {
-                sum[0] += l[i][k][0] * w[r][k][0] - l[i][k][1] * w[r][k][1];
-                sum[1] += l[i][k][0] * w[r][k][1] + l[i][k][1] * w[r][k][0];
-            }
-            values[r][i][0] = (float)sum[0];
-            values[r][i][1] = (float)sum[1];
+            w[r][i] = complex_gaussian();
+            along += creal(conj(y[r][i]) * w[r][i]) / sqrt(inside);
+            for (int k = 0; k <= i; k++)
+                sum += l[i][k] * w[r][k];
+            values[r][i][0] = (float)creal(sum);
+            values[r][i][1] = (float)cimag(sum);
         }
     if (!is_maximum((const float(*)[J][2])values) ||
         hypotf(values[MIDDLE][MIDDLE][0], values[MIDDLE][MIDDLE][1]) < 2)
         return false; /* no search would have stopped here */
     /* Along the echo there is what these cells hold, and what they do not. */
-    complex_gaussian(out);
-    along[0] = sqrt(fmin(inside, 1)) * along[0] + sqrt(fmax(1 - inside, 0)) * out[0];
-    complex_gaussian(out);
+    along = sqrt(fmin(inside, 1)) * along + sqrt(fmax(1 - inside, 0)) * creal(complex_gaussian());
 
-    const double energy = snr + 2 * sqrt(snr) * along[0] + n + sqrt(2 * n) * out[0];
+    const double energy = snr + 2 * sqrt(snr) * along + n + sqrt(2 * n) * creal(complex_gaussian());
     pnr_candidate candidate = {.cell = (uint32_t)place->lag, .row = (uint32_t)place->row};
     const pnr_dwell dwell = {.energy = energy / cells,
                              .floor = energy / n,

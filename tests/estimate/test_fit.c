@@ -3,12 +3,13 @@
  * in noise is test_estimate's. */
 #include "estimate/fit.h"
 
+#include "base/complex.h"
 #include "base/error.h"
 #include "tests/fixture/test.h"
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, N = 1001 };
 
-typedef double value[2];
+typedef double complex value;
 
 /* bandwidth: B; NULL: not asked for. */
 static pnr_waveform *autocorrelation_of(const value *samples, size_t n, double *bandwidth)
@@ -26,9 +27,9 @@ static pnr_waveform *autocorrelation_of(const value *samples, size_t n, double *
 /* A flat spectrum: R(u) = sin(pi u) / (N sin(pi u / N)). */
 static pnr_waveform *flat(void)
 {
-    value impulse[N] = {{1, 0}};
+    value impulse[N] = {1};
 
-    return autocorrelation_of((const value *)impulse, N, NULL);
+    return autocorrelation_of(impulse, N, NULL);
 }
 
 /* Chips of seven samples, turned 48 times a period: a spectrum far from flat, with a mean. */
@@ -42,10 +43,9 @@ static pnr_waveform *turned(double *bandwidth)
 
         if (k % 7 == 0)
             bits = bits * 1103515245 + 12345;
-        samples[k][0] = cos(phase) * (bits >> 20 & 1 ? 1 : -1);
-        samples[k][1] = sin(phase) * (bits >> 20 & 1 ? 1 : -1);
+        samples[k] = pnr_cis(phase) * (bits >> 20 & 1 ? 1 : -1);
     }
-    return autocorrelation_of((const value *)samples, N, bandwidth);
+    return autocorrelation_of(samples, N, bandwidth);
 }
 
 TEST(without_noise_it_is_exact)
@@ -57,24 +57,19 @@ TEST(without_noise_it_is_exact)
 
         assert_int_equal(pnr_fit_create(waveforms[w], &fit), PNR_OK);
         for (double d = -0.99; d < 1; d += 0.0331) {
-            const double re = 3 * cos(7 * d), im = 3 * sin(7 * d);
+            const value peak = 3 * pnr_cis(7 * d);
             value c[J];
             pnr_fitted fitted;
             double cells;
 
-            for (int j = 0; j < J; j++) {
-                value rho;
-
-                pnr_waveform_at(waveforms[w], j - MIDDLE - d, rho);
-                c[j][0] = re * rho[0] - im * rho[1];
-                c[j][1] = re * rho[1] + im * rho[0];
-            }
-            pnr_fit_find(fit, (const value *)c, d > 0 ? 0.5 : -0.5, &fitted);
+            for (int j = 0; j < J; j++)
+                c[j] = peak * pnr_waveform_at(waveforms[w], j - MIDDLE - d);
+            pnr_fit_find(fit, c, d > 0 ? 0.5 : -0.5, &fitted);
             assert_true(fabs(fitted.delay - d) < 1e-6);
-            assert_true(hypot(fitted.peak[0] - re, fitted.peak[1] - im) < 3e-6);
+            assert_true(cabs(fitted.peak - peak) < 3e-6);
             assert_true(fabs(fitted.power / 9 - 1) < 1e-3);
             /* Rounding, and with nearly dependent lags what their loading leaves. */
-            assert_true(pnr_fit_noise(fit, (const value *)c, &fitted, &cells) < 1e-5);
+            assert_true(pnr_fit_noise(fit, c, &fitted, &cells) < 1e-5);
             assert_true(fitted.cells > 1 && fitted.cells < 5.5 && cells >= 0.5 && cells <= 15.5);
         }
         pnr_fit_destroy(fit);
@@ -87,7 +82,7 @@ TEST(without_noise_it_is_exact)
 TEST(variances_of_a_flat_spectrum)
 {
     pnr_waveform *waveform = flat();
-    value c[J] = {{0}};
+    value c[J] = {0};
     double information = 0, cells;
     pnr_fitted fitted;
     pnr_fit *fit;
@@ -95,13 +90,13 @@ TEST(variances_of_a_flat_spectrum)
     assert_int_equal(pnr_fit_create(waveform, &fit), PNR_OK);
     for (int j = 1; j <= MIDDLE; j++)
         information += 2.0 / (j * j);
-    c[MIDDLE][0] = 1;
-    pnr_fit_find(fit, (const value *)c, 0, &fitted);
+    c[MIDDLE] = 1;
+    pnr_fit_find(fit, c, 0, &fitted);
     assert_true(fabs(fitted.delay_variance * 2 * information - 1) < 1e-3);
     assert_true(fabs(sqrt(fitted.delay_variance * 2 * M_PI * M_PI / 3) - 1.038) < 1e-3);
     assert_true(fabs(fitted.amplitude_variance - 0.5) < 1e-3);
     assert_true(fabs(fitted.phase_variance - 0.5) < 1e-3);
-    pnr_fit_noise(fit, (const value *)c, &fitted, &cells);
+    pnr_fit_noise(fit, c, &fitted, &cells);
     assert_true(fabs(cells - 15.5) < 0.01);
     pnr_fit_destroy(fit);
     pnr_waveform_destroy(waveform);
@@ -113,18 +108,17 @@ TEST(variances_of_a_turned_code)
 {
     double b;
     pnr_waveform *waveform = turned(&b);
-    value c[J], after;
+    value c[J];
     pnr_fitted fitted;
     pnr_fit *fit;
 
     assert_int_equal(pnr_fit_create(waveform, &fit), PNR_OK);
     for (int j = 0; j < J; j++)
-        pnr_waveform_at(waveform, j - MIDDLE, c[j]);
-    pnr_waveform_at(waveform, 1e-3, after);
+        c[j] = pnr_waveform_at(waveform, j - MIDDLE);
 
-    const double w = after[1] / 1e-3; /* R' = i w */
+    const double w = cimag(pnr_waveform_at(waveform, 1e-3)) / 1e-3; /* R' = i w */
 
-    pnr_fit_find(fit, (const value *)c, 0, &fitted);
+    pnr_fit_find(fit, c, 0, &fitted);
     assert_true(fabs(w - 2 * M_PI * 48 / N) < 0.1);
     assert_true(fabs(fitted.delay_variance * 2 * b - 1) < 0.02);
     assert_true(fabs(fitted.amplitude_variance * 2 - 1) < 0.01);

@@ -3,6 +3,7 @@
  * variances against those of a tone and a delay. Its behaviour in noise is test_estimate_map's. */
 #include "estimate/fit_patch.h"
 
+#include "base/complex.h"
 #include "tests/fixture/fit_patch_fixture.h"
 
 static void open_map(map_bench *b, const char *const *settings)
@@ -43,16 +44,14 @@ static void is_exact(const char *const *settings, size_t n_trials)
                   amplitude, phase, values);
         pnr_fit_patch_begin(b.fit, NULL, NULL);
         pnr_fit_patch_load(b.fit, &place, &values[0][0][0], 0, patch);
-        pnr_fit_patch_find(b.fit, &place, (const pnr_vector *)patch, 0, 1e-12, &found);
+        pnr_fit_patch_find(b.fit, &place, patch, 0, 1e-12, &found);
 
         const double peak =
             amplitude * pnr_waveform_energy(b.setup->codes[0].waveform) * pnr_fit_patch_gain(b.fit);
 
         worst_lag = fmax(worst_lag, fabs(found.at.delay - d));
         worst_bins = fmax(worst_bins, fabs(found.bins - v) / spacing);
-        worst_peak = fmax(worst_peak, hypot(found.at.peak[0] - peak * cos(phase),
-                                            found.at.peak[1] - peak * sin(phase)) /
-                                          peak);
+        worst_peak = fmax(worst_peak, cabs(found.at.peak - peak * pnr_cis(phase)) / peak);
     }
     print_message("%s, N = %zu, %zu rows: lag %.1e, rows %.1e, peak %.1e\n",
                   b.setup->codes[0].code->name, n, n_rows, worst_lag, worst_bins, worst_peak);
@@ -95,7 +94,7 @@ static void noise_stays(const char *const *settings, bool is_edge)
         add_noise(&noise[0][0], PNR_NEIGHBOURS * PNR_NEIGHBOURS, 1);
         pnr_fit_patch_begin(b.fit, NULL, NULL);
         pnr_fit_patch_load(b.fit, &place, &noise[0][0][0], 0, patch);
-        pnr_fit_patch_find(b.fit, &place, (const pnr_vector *)patch, 0, 1, &found);
+        pnr_fit_patch_find(b.fit, &place, patch, 0, 1, &found);
         most_gain = fmax(most_gain, found.at.gain);
         most_power = fmax(most_power, found.at.power);
         farthest = fmax(farthest, fabs(found.bins - map_row(&b.setup->plan, row).bins) / spacing);

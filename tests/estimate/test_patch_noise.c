@@ -2,36 +2,33 @@
 /* The noise of a patch against sums over samples, term by term. */
 #include "estimate/patch_noise.h"
 
+#include "base/complex.h"
 #include "tests/fixture/fit_patch_fixture.h"
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, N = PNR_PATCH_SUMS };
 
 /* sum_r,l h[r][l] exp(2 pi i (f_r t_n / N + F_r (p - (K - 1)/2))) a(n - l) */
-static void sample(const pnr_plan *plan, const pnr_echo_rows *rows, const pnr_patch_place *place,
-                   const pnr_patch h, size_t p, long n, double out[2])
+static double complex sample(const pnr_plan *plan, const pnr_echo_rows *rows,
+                             const pnr_patch_place *place, const pnr_vector *h, size_t p, long n)
 {
     const long length = (long)plan->n_samples;
+    double complex sum = 0;
 
-    out[0] = out[1] = 0;
     for (int r = rows->first; r < rows->end; r++) {
         const map_place row = map_row(plan, place->row + (size_t)r - MIDDLE);
         const double slow = (double)p - ((double)plan->n_periods - 1) / 2;
         const double time = ((double)n - (double)(length - 1) / 2) / (double)length;
         const double angle = 2 * M_PI * (row.rotation * time + row.bins * slow);
-        const double turn[2] = {cos(angle), sin(angle)};
 
         for (int j = 0; j < J; j++) {
             const long m = n - place->lag - (j - MIDDLE);
-            double z[2];
+            const double *a = plan->references[(m % length + length) % length];
 
-            if (plan->linear && (m < 0 || m >= length))
-                continue;
-            pnr_echo_multiply(turn, h[r][j], z);
-            pnr_echo_multiply(z, plan->references[(m % length + length) % length], z);
-            out[0] += z[0];
-            out[1] += z[1];
+            if (!plan->linear || (m >= 0 && m < length))
+                sum += pnr_cis(angle) * h[r][j] * CMPLX(a[0], a[1]);
         }
     }
+    return sum;
 }
 
 /* Compares the noise of random weights at random places. */
@@ -56,40 +53,36 @@ static void agrees(const char *const *settings, double limit)
         const pnr_patch_place place = {0, row, lag};
         const long first = plan->linear ? lag - MIDDLE : 0;
         const long end = plan->linear ? lag + MIDDLE + length : length;
-        double got[N][N][2], want[N][N][2] = {{{0}}}, weight = 0;
+        double complex got[N][N], want[N][N] = {{0}};
+        double weight = 0;
         pnr_patch h[N];
         pnr_echo_rows rows;
 
-        for (double *x = &h[0][0][0][0]; x < &h[0][0][0][0] + N * J * J * 2; x++)
+        for (double *x = (double *)h; x < (double *)h + N * J * J * 2; x++)
             *x = uniform() - 0.5;
         pnr_echo_model_rows(model, row, true, &rows);
-        pnr_patch_noise_covariance(noise, pnr_echo_model_slow(model), &rows, &place,
-                                   (const pnr_patch *)h, N, got);
+        pnr_patch_noise_covariance(noise, pnr_echo_model_slow(model), &rows, &place, h, N, got);
         for (size_t p = 0; p < plan->n_periods; p++) {
             const double w = plan->taper != NULL ? plan->taper[p] : 1;
 
             weight += w * w;
             for (long n = first; n < end; n++) {
-                double v[N][2];
+                double complex v[N];
 
                 for (int i = 0; i < N; i++)
-                    sample(plan, &rows, &place, (const pnr_vector *)h[i], p, n, v[i]);
+                    v[i] = sample(plan, &rows, &place, h[i], p, n);
                 for (int i = 0; i < N; i++)
-                    for (int j = 0; j < N; j++) {
-                        want[i][j][0] += w * w * (v[i][0] * v[j][0] + v[i][1] * v[j][1]);
-                        want[i][j][1] += w * w * (v[i][0] * v[j][1] - v[i][1] * v[j][0]);
-                    }
+                    for (int j = 0; j < N; j++)
+                        want[i][j] += w * w * (conj(v[i]) * v[j]);
             }
         }
         for (int i = 0; i < N; i++)
-            for (int j = 0; j < N; j++)
-                for (int c = 0; c < 2; c++) {
-                    const double energy = pnr_waveform_energy(b.setup->codes[0].waveform);
-                    const double scale = sqrt(got[i][i][0] * got[j][j][0]);
+            for (int j = 0; j < N; j++) {
+                const double energy = pnr_waveform_energy(b.setup->codes[0].waveform);
+                const double scale = sqrt(creal(got[i][i]) * creal(got[j][j]));
 
-                    worst =
-                        fmax(worst, fabs(got[i][j][c] - want[i][j][c] / weight / energy) / scale);
-                }
+                worst = fmax(worst, cabs(got[i][j] - want[i][j] / weight / energy) / scale);
+            }
     }
     print_message("%s, %zu x %zu, %zu rows: %.1e\n", b.setup->codes[0].code->name, plan->n_periods,
                   plan->n_samples, pnr_plan_rows(plan), worst);

@@ -3,12 +3,13 @@
  * looks, and the mean removed. */
 #include "estimate/slow_time.h"
 
+#include "base/complex.h"
 #include "base/error.h"
 #include "tests/fixture/test.h"
 
 enum { MOST = 64, N = 100 };
 
-typedef double value[2];
+typedef double complex value;
 
 typedef struct sums {
     size_t n_periods;
@@ -17,50 +18,43 @@ typedef struct sums {
 } sums;
 
 /* sum_p f(p) exp(2 pi i x (p - (K - 1)/2)), f = w^power u */
-static void sum(const sums *s, int power, double x, value out)
+static value sum(const sums *s, int power, double x)
 {
-    out[0] = out[1] = 0;
+    value total = 0;
+
     for (size_t p = 0; p < s->n_periods; p++) {
         const double angle = 2 * M_PI * x * ((double)p - ((double)s->n_periods - 1) / 2);
-        const double f = pow(s->w[p], power) * s->u[p];
 
-        out[0] += f * cos(angle);
-        out[1] += f * sin(angle);
+        total += pow(s->w[p], power) * s->u[p] * pnr_cis(angle);
     }
+    return total;
+}
+
+static void is_near(value x, value y)
+{
+    assert_true(fabs(creal(x - y)) < 1e-6 && fabs(cimag(x - y)) < 1e-6);
 }
 
 static void check(const pnr_slow_time *slow, const sums *s)
 {
-    value all, squares, windows;
+    const double all = creal(sum(s, 1, 0)), squares = creal(sum(s, 2, 0));
+    const double windows = creal(sum(s, 0, 0));
 
-    sum(s, 1, 0, all);
-    sum(s, 2, 0, squares);
-    sum(s, 0, 0, windows);
     for (double v = -3.3; v < 3.3; v += 0.37)
         for (double f = -2.1; f < 2.2; f += 0.35) {
-            value echo, noise, want, cross, mean, still, other;
+            value want = sum(s, 1, v - f), cross = sum(s, 2, f - v);
 
-            pnr_slow_time_echo(slow, v, f, echo);
-            pnr_slow_time_noise(slow, v, f, noise); /* of the rows at v and f */
-            sum(s, 1, v - f, want);
-            sum(s, 2, f - v, cross);
             if (s->without_mean) {
-                sum(s, 0, v, mean);
-                sum(s, 1, -f, still);
-                want[0] -= (mean[0] * still[0] - mean[1] * still[1]) / windows[0];
-                want[1] -= (mean[0] * still[1] + mean[1] * still[0]) / windows[0];
-                sum(s, 1, -v, other);
-                cross[0] -= (other[0] * still[0] + other[1] * still[1]) / windows[0];
-                cross[1] -= (other[1] * still[0] - other[0] * still[1]) / windows[0];
+                const value mean = sum(s, 0, v), still = sum(s, 1, -f);
+
+                want -= mean * still / windows;
+                cross -= sum(s, 1, -v) * conj(still) / windows;
                 assert_true(
-                    fabs(pnr_slow_time_energy(slow, v) -
-                         (1 - (mean[0] * mean[0] + mean[1] * mean[1]) / windows[0] / windows[0]) *
-                             windows[0] / (windows[0] - 1)) < 1e-6);
+                    fabs(pnr_slow_time_energy(slow, v) - (1 - pnr_power(mean) / windows / windows) *
+                                                             windows / (windows - 1)) < 1e-6);
             }
-            for (int c = 0; c < 2; c++) {
-                assert_true(fabs(echo[c] - want[c] / all[0]) < 1e-6);
-                assert_true(fabs(noise[c] - cross[c] / squares[0]) < 1e-6);
-            }
+            is_near(pnr_slow_time_echo(slow, v, f), want / all);
+            is_near(pnr_slow_time_noise(slow, v, f), cross / squares); /* of the rows at v and f */
         }
 }
 

@@ -3,6 +3,7 @@
  * and nothing is found where the strong one was. */
 #include "pipeline/clean.h"
 
+#include "base/complex.h"
 #include "tests/fixture/detection_fixture.h"
 
 /* An echo: from the window's start, amplitude against that of the strong one. */
@@ -29,14 +30,13 @@ static void add_target(chain *c, size_t d, const target *t)
 
     for (size_t i = 0; i < n_dwell; i++) {
         const double angle = 2 * M_PI * (phase + t->bins * (double)i / (double)n);
-        const double re = amplitude * cos(angle), im = amplitude * sin(angle);
         const double late = t->lag + walk * ((double)i - ((double)n_dwell - 1) / 2);
         float *x = c->x[d * n_dwell + i];
-        double a[2];
+        const double complex a =
+            amplitude * pnr_cis(angle) * pnr_waveform_at(waveform, (double)i - late);
 
-        pnr_waveform_at(waveform, (double)i - late, a);
-        x[0] += (float)(re * a[0] - im * a[1]);
-        x[1] += (float)(re * a[1] + im * a[0]);
+        x[0] += (float)creal(a);
+        x[1] += (float)cimag(a);
     }
 }
 

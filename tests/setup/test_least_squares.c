@@ -3,6 +3,7 @@
  * it. */
 #include "setup/least_squares.h"
 
+#include "base/complex.h"
 #include "base/transform.h"
 #include "estimate/fit.h"
 #include "tests/fixture/random.h"
@@ -10,19 +11,15 @@
 
 #include <time.h>
 
-typedef double value[2];
+typedef double complex value;
 
 static value *random_phases(size_t n)
 {
     value *code = calloc(n, sizeof *code);
 
     assert_non_null(code);
-    for (size_t i = 0; i < n; i++) {
-        const double phase = 2 * M_PI * uniform();
-
-        code[i][0] = cos(phase);
-        code[i][1] = sin(phase);
-    }
+    for (size_t i = 0; i < n; i++)
+        code[i] = pnr_cis(2 * M_PI * uniform());
     return code;
 }
 
@@ -53,12 +50,6 @@ static pnr_least_squares *solve(const value *code, size_t n, size_t n_gates)
     return ls;
 }
 
-static void add_product(const value a, const value b, value out)
-{
-    out[0] += a[0] * b[0] - a[1] * b[1];
-    out[1] += a[0] * b[1] + a[1] * b[0];
-}
-
 /* c[k] = sum_n x[n + k] conj(a[n]), cyclic, k = 0 .. n_gates - 1; over R(0) */
 static value *correlate(const value *x, const value *a, size_t n, size_t n_gates)
 {
@@ -67,12 +58,11 @@ static value *correlate(const value *x, const value *a, size_t n, size_t n_gates
 
     assert_non_null(c);
     for (size_t i = 0; i < n; i++)
-        energy += a[i][0] * a[i][0] + a[i][1] * a[i][1];
+        energy += pnr_power(a[i]);
     for (size_t k = 0; k < n_gates; k++) {
         for (size_t i = 0; i < n; i++)
-            add_product(x[(i + k) % n], (const value){a[i][0], -a[i][1]}, c[k]);
-        c[k][0] /= energy;
-        c[k][1] /= energy;
+            c[k] += x[(i + k) % n] * conj(a[i]);
+        c[k] /= energy;
     }
     return c;
 }
@@ -84,7 +74,7 @@ static value *filtered(const pnr_least_squares *ls, const value *c)
     assert_non_null(out);
     for (size_t k = 0; k < ls->n_gates; k++)
         for (size_t j = 0; j < ls->n_gates; j++)
-            add_product(ls->filter[k * ls->n_gates + j], c[j], out[k]);
+            out[k] += ls->filter[k * ls->n_gates + j] * c[j];
     return out;
 }
 
@@ -95,27 +85,28 @@ TEST(test_echoes)
     static const struct {
         size_t gate;
         value amplitude;
-    } echoes[] = {{0, {1000, 0}}, {3, {0, 1}}, {70, {-30, 40}}, {GATES - 1, {0.6, -0.8}}};
+    } echoes[] = {
+        {0, CMPLX(1000, 0)}, {3, CMPLX(0, 1)}, {70, CMPLX(-30, 40)}, {GATES - 1, CMPLX(0.6, -0.8)}};
     value *code = random_phases(N), *x = calloc(N, sizeof *x);
-    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+    pnr_least_squares *ls = solve(code, N, GATES);
 
     assert_non_null(x);
     for (size_t e = 0; e < 4; e++)
         for (size_t i = 0; i < N; i++)
-            add_product(echoes[e].amplitude, code[i], x[(i + echoes[e].gate) % N]);
+            x[(i + echoes[e].gate) % N] += echoes[e].amplitude * code[i];
 
-    value *c = correlate((const value *)x, (const value *)code, N, GATES);
-    value *h = filtered(ls, (const value *)c);
+    value *c = correlate(x, code, N, GATES);
+    value *h = filtered(ls, c);
 
     for (size_t k = 0; k < GATES; k++) {
-        value want = {0};
+        value want = 0;
 
         for (size_t e = 0; e < 4; e++)
             if (echoes[e].gate == k)
-                for (int i = 0; i < 2; i++)
-                    want[i] = echoes[e].amplitude[i] / sqrt(ls->loss[k]);
-        if (fabs(h[k][0] - want[0]) > 1e-10 || fabs(h[k][1] - want[1]) > 1e-10)
-            fail_msg("gate %zu: %g %g, not %g %g", k, h[k][0], h[k][1], want[0], want[1]);
+                want = echoes[e].amplitude / sqrt(ls->loss[k]);
+        if (fabs(creal(h[k] - want)) > 1e-10 || fabs(cimag(h[k] - want)) > 1e-10)
+            fail_msg("gate %zu: %g %g, not %g %g", k, creal(h[k]), cimag(h[k]), creal(want),
+                     cimag(want));
     }
     assert_true(ls->condition > 1 && ls->condition < 30);
     free(c);
@@ -130,21 +121,17 @@ TEST(test_noise)
 {
     enum { N = 400, GATES = 60 };
     value *code = random_phases(N);
-    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+    pnr_least_squares *ls = solve(code, N, GATES);
 
     for (size_t k = 0; k < GATES; k++) {
-        value variance = {0};
+        value variance = 0;
 
         for (size_t i = 0; i < GATES; i++)
-            for (size_t j = 0; j < GATES; j++) {
-                const double *left = ls->filter[k * GATES + i], *right = ls->filter[k * GATES + j];
-                value rho, part = {0};
-
-                pnr_waveform_at(ls->autocorrelation, (double)i - (double)j, rho);
-                add_product(left, rho, part);
-                add_product(part, (const value){right[0], -right[1]}, variance);
-            }
-        assert_true(fabs(variance[0] - 1) < 1e-12 && fabs(variance[1]) < 1e-12);
+            for (size_t j = 0; j < GATES; j++)
+                variance += ls->filter[k * GATES + i] *
+                            pnr_waveform_at(ls->autocorrelation, (double)i - (double)j) *
+                            conj(ls->filter[k * GATES + j]);
+        assert_true(fabs(creal(variance) - 1) < 1e-12 && fabs(cimag(variance)) < 1e-12);
         assert_true(ls->loss[k] >= 1);
     }
     free(code);
@@ -158,7 +145,7 @@ TEST(test_loss)
     enum { N = 10000, GATES = 1000 };
     value *code = random_phases(N);
     const clock_t start = clock();
-    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+    pnr_least_squares *ls = solve(code, N, GATES);
     double inverse = 0;
 
     print_message("%d of %d gates: %.3f dB, at worst %.3f, condition %.3g, %.2f s\n", GATES, N,
@@ -166,9 +153,9 @@ TEST(test_loss)
                   (double)(clock() - start) / CLOCKS_PER_SEC);
     assert_true(fabs(ls->mean_loss_db - 0.45) < 0.12); /* 0.02 from code to code */
 
-    assert_int_equal(pnr_transform_forward(code, N), PNR_OK);
+    assert_int_equal(pnr_transform_forward((double(*)[2])code, N), PNR_OK);
     for (size_t m = 0; m < N; m++)
-        inverse += 1 / (code[m][0] * code[m][0] + code[m][1] * code[m][1]);
+        inverse += 1 / pnr_power(code[m]);
     print_message("all of them by the spectral inverse: %.2f dB\n", 10 * log10(inverse));
     assert_true(10 * log10(inverse) > 8);
     free(code);
@@ -187,11 +174,11 @@ TEST(test_all_lags)
         free(code);
         code = random_phases(N);
         memcpy(spectrum, code, sizeof spectrum);
-        assert_int_equal(pnr_transform_forward(spectrum, N), PNR_OK);
+        assert_int_equal(pnr_transform_forward((double(*)[2])spectrum, N), PNR_OK);
         inverse = most = 0;
         least = INFINITY;
         for (size_t m = 0; m < N; m++) {
-            const double power = spectrum[m][0] * spectrum[m][0] + spectrum[m][1] * spectrum[m][1];
+            const double power = pnr_power(spectrum[m]);
 
             inverse += 1 / power;
             least = fmin(least, power);
@@ -199,7 +186,7 @@ TEST(test_all_lags)
         }
     } while (most > 5e5 * least);
 
-    pnr_least_squares *ls = solve((const value *)code, N, N);
+    pnr_least_squares *ls = solve(code, N, N);
 
     for (size_t k = 0; k < N; k++)
         assert_true(fabs(ls->loss[k] / inverse - 1) < 1e-9);
@@ -212,15 +199,15 @@ TEST(test_all_lags)
 TEST(test_m_sequence)
 {
     enum { DEGREE = 9, N = (1 << DEGREE) - 1 };
-    value code[N] = {{0}};
+    value code[N];
     unsigned bits = 1;
 
     for (size_t i = 0; i < N; i++) {
-        code[i][0] = bits & 1 ? -1 : 1;
+        code[i] = bits & 1 ? -1 : 1;
         bits = bits >> 1 | ((bits ^ bits >> 4) & 1) << (DEGREE - 1); /* x^9 + x^4 + 1 */
     }
 
-    pnr_least_squares *ls = solve((const value *)code, N, N);
+    pnr_least_squares *ls = solve(code, N, N);
 
     for (size_t k = 0; k < N; k++)
         assert_true(fabs(ls->loss[k] - 2.0 * N / (N + 1)) < 1e-9);
@@ -249,13 +236,13 @@ TEST(test_refused)
     value *held = random_phases(N), *even = random_phases(N);
 
     for (size_t i = 0; i < N; i++) /* chips of four samples have no power at rate / 4 */
-        memcpy(held[i], held[i / 4 * 4], sizeof *held);
-    refuse((const value *)held, N, 2000, "condition number ");
-    refuse((const value *)held, N, PNR_MAX_FILTER_GATES + 1, "4097 range gates; at most 4096");
+        held[i] = held[i / 4 * 4];
+    refuse(held, N, 2000, "condition number ");
+    refuse(held, N, PNR_MAX_FILTER_GATES + 1, "4097 range gates; at most 4096");
 
     for (size_t i = N / 2; i < N; i++) /* twice in a period: two gates have the same code */
-        memcpy(even[i], even[i - N / 2], sizeof *even);
-    refuse((const value *)even, N, N / 2 + 1, "condition number");
+        even[i] = even[i - N / 2];
+    refuse(even, N, N / 2 + 1, "condition number");
     free(held);
     free(even);
 }
@@ -266,29 +253,29 @@ static void respond(size_t n, size_t n_gates, size_t step)
 {
     value *code = random_phases(n), *x = calloc(n, sizeof *x);
     pnr_waveform *waveform;
-    pnr_least_squares *ls = solve((const value *)code, n, n_gates);
+    pnr_least_squares *ls = solve(code, n, n_gates);
 
-    assert_int_equal(pnr_waveform_create((const value *)code, n, &waveform), PNR_OK);
+    assert_int_equal(pnr_waveform_create(code, n, &waveform), PNR_OK);
     for (size_t gate = 0; gate < n_gates; gate += step)
         for (double delay = -1; delay <= 1; delay += 0.25) {
             value response[PNR_NEIGHBOURS];
 
             assert_int_equal(pnr_waveform_shift(waveform, (double)gate + delay, x), PNR_OK);
 
-            value *c = correlate((const value *)x, (const value *)code, n, n_gates);
-            value *h = filtered(ls, (const value *)c);
+            value *c = correlate(x, code, n, n_gates);
+            value *h = filtered(ls, c);
 
             pnr_least_squares_response(ls, gate, delay, response);
             for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
                 const size_t at = gate + n + i - PNR_NEIGHBOURS / 2;
                 const size_t k = n_gates == n || at >= n ? at % n : n;
-                const double *want = k < n_gates ? h[k] : (const value){0};
+                const value want = k < n_gates ? h[k] : 0;
 
-                if (hypot(response[i][0] - want[0], response[i][1] - want[1]) > 1e-6)
+                if (cabs(response[i] - want) > 1e-6)
                     fail_msg("delay %g, gate %zu: %g %g, not %g %g", (double)gate + delay, k,
-                             response[i][0], response[i][1], want[0], want[1]);
+                             creal(response[i]), cimag(response[i]), creal(want), cimag(want));
                 if (delay == 0 && i != PNR_NEIGHBOURS / 2)
-                    assert_true(hypot(response[i][0], response[i][1]) < 1e-6);
+                    assert_true(cabs(response[i]) < 1e-6);
             }
             free(c);
             free(h);
@@ -312,7 +299,7 @@ TEST(test_between)
 {
     enum { N = 2047, GATES = 400 };
     value *code = random_phases(N);
-    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+    pnr_least_squares *ls = solve(code, N, GATES);
 
     for (size_t away = 0; away <= 100; away += 20) {
         value response[PNR_NEIGHBOURS];
@@ -321,8 +308,8 @@ TEST(test_between)
         for (int i = 0; i < PNR_NEIGHBOURS; i++) {
             const double t = M_PI * ((double)away + i - PNR_NEIGHBOURS / 2 - 0.3);
 
-            assert_true(fabs(response[i][0] * sqrt(ls->loss[200]) - sin(t) / t) < 0.02);
-            assert_true(fabs(response[i][1]) < 0.02);
+            assert_true(fabs(creal(response[i]) * sqrt(ls->loss[200]) - sin(t) / t) < 0.02);
+            assert_true(fabs(cimag(response[i])) < 0.02);
         }
     }
     dissolve(ls);
@@ -336,7 +323,7 @@ TEST(test_restored)
 {
     enum { N = 1023, GATES = 300 };
     value *code = random_phases(N);
-    pnr_least_squares *ls = solve((const value *)code, N, GATES);
+    pnr_least_squares *ls = solve(code, N, GATES);
     pnr_fit *fit;
 
     assert_int_equal(pnr_fit_create(ls->autocorrelation, &fit), PNR_OK);
@@ -346,25 +333,23 @@ TEST(test_restored)
             pnr_fitted found;
 
             pnr_least_squares_echo(ls, gate, delay, seen);
-            pnr_fit_find(fit, (const value *)seen, delay, &found);
+            pnr_fit_find(fit, seen, delay, &found);
             assert_true(fabs(found.delay - delay) < (delay == 0 ? 1e-9 : 0.01));
-            assert_true(fabs(found.peak[0] - 1) < 0.01 && fabs(found.peak[1]) < 0.02);
+            assert_true(fabs(creal(found.peak) - 1) < 0.01 && fabs(cimag(found.peak)) < 0.02);
             for (int turn = 0; turn < 3; turn++) {
                 value echo[PNR_NEIGHBOURS];
 
                 pnr_least_squares_echo(ls, gate, found.delay, echo);
                 for (int j = 0; j < PNR_NEIGHBOURS; j++) {
-                    value rho;
+                    const double u = j - PNR_NEIGHBOURS / 2 - found.delay;
 
-                    pnr_waveform_at(ls->autocorrelation, j - PNR_NEIGHBOURS / 2 - found.delay, rho);
-                    memcpy(full[j], seen[j], sizeof full[j]);
-                    add_product(found.peak, (const value){rho[0] - echo[j][0], rho[1] - echo[j][1]},
-                                full[j]);
+                    full[j] =
+                        seen[j] + found.peak * (pnr_waveform_at(ls->autocorrelation, u) - echo[j]);
                 }
-                pnr_fit_find(fit, (const value *)full, found.delay, &found);
+                pnr_fit_find(fit, full, found.delay, &found);
             }
             assert_true(fabs(found.delay - delay) < 1e-6);
-            assert_true(fabs(found.peak[0] - 1) < 1e-6 && fabs(found.peak[1]) < 1e-6);
+            assert_true(fabs(creal(found.peak) - 1) < 1e-6 && fabs(cimag(found.peak)) < 1e-6);
         }
     pnr_fit_destroy(fit);
     dissolve(ls);

@@ -3,6 +3,7 @@
  * Cramer-Rao bound. */
 #include "tools/bench/bench.h"
 
+#include "base/complex.h"
 #include "cli.h"
 #include "detector/detector.h"
 #include "engine/plan.h"
@@ -48,12 +49,12 @@ typedef struct chain {
 
 /* The samples of one submit, and its truth. */
 typedef struct scene {
-    float (*x)[2];      /* [batch][n_periods][N] */
-    double (*noise)[2]; /* [N] */
-    double (*echo)[2];  /* [N] */
-    double *phase;      /* [batch] */
-    double lag, bins;   /* of all its echoes; bins of 1/Tr */
-    uint64_t position;  /* of the random numbers */
+    float (*x)[2];        /* [batch][n_periods][N] */
+    double (*noise)[2];   /* [N] */
+    double complex *echo; /* [N] */
+    double *phase;        /* [batch] */
+    double lag, bins;     /* of all its echoes; bins of 1/Tr */
+    uint64_t position;    /* of the random numbers */
 } scene;
 
 /* Sums over the n dwells whose strongest echo is within a sample of the truth, without n_missed. */
@@ -169,12 +170,10 @@ static int fill_scene(const chain *c, double power, scene *s)
         pnr_noise_gaussian(1, 0, s->position, n, s->noise);
         s->position += n;
         for (size_t i = 0; i < n; i++) {
-            const double *a = s->echo[i];
-            const double angle = first + step * (double)i;
-            const double re = amplitude * cos(angle), im = amplitude * sin(angle);
+            const double complex a = amplitude * pnr_cis(first + step * (double)i) * s->echo[i];
 
-            x[i][0] = scale * (float)s->noise[i][0] + (float)(re * a[0] - im * a[1]);
-            x[i][1] = scale * (float)s->noise[i][1] + (float)(re * a[1] + im * a[0]);
+            x[i][0] = scale * (float)s->noise[i][0] + (float)creal(a);
+            x[i][1] = scale * (float)s->noise[i][1] + (float)cimag(a);
         }
     }
     return PNR_OK;
@@ -239,11 +238,8 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     const double bandwidth = pnr_waveform_bandwidth(c->setup->codes[0].waveform);
     const double bound = 1 / sqrt(2 * snr * bandwidth);
     const double n = t->n > 0 ? t->n : (double)NAN, rms = sqrt(t->square / n);
-    double near[2];
-
-    pnr_waveform_at(c->setup->codes[0].autocorrelation, 1e-3, near);
-
-    const double turn = near[1] / 1e-3; /* R'(0) = i mean(w) R(0) */
+    /* R'(0) = i mean(w) R(0) */
+    const double turn = cimag(pnr_waveform_at(c->setup->codes[0].autocorrelation, 1e-3)) / 1e-3;
 
     bench_table_add(table, "%g %zu %g %g %g %g %g %g %g %g %g %g %g", snr_db,
                     c->setup->plan.oversample, 100 * t->n_missed / (t->n + t->n_missed),

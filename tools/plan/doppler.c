@@ -3,6 +3,7 @@
  * too high. */
 #include "tools/plan/sheet.h"
 
+#include "base/complex.h"
 #include "engine/plan.h"
 #include "setup/hypothesis.h"
 #include "setup/taper.h"
@@ -55,19 +56,18 @@ static double between_db(const pnr_config *config, const pnr_setup *setup, bool 
     const double k = (double)plan->n_periods;
     const double walk =
         is_stretched ? pnr_rational_double(setup->radar.rate_hz) / config->radar.carrier_hz : 0;
-    double re = 0, im = 0, sum = 0;
+    double complex seen = 0;
+    double sum = 0;
 
     for (size_t p = 0; p < plan->n_periods; p++) {
         const double w = plan->taper != NULL ? plan->taper[p] : 1;
         const double at = ((double)p + 0.5) / k - 0.5;
-        double rho[2];
 
-        pnr_waveform_at(setup->codes[0].autocorrelation, walk / 2 * at, rho);
-        re += w * (rho[0] * cos(M_PI * at) - rho[1] * sin(M_PI * at));
-        im += w * (rho[0] * sin(M_PI * at) + rho[1] * cos(M_PI * at));
+        seen += w * (pnr_waveform_at(setup->codes[0].autocorrelation, walk / 2 * at) *
+                     pnr_cis(M_PI * at));
         sum += w;
     }
-    return -20 * log10(hypot(re, im) / sum);
+    return -20 * log10(cabs(seen) / sum);
 }
 
 static bool is_resampled(const pnr_plan *plan)

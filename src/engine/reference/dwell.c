@@ -21,7 +21,8 @@ static bool is_stretched(const pnr_plan *plan)
 static int create_stretch(pnr_reference_work *work)
 {
     work->kernel = calloc(PNR_STRETCH_STEPS + 1, sizeof *work->kernel);
-    if (work->kernel == NULL || pnr_planar_create(&work->stretched, work->n_look) != PNR_OK)
+    work->stretched = calloc(work->n_look, sizeof *work->stretched);
+    if (work->kernel == NULL || work->stretched == NULL)
         return PNR_ENOMEMORY;
     pnr_stretch_table(work->kernel);
     return PNR_OK;
@@ -38,13 +39,14 @@ int pnr_reference_work_create(pnr_engine *engine)
     work->flags = calloc(work->n_look, 1);
     work->is_used = calloc(plan->n_periods, sizeof *work->is_used);
     work->power = calloc(cells, sizeof *work->power);
-    if (work->flags == NULL || work->is_used == NULL || work->power == NULL ||
-        pnr_planar_create(&work->look, work->n_look) != PNR_OK ||
-        pnr_planar_create(&work->own, work->n_look) != PNR_OK ||
-        pnr_planar_create(&work->mean, work->n_window) != PNR_OK ||
-        pnr_planar_create(&work->sum, plan->linear ? work->n_window : 2 * n) != PNR_OK ||
-        pnr_planar_create(&work->filtered, plan->gate_count) != PNR_OK ||
-        pnr_planar_create(&work->value, plan->n_looks * cells) != PNR_OK)
+    work->look = calloc(work->n_look, sizeof *work->look);
+    work->own = calloc(work->n_look, sizeof *work->own);
+    work->mean = calloc(work->n_window, sizeof *work->mean);
+    work->sum = calloc(plan->linear ? work->n_window : 2 * n, sizeof *work->sum);
+    work->filtered = calloc(plan->gate_count, sizeof *work->filtered);
+    work->value = calloc(plan->n_looks * cells, sizeof *work->value);
+    if (!work->flags || !work->is_used || !work->power || !work->look || !work->own ||
+        !work->mean || !work->sum || !work->filtered || !work->value)
         return PNR_ENOMEMORY;
     return is_stretched(plan) ? create_stretch(work) : PNR_OK;
 }
@@ -53,13 +55,13 @@ void pnr_reference_work_destroy(pnr_engine *engine)
 {
     pnr_reference_work *work = &engine->work;
 
-    pnr_planar_destroy(&work->look);
-    pnr_planar_destroy(&work->own);
-    pnr_planar_destroy(&work->stretched);
-    pnr_planar_destroy(&work->mean);
-    pnr_planar_destroy(&work->sum);
-    pnr_planar_destroy(&work->filtered);
-    pnr_planar_destroy(&work->value);
+    free(work->look);
+    free(work->own);
+    free(work->stretched);
+    free(work->mean);
+    free(work->sum);
+    free(work->filtered);
+    free(work->value);
     free(work->flags);
     free(work->kernel);
     free(work->is_used);
@@ -67,12 +69,13 @@ void pnr_reference_work_destroy(pnr_engine *engine)
 }
 
 /* c of the used look `look`, at the integer lags (h = 0) or the half lags above them (h = 1). */
-static pnr_planar line_of(const pnr_engine *engine, size_t look, size_t code, size_t row, size_t h)
+static double complex *line_of(const pnr_engine *engine, size_t look, size_t code, size_t row,
+                               size_t h)
 {
     const pnr_plan *plan = engine->plan;
     const size_t line = (look * plan->n_codes + code) * pnr_plan_rows(plan) + row;
 
-    return pnr_planar_at(engine->work.value, (line * plan->oversample + h) * plan->n_lags);
+    return engine->work.value + (line * plan->oversample + h) * plan->n_lags;
 }
 
 static bool is_valid(const pnr_reference_work *work, size_t sample)
@@ -114,7 +117,7 @@ static void find_mean(pnr_engine *engine)
     pnr_reference_work *work = &engine->work;
 
     for (size_t i = 0; i < work->n_window; i++) {
-        double re = 0, im = 0;
+        double complex sum = 0;
         size_t count = 0;
 
         for (size_t p = 0; p < plan->n_periods; p++) {
@@ -122,27 +125,22 @@ static void find_mean(pnr_engine *engine)
 
             if (!work->is_used[p] || !is_valid(work, sample))
                 continue;
-            re += work->look.re[sample];
-            im += work->look.im[sample];
+            sum += work->look[sample];
             count++;
         }
-        work->mean.re[i] = count > 0 ? re / (double)count : 0;
-        work->mean.im[i] = count > 0 ? im / (double)count : 0;
+        work->mean[i] = count > 0 ? sum / (double)count : 0;
     }
 }
 
 /* x_p[i], without the mean. */
-static void find_sample(const pnr_engine *engine, size_t p, size_t i, double x[2])
+static double complex find_sample(const pnr_engine *engine, size_t p, size_t i)
 {
     const pnr_reference_work *work = &engine->work;
     const size_t sample = p * engine->plan->n_samples + i;
-    const bool is_mean_free = engine->plan->remove_mean;
 
-    x[0] = x[1] = 0;
-    if (is_mean_free && !is_valid(work, sample))
-        return;
-    x[0] = work->look.re[sample] - (is_mean_free ? work->mean.re[i] : 0);
-    x[1] = work->look.im[sample] - (is_mean_free ? work->mean.im[i] : 0);
+    if (!engine->plan->remove_mean)
+        return work->look[sample];
+    return is_valid(work, sample) ? work->look[sample] - work->mean[i] : 0;
 }
 
 /* Removes the mean of the look. A sample belongs to the window whose first N samples it is among;
@@ -155,11 +153,8 @@ static void fill_own_samples(pnr_engine *engine)
     for (size_t j = 0; j < work->n_look; j++) {
         const size_t own = j / plan->n_samples;
         const size_t p = own < plan->n_periods ? own : plan->n_periods - 1;
-        double x[2];
 
-        find_sample(engine, p, j - p * plan->n_samples, x);
-        work->own.re[j] = x[0];
-        work->own.im[j] = x[1];
+        work->own[j] = find_sample(engine, p, j - p * plan->n_samples);
     }
 }
 
@@ -180,7 +175,7 @@ static void add_energy(const pnr_engine *engine, size_t used, pnr_dwell *dwell)
         if (!work->is_used[p])
             continue;
         for (size_t i = p * n; i < (p + 1) * n; i++)
-            energy += work->own.re[i] * work->own.re[i] + work->own.im[i] * work->own.im[i];
+            energy += pnr_power(work->own[i]);
         energy *= unbiased;
         dwell->energy += energy;
         dwell->floor += w * w * energy * engine->energy_of_code / (double)n;
@@ -210,7 +205,7 @@ static void stretch_look(pnr_engine *engine, double by)
 
     for (size_t n = 0; n < work->n_look; n++) {
         const pnr_stretch_place at = pnr_stretch_at(by, plan->n_periods * plan->n_samples, n);
-        double re = 0, im = 0;
+        double complex sum = 0;
 
         for (int i = 0; i < PNR_STRETCH_TAPS; i++) {
             const int64_t from = at.first + i;
@@ -218,23 +213,21 @@ static void stretch_look(pnr_engine *engine, double by)
             const double high = (double)work->kernel[at.row + 1][i];
             const double weight = low + (double)at.part * (high - low);
 
-            if (from < 0 || from >= (int64_t)work->n_look)
-                continue;
-            re += weight * work->own.re[from];
-            im += weight * work->own.im[from];
+            if (from >= 0 && from < (int64_t)work->n_look)
+                sum += weight * work->own[from];
         }
-        work->stretched.re[n] = re;
-        work->stretched.im[n] = im;
+        work->stretched[n] = sum;
     }
 }
 
 /* exp(-2 pi i numerator / denominator), the numerator reduced as an integer. */
-static void find_rotation(int64_t numerator, int64_t denominator, double value[2])
+static double complex find_rotation(int64_t numerator, int64_t denominator)
 {
     const int64_t rest = numerator % denominator;
+    double root[2];
 
-    pnr_transform_root((size_t)(rest < 0 ? rest + denominator : rest), (size_t)denominator, value);
-    value[1] = -value[1];
+    pnr_transform_root((size_t)(rest < 0 ? rest + denominator : rest), (size_t)denominator, root);
+    return CMPLX(root[0], -root[1]);
 }
 
 /* sum[i] = exp(-2 pi i f i / N) sum_p w_p exp(-2 pi i F p) x_p[i], f = quarters / 4, F = f + s / K.
@@ -245,66 +238,39 @@ static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, in
     pnr_reference_work *work = &engine->work;
     const int64_t periods = (int64_t)plan->n_periods, n = (int64_t)plan->n_samples;
 
-    memset(work->sum.re, 0, work->n_window * sizeof *work->sum.re);
-    memset(work->sum.im, 0, work->n_window * sizeof *work->sum.im);
+    memset(work->sum, 0, work->n_window * sizeof *work->sum);
     for (int64_t p = 0; p < periods; p++) {
         const double taper = plan->taper != NULL ? plan->taper[p] : 1;
-        double w[2];
+        const double complex w =
+            find_rotation((hypothesis->quarters * periods + 4 * s) * p, 4 * periods);
 
-        if (!work->is_used[p])
-            continue;
-        find_rotation((hypothesis->quarters * periods + 4 * s) * p, 4 * periods, w);
-        for (size_t i = 0; i < work->n_window; i++) {
-            const size_t sample = (size_t)(p * n) + i;
-            double x[2];
-
-            if (hypothesis->stretch == 0) {
-                find_sample(engine, (size_t)p, i, x);
-            } else {
-                x[0] = work->stretched.re[sample];
-                x[1] = work->stretched.im[sample];
-            }
-            work->sum.re[i] += taper * (w[0] * x[0] - w[1] * x[1]);
-            work->sum.im[i] += taper * (w[0] * x[1] + w[1] * x[0]);
-        }
+        for (size_t i = 0; work->is_used[p] && i < work->n_window; i++)
+            work->sum[i] +=
+                taper * (w * (hypothesis->stretch == 0 ? find_sample(engine, (size_t)p, i)
+                                                       : work->stretched[(size_t)(p * n) + i]));
     }
-    for (size_t i = 0; hypothesis->quarters != 0 && i < work->n_window; i++) {
-        const double re = work->sum.re[i], im = work->sum.im[i];
-        double w[2];
-
-        find_rotation(hypothesis->quarters * (int64_t)i, 4 * n, w);
-        work->sum.re[i] = w[0] * re - w[1] * im;
-        work->sum.im[i] = w[0] * im + w[1] * re;
-    }
-    if (!plan->linear) {
-        memcpy(work->sum.re + n, work->sum.re, (size_t)n * sizeof *work->sum.re);
-        memcpy(work->sum.im + n, work->sum.im, (size_t)n * sizeof *work->sum.im);
-    }
+    for (size_t i = 0; hypothesis->quarters != 0 && i < work->n_window; i++)
+        work->sum[i] *= find_rotation(hypothesis->quarters * (int64_t)i, 4 * n);
+    if (!plan->linear)
+        memcpy(work->sum + n, work->sum, (size_t)n * sizeof *work->sum);
 }
 
 /* Replaces c[gate_first + k] by sum_j filter[k][j] c[gate_first + j]; all others become 0. */
-static void filter_gate(pnr_engine *engine, pnr_planar c)
+static void filter_gate(pnr_engine *engine, double complex *c)
 {
     const pnr_plan *plan = engine->plan;
-    pnr_planar out = engine->work.filtered;
+    double complex *out = engine->work.filtered;
 
     for (size_t k = 0; k < plan->gate_count; k++) {
-        const double(*row)[2] = plan->filter + k * plan->gate_count;
+        const double complex *row = (const double complex *)plan->filter + k * plan->gate_count;
 
-        out.re[k] = out.im[k] = 0;
-        for (size_t j = 0; j < plan->gate_count; j++) {
-            const size_t lag = (plan->gate_first + j) % plan->n_lags;
-
-            out.re[k] += row[j][0] * c.re[lag] - row[j][1] * c.im[lag];
-            out.im[k] += row[j][0] * c.im[lag] + row[j][1] * c.re[lag];
-        }
+        out[k] = 0;
+        for (size_t j = 0; j < plan->gate_count; j++)
+            out[k] += row[j] * c[(plan->gate_first + j) % plan->n_lags];
     }
-    memset(c.re, 0, plan->n_lags * sizeof *c.re);
-    memset(c.im, 0, plan->n_lags * sizeof *c.im);
-    for (size_t k = 0; k < plan->gate_count; k++) {
-        c.re[(plan->gate_first + k) % plan->n_lags] = out.re[k];
-        c.im[(plan->gate_first + k) % plan->n_lags] = out.im[k];
-    }
+    memset(c, 0, plan->n_lags * sizeof *c);
+    for (size_t k = 0; k < plan->gate_count; k++)
+        c[(plan->gate_first + k) % plan->n_lags] = out[k];
 }
 
 /* Correlates one look with every code in every row. */
@@ -321,11 +287,10 @@ static void correlate_look(pnr_engine *engine, size_t look)
         for (size_t r = 0; r < hypothesis.n_rows; r++, row++) {
             sum_windows(engine, &hypothesis, (int64_t)hypothesis.first_bin + (int64_t)r);
             for (size_t i = 0; i < plan->n_codes * plan->oversample; i++) {
-                const pnr_planar c =
+                double complex *c =
                     line_of(engine, look, i / plan->oversample, row, i % plan->oversample);
 
-                pnr_reference_correlate(engine->work.sum,
-                                        pnr_planar_at(engine->code, i * plan->n_samples),
+                pnr_reference_correlate(engine->work.sum, engine->code + i * plan->n_samples,
                                         plan->n_samples, plan->n_lags, c);
                 if (plan->filter != NULL)
                     filter_gate(engine, c);
@@ -345,10 +310,10 @@ static void add_powers(pnr_engine *engine, size_t looks)
             double power = 0;
 
             for (size_t look = 0; look < looks; look++) {
-                const pnr_planar c =
+                double complex *c =
                     line_of(engine, look, line / rows, line % rows, cell % plan->oversample);
 
-                power += c.re[lag] * c.re[lag] + c.im[lag] * c.im[lag];
+                power += pnr_power(c[lag]);
             }
             engine->work.power[line * cells + cell] = (float)power;
         }
@@ -363,22 +328,22 @@ static void find_neighbour(const pnr_engine *engine, size_t looks, const pnr_can
     const size_t centre = candidate->cell / plan->oversample;
     const size_t lag = pnr_search_lag(plan, candidate->cell, j);
     const bool is_sum = plan->n_looks > 1;
-    double re = 0, im = 0, power = 0;
+    double complex sum = 0;
+    double power = 0;
 
     for (size_t look = 0; look < looks; look++) {
-        const pnr_planar c = line_of(engine, look, candidate->code, row, 0);
-        const pnr_planar c0 = line_of(engine, look, candidate->code, candidate->row, 0);
-        const double cr = is_sum ? c0.re[centre] : 1, ci = is_sum ? c0.im[centre] : 0;
+        const double complex c = line_of(engine, look, candidate->code, row, 0)[lag];
+        const double complex c0 =
+            is_sum ? line_of(engine, look, candidate->code, candidate->row, 0)[centre] : 1;
 
-        re += c.re[lag] * cr + c.im[lag] * ci;
-        im += c.im[lag] * cr - c.re[lag] * ci;
-        power += cr * cr + ci * ci;
+        sum += c * conj(c0);
+        power += pnr_power(c0);
     }
 
     const double scale = is_sum && power > 0 ? 1 / sqrt(power) : 1;
 
-    out[0] = (float)(re * scale);
-    out[1] = (float)(im * scale);
+    out[0] = (float)(creal(sum) * scale);
+    out[1] = (float)(cimag(sum) * scale);
 }
 
 static void gather_neighbours(const pnr_engine *engine, const pnr_reference_task *task,
@@ -417,11 +382,11 @@ static void return_profile(const pnr_engine *engine, float *profile, size_t look
             if (plan->want_profile == PNR_WANT_POWER) {
                 profile[i] = engine->work.power[i];
             } else {
-                const pnr_planar c = line_of(engine, looks > 0 ? looks - 1 : 0, line / rows,
-                                             line % rows, cell % plan->oversample);
+                double complex *c = line_of(engine, looks > 0 ? looks - 1 : 0, line / rows,
+                                            line % rows, cell % plan->oversample);
 
-                profile[2 * i] = looks > 0 ? (float)c.re[lag] : 0;
-                profile[2 * i + 1] = looks > 0 ? (float)c.im[lag] : 0;
+                profile[2 * i] = looks > 0 ? (float)creal(c[lag]) : 0;
+                profile[2 * i + 1] = looks > 0 ? (float)cimag(c[lag]) : 0;
             }
         }
 }

@@ -48,7 +48,6 @@ static void destroy(pnr_engine *engine)
 {
     if (engine == NULL)
         return;
-    pnr_planar_destroy(&engine->code);
     pnr_reference_work_destroy(engine);
     for (size_t i = 0; i < PNR_MAX_DEPTH; i++) {
         free(engine->slots[i].lost);
@@ -108,7 +107,6 @@ static int create_results(pnr_engine *engine)
 static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
 {
     pnr_engine_choice choice;
-    const size_t n_values = plan->n_codes * plan->oversample * plan->n_samples;
     int code;
 
     *out = NULL;
@@ -123,13 +121,9 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
         goto fail;
     }
     engine->energy_of_code = pnr_plan_code_energy(plan);
-    if (pnr_planar_create(&engine->code, n_values) != PNR_OK ||
-        pnr_reference_work_create(engine) != PNR_OK || create_results(engine) != PNR_OK)
+    engine->code = (const double complex *)engine->plan->references;
+    if (pnr_reference_work_create(engine) != PNR_OK || create_results(engine) != PNR_OK)
         goto fail;
-    for (size_t i = 0; i < n_values; i++) {
-        engine->code.re[i] = plan->references[i][0];
-        engine->code.im[i] = plan->references[i][1];
-    }
     *out = engine;
     return PNR_OK;
 fail:

@@ -3,13 +3,9 @@
 #ifndef PNR_REFERENCE_STATE_H
 #define PNR_REFERENCE_STATE_H
 
+#include "base/complex.h"
 #include "engine/engine.h"
 #include "engine/stretch.h"
-
-/* Planar complex numbers, so that the compiler sees plain loops. */
-typedef struct pnr_planar {
-    double *re, *im;
-} pnr_planar;
 
 typedef struct pnr_reference_slot {
     pnr_windows windows;
@@ -35,23 +31,23 @@ typedef struct pnr_reference_task {
 typedef struct pnr_reference_work {
     size_t n_window,
         n_look;           /* samples of a window and of a look, with those that linear ones add */
-    pnr_planar look;      /* [n_look], as converted */
+    double complex *look; /* [n_look], as converted */
     unsigned char *flags; /* [n_look] */
-    pnr_planar mean;      /* [n_window]; zeros when it is not removed */
-    pnr_planar own;       /* [n_look]: without the mean of the window that owns the sample */
-    pnr_planar stretched; /* [n_look]: of one hypothesis; NULL without a stretch */
+    double complex *mean; /* [n_window]; zeros when it is not removed */
+    double complex *own;  /* [n_look]: without the mean of the window that owns the sample */
+    double complex *stretched; /* [n_look]: of one hypothesis; NULL without a stretch */
     float (*kernel)[PNR_STRETCH_TAPS];
-    bool *is_used;       /* [n_periods] */
-    pnr_planar sum;      /* [2 n_samples or n_window]: the windows of a row together */
-    pnr_planar filtered; /* [gate_count] */
-    pnr_planar value;    /* [n_looks][n_codes][n_rows][oversample][n_lags]: c of the used looks */
-    float *power;        /* [n_codes][n_rows][n_lags * oversample] */
+    bool *is_used;            /* [n_periods] */
+    double complex *sum;      /* [2 n_samples or n_window]: the windows of a row together */
+    double complex *filtered; /* [gate_count] */
+    double complex *value; /* [n_looks][n_codes][n_rows][oversample][n_lags]: c of the used looks */
+    float *power;          /* [n_codes][n_rows][n_lags * oversample] */
 } pnr_reference_work;
 
 struct pnr_engine {
     pnr_plan *plan;
     double energy_of_code;
-    pnr_planar code; /* [n_codes][oversample][n_samples] */
+    const double complex *code; /* [n_codes][oversample][n_samples] */
     pnr_reference_work work;
     pnr_reference_slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight;
@@ -65,22 +61,17 @@ struct pnr_engine {
 
 /* --- samples.c --- */
 
-/* PNR_OK, PNR_ENOMEMORY; destroy in either case. */
-int pnr_planar_create(pnr_planar *p, size_t n);
-void pnr_planar_destroy(pnr_planar *p);
-pnr_planar pnr_planar_at(pnr_planar p, size_t i);
-
 /* A flag besides those of format.h. */
 enum { PNR_REFERENCE_LOST = 4 };
 
 /* Reads samples of a dwell from `first` on, all of one look or of the samples after it: full scale,
  * conjugated, tuned, without the echoes to remove. flags: [n_samples]. */
 void pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *task, size_t first,
-                        size_t n_samples, pnr_planar x, unsigned char *flags);
+                        size_t n_samples, double complex *x, unsigned char *flags);
 
 /* c[k] = sum_n x[n + k] conj(a[n]), k = 0 .. n_lags - 1 */
-void pnr_reference_correlate(pnr_planar x, pnr_planar a, size_t n_samples, size_t n_lags,
-                             pnr_planar c);
+void pnr_reference_correlate(const double complex *x, const double complex *a, size_t n_samples,
+                             size_t n_lags, double complex *c);
 
 /* --- dwell.c --- */
 
