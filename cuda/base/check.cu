@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Statuses of CUDA, cuFFT and cuBLAS as codes and words of pnradar. */
+/* Maps statuses of CUDA, cuFFT and cuBLAS to the error codes and texts of pnradar. */
 #include "cuda/base/check.h"
 
 /* After these errors the context is lost: only a new process helps. */
@@ -56,7 +56,7 @@ int pnr_cuda_check_launch(const char *kernel, pnr_error *error)
     return pnr_cuda_check(cudaGetLastError(), kernel, error);
 }
 
-/* A library reports a failure; the runtime may know that the device is lost. */
+/* A library has reported a failure. The runtime may know that its cause is a lost device. */
 static int library_failed(int code, const char *library, const char *what, const char *text,
                           pnr_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Statuses of CUDA, cuFFT and cuBLAS as codes and words of pnradar. */
+/* Maps statuses of CUDA, cuFFT and cuBLAS to the error codes and texts of pnradar. */
 #ifndef PNR_CUDA_CHECK_H
 #define PNR_CUDA_CHECK_H
 
@@ -9,12 +9,10 @@
 #include <cuda_runtime.h>
 #include <cufft.h>
 
-/*
- * Returns PNR_OK; PNR_ENOMEMORY; PNR_ELOST: every later call in this process fails too (illegal
- * address, launch failure, ECC, device lost); PNR_EENGINE: anything else. error (may be NULL) gets
- * one line: `what` and the words of the library. A failure that is not sticky is cleared from the
- * runtime.
- */
+/* Returns PNR_OK; PNR_ENOMEMORY; PNR_ELOST (illegal address, launch failure, ECC, lost device):
+ * every later call in this process fails too; PNR_EENGINE for any other failure. error (may be
+ * NULL) gets one line: `what` and the text of the library. An error that does not persist is
+ * cleared from the runtime. */
 int pnr_cuda_check(cudaError_t status, const char *what, pnr_error *error);
 int pnr_cuda_check_fft(cufftResult status, const char *what, pnr_error *error);
 int pnr_cuda_check_blas(cublasStatus_t status, const char *what, pnr_error *error);

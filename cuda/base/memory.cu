@@ -45,7 +45,7 @@ int pnr_cuda_buffers_allocate(const pnr_cuda_buffer *list, size_t n, cudaStream_
 
 void pnr_cuda_buffers_free(const pnr_cuda_buffer *list, size_t n)
 {
-    /* A failure to free changes nothing. */
+    /* A failed free is ignored: nothing depends on it. */
     for (size_t i = 0; i < n; i++)
         if (*list[i].memory != NULL)
             (void)(list[i].is_host ? cudaFreeHost(*list[i].memory) : cudaFree(*list[i].memory));

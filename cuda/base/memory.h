@@ -7,7 +7,7 @@
 
 #include <cuda_runtime.h>
 
-/* A buffer and the pointer to it, which is NULL before and after. */
+/* A buffer and the pointer to it. The pointer is NULL before the allocation and after the free. */
 typedef struct pnr_cuda_buffer {
     void **memory;
     size_t bytes; /* 0: not needed */
@@ -20,10 +20,10 @@ enum { PNR_CUDA_MAX_BUFFERS = 48 }; /* of one list */
 void pnr_cuda_buffers_count(const pnr_cuda_buffer *list, size_t n, uint64_t *device_bytes,
                             uint64_t *host_bytes);
 /* Allocates all buffers of the list and clears them in the order of the stream. PNR_OK, or as
- * pnr_cuda_check; on failure some are allocated: free the list. */
+ * pnr_cuda_check. On failure some buffers may be allocated: free the list. */
 int pnr_cuda_buffers_allocate(const pnr_cuda_buffer *list, size_t n, cudaStream_t stream,
                               pnr_error *error);
-/* Frees the buffers that are not NULL, whatever their bytes. */
+/* Frees all buffers of the list that are not NULL. */
 void pnr_cuda_buffers_free(const pnr_cuda_buffer *list, size_t n);
 
 #endif

@@ -29,7 +29,7 @@ static inline __device__ float2 pnr_cuda_rotate_back(float2 x, uint64_t phase)
     }
 }
 
-/* Adds with compensation (W. Kahan, 1965), so that a sum of many periods loses nothing. */
+/* Adds with compensation (W. Kahan, 1965), so that a sum of many periods keeps its precision. */
 static inline __device__ void pnr_cuda_add(float x, float *sum, float *lost)
 {
     const float y = x - *lost;

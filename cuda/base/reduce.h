@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums over a warp and a block in an order that never changes. */
+/* Sums over a warp and a block in a fixed order. */
 #ifndef PNR_CUDA_REDUCE_H
 #define PNR_CUDA_REDUCE_H
 

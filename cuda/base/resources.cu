@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Resources that methods are opened with. */
+/* Resources that methods use: tables, spectra, transforms, products, a second stream. */
 #include "cuda/base/resources.h"
 
 #include <cassert>
@@ -15,7 +15,7 @@ int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error)
                                        "upload of a table", error);
 }
 
-/* spectrum: scratch of the same length. */
+/* spectrum: scratch memory of the same length. */
 static int fill_spectrum(const double (*reference)[2], size_t n_samples, size_t length,
                          pnr_cuda_place place, double scale, double (*spectrum)[2], float2 *out)
 {
@@ -103,7 +103,7 @@ int pnr_cuda_transforms_create(pnr_cuda_transforms *t, size_t n_points, size_t s
 
 void pnr_cuda_transforms_destroy(pnr_cuda_transforms *t)
 {
-    /* A failure to free changes nothing. */
+    /* A failed free is ignored: nothing depends on it. */
     for (int i = 0; i < t->n_handles; i++)
         (void)cufftDestroy(t->handles[i]);
     if (t->memory != NULL)
@@ -161,7 +161,7 @@ int pnr_cuda_side_create(pnr_cuda_side *side, pnr_error *error)
 
 void pnr_cuda_side_destroy(pnr_cuda_side *side)
 {
-    /* A failure to free changes nothing. */
+    /* A failed free is ignored: nothing depends on it. */
     if (side->stream != NULL) {
         (void)cudaStreamSynchronize(side->stream);
         (void)cudaStreamDestroy(side->stream);
@@ -189,7 +189,7 @@ int pnr_cuda_side_join(const pnr_cuda_side *side, cudaStream_t main, int code, p
     if (join == PNR_OK)
         join = pnr_cuda_check(cudaStreamWaitEvent(main, side->join, 0), "join", own_error);
     if (join != PNR_OK)
-        (void)cudaStreamSynchronize(side->stream); /* nothing may outlive the job */
+        (void)cudaStreamSynchronize(side->stream); /* no work may outlive the job */
     return code != PNR_OK ? code : join;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Resources that methods are opened with: tables and spectra on the device, transforms, products, a
- * second stream, and how many blocks of a kernel fit. Host only. */
+/* Resources that methods use: tables and spectra on the device, transforms, products, a second
+ * stream, and how many blocks of a kernel fit. Host only. */
 #ifndef PNR_CUDA_RESOURCES_H
 #define PNR_CUDA_RESOURCES_H
 
@@ -54,7 +54,7 @@ int pnr_cuda_product_create(cublasHandle_t *handle, void *memory, cudaStream_t s
 
 /* --- a second stream --- */
 
-/* A stream besides that of a slot. It is idle before and after a job, in the order of that one. */
+/* A stream besides the stream of the slot. It is idle before and after a job, in stream order. */
 typedef struct pnr_cuda_side {
     cudaStream_t stream;
     cudaEvent_t fork, join;
@@ -65,21 +65,22 @@ int pnr_cuda_side_create(pnr_cuda_side *side, pnr_error *error);
 void pnr_cuda_side_destroy(pnr_cuda_side *side);
 /* The side stream begins after everything that is in `main` now. */
 int pnr_cuda_side_fork(const pnr_cuda_side *side, cudaStream_t main, pnr_error *error);
-/* `main` waits for the side stream. code: of the work between fork and join, which is joined even
- * where it failed. Returns code, or where it is PNR_OK the code of the join. */
+/* Makes `main` wait for the side stream. code: the result of the work between fork and join. The
+ * streams are joined even if that work failed. Returns code, or if it is PNR_OK the result of the
+ * join. */
 int pnr_cuda_side_join(const pnr_cuda_side *side, cudaStream_t main, int code, pnr_error *error);
 
 /* --- kernels and the device --- */
 
 /* Allows a kernel its dynamic shared memory. */
 int pnr_cuda_allow_shared(const void *kernel, size_t shared_bytes, pnr_error *error);
-/* The same. *n_blocks: blocks of n_threads that the device in use runs at one time, 0: a block does
- * not fit. */
+/* The same. *n_blocks: blocks of n_threads that the current device runs at one time; 0: a block
+ * does not fit. */
 int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_bytes,
                         uint32_t *n_blocks, pnr_error *error);
 
-/* Bytes of shared memory that a block of the device can have, and the device's multiprocessors.
- * Without a device they are those of a large one. */
+/* Bytes of shared memory that a block of the device can have, and the number of multiprocessors.
+ * Without a device these are the values of a large one. */
 size_t pnr_cuda_block_bytes(size_t device);
 size_t pnr_cuda_processors(size_t device);
 

@@ -7,7 +7,7 @@
 #include <cassert>
 
 enum {
-    MAX_BLOCKS = 16, /* enough to fill the link; the rest of the device is for the next submit */
+    MAX_BLOCKS = 16, /* enough to fill the link; the other blocks are free for the next submit */
     DWELL_WORDS = sizeof(pnr_dwell) / sizeof(uint64_t),
     CANDIDATE_WORDS = sizeof(pnr_candidate) / sizeof(uint64_t)
 };
@@ -17,7 +17,7 @@ static_assert(sizeof(pnr_candidate) % sizeof(uint64_t) == 0, "whole words");
 typedef struct returning {
     const pnr_cuda_job *job;
     pnr_cuda_results from, to;
-    uint32_t *count; /* blocks that are done; 0 before and after */
+    uint32_t *count; /* finished blocks; 0 before and after */
     volatile uint64_t *sequence;
     uint32_t n_periods, max_candidates;
     size_t profile_values;

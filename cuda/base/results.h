@@ -17,11 +17,9 @@ typedef struct pnr_cuda_results {
     float *patches;            /* [batch][max_candidates][patch_values], or NULL */
 } pnr_cuda_results;
 
-/*
- * Enqueues the copy of the results of a submit to the host, for the dwells of the job alone. When
- * all are there, *sequence = job->sequence. n_dwells: at most. count: device memory, 0 before and
- * after. PNR_OK, or as pnr_cuda_check.
- */
+/* Enqueues the copy of the results of a submit to the host, for the actual dwells of the job.
+ * n_dwells: the most that the job may have. When all results have arrived, *sequence =
+ * job->sequence. count: device memory, 0 before and after. PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_return_results(const pnr_cuda_shape *shape, size_t max_candidates,
                             const pnr_cuda_job *job, const pnr_cuda_results *from,
                             const pnr_cuda_results *to, uint32_t *count,

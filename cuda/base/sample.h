@@ -59,7 +59,7 @@ static inline __device__ pnr_cuda_sample pnr_cuda_make_sample(float i, float q, 
     return sample;
 }
 
-/* A format is the type of a component, and whether there is a Q. */
+/* A format is the type of a component, and whether it has a Q component. */
 template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     /* index: of the sample in the submit */
     static __device__ pnr_cuda_sample read(const pnr_cuda_samples &s, size_t index)

@@ -17,10 +17,12 @@ enum {
  * n_transform L: N when N is 7-smooth (circular), else pnr_transform_fast_length(2N - 1) with the
  * window extended periodically. For linear lags L is the fast length that holds a window with its
  * tail. L is at least 2.
+ *
  * group G: rows that one cuFFT call transforms, 2^22 / L, at least 1, at most 4096 (2^20 and 2^21
  * were slower: launches cost more than the L2 cache saved). Every call takes G rows. G depends on L
- * alone, never on batch, periods or the dwells of a submit. So the kernels that cuFFT chooses, and
- * the bits of the results, depend on L alone.
+ * alone, never on the batch, the periods or the dwells of a submit. So the kernels that cuFFT
+ * chooses, and the bits of the results, depend on L alone.
+ *
  * A round has as many whole dwells as fit one group, at least one. A long submit takes several
  * rounds.
  */
@@ -30,14 +32,14 @@ typedef struct pnr_cuda_shape {
     size_t row_stride;     /* L rounded up to 256 bytes: cuFFT is faster on aligned rows */
     size_t oversample;     /* transforms back per row */
     size_t n_periods;      /* windows a dwell, of all its looks */
-    size_t batch;          /* dwells a submit, at most */
-    size_t dwell_rows;     /* transforms forward a dwell: n_periods when incoherent, else 1 */
+    size_t batch;          /* dwells of a submit, at most */
+    size_t dwell_rows;     /* forward transforms of a dwell: n_periods when incoherent, else 1 */
     size_t group;          /* G */
     size_t round_dwells;   /* dwells a round */
     size_t n_rows;         /* rows in memory: a multiple of G */
     size_t n_rounds;       /* of a full submit */
     size_t n_windows;      /* of a full submit */
-    size_t n_tail;         /* samples after a window that it reads too: linear lags */
+    size_t n_tail;         /* samples read after the end of a window: linear lags */
     size_t n_tail_windows; /* headers of windows that cover the tail */
     size_t n_cells;        /* of a dwell: N * oversample, or of its whole map */
     size_t n_tiles;        /* of a dwell's grid */
@@ -45,7 +47,7 @@ typedef struct pnr_cuda_shape {
     size_t sample_bytes;   /* of one sample, all channels */
     size_t raw_bytes;      /* of a full submit, rounded up to 16: some kernels copy 16 at a time */
     size_t profile_values; /* floats a dwell returns: 0 unless plan.want_profile */
-    size_t patch_values;   /* floats a candidate returns besides itself, with several rows */
+    size_t patch_values;   /* floats of a candidate besides itself, with several rows */
     size_t lost_words;     /* words of marks of lost samples: 0 unless the mean is removed */
 } pnr_cuda_shape;
 

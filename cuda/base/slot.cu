@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot: memory and stream of one submit in flight, whatever the method. */
+/* A slot: memory and stream of one submit in flight, the same for every method. */
 #include "cuda/base/slot.h"
 
 #include "base/pause.h"
@@ -13,7 +13,8 @@
 
 enum { STAGES_A_ROUND = 6, POLLS_A_QUERY = 256 };
 
-/* All buffers of a slot, the method's among them. slot->work is allocated. Returns their number. */
+/* Lists all buffers of a slot, also those of the method. slot->work is allocated. Returns their
+ * number. */
 static size_t list_buffers(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                            pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS])
 {
@@ -93,7 +94,8 @@ static int create_marks(const pnr_cuda_shape *shape, pnr_cuda_slot *slot, pnr_er
     return PNR_OK;
 }
 
-/* All kernels of a submit of at most n_dwells dwells: fetch the header, compute, return. */
+/* Enqueues all kernels of a submit of at most n_dwells dwells: fetch the header, compute,
+ * return. */
 static int enqueue_kernels(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                            pnr_error *error)
 {
@@ -137,7 +139,7 @@ static int record_graph(const pnr_cuda_common *common, pnr_cuda_slot *slot, size
     return code;
 }
 
-/* Records a graph for each power of two and one for a full submit. A submit takes the least graph
+/* Records a graph for each power of two and one for a full submit. A submit uses the smallest graph
  * that holds it. */
 static int record_graphs(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
@@ -173,7 +175,7 @@ static int run_zeros(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t 
                           : code;
 }
 
-/* Runs each graph once, so that nothing is loaded on demand later, and the clocks begin to rise. */
+/* Runs each graph once, so that no code is loaded on demand later, and the clocks begin to rise. */
 static int warm_up(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     int code = PNR_OK;
@@ -218,7 +220,7 @@ void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot)
 {
     pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS];
 
-    /* A failure to free changes nothing. */
+    /* A failed free is ignored: nothing depends on it. */
     if (slot->stream != NULL)
         (void)cudaStreamSynchronize(slot->stream);
     if (slot->work != NULL && common->method->destroy != NULL)
@@ -252,7 +254,7 @@ int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage,
                           error);
 }
 
-/* Uploads samples [first, end) of a view. Its two spans lie one after the other on the device. */
+/* Uploads samples [first, end) of a view. The device holds its two spans without a gap. */
 static int upload_samples(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, size_t first, size_t end, pnr_error *error)
 {
@@ -311,7 +313,7 @@ void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t 
     }
 }
 
-/* Uploads the marks of lost samples, where there are any and the method needs them. */
+/* Uploads the marks of lost samples, if there are any and the method needs them. */
 static int upload_lost(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                        const pnr_windows *windows, size_t n_samples, pnr_error *error)
 {
@@ -376,7 +378,7 @@ static bool is_complete(const pnr_cuda_slot *slot)
     return __atomic_load_n(slot->sequence, __ATOMIC_ACQUIRE) == slot->host_job->sequence;
 }
 
-/* Asks the driver now and then, because a device that has failed writes no sequence. */
+/* Asks the driver at intervals, because a device that has failed writes no sequence. */
 int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool wait,
                         pnr_error *error)
 {

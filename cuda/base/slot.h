@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot: memory and stream of one submit in flight, whatever the method. */
+/* A slot: memory and stream of one submit in flight, the same for every method. */
 #ifndef PNR_CUDA_SLOT_H
 #define PNR_CUDA_SLOT_H
 
@@ -57,7 +57,7 @@ typedef struct pnr_cuda_slot {
     /* The part of the next submit that is on the device already. */
     uint64_t advanced_first; /* absolute sample index */
     size_t n_advanced;       /* samples */
-    size_t skipped; /* samples of the view before the first of the slot, see engine/without.h */
+    size_t skipped; /* samples of the view before those of the slot, see engine/without.h */
 
     uint64_t tag;
     size_t n_dwells;
@@ -68,14 +68,15 @@ typedef struct pnr_cuda_slot {
 int pnr_cuda_slot_count(const pnr_cuda_common *common, uint64_t *device_bytes, uint64_t *host_bytes,
                         pnr_error *error);
 
-/* Allocates everything, records the kernels and runs them on zeros, so that nothing is loaded or
- * allocated later. slot is zeroed memory; on failure call destroy. */
+/* Allocates all memory, records the kernels and runs them on zeros, so that later no code is loaded
+ * and no memory is allocated. slot is zeroed memory; on failure call destroy. */
 int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
-/* Waits for the submit in flight, then frees everything. */
+/* Waits for the submit in flight, then frees all memory. */
 void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot);
 
 /* Marks the end of `stage` in the stream, or with PNR_STAGE_COUNT the beginning of a submit. It
- * does nothing unless plan.measure. A submit has at most 6 marks a round of the shape, and 4. */
+ * does nothing without plan.measure. A submit has at most 6 marks for each round of the shape, and
+ * 4 more. */
 int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage, pnr_error *error);
 
 /* Enqueues the upload of the samples of the next submit that have arrived since the last call. */
@@ -89,7 +90,7 @@ void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t 
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
                         pnr_error *error);
 /* Asks whether the results are complete. With `wait` it waits for them: asleep, or spinning with
- * plan.spin. PNR_OK; PNR_EAGAIN: not yet; or as pnr_cuda_check. */
+ * plan.spin. PNR_OK; PNR_EAGAIN: not yet complete; or as pnr_cuda_check. */
 int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool wait,
                         pnr_error *error);
 /* Gives the result of the finished job. PNR_OK, or as pnr_cuda_check. */

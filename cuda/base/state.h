@@ -5,21 +5,21 @@
 
 #include "cuda/base/pnr.h"
 
-/* One a submit, from the host. The windows follow it in memory. */
+/* One for each submit, from the host. The windows follow it in memory. */
 typedef struct pnr_cuda_job {
     uint64_t sequence; /* of the submit, counted from 1 */
     uint32_t n_dwells;
     uint32_t has_lost; /* the marks of lost samples belong to this submit */
 } pnr_cuda_job;
 
-/* One a window, from the host. */
+/* One for each window, from the host. */
 typedef struct pnr_cuda_window {
-    uint64_t phase;  /* of the tune at the first sample, 2^-64 turns */
+    uint64_t phase;  /* of the tune at the first sample, in units of 2^-64 turns */
     uint32_t n_lost; /* samples lost inside */
     uint32_t reserved;
 } pnr_cuda_window;
 
-/* Measured: one a block of a window, and one a window. */
+/* Measured sums: one for each block of a window, and one for each window. */
 typedef struct pnr_cuda_energy {
     double energy; /* sum |x|^2, full scale = 1 */
     uint32_t n_clipped;
@@ -37,8 +37,8 @@ typedef struct pnr_cuda_dwell {
 } pnr_cuda_dwell;
 
 #ifdef __CUDACC__
-/* Number of the dwells [first, first + capacity) that the submit has. Kernels are launched for a
- * capacity, so that they can be recorded once. */
+/* Number of the dwells in [first, first + capacity) that belong to the submit. Kernels are launched
+ * for a capacity, so that they can be recorded once. */
 static inline __device__ uint32_t pnr_cuda_dwells_of(const pnr_cuda_job *job, uint32_t first,
                                                      uint32_t capacity)
 {

@@ -43,7 +43,8 @@ static __device__ float normal(uint64_t r)
     return (float)sum * (1.0f / (65536.0f * 0.577350269f));
 }
 
-/* Into the format's own units, rounded. What is beyond its ends is clipped, as a receiver does. */
+/* Converts to the units of the format, rounded. Values beyond its range are clipped, as in a
+ * receiver. */
 template <typename T> static __device__ T quantise(float v, float scale, float offset)
 {
     const bool is_signed = T(-1) < T(0);
@@ -75,7 +76,8 @@ __global__ void __launch_bounds__(THREADS) fill_windows(field f)
             f.bins != NULL ? f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n : 0;
         const float noise = 0.2f * 0.707106781f; /* of I and of Q */
         float s, c;
-        /* Where only I is kept the echo is, or its negative: no phase hides it. */
+        /* If the samples have I alone, the phase is 0 or pi, so that the echo keeps its full
+         * power. */
         const uint64_t turn = mix(f.seed + ~steady) >> (IS_COMPLEX ? 40 : 63);
 
         sincospif((float)turn * (IS_COMPLEX ? 0x1p-23f : 1.0f) +

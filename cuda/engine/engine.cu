@@ -22,7 +22,7 @@ struct pnr_engine {
 
 /* --- the device --- */
 
-/* Refuses a device for which this module has no machine code. The words have no prefix. */
+/* Refuses a device for which this module has no machine code. The text has no prefix. */
 static int check_device(size_t device, cudaDeviceProp *properties, pnr_error *error)
 {
     int n_devices = 0;
@@ -64,7 +64,8 @@ static int probe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Portable memory: any device may read it, whatever device the calling thread has selected. */
+/* Portable memory: any device may read it, not only the device that the calling thread has
+ * selected. */
 static void *alloc_pinned(size_t bytes)
 {
     void *memory = NULL;
@@ -82,7 +83,7 @@ static void *alloc_pinned(size_t bytes)
 static void free_pinned(void *memory)
 {
     if (memory != NULL)
-        (void)cudaFreeHost(memory); /* a failure to free changes nothing */
+        (void)cudaFreeHost(memory); /* a failed free is ignored */
 }
 
 /* --- life --- */
@@ -111,7 +112,8 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
     return code;
 }
 
-/* Refuses a plan that needs too much memory, with words that an allocation does not have. */
+/* Refuses a plan that needs too much memory, with a text that states how much, which a failed
+ * allocation does not have. */
 static int check_memory(const pnr_engine_choice *choice, const pnr_plan *plan, pnr_error *error)
 {
     size_t free_bytes = 0, total_bytes = 0;
@@ -132,7 +134,7 @@ static void destroy(pnr_engine *engine)
 {
     if (engine == NULL)
         return;
-    /* A failure to free changes nothing. */
+    /* A failed free is ignored: nothing depends on it. */
     (void)cudaSetDevice((int)engine->common.plan.device);
     for (size_t i = 0; i < PNR_MAX_DEPTH; i++)
         pnr_cuda_slot_destroy(&engine->common, &engine->slots[i]);
@@ -207,7 +209,8 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
 
 /* --- submits --- */
 
-/* Gives the code of the contract for a failure. A lost device is remembered and logged once. */
+/* Returns the error code of the contract for a failure. A lost device is remembered and logged
+ * once. */
 static int report_failure(pnr_engine *engine, const pnr_error *error)
 {
     if (error->code != PNR_ELOST) {

@@ -5,7 +5,7 @@
 
 #include "cuda/base/slot.h"
 
-/* Gives the slot of the next submit and the data that all slots share. Nothing is in flight. The
+/* Gives the slot of the next submit and the data that all slots share. No submit is in flight. The
  * engine owns both. */
 pnr_cuda_slot *pnr_cuda_engine_slot(pnr_engine *engine, const pnr_cuda_common **common);
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods of the cuda engine: the table, and which of them a plan gets. */
+/* Methods of the cuda engine: their table, and the choice of one for a plan. */
 #include "cuda/base/method.h"
 
 #include <cstdio>
 #include <cstring>
 
-/*
- * Best first: auto takes the first that suits. The bytes that a sample of 16 bits moves: walsh 4,
- * above 2^13 values 20; fused 4, above 16384 points 36; library more.
- */
+/* Best first: auto takes the first that suits. Bytes moved for each sample of 16 bits: walsh 4,
+ * with more than 2^13 values 20; fused 4, above 16384 points 36; library more. */
 static const pnr_cuda_method *const methods[] = {
     &pnr_cuda_method_walsh,   &pnr_cuda_method_fused,     &pnr_cuda_method_fused_long,
     &pnr_cuda_method_library, &pnr_cuda_method_map_fused, &pnr_cuda_method_map,
@@ -29,9 +27,9 @@ static int say_unknown(const pnr_plan *plan, pnr_error *error)
                          plan->method, names);
 }
 
-/* auto leaves this plan to library. Fused transforms the windows of a dwell that adds powers again
- * for the neighbours of an echo, where library has kept them: 0.74 ms against 0.43 for 2^24 samples
- * at N = 1024. Library is the slower one where it must extend a period. */
+/* True when auto leaves this plan to library. For dwells that add powers, fused transforms the
+ * windows again for the neighbours of an echo, where library has kept them: 0.74 ms against 0.43
+ * for 2^24 samples at N = 1024. Library is the slower one if it must extend a period. */
 static bool is_passed_over(const pnr_cuda_method *method, const pnr_plan *plan)
 {
     return method == &pnr_cuda_method_fused && plan->n_looks > 1 &&
@@ -43,7 +41,7 @@ int pnr_cuda_method_choose(const pnr_plan *plan, pnr_cuda_common *common, pnr_en
 {
     const bool is_auto = strcmp(plan->method, "auto") == 0;
     bool is_known = is_auto, has_passed = false;
-    pnr_error reason = {}; /* the words of the last method that has any */
+    pnr_error reason = {}; /* the text of the last method that gave one */
 
     for (const pnr_cuda_method *method : methods) {
         if (!is_auto && strcmp(plan->method, method->name) != 0)

@@ -192,7 +192,7 @@ int pnr_cuda_without_prepare(const pnr_cuda_common *of, pnr_cuda_without *r,
             return code;
     }
 
-    /* For the slot all samples have been uploaded ahead. */
+    /* The slot finds all its samples on the device, as if uploaded ahead. */
     *view = *windows;
     view->first_sample += first;
     view->n_dwells = 1;

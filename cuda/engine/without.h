@@ -31,7 +31,7 @@ int pnr_cuda_without_create(const pnr_plan *plan, pnr_engine *engine, pnr_cuda_w
 void pnr_cuda_without_destroy(pnr_cuda_without *without);
 
 /* Enqueues the samples of a dwell without the echoes, into the slot and in its stream. *view: the
- * windows that the second engine must be given then. */
+ * windows to submit to the second engine afterwards. */
 int pnr_cuda_without_prepare(const pnr_cuda_common *of, pnr_cuda_without *without,
                              const pnr_windows *windows, size_t dwell, const pnr_removal *removals,
                              size_t n_removals, pnr_windows *view, pnr_error *error);

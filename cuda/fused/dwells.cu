@@ -9,13 +9,13 @@
 
 /*
  * A window shorter than the transform is extended periodically: x[n mod N] for n < 2N - 1 <= L,
- * then 0. Zeros follow the code, and the lags below N are exact. Shared memory holds the sum of
- * powers over the windows of a dwell, in the order of the grid, and is searched. The neighbours of
- * an incoherent dwell need the values of all its windows, so these are transformed a second time
- * where there is a candidate.
+ * then 0. The code is padded with zeros, and the lags below N are exact. Shared memory holds the
+ * sum of powers over the windows of a dwell, in the order of the grid, for the search. The
+ * neighbours of an incoherent dwell need the values of all its windows, so these are transformed a
+ * second time if there is a candidate.
  */
 
-/* Windows are added before the transform. */
+/* True when the windows are added before the transform. */
 static __device__ __forceinline__ bool is_coherent(const pnr_cuda_fused &p)
 {
     return !p.is_incoherent && p.n_periods > 1;
@@ -29,7 +29,8 @@ static __device__ bool is_used(const pnr_cuda_fused &p, size_t window)
 }
 
 /* Reads a thread's samples of one window into the buffer, EACH of them at a time, and measures
- * them. Returns the number of clipped ones, and in the upper half of non-finite ones. */
+ * them. Returns the number of clipped samples in the lower 16 bits, of non-finite ones in the upper
+ * 16. */
 template <int M, class FORMAT>
 static __device__ __forceinline__ uint32_t read_window(const pnr_cuda_conversion &c, float2 *buffer,
                                                        size_t window, uint32_t u, float *energy_out)
@@ -83,7 +84,7 @@ static __device__ __forceinline__ uint32_t read_any_window(const pnr_cuda_conver
     }
 }
 
-/* The first warp counts a measured window in its dwell. */
+/* The first warp adds the counts of a measured window to its dwell. */
 template <int M>
 static __device__ __forceinline__ void count_window(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
                                                     size_t window, uint32_t u)
@@ -96,7 +97,7 @@ static __device__ __forceinline__ void count_window(pnr_fused_search<M> &s, cons
         s.dwell = dwell;
 }
 
-/* Notes the energy and the odd samples of a window and counts it in its dwell. All threads call. */
+/* Notes the energy and the odd samples of a window and adds them to its dwell. All threads call. */
 template <int M>
 static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
                                                    size_t window, float energy, uint32_t odd,
@@ -291,7 +292,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         s.odd = 0;
     __syncthreads();
 
-    /* Values that can be read again are not kept: the transform needs the registers. */
+    /* Values that can be read again stay out of registers: the transform needs these. */
 #pragma unroll 1
     for (uint32_t dwell = blockIdx.x * together + of_block;
          dwell < pnr_cuda_dwells_of(p.job, 0, p.n_dwells); dwell += gridDim.x * together) {
@@ -300,7 +301,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 #pragma unroll 1
         for (uint32_t cell = u; cell < n_samples * p.oversample; cell += T)
             cells[cell] = 0;
-            /* The first turn adds all powers, half lags before integer ones. The second turn adds
+            /* The first pass adds all powers, half lags before integer ones. The second pass adds
              * the neighbours of the kept candidates. A coherent dwell measures its windows one by
              * one before it transforms their sum. */
 #pragma unroll 1

@@ -5,18 +5,16 @@
 
 #include "cuda/base/sample.h"
 
-/*
- * A format has: word, one sample in memory; value(word); is_clipped(word); may_clip(raw, v), a
- * cheap test that the 32 samples of a thread may hold a clipped one, so that they are seldom
- * counted.
- */
+/* A format has: word, one sample in memory; value(word); is_clipped(word); may_clip(raw, v), a
+ * cheap test whether the 32 samples of a thread may hold a clipped one, so that they are seldom
+ * counted. */
 
 typedef struct pnr_fused_ci16 {
     typedef int word;
     static constexpr pnr_format FORMAT = PNR_FORMAT_CI16;
     static constexpr bool IS_FLOAT = false;
-    /* Adding 0x7fff makes the two ends the two greatest of 16 bits: one instruction a sample, in
-     * chains that do not wait for each other. */
+    /* Adding 0x7fff makes the two ends of the range the two greatest values of 16 bits: one
+     * instruction for each sample, in chains that do not wait for each other. */
     static __device__ __forceinline__ bool may_clip(const word (&raw)[32], const float2 (&)[32])
     {
         unsigned greatest[4] = {};

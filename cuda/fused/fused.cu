@@ -7,15 +7,15 @@
 
 #include <cuda_pipeline.h>
 
-/* The greatest of three floats that are not negative; these sort as their bits do. */
+/* Returns the greatest of three floats that are not negative; such floats sort as their bits do. */
 static __device__ __forceinline__ float greatest_of(float a, float b, float c)
 {
     return __uint_as_float(
         __vimax3_u32(__float_as_uint(a), __float_as_uint(b), __float_as_uint(c)));
 }
 
-/* sum |x|^2 of the values of a thread. *greatest: the greatest of eight parts of the sum, which
- * shows clipped values better than the whole. */
+/* Returns sum |x|^2 of the values of a thread. *greatest: the greatest of eight parts of the sum,
+ * which shows clipped values better than the whole sum. */
 static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *greatest)
 {
     float part[8] = {};
@@ -33,9 +33,10 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *
            ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-/* Returns the energy of the values of a thread. *odd: the number of clipped ones, and in its upper
- * half of non-finite ones, which become 0. A cheap test comes first, and the count only where the
- * test fails: few windows reach the energy of one clipped sample. */
+/* Returns the energy of the values of a thread and sets non-finite values to 0. *odd: the number of
+ * clipped values in the lower 16 bits, of non-finite values in the upper 16. A cheap test comes
+ * first, and values are counted only if it fails: few windows reach the energy of one clipped
+ * sample. */
 template <int T, class FORMAT>
 static __device__ __forceinline__ float
 measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
@@ -117,7 +118,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     const pnr_fused_view<M, true> view = {buffer};
     const int u = thread.u;
     const uint32_t together = M > 1 ? 1 : blockDim.x / T, step = gridDim.x * together;
-    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* all blocks have as many */
+    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* all blocks have the same
+                                                                      * number */
     word raw[32];
 
     /* The memory after the last window of the submit holds old samples. */
@@ -131,8 +133,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             n_lost = p.conversion.windows[w].n_lost;
     };
 
-    /* Loads first what all threads wait for, then the samples, which arrive while the table is
-     * made. */
+    /* Loads first the number that all threads wait for, then the samples, which arrive while the
+     * table is filled. */
     const uint32_t n_windows = pnr_cuda_dwells_of(p.job, 0, p.n_dwells);
 
     if constexpr (M == 1)
@@ -192,8 +194,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 
         if (p.profile != NULL || p.power != NULL)
             return_profile<M>(p, thread.column, window, u, threshold < INFINITY);
-        /* The next samples arrive during the search. The last window loads its own samples again: a
-         * condition would keep the old ones in registers throughout the loop. */
+        /* The next samples arrive during the search. For the last window its own samples are loaded
+         * again: a condition would keep the old ones in registers throughout the loop. */
         load(s.n_windows - window > step ? window + step : window);
         pnr_fused_sync<M>();
         if (pnr_fused_is_first<M>())

@@ -19,8 +19,8 @@ typedef struct shared {
     uint32_t n_blocks;     /* blocks that the device runs at one time */
 } shared;
 
-/* Points of a transform that holds a period: N where that is a size of the kernels, else the least
- * power of two that holds the period extended. */
+/* Returns the points of a transform that holds a period: N if the kernels have that size, else the
+ * smallest power of two that holds the period extended. */
 static size_t transform_of(size_t n_samples)
 {
     const bool is_exact = (n_samples & (n_samples - 1)) == 0 && n_samples >= MIN_TRANSFORM;
@@ -33,7 +33,7 @@ static size_t transform_of(size_t n_samples)
 }
 
 /* Finds the fast kernel, for dwells of one window of the transform's length without mixing; NULL:
- * the plan needs the other one. */
+ * the plan needs the general kernel. */
 static const pnr_cuda_fused_size *find_plain(const pnr_plan *plan)
 {
     if (plan->n_channels != 1 || pnr_plan_windows(plan) != 1 || plan->oversample != 1 ||

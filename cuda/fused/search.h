@@ -12,17 +12,18 @@ enum { PNR_FUSED_LIST = PNR_MAX_CANDIDATES + PNR_CUDA_WARP };
 /* Shared memory of one window besides its values. */
 template <int M> struct alignas(16) pnr_fused_search {
     pnr_dwell dwell;    /* the result so far */
-    float threshold;    /* of the first search; infinite: there is nothing to find */
+    float threshold;    /* of the first search; infinite: no candidate is possible */
     uint32_t n_windows; /* of the submit */
-    uint32_t odd;       /* clipped, and non-finite in the upper half */
+    uint32_t odd;       /* clipped samples; non-finite ones in the upper 16 bits */
     double energy[M];   /* of each warp's samples */
     float2 found[pnr_fused_size<M>::THREADS]; /* of each thread, see pnr_fused_note_found */
     uint64_t keys[PNR_FUSED_LIST];            /* maxima; at the end the kept ones in lag order */
     uint64_t kept[PNR_MAX_CANDIDATES];        /* the strongest first */
 };
 
-/* The powers that are searched. The plain kernel has values in the buffer alone, one window of L
- * lags a dwell. The other kernel has powers in lag order, half lags between them. */
+/* The powers that are searched. The plain kernel has only the complex values in the buffer, one
+ * window of L lags for each dwell. The other kernel has powers in lag order, half lags between the
+ * integer ones. */
 template <int M, bool IS_PLAIN> struct pnr_fused_view {
     const float2 *buffer; /* parts swapped */
     const float *power;
@@ -72,7 +73,7 @@ static __device__ __forceinline__ double pnr_fused_over(double x, uint32_t n)
     return x * inverse;
 }
 
-/* Adds the energy of each thread to that of its warp. All threads call. */
+/* Adds the energies of the threads of a warp. All threads call. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M> &s, float energy,
                                                              uint32_t u)
@@ -123,8 +124,8 @@ pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwel
     }
 }
 
-/* Sets the floor, and the threshold of the first search, ratio times the floor. The same warp
- * calls. */
+/* Sets the floor, and the threshold of the first search, which is ratio times the floor. The same
+ * warp calls. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
                                                        const pnr_cuda_fused &p, pnr_dwell dwell,
@@ -264,7 +265,7 @@ static __device__ __forceinline__ void pnr_fused_sum_both(double *x, double *y, 
 
 /* Finds the columns with a cell above the threshold. *columns: lane w gets a bit for each column of
  * warp w. Returns a bit for each warp that has any. Adds the powers of all other columns to *noise.
- * own: what this thread has found. */
+ * own: the values that this thread has found. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_search<M> &s,
                                                              uint32_t lane, float threshold,
@@ -330,8 +331,8 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
             noise_sum = tally.noise;
             n_above = tally.n_above;
         }
-        /* A lower threshold keeps the same candidates. If their number is the same, so is the
-         * rest. */
+        /* A lower threshold keeps the same candidates. If their number is the same, so are the
+         * floor and the result. */
         is_done = n_kept == n_before || search + 1 == PNR_MAX_SEARCHES || n <= PNR_NEIGHBOURS ||
                   2 * (n - n_taken) < n;
         if (!is_done) {

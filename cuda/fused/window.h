@@ -58,7 +58,7 @@ static __device__ __forceinline__ bool pnr_fused_agreed(bool is_so)
     return __all_sync(0xffffffffu, is_so);
 }
 
-/* Is this the first warp of the window? */
+/* True for the first warp of the window. */
 template <int M> static __device__ __forceinline__ bool pnr_fused_is_first()
 {
     return M == 1 || pnr_fused_agreed(threadIdx.x < 32);
@@ -166,7 +166,8 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         last_pass(v, k1 + 32 * k2);
     }
 
-    /* X conj(A), parts swapped for the inverse. There is one address; the others are offsets. */
+    /* Computes X conj(A), parts swapped for the inverse. All loads share one address and differ by
+     * constant offsets. */
     __device__ __forceinline__ void multiply(float2 (&v)[32], const float4 *spectrum) const
     {
         const float4 *const own = spectrum + u;

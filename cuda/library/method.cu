@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method library: cuFFT forward, cuBLAS product, cuFFT inverse, peak search: simple, any length,
- * the plain twin of the others. */
+/* Method library: cuFFT forward, cuBLAS product, cuFFT inverse, peak search. It takes any length,
+ * and its simple code checks the other methods. */
 #include "cuda/base/resources.h"
 #include "cuda/steps/profiles.h"
 
@@ -89,7 +89,7 @@ static void destroy_work(void *memory)
 
     pnr_cuda_transforms_destroy(&w->transforms);
     if (w->blas != NULL)
-        (void)cublasDestroy(w->blas); /* a failure to free changes nothing */
+        (void)cublasDestroy(w->blas); /* a failed free is ignored */
 }
 
 /* --- one job --- */

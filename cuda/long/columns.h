@@ -17,8 +17,8 @@ template <int P> struct pnr_fused_columns {
     static constexpr uint32_t ROWS = 32 * P;
     static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* a tile */
     static constexpr int BITS = pnr_fused_bits(P);
-    /* The tile, then twiddles: for samples 32 sets of P / 2, for lags 32 powers of two. The list of
-     * cells needs half a tile even where nothing is exchanged. */
+    /* Shared memory: the tile, then twiddles: for samples 32 sets of P / 2, for lags 32 powers of
+     * two. The list of cells needs half a tile even if no values are exchanged. */
     static constexpr size_t SAMPLES_SHARED =
         P == 1 ? 0 : (PNR_FUSED_LONG_TILE + 16 * P) * sizeof(float2);
     static constexpr size_t LAGS_SHARED = P == 1
@@ -28,7 +28,7 @@ template <int P> struct pnr_fused_columns {
     static constexpr size_t SUMS_SHARED = LAGS_SHARED + PNR_FUSED_LONG_TILE * sizeof(float);
 };
 
-/* The b of the thread, and its column in the tile. */
+/* The part b of the thread, and its column in the tile, see above. */
 template <int P> static __device__ __forceinline__ uint32_t pnr_fused_part()
 {
     return threadIdx.x / pnr_fused_columns<P>::COLUMNS;

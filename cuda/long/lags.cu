@@ -6,7 +6,7 @@
 
 #include <cassert>
 
-/* The transform whose values are the complex profile of a dwell: the last one used. */
+/* Returns the transform whose values are the complex profile of a dwell: the last used one. */
 static __device__ __forceinline__ uint32_t returned_of(const pnr_fused_long &p, uint32_t dwell)
 {
     return p.n_sums > 1 ? min(p.states[dwell].last_used, p.n_sums - 1) : 0;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
 
     const float threshold = p.states[dwell].threshold;
 
-    /* This test comes after the loads, so that all of them wait together. */
+    /* This test follows the loads, so that one wait covers them all. */
     if (dwell >= n_dwells)
         return; /* the whole block */
     pnr_fused_powers_of_tile<P, IS_SUM>(p, rows, tile, (float2 *)memory, of_column, v, power,
@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
                                         });
     if (p.power != NULL)
         return_powers<P>(p, dwell, tile, power);
-        /* The greatest power is added last and in double. It may be of a strong echo, and a float
-         * sum with it would lose the others. */
+        /* The greatest power is added last and in double. It may belong to a strong echo, and a
+         * float sum with it would lose the others. */
 #pragma unroll
     for (int j = 0; j < 32; j++) {
         sum += fminf(power[j], top);

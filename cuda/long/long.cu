@@ -121,8 +121,8 @@ static int launch_kernel(const pnr_fused_long_launch *l, const char *name, dim3 
     return pnr_cuda_check(cudaLaunchKernelEx(&config, l->kernel, *p, first, count), name, error);
 }
 
-/* The first kernel of a stream is not chained: kernels read what exists before the chain (the job,
- * raw samples) without waiting. */
+/* The first kernel of a stream is not chained: kernels read data that exist before the chain (the
+ * job, raw samples) without waiting. */
 static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set, bool is_first,
                          uint32_t first, uint32_t count, cudaStream_t stream, pnr_error *error)
 {
@@ -147,7 +147,7 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
                          count, stream, error);
 }
 
-/* Both streams take the groups in turn; then each stream searches its own windows. */
+/* The two streams take the groups in turn. Then each stream searches its own windows. */
 static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                           uint32_t n_dwells, const cudaStream_t streams[2], pnr_error *error)
 {

@@ -27,8 +27,8 @@
 enum {
     PNR_FUSED_LONG_FIRST = 15, /* log2 of the points */
     PNR_FUSED_LONG_LAST = 22,
-    PNR_FUSED_LONG_TILE = 8192, /* points of a block of the column kernels: all N1 of some columns,
-                                   32 points a thread */
+    PNR_FUSED_LONG_TILE = 8192, /* points of a block of the column kernels: all N1 points of some
+                                 * columns, 32 for each thread */
     PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32,
     PNR_FUSED_LONG_POWERS = 16, /* places of a row; log2 N2 of them are used */
     PNR_FUSED_LONG_SUMS = 65535 /* transforms a dwell, at most */
@@ -48,18 +48,18 @@ typedef struct pnr_fused_long_tile {
 typedef struct pnr_fused_long {
     const void *raw;                /* [n_transforms][n_input], one channel */
     const pnr_cuda_window *windows; /* [n_dwells] */
-    const pnr_cuda_job *job;        /* how many dwells there are; grids may be larger */
+    const pnr_cuda_job *job;        /* the actual number of dwells; grids may be larger */
     const float4 *spectrum;         /* pnr_fused_long_place */
     const float2 *row_powers;       /* [N1][PNR_FUSED_LONG_POWERS]: W_L^(k1 2^i) */
     const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_dwells][n_sums][N1][N2] */
-    pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: another step has measured */
+    pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: measured by another step */
     pnr_cuda_dwell *states;     /* [n_dwells] */
     pnr_fused_long_tile *tiles; /* [n_dwells][tiles] */
     uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above */
     float *above;               /* [n_dwells][N]: 0 except while many cells are searched */
-    uint64_t *keys;             /* [n_dwells][N / 2 + 1]: local maxima, where they are many */
+    uint64_t *keys;             /* [n_dwells][N / 2 + 1]: local maxima, if there are many */
     pnr_dwell *dwells;          /* [n_dwells] */
     pnr_candidate *candidates;  /* [n_dwells][max_candidates] */
     uint32_t *nonfinite;        /* [n_dwells] */

@@ -82,7 +82,7 @@ static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
     return 2;
 }
 
-/* Names what the method lacks for a plan; NULL: nothing. */
+/* Returns the reason why the method does not support a plan; NULL: it does. */
 static const char *find_missing(const pnr_plan *plan)
 {
     if (plan->oversample != 1)

@@ -37,8 +37,8 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], uint32_
     return x + y;
 }
 
-/* Returns the energy of the first n_own values; the others are copies. *odd: the number of clipped
- * ones, and in the upper half of non-finite ones, which become 0. */
+/* Returns the energy of the first n_own values; the others are copies. Sets non-finite values to 0.
+ * *odd: the number of clipped values in the lower 16 bits, of non-finite values in the upper 16. */
 template <class FORMAT>
 static __device__ __forceinline__ float
 measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
@@ -54,7 +54,7 @@ measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
     if (FORMAT::IS_FLOAT) {
         bool is_finite = true;
 
-        /* The value that is not finite may be a copy. */
+        /* The non-finite value may be a copy. */
 #pragma unroll
         for (int a = 0; a < 32; a++)
             is_finite = is_finite && isfinite(v[a].x) && isfinite(v[a].y);
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
         load_extended<FORMAT>(raw, in - place, place, stride, p.n_input);
         n_own = place < p.n_input ? (p.n_input - 1 - place) / stride + 1 : 0;
     }
-    /* This test comes after the loads, so that all of them wait together. The memory exists. */
+    /* This test follows the loads, so that one wait covers them all. The memory exists. */
     if (window >= n_windows) {
         pnr_chain_wait();
         return; /* the whole block */

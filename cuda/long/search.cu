@@ -33,8 +33,8 @@ struct searcher {
 
 /* --- cells above --- */
 
-/* Sums the tiles, in their order in the first search, and copies few listed cells to s.listed.
- * Returns true where they are many. All threads call; it ends with a barrier. */
+/* Sums the tiles, in their order in the first search, and copies the listed cells to s.listed if
+ * they are few. Returns true if they are many. All threads call; it ends with a barrier. */
 static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                      int search)
 {
@@ -72,7 +72,7 @@ static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint3
     return __syncthreads_or(is_many);
 }
 
-/* Finds local maxima inside the gate. A lag that is not listed is weaker than any that is. */
+/* Finds local maxima inside the gate. A lag that is not listed is weaker than any listed one. */
 static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
 {
     const uint32_t n = p.n_samples, n_listed = s.n_listed;
@@ -316,7 +316,7 @@ static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const
     const double floor = fmax(rest, s.state.rounding);
     const bool is_last = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 || isinf(rest) ||
                          !(floor < 0.95 * sums.floor);
-    /* After max_candidates kept ones a lower threshold adds only weaker ones. */
+    /* With max_candidates kept, a lower threshold adds only weaker ones. */
     const bool is_done = is_last || n_kept == p.max_candidates;
 
     __syncwarp();

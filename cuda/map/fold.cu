@@ -55,8 +55,9 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     out[(size_t)p * m.n_window + i] = sum;
 }
 
-/* One thread takes one place of TOGETHER bases. Windows come in chunks with their weights in shared
- * memory. Each chunk has its own sum, so that the rounding of many windows stays small. */
+/* One thread takes one place of TOGETHER bases. The windows are read in chunks, with their weights
+ * in shared memory. Each chunk has its own sum, so that the rounding errors of many windows stay
+ * small. */
 template <bool IS_STRETCHED>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     fold_windows(pnr_map m, pnr_map_samples s, size_t first_look, uint32_t first_base,

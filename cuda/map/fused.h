@@ -13,7 +13,7 @@ enum { PNR_MAP_SLOW_MIN = 32, PNR_MAP_SLOW_MAX = 1024 }; /* windows of a look, a
 /* The bases that a slow-time bin makes: one at most for each rotation by q = 0 .. 3 quarter bins.
  * Device memory. */
 typedef struct pnr_map_bins {
-    uint4 *bases;           /* [K]: a base for each q; UINT32_MAX: none */
+    uint4 *bases;           /* [K]: a base for each q; UINT32_MAX: no base */
     float *taper;           /* [K] */
     uint64_t quarter_turns; /* 1 / (4 N): 2^-64 turns a sample */
 } pnr_map_bins;
@@ -35,7 +35,7 @@ int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const 
 typedef struct pnr_map_lines {
     const pnr_cuda_job *job;
     const float2 *bases; /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each; NULL:
-                              looks of one window are read as they come */
+                          * looks of one window are read from the raw samples */
     pnr_map_samples samples;
     const float4 *spectra; /* [n_codes][oversample][L], see pnr_cuda_fused_place */
     float2 *values;        /* [n_dwells][n_looks][n_codes n_rows][n_cells] */
@@ -47,14 +47,15 @@ typedef struct pnr_map_lines {
     uint32_t part_codes; /* codes of a row that a block takes */
 } pnr_map_lines;
 
-/* Returns the points of the transforms that take N samples (linear: a whole window); 0: none. */
+/* Returns the points of the transforms that take N samples (linear: a whole window); 0: not
+ * possible. */
 size_t pnr_map_lines_points(const pnr_plan *plan);
-/* Returns the groups of threads in a block that takes one row for many codes. */
+/* Returns the groups of threads in a block that computes many codes of one row. */
 size_t pnr_map_lines_groups(size_t n_points);
-/* Tells whether the lines read a window as it comes, without a base. */
+/* Tells whether the lines read the raw window, without a base. */
 bool pnr_map_lines_takes_windows(const pnr_map *map, size_t n_points);
-/* Return the bytes of shared memory that a block takes; and prepare the kernel, once before the
- * launches. */
+/* The first returns the bytes of shared memory of a block; the second prepares the kernel, once
+ * before the launches. */
 size_t pnr_map_lines_bytes(const pnr_map *map, size_t n_points);
 int pnr_map_lines_prepare(const pnr_map *map, size_t n_points, pnr_error *error);
 /* Computes all lines of one look of n_dwells dwells. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The candidates that a map's search has found are written to the results. */
+/* Writes the candidates that the search of a map has found to the results. */
 #ifndef PNR_CUDA_MAP_GATHER_H
 #define PNR_CUDA_MAP_GATHER_H
 

@@ -82,7 +82,7 @@ static __device__ __forceinline__ void load_row(const pnr_map &m, const pnr_map_
         rotate(m, row.shift * p.bin_turns, first, step, v);
 }
 
-/* Loads them from the window as it comes, where a look is one window. */
+/* Loads them from the raw window, if a look is one window. */
 template <int N>
 static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_map_lines &p,
                                                    uint32_t dwell, const pnr_map_row &row,
@@ -261,7 +261,7 @@ __global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
             v[2 * j + 1] = make_float2(z.z, z.w);
         }
         thread.multiply(v, p.spectra + (size_t)number * (window::L / 2));
-        pnr_fused_sync<M, false>(); /* all have read what the line before has left */
+        pnr_fused_sync<M, false>(); /* all have read the values of the line before */
         thread.inverse(v);
         keep_line(m, p, line, v, u, window::THREADS, &sum, &most);
         if (is_last)
@@ -270,8 +270,8 @@ __global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
     }
 }
 
-/* Each group takes other rows, of n_rows of all dwells. A block of several groups, whose table is
- * large, takes rows until all are done; a block of one group takes one row. */
+/* Each group takes other rows, of the n_rows of all dwells. A block of several groups, whose table
+ * is large, takes rows until all are done; a block of one group takes one row. */
 template <int M>
 __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)
@@ -285,7 +285,7 @@ __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<
     const lines_memory<M, false> own(memory, group, u);
     const bool is_last = p.look + 1 == m.n_looks && m.oversample == 1;
     const uint32_t begin = blockIdx.x * block::GROUPS + group, step = gridDim.x * block::GROUPS;
-    /* Loaded while the table is filled. */
+    /* Loaded before the table is filled, so that the loads overlap with that work. */
     const uint32_t n_dwells_first = p.job->n_dwells;
     const pnr_map_row base_first = m.rows[begin % m.n_rows];
 
@@ -397,7 +397,7 @@ int pnr_map_lines_prepare(const pnr_map *m, size_t n_points, pnr_error *error)
     return pnr_cuda_allow_shared((const void *)i->kernel, (size_t)i->n_bytes, error);
 }
 
-/* Returns the blocks that the device runs at one time, or a large number when it is not known. */
+/* Returns the blocks that the device runs at one time, or a large number if this is unknown. */
 static size_t resident_blocks(const instance *i)
 {
     int device, n_processors, n_blocks;

@@ -19,7 +19,7 @@ extern "C" {
 typedef struct family {
     double stretch;
     int32_t quarters;
-    uint32_t *base_of; /* [K] 1 + the base of slow-time bin s; 0: none yet */
+    uint32_t *base_of; /* [K] 1 + the base of slow-time bin s; 0: no base yet */
 } family;
 
 static int32_t quarters_of(const pnr_hypothesis *hypothesis, bool is_direct)

@@ -8,11 +8,14 @@
 
 /*
  * Row (hypothesis h, slow-time bin s) of a look is a correlation of one window of N samples,
- *     z[i] = exp(-2 pi i f i / N) sum_p w_p exp(-2 pi i F p) x_p[i],   F = f + s / K,
- * since everything is linear: the slow time is summed first, and a window stays a window. Rows
- * whose f differ by m whole bins have the same z but for a rotation by m i / N. In a transform of N
- * points this is a shift of the spectrum: Z_m[v] = Z[v + m]. The windows that are transformed are
- * called bases, and a row is a base and a shift. In a longer transform every row has its own base.
+ *
+ *   z[i] = exp(-2 pi i f i / N) sum_p w_p exp(-2 pi i F p) x_p[i], F = f + s / K.
+ *
+ * All steps are linear, so the slow time is summed first and the result is again one window. Rows
+ * whose f differ by m whole bins have the same z except for a rotation by m i / N. In a transform
+ * of N points this is a shift of the spectrum: Z_m[v] = Z[v + m]. The windows that are transformed
+ * are called bases, and a row is a base and a shift. In a longer transform every row has its own
+ * base.
  */
 typedef struct pnr_map_row {
     uint32_t base, shift;
@@ -34,8 +37,8 @@ typedef struct pnr_map_plan {
     size_t n_stretches;
 } pnr_map_plan;
 
-/* is_direct: the transform has N points. PNR_OK,
- * PNR_ENOMEMORY. On failure nothing is to be freed. */
+/* is_direct: the transform has N points. PNR_OK, PNR_ENOMEMORY; on failure there is nothing to
+ * free. */
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 
@@ -66,8 +69,8 @@ typedef struct pnr_map {
     float *interpolation; /* with a stretch: [PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS], else NULL */
 } pnr_map;
 
-/* Returns the sizes, without tables. tile: cells at most; a row's tiles are equal but for the last.
- * */
+/* Returns the sizes, without tables. tile: cells at most; the tiles of a row are equal except the
+ * last. */
 pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_map_plan *tables,
                    uint32_t tile);
 /* Lists the memory of the tables; returns the number of buffers. */

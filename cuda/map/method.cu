@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Method library for maps: cuFFT forward and back in groups of rows, cuBLAS for the filter. Dwells
- * are computed in rounds. It takes any length and any rows, and judges method fused. */
+ * are computed in rounds. It takes any length and any rows, and checks method fused. */
 #include "cuda/base/resources.h"
 #include "cuda/map/memory.h"
 #include "cuda/map/values.h"
@@ -182,7 +182,7 @@ static void destroy_work(void *memory)
 
     pnr_cuda_transforms_destroy(&w->transforms);
     if (w->blas != NULL)
-        (void)cublasDestroy(w->blas); /* a failure to free changes nothing */
+        (void)cublasDestroy(w->blas); /* a failed free is ignored */
 }
 
 /* --- one job --- */

@@ -17,7 +17,7 @@ typedef struct shared {
     pnr_map_plan tables;
     size_t n_points;     /* L */
     size_t round_dwells; /* dwells whose maps are on the device at one time */
-    bool is_single;      /* the lines read the windows: there are no bases */
+    bool is_single;      /* the lines read the raw windows, without bases */
     bool has_slow, has_stream;
     pnr_map_bins bins;
     float2 *spectra; /* [n_codes][oversample][L] in the order of the threads */
@@ -68,8 +68,8 @@ static void choose_round(const pnr_plan *plan, shared *own)
     own->round_dwells = n < 1 ? 1 : n > plan->batch ? plan->batch : n;
 }
 
-/* Chooses how many codes of a row a block takes, for the least time of a round: blocks run in waves
- * of one a processor, and each first transforms its row. */
+/* Chooses how many codes of a row a block takes, so that a round takes the least time: blocks run
+ * in waves of one for each processor, and each block first transforms its row. */
 static void choose_part(const pnr_plan *plan, shared *own)
 {
     const size_t groups = pnr_map_lines_groups(own->n_points);
@@ -218,7 +218,7 @@ static int compute_round(const pnr_cuda_common *common, pnr_cuda_slot *slot,
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error)) != PNR_OK ||
         (code = correlate(slot, own, memory, samples, first, n_dwells, error)) != PNR_OK ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK ||
-        /* Without half lags the lines have measured themselves. */
+        /* Without half lags the kernel of the lines has computed the sums of the tiles. */
         (m->oversample > 1 &&
          (code = pnr_map_measure_tiles(m, &search, slot->stream, error)) != PNR_OK) ||
         (code = pnr_map_find(m, &search, slot->stream, error)) != PNR_OK)

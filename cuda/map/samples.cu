@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first steps of a map: samples are converted and measured, and the means over the windows of a
- * look are found. */
+/* The first steps of a map: they convert and measure samples, and compute the means over the
+ * windows of a look. */
 #include "cuda/map/samples.h"
 
 #include "cuda/base/check.h"
@@ -20,7 +20,7 @@ static __device__ __forceinline__ void finish_window(const pnr_map_samples &s, s
     s.nonfinite[window] = sum.n_nonfinite;
 }
 
-/* A window of one segment is complete with it; else sum_map_windows adds the segments up. */
+/* One segment completes a window of one segment; otherwise sum_map_windows adds the segments. */
 static __device__ __forceinline__ void finish_segment(const pnr_map_samples &s, size_t segment,
                                                       uint32_t n_samples,
                                                       const pnr_cuda_energy &sum)
@@ -155,8 +155,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_window(s, window, n_samples, sum);
 }
 
-/* One warp counts the windows used of one look. Without its mean one window leaves nothing: it
- * counts as unused. */
+/* One warp counts the used windows of one look. A single window less its mean is zero, so it counts
+ * as unused. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     count_looks(pnr_map_samples s, uint32_t n_periods, uint32_t n_looks, bool has_mean)
 {
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         s.n_used[look] = n_used;
 }
 
-/* One thread takes one place in the windows of a look: the mean of the samples that are there. */
+/* One thread takes one place in the windows of a look: the mean of its valid samples. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) find_means(pnr_map m, pnr_map_samples s)
 {
     const uint32_t i = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_
         s.parts[blockIdx.x].energy = energy;
 }
 
-/* One warp takes one window. The mean of U samples takes the U-th part of the noise away, which is
+/* One warp takes one window. Subtracting the mean of U samples removes 1/U of the noise, which is
  * put back. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_rest(pnr_map m, pnr_map_samples s, uint32_t n_windows)
@@ -365,7 +365,7 @@ static int remove_means(const pnr_map *m, const pnr_map_samples *s, size_t n_dwe
     return pnr_cuda_check_launch("sum_rest", error);
 }
 
-/* At most so many samples of a window, or windows of a dwell, are the work of one warp. */
+/* Up to these numbers of samples in a window, or of windows in a dwell, one warp does the work. */
 enum { WARP_SAMPLES = 2048, WARP_WINDOWS = PNR_CUDA_WARP };
 
 static int measure_segments(const pnr_map *m, const pnr_map_samples *s, uint32_t n_windows,

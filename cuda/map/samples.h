@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first steps of a map: samples are converted and measured, means are found, windows are added
- * up to bases. */
+/* The first steps of a map: they convert and measure samples, compute means, and add windows to
+ * bases. */
 #ifndef PNR_CUDA_MAP_SAMPLES_H
 #define PNR_CUDA_MAP_SAMPLES_H
 
@@ -27,7 +27,7 @@ typedef struct pnr_map_dwell {
     uint32_t n_keys;            /* listed */
     uint32_t n_hot;             /* tiles to be searched */
     uint32_t n_kept;
-    uint32_t n_blocks; /* of a kernel that are done; 0 before and after */
+    uint32_t n_blocks; /* finished blocks of a kernel; 0 before and after */
 } pnr_map_dwell;
 
 /* Samples of a slot. Device memory. */
@@ -38,7 +38,7 @@ typedef struct pnr_map_samples {
     const uint32_t *lost;           /* a bit a sample, when the job has any */
     uint64_t step;                  /* tune: 2^-64 turns a sample */
     uint32_t is_tuned, is_conjugated;
-    uint32_t skips_lost; /* lost samples count as 0; else as what is in memory */
+    uint32_t skips_lost; /* true: lost samples count as 0; false: as the values in memory */
     uint32_t n_segments; /* of a window */
     uint32_t n_tail;     /* samples after the last window */
 
@@ -59,7 +59,7 @@ int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n
 
 /* Tells whether a look is one window, without a mean and at its own time scale. */
 bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
-/* Tells whether the samples are correlated as they are: ci16 of one channel, no tune, no mean. */
+/* Tells whether the raw samples are correlated directly: ci16 of one channel, no tune, no mean. */
 bool pnr_map_is_raw(const pnr_plan *plan);
 
 /*
@@ -72,7 +72,7 @@ int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t firs
                  cudaStream_t stream, pnr_error *error);
 
 #ifdef __CUDACC__
-/* Returns sample i of window p of a look as it comes, see pnr_map_is_raw. */
+/* Returns raw sample i of window p of a look, see pnr_map_is_raw. */
 static __device__ __forceinline__ float2 pnr_map_raw(const pnr_map &m, const pnr_map_samples &s,
                                                      size_t look, uint32_t p, uint32_t i)
 {
@@ -104,7 +104,7 @@ static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const p
 static __device__ __forceinline__ float2 pnr_map_weight(const pnr_map &m, const pnr_map_samples &s,
                                                         size_t look, uint32_t base)
 {
-    const float2 w = m.weights[base]; /* loaded without waiting for is_used */
+    const float2 w = m.weights[base]; /* loaded at once, not only after is_used has arrived */
 
     return s.windows[look].is_used ? w : make_float2(0, 0);
 }

@@ -33,7 +33,7 @@ static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float 
     return true;
 }
 
-/* Tells the same of all cells of another row of the box. */
+/* Tells the same for all cells of another row of the box. */
 static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float *line,
                                                    uint32_t cell, float here, bool is_before)
 {
@@ -63,7 +63,7 @@ template <int THREADS> static __device__ __forceinline__ void pnr_map_sync()
 struct pnr_map_piece {
     union {
         float sums[PNR_MAP_PIECE];          /* sums of powers, for the screen */
-        uint64_t maxima[PNR_MAP_PIECE / 2]; /* of two neighbours one at most is a maximum */
+        uint64_t maxima[PNR_MAP_PIECE / 2]; /* of two neighbours at most one is a maximum */
     };
     uint8_t is_beaten[PNR_MAP_PIECE / 2];
     uint32_t n_above, n_listed;
@@ -122,7 +122,7 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
     for (; 2 * n <= m.training; n *= 2)
         pnr_map_add_apart<THREADS>(sums, n * step);
 
-    /* 1e-4 is more than all roundings. */
+    /* 1e-4 exceeds the sum of all rounding errors. */
     const float factor = (float)(level.full_factor() * (1 - 1e-4) / m.training);
     const uint32_t before = after + (n - 1) * step;
 
@@ -181,7 +181,7 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     }
 }
 
-/* Marks maxima that another row of their box exceeds; one thread takes one maximum and one row. */
+/* Marks maxima that another row of their box exceeds. One thread takes one maximum and one row. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, const pnr_map &m,
                                                           const float *power, uint32_t line)
@@ -260,7 +260,7 @@ static __host__ __device__ __forceinline__ uint32_t pnr_map_pieces(const pnr_map
 
 /* --- between two searches --- */
 
-/* Tells whether the column of a code at a lag is taken out for one of the first n kept. */
+/* Tells whether one of the first n kept candidates excludes the column of a code at a lag. */
 static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, uint32_t n,
                                         uint32_t code, uint32_t lag)
 {
@@ -277,8 +277,8 @@ static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, 
     return false;
 }
 
-/* Lists the columns around kept i that are not taken out for an earlier one; returns their number
- * to all lanes. lags: [PNR_NEIGHBOURS], n_lags where there is no column. One warp calls. */
+/* Lists the columns around kept candidate i that no earlier one excludes; returns their number to
+ * all lanes. lags: [PNR_NEIGHBOURS], n_lags if there is no column. One warp calls. */
 static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t *kept, uint32_t i,
                                                 uint32_t *lags)
 {
@@ -289,7 +289,7 @@ static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t
         const uint32_t lag = pnr_map_neighbour(m, pnr_map_centre(m, kept[i]), j);
         const uint32_t code = pnr_map_place(m, pnr_candidate_lag(kept[i])).line / m.n_rows;
 
-        /* Each lag is taken once, also of a code that is shorter than the neighbourhood. */
+        /* Each lag is counted once, even if the code is shorter than the neighbourhood. */
         is_new = j < m.n_lags && lag < m.n_lags && (!m.is_filtered || pnr_map_in_gate(m, lag)) &&
                  !pnr_map_is_taken(m, kept, i, code, lag);
         lags[j] = is_new ? lag : m.n_lags;
@@ -297,7 +297,7 @@ static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t
     return (uint32_t)__popc(__ballot_sync(0xffffffffu, is_new));
 }
 
-/* Sets a lower floor for the next search, or the dwell is done. Thread 0 calls. */
+/* Sets a lower floor for the next search, or marks the dwell as done. Thread 0 calls. */
 static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, int search,
                                       double taken, uint32_t n_taken)
 {

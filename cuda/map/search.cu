@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
     __syncthreads();
     if (!is_last)
-        return; /* the whole block */
+        return; /* all threads of the block return */
 
     double sum = 0;
     uint32_t n = 0;

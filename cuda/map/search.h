@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The search of maps: sums, threshold or CFAR, maxima within their boxes, floor, neighbours and
- * patches. It does what pnr_search_map does on the CPU. */
+ * patches. It gives the same results as pnr_search_map on the CPU. */
 #ifndef PNR_CUDA_MAP_SEARCH_H
 #define PNR_CUDA_MAP_SEARCH_H
 
@@ -29,7 +29,7 @@ typedef struct pnr_map_search {
 
 /* Returns the keys that the pieces of one tile may list. */
 size_t pnr_map_tile_keys(const pnr_map *map);
-/* Fills noise and greatest from power, for methods that have not done so. */
+/* Fills noise and greatest from power, for methods whose kernels have not done this. */
 int pnr_map_measure_tiles(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                           pnr_error *error);
 /* Does all searches and writes the results, for a small map in one kernel, for a large map in

@@ -43,11 +43,9 @@ static __device__ __forceinline__ void transform_from(float2 (&v)[R], uint32_t k
     pnr_fused_transform_with<R>(v, powers);
 }
 
-/*
- * K = A B, p = p1 B + p2, bin = k1 + A k2:
- *     X[bin] = sum_p2 (sum_p1 x_p W_A^(p1 k1)) (W_K^k1)^p2 W_B^(p2 k2)
- * The first pass reads the samples in their order, the second writes the bases in theirs.
- */
+/* K = A B, p = p1 B + p2, bin = k1 + A k2:
+ *   X[bin] = sum_p2 (sum_p1 x_p W_A^(p1 k1)) (W_K^k1)^p2 W_B^(p2 k2)
+ * The first pass reads the samples in their order, the second writes the bases in their order. */
 template <int A, int B, class SOURCE>
 __global__ void __launch_bounds__(THREADS)
     transform_slow(pnr_map m, pnr_map_samples s, pnr_map_bins bins, size_t first_look,

@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-/* So many blocks fill a device. Each takes several lines, so that its start costs little. */
+/* This many blocks fill a device. Each takes several lines, so that its start costs little. */
 enum { MOST_BLOCKS = 8192 };
 
 /* --- kernels --- */

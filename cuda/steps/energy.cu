@@ -8,7 +8,8 @@
 
 #include <cassert>
 
-/* A window has n_segments blocks. The sums are in double, in fixed order. */
+/* One block takes one of the n_segments segments of a window. The sums are in double, in fixed
+ * order. */
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     measure_windows(pnr_cuda_samples samples, uint32_t n_segments, pnr_cuda_energy *parts)
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         parts[blockIdx.x] = {energy, n_clipped, n_nonfinite};
 }
 
-/* One warp a window: adds the sums of its blocks. */
+/* One warp takes one window: adds the sums of its blocks. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_windows(pnr_cuda_measured m, uint32_t n_windows, uint32_t n_segments)
 {
@@ -63,7 +64,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* One warp a dwell: the sums over its windows, the floor and the threshold of the first search. */
+/* One warp takes one dwell: the sums over its windows, the floor and the threshold of the first
+ * search. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     start_dwells(pnr_cuda_measured m, uint32_t n_dwells, uint32_t n_periods, uint32_t n_samples)
 {

@@ -40,8 +40,8 @@ static __device__ float power_of_value(float2 c)
 
 /* --- powers --- */
 
-/* One block a tile: computes P of every cell, |c|^2, for an incoherent dwell summed over its
- * windows in order, and the noise sum over the integer lags of the tile. */
+/* One block takes one tile: computes P of every cell, |c|^2, for an incoherent dwell summed over
+ * its windows in order, and the noise sum over the integer lags of the tile. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) power_of_tiles(pnr_cuda_peak p)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) power_of_tiles(pnr_cuda_peak
         p.noise_parts[dwell * p.n_tiles + blockIdx.x] = noise;
 }
 
-/* Writes the complex profile in grid order. An incoherent dwell gives its last window used, or 0
- * where there is none. */
+/* Writes the complex profile in grid order. An incoherent dwell gives the profile of its last used
+ * window, or 0 if it has none. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     pack_tiles(pnr_cuda_peak p, uint32_t first_dwell)
 {
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 /* --- one search --- */
 
-/* Is P[g] > P[g-1] and P[g] >= P[g+1], cyclic? */
+/* True when P[g] > P[g-1] and P[g] >= P[g+1], cyclic. */
 static __device__ bool is_maximum(const float *power, uint32_t n_cells, uint32_t cell, float here)
 {
     return here > power[cell == 0 ? n_cells - 1 : cell - 1] &&
@@ -104,8 +104,9 @@ static __device__ uint32_t rank_of(uint64_t key, const uint64_t *keys, uint32_t 
     return rank;
 }
 
-/* One block a tile: counts the cells above the threshold, and lists the strongest max_candidates of
- * its local maxima. The order of a list does not matter: the merge sorts by key. */
+/* One block takes one tile: counts the cells above the threshold, and lists the strongest
+ * max_candidates of its local maxima. The order of a list does not matter: the merge sorts by
+ * key. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     scan_tiles(pnr_cuda_peak p, uint32_t first_dwell)
 {
@@ -244,7 +245,7 @@ static __device__ uint32_t neighbour_lag(const pnr_cuda_peak &p, uint64_t key, u
 }
 
 /* The floor without the kept echoes: the mean P of the integer lags that none of them reaches, or
- * -INFINITY where fewer than half the lags remain. Thread 0 alone gets it. N > 17. */
+ * -INFINITY if fewer than half the lags remain. Only thread 0 gets it. N > 17. */
 static __device__ double floor_without(merge &m, const pnr_cuda_peak &p, const float *power,
                                        double noise_sum)
 {
@@ -310,8 +311,8 @@ static __device__ void copy_words(uint32_t *to, const uint32_t *from, uint32_t n
         to[i] = from[i];
 }
 
-/* One block a dwell: selects the strongest of all tiles. Then it lowers the floor for the next
- * search, or writes the results of the dwell. */
+/* One block takes one dwell: selects the strongest of all tiles. Then it lowers the floor for the
+ * next search, or writes the results of the dwell. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     merge_tiles(pnr_cuda_peak p, uint32_t first_dwell, int search)
 {
@@ -334,7 +335,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     __syncthreads();
     merge_lists(m, p, dwell);
 
-    /* Only thread 0's answer counts. */
+    /* Only the value of thread 0 counts. */
     const double rest = floor_without(m, p, power, state->sums.noise_sum);
 
     if (threadIdx.x == 0) {

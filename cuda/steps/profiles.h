@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole profiles in device memory: the samples are measured first, c is written row by row, and
+/* Whole profiles in device memory. The samples are measured first, c is written row by row, and
  * then searched. */
 #ifndef PNR_CUDA_PROFILES_H
 #define PNR_CUDA_PROFILES_H

@@ -10,7 +10,8 @@
 enum { THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH, FEW = 64 };
 static const size_t TILE_BYTES = (PNR_WALSH_TILE + PNR_WALSH_TILE / 32) * sizeof(float2);
 
-/* true: the submit has this window. Kernels are launched for as many as a submit may have. */
+/* True when the submit has this window. Kernels are launched for the most windows that a submit may
+ * have. */
 static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t window)
 {
     return p.first_dwell + window < p.job->n_dwells;
@@ -80,8 +81,8 @@ static __device__ void list_cells(const pnr_cuda_walsh &p, size_t window, uint32
     }
 }
 
-/* One block a tile: finds the sum and the greatest of its powers, and lists the cells above the
- * first threshold. The values are written only where a profile is wanted. */
+/* One block takes one tile: finds the sum and the greatest of its powers, and lists the cells above
+ * the first threshold. The values are written only if a profile is wanted. */
 template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(pnr_cuda_walsh p)
 {
     extern __shared__ uint4 shared[];
@@ -164,7 +165,7 @@ struct searcher {
     uint32_t cells[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* of the neighbours of the kept keys */
     float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];  /* W there */
     uint32_t hot[1 << (PNR_WALSH_MAX_DEGREE - PNR_WALSH_TILE_BITS -
-                       5)]; /* a bit a tile: it has a cell above the threshold */
+                       5)]; /* a bit for each tile that has a cell above the threshold */
     uint32_t n_above, n_maxima, n_kept;
     float threshold;
     bool has_next;
@@ -219,15 +220,15 @@ static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t w
     __syncthreads();
 }
 
-/* The place of maximum i in the list. Shared memory holds the first FEW, usually all. */
+/* Returns the address of key i of the list. Shared memory holds the first FEW keys, usually all. */
 static __device__ __forceinline__ uint64_t *key_at(searcher &s, const pnr_cuda_walsh &p,
                                                    size_t window, uint32_t i)
 {
     return i < FEW ? &s.few[i] : p.keys + (window << p.degree) / 2 + i;
 }
 
-/* Lists the keys of local maxima. A lag that is not listed is weaker than any that is. All threads
- * call; afterwards all of p.above is 0 again. */
+/* Lists the keys of local maxima. A lag that is not listed is weaker than any listed one. All
+ * threads call; afterwards all of p.above is 0 again. */
 static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
     const uint32_t n = (1u << p.degree) - 1, n_listed = p.n_listed[window];
@@ -377,7 +378,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
 
 /* --- the launcher --- */
 
-/* In order of log2 of the number of rows, from 1. */
+/* Ordered by log2 of the number of rows, from 1. */
 static const struct {
     pnr_cuda_walsh_kernel columns, search;
 } kernels[] = {

@@ -279,8 +279,8 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         }
         scratch.tops[threadIdx.x] = top;
 
-        /* After the barriers in begin_dwell the values have been read, and powers take their
-         * place. */
+        /* After the barriers in begin_dwell all values have been read, so that powers may overwrite
+         * them. */
         pnr_walsh_dwell d = begin_dwell<T, DEGREE>(p, sums, scratch);
 
         pnr_walsh_barrier<DEGREE>();

@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-/* The long kernels take a group of at least so many values and windows. */
+/* The least numbers of values and of windows in a group of the long kernels. */
 static const size_t group_points = (size_t)1 << 23, group_least = 4;
 
 /* Data that all slots share. */
@@ -94,7 +94,7 @@ static const pnr_cuda_walsh_short *find_size(const pnr_plan *plan)
                : pnr_cuda_walsh_find_dwell(plan->n_looks > 1, plan->format, plan->m_degree);
 }
 
-/* Names what the method lacks for a plan; NULL: nothing. */
+/* Returns the reason why the method does not support a plan; NULL: it does. */
 static const char *find_missing(const pnr_plan *plan)
 {
     if (plan->m_degree == 0)

@@ -41,7 +41,7 @@ template <typename T> struct sort_size {
     static constexpr uint32_t BYTES = SAMPLES + ZEROS;
 };
 
-/* One block a chunk, for several windows. The measurements go to parts. */
+/* One block takes one chunk of several windows. It writes the measurements to parts. */
 template <typename T>
 __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_sort(pnr_cuda_walsh p)
 {
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_so
         }
 
         const double energy = pnr_walsh_sum<SORT_THREADS>((double)measure.energy(), energy_of_warp);
-        if (__syncthreads_or(measure.is_odd())) { /* seldom, so all samples are read again */
+        if (__syncthreads_or(measure.is_odd())) { /* rare, so all samples are read again */
             for (uint32_t i = t; i < count; i += SORT_THREADS)
                 odd += pnr_walsh_measure<T>::odd(x[i]);
             odd = pnr_walsh_sum<SORT_THREADS>(odd, odd_of_warp);
@@ -115,8 +115,7 @@ template <typename T> struct row_size {
     static constexpr uint32_t BYTES = VALUES + PNR_WALSH_ROW_QUADS * sizeof(quad<T>);
 };
 
-/* Adds the parts of a window, always in the same order, and sets its first threshold. One warp
- * calls. */
+/* Adds the parts of a window in a fixed order, and sets its first threshold. One warp calls. */
 static __device__ void sum_parts(const pnr_cuda_walsh &p, uint32_t window)
 {
     const uint32_t n_chunks = 1u << (p.degree - PNR_WALSH_CHUNK_BITS), n = (1u << p.degree) - 1;
@@ -140,7 +139,7 @@ static __device__ void sum_parts(const pnr_cuda_walsh &p, uint32_t window)
     }
 }
 
-/* One block a row, for several windows. The next samples arrive during a transform. */
+/* One block takes one row of several windows. The next samples arrive during a transform. */
 template <typename T>
 __global__ void __launch_bounds__(ROW_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_rows(pnr_cuda_walsh p)
 {

@@ -9,14 +9,14 @@
 enum {
     PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* places of a list */
     PNR_WALSH_HELD = PNR_WALSH_LISTED / PNR_CUDA_WARP,     /* keys of a list that a lane sorts */
-    PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1 /* writes of a candidate: values, and a head */
+    PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1 /* writes of a candidate: its values and its head */
 };
 
 /* State of the search of one dwell, the same in every lane, in raw units. */
 typedef struct pnr_walsh_dwell {
     pnr_dwell sums;
     double rounding;
-    float threshold; /* infinite where no window is used */
+    float threshold; /* infinite if no window is used */
 } pnr_walsh_dwell;
 
 /* Maxima that may be kept, in shared memory. One warp owns the list. */
@@ -73,7 +73,7 @@ static __device__ void pnr_walsh_cut(pnr_walsh_list &list, uint32_t n_best)
     }
 }
 
-/* Adds the keys of the lanes that have one, where they may be kept. */
+/* Adds the keys of the lanes that have one, if they may be kept. */
 static __device__ __forceinline__ void pnr_walsh_add(pnr_walsh_list &list, bool has_key,
                                                      uint64_t key, uint32_t n_best)
 {
@@ -124,7 +124,7 @@ static __device__ double pnr_walsh_rest(const pnr_walsh_list &list, uint32_t n, 
         for (uint32_t o = 0; o < i && !is_counted; o++)
             is_counted = pnr_candidate_reaches(n, pnr_candidate_lag(list.keys[o]), lag);
         if (!is_counted) {
-            /* the power of the echo itself has the bits that were searched */
+            /* the power of the echo itself has the same bits as in the search */
             taken += (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(list.keys[i])
                                                        : power(i, j));
             n_taken++;
@@ -156,7 +156,7 @@ pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
         return false;
     d.sums.floor = floor;
     d.threshold = (float)(__ldg(p.thresholds + d.sums.n_periods - 1) * floor);
-    /* After max_candidates kept ones a lower threshold adds only weaker ones. */
+    /* With max_candidates kept, a lower threshold adds only weaker ones. */
     return list.n < p.max_candidates;
 }
 

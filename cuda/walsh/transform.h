@@ -110,13 +110,13 @@ pnr_walsh_transform(float2 *shared, float2 (&v)[PNR_WALSH_EACH], MEANWHILE meanw
 
 /* --- samples and their measurement --- */
 
-/* Measures at most 64 samples: their energy, without rounding for integers, and whether any may be
- * clipped or not finite. */
+/* Measures at most 64 samples: their energy, without rounding for integers, and whether one of them
+ * may be clipped or non-finite. */
 template <typename T> struct pnr_walsh_measure;
 
 template <> struct pnr_walsh_measure<int16_t> {
     int32_t low = 0, high = 0;
-    uint32_t nearest = UINT32_MAX; /* of I and of Q: the least x - INT16_MAX mod 2^16 */
+    uint32_t nearest = UINT32_MAX; /* of I and of Q: the smallest x - INT16_MAX mod 2^16 */
 
     /* The sample, 0 when it is not finite. */
     __device__ __forceinline__ pnr_cuda_pair<int16_t> take(pnr_cuda_pair<int16_t> x)
@@ -138,7 +138,7 @@ template <> struct pnr_walsh_measure<int16_t> {
     {
         return (nearest & 0xffff) <= 1 || nearest >> 16 <= 1;
     }
-    /* Clipped in the lower half, non-finite in the upper one. */
+    /* Clipped samples in the lower 16 bits, non-finite ones in the upper 16. */
     static __device__ __forceinline__ uint32_t odd(pnr_cuda_pair<int16_t> x)
     {
         return pnr_cuda_is_end(x.i) || pnr_cuda_is_end(x.q);
@@ -199,7 +199,7 @@ template <> struct pnr_walsh_measure<float> {
 };
 
 /* Begins to copy `bytes` bytes, both ends at multiples of PIECE, at most 16. After
- * __pipeline_wait_prior(0) the part that a thread copies has arrived. */
+ * __pipeline_wait_prior(0) the piece that a thread copies has arrived. */
 template <uint32_t THREADS, uint32_t PIECE = 16>
 static __device__ __forceinline__ void pnr_walsh_fetch(void *to, const void *from, uint32_t bytes)
 {
@@ -209,7 +209,7 @@ static __device__ __forceinline__ void pnr_walsh_fetch(void *to, const void *fro
 }
 
 /* Calls take(r, sample) for the 32 samples of the thread, of states 32 t .. 32 t + 31, in shared
- * memory. places(q): eight places from the 8 q-th on. */
+ * memory. places(q): eight places, beginning with place 8 q. */
 template <typename T, typename PLACES, typename TAKE>
 static __device__ __forceinline__ void pnr_walsh_gather(const pnr_cuda_pair<T> *x, PLACES places,
                                                         TAKE take)
