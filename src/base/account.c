@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The account: checks its three sums and writes it as one line for people. */
+/* Checks the three sums of the account and writes it as one line for people. */
 #include "base/account.h"
 
 #include <inttypes.h>
@@ -53,7 +53,7 @@ bool pnr_account_lossless(const pnr_account *account)
            account->unsent_publish_refused == 0;
 }
 
-/* A line of text; it is truncated at the end of its memory. */
+/* Begins a line of text. The text is truncated at the end of its memory. */
 typedef struct line {
     char *out;
     size_t size, length;
@@ -74,7 +74,7 @@ static void add_part(line *l, const char *before, uint64_t value, const char *na
     l->length = wrote < 0 ? l->size : l->length + (size_t)wrote;
 }
 
-/* Writes "41943 samples = 40960 used + 983 skipped tail". Parts that are 0 are left out, except the
+/* Writes "41943 samples = 40960 used + 983 skipped tail". Parts that are 0 are omitted, except the
  * first. */
 static void add_sum(line *l, const char *before, uint64_t total, const char *noun,
                     const part *parts, size_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The account: where every sample, window and result went. True in every test, at every end. */
+/* The account: how every sample, window and result was used or lost. Its sums hold at every end. */
 #ifndef PNR_ACCOUNT_H
 #define PNR_ACCOUNT_H
 

@@ -44,9 +44,10 @@ bool pnr_clock_sleep_until(uint64_t time_ns, const volatile int *stop)
     }
 }
 
-/* The Gregorian date of a day since 1970-01-01. Years are counted from March, so that the leap day is
- * the last of its year; every five months from March have 153 days. gmtime_r is not used because its
- * first call reads files and takes a lock, which the processing thread must not do. */
+/* Computes the Gregorian date of a day since 1970-01-01. Years are counted from March, so that the
+ * leap day is the last of its year; every five months from March have 153 days. gmtime_r is not
+ * used because its first call reads files and takes a lock, which the processing thread must not
+ * do. */
 static void date_of_days(int64_t days, int *year, int *month, int *day)
 {
     int64_t z = days + 719468;
@@ -106,7 +107,7 @@ int pnr_time_parse(const char *text, int64_t *utc_ns)
     tm.tm_min = read_digits(text + 14, 2);
     tm.tm_sec = read_digits(text + 17, 2);
     given = tm;
-    /* timegm brings a date that does not exist, such as 31 November, to one that does. */
+    /* timegm changes a date that does not exist, such as 31 November, to one that exists. */
     const int64_t seconds = timegm(&tm);
     if (tm.tm_year < 70 || tm.tm_year > 361 || tm.tm_mon != given.tm_mon ||
         tm.tm_mday != given.tm_mday || tm.tm_hour != given.tm_hour || tm.tm_min != given.tm_min ||

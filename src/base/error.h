@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can go wrong: one list makes the codes, their texts and the exit status of the programs. */
+/* One list of all errors makes the codes, their texts and the exit status of the programs. */
 #ifndef PNR_ERROR_H
 #define PNR_ERROR_H
 
@@ -8,8 +8,8 @@
 /*
  * X(name, value, exit status, text)
  * EAGAIN means later: the same call may succeed soon. EEND means never again: the stream has ended.
- * Exit status as in sysexits.h, plus 3 (done, but something was lost, with --strict) and
- * 75 (GPU lost: a supervisor restarts the program).
+ * Exit status as in sysexits.h, plus 3 (finished, but something was lost, with --strict) and 75
+ * (GPU lost: a supervisor restarts the program).
  */
 #define PNR_ERRORS(X)                                                                              \
     X(OK, 0, 0, "done")                                                                            \
@@ -34,7 +34,7 @@ enum {
 #undef PNR_ERROR_ENUM
 };
 
-enum { PNR_EXIT_LOST = 3 }; /* --strict: done, but something was lost */
+enum { PNR_EXIT_LOST = 3 }; /* --strict: finished, but something was lost */
 
 /* An explained error: the code and one line with the value that was wrong. Owner: the caller. */
 typedef struct pnr_error {

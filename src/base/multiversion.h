@@ -4,8 +4,8 @@
 #define PNR_MULTIVERSION_H
 
 /* The sanitizers start before the loader can choose, and clang 14 does not know the attribute in C:
- * both use the plain code. Such loops fix the order of their sums, so that all widths give the same
- * bits. */
+ * with both the plain code is compiled. Such loops fix the order of their sums, so that all widths
+ * give the same bits. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&                             \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define PNR_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))

@@ -34,7 +34,7 @@ static bool wide_push(wide *value, uint32_t factor, uint32_t digit)
     return carry == 0;
 }
 
-/* Divides by a small divisor when that leaves no remainder. */
+/* Divides by a small divisor if there is no remainder. */
 static bool wide_divide(wide *value, uint32_t divisor)
 {
     wide quotient;
@@ -60,7 +60,7 @@ static bool wide_to_int64(const wide *value, int64_t *out)
     return low <= INT64_MAX;
 }
 
-/* value * base^power, when it fits. */
+/* Multiplies by base^power; false when the result does not fit. */
 static bool scale_up(int64_t *value, int64_t base, long power)
 {
     for (; power > 0; power--)
@@ -74,7 +74,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The digits and the point of "12.340": m = 1234 and exponent -2 (zeros at the end are not kept) */
+/* Reads digits with a point: "12.340" gives m = 1234 and exponent -2 (zeros at the end are
+ * dropped). */
 static bool parse_digits(const char **text, wide *m, long *exponent)
 {
     const char *p = *text;

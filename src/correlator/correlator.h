@@ -9,7 +9,7 @@
 
 typedef struct pnr_correlator pnr_correlator;
 
-/* choice: the answer of the engine's describe to this plan. Codes as of the engine's create. */
+/* choice: the result of the engine's describe for this plan. Codes as of the engine's create. */
 int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan,
                           const pnr_engine_choice *choice, pnr_correlator **out, pnr_error *error);
 void pnr_correlator_destroy(pnr_correlator *correlator);
@@ -17,14 +17,14 @@ void pnr_correlator_destroy(pnr_correlator *correlator);
 /* Never waits. Copies the header of the windows, not their samples. Codes as in engine.h. */
 int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows);
 /* Uploads the part of the next submit that has already arrived; never waits. PNR_OK; PNR_EAGAIN:
- * depth submits are in flight, or the engine has no use for it; PNR_ELOST. */
+ * depth submits are in flight, or the engine does not upload ahead; PNR_ELOST. */
 int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *windows);
-/* The oldest result. *windows is the header that it was submitted with, also when the job failed
- * (PNR_EENGINE, PNR_ELOST). Codes as in engine.h. */
+/* Returns the oldest result. *windows is the header that it was submitted with, even if the job
+ * failed (PNR_EENGINE, PNR_ELOST). Codes as in engine.h. */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);
-/* Searches one dwell of the last collected result again without these echoes, see engine.h. Waits.
- * PNR_EUNSUPPORTED: the engine has no such operation. */
+/* Subtracts these echoes from one dwell of the last collected result and searches it again, see
+ * engine.h. Waits. PNR_EUNSUPPORTED: the engine cannot do this. */
 int pnr_correlator_search_without(pnr_correlator *correlator, const pnr_windows *windows,
                                   size_t dwell, const pnr_removal *removals, size_t n_removals,
                                   pnr_result *result);

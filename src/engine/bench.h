@@ -10,18 +10,18 @@
 /* A kernel that a method launches for one submit. */
 typedef struct pnr_kernel_note {
     char name[120];
-    size_t n_blocks, n_threads; /* of the launch; threads a block */
+    size_t n_blocks, n_threads; /* of the launch; threads of a block */
     size_t n_registers;         /* a thread */
-    size_t local_bytes;         /* a thread: spills, and arrays outside registers */
-    size_t shared_bytes;        /* a block, static and dynamic */
+    size_t local_bytes;         /* of a thread: spills, and arrays outside registers */
+    size_t shared_bytes;        /* of a block, static and dynamic */
     size_t blocks_a_processor;  /* that run at the same time; 0: unknown */
     double occupancy;           /* share of the threads that a processor can hold */
 } pnr_kernel_note;
 
 /*
- * One method of an engine, its samples already on the device in several sets, its results left
- * there: what `pnradar-bench methods` times. Functions return PNR_OK or as the engine's create and
- * submit do, in words.
+ * One method of an engine. Its samples are already on the device, in several sets, and its results
+ * stay there. `pnradar-bench methods` measures it. Functions return PNR_OK, or a code and text as
+ * the engine's create and submit do.
  */
 typedef struct pnr_resident pnr_resident; /* defined by the engine */
 typedef struct pnr_resident_ops {
@@ -37,13 +37,14 @@ typedef struct pnr_resident_ops {
      * same samples. */
     int (*fill)(pnr_resident *resident, size_t set, uint64_t seed, const uint32_t *lags,
                 pnr_error *error);
-    /* Poisons the memory of the results, correlates one set, and copies the results to the host,
-     * where they are valid until the next call. Gives dwells, candidates and nonfinite alone. */
+    /* Overwrites the memory of the results with a pattern, correlates one set, and copies the
+     * results to the host, where they are valid until the next call. Fills only dwells, candidates
+     * and nonfinite. */
     int (*run)(pnr_resident *resident, size_t set, pnr_result *result, pnr_error *error);
-    /* ns: [n_sets]: everything between samples and results, once for each set, one after the
-     * other. */
+    /* Measures the sets in turn. ns: [n_sets]: the time between samples and results, for each
+     * set. */
     int (*time)(pnr_resident *resident, double *ns, pnr_error *error);
-    /* Lists the launches of one submit in order. Returns how many there are; writes at most
+    /* Lists the launches of one submit in order. Returns their number; writes at most
      * `capacity`. */
     size_t (*kernels)(const pnr_resident *resident, pnr_kernel_note *notes, size_t capacity);
     /* Bytes of device memory in use by all programs; 0: unknown. */

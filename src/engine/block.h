@@ -29,11 +29,12 @@ typedef struct pnr_windows {
                               they reach to the end of the last window */
     uint64_t first_sample; /* absolute index of the first sample */
     size_t n_dwells;
-    size_t n_periods;     /* windows a dwell, of all its looks */
-    const uint32_t *lost; /* [n_dwells * n_periods] samples lost inside each window's own N */
-    const pnr_lost_run *lost_runs; /* [n_lost_runs], up to the end of the spans; ascending, none
-                                      touches another. When a dwell has more than 1024, the last of
-                                      these reaches to the end of the dwell's last one */
+    size_t n_periods;     /* windows of a dwell, in all its looks */
+    const uint32_t *lost; /* [n_dwells * n_periods] samples lost in the first N samples of each
+                           * window */
+    const pnr_lost_run *lost_runs; /* [n_lost_runs], up to the end of the spans; ascending, with a
+                                    * gap between any two. If a dwell has more than 1024, the last
+                                    * run ends with the dwell's last lost sample */
     size_t n_lost_runs;
     uint64_t lost_before; /* samples lost or refused between the previous view and this one */
     const uint64_t

@@ -7,15 +7,17 @@
 #include <float.h>
 #include <string.h>
 
-/* The training cells of a cell, or of a block of cells that have equally many. */
+/* The training cells of a cell, or of a block of cells that all have the same number of them. */
 typedef struct training {
     ptrdiff_t first, step; /* distances in powers */
     size_t n_before, n_after;
 } training;
 
-/* Each cell has sums of its own. A sliding sum carries the rounding of a strong echo into the noise
+/*
+ * Each cell has separate sums. A sliding sum carries the rounding of a strong echo into the noise
  * after it; these sums have only `training` roundings in double. OS sorts nothing: P > factor z(r),
- * with z(r) the r-th smallest, when r values or more have P > factor z. */
+ * with z(r) the r-th smallest, when r values or more have P > factor z.
+ */
 
 static size_t rank_of(size_t n)
 {
@@ -65,8 +67,8 @@ static bool is_above_level(const pnr_search_cfar *s, const training *t, const fl
     return power > factor * level_of(s->plan->cfar.kind, t, before, after);
 }
 
-/* A first test in single precision, SCREEN cells at a time. Its factor is reduced by all roundings,
- * so every cell that is above passes, and hardly any other. */
+/* A first test in single precision, SCREEN cells at a time. Its factor is reduced by the sum of all
+ * rounding errors, so every cell that is above passes, and hardly any other. */
 enum { SCREEN = 64, SIXTEENS = SCREEN / 16 };
 typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t sixteen_counts __attribute__((vector_size(64), aligned(4), may_alias));
@@ -225,7 +227,7 @@ static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t 
         is_above[cell - at] = is_above_at_end(s, line, cell);
 }
 
-/* How many of `room` rows on one side are training cells. */
+/* Counts how many of `room` rows on one side are training cells. */
 static size_t training_rows(const pnr_cfar *cfar, size_t room)
 {
     const size_t n = room <= cfar->guard ? 0 : (room - cfar->guard - 1) / cfar->stride + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The contract that every engine keeps: one table of operations; samples in, candidates out. */
+/* The contract of every engine: one table of operations; samples in, candidates out. */
 #ifndef PNR_ENGINE_H
 #define PNR_ENGINE_H
 
@@ -53,30 +53,31 @@ typedef struct pnr_result {
         *candidates;           /* [n_dwells][max_candidates], the first n_candidates of each set */
     const uint32_t *nonfinite; /* [n_dwells][n_looks n_periods] */
     const float *profile;      /* want_profile: [n_dwells][n_codes][n_rows][n_lags * oversample]
-                                  power, or [..][2] complex (of several looks: the last used one);
-                                  else NULL */
+                                * power, or [..][2] complex (with several looks, of the last used
+                                * one); else NULL */
     /* With more than one row: [n_dwells][max_candidates][PNR_NEIGHBOURS rows][PNR_NEIGHBOURS
-     * lags][2], rows -8 .. +8 around the candidate's, zeros where there is none; else NULL */
+     * lags][2], rows -8 .. +8 around the candidate's row, zeros for rows that do not exist; else
+     * NULL */
     const float *patches;
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* plan.measure: of the whole submit */
 } pnr_result;
 
 /* One submit. The samples stay untouched until the job is collected. */
 typedef struct pnr_job {
-    const pnr_windows *windows; /* copied where needed during submit; n_dwells <= batch */
+    const pnr_windows *windows; /* copied if needed during submit; n_dwells <= batch */
     uint64_t tag;
 } pnr_job;
 
-/* An echo to subtract from sample n of each look, counted from its first one, after conversion,
- * conjugation and tune, where the sample is neither lost nor non-finite:
- *     peak replica[n mod N] exp(2 pi i F n / N). */
+/* An echo to subtract. Sample n counts from the first sample of each look. After conversion,
+ * conjugation and tune, samples that are neither lost nor non-finite lose peak replica[n mod N]
+ * exp(2 pi i F n / N). */
 typedef struct pnr_removal {
     const float (*replica)[2]; /* [n_samples] */
     double peak[2];
     double bins; /* F */
 } pnr_removal;
 
-/* How an engine would carry out a plan. */
+/* How an engine will carry out a plan. */
 typedef struct pnr_engine_choice {
     char method[32];     /* "library" */
     char why[160];       /* one sentence */
@@ -91,34 +92,35 @@ typedef struct pnr_engine_ops {
     int abi;           /* PNR_ENGINE_ABI */
     const char *name;  /* "cuda" */
     const char *title; /* one phrase for --list-engines */
-    /* PNR_OK: works here, text says what was found ("NVIDIA H200, 143771 MiB, driver 13.0"); else
-     * PNR_EUNAVAILABLE, and text gives the reason in one line. */
+    /* PNR_OK: the engine works here, and text describes the device ("NVIDIA H200, 143771 MiB,
+     * driver 13.0"); else PNR_EUNAVAILABLE, and text gives the reason in one line. */
     int (*probe)(size_t device, char *text, size_t text_size);
     /* Sample memory that the engine reads fastest (pinned); aligned to 64; zeroed. NULL: out of
      * memory. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
-    /* PNR_OK, PNR_ECONFIG (unknown method), PNR_EUNSUPPORTED (an axis it lacks, in words). */
+    /* PNR_OK, PNR_ECONFIG (unknown method), PNR_EUNSUPPORTED (error names the unsupported part). */
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);
-    /* Slow; may fail with words. Afterwards nothing is allocated. */
+    /* Slow; on failure error gives the reason. After create nothing is allocated. */
     int (*create)(const pnr_plan *plan, pnr_engine **engine, pnr_error *error);
     void (*destroy)(pnr_engine *engine); /* waits for the submits in flight */
-    /* Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_EENGINE: this job failed,
-     * nothing is in flight for it; PNR_ELOST: the device is gone. */
+    /* Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_EENGINE: this job failed
+     * and is not in flight; PNR_ELOST: the device is lost. */
     int (*submit)(pnr_engine *engine, const pnr_job *job);
-    /* The oldest submit's result. PNR_OK; PNR_EAGAIN: not ready (only when !wait), or nothing in
-     * flight; PNR_EENGINE: that job failed (it is no longer in flight; tag is set); PNR_ELOST. */
+    /* Returns the result of the oldest submit. PNR_OK; PNR_EAGAIN: not ready (only when !wait), or
+     * nothing in flight; PNR_EENGINE: that job failed (it is no longer in flight; tag is set);
+     * PNR_ELOST. */
     int (*collect)(pnr_engine *engine, bool wait, pnr_result *result);
-    /* Uploads the part of the next submit's samples that has already arrived; NULL in an engine
-     * that has no use for it. n_dwells of the windows is ignored. The samples stay untouched until
-     * that submit is collected. When the next submit begins elsewhere, the uploaded part is void
-     * and its memory may change at any time. Never waits. PNR_OK; PNR_EAGAIN: depth submits are in
-     * flight; PNR_ELOST. */
+    /* Uploads the part of the next submit's samples that has already arrived. NULL in an engine
+     * that does not upload ahead. n_dwells of the windows is ignored. The samples stay untouched
+     * until that submit is collected. If the next submit begins at another sample, the uploaded
+     * part is void and its memory may change at any time. Never waits. PNR_OK; PNR_EAGAIN: depth
+     * submits are in flight; PNR_ELOST. */
     int (*upload_ahead)(pnr_engine *engine, const pnr_windows *windows);
-    /* Searches one dwell of the last collected result again after the echoes are subtracted from
-     * its samples, by the same plan; n_looks is 1. windows: as submitted, still untouched. Waits,
-     * and keeps what is in flight. *result has one dwell and is valid until the next submit,
-     * collect or search_without; the collected result stays as it is. PNR_OK, PNR_EENGINE,
+    /* Subtracts the echoes from the samples of one dwell of the last collected result, and searches
+     * it again with the same plan; n_looks is 1. windows: as submitted, still untouched. Waits, and
+     * does not disturb submits in flight. *result has one dwell and is valid until the next submit,
+     * collect or search_without; the collected result stays unchanged. PNR_OK, PNR_EENGINE,
      * PNR_ELOST. */
     int (*search_without)(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks, copies and sizes of a plan that all engines share. */
+/* Checks and copies a plan, and computes the sizes that all engines share. */
 #include "engine/plan.h"
 
 #include "base/transform.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is references[0] the sequence that m_degree, m_taps and m_samples define? Each step of the
- * register can be undone (the largest tap is the degree), so its states are a cycle. They are all
- * different when the first one returns after all the chips and not before. */
+/* Tests whether references[0] is the sequence that m_degree, m_taps and m_samples define. Each step
+ * of the register can be undone (the largest tap is the degree), so its states form a cycle. They
+ * are all different if the first one returns after all the chips and not before. */
 static bool is_m_sequence(const pnr_plan *plan)
 {
     const unsigned degree = plan->m_degree;

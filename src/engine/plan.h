@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan: what an engine is created for, how each value of a result is defined, and what all
- * engines do with a plan before their own work. */
+/* The plan: an engine is created for it. It defines each value of a result. The functions below are
+ * common to all engines. */
 #ifndef PNR_PLAN_H
 #define PNR_PLAN_H
 
@@ -118,9 +118,9 @@ typedef struct pnr_plan {
     pnr_format format; /* of one sample of one channel */
     size_t n_channels; /* interleaved in memory: [n_samples][n_channels] */
 
-    /* The axes. An engine that lacks one says so in words when it is created. */
+    /* The axes. An engine that lacks one names it in the error of create. */
     size_t first_channel, n_used_channels; /* correlated channels */
-    size_t n_codes;                        /* 1 .. 65535, all of the energy of the first */
+    size_t n_codes;                        /* 1 .. 65535, all with the energy of the first */
     size_t n_hypotheses;
     const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one, at 0, with one row */
     size_t n_periods;                 /* K: windows that add coherently */
@@ -156,31 +156,31 @@ typedef struct pnr_plan {
 
     size_t batch;          /* dwells a submit, at most */
     size_t depth;          /* submits in flight, 1..PNR_MAX_DEPTH */
-    pnr_want want_profile; /* return every lag of every dwell too */
+    pnr_want want_profile; /* also return every lag of every dwell */
     bool measure;          /* fill stage_ns: may be slower */
     bool spin;             /* collect polls and never sleeps */
     size_t device;         /* which GPU */
     size_t threads;        /* cpu: 0 = one a core */
     const char *method;    /* "auto" or one of the engine's */
-    bool will_subtract;    /* search_without will be called: create makes what it needs, else its
-                              first call does */
+    bool will_subtract;    /* search_without will be called: create allocates for it; otherwise its
+                            * first call does */
 } pnr_plan;
 
-/* PNR_OK; PNR_EUNSUPPORTED: an axis that `engine` lacks, in words; PNR_EINTERNAL: a plan that no
- * configuration makes. */
+/* PNR_OK; PNR_EUNSUPPORTED: the plan needs an axis that `engine` lacks, named in error;
+ * PNR_EINTERNAL: no configuration makes such a plan. */
 int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
 
 /* A copy that outlives create: pointers into one allocation, freed with free(copy). NULL: out of
  * memory. references are copied too. */
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
-/* Whether an engine's shorter path for single windows serves the plan: one code, one row at F = 0,
- * either one look or looks of one period, circular, a threshold, exclusions of 1, and no taper,
- * removed mean or filter. */
+/* True if an engine may use its shorter path for single windows: one code, one row at F = 0, either
+ * one look or looks of one period, circular, a threshold, exclusions of 1, and no taper, removed
+ * mean or filter. */
 bool pnr_plan_is_plain(const pnr_plan *plan);
 /* Doppler rows of all hypotheses together. */
 size_t pnr_plan_rows(const pnr_plan *plan);
-/* Hypothesis h; where the plan lists none, the one that NULL stands for. */
+/* Returns hypothesis h. If the plan lists none, the single hypothesis at 0 with one row. */
 pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
 /* The frequency of a row, bins: F = quarters / 4 + s / K. */
 double pnr_plan_bins(const pnr_plan *plan, size_t row);
@@ -197,17 +197,17 @@ size_t pnr_plan_cells(const pnr_plan *plan);
 
 /* Bytes of one sample of all channels. */
 size_t pnr_plan_sample_bytes(const pnr_plan *plan);
-/* sum |a|^2 of references[0]; all codes have it. */
+/* sum |a|^2 of references[0]; all codes have the same. */
 double pnr_plan_code_energy(const pnr_plan *plan);
 
-/* The address of sample `first` of a view, counted from the view's first sample. *count samples
- * from it on are wanted; it is shortened to those that lie in one piece. */
+/* The address of sample `first` of a view, counted from the view's first sample. *count: in, the
+ * samples that are wanted from there on; out, those that are contiguous in memory. */
 const void *pnr_plan_locate(const pnr_plan *plan, const pnr_windows *windows, size_t first,
                             size_t *count);
 
-/* true when the length has no prime factor above 7: the circular transform at N itself is fast.
- * Other lengths are done by periodic extension to pnr_transform_fast_length(2 N - 1). Both engines
- * that transform use this rule. */
+/* True when the length has no prime factor above 7, so that the circular transform at N is fast.
+ * Other lengths are extended periodically to pnr_transform_fast_length(2 N - 1). Both engines that
+ * transform use this rule. */
 bool pnr_plan_is_direct(size_t n_samples);
 size_t pnr_plan_transform_length(size_t n_samples);
 

@@ -13,7 +13,7 @@ enum {
     BLOCK = PNR_SEARCH_BLOCK,
     LANES = 16, /* of doubles */
     FLOAT_LANES = 64,
-    FLOAT_BLOCK = 4096, /* floats that are added before a double takes their sum */
+    FLOAT_BLOCK = 4096, /* floats that are added before their sum is added to a double */
     REACH = PNR_NEIGHBOURS / 2
 };
 
@@ -48,8 +48,8 @@ PNR_MULTIVERSION static double sum_exactly(const float *x, size_t n, size_t step
     return lane[0];
 }
 
-/* The same in floats within blocks, in doubles between them: a plain dwell has one line, which one
- * thread sums, and this is the faster way. */
+/* Adds the values in floats within blocks and in doubles between them: a plain dwell has one line,
+ * which one thread sums, and this is faster. */
 PNR_MULTIVERSION static double sum_in_floats(const float *x, size_t n, size_t step)
 {
     double total = 0;
@@ -118,7 +118,8 @@ static bool is_before(const pnr_candidate *a, const pnr_candidate *b)
                               : a->cell < b->cell;
 }
 
-/* Keeps the strongest in order, of equal ones the first, in whichever order they come. */
+/* Keeps the strongest candidates in order, of equal ones the first. They may arrive in any
+ * order. */
 static void keep_candidate(search *s, const pnr_candidate *candidate)
 {
     size_t at;
@@ -142,7 +143,7 @@ static void keep_candidate(search *s, const pnr_candidate *candidate)
     s->n_kept++;
 }
 
-/* P > all cells before it and >= all cells after it within its box. */
+/* True if P > all cells before it and >= all cells after it within its box. */
 static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, float here)
 {
     const pnr_plan *plan = s->map.plan;
@@ -174,7 +175,7 @@ static void take_cell(search *s, size_t number, size_t cell)
     const size_t code = number / s->map.n_rows, row = number % s->map.n_rows;
     const float here = power_at(s, code, row, cell);
 
-    if (!(here > s->threshold)) /* CFAR compares it with its neighbours only */
+    if (!(here > s->threshold)) /* only CFAR compares a cell with its neighbours */
         return;
     s->n_above++;
     if (is_greatest(s, code, row, cell, here)) {
@@ -188,8 +189,8 @@ static void take_cell(search *s, size_t number, size_t cell)
 
 /* --- the scan of a dwell --- */
 
-/* The gate's cells of a row in ascending parts [first, end). A gate that wraps has its upper part
- * at the lowest lags. Returns how many. */
+/* Splits the gate's cells of a row into ascending parts [first, end). A gate that wraps has its
+ * upper part at the lowest lags. Returns the number of parts. */
 static size_t split_gate(const pnr_plan *plan, size_t (*parts)[2])
 {
     const size_t n = plan->n_lags, end = plan->gate_first + plan->gate_count;
@@ -204,7 +205,7 @@ static size_t split_gate(const pnr_plan *plan, size_t (*parts)[2])
     return count;
 }
 
-/* A part of a row. Whole blocks below a threshold, nearly all of them, cost one maximum. */
+/* Scans a part of a row. Whole blocks below a threshold, nearly all of them, cost one maximum. */
 static void scan_part(search *s, size_t number, const size_t part[2])
 {
     const float *line = s->map.power + number * s->map.n_cells;
@@ -227,7 +228,7 @@ static void scan_part(search *s, size_t number, const size_t part[2])
     }
 }
 
-/* The only line, in the order of places. */
+/* Scans the only line, in the order of places. */
 static void scan_places(search *s)
 {
     const float *power = s->map.power;
@@ -243,7 +244,7 @@ static void scan_places(search *s)
     }
 }
 
-/* The cells of a line that CFAR passed when it was scanned. */
+/* Scans the cells of a line that CFAR passed earlier, when the line was complete. */
 static void take_marked_cells(search *s, size_t number)
 {
     for (size_t w = 0; w < pnr_search_words(s->map.plan); w++)
@@ -286,7 +287,7 @@ static size_t centre_of(const search *s, size_t i)
     return s->kept[i].cell / s->map.plan->oversample;
 }
 
-/* Is the column of candidate i's code at this lag left out for a candidate before it? */
+/* True if a candidate before i excludes the column of candidate i's code at this lag. */
 static bool is_left_out(const search *s, size_t i, size_t lag)
 {
     for (size_t e = 0; e < i; e++) {
@@ -310,8 +311,8 @@ static double sum_column(const search *s, size_t code, size_t lag)
                        s->map.n_cells);
 }
 
-/* The mean power of the columns that no kept candidate reaches, or -INFINITY when no candidate is
- * kept or fewer than half of the columns are left. */
+/* The mean power of the columns that no kept candidate reaches, or -INFINITY if no candidate is
+ * kept or fewer than half of the columns remain. */
 static double find_rest(const search *s, double noise_sum)
 {
     const pnr_plan *plan = s->map.plan;
@@ -323,7 +324,7 @@ static double find_rest(const search *s, double noise_sum)
     if (s->n_kept == 0)
         return -INFINITY;
     for (size_t i = 0; i < s->n_kept; i++) {
-        /* each lag once, also of a code that is shorter than the neighbourhood */
+        /* each lag once, even if the code is shorter than the neighbourhood */
         for (size_t j = 0; j < PNR_NEIGHBOURS && j < n; j++) {
             const size_t at = centre_of(s, i) + n * PNR_NEIGHBOURS + j - REACH, lag = at % n;
 
@@ -392,7 +393,7 @@ void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks
         }
 }
 
-/* All searches of a dwell that has a used window. */
+/* Runs all searches of a dwell that has a used window. */
 static void repeat_search(search *s, double energy_of_code, pnr_dwell *dwell)
 {
     const pnr_plan *plan = s->map.plan;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The candidate search on the host, and the twin of the GPU's searches: rules in plan.h. */
+/* The candidate search on the host. It gives the same results as the searches of the GPU; plan.h
+ * has the rules. */
 #ifndef PNR_SEARCH_H
 #define PNR_SEARCH_H
 
@@ -10,7 +11,7 @@
 typedef struct pnr_search_line {
     double sum;      /* of P over the integer lags */
     float greatest;  /* P in the gate; 0 at least */
-    uint64_t *above; /* CFAR: [pnr_search_words] bit c mod 64 of c / 64: is cell c above? */
+    uint64_t *above; /* CFAR: [pnr_search_words] bit c mod 64 of c / 64: cell c is above */
 } pnr_search_line;
 
 /* Powers that are not in the order of lags, as method walsh has them: only for one code, one row,

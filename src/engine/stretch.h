@@ -19,7 +19,8 @@ typedef struct pnr_stretch_place {
 } pnr_stretch_place;
 
 /* Sample n of a look of n_look = K N samples, read at m + (n - m) (1 + stretch), m = (n_look - 1) /
- * 2. n may be n_look and more (the end of a linear window). Inline, as it runs once a sample. */
+ * 2. n may be n_look or more (the end of a linear window). Inline, because it runs once for each
+ * sample. */
 static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n)
 {
     /* n is added as an integer, without rounding */

@@ -35,7 +35,7 @@ static uint32_t modulo(int64_t a, size_t n)
     return (uint32_t)((a % m + m) % m);
 }
 
-/* The index of `value` in list[0 .. *count-1], which gets it when it lacks it. */
+/* Returns the index of `value` in list[0 .. *count-1]; appends it if the list does not have it. */
 static uint32_t find_or_add(int32_t value, int32_t *list, size_t *count)
 {
     size_t i = 0;
@@ -59,7 +59,7 @@ static uint32_t find_or_add_set(pnr_cpu_axes *axes, double stretch, unsigned qua
     return (uint32_t)i;
 }
 
-/* How a shift by whole bins is computed. */
+/* Chooses how a shift by whole bins is computed. */
 typedef enum { ROTATED_INDEX, ROTATED_CODE, ROTATED_SAMPLES } shift_kind;
 
 enum { MOST_ROTATED_CODES = 3 };
@@ -72,7 +72,7 @@ static shift_kind choose_shift(const pnr_plan *plan, size_t n_transform)
 }
 
 /* A transform gives all bins, but it turns columns into rows and back. Measured at 64 and 512
- * periods, it is faster from about this many bins on. */
+ * periods, it is faster from about this number of bins on. */
 enum { FEWEST_TRANSFORMED = 13, FEWEST_PERIODS = 8 };
 
 static bool is_summed(size_t n_bins, size_t n_periods)
@@ -80,7 +80,7 @@ static bool is_summed(size_t n_bins, size_t n_periods)
     return n_bins < FEWEST_TRANSFORMED || n_periods < FEWEST_PERIODS;
 }
 
-/* Numbers the spectra of one set, each once, and gives them to its rows. at: [n_rotations][K] */
+/* Numbers the spectra of one set, each once, and assigns them to its rows. at: [n_rotations][K] */
 static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
                            const uint32_t *set_of_hypothesis, uint32_t *at)
 {
@@ -139,8 +139,8 @@ static bool allocate_axes(const pnr_plan *plan, pnr_cpu_axes *axes)
            axes->spectra != NULL && axes->rotations != NULL && axes->variants != NULL;
 }
 
-/* The rows of each hypothesis, and its set. A row's spectrum holds its rotation until
- * number_spectra. */
+/* Fills the rows of each hypothesis, and its set. Until number_spectra, row.spectrum holds the
+ * rotation. */
 static void fill_rows(const pnr_plan *plan, pnr_cpu_axes *axes, uint32_t *set_of_hypothesis)
 {
     const shift_kind how = choose_shift(plan, axes->n_transform);

@@ -54,9 +54,9 @@ typedef struct pnr_cpu_axes {
     size_t n_transform; /* L */
     size_t n_rows, n_sets, n_spectra, n_rotations, n_variants;
     pnr_cpu_row *rows;
-    uint32_t *order; /* [n_rows] rows of one spectrum side by side */
+    uint32_t *order; /* [n_rows] rows of one spectrum next to each other */
     pnr_cpu_set *sets;
-    pnr_cpu_spectrum *spectra; /* those of a set side by side */
+    pnr_cpu_spectrum *spectra; /* those of a set next to each other */
     int32_t *rotations;        /* quarters of a bin: x exp(-2 pi i rotation i / (4 N)) */
     int32_t *variants;         /* m */
 } pnr_cpu_axes;

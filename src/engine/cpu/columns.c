@@ -12,8 +12,10 @@
 enum { LANES = PNR_CPU_LANES };
 
 #define INLINE static inline __attribute__((always_inline))
-/* The lanes are independent. Every loop over them loads lines into named variables and stores
- * lines, with no array between: gcc then makes vectors of any width. */
+/*
+ * The lanes are independent. Every loop over them loads lines into named variables and stores
+ * lines, with no array between: so gcc compiles it to vectors of any width.
+ */
 #ifdef __clang__
 #define IVDEP /* clang does not know it */
 #else
@@ -88,7 +90,7 @@ void pnr_cpu_columns_destroy(pnr_cpu_columns *columns)
     free(columns->order);
 }
 
-/* --- butterflies of scalars, which the compiler makes vectors --- */
+/* --- butterflies of scalars, which the compiler vectorises --- */
 
 /* Transforms places a, b, c, d: outputs 0 .. 3 in this order. */
 INLINE void four(float *re, float *im, int a, int b, int c, int d)

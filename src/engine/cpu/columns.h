@@ -36,10 +36,10 @@ typedef struct pnr_cpu_column_twiddle {
     const pnr_cpu_line *fine;
 } pnr_cpu_column_twiddle;
 
-/* Whether a transform of length n exists. */
+/* True if a transform of length n exists. */
 bool pnr_cpu_columns_can(size_t n);
 size_t pnr_cpu_columns_table_bytes(size_t n);
-/* PNR_OK, PNR_ENOMEMORY; destroy in either case; zeros may be destroyed too. */
+/* PNR_OK, PNR_ENOMEMORY; destroy in either case. A zeroed struct may be destroyed too. */
 int pnr_cpu_columns_create(pnr_cpu_columns *columns, size_t n);
 void pnr_cpu_columns_destroy(pnr_cpu_columns *columns);
 

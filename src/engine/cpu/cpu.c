@@ -45,7 +45,7 @@ static void *alloc_memory(size_t bytes)
     return memset(memory, 0, bytes);
 }
 
-/* One thread when stages are measured, so that their times add up to the whole. */
+/* With plan.measure there is one thread, so that the times of the stages add up to the whole. */
 static size_t threads_of(const pnr_plan *plan)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -160,7 +160,7 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     return code;
 }
 
-/* Threads take this dwell before all others that wait, after the dwells that they lead now. */
+/* Threads finish the dwells that they lead, then take this dwell before all others that wait. */
 static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
@@ -197,7 +197,7 @@ static void destroy(pnr_engine *engine)
     free(engine);
 }
 
-/* Makes everything but the threads. */
+/* Creates all of the engine except the threads. */
 static int prepare(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The types of the cpu engine: what create makes, what one dwell passes through, and its results.
- */
+/* The types of the cpu engine: the engine itself, the memory of one dwell, and its input and
+ * results. */
 #ifndef PNR_ENGINE_CPU_H
 #define PNR_ENGINE_CPU_H
 
@@ -51,8 +51,8 @@ typedef struct pnr_cpu {
     const pnr_cpu_fused *fused; /* NULL: the lines are kept */
     bool is_shaped;             /* the sizes are known */
     bool is_shared;             /* the team shares the steps of a dwell */
-    bool finishes_first;        /* it finishes one dwell before it begins another */
-    size_t n_leaders;           /* dwells that are worked on at the same time */
+    bool finishes_first;        /* the team finishes one dwell before it begins another */
+    size_t n_leaders;           /* dwells in work at the same time */
 
     pnr_cpu_axes axes;
     pnr_cpu_transform transform;
@@ -74,7 +74,8 @@ typedef struct pnr_cpu {
     size_t looks_at_once;
     size_t slow_columns, slow_pitch;
     size_t line;               /* 0: nothing is stretched */
-    bool is_transformed_late;  /* each spectrum feeds one line and is computed with it */
+    bool is_transformed_late;  /* each spectrum serves one line only, and the thread of that line
+                                * computes it */
     pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
     pnr_cpu_value **weights;   /* [n_sets]: summed: [count / 4][K][4]; else [K], NULL: 1 */
     pnr_cpu_value *filter;     /* [gate_count j][filter_pitch k] */
@@ -150,8 +151,8 @@ int pnr_cpu_fill_tables(pnr_cpu *cpu);
 int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory);
 void pnr_cpu_memory_destroy(const pnr_cpu *cpu, pnr_cpu_memory *memory);
 
-/* Computes one dwell by thread `worker` with the help of the team. The results have the same bits
- * whichever threads help. */
+/* Computes one dwell by thread `worker` with the help of the team. The bits of the results do not
+ * depend on the threads that help. */
 void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr_cpu_dwell *dwell,
                      pnr_cpu_team *team, size_t worker);
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The lines of a dwell without a used look. */
+/* Clears the lines of a dwell without a used look. */
 static void clear_lines(const pnr_cpu_step *s)
 {
     const pnr_plan *plan = s->cpu->plan;

@@ -11,8 +11,8 @@
 
 typedef pnr_cpu_value value;
 
-/* LARGE: no core's own cache holds such a dwell. TEAM_WALSH: from this length on several threads
- * are faster than one. */
+/* LARGE: the cache of one core does not hold a dwell of this size. TEAM_WALSH: from this length on
+ * several threads are faster than one. */
 enum { LARGE = 1 << 18, TEAM_WALSH = 1 << 15 };
 
 static value *profile_at(const pnr_cpu_step *s, size_t look, size_t h)
@@ -91,8 +91,8 @@ static bool suits_split(const pnr_plan *plan, size_t n_transform)
     return pnr_cpu_split_factors(n_transform, &n1, &n2);
 }
 
-/* With one profile the samples are not needed after it begins: in one place both stay in the
- * cache. */
+/* With one profile the samples are not needed once it begins, so both use the same memory and stay
+ * in the cache. */
 static void shape_split(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
@@ -144,7 +144,7 @@ static void correlate_split(pnr_cpu_step *s)
     for (s->h = 0; s->h < s->cpu->plan->oversample; s->h++)
         pnr_cpu_do(s, inverse_block, split->n_blocks);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
-                &s->since); /* the blocks have timed themselves */
+                &s->since); /* the blocks have measured their times */
 }
 
 static void split_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
@@ -167,8 +167,8 @@ static bool suits_walsh_parts(const pnr_plan *plan, size_t n_transform)
     return strcmp(plan->method, "library") != 0 && pnr_cpu_walsh_refusal(plan) == NULL;
 }
 
-/* At one sample a chip c and its powers stay in walsh's order of places: to put them into the order
- * of lags takes as long as the columns do. CFAR needs that order for its training cells. */
+/* At one sample a chip c and its powers stay in walsh's order of places: reordering them by lag
+ * would take as long as the columns do. CFAR needs the order of lags for its training cells. */
 static void shape_walsh(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
@@ -184,8 +184,8 @@ static void shape_walsh(pnr_cpu *cpu)
     cpu->is_ordered = plan->cfar.kind != PNR_CFAR_OFF;
 }
 
-/* A window in one piece is gathered from where it is: a copy would take longer than its transform.
- */
+/* A window in one piece is gathered directly from the ring: a copy would take longer than its
+ * transform. */
 static void choose_walsh_input(pnr_cpu_step *s)
 {
     const pnr_plan *plan = s->cpu->plan;
@@ -312,8 +312,8 @@ const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transfo
     return line;
 }
 
-/* With more than two threads, a second large dwell begins before the first ends: it fills the steps
- * that one thread does alone. */
+/* With more than two threads, a second large dwell begins before the first ends: it keeps threads
+ * busy during the steps that one thread does alone. */
 void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads)
 {
     cpu->fused->shape(cpu);
@@ -381,7 +381,7 @@ void pnr_cpu_fused_finish(const pnr_cpu_step *s)
                                  out[k * plan->oversample + h]);
 }
 
-/* c of one look; of several the sum over looks of c[j] conj(c[0]) / sqrt(P[0]). */
+/* Computes c of one look, or over several looks the sum of c[j] conj(c[0]) / sqrt(P[0]). */
 static void gather_values(const pnr_cpu_step *s, pnr_candidate *candidate)
 {
     const pnr_cpu *cpu = s->cpu;

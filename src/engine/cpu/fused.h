@@ -11,8 +11,8 @@ struct pnr_cpu_fused {
     /* false: this way does not suit the plan, whose transforms have n_transform values. */
     bool (*suits)(const pnr_plan *plan, size_t n_transform);
     void (*shape)(pnr_cpu *cpu);
-    /* Chooses where window step->number is read from; NULL: every window is converted to step->to.
-     */
+    /* Chooses where window step->number is read from. NULL: every window is converted to
+     * step->to. */
     void (*choose_input)(pnr_cpu_step *step);
     /* Correlates y with the code: c to the profile of look number n_used, |c|^2 to the powers, or
      * added to them. */
@@ -21,10 +21,10 @@ struct pnr_cpu_fused {
     void (*value)(const pnr_cpu *cpu, const pnr_cpu_value *profile, size_t lag, pnr_cpu_value c);
 };
 
-/* Whether a plan has one line, whose windows only need to be added: one code and one row at F = 0,
+/* True if a plan has one line, whose windows only need to be added: one code and one row at F = 0,
  * no taper, removed mean or filter. */
 bool pnr_cpu_fused_is_one_line(const pnr_plan *plan);
-/* The best way for the plan and its method; NULL: the plan has several lines. */
+/* Chooses the fastest way for the plan and its method; NULL: the plan has several lines. */
 const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transform);
 /* Sets the sizes of cpu->fused and how n_threads share its dwells. */
 void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads);

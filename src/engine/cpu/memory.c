@@ -18,7 +18,7 @@ void *pnr_cpu_zeroed(size_t bytes)
         return NULL;
     if (is_huge) /* fewer address translations; a hint */
         (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    return memset(memory, 0, bytes); /* so that no page fault waits in the first dwell */
+    return memset(memory, 0, bytes); /* so that no page fault delays the first dwell */
 }
 
 size_t pnr_cpu_pitch(size_t n_values)

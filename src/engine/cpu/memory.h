@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* Bytes on a cache line, zeroed and touched, for free(). NULL: out of memory. */
+/* Allocates bytes that begin on a cache line, zeroed and touched; free them with free(). NULL: out
+ * of memory. */
 void *pnr_cpu_zeroed(size_t bytes);
 
 /* The distance in values (8 bytes) from row to row for rows of n_values: an odd number of whole

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops over samples of the cpu engine: plain C that the compiler makes vectors of. */
+/* The loops over samples of the cpu engine, in plain C that the compiler vectorises. */
 #include "engine/cpu/ops.h"
 
 #include "base/multiversion.h"
@@ -130,7 +130,7 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
 }
 
 /* Adds floats in LANES sums within 2 SUM_BLOCK values, so that no addition waits for the one
- * before, then the sums by halves, and doubles between the blocks. */
+ * before. The sums are then added by halves, and the blocks in double. */
 PNR_MULTIVERSION double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];

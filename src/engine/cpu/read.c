@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a view: converted, tuned, without subtracted echoes. */
+/* Reads samples of a view: converts them, tunes them, and subtracts echoes. */
 #include "engine/cpu/read.h"
 
 #include "base/multiversion.h"

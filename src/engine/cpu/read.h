@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a view: converted, tuned, without subtracted echoes. */
+/* Reads samples of a view: converts them, tunes them, and subtracts echoes. */
 #ifndef PNR_ENGINE_CPU_READ_H
 #define PNR_ENGINE_CPU_READ_H
 
@@ -14,7 +14,7 @@ typedef struct pnr_cpu_reading {
     const pnr_rotation *rotation;
     const pnr_removal *removals;
     size_t n_removals;
-    size_t look; /* the first sample of the look in the view; removals count from it */
+    size_t look; /* the first sample of the look in the view; removals count from here */
     bool keeps_marks;
 } pnr_cpu_reading;
 
@@ -23,7 +23,8 @@ typedef struct pnr_cpu_reading {
  * energy. */
 void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                   pnr_converted *counts);
-/* The first two steps of it, for plans without marks and removals: converts, then tunes. */
+/* The first two steps of pnr_cpu_read, for plans without marks and removals: converts, then
+ * tunes. */
 void pnr_cpu_convert_view(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                           pnr_converted *counts);
 void pnr_cpu_tune(const pnr_cpu_reading *reading, size_t first, size_t n, float (*x)[2]);

@@ -32,8 +32,8 @@ static void filter_lags(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, valu
         memcpy(c[(plan->gate_first + k) % plan->n_lags], gate_out[k], sizeof(value));
 }
 
-/* Multiplies lags first .. + n - 1 by exp(-2 pi i m k / N), the factor that a rotated code leaves
- * out. */
+/* Multiplies lags first .. + n - 1 by exp(-2 pi i m k / N), the factor that a rotated code
+ * lacks. */
 static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t first, size_t n,
                           value *c)
 {
@@ -61,8 +61,8 @@ static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size
                                 cpu->plan->n_lags, power, add, s->dwell->stage_ns);
 }
 
-/* c from the scratch memory, in the order of lags. With a filter its phase is complete, else
- * restore_phase is still to come. */
+/* Returns c from the scratch memory, in the order of lags. With a filter its phase is complete,
+ * else restore_phase must still be called. */
 static value *ordered_lags(const pnr_cpu *cpu, size_t number, size_t worker)
 {
     const pnr_cpu_scratch *scratch = &cpu->scratch[worker];
@@ -160,7 +160,7 @@ void pnr_cpu_rows(pnr_cpu_step *s)
 
     pnr_cpu_do(s, compute_line, n_lines);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
-                &s->since); /* the lines have timed themselves */
+                &s->since); /* the lines have measured their times */
     if (is_along_rows(s->cpu->plan))
         pnr_cpu_do(s, scan_line, n_lines);
 }
@@ -180,8 +180,8 @@ static void value_at_lag(const pnr_cpu *cpu, size_t row, const value *c, size_t 
         restore_phase(cpu, &cpu->axes.rows[row], lag, 1, (value *)out);
 }
 
-/* Takes c at the centres of all candidates of one line, look by look. The task of the first
- * candidate serves the others. */
+/* Takes c at the centres of all candidates of one line, look by look. The task of the line's first
+ * candidate does this for all of them. */
 static void gather_centres(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;

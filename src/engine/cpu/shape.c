@@ -14,8 +14,8 @@
 typedef pnr_cpu_value value;
 
 enum {
-    SMALL_BYTES = 1 << 21, /* a dwell that a core's cache holds */
-    SLOW_BYTES = 1 << 18,  /* of that cache, for a thread's columns of slow time */
+    SMALL_BYTES = 1 << 21, /* bytes of a dwell that the cache of one core holds */
+    SLOW_BYTES = 1 << 18,  /* part of that cache for the slow-time columns of a thread */
     FEWEST_COLUMNS = 16,
     MOST_COLUMNS = 64,
     READ_BYTES = 1 << 24 /* samples that are read at once when looks are short */
@@ -28,7 +28,7 @@ static size_t slow_columns(const pnr_cpu *cpu)
     return fit < FEWEST_COLUMNS ? FEWEST_COLUMNS : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
 }
 
-/* A stretched window is made from up to a tenth more samples, see plan.c, and the taps. */
+/* A stretched window is made from up to a tenth more samples, see plan.c, and from the taps. */
 static size_t stretched_samples(size_t window)
 {
     return window + window / 10 + 2 * PNR_STRETCH_TAPS;
@@ -171,7 +171,8 @@ static double weight_values(const pnr_cpu *cpu, size_t i)
     return cpu->plan->taper != NULL || set->quarters != 0 ? each : 0;
 }
 
-/* Table i of a list, which is NULL while bytes are counted or when its memory has failed. */
+/* Returns table i of a list. The list is NULL while bytes are counted or when its allocation has
+ * failed. */
 static void list_table(allocation *a, double n, value **tables, size_t i)
 {
     value *table =
@@ -192,7 +193,7 @@ static void list_tables(pnr_cpu *cpu, allocation *a)
         return;
     MEMORY(cpu->filter, (double)plan->gate_count * (double)cpu->filter_pitch);
     MEMORY(cpu->kernel, cpu->line > 0 ? PNR_STRETCH_STEPS + 1 : 0);
-    if (a->purpose != FREE) { /* these are freed after the tables in them */
+    if (a->purpose != FREE) { /* freed after the tables that they list */
         MEMORY(cpu->rotations, (double)axes->n_rotations);
         MEMORY(cpu->weights, (double)axes->n_sets);
     }
@@ -231,8 +232,8 @@ static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
 
 /* --- sizes --- */
 
-/* One thread computes a kept dwell that a core's cache holds. Several threads share a larger one;
- * with more than two threads, a second begins before the first ends. */
+/* If the cache of one core holds a kept dwell, one thread computes it. Several threads share a
+ * larger one; with more than two threads, a second begins before the first ends. */
 static void arrange_kept(pnr_cpu *cpu, size_t n_threads)
 {
     if (memory_bytes(cpu) < SMALL_BYTES || n_threads < 2)

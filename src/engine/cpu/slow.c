@@ -47,7 +47,7 @@ PNR_MULTIVERSION static void sum_few_periods(size_t n_periods, size_t n, const f
     }
 }
 
-/* Rows lie far apart, so that the processor does not prefetch them by itself. */
+/* The rows are so far apart that the processor does not prefetch them, so the code does. */
 static void prefetch_rows(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch)
 {
     for (size_t p = 0; p < n_periods; p++)
@@ -89,8 +89,8 @@ static void sum_columns(void *context, size_t task, size_t worker)
                  cpu->transform.spectrum_pitch);
 }
 
-/* Turns columns into rows, transforms them, and turns the wanted bins back in runs of neighbours.
- * */
+/* Turns columns into rows, transforms them, and turns the wanted bins back in groups of adjacent
+ * bins. */
 static void transform_columns(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -178,8 +178,8 @@ static void compute_set(pnr_cpu_step *s, size_t set)
                s->n_looks * ((cpu->window + most - 1) / most));
 }
 
-/* Stretched sets come first: they are made from all windows, also from the unused ones, which are
- * cleared then. */
+/* Stretched sets come first: they use all windows, also the unused ones, which are cleared
+ * afterwards. */
 void pnr_cpu_slow_time(pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;

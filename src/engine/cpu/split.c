@@ -223,8 +223,8 @@ static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first,
         }
 }
 
-/* Pass A in lanes. Each line lies in x, or is zeros, or contains an edge; then it is assembled in
- * `edge`. Lanes after the last column hold values that nobody reads. */
+/* Pass A in lanes. A line is read from x, or is zeros, or is assembled in `edge` when it contains
+ * the end of a period. Lanes after the last column hold values that are never read. */
 static void forward_wide(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
                          size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile)
 {

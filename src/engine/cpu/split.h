@@ -47,13 +47,14 @@ typedef struct pnr_cpu_split {
     fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: no columns */
 } pnr_cpu_split;
 
-/* Finds N1 and N2 for L. false: L is short or lacks such factors: a whole transform is faster. */
+/* Finds N1 and N2 for L. false: L is too short or lacks such factors, and a whole transform is
+ * faster. */
 bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
-/* Whether three passes by one thread are faster than a whole transform: also at some shorter L
- * whose columns lie in lanes. */
+/* True if three passes by one thread are faster than a whole transform: also at some shorter L
+ * whose columns are computed in lanes. */
 bool pnr_cpu_split_pays(size_t length);
-/* Sizes, which follow from L: bytes of the tables; values of Z or H, of c, of the tile of a thread.
- * */
+/* Sizes that follow from L: bytes of the tables; values of Z or H, of c, and of the tile of a
+ * thread. */
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
 size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
 size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
@@ -87,8 +88,9 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
                            pnr_cpu_value *c, size_t n_samples, bool add, float *power,
                            pnr_cpu_value *tile, uint64_t *stage_ns);
 
-/* Pass B in two halves with all rows by one thread, for a spectrum that is kept: from z, which is
- * overwritten, to X; and from X, read from bin `shift` on, times h to z. */
+/* Pass B in two halves, for a spectrum that is kept; one thread computes all rows. The first half
+ * goes from z, which is overwritten, to X. The second reads X from bin `shift` on, multiplies by h
+ * and writes z. */
 void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cpu_value *x);
 void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
                            const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z);

@@ -23,7 +23,8 @@ typedef struct pnr_cpu_step {
     size_t worker;              /* the leader */
     size_t first_look, n_looks; /* the looks that are read at once */
     size_t n_used;              /* looks with enough used windows so far */
-    float *power;               /* all lines in the order of lags; NULL: see n_places */
+    float *power;               /* all lines in the order of lags; NULL: in the order of places, see
+                                 * n_places */
     uint64_t since;             /* the stopwatch */
     size_t number;              /* of the first window in the dwell that is read */
     pnr_cpu_value *to;          /* its place; NULL: its samples are only counted */
@@ -41,13 +42,13 @@ typedef struct pnr_cpu_step {
 /* Runs all tasks by the team. */
 void pnr_cpu_do(const pnr_cpu_step *step, pnr_cpu_task *task, size_t n_tasks);
 
-/* Blocks in which a window is read, and blocks of columns of its first N samples, whose mean is
- * removed. */
+/* Blocks in which a window is read, and blocks of columns of its first N samples for the removal of
+ * the mean. */
 size_t pnr_cpu_read_blocks(const pnr_cpu *cpu);
 size_t pnr_cpu_mean_blocks(const pnr_cpu *cpu);
 
-/* Fused: reads one look, counts its samples and adds its used windows in memory->y; false: it has
- * none. */
+/* Fused: reads one look, counts its samples and adds its used windows in memory->y. False if none
+ * is used. */
 bool pnr_cpu_read_fused(pnr_cpu_step *step);
 /* Kept: reads the step's looks to memory->x, counts their samples, removes their mean and lists the
  * used looks. */
@@ -63,7 +64,7 @@ void pnr_cpu_rows(pnr_cpu_step *step);
 /* Kept: sets the values around the candidates. */
 void pnr_cpu_gather(pnr_cpu_step *step);
 
-/* Whether a look of the step is used. */
+/* True if the step uses a look. */
 bool pnr_cpu_is_used(const pnr_cpu_step *step, size_t look);
 static inline pnr_cpu_value *pnr_cpu_spectrum_at(const pnr_cpu *cpu, const pnr_cpu_memory *my,
                                                  size_t look, size_t spectrum)

@@ -11,8 +11,9 @@ typedef pnr_cpu_wide wide;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Copies samples from .. + n - 1 of a look. Each comes from the window whose first N samples hold
- * it; those after the last N come from the last window; outside of the look they are 0. */
+/* Copies samples from .. + n - 1 of a look. Each sample is read from the window whose first N
+ * samples contain it; samples after the last N are read from the last window; samples outside the
+ * look are 0. */
 static void copy_samples(const pnr_cpu *cpu, const value *x, int64_t from, size_t n, value *line)
 {
     const int64_t period = (int64_t)cpu->plan->n_samples;

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The tasks of one step of one dwell. It lives on the stack of the leader, which waits for its
+/* The tasks of one step of one dwell. The leader keeps this on its stack and waits for its
  * helpers. */
 struct pnr_cpu_job {
     pnr_cpu_task *task;
@@ -127,8 +127,9 @@ static void *run_thread(void *argument)
 }
 
 /* A submit wakes a thread on the core of the submitting thread, where it may queue for milliseconds
- * while other cores are idle. So the threads of the team stay off the core of the thread that waits
- * and works. They are bound no further, and they follow when the kernel moves that thread. */
+ * while other cores are idle. So the threads of the team leave that core to the thread that waits
+ * and works. They are not bound otherwise, and they leave its new core when the kernel moves that
+ * thread. */
 static void leave_core(pnr_cpu_team *team, int cpu)
 {
     cpu_set_t rest = team->allowed;
@@ -141,7 +142,7 @@ static void leave_core(pnr_cpu_team *team, int cpu)
     team->waiter_cpu = cpu;
 }
 
-/* A team of one thread works by itself, so that polling without waiting gets a result too. */
+/* A team of one thread runs on its own, so that a caller that only polls gets a result too. */
 void pnr_cpu_team_wait(pnr_cpu_team *team)
 {
     if (team->n_threads > 1)
@@ -162,7 +163,7 @@ int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads)
     const size_t n_own = n_threads > 1 ? n_threads - 1 : 1;
     int code = PNR_OK;
 
-    /* under the lock, so that no thread works before all are counted */
+    /* under the lock, so that no thread works before n_threads is set */
     pthread_mutex_lock(&team->lock);
     team->n_threads = n_threads;
     team->waiter_cpu = -1;

@@ -15,14 +15,15 @@ enum { PNR_CPU_MAX_THREADS = 64 };
  * neither on the thread nor on the time: the tasks of one job share no output. */
 typedef void pnr_cpu_task(void *context, size_t task, size_t worker);
 
-/* One dwell to lead, as its owner names it. */
+/* The name of a dwell to lead, chosen by its owner. */
 typedef struct pnr_cpu_work {
     void *slot;
     size_t dwell;
 } pnr_cpu_work;
 
-/* The functions of the owner. take and finish run under the lock of the team, lead does not.
- * finish: true when a thread may wait for the dwell, for it costs much to wake one. */
+/* The functions of the owner. take and finish run under the lock of the team, lead does not. finish
+ * returns true when a thread may be waiting for the dwell; otherwise no thread is woken, which is
+ * expensive. */
 typedef struct pnr_cpu_owner {
     void *owner;
     bool (*take)(void *owner, pnr_cpu_work *work); /* false: no dwell to lead */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The transforms of the cpu engine: whole ones by FFTW, or in three passes. */
+/* The transforms of the cpu engine: FFTW computes a whole transform, split.h one in three
+ * passes. */
 #ifndef PNR_ENGINE_CPU_TRANSFORM_H
 #define PNR_ENGINE_CPU_TRANSFORM_H
 
@@ -18,7 +19,7 @@ typedef struct pnr_cpu_transform {
 typedef struct pnr_cpu_transform_scratch {
     pnr_cpu_value *in;   /* [in_values] the input, then c in the order of lags */
     pnr_cpu_value *out;  /* [out_values] */
-    pnr_cpu_value *tile; /* [tile_values]; NULL when there are none */
+    pnr_cpu_value *tile; /* [tile_values]; NULL without three passes */
 } pnr_cpu_transform_scratch;
 
 /* Sets the sizes only. is_split: in three passes. */

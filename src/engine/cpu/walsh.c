@@ -14,8 +14,8 @@
 
 enum {
     LANES = 8,            /* values of a vector, which is a cache line */
-    ROW_BITS = 15,        /* a row of 256 KiB: a core's second cache */
-    CHUNK = 4096 / LANES, /* vectors of 32 KiB: its first cache */
+    ROW_BITS = 15,        /* a row of 256 KiB: the second-level cache of a core */
+    CHUNK = 4096 / LANES, /* vectors of 32 KiB: the first-level cache */
     STRIP = 2,            /* vectors of each row in a tile of columns: cache lines come in pairs */
     TASK = 1024,          /* columns of a task */
     WORDS = 512,          /* samples that are fetched before they are converted */

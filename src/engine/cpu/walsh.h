@@ -32,12 +32,12 @@ typedef struct pnr_cpu_walsh {
     size_t rows, columns;  /* 2^(n - m), 2^m */
     size_t row;            /* values from row to row */
     size_t n_column_tasks; /* of pnr_cpu_walsh_columns */
-    uint32_t *sample;      /* [2^n]: i of X[s]; there is none for s = 0 */
+    uint32_t *sample;      /* [2^n]: i of X[s]; s = 0 has none */
     uint32_t *place;       /* [2^n - 1]: the place of u_k in X and W */
     uint32_t *lag_at;      /* [rows * row]: the lag there */
 } pnr_cpu_walsh;
 
-/* NULL: this method suits a plan of one line; else the reason why not, a phrase. */
+/* Returns NULL when this method suits a plan of one line, else the reason why not, a phrase. */
 const char *pnr_cpu_walsh_refusal(const pnr_plan *plan);
 
 /* Sets the sizes, which follow from m_degree and m_samples. */
@@ -57,17 +57,18 @@ typedef struct pnr_cpu_walsh_input {
     bool conjugate;    /* not for cf32 */
 } pnr_cpu_walsh_input;
 
-/* Whether the samples of a window can be gathered as the source left them. With a tune, with
- * several periods and in other formats they are converted first. */
+/* True if the samples of a window can be gathered from the ring. With a tune, with several periods
+ * and in other formats they are converted first. */
 bool pnr_cpu_walsh_reads(const pnr_plan *plan);
-/* Gathers row `row` of X and transforms it over its m bits: the same results from either input. */
+/* Gathers row `row` of X and transforms it over its m bits. The results are the same for converted
+ * and unconverted input. */
 void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const pnr_cpu_walsh_input *input,
                        float (*X)[2]);
 /* After all rows: task `task` of the columns sets power = |W|^2 at the places of X, or adds it, and
  * sets 0 for W[0]. X stays as it is. */
 void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2], bool add,
                            float *power);
-/* c[k] from the X that columns has read: the same value as in its power. */
+/* c[k] from the same X that pnr_cpu_walsh_columns reads: its |c|^2 is the power at that lag. */
 void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t k, float c[2]);
 
 /* --- several samples a chip --- */

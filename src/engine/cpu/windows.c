@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The windows of a look: converted, counted, added or without their mean. */
+/* Reads the windows of a look: converts and counts them, adds them or removes their mean. */
 #include "engine/cpu/fused.h"
 
 #include "base/multiversion.h"
@@ -14,7 +14,8 @@ typedef pnr_cpu_value value;
  * neither on the thread that converts a block nor on the sample at which the view wraps. */
 enum { READ_BLOCK = PNR_CPU_READ_MOST, MEAN_BLOCK = PNR_CPU_MEAN_BLOCK };
 
-/* Blocks of n samples, and of a whole window: its first N samples, then the others. */
+/* The number of blocks of n samples, and of a whole window: its first N samples, then the
+ * others. */
 static size_t blocks_of(size_t n, size_t size)
 {
     return (n + size - 1) / size;
@@ -85,8 +86,8 @@ static void read_block(void *context, size_t task, size_t worker)
     }
 }
 
-/* Counts one window of those that were read; the next window counts the samples after the first N.
- */
+/* Counts one of the windows that were read. The samples after its first N are counted with the next
+ * window. */
 static bool count_window(const pnr_cpu_step *s, size_t i)
 {
     const size_t number = s->number + i, n = s->cpu->plan->n_samples;
@@ -204,8 +205,8 @@ PNR_MULTIVERSION static void subtract_mean(size_t n, const double *restrict mean
     }
 }
 
-/* Removes the mean of one block of columns of a look. Unused windows lose it too, for a stretched
- * look is made from them. */
+/* Removes the mean of one block of columns of a look, also from unused windows, because a stretched
+ * look reads these too. */
 static void remove_mean(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -260,7 +261,7 @@ static void add_energies(const pnr_cpu_step *s, size_t look)
 
 /* --- kept --- */
 
-/* Lists a look that has enough used windows: one, and two when their mean is removed. */
+/* Lists a look that has enough used windows: one, or two when the mean is removed. */
 static void list_look(pnr_cpu_step *s, size_t look)
 {
     const pnr_plan *plan = s->cpu->plan;

@@ -83,7 +83,7 @@ static bool is_valid(const pnr_reference_work *work, size_t sample)
     return (work->flags[sample] & (PNR_SAMPLE_NONFINITE | PNR_REFERENCE_LOST)) == 0;
 }
 
-/* Reads a look and counts its windows; returns how many are used. */
+/* Reads a look and counts its windows; returns the number of used windows. */
 static size_t read_look(pnr_engine *engine, const pnr_reference_task *task, size_t look)
 {
     const pnr_plan *plan = engine->plan;
@@ -143,7 +143,7 @@ static double complex find_sample(const pnr_engine *engine, size_t p, size_t i)
     return is_valid(work, sample) ? work->look[sample] - work->mean[i] : 0;
 }
 
-/* Removes the mean of the look. A sample belongs to the window whose first N samples it is among;
+/* Removes the mean of the look. A sample belongs to the window whose first N samples contain it;
  * the samples after all of these belong to the last window. */
 static void fill_own_samples(pnr_engine *engine)
 {
@@ -158,14 +158,14 @@ static void fill_own_samples(pnr_engine *engine)
     }
 }
 
-/* Adds the energy of a look's windows to the dwell, and the mean of P if they were noise to the
- * floor. */
+/* Adds the energy of a look's windows to the dwell, and to the floor the mean of P that this energy
+ * has as noise. */
 static void add_energy(const pnr_engine *engine, size_t used, pnr_dwell *dwell)
 {
     const pnr_plan *plan = engine->plan;
     const pnr_reference_work *work = &engine->work;
     const size_t n = plan->n_samples;
-    /* The mean took 1/used of the noise. */
+    /* The mean removed 1/used of the noise. */
     const double unbiased = plan->remove_mean ? (double)used / (double)(used - 1) : 1;
 
     for (size_t p = 0; p < plan->n_periods; p++) {
@@ -255,7 +255,7 @@ static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, in
         memcpy(work->sum + n, work->sum, (size_t)n * sizeof *work->sum);
 }
 
-/* Replaces c[gate_first + k] by sum_j filter[k][j] c[gate_first + j]; all others become 0. */
+/* Replaces c[gate_first + k] by sum_j filter[k][j] c[gate_first + j]; all other c become 0. */
 static void filter_gate(pnr_engine *engine, double complex *c)
 {
     const pnr_plan *plan = engine->plan;

@@ -165,7 +165,7 @@ static int submit(pnr_engine *engine, const pnr_job *job)
     return PNR_OK;
 }
 
-/* Works out one dwell; its results go to place `out`. */
+/* Computes one dwell; its results go to place `out`. */
 static void process_dwell(pnr_engine *engine, pnr_reference_task task, size_t out)
 {
     const pnr_plan *plan = engine->plan;
@@ -195,7 +195,7 @@ static pnr_result result_of(const pnr_engine *engine, size_t first, size_t n)
 
 static int collect(pnr_engine *engine, bool wait, pnr_result *result)
 {
-    (void)wait; /* the work is done here, so the result is always ready */
+    (void)wait; /* submit has done the work, so the result is always ready */
     if (engine->in_flight == 0)
         return PNR_EAGAIN;
 

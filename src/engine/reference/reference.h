@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference engine: the sum as in the book, in double precision. It judges the others. */
+/* The reference engine: the sum by its definition, in double precision. The other engines are
+ * tested against it. */
 #ifndef PNR_ENGINE_REFERENCE_H
 #define PNR_ENGINE_REFERENCE_H
 

@@ -27,18 +27,17 @@ typedef struct pnr_reference_task {
     float *profile, *patches;  /* NULL: not wanted */
 } pnr_reference_task;
 
-/* The memory in which a dwell is worked out. */
+/* The scratch memory of one dwell. */
 typedef struct pnr_reference_work {
-    size_t n_window,
-        n_look;           /* samples of a window and of a look, with those that linear ones add */
-    double complex *look; /* [n_look], as converted */
-    unsigned char *flags; /* [n_look] */
-    double complex *mean; /* [n_window]; zeros when it is not removed */
-    double complex *own;  /* [n_look]: without the mean of the window that owns the sample */
+    size_t n_window, n_look; /* samples of a window and of a look, for linear lags with the tail */
+    double complex *look;    /* [n_look], as converted */
+    unsigned char *flags;    /* [n_look] */
+    double complex *mean;    /* [n_window]; zeros without remove_mean */
+    double complex *own;     /* [n_look]: without the mean of the window that owns the sample */
     double complex *stretched; /* [n_look]: of one hypothesis; NULL without a stretch */
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
-    double complex *sum;      /* [2 n_samples or n_window]: the windows of a row together */
+    double complex *sum;      /* [2 n_samples or n_window]: the sum of the windows of a row */
     double complex *filtered; /* [gate_count] */
     double complex *value; /* [n_looks][n_codes][n_rows][oversample][n_lags]: c of the used looks */
     float *power;          /* [n_codes][n_rows][n_lags * oversample] */
@@ -51,8 +50,8 @@ struct pnr_engine {
     pnr_reference_work work;
     pnr_reference_slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight;
-    bool *is_lost; /* [samples of a dwell]: of the one that search_without searches */
-    /* [batch + 1]: the results of a submit, and after them that of search_without */
+    bool *is_lost; /* [samples of a dwell]: of the dwell that search_without searches */
+    /* [batch + 1]: the results of a submit, then the result of search_without */
     pnr_dwell *dwells;
     pnr_candidate *candidates;
     uint32_t *nonfinite;
