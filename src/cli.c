@@ -42,7 +42,7 @@ static const pnr_cli_option common[COMMON_COUNT] = {
     [COMMON_VERSION] = {"version", NULL, "Print the version and exit.", NULL},
 };
 
-/* The state while the command line is read. */
+/* The state of the reading of the command line. */
 typedef struct reading {
     pnr_cli *cli;
     int argc;
@@ -116,8 +116,8 @@ static int take_option(reading *r, const pnr_cli_option *o, const char *attached
     return PNR_OK;
 }
 
-/* "--name", "--name=ARGUMENT", "-c FILE" or "-cFILE": each letter takes an argument, so letters are
- * never joined. */
+/* Reads "--name", "--name=ARGUMENT", "-c FILE" or "-cFILE". Each letter takes an argument, so
+ * letters are never joined. */
 static int read_option(reading *r, const char *word)
 {
     const bool is_long = word[1] == '-';
@@ -170,8 +170,8 @@ static int read_words(reading *r)
 
 /* --- help --- */
 
-/* Prints the words of a text from column `at` on, in lines of at most TEXT_WIDTH that begin at column
- * `indent`. A longer word stays whole. Returns the column after the last word. */
+/* Prints the words of a text from column `at` on, in lines of at most TEXT_WIDTH that begin at
+ * column `indent`. A longer word stays whole. Returns the column after the last word. */
 static size_t print_words(const char *text, size_t at, size_t indent)
 {
     for (;;) {
@@ -192,7 +192,7 @@ static size_t print_words(const char *text, size_t at, size_t indent)
     }
 }
 
-/* Prints a text from this column on. */
+/* Prints a text that begins at this column. */
 static void print_text(const char *text, size_t column)
 {
     print_words(text, column, column);
@@ -271,7 +271,7 @@ static void print_help(const pnr_cli *cli)
 
 /* --- parse --- */
 
-/* PNR_EEND, or PNR_EIO: the output could not be written, the disk may be full. */
+/* Returns PNR_EEND, or PNR_EIO when the output could not be written (the disk may be full). */
 static int finish_printing(pnr_error *error)
 {
     if (fflush(stdout) != 0 || ferror(stdout))

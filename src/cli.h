@@ -35,7 +35,7 @@ typedef struct pnr_cli {
  * --print-config, --strict, --help, --version. "--" ends the options; "-" is an operand. Reads
  * first the files, then the settings, each in order. Always initialises config, so call
  * pnr_config_clear at the end; the program calls pnr_config_check after it has read its operands.
- * PNR_OK: go on; PNR_EEND: help, version or configuration was printed, the program ends;
+ * PNR_OK: continue; PNR_EEND: help, version or configuration was printed, the program ends;
  * PNR_EUSAGE, PNR_ECONFIG, PNR_ENOINPUT and the reason.
  */
 int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_error *error);

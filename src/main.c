@@ -25,7 +25,7 @@ static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
 }
 
 /* Prints which engines work here, best first, and why the others do not; with a configuration also
- * the choice of each. The sample format is ci16 when only the input would say it. */
+ * the choice of each. The sample format is ci16 if only the input would determine it. */
 static int list_engines(const pnr_config *config, pnr_error *error)
 {
     pnr_setup *setup = NULL;
@@ -59,14 +59,14 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* --print: the results on stdout. The run ends when the reader of stdout goes away. */
+/* --print: writes the results to stdout. The run ends when the reader of stdout closes it. */
 typedef struct printing {
     pnr_printer printer;
     bool is_left; /* the reader went away */
     int code;
 } printing;
 
-/* EPIPE, as with `| head`, is an end and no error. */
+/* EPIPE, as with `| head`, is an end and not an error. */
 static void note_write(printing *to, int code)
 {
     to->is_left = code != PNR_OK && errno == EPIPE;

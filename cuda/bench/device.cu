@@ -8,7 +8,7 @@
 #include <cstdio>
 
 enum { COPY_RUNS = 20 };
-static const unsigned long long ramp_ns = 50 * 1000 * 1000; /* idle clocks need this to rise */
+static const unsigned long long ramp_ns = 50 * 1000 * 1000; /* idle clocks need this time to rise */
 static const unsigned long long clock_ns = 5 * 1000 * 1000;
 
 static __device__ unsigned long long now_ns()

@@ -13,16 +13,17 @@
 extern "C" const pnr_engine_ops *pnr_engine_module(void);
 
 enum { MAX_SETS = 16, POISON = 0xa5 };
-/* The host enqueues a whole round while the device waits for so long. */
+/* The host enqueues a whole round while the device waits for this time. */
 static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000;
 
-/* The engine's own slot and method; only where its samples lie changes from set to set. */
+/* The slot and the method of the engine; only the address of the samples differs from set to
+ * set. */
 struct pnr_resident {
     pnr_plan plan; /* its pointers are NULL */
     pnr_engine *engine;
     const pnr_cuda_common *common;
     pnr_cuda_slot *slot;
-    void *slots_raw; /* the slot's own samples, while another set stands there */
+    void *slots_raw; /* the samples of the slot, while slot->raw points to another set */
 
     size_t n_sets;        /* allocated */
     void *sets[MAX_SETS]; /* device, [n_windows * N] samples each */
@@ -42,7 +43,7 @@ struct pnr_resident {
 
 /* --- kernels --- */
 
-/* Holds the stream, so that nothing that is timed behind it waits for the host. */
+/* Holds the stream, so that no timed work that follows waits for the host. */
 __global__ void hold(unsigned long long for_ns)
 {
     unsigned long long start_ns, now_ns;
@@ -126,7 +127,7 @@ static void destroy(pnr_resident *r)
 {
     if (r == NULL)
         return;
-    /* On the way out a status changes nothing. */
+    /* A failure here is ignored: the memory is freed in any case. */
     (void)cudaSetDevice((int)r->plan.device);
     if (r->slot != NULL)
         (void)cudaStreamSynchronize(r->slot->stream);
@@ -167,7 +168,7 @@ static int create_host(pnr_resident *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Every submit is a full one without losses. */
+/* Writes the header: every submit is a full one without losses. */
 static int write_job(pnr_resident *r, pnr_error *error)
 {
     pnr_cuda_job job = {};
@@ -251,7 +252,7 @@ static int fill(pnr_resident *r, size_t set, uint64_t seed, const uint32_t *lags
         (code = pnr_cuda_bench_fill(&r->plan, r->sets[set], r->codes, r->lags, r->bins, r->n_rows,
                                     seed, r->slot->stream, error)) != PNR_OK)
         return code;
-    /* The next fill may not overtake this one's delays. */
+    /* The next fill overwrites the lags and bins that this one reads. */
     return pnr_cuda_check(cudaStreamSynchronize(r->slot->stream), "samples", error);
 }
 
@@ -324,7 +325,7 @@ static int time_sets(pnr_resident *r, double *ns, pnr_error *error)
 
 /* --- what is launched --- */
 
-/* "void correlate_windows<10>(pnr_cuda_fused)" is "correlate_windows<10>". */
+/* Shortens "void correlate_windows<10>(pnr_cuda_fused)" to "correlate_windows<10>". */
 static void write_name(const void *function, char *out, size_t size)
 {
     const char *mangled = NULL;
@@ -348,7 +349,7 @@ static void write_name(const void *function, char *out, size_t size)
     free(name);
 }
 
-/* Kernels of cuFFT and cuBLAS belong to another runtime: only their launch is known. */
+/* Kernels of cuFFT and cuBLAS belong to another runtime: for them only the launch is known. */
 static void describe_kernel(const pnr_resident *r, const cudaKernelNodeParams *launch,
                             pnr_kernel_note *note)
 {
@@ -391,7 +392,7 @@ static size_t list_kernels(const pnr_resident *r, pnr_kernel_note *notes, size_t
         if (cudaGraphNodeGetType(nodes[i], &type) != cudaSuccess || type != cudaGraphNodeTypeKernel)
             continue;
         if (n < capacity) {
-            /* What this runtime did not launch it does not describe. */
+            /* The runtime cannot describe kernels that it did not launch. */
             if (cudaGraphKernelNodeGetParams(nodes[i], &launch) != cudaSuccess)
                 (void)cudaGetLastError();
             describe_kernel(r, &launch, &notes[n]);

@@ -44,8 +44,8 @@ pnr_format pnr_format_of_path(const char *path);
 /* The names, space-separated, for messages. */
 const char *pnr_format_names(void);
 
-/* Converts one sample at raw (no alignment needed) to I, Q with full scale = 1; returns flags. Every
- * engine's conversion is tested against this function. A non-finite I or Q gives 0, 0 and
+/* Converts one sample at raw (no alignment needed) to I, Q with full scale = 1; returns flags.
+ * Every engine's conversion is tested against this function. A non-finite I or Q gives 0, 0 and
  * PNR_SAMPLE_NONFINITE. An integer I or Q at either end of its range (cu8/u8: 0, 255) is clipped;
  * floats never clip. */
 enum { PNR_SAMPLE_CLIPPED = 1, PNR_SAMPLE_NONFINITE = 2 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pause of a polling thread between two polls; it leaves the core to the other hardware thread. */
+/* The pause of a polling thread between two polls; it leaves the core to the other hardware
+ * thread. */
 #ifndef PNR_PAUSE_H
 #define PNR_PAUSE_H
 

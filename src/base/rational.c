@@ -107,7 +107,8 @@ static bool parse_digits(const char **text, wide *m, long *exponent)
     return any;
 }
 
-/* Adds an exponent such as "e-6" to *exponent; the sum saturates far beyond any number that fits. */
+/* Adds an exponent such as "e-6" to *exponent; the sum saturates far beyond any number that
+ * fits. */
 static bool parse_exponent(const char **text, long *exponent)
 {
     const char *p = *text;

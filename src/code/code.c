@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes: builds the chips of one period from the configuration, with one builder for each family. */
+/* Codes: builds the chips of one period from the configuration, with one builder for each
+ * family. */
 #include "code/code.h"
 
 #include "code/family.h"

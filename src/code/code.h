@@ -12,7 +12,7 @@
 typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
-    char name[96]; /* "m-sequence n=13 taps=13,4,3,1" for people */
+    char name[96]; /* for logs, such as "m-sequence n=13 taps=13,4,3,1" */
     /* For m-sequences (is_m_sequence): chip i is 1 - 2 bit[i], bit[i + degree] is the xor of
      * bit[i + degree - t] over the taps t (largest tap = degree). The Walsh method needs it. */
     int is_m_sequence;
@@ -46,10 +46,10 @@ void pnr_code_destroy(pnr_code *code);
 
 /*
  * Writes the N code samples of one period: samples[n_samples][2], mean power 1.
- * With the pulse rectangular or band-limited, sample n carries chip floor(n L / N) (exact integers);
- * the two differ only between the samples (see waveform.h). With pulse = file, each chip excites the
- * pulse read from code.pulse_path (sampled at source.rate_hz). The pulses are added circularly,
- * chip i at sample i N / L, fractions by a band-limited shift.
+ * With the pulse rectangular or band-limited, sample n carries chip floor(n L / N) (exact
+ * integers); the two differ only between the samples (see waveform.h). With pulse = file, each chip
+ * excites the pulse read from code.pulse_path (sampled at source.rate_hz). The pulses are added
+ * circularly, chip i at sample i N / L, fractions by a band-limited shift.
  */
 int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
                     double (*samples)[2], pnr_error *error);

@@ -47,8 +47,8 @@ bool pnr_polynomial_is_primitive(pnr_polynomial polynomial)
         if (polynomial.taps & TAP(t))
             modulus |= 1UL << (degree - t);
     }
-    /* An order of 2^n - 1 is more than any reducible polynomial of degree n can give, so no
-     * separate test of irreducibility is needed. */
+    /* No reducible polynomial of degree n gives an order as great as 2^n - 1, so no separate test
+     * of irreducibility is needed. */
     if (power_of_x(period, modulus, degree) != 1)
         return false;
     for (unsigned long p = 2; left > 1; p++) {

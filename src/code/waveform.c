@@ -16,8 +16,8 @@
 enum {
     OVERSAMPLE = 4,
     HALF = 10,              /* of the 20 Lagrange nodes, on either side */
-    GUARD_BELOW = HALF - 1, /* table entries before the one at or below t */
-    GUARD_ABOVE = HALF + 1  /* after the last, one more for a t that rounds up to N */
+    GUARD_BELOW = HALF - 1, /* table entries before the entry at or below t */
+    GUARD_ABOVE = HALF + 1  /* after the last entry, and one more for a t that rounds up to N */
 };
 
 typedef double pairs __attribute__((vector_size(4 * sizeof(double))));

@@ -17,16 +17,14 @@ typedef struct pnr_waveform pnr_waveform;
 int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out);
 void pnr_waveform_destroy(pnr_waveform *waveform);
 
-/*
- * a(t) at any real time t in samples, periodic, from a table (4 values a sample) by 20-point
- * Lagrange interpolation: the error against the direct sum is below 1e-8 of the rms.
- * pnr_waveform_prepare builds the table and must be called before (asserted).
- */
+/* Returns a(t) at any real time t in samples, periodic, from a table (4 values a sample) by
+ * 20-point Lagrange interpolation: the error against the direct sum is below 1e-8 of the rms. Call
+ * pnr_waveform_prepare before, which builds the table (asserted). */
 int pnr_waveform_prepare(pnr_waveform *waveform);
 double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 
-/* value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0..N-1; either may be NULL. As exact as
- * pnr_waveform_at, from the same prepared table; allocates nothing. Both: [n_samples]. */
+/* value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0..N-1; either may be NULL. As accurate
+ * as pnr_waveform_at, from the same prepared table; allocates nothing. Both: [n_samples]. */
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope);
 

@@ -28,7 +28,7 @@ static int check_names(const pnr_config *config, pnr_error *error)
         if (*at <= ' ' || *at > '~' || *at == '/')
             return refuse(error, "stream.name = \"%s\": printable ASCII, without / or spaces",
                           name);
-    /* The name of a module file contains it. */
+    /* The name of an engine becomes part of the name of a module file. */
     if (!is_word(config->engine.name))
         return refuse(error, "engine.name = \"%s\": letters, digits, - and _ only; or auto",
                       config->engine.name);

@@ -15,7 +15,7 @@ enum {
     FILE_MAX_BYTES = 16 << 20 /* /dev/zero has no end */
 };
 
-/* The present position, for messages. */
+/* The current position, for messages. */
 typedef struct place {
     const char *name; /* of the file, or "-s" */
     size_t line;      /* 0: no line */
@@ -43,7 +43,7 @@ static int refuse_at(const place *at, int code, const char *format, ...)
 
 /* --- names --- */
 
-/* title: of the section in the file; section: its name in the table. */
+/* title: the name of the section in the file; section: its name in the table. */
 static int refuse_key(const place *at, const char *title, const char *section, const char *name)
 {
     const pnr_key *elsewhere = pnr_key_find(NULL, name), *best = NULL;
@@ -73,7 +73,7 @@ static int refuse_section(const place *at, const char *name)
 
 /* --- sections --- */
 
-/* A section as a file names it. */
+/* A section as it is written in a file. */
 typedef struct section {
     const pnr_section *table;
     size_t number; /* n of [target.<n>]; 0: not numbered */
@@ -87,7 +87,7 @@ static int find_section(const place *at, const char *name, section *out)
     return out->table ? PNR_OK : refuse_section(at, name);
 }
 
-/* Sets the key; a refusal quotes the value. */
+/* Sets the key. The message of a refusal quotes the value. */
 static int assign_value(const place *at, pnr_config *config, const section *where,
                         const pnr_key *key, const char *value)
 {
@@ -114,8 +114,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Refuses control bytes, which would go into messages, prints and topics. Does not quote the text,
- * so that the message stays one line. */
+/* Refuses control bytes, which would appear in messages, prints and topics. Does not quote the
+ * text, so that the message stays one line. */
 static int refuse_control(const place *at, const char *text)
 {
     for (; *text; text++)
@@ -124,7 +124,7 @@ static int refuse_control(const place *at, const char *text)
     return PNR_OK;
 }
 
-/* Cuts white space off both ends, in place. */
+/* Removes white space at both ends, in place. */
 static char *trim_space(char *text)
 {
     size_t n;
@@ -187,7 +187,7 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
 
 /* --- a whole text --- */
 
-/* The sections and keys of a text so far: a repeated one is refused. */
+/* The sections and keys of a text read so far: a repeated one is refused. */
 typedef struct reader {
     place at;
     pnr_config *config;
@@ -221,7 +221,7 @@ static int enter_section(reader *r, const char *name)
     return PNR_OK;
 }
 
-/* "[name]", and at most a comment after it. */
+/* Reads "[name]", which only a comment may follow. */
 static int read_section(reader *r, char *line)
 {
     char *end = strchr(line, ']');
@@ -267,7 +267,7 @@ static int read_assignment(reader *r, char *line)
     return rc == PNR_OK ? assign_value(&r->at, r->config, &r->section, key, value) : rc;
 }
 
-/* One line with a NUL instead of its end. */
+/* Finds one line and replaces its end by a NUL. */
 static int read_line(reader *r, char *line, size_t length)
 {
     if (strlen(line) != length)
@@ -318,7 +318,7 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
 /* Reads the whole file. Owner of *text, also after an error: the caller. */
 static int load_file(const place *at, FILE *file, char **text, size_t *length)
 {
-    *text = malloc(FILE_MAX_BYTES); /* only the pages of the file are used */
+    *text = malloc(FILE_MAX_BYTES); /* only the file's own pages use memory */
     if (!*text)
         return refuse_at(at, PNR_ENOMEMORY, "no memory for a file of %d bytes", FILE_MAX_BYTES);
     *length = fread(*text, 1, FILE_MAX_BYTES, file);
@@ -380,7 +380,7 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     rc = find_section(&at, name, &where);
     if (rc == PNR_OK && !(key = pnr_key_find(where.table->name, dot + 1)))
         rc = refuse_key(&at, name, where.table->name, dot + 1);
-    /* In a shell a value needs no quotes, though it may have them, and has no comment. */
+    /* On a command line a value may have quotes but needs none, and has no comment. */
     if (rc == PNR_OK)
         rc = read_value(&at, copy + (equals - assignment) + 1, false, &value);
     if (rc == PNR_OK)

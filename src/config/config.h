@@ -74,23 +74,25 @@ typedef struct pnr_target {
     double amplitude;    /* of the echo, full scale = 1; 0: from snr_db */
     double snr_db;       /* per sample, against echo.noise_rms; used when amplitude is 0 */
     double phase_rad;    /* at sample 0 */
-    size_t code;         /* n of the [code.<n>] that it reflects; 1 without such sections */
+    size_t code;         /* n of the [code.<n>] that the target reflects; 1 without such sections */
     bool has_snr;
-    size_t number; /* n of its section; the array is sorted by it, and the check refuses gaps */
+    size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
+                    * refuses missing numbers */
 } pnr_target;
 
-/* One of several codes in the stream, section [code.<n>]. A member without has_... is as in
- * [code]. */
+/* One of several codes in the stream, section [code.<n>]. A member whose has_... is false takes the
+ * value of [code]. */
 typedef struct pnr_code_section {
     int type; /* pnr_code_type */
     size_t degree, length, root, prn, index, seed;
     char taps[PNR_TEXT_LEN], path[PNR_PATH_LEN];
     bool has_type, has_degree, has_length, has_root, has_prn, has_index, has_seed, has_taps,
         has_path;
-    size_t number; /* n of its section; the array is sorted by it, and the check refuses gaps */
+    size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
+                    * refuses missing numbers */
 } pnr_code_section;
 
-/* One member for each key. Owner of the arrays: this struct. */
+/* One member for each key. The struct owns the arrays. */
 typedef struct pnr_config {
     struct {
         char name[PNR_TEXT_LEN];
@@ -107,14 +109,14 @@ typedef struct pnr_config {
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples a read; 0: chosen */
-        pnr_run *lost; /* [n_lost] positions that the recorder lost; the file lacks them;
-                          ascending, none empty, with samples between them */
+        pnr_run *lost; /* [n_lost] positions that the recorder lost and that the file does not
+                        * contain; ascending, none empty, with samples between them */
         size_t n_lost;
     } source;
     struct {
         int type; /* pnr_code_type */
         size_t degree;
-        char taps[PNR_TEXT_LEN]; /* "10,3"; "": the fewest of a primitive polynomial */
+        char taps[PNR_TEXT_LEN]; /* "10,3"; "": the fewest taps of a primitive polynomial */
         size_t length;
         size_t root;
         size_t prn;
@@ -151,8 +153,9 @@ typedef struct pnr_config {
         int clutter;              /* pnr_clutter */
     } dwell;
     struct {
-        double min_hz, max_hz; /* both 0: no search; of a Doppler dwell +-1 / (2 Tr) */
-        int step;              /* pnr_step: of the rotations of the samples, in bins of 1/Tr */
+        double min_hz, max_hz; /* both 0: no search; for a Doppler dwell +-1 / (2 Tr) */
+        int step;              /* pnr_step: from one rotation of the samples to the next, in bins of
+                                * 1/Tr */
     } doppler;
     struct {
         double pfa; /* expected false alarms of a search */
@@ -161,15 +164,17 @@ typedef struct pnr_config {
         int cfar;                               /* pnr_cfar_kind of plan.h */
         int cfar_axis;                          /* pnr_cfar_axis of plan.h */
         size_t cfar_guard, cfar_training;       /* cells on either side */
-        size_t exclusion_cells, exclusion_rows; /* nothing weaker is an echo within +- these */
-        size_t subtract;                        /* more searches, without the echoes found */
+        size_t exclusion_cells, exclusion_rows; /* no weaker cell within +- this distance is an
+                                                 * echo */
+        size_t subtract;                        /* number of further searches, each without the
+                                                 * echoes found so far */
     } detector;
     struct {
         char name[PNR_TEXT_LEN];
         char method[PNR_TEXT_LEN];
         size_t device;
         size_t depth;    /* submits in flight */
-        size_t batch;    /* dwells a submit, at most; 0: chosen */
+        size_t batch;    /* dwells of a submit, at most; 0: chosen */
         size_t threads;  /* of the cpu engine; 0: one for each core */
         int wait;        /* pnr_wait */
         double deadline; /* s; 0: one period of a live stream */
@@ -182,11 +187,12 @@ typedef struct pnr_config {
         bool lock_memory;
         int acquisition_cpu; /* -1: any */
         int processing_cpu;  /* -1: any */
-        size_t priority;     /* of acquisition, SCHED_FIFO; processing one lower; 0: none */
+        size_t priority;     /* priority of acquisition, SCHED_FIFO; processing has one less; 0:
+                              * none */
     } realtime;
     struct {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
-        bool expose;                 /* yes: bind beyond loopback without CURVE */
+        bool expose;                 /* yes: may bind beyond loopback without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
         size_t pack;
         int profile;       /* pnr_profile */
@@ -201,10 +207,10 @@ typedef struct pnr_config {
         double leak_amplitude; /* direct path at zero range */
         double cw_hz;
         double cw_amplitude;
-        double clock_ppm; /* error of the sampling clock against the transmitter */
-        size_t bits;      /* of the ADC; 0: those of the format */
+        double clock_ppm; /* relative error of the sampling clock against the transmitter */
+        size_t bits;      /* of the ADC; 0: the bits of the format */
     } echo;
-    pnr_code_section *codes; /* [n_codes]; with none the only code is [code] */
+    pnr_code_section *codes; /* [n_codes]; if there are none, [code] is the only code */
     size_t n_codes;
     pnr_target *targets; /* [n_targets] */
     size_t n_targets;
@@ -214,19 +220,19 @@ typedef struct pnr_config {
 void pnr_config_init(pnr_config *config);
 void pnr_config_clear(pnr_config *config);
 
-/* Reads an INI file over the present values. PNR_ECONFIG and "file:line: ..." with the value and
- * the nearest known name: unknown or repeated key or section, trailing junk, out of range, NUL, a
- * line over 4096 bytes, a directory. PNR_ENOINPUT: the file cannot be opened. */
+/* Reads an INI file; its values replace the present ones. PNR_ECONFIG and "file:line: ..." with the
+ * value and the nearest known name: unknown or repeated key or section, text after a value, out of
+ * range, NUL, a line over 4096 bytes, a directory. PNR_ENOINPUT: the file cannot be opened. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
 /* The same from memory; name: of the text in messages. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
                      pnr_error *error);
-/* Sets one key over its present value; assignment: "section.key=value", as after -s. */
+/* Sets one key to a new value; assignment: "section.key=value", as after -s. */
 int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error);
 
-/* The number of codes in the stream: of [code.<n>] sections, or 1. */
+/* Returns the number of codes in the stream: the [code.<n>] sections, or 1. */
 size_t pnr_config_codes(const pnr_config *config);
-/* *out: config with code c, from 0, as its only code. Owner of its arrays: config. */
+/* *out: config with code c, counted from 0, as its only code. config owns the arrays of *out. */
 void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
 
 /* Checks the rules between keys. Each program calls it once, after all keys are read. PNR_OK or

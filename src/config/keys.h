@@ -18,16 +18,16 @@ typedef enum {
     PNR_KEY_UINT64,   /* uint64_t */
     PNR_KEY_BYTES,    /* size_t, with K, M or G */
     PNR_KEY_DOUBLE,   /* double */
-    PNR_KEY_OPTIONAL, /* double, and a bool at `also`: it has a value */
-    PNR_KEY_RATIONAL, /* pnr_rational; empty is {0, 0} where the default is empty */
+    PNR_KEY_OPTIONAL, /* double; a bool at the offset `also` is true when it has a value */
+    PNR_KEY_RATIONAL, /* pnr_rational; empty is {0, 0} if the default is empty */
     PNR_KEY_CHOICE,   /* int: index into choices */
     PNR_KEY_YES_NO,   /* bool */
     PNR_KEY_FORMAT,   /* pnr_format; "auto" is PNR_FORMAT_NONE */
     PNR_KEY_EPOCH,    /* pnr_epoch */
-    PNR_KEY_RUNS      /* pnr_run *, and their number, a size_t at `also` */
+    PNR_KEY_RUNS      /* pnr_run *; their number is a size_t at the offset `also` */
 } pnr_key_type;
 
-/* Ends that do not belong to the range. */
+/* Ends of a range that are themselves excluded. */
 enum { PNR_OPEN_MIN = 1, PNR_OPEN_MAX = 2 };
 
 typedef struct pnr_key {
@@ -47,11 +47,13 @@ typedef struct pnr_key {
 
 extern const pnr_key pnr_config_keys[];
 extern const size_t pnr_config_n_keys;
-/* The key of this section and name; section NULL: of any. NULL: there is none. */
+/* Returns the key with this section and name; section NULL: of any section. NULL: not found. */
 const pnr_key *pnr_key_find(const char *section, const char *name);
-/* The key of this section after `key`; NULL is before the first and after the last. */
+/* Returns the key of this section after `key`. NULL as `key` means before the first; NULL returned
+ * means after the last. */
 const pnr_key *pnr_key_next(const char *section, const pnr_key *key);
-/* The word of a PNR_KEY_CHOICE key of a section without numbers, as the configuration spells it. */
+/* The word of a PNR_KEY_CHOICE key of a section without numbers, as it is written in a
+ * configuration. */
 const char *pnr_config_word(const pnr_config *config, const char *section, const char *name);
 
 /* The sections in the order of the table; the last one has a NULL name. The numbered section
@@ -69,18 +71,19 @@ enum { PNR_SECTION_LEN = 32 };
 /* "stream" or "target.3"; "target.n" for number 0. Returns out. */
 char *pnr_section_title(const pnr_section *section, size_t number, char out[PNR_SECTION_LEN]);
 const pnr_section *pnr_section_of(const pnr_key *key);
-/* The section with this name in a file; *number: n of a numbered one. NULL: there is none. */
+/* Returns the section with this name in a file; *number: n of a numbered section. NULL: not
+ * found. */
 const pnr_section *pnr_section_find(const char *name, size_t *number);
-/* Item `number` of a numbered section; a new one has the defaults. NULL: no memory. */
+/* Returns item `number` of a numbered section; a new item has the defaults. NULL: no memory. */
 void *pnr_section_add(const pnr_section *section, pnr_config *config, size_t number);
-/* Sets the defaults of a numbered section in one item; with NULL those of all other sections in a
- * pnr_config. */
+/* Sets the defaults of a numbered section in one item; with NULL, the defaults of all other
+ * sections in a pnr_config. */
 void pnr_section_reset(const pnr_section *numbered, void *base);
 /* Item i of the array of a numbered section. */
 const void *pnr_section_item(const pnr_section *section, const pnr_config *config, size_t i);
 
 enum {
-    PNR_VALUE_MAX = 4000, /* bytes of a value, so that its print fits a line */
+    PNR_VALUE_MAX = 4000, /* bytes of a value, so that it can be printed in a line */
     PNR_WHY_LEN = 320
 };
 
@@ -92,9 +95,9 @@ typedef struct pnr_suffix {
 extern const pnr_suffix pnr_suffixes[];
 
 /* Reads text into the members of base, a pnr_config or an item. PNR_OK; PNR_ECONFIG or
- * PNR_ENOMEMORY: why has the reason, and base is unchanged. */
+ * PNR_ENOMEMORY: why gets the reason, and base is unchanged. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
-/* Prints text that parse reads back to the same value. */
+/* Prints text that pnr_value_parse reads back to the same value. */
 void pnr_value_print(const pnr_key *key, const void *base, FILE *stream);
 /* The shortest of 15 to 17 digits that reads back to the same value. Returns out. */
 enum { PNR_DOUBLE_LEN = 40 };
@@ -102,7 +105,7 @@ char *pnr_value_double(double value, char out[PNR_DOUBLE_LEN]);
 /* "1 to 64", "more than 0", "iq | channels", "yes | no"; "" for any value. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 
-/* Word i of a PNR_KEY_CHOICE or PNR_KEY_FORMAT key. NULL: there are no more, or it has no words. */
+/* Returns word i of a PNR_KEY_CHOICE or PNR_KEY_FORMAT key. NULL: the key has no word i. */
 const char *pnr_value_word(const pnr_key *key, size_t i);
 
 /* The optimal string alignment distance: insertions, deletions, replacements and swaps of

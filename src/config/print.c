@@ -8,7 +8,7 @@
 
 /* --- one value --- */
 
-/* Quotes only a text that needs it, so that most lines look as people write them. */
+/* Quotes only a text that needs quotes, so that most lines look as people write them. */
 static void print_text(const char *text, FILE *stream)
 {
     if (!strpbrk(text, " \t\"#;")) {
@@ -55,7 +55,8 @@ static void print_epoch(const pnr_epoch *epoch, FILE *stream)
         fprintf(stream, "%" PRId64, epoch->sample);
 }
 
-/* Without spaces it is never longer than the text that was read, so it fits a line. */
+/* Without spaces the printed text is never longer than the text that was read, so it fits in a
+ * line. */
 static void print_runs(const pnr_run *runs, size_t n, FILE *stream)
 {
     for (size_t i = 0; i < n; i++)
@@ -180,8 +181,8 @@ void pnr_config_print_reference(FILE *stream)
         "# A value may be quoted: \"two words\".\n",
         stream);
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
-        /* Numbered sections stay comments: a target needs an amplitude, and each [code.n] adds a
-         * code. */
+        /* Numbered sections are printed as comments: a target needs an amplitude, and each [code.n]
+         * adds a code. */
         const char *mark = s->item_bytes > 0 ? "; " : "";
 
         fprintf(stream, "\n# --- %s ---\n%s[%s]\n", s->help, mark, pnr_section_title(s, 1, title));

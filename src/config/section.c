@@ -59,7 +59,7 @@ void pnr_section_reset(const pnr_section *numbered, void *base)
 {
     char why[PNR_WHY_LEN];
 
-    /* A test shows that every default is valid. */
+    /* Every default is valid, which a test checks. */
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
         const pnr_key *key = &pnr_config_keys[i];
         const pnr_section *of = pnr_section_of(key);
@@ -76,7 +76,7 @@ void *pnr_section_add(const pnr_section *table, pnr_config *config, size_t numbe
     size_t i = *n_items;
 
     memcpy(&items, (char *)config + table->items, sizeof items);
-    /* From the end: most files have them in order. */
+    /* Searches from the end: most files have the sections in order. */
     while (i > 0 && *(size_t *)(items + (i - 1) * table->item_bytes + table->number) >= number)
         i--;
     if (i == *n_items || *(size_t *)(items + i * table->item_bytes + table->number) != number) {

@@ -25,7 +25,7 @@ static int refuse_value(char why[PNR_WHY_LEN], const char *format, ...)
     return PNR_ECONFIG;
 }
 
-/* --- numbers as text, in any locale --- */
+/* --- numbers from text, in any locale --- */
 
 static const char ten_digits[] = "0123456789";
 
@@ -51,7 +51,7 @@ static bool is_decimal(const char *text)
     return n > 0 && *text == '\0';
 }
 
-/* newlocale of "C" is the C library's own constant object: it cannot fail. */
+/* newlocale of "C" returns a constant object of the C library: it cannot fail. */
 static double to_double(const char *text)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -161,7 +161,7 @@ static int parse_time(const member *to, const char *text)
     return parse_text(to, text);
 }
 
-/* Digits only; *end: the text after them. */
+/* Reads digits only; *end: the text after them. */
 static int parse_digits(const char *text, const char **end, uint64_t *out, char *why)
 {
     char *after;
@@ -194,7 +194,7 @@ static void store_whole(const member *to, uint64_t value, bool is_negative)
         *(size_t *)to->field = (size_t)value;
 }
 
-/* All types of whole numbers. Only an int may be negative. */
+/* Reads all types of whole numbers. Only an int may be negative. */
 static int parse_whole(const member *to, const char *text)
 {
     const pnr_key *key = to->key;
@@ -263,7 +263,7 @@ static int parse_rational(const member *to, const char *text)
     return PNR_OK;
 }
 
-/* Also of formats, which have aliases too; an empty one is auto. */
+/* Reads a word of a choice or a format. Formats also have aliases; an empty one is auto. */
 static int parse_choice(const member *to, const char *text)
 {
     const pnr_key *key = to->key;
@@ -320,7 +320,7 @@ static const char *skip_space(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* One "first+count" and the comma after it. */
+/* Reads one "first+count" and the comma after it. */
 static int parse_run(const char **at, pnr_run *run, char *why)
 {
     const char *text = skip_space(*at);

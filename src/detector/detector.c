@@ -10,7 +10,7 @@
 
 enum { J = PNR_NEIGHBOURS };
 
-/* (kurtosis - 1) / 2 of a uniform distribution: of the observation time of a Doppler. */
+/* (kurtosis - 1) / 2 of a uniform distribution: the observation time of a Doppler is uniform. */
 static const double flat_curvature = 0.4;
 
 /* The contribution of the echoes to sum |x|^2. */
@@ -31,7 +31,7 @@ static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
         if (detector->has_rows)
             own *= pnr_fit_patch_energy(detector->map, t->bins);
         energy += own;
-        /* An incoherent dwell has no phases; its cross terms cancel on average. */
+        /* An incoherent dwell has no phases, so its cross terms cancel on average. */
         for (size_t k = 0; k < i && !detector->is_sum; k++)
             energy += 2 *
                       creal(t->fit.peak * conj(tracks[k].fit.peak) *
@@ -41,8 +41,8 @@ static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
     return energy;
 }
 
-/* The lost samples divided by the valid ones. Lost samples disturb an echo's sidelobes like noise of
- * this share of its peak power. */
+/* The lost samples divided by the valid ones. Lost samples disturb an echo's sidelobes like noise
+ * of this share of its peak power. */
 static double holes_of(const pnr_detector *detector, const pnr_dwell *dwell)
 {
     const double n_all = (double)dwell->n_periods * (double)detector->radar->n_samples;
@@ -57,11 +57,12 @@ typedef struct noise_found {
 
 /*
  * Combines two estimates of the noise. The first is the energy of the dwell minus that of the
- * echoes. An echo's peak is known from 17 values and not from all samples; the difference e of the
- * two errors, of variance (amplitude_variance - 1/2) sigma^2, leaves 2 |a| e in this rest, which is
- * too much when S is near N^2. Lost samples, too, do not all hold the same share of an echo. The
- * second estimate is the residual of the fit at the strongest echo's 17 values. Both are weighted by
- * their variances, which depend on the noise itself: a few iterations converge.
+ * echoes. The peak of an echo is estimated from 17 values and not from all samples. The difference
+ * e of the two errors, of variance (amplitude_variance - 1/2) sigma^2, leaves 2 |a| e in this
+ * estimate, which is too much when S is near N^2. Lost samples also add an error, because they do
+ * not all hold the same share of an echo. The second estimate is the residual of the fit at the
+ * strongest echo's 17 values. Both are weighted by their variances, which depend on the noise
+ * itself: a few iterations converge.
  */
 static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwell,
                               const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
@@ -99,7 +100,7 @@ static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwe
 
         variance = of_rest * of_near / (of_rest + of_near);
         cell = (rest * of_near + (near - sidelobes) * of_rest) / (of_rest + of_near);
-        /* An estimate below half of its own uncertainty holds no more information than that. */
+        /* An estimate below half of its own uncertainty is no more accurate than that bound. */
         cell = fmax(cell, fmax(sqrt(variance) / 2, least));
     }
     return (noise_found){cell, fmin(variance / (cell * cell), 0.5)};
@@ -114,12 +115,11 @@ static variances find_variances(const pnr_detector *detector, const pnr_dwell *d
                                 const pnr_dwell_gains *gains, const pnr_track *t, double s)
 {
     const pnr_fitted *fit = &t->fit;
-    /* Lost samples do not disturb amplitude and phase, in which every sample has its share. */
-    /*
-     * To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)):
-     * the noise also bends the peak. Expressed by the measured S, which is taken at the displaced
-     * peak, the term becomes kurtosis - 1.
-     */
+    /* Lost samples do not disturb amplitude and phase, because every sample contributes equally to
+     * these. */
+    /* To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
+     * because the noise also bends the peak. Expressed by the measured S, which is taken at the
+     * displaced peak, the term becomes kurtosis - 1. */
     variances v = {fit->delay_variance *
                        ((1 + t->code->curvature_noise / s) / s + holes_of(detector, dwell)),
                    fit->amplitude_variance / s, fit->phase_variance / s,
@@ -251,8 +251,8 @@ static int fill_code(const pnr_setup_code *from, pnr_detector_code *code)
     return pnr_fit_create(code->autocorrelation, &code->fit);
 }
 
-/* Does slow time matter? It does with rows, tapers, a removed mean, a rotation, a stretch, and with
- * several looks of several periods. Every other dwell adds its windows as they are. */
+/* True if slow time matters: with rows, tapers, a removed mean, a rotation, a stretch, and with
+ * several looks of several periods. Every other dwell adds its windows without weights. */
 static bool needs_patch_fit(const pnr_plan *plan)
 {
     const pnr_hypothesis first = pnr_plan_hypothesis(plan, 0);

@@ -41,8 +41,8 @@ typedef struct pnr_echo {
     /* not published */
     uint32_t candidate, row; /* the candidate's index in pnr_observed, and its row */
     double lag;              /* samples from the start of the window, before epoch and zero delay */
-    double snr; /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 minus the noise's own share;
-                   unbiased, so noise alone can make it negative */
+    double snr; /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 minus the share of the noise;
+                 * unbiased, so noise alone can make it negative */
 } pnr_echo;
 
 typedef struct pnr_detection {
@@ -67,8 +67,8 @@ typedef struct pnr_observed {
 } pnr_observed;
 
 /* Describes how to subtract an echo from the samples: by one removal, and by two more of the code's
- * slope when the echo walks. Returns their number. replica, slope: [N], filled here and referenced
- * by the removals; work: [2 N]. The waveforms must be prepared. */
+ * slope when the echo walks. Returns the number of removals. replica, slope: [N], filled here and
+ * referenced by the removals; work: [2 N]. The waveforms must be prepared. */
 enum { PNR_MAX_REMOVALS = 3 }; /* of one echo */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
                              float (*replica)[2], float (*slope)[2], double complex *work,
@@ -78,7 +78,8 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
 void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *observed,
                           const pnr_detection *removed, pnr_candidate *candidate, float *patch);
 
-/* Finds the echoes of a dwell. Deterministic, without allocation. One caller at a time. */
+/* Finds the echoes of a dwell. The results are deterministic; nothing is allocated. One caller at a
+ * time. */
 void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
                          pnr_detection *out);
 

@@ -7,8 +7,8 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* The frequency of an echo in the samples, in bins, converted from the time scale of its row. With
- * one row it is that of the row. */
+/* Returns the frequency of an echo in the samples, in bins, converted from the time scale of its
+ * row. With one row it is the frequency of that row. */
 static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t row)
 {
     if (detector->map == NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The internal state of the detector. detector.c makes echoes of tracks; track.c fits each candidate
- * among the others. */
+/* The internal state of the detector. detector.c makes echoes of tracks; track.c fits each
+ * candidate among the others. */
 #ifndef PNR_DETECTOR_STATE_H
 #define PNR_DETECTOR_STATE_H
 
@@ -38,7 +38,7 @@ struct pnr_detector {
 /* The gains of a dwell for an echo's amplitude and for noise. */
 typedef struct pnr_dwell_gains {
     double amplitude; /* the peak of an echo divided by A R(0), over all looks */
-    double noise;     /* noise power of a cell divided by that of a sample times R(0) */
+    double noise;     /* the noise power of a cell divided by that of a sample and by R(0) */
     double looks;     /* powers in a sum */
 } pnr_dwell_gains;
 
@@ -53,7 +53,7 @@ typedef struct pnr_track {
     pnr_vector c;
     pnr_vector *patch; /* with several rows this instead of c */
     pnr_fitted fit;
-    double bins, bins_variance; /* with several rows; the variance multiplied by S */
+    double bins, bins_variance; /* with several rows; the variance is multiplied by S */
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
 } pnr_track;
@@ -77,8 +77,8 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
 /* Finds the echoes among the candidates, strongest first, each fitted after the others are
  * subtracted. Returns their number. tracks: [PNR_MAX_CANDIDATES]. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks);
-/* The noise power of one cell around the strongest echo, and the number of independent cells in this
- * mean. */
+/* The noise power of one cell around the strongest echo, and the number of independent cells in
+ * this mean. */
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                        double *cells);
 /* The correlation of two echoes of peak 1 over all samples: sum_n x conj(y). */

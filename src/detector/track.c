@@ -15,7 +15,7 @@ enum {
 
 static const double strong = 100; /* S from which the part that a filter removed is visible */
 
-/* The vertex of the parabola through (-1, a), (0, b), (1, c); when b is the greatest it lies within
+/* The vertex of the parabola through (-1, a), (0, b), (1, c). If b is the greatest, it lies within
  * -1/2..1/2. */
 static double parabola_vertex(double a, double b, double c)
 {
@@ -49,7 +49,7 @@ static double circular_distance(const pnr_detector *detector, double a, double b
 
 /* --- the candidates of a dwell --- */
 
-/* The data that all tracks of a dwell share. */
+/* Data that all tracks of a dwell share. */
 typedef struct dwell_view {
     const pnr_observed *observed;
     pnr_dwell_gains gains;
@@ -69,8 +69,8 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
                              pnr_fit_patch_looks(detector->map)};
 }
 
-/* An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P). Subtracts the mean of the noise
- * in it, floor rho(j) / sqrt(P). */
+/* An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P). Subtracts the mean of the
+ * noise in it, floor rho(j) / sqrt(P). */
 static void load_candidate(const pnr_detector *detector, const dwell_view *view, size_t index,
                            pnr_track *t)
 {
@@ -114,8 +114,8 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
 
 /* --- one candidate among others --- */
 
-/* Subtracts another echo from c: A g R(0) rho(lag - its delay). In a map with one row the other echo
- * has the frequency of that row. Echoes of other codes are not subtracted. */
+/* Subtracts another echo from c: A g R(0) rho(lag - its delay). In a map with one row the other
+ * echo has the frequency of that row. Echoes of other codes are not subtracted. */
 static void subtract_echo(const pnr_detector *detector, const pnr_track *from,
                           const pnr_track *other, double complex *c)
 {
@@ -202,7 +202,7 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
     }
 }
 
-/* Fits again after the part that a filter removed is added. */
+/* Fits again after adding the part that a filter removed. */
 static void fit_whole(const pnr_detector *detector, pnr_track *t, const double complex *c,
                       double cell)
 {
@@ -276,8 +276,8 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
     const double least = detector->plan->threshold[dwell->n_periods - 1] * dwell->floor;
     double seen = detector->has_rows ? 0 : pnr_power(t->fit.peak), power = 0;
 
-    /* In a map both powers are taken in the cell of the candidate: a sidelobe does not have the shape
-     * of an echo, so its fit may climb far away. */
+    /* In a map both powers are taken in the cell of the candidate: a sidelobe does not have the
+     * shape of an echo, so its fit may climb far away. */
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
         seen += pnr_power(t->patch[MIDDLE][MIDDLE + j]);
     for (size_t i = 0; i < n; i++)

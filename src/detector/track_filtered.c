@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tracks after a least-squares filter. The values are restored to those of the correlation, which
- * the fits expect. The response of one echo at the lags of another is that of the filter and not the
- * sidelobes of the code. */
+ * the fits expect. The response of one echo at the lags of another is that of the filter and not
+ * the sidelobes of the code. */
 #include "detector/state.h"
 
 #include <math.h>

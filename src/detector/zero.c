@@ -12,10 +12,11 @@ enum {
 };
 
 static const double wander = 1e-16;     /* q, 1/s: see zero.h */
-static const double first_drift = 1e-4; /* initial sigma of the drift: a cheap crystal */
+static const double first_drift = 1e-4; /* initial sigma of the drift, for a cheap crystal */
 static const double astray_sigmas = 5;
-static const double least_astray = 0.1; /* samples: an outlier deviates by more */
-static const double alarm_ends = 0.9;   /* share of the limit; hysteresis against noise */
+static const double least_astray = 0.1; /* in samples; only a greater deviation is an outlier */
+static const double alarm_ends = 0.9;   /* share of the limit at which an alarm ends: hysteresis
+                                         * against noise */
 
 void pnr_zero_begin(pnr_zero_tracker *z, const pnr_config *config, const pnr_radar *radar,
                     const pnr_zero_memory *last)
@@ -112,8 +113,8 @@ static bool take_measurement(pnr_zero_tracker *z, double innovation, double sigm
     return true;
 }
 
-/* Refers an echo's delay to x instead of radar.zero_delay_s. False when it then lies outside of the
- * wanted ranges. */
+/* Refers an echo's delay to x instead of radar.zero_delay_s. Returns false if it is then outside
+ * the wanted ranges. */
 static bool correct_delay(const pnr_zero_tracker *z, pnr_echo *echo)
 {
     const pnr_radar *radar = z->radar;

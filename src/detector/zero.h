@@ -13,8 +13,8 @@
 
 /*
  * The zero delay of one dwell, as published, in the order of JSON and CSV. A packed record keeps
- * WIDE values in double precision, NARROW ones in single precision, and has no PLAIN ones. Each
- * macro gets x.
+ * WIDE values in double precision, NARROW ones in single precision, and does not contain PLAIN
+ * ones. Each macro gets x.
  */
 #define PNR_ZERO_FIELDS(WIDE, NARROW, PLAIN, x)                                                    \
     WIDE(x, delay_s)     /* of the direct path: ranges count from here */                          \
@@ -70,14 +70,15 @@ void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_
                     const pnr_zero_memory *last);
 /*
  * Processes one dwell; `sample` is its first sample and ascends. The direct path is the strongest
- * echo of the first code within radar.zero_search_m of the last zero delay. One that moved by more
- * than five of its sigmas counts as an outlier, except the 16th in a row. The direct path is removed
- * from the detection, the delays of the others are corrected and their sigmas widened. Echoes that
- * then lie outside of the wanted ranges are removed, and the weakest beyond detector.max_echoes.
+ * echo of the first code within radar.zero_search_m of the last zero delay. A measurement that
+ * moved by more than five of its sigmas counts as an outlier, except the 16th in a row. The direct
+ * path is removed from the detection, the delays of the other echoes are corrected and their sigmas
+ * widened. Echoes that are then outside the wanted ranges are removed, and the weakest beyond
+ * detector.max_echoes.
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
-/* Logs one line when the direct path moved beyond radar.zero_alarm_m since the last call, or came
- * back within nine tenths of it. */
+/* Logs one line when the direct path has moved beyond radar.zero_alarm_m since the last call, or
+ * has returned within nine tenths of it. */
 void pnr_zero_tell(pnr_zero_tracker *zero);
 /* Copies the state for the next run; false when the direct path was not seen in this run. */
 bool pnr_zero_remember(const pnr_zero_tracker *zero, pnr_zero_memory *out);

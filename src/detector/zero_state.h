@@ -9,8 +9,8 @@
 #include "detector/zero.h"
 
 /* Reads radar.zero_state_path; true when it holds the last zero delay of this source, channel,
- * format and rate. A missing file means the first start. A file of another source or a broken one is
- * reported in a warning and ignored. */
+ * format and rate. A missing file means the first start. A file of another source or a broken one
+ * is reported in a warning and ignored. */
 bool pnr_zero_state_read(const pnr_config *config, pnr_format format, pnr_zero_memory *out);
 
 /* Checks that the file can be written, before the first sample. PNR_OK, PNR_EIO. */

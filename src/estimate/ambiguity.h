@@ -9,8 +9,8 @@
 
 /*
  * An echo a(n - d) exp(2 pi i v n / N) is correlated with a code b after a rotation of the samples
- * by f (engine/plan.h). With e = v - f and the time counted from the middle of the window, lag k has
- *     chi(k) = 1/R(0) sum_i a(i - d) exp(2 pi i e (i - (N - 1)/2) / N) conj(b[i - k]),
+ * by f (engine/plan.h). With e = v - f and the time counted from the middle of the window, lag k
+ * has     chi(k) = 1/R(0) sum_i a(i - d) exp(2 pi i e (i - (N - 1)/2) / N) conj(b[i - k]),
  * i = 0 .. N - 1 with i - k taken mod N; a linear correlation has i = k .. k + N - 1. In both cases
  * the code is assumed to repeat; a single pulse differs in its sidelobes only. At e = 0, chi(k) is
  * R(k - d)/R(0).
@@ -26,8 +26,8 @@ void pnr_ambiguity_destroy(pnr_ambiguity *ambiguity);
 /* Sets the echo: its code, and its delay from the first sample of the window. */
 void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay);
 
-/* Writes chi at the lags first .. first + n_lags - 1 of code `code`, and its derivatives with respect
- * to the delay and to e unless these are NULL. O(N) for each lag. */
+/* Writes chi at the lags first .. first + n_lags - 1 of code `code`, and its derivatives with
+ * respect to the delay and to e unless these are NULL. O(N) for each lag. */
 void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long first, size_t n_lags,
                       double complex *chi, double complex *by_delay, double complex *by_e);
 

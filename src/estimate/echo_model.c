@@ -12,9 +12,9 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-static const double loading = 1e-4; /* rows closer than 1/K are nearly dependent */
-/* Rows with another time scale are used while the ends of an echo move by at most so many samples.
- * The two adjacent rows are always used, because the frequency needs them. */
+static const double loading = 1e-4; /* rows closer than 1/K are nearly linearly dependent */
+/* Rows with another time scale are used as long as the ends of an echo move by at most this number
+ * of samples. The two adjacent rows are always used, because the frequency needs them. */
 static const double same_scale_samples = 0.5;
 
 struct pnr_echo_model {
@@ -216,9 +216,9 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
     return -bins * model->rate_over_carrier - stretch * (double)model->setup->plan.n_samples;
 }
 
-/* Fills walk = slope walk / (2 pi i): the product of slow time and walk is a derivative with respect
- * to frequency. This is linear in the walk, which is therefore limited to half a sample a look.
- * Returns false when the walk is zero in all rows. */
+/* Fills walk = slope walk / (2 pi i): the product of slow time and walk is a derivative with
+ * respect to frequency. This is linear in the walk, which is therefore limited to half a sample a
+ * look. Returns false when the walk is zero in all rows. */
 static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       const double complex *slope, double complex *walk)
 {
@@ -373,8 +373,8 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
 
 /* --- the whole --- */
 
-/* The largest difference of chi and the smooth product at e = 1/8 bin, divided by e; taken over the
- * lags and over several places of the cyclic seam. */
+/* The largest difference of chi and the smooth product at e = 1/8 bin, divided by e, over the lags
+ * and over several places of the cyclic seam. */
 static double roughness_of(pnr_echo_model *model, size_t code)
 {
     enum { SEAMS = 4 };

@@ -15,13 +15,14 @@ struct pnr_fit_patch {
     const pnr_plan *plan;
     pnr_echo_model *model;
     pnr_slow_time *slow;           /* owned by model */
-    struct pnr_patch_noise *noise; /* NULL: the noise is a product over rows and lags */
+    struct pnr_patch_noise *noise; /* NULL: the noise is a product of a part over rows and a part
+                                    * over lags */
 };
 
 enum {
     /* The rows of a patch have up to PNR_NEIGHBOURS rotations. */
     PNR_ECHO_TERMS = 2 * PNR_NEIGHBOURS,  /* of one column */
-    PNR_ECHO_VECTORS = 3 * PNR_NEIGHBOURS /* over rows, and as many over lags */
+    PNR_ECHO_VECTORS = 3 * PNR_NEIGHBOURS /* vectors over rows, and the same number over lags */
 };
 
 /* The lags of one code. */
@@ -30,7 +31,8 @@ typedef struct pnr_echo_lags {
     pnr_patch p;                         /* R(i - j)/R(0): the noise covariance of two lags */
     pnr_patch w;                         /* the inverse of the loaded p */
     double cells;                        /* E(c^H w c) of noise, in cells */
-    double roughness; /* the most that chi differs from R(k - d)/R(0) sin(pi e)/.., divided by e */
+    double roughness; /* the greatest difference of chi from R(k - d)/R(0) sin(pi e)/.., divided by
+                       * e */
 } pnr_echo_lags;
 
 /* One row. */
@@ -81,7 +83,7 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
 double pnr_echo_model_tone(const pnr_echo_model *model, double e);
 
 /* Marks the rows that need the exact sums, given the peak of the echo and the noise power of one
- * cell; returns true when there are any. To be called before pnr_echo_model_exact. */
+ * cell; returns true when there are any. Call it before pnr_echo_model_exact. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell);
 /* Fills the columns of an echo in a patch, from the smooth product or with exact sums in the marked

@@ -14,7 +14,7 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    STEPS = 64,              /* delays of the table in one lag */
+    STEPS = 64,              /* steps of the table from one lag to the next */
     N_STEPS = 2 * STEPS + 1, /* from -1 to +1 lag */
     N_REACH = 5,             /* delays -1, -1/2, 0, 1/2, 1 */
     LANES = 4,               /* values in one vector */
@@ -107,9 +107,9 @@ static void echo_at(const workshop *shop, double d, double complex *r, double co
 }
 
 /*
- * The variances at A g R(0) = 1 and S = 1 of d and of the real and imaginary part of the peak, which
- * are its relative amplitude and its phase. Least squares with the columns r, i r and r' gives each
- * error as Re(h^H n), linear in the noise n.
+ * The variances at A g R(0) = 1 and S = 1 of d and of the real and imaginary part of the peak,
+ * which are its relative amplitude and its phase. Least squares with the columns r, i r and r'
+ * gives each error as Re(h^H n), linear in the noise n.
  */
 static void fill_variances(const workshop *shop, const double complex *r,
                            const double complex *slope, const double complex *wr, step *s)
@@ -133,8 +133,8 @@ static void fill_variances(const workshop *shop, const double complex *r,
     s->phase_variance = noise_through(shop, im) / (2 * q * q);
 }
 
-/* Orthonormalises by Gram and Schmidt. A direction with less than a hundredth of an echo's energy is
- * left out, because it would add more noise than signal. */
+/* Orthonormalises by Gram and Schmidt. A direction with less than a hundredth of an echo's energy
+ * is omitted, because it would add more noise than signal. */
 static void fill_basis(workshop *shop, pnr_fit *fit)
 {
     pnr_vector e[N_REACH];
@@ -236,8 +236,8 @@ static double bend_at(const quartic *q, double x)
     return 2 * q->c[2] + x * (6 * q->c[3] + x * 12 * q->c[4]);
 }
 
-/* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. Two iterations leave
- * an error below 1e-5 of a step. */
+/* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. Two iterations
+ * leave an error below 1e-5 of a step. */
 static double refine_maximum(const quartic *re, const quartic *im)
 {
     double x = 0;
@@ -268,8 +268,8 @@ static inline double complex project_values(const planar *v, const planar *c)
     return CMPLX((re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3]));
 }
 
-/* Climbs J on the table from step s to a maximum or an end of the table, and returns its step. Fills
- * z and J at the five steps around it. */
+/* Climbs J on the table from step s to a maximum or an end of the table, and returns that step.
+ * Fills z and J at the five steps around it. */
 static inline int climb_table(const pnr_fit *fit, const planar *c, int s, double complex z[5])
 {
     s = s < 2 ? 2 : s > N_STEPS - 3 ? N_STEPS - 3 : s;

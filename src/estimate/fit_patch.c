@@ -90,9 +90,9 @@ static double complex onto(const products *p, const pnr_echo_column *a, const pn
 /*
  * The model at the present point of the climb. The columns c are the echo and its derivatives with
  * respect to delay and bins. The probes h are the vectors onto which the patch is projected. They
- * are the columns of the model, except when rows share their noise: then they are the columns of the
- * smooth chi, because the weights separate rows from lags and would amplify the ends of the exact
- * chi to noise.
+ * are the columns of the model, except when rows share their noise: then they are the columns of
+ * the smooth chi, because the weights separate rows from lags and would amplify the ends of the
+ * exact chi to noise.
  */
 typedef struct fit_state {
     pnr_echo_columns model, smooth;
@@ -195,8 +195,8 @@ static void find_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     pnr_patch_noise_covariance(map->noise, map->slow, rows, place, h, 3, noise);
 }
 
-/* Fills the variances multiplied by S. The errors of delay and frequency are n Re <q, noise/A>; that
- * of the peak is <h_0, noise/A> / <h_0, c_0> - sum_i alpha_i times them. */
+/* Fills the variances multiplied by S. The errors of delay and frequency are n Re <q, noise/A>;
+ * that of the peak is <h_0, noise/A> / <h_0, c_0> - sum_i alpha_i times them. */
 static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
                            const pnr_patch_place *place, fit_state *s, pnr_patch_fitted *out)
 {
@@ -222,11 +222,11 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     out->at.amplitude_variance = variance_of(noise, re);
     out->at.phase_variance = variance_of(noise, im);
     /* The gain is the least of three: the power of the peak, the energy that it explains, and its
-     * power relative to noise in the same sum. Outside of the rows a peak may be large and yet be
-     * noise alone. */
+     * power relative to noise in the same sum. Outside the rows noise alone may have a large
+     * peak. */
     out->at.gain = pnr_power(s->on[0]) / creal(noise[0][0]);
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
-    /* The maximisation over delay and over frequency adds half a cell each. */
+    /* The maximisation over delay and the maximisation over frequency add half a cell each. */
     out->at.cells = 2 * creal(noise[0][0]) / power;
 }
 
@@ -256,9 +256,9 @@ static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int
                                              : rows->row[MIDDLE].bins - rows->row[MIDDLE - 1].bins);
 }
 
-/* The least energy of a model echo in the patch, relative to the start of the climb. A frequency
- * beyond the first or last row, or near the removed mean, leaves so little in the patch that noise
- * would fit an echo of any strength. */
+/* The least energy of a model echo in the patch, relative to the energy at the start of the climb.
+ * At a frequency beyond the first or last row, or near the removed mean, so little of the echo is
+ * in the patch that noise would fit an echo of any strength. */
 static const double least_share = 0.1;
 
 static double clamp(double x, double limit)
@@ -266,8 +266,8 @@ static double clamp(double x, double limit)
     return x < -limit ? -limit : x > limit ? limit : x;
 }
 
-/* Climbs from *echo to the maximum; s: the state at the maximum. *least: the least <echo, echo>; the
- * first climb, which finds 0, sets it. */
+/* Climbs from *echo to the maximum; s: the state at the maximum. *least: the least <echo, echo>;
+ * the first climb, which finds 0, sets it. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
                         const pnr_vector *patch, bool is_exact, double cell, pnr_patch_echo *echo,
                         double *least, fit_state *s)
@@ -275,7 +275,8 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
     const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
     double step[2] = {0}, best = -1;
     pnr_patch_echo at = *echo;
-    /* With separate probes the gain has no maximum at the likeliest echo; the steps converge there. */
+    /* With separate probes the gain has no maximum at the likeliest echo, but the steps converge
+     * there. */
     const bool is_probed = is_exact && map->noise != NULL && rows->has_weights;
 
     s->probes = is_probed ? &s->smooth : &s->model;

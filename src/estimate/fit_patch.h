@@ -18,10 +18,10 @@
  * remainder. chi is the cross-ambiguity (ambiguity.h). It is approximated by
  *     R(k - d)/R(0) sin(pi e) / (N sin(pi e / N)),   e = v - f,
  * and taken as the exact sum over all samples when the difference matters for this echo and code.
- * An echo with carrier c walks: its code runs v/(Tr c) faster; the stretch of the row removes a part
- * of that. d is the delay in the middle of the look, and the model is linear in the remaining walk.
- * The noise of two cells has the covariance R(k - k')/R(0) times that of the rows. The frequencies
- * v, F, f are in bins of 1/Tr.
+ * An echo with carrier c walks: its code runs v/(Tr c) faster; the stretch of the row removes a
+ * part of that. d is the delay in the middle of the look, and the model is linear in the remaining
+ * walk. The noise of two cells has the covariance R(k - k')/R(0) times that of the rows. The
+ * frequencies v, F, f are in bins of 1/Tr.
  */
 typedef struct pnr_fit_patch pnr_fit_patch;
 
@@ -43,7 +43,8 @@ typedef struct pnr_patch_echo {
 } pnr_patch_echo;
 
 typedef struct pnr_patch_fitted {
-    pnr_fitted at; /* gain: S of the weighted sum, in cells of noise; power: |peak|^2 */
+    pnr_fitted at; /* gain: S of the weighted sum, in units of the noise of a cell; power:
+                    * |peak|^2 */
     double bins, bins_variance;
     double centre; /* |value of the model echo in the middle cell| */
 } pnr_patch_fitted;
@@ -55,20 +56,20 @@ void pnr_fit_patch_destroy(pnr_fit_patch *map);
 
 /* Begins a dwell. lost, nonfinite: samples, [n_looks n_periods]; NULL: none. */
 void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite);
-/* Gains of the dwell, summed over its looks: sum w_p, that of an echo's amplitude, and sum w_p^2,
- * that of the noise power. Each window counts with its share of valid samples. */
+/* Gains of the dwell, summed over its looks: sum w_p for the amplitude of an echo, and sum w_p^2
+ * for the noise power. Each window counts with its share of valid samples. */
 double pnr_fit_patch_gain(const pnr_fit_patch *map);
 double pnr_fit_patch_noise_gain(const pnr_fit_patch *map);
 double pnr_fit_patch_looks(const pnr_fit_patch *map); /* looks with at least one window */
-/* The share of an echo's energy that remains after the mean is removed; 1 when it is not. */
+/* The share of an echo's energy that remains after the mean is removed; 1 without removal. */
 double pnr_fit_patch_energy(const pnr_fit_patch *map, double bins);
 
-/* Reads a patch of the engine and refers its rows to the phase in the middle of the look. For sums
- * of several looks it subtracts the noise's own part, whose mean power is `floor`. */
+/* Reads a patch of the engine and refers its rows to the phase in the middle of the look. From sums
+ * of several looks it subtracts the contribution of the noise, whose mean power is `floor`. */
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
                         double floor, pnr_vector *out);
-/* Finds the likeliest echo near the middle. start: lags from it. cell: the approximate noise power of
- * one cell. */
+/* Finds the likeliest echo near the middle. start: lags from it. cell: the approximate noise power
+ * of one cell. */
 void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_vector *patch,
                         double start, double cell, pnr_patch_fitted *out);
 /* Subtracts the model echo from the patch. */

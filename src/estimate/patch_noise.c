@@ -14,7 +14,7 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    BLOCKS = 64 /* of a window: 4 bins rotate by 1/16 turn in one block */
+    BLOCKS = 64 /* of a window: at 4 bins the phase turns by 1/16 in one block */
 };
 
 struct pnr_patch_noise {

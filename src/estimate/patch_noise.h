@@ -10,10 +10,12 @@
 /*
  * White noise that gives each cell the power 1 gives the cells (row r, lag l) and (r', l') the
  * covariance
+ *
  *     g(r, r') 1/R(0) sum_n exp(-2 pi i (f_r - f_r') t_n / N) conj(a(n - l)) a(n - l'),
- * g that of slow time, t_n the time from the middle of the window. Rows with different rotations
- * share noise also at different lags, which a product over rows and lags cannot describe. The sum is
- * made in blocks of time; within a block the rotations are taken as constant.
+ *
+ * where g is the covariance of slow time, and t_n the time from the middle of the window. Rows with
+ * different rotations share noise also at different lags, which a product over rows and lags cannot
+ * describe. The sum is made in blocks of time; within a block the rotations are taken as constant.
  */
 typedef struct pnr_patch_noise pnr_patch_noise;
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The missing share of a window. */
+/* A window that lacks samples, with the share 1 - u_p of its samples. */
 typedef struct lack {
     double place; /* p - (K - 1)/2 */
     double share; /* 1 - u_p */

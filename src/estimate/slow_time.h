@@ -33,7 +33,8 @@ double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_
 /* The share of an echo's energy that remains after the mean is removed, times U / (U - 1) for U
  * windows as in the engines; 1 when no mean is removed. */
 double pnr_slow_time_energy(const pnr_slow_time *slow, double v);
-/* The covariance E n conj(n') of white noise in two rows; 1 in the same row when no mean is removed. */
+/* The covariance E n conj(n') of white noise in two rows; 1 in the same row when no mean is
+ * removed. */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other);
 
 #endif

@@ -25,8 +25,8 @@ static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
     return to_end < a->chunk ? (size_t)to_end : a->chunk;
 }
 
-/* Memory for the next samples: in the ring, or spare when a live source finds the ring full. NULL:
- * stopped. */
+/* Returns memory for the next samples: in the ring, or spare memory when a live source finds the
+ * ring full. NULL: stopped. */
 static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples, bool *is_spare)
 {
     const size_t chunk = next_chunk(a, position);

@@ -17,8 +17,8 @@ typedef struct pnr_acquisition {
     size_t chunk; /* samples a read, at most */
     uint64_t first_window;
     size_t
-        dwell; /* samples; a live read ends where a dwell ends, so that the dwell is ready at once;
-                     0: anywhere */
+        dwell; /* samples of a live read, which ends where a dwell ends, so that the dwell is ready
+                * at once; 0: no such limit */
     void *spare; /* [chunk] for the samples of a live source that find the ring full */
     pnr_rational rate_hz;
     bool is_live;                 /* the source cannot wait: a full ring drops samples */

@@ -18,7 +18,7 @@ struct pnr_clean {
     const pnr_radar *radar;
     const pnr_plan *plan;
     size_t n_searches, n_copies;
-    float (**copies)[2];       /* [n_copies][N]: of each echo the code and its slope */
+    float (**copies)[2];       /* [n_copies][N]: the code and its slope for each echo */
     double complex *work;      /* [2 N] */
     pnr_removal *removals;     /* [max_echoes][PNR_MAX_REMOVALS] */
     size_t n_candidates;       /* of the echoes, then new ones */
@@ -117,7 +117,8 @@ static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
     return false;
 }
 
-/* Keeps the new candidates, with the values that they have beside the echoes. Returns how many. */
+/* Keeps the new candidates, with the values that they have when the echoes are added again. Returns
+ * their number. */
 static size_t keep_new(pnr_clean *clean, const pnr_observed *observed, const pnr_result *found,
                        const pnr_detection *detection)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadline of results: counts late ones and logs them in one line at a time. */
+/* The deadline of results: counts late results and logs them together, one line at a time. */
 #include "pipeline/deadline.h"
 
 #include "base/log.h"

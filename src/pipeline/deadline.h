@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadline of results: counts late ones and logs them in one line at a time. */
+/* The deadline of results: counts late results and logs them together, one line at a time. */
 #ifndef PNR_DEADLINE_H
 #define PNR_DEADLINE_H
 
@@ -17,7 +17,7 @@ typedef struct pnr_deadline {
 pnr_deadline pnr_deadline_of(double wanted_s, double period_s, bool is_live);
 /* Counts a result that took latency_ns; true when it is late. */
 bool pnr_deadline_is_missed(pnr_deadline *deadline, uint64_t latency_ns);
-/* Logs the late results since the last line, when standard error takes a line without waiting. */
+/* Logs the late results since the last line, if standard error accepts a line without waiting. */
 void pnr_deadline_log(pnr_deadline *deadline);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens and closes the parts of the pipeline: all that is slow or allocates. */
+/* Opens and closes the parts of the pipeline: all slow work and all allocation. */
 #include "pipeline/state.h"
 
 #include "base/log.h"
@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How many dwells a submit may hold so that the ring has room for all submits in flight and for the
- * source, and how many samples that ring has. */
+/* How many dwells a submit may hold so that the ring has space for all submits in flight and for
+ * the source, and the number of samples of that ring. */
 static int shape_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
@@ -41,7 +41,7 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* The system lends more than it has, and ends the program once it is used. */
+/* The system grants more memory than it has, and kills the program when it uses that memory. */
 static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -95,7 +95,7 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
     return pnr_ring_create(&shape, &p->ring, error);
 }
 
-/* The least part of a dwell to upload ahead, in samples; 0: never. A smaller one is not worth a
+/* The smallest part of a dwell to upload ahead, in samples; 0: none. A smaller part is not worth a
  * copy. */
 static size_t ahead_samples(const pnr_pipeline *p)
 {
@@ -108,7 +108,8 @@ static size_t ahead_samples(const pnr_pipeline *p)
     return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
 }
 
-/* A fraction of a dwell: its last chunk arrives soon after the others, which are uploaded ahead. */
+/* The chunk is a fraction of a dwell: the last chunk arrives soon after the others, which are
+ * uploaded ahead. */
 static size_t live_chunk(size_t dwell)
 {
     enum { CHUNK_SAMPLES = 4096, PARTS = 8 };
@@ -145,7 +146,7 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Makes runs of rows at even steps. In units of 1 / (4 K Tr) the Doppler of each row is an
+/* Splits the rows into runs at even steps. In units of 1 / (4 K Tr) the Doppler of each row is an
  * integer. */
 static int fill_doppler(const pnr_pipeline *p, pnr_map_info *map, pnr_error *error)
 {
@@ -220,7 +221,8 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     if (p->config->detector.subtract == 0)
         return PNR_OK;
     for (size_t h = 0; h < plan->n_hypotheses; h++)
-        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* it does not repeat every N samples */
+        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a waveform that is not periodic in N
+                                                        * samples */
             return pnr_error_set(error, PNR_ECONFIG,
                                  "detector.subtract = %zu: the codes are resampled, as "
                                  "radar.carrier_hz = %.10g and the range of Doppler want it, and "

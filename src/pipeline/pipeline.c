@@ -31,7 +31,8 @@ static void drop_oldest(pnr_pipeline *p)
 }
 
 /* Finishes the oldest submit. PNR_OK; PNR_EAGAIN: it is not ready; PNR_ELOST. An engine that
- * returns nothing though we wait, or returns another submit, is broken: all submits are dropped. */
+ * returns no result when we wait, or the result of another submit, is broken: all submits are
+ * dropped. */
 static int collect_result(pnr_pipeline *p, bool wait)
 {
     pnr_windows windows;
@@ -58,7 +59,8 @@ static int collect_result(pnr_pipeline *p, bool wait)
 
 /* --- before the engine --- */
 
-/* After a failure the older submits are finished first: the ring takes views back in order. */
+/* Submits a view. If that fails, the older submits are finished first, because the ring takes views
+ * back in order. */
 static int feed_engine(pnr_pipeline *p, const pnr_windows *windows)
 {
     int code = pnr_correlator_submit(p->correlator, windows);
@@ -87,8 +89,8 @@ static int upload_ahead(pnr_pipeline *p)
     return pnr_correlator_upload_ahead(p->correlator, &part) == PNR_ELOST ? PNR_ELOST : PNR_OK;
 }
 
-/* Waits for a result or for samples. With engine.wait = spin it waits inside the engine only when
- * new samples are of no use. is_over: no samples will come. */
+/* Waits for a result or for samples. With engine.wait = spin it waits inside the engine only if the
+ * engine could not take new samples. is_over: no samples will arrive. */
 static int wait_for_work(pnr_pipeline *p, bool is_over)
 {
     const bool spins = p->setup->plan.spin;
@@ -104,7 +106,8 @@ static int wait_for_work(pnr_pipeline *p, bool is_over)
     return PNR_OK;
 }
 
-/* Feeds all that is ready, and publishes a finished result before it waits for new samples. */
+/* Feeds all dwells that are ready, and publishes a finished result before it waits for new
+ * samples. */
 static int process_ready(pnr_pipeline *p)
 {
     pnr_windows windows;

@@ -20,18 +20,18 @@ typedef struct pnr_realtime {
     struct sched_param param;
 } pnr_realtime;
 
-/* Locks memory. Called by the processing thread when it has all its memory, before the acquisition
- * thread begins. A finite RLIMIT_MEMLOCK without CAP_IPC_LOCK is a refusal: an allocation beyond
- * the limit would fail, and libzmq would end the program. */
+/* Locks memory. Called by the processing thread when it has allocated all its memory, before the
+ * acquisition thread begins. A finite RLIMIT_MEMLOCK without CAP_IPC_LOCK counts as a refusal: an
+ * allocation beyond the limit would fail, and libzmq would end the program. */
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
 /* Sets the processors and priorities of both threads. Called by the processing thread when the
- * acquisition thread runs. The threads of libzmq and of the engine stay as they are: libzmq ends
- * the program when the system refuses its own options for that. */
+ * acquisition thread runs. The threads of libzmq and of the engine are not changed: libzmq ends the
+ * program if the system refuses its options for that. */
 void pnr_realtime_enter(pnr_realtime *realtime, const pnr_config *config, pthread_t acquisition);
 /* Restores the state before begin. Called by the processing thread. */
 void pnr_realtime_end(pnr_realtime *realtime);
 
-/* Touches as much stack as the calling thread may need, so that no page fault comes later. */
+/* Touches the stack that the calling thread may need, so that no page fault occurs later. */
 void pnr_realtime_touch_stack(void);
 
 #endif

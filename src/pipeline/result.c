@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* After the engine: passes each dwell of a result to the account, the detector and the
+/* The work after the engine: passes each dwell of a result to the account, the detector and the
  * publisher. */
 #include "pipeline/state.h"
 
@@ -59,8 +59,8 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
            (dwell->n_maxima > dwell->n_candidates ? PNR_FLAG_MORE_ECHOES : 0);
 }
 
-/* Complex values of several looks are those of the last look: they have its share of the noise and
- * no threshold. */
+/* Complex values of several looks are those of the last look: their noise is that of one look, and
+ * they have no threshold. */
 static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -76,7 +76,8 @@ static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profi
     }
 }
 
-/* Moves the gate with the direct path by whole cells, at most as far as the search for it. */
+/* Moves the gate with the direct path by whole cells, at most by the half width of the search for
+ * it. */
 static void place_gate(const pnr_pipeline *p, pnr_profile_info *info)
 {
     const double moved_s = p->zero.last.delay_s - p->config->radar.zero_delay_s;
@@ -163,7 +164,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     const pnr_observed observed = observed_dwell(plan, windows, result, d);
 
     pnr_detector_detect(p->detector, &observed, &report->detection);
-    /* An engine that fails here fails again when the next result is collected. */
+    /* If the engine is lost here, collecting the next result fails too. */
     if (p->clean != NULL)
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
     pnr_zero_track(&p->zero, report->sample, &report->detection);

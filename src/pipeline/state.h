@@ -23,7 +23,7 @@ typedef struct pnr_pipeline {
     const pnr_config *config;
     const pnr_pipeline_options *options;
     pnr_source_info info;
-    bool is_live; /* samples arrive at their own pace and cannot wait */
+    bool is_live; /* samples arrive at a fixed rate and cannot wait */
     pnr_setup *setup;
     const pnr_engine_ops *ops;
     pnr_correlator *correlator;
@@ -32,23 +32,24 @@ typedef struct pnr_pipeline {
     pnr_publisher *publisher;
     void *memory; /* of the ring; owner: the engine */
     size_t capacity,
-        max_dwells; /* samples of the ring; dwells a submit, as many as it has room for */
+        max_dwells; /* samples of the ring; dwells of a submit, as many as the ring has space for */
     pnr_ring *ring;
-    size_t ahead; /* least part of a dwell to upload ahead, in samples; 0: never */
+    size_t ahead; /* smallest part of a dwell to upload ahead, in samples; 0: none */
     pnr_acquisition acquisition;
     pthread_t thread;
     pnr_realtime realtime;
 
-    /* Submits n_back .. n_fed - 1, which are in the engine, each at its number modulo the
-     * length. */
+    /* Submits n_back .. n_fed - 1, which are in the engine; submit i is at fed[i mod
+     * PNR_MAX_DEPTH]. */
     pnr_windows fed[PNR_MAX_DEPTH];
     uint64_t n_fed, n_back; /* submits given to the engine, and finished */
-    bool is_out_of_step;    /* the engine kept a submit or mixed up two */
+    bool is_out_of_step;    /* the engine did not return a submit, or returned another one */
 
     pnr_report report;       /* of the present dwell */
     pnr_map_info map;        /* of the present dwell; a profile is its row */
     const char **code_names; /* [plan.n_codes] of the map */
-    double gate_delay_s;     /* of the gate with radar.zero_delay_s, as is gate_first_cell */
+    double gate_delay_s;     /* delay of the gate with radar.zero_delay_s; gate_first_cell is its
+                              * cell */
     size_t gate_first_cell;
     pnr_zero_tracker zero;
     bool is_zero_kept;    /* in radar.zero_state_path, for the next run */
@@ -61,13 +62,13 @@ typedef struct pnr_pipeline {
     uint64_t status_ns;  /* time of the last status; at first began_ns */
 } pnr_pipeline;
 
-/* Does all that is slow or allocates. Call close also after an error. */
+/* Does all slow work and all allocation. Call close also after an error. */
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error);
 void pnr_pipeline_close(pnr_pipeline *p);
 
 /* Passes each dwell of a result to the account, the detector and the publisher. */
 void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result);
-/* Accounts for windows that the ring lent and that give no result. reason: a count of
+/* Accounts for windows that the ring lent and that give no result. reason: a member of
  * p->account. */
 void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason);
 

@@ -24,7 +24,7 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Judged by the text of the host alone: a name may stand for another address tomorrow. */
+/* Decides by the text of the host alone: a name may resolve to another address later. */
 static pnr_reach reach_of(const char *host, bool is_v6)
 {
     struct in_addr v4;

@@ -27,8 +27,8 @@ int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_rea
 int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_ENDPOINT_LEN],
                       pnr_error *error);
 
-/* PNR_OK, or PNR_EUNAVAILABLE: too few file descriptors are free. libzmq aborts the process when it
- * runs out of them while it opens a socket. */
+/* PNR_OK, or PNR_EUNAVAILABLE: too few file descriptors are free. libzmq aborts the process if it
+ * has none left while it opens a socket. */
 int pnr_endpoint_enough_files(pnr_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The wire: range, status and end messages as JSON (and packed records).
- * Writing allocates nothing; reading trusts nothing. */
+/* The wire: range, status and end messages as JSON (and packed records). Writing allocates nothing;
+ * reading checks everything. */
 #ifndef PNR_MESSAGE_H
 #define PNR_MESSAGE_H
 
@@ -82,8 +82,8 @@ typedef struct pnr_profile_info {
     double step_s;            /* from one cell to the next */
     double metres_per_second; /* range per delay */
     uint64_t dwell_samples;   /* from one dwell's first sample to the next one's */
-    double floor, threshold;  /* powers: the mean of the noise, and the least of an echo; NAN: not
-                                 known */
+    double floor, threshold;  /* powers: the mean of the noise, and the smallest power of an echo;
+                               * NAN: not known */
 } pnr_profile_info;
 
 /* The header of a profile; its cells are the next part of the message. seq: of profile/<stream>. */
@@ -92,7 +92,7 @@ size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
 
 /* Rows of a map at even steps of Doppler. */
 typedef struct pnr_doppler_run {
-    double first_hz, step_hz; /* step: above 0 where there is more than one row */
+    double first_hz, step_hz; /* step: above 0 if there is more than one row */
     size_t n_rows;
 } pnr_doppler_run;
 
@@ -160,7 +160,7 @@ void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *
 size_t pnr_message_write_pack(const pnr_report *first, size_t n_results, size_t n_records,
                               char *text, size_t capacity);
 
-/* The outcome of each key of [realtime]: "no", "any" or "none" where the configuration asks for
+/* The outcome of each key of [realtime]: "no", "any" or "none" if the configuration asks for
  * nothing; "yes" or the number; "refused: " and the reason. */
 enum { PNR_REALTIME_LEN = 160 };
 typedef struct pnr_realtime_outcome {
@@ -180,7 +180,8 @@ typedef struct pnr_status {
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
     double deadline_s; /* 0: none */
     size_t subscribers;
-    const char *reason; /* of an end: "end of input", "stopped", the text of an error; else NULL */
+    const char *reason; /* in an end message: "end of input", "stopped", the text of an error; else
+                         * NULL */
     int exit_status;    /* end only */
     const pnr_radar *radar;
     const pnr_config *config; /* the radar's configuration */

@@ -42,7 +42,7 @@ static void read_echo(pnr_reader *r, const json_t *object, pnr_echo *out)
         .lag = NAN, .snr = NAN, PNR_ECHO_FIELDS(READ_COUNT, READ_DOUBLE, READ_DOUBLE, object)};
 }
 
-/* The zero delay; a message with a fixed one has none. */
+/* Reads the zero delay; a message with a fixed zero delay does not have it. */
 static void read_zero(pnr_reader *r, pnr_zero *out)
 {
     const json_t *object = json_object_get(r->root, "zero");
@@ -87,7 +87,7 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
     return pnr_reader_close(&r);
 }
 
-/* The members that a status and an end share. */
+/* Reads the members that a status and an end share. */
 static void read_summary(pnr_reader *r, const char *text, size_t length, pnr_end_summary *out)
 {
     const json_t *account;
@@ -148,7 +148,7 @@ static pnr_record record_at(const void *records, size_t index)
     return record;
 }
 
-/* Records of one dwell: one for each echo, and one when there is none. */
+/* Counts the records of one dwell: one for each echo, and one when there is none. */
 static size_t records_of(const pnr_record *record)
 {
     return record->n_echoes > 0 ? record->n_echoes : 1;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A finite number; null is an error too. */
+/* Reads a finite number; null is an error too. */
 static double get_finite(pnr_reader *r, const char *name, bool is_positive)
 {
     const double value = pnr_reader_double(r, r->root, name);
@@ -30,7 +30,7 @@ static size_t read_kind(pnr_reader *r, const char *name, pnr_profile_info *out)
     return out->is_complex ? 2 * sizeof(float) : sizeof(float);
 }
 
-/* The members that profiles and maps end with; n_cells is known. */
+/* Reads the last members of profiles and maps; n_cells is known. */
 static void read_cells(pnr_reader *r, pnr_profile_info *out)
 {
     out->oversample = (size_t)pnr_reader_u64(r, r->root, "oversample", UINT32_MAX);
@@ -50,7 +50,7 @@ static void read_cells(pnr_reader *r, pnr_profile_info *out)
     out->threshold = pnr_reader_double(r, r->root, "threshold");
 }
 
-/* The members that profiles and maps begin with. */
+/* Reads the first members of profiles and maps. */
 static void open_cells(pnr_reader *r, const char *text, size_t length, pnr_report *report)
 {
     memset(report, 0, sizeof *report);

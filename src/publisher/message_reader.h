@@ -14,13 +14,14 @@ typedef struct pnr_reader {
     int code;
 } pnr_reader;
 
-/* Parses the text and reads the members that every message begins with. */
+/* Parses the text and reads the first members, which every message has. */
 void pnr_reader_open(pnr_reader *r, const char *text, size_t length, char run[17],
                      char stream[PNR_TEXT_LEN], uint64_t *seq);
 int pnr_reader_close(pnr_reader *r); /* returns code */
 void pnr_reader_wrong(pnr_reader *r, const char *name, const char *what);
 
-/* A member of object by its name. One that is missing or has another type is an error. */
+/* Returns a member of object by its name. A member that is missing or has another type is an
+ * error. */
 json_t *pnr_reader_get(pnr_reader *r, const json_t *object, const char *name);
 uint64_t pnr_reader_u64(pnr_reader *r, const json_t *object, const char *name, uint64_t max);
 /* A 64-bit integer as a string of digits. */

@@ -12,7 +12,7 @@
 #define DTYPE_NEXT(type, numpy, name) ",[\"" #name "\",\"" numpy "\"]"
 const char pnr_record_dtype[] = "[" PNR_RECORD_FIELDS(DTYPE_FIRST, DTYPE_NEXT) "]";
 
-/* The records are sent as they lie in memory: little endian, at the offsets that numpy computes. */
+/* The records are sent as they are in memory: little endian, at the offsets that numpy computes. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is little endian");
 typedef struct numpy_record {
 #define NUMPY_MEMBER(type, numpy, name) type name;
@@ -106,7 +106,7 @@ static size_t end_message(pnr_text *t)
     return pnr_text_end(t);
 }
 
-/* Every message about a dwell begins so. */
+/* Writes the first members of every message about a dwell. */
 static void begin_dwell(pnr_text *t, char *text, size_t capacity, const pnr_report *report,
                         uint64_t seq)
 {

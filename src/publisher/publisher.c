@@ -48,7 +48,7 @@ struct pnr_publisher {
     size_t n_subscribers;
     char text[PNR_MESSAGE_MAX];
 
-    /* publisher.pack > 1: results that wait for a full pack */
+    /* publisher.pack > 1: results that are kept until the pack is full */
     size_t pack;
     size_t n_results, n_records, max_records;
     pnr_record *records; /* [max_records] */
@@ -188,8 +188,8 @@ int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
 
 /* --- subscribers --- */
 
-/* data: a byte, 1 to subscribe or 0 to unsubscribe, and the prefix of the topics. ZMQ_XPUB_VERBOSER
- * reports each subscription, also a repeated one. */
+/* data: a byte, 1 to subscribe or 0 to unsubscribe, then the prefix of the topics.
+ * ZMQ_XPUB_VERBOSER reports each subscription, even a repeated one. */
 static void count_subscription(pnr_publisher *p, const unsigned char *data, size_t size)
 {
     const char *name = p->topics[TOPIC_RANGE].name;
@@ -289,10 +289,10 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
     return PNR_OK;
 }
 
-/* Puts the libzmq thread on the processor of a processing thread that spins: an idle processor
- * takes tens of microseconds to wake up, this one is awake. Not with a real-time priority, which
- * would never let the libzmq thread run. Checks the affinity first: libzmq aborts on a forbidden
- * processor. */
+/* Moves the libzmq thread to the processor of a processing thread that spins: an idle processor
+ * takes tens of microseconds to wake up, and this one is awake. It does so only without a real-time
+ * priority, which would never let the libzmq thread run. It checks the affinity first, because
+ * libzmq aborts on a forbidden processor. */
 static void share_processor(void *context, const pnr_config *config)
 {
     const int cpu = config->realtime.processing_cpu;

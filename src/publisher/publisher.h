@@ -18,8 +18,8 @@ void pnr_publisher_destroy(pnr_publisher *publisher);
 int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volatile int *stop);
 /* Each send sets run, stream and seq (of a status also subscribers). PNR_OK, or PNR_EAGAIN: the
  * socket refused the message; the caller counts it as unsent, and subscribers see a gap in seq.
- * With publisher.pack > 1, PNR_OK means that the result waits for its pack; a refused pack is kept
- * for the next call. */
+ * With publisher.pack > 1, PNR_OK means that the result is kept until its pack is full; a refused
+ * pack is kept for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
 /* profile: info->n_cells powers, or (I, Q) pairs. */
 int pnr_publisher_send_profile(pnr_publisher *publisher, const pnr_report *report,
@@ -28,8 +28,8 @@ int pnr_publisher_send_profile(pnr_publisher *publisher, const pnr_report *repor
 int pnr_publisher_send_map(pnr_publisher *publisher, const pnr_report *report,
                            const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
-/* Sends the results that wait for a full pack. PNR_OK, or PNR_EAGAIN: the socket refused them.
- * After the last flush the caller counts pnr_publisher_waiting() results as unsent. */
+/* Sends the results that are kept for a pack. PNR_OK, or PNR_EAGAIN: the socket refused them. After
+ * the last flush the caller counts pnr_publisher_waiting() results as unsent. */
 int pnr_publisher_flush(pnr_publisher *publisher);
 size_t pnr_publisher_waiting(const pnr_publisher *publisher);
 /* Subscriptions to range/<stream> or to a prefix of it. */

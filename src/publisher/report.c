@@ -54,10 +54,10 @@ static char *flag_list(unsigned flags, char between, char *out)
 
 /* --- table --- */
 
-/* A column that a table has once a result had a value for it. */
+/* Columns that a table has from the first result on that has a value for them. */
 enum { COLUMN_CODE = 1, COLUMN_DOPPLER = 2, COLUMN_VELOCITY = 4, COLUMN_ZERO = 8 };
 
-/* A column of one double of pnr_echo; all of them stand before code, zero, truth and flags. */
+/* A column with a double of pnr_echo; all of these precede code, zero, truth and flags. */
 static const struct column {
     const char *title;
     int width, decimals;
@@ -82,7 +82,7 @@ static bool has_column(const pnr_printer *p, const struct column *column)
     return column->only == 0 || (p->columns & column->only) != 0;
 }
 
-/* A number with so many decimals, or "-" when there is none. */
+/* Prints a number with this number of decimals, or "-" for NaN. */
 static void print_cell(const pnr_printer *p, int width, int decimals, double value)
 {
     if (isfinite(value))

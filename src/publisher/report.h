@@ -28,8 +28,8 @@ typedef struct pnr_printer {
     pnr_print print;
     bool with_truth;
     bool has_begun;
-    bool by_time;     /* the table's first column: time, or the sample index */
-    unsigned columns; /* of the table, besides the fixed ones */
+    bool by_time;     /* the table's first column: the time, or the sample index */
+    unsigned columns; /* columns of the table besides the fixed ones */
 } pnr_printer;
 
 void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool with_truth);

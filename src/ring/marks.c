@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queue of marks between the two sides: it says which positions hold samples and which are
+/* The queue of marks between the two sides. A mark says which positions hold samples and which are
  * lost. */
 #include "ring/state.h"
 
@@ -10,8 +10,8 @@ static bool has_mark_space(const pnr_ring *ring)
     return atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) < ring->n_marks;
 }
 
-/* A dwell may have more marks than the queue holds: the reader takes them before the dwell is
- * whole. */
+/* A dwell may have more marks than the queue holds, so the reader takes marks before the dwell is
+ * complete. */
 bool pnr_ring_has_work(const pnr_ring *ring)
 {
     return atomic_load(&ring->ended) || atomic_load(&ring->head) >= atomic_load(&ring->wanted) ||

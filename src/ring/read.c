@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The reader of the ring: makes dwells from marks and views from dwells, and refuses dwells that
- * have lost too much. */
+ * have lost too many samples. */
 #include "ring/state.h"
 
 #include <string.h>
@@ -69,7 +69,7 @@ static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_
     return lost;
 }
 
-/* The end of the lost run at `passed`, or `passed` when no lost run is there. */
+/* The end of the lost run at `passed`, or `passed` if there is no lost run. */
 static uint64_t end_of_loss(const pnr_ring *ring)
 {
     const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
@@ -87,7 +87,8 @@ static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
     *losses = (pnr_ring_losses){{0}};
 }
 
-/* Passes positions that lie in no dwell: before the first window, after the last whole dwell. */
+/* Passes positions that belong to no dwell: before the first window, after the last complete
+ * dwell. */
 static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
 {
     const uint64_t n = end - ring->passed;
@@ -100,7 +101,7 @@ static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
     account_for(ring, &losses);
 }
 
-/* Lost positions in the first n_windows windows of next .. passed. */
+/* Counts the lost positions in the first n_windows windows of next .. passed. */
 static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
 {
     uint64_t lost = 0;
@@ -110,7 +111,7 @@ static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
     return lost;
 }
 
-/* The same by reason, added to *losses. */
+/* Adds the same counts by reason to *losses. */
 static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
 {
     for (size_t p = 0; p < n_windows; p++)
@@ -118,7 +119,7 @@ static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *
             losses->n[reason] += ring->losses[p].n[reason];
 }
 
-/* Windows within reach that lie in the next n_dwells dwells. */
+/* Counts the windows within reach that belong to the next n_dwells dwells. */
 static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
 {
     const uint64_t n = ring->shape.n_periods * n_dwells;
@@ -163,7 +164,7 @@ static void refuse_dwells(pnr_ring *ring, uint64_t n_dwells, uint64_t lost, pnr_
     leave_dwells(ring, n_dwells);
 }
 
-/* Refuses all dwells that lie wholly in one lost run, in one step. */
+/* Refuses, in one step, all dwells that are entirely within one lost run. */
 static void refuse_lost_run(pnr_ring *ring)
 {
     const uint64_t n_dwells = (end_of_loss(ring) - ring->next) / ring->dwell;
@@ -177,7 +178,7 @@ static void refuse_lost_run(pnr_ring *ring)
     refuse_dwells(ring, n_dwells, n_dwells * ring->dwell, &losses);
 }
 
-/* Takes the marks of the next dwell and n_behind as far as head; true when they are whole. */
+/* Takes the marks of the next dwell and n_behind up to head; true when they are complete. */
 static bool build_dwell(pnr_ring *ring, uint64_t head)
 {
     const size_t n_samples = ring->shape.n_samples;
@@ -243,12 +244,12 @@ static void account_for_tail(pnr_ring *ring, uint64_t head)
     add_losses(ring, ring->n_windows, &losses);
     account_for(ring, &losses);
     pass_by(ring, head, &ring->account.skipped_tail);
-    leave_dwells(ring, ring->n_windows); /* a second call finds nothing left */
+    leave_dwells(ring, ring->n_windows); /* a second call has nothing left to count */
     ring->next = head;
 }
 
-/* True when the reader owns the memory of the next dwell and may zero its lost positions. With
- * nothing lent it always does: free_memory moves tail to the dwell. */
+/* True when the reader owns the memory of the next dwell and may zero its lost positions. If no
+ * view is lent it always does: free_memory moves tail to the dwell. */
 static bool is_ours(const pnr_ring *ring, size_t n_in_view)
 {
     const uint64_t limit =
@@ -295,15 +296,16 @@ static size_t fill_view(pnr_ring *ring, pnr_ring_view *v, size_t max_dwells, uin
     return n;
 }
 
-/* Returns head. *is_final: the stream has ended, and head stays as it is. */
+/* Returns head. *is_final: the stream has ended, and head will not change. */
 static uint64_t read_head(pnr_ring *ring, bool *is_final)
 {
-    /* `ended` is read before head. After it the writer is gone, and the reader marks for it. */
+    /* `ended` is read before head. Once it is set the writer has finished, and the reader writes
+     * the marks. */
     *is_final = atomic_load(&ring->ended) && pnr_ring_mark_losses(ring);
     return atomic_load(&ring->head);
 }
 
-/* Passes the positions before the first window; true when none is left. */
+/* Passes the positions before the first window; true when all are passed. */
 static bool align(pnr_ring *ring, uint64_t head)
 {
     if (ring->passed < ring->next) {
@@ -402,7 +404,7 @@ void pnr_ring_release(pnr_ring *ring)
     free_memory(ring);
 }
 
-/* The head at which the reader can go on: where the next dwell is whole, or peek has at_least new
+/* The head at which the reader can continue: the next dwell is complete, or peek has at_least new
  * samples. */
 static uint64_t next_work(const pnr_ring *ring, size_t at_least)
 {

@@ -19,8 +19,8 @@ typedef struct pnr_ring_shape {
     size_t capacity;     /* samples; at least (max_dwells + 1) dwells and n_behind */
     size_t sample_bytes; /* of one sample of all channels */
     size_t n_samples;    /* N: from window to window */
-    size_t n_behind;  /* samples after the last dwell that a view shows too, by which linear windows
-                        are longer than N; they belong to the next dwell */
+    size_t n_behind;  /* samples after the last dwell that a view also shows, because linear windows
+                       * are longer than N by this number; they belong to the next dwell */
     size_t n_periods; /* windows in a dwell, over all its looks */
     size_t max_dwells;     /* in a view, at most */
     uint64_t first_window; /* sample index where the first window starts */
@@ -31,14 +31,17 @@ typedef struct pnr_ring_shape {
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);
 void pnr_ring_destroy(pnr_ring *ring);
 
-/* --- the acquisition thread ---
- * A ring remembers 2^14 commits and losses at one time, or 4 a dwell if that is more. It is full
- * when it has no room for samples or for the next commit. */
+/*
+ * --- the acquisition thread ---
+ *
+ * A ring stores 2^14 commits and losses at one time, or 4 for each dwell if that is more. It is
+ * full when it has no space for samples or for the next commit.
+ */
 
 /* *data: memory for the next *n_samples contiguous samples, at most max_samples. PNR_OK, or
  * PNR_EAGAIN: the ring is full. */
 int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_samples);
-/* The first n_samples reserved ones hold samples now. */
+/* Commits the first n_samples of the reserved memory, which now hold samples. */
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples);
 /* The next n_samples positions are lost. Never fails. */
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason);
@@ -50,10 +53,10 @@ void pnr_ring_end(pnr_ring *ring);
 /* --- the processing thread --- */
 
 /* Lends the next view: 1..max_dwells whole dwells, in order, and n_behind samples. Lost samples are
- * zeroed, and each is counted in the window that has it among its first N. A dwell in which every
- * window has lost more than half is refused here and never shown. How many dwells a view has
- * depends on timing; the dwells do not. PNR_OK; PNR_EAGAIN: none is ready; PNR_EEND: none will
- * come. */
+ * zeroed, and each is counted in the window whose first N samples contain it. A dwell in which
+ * every window has lost more than half is refused here and never shown. The number of dwells in a
+ * view depends on timing; the dwells do not. PNR_OK; PNR_EAGAIN: no dwell is ready; PNR_EEND: no
+ * dwell will come. */
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
 /* Gives the memory of the oldest view back. */
 void pnr_ring_release(pnr_ring *ring);
@@ -62,19 +65,19 @@ void pnr_ring_release(pnr_ring *ring);
 int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns);
 
 /* Shows the part of the next view that has arrived, from its first sample on, and lends nothing;
- * out->n_dwells is 1 when the dwell is whole, else 0. The part is final: its lost samples are
+ * out->n_dwells is 1 when the dwell is complete, else 0. The part is final: its lost samples are
  * zeroed, and it does not change until the view that begins with it is released. If the dwell later
- * loses so much that it is refused, the next view begins elsewhere, and this memory is free at
- * once. PNR_OK; PNR_EAGAIN: fewer than at_least samples (0 means 1) are new since the last peek;
- * PNR_EEND: no view will come. */
+ * loses so many samples that it is refused, the next view begins at another sample, and this memory
+ * is free at once. PNR_OK; PNR_EAGAIN: fewer than at_least samples (0 means 1) are new since the
+ * last peek; PNR_EEND: no view will come. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
 /* Waits until acquire or peek(at_least) may succeed or the stream has ended. */
 int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
-/* Adds the ring's part of the account, totals so far, to *account: alignment, refused dwells,
- * losses in released views, and after the end the tail. The borrower accounts for the rest of each
- * view before it releases the view; then the sum of both parts closes at any time. Called by the
- * processing thread. */
+/* Adds the part of the account that the ring keeps, totals so far, to *account: alignment, refused
+ * dwells, losses in released views, and after the end the tail. The borrower of a view accounts for
+ * its other samples before it releases the view; then the sum of both parts closes at any time.
+ * Called by the processing thread. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Stream positions committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);

@@ -27,7 +27,8 @@ int pnr_ring_sleep(pnr_ring *ring, pnr_ring_sleeper *sleeper,
     int timed_out = 0;
 
     pthread_mutex_lock(&sleeper->lock);
-    atomic_store(&sleeper->is_asleep, true); /* set before the check: a later change wakes us */
+    atomic_store(&sleeper->is_asleep, true); /* set before the check, so that a later change wakes
+                                              * this side */
     while (!is_ready(ring) && !timed_out)
         timed_out = pthread_cond_timedwait(&sleeper->changed, &sleeper->lock, &time);
     atomic_store(&sleeper->is_asleep, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of the ring, which its two sides share: write.c runs in the acquisition thread, read.c
- * in the processing thread; both stand on marks.c and sleep.c. */
+ * in the processing thread; both use marks.c and sleep.c. */
 #ifndef PNR_RING_STATE_H
 #define PNR_RING_STATE_H
 
@@ -20,7 +20,7 @@ enum {
     PNR_RING_HELD = -1,
     PNR_RING_MIN_MARKS = 1 << 14,
     PNR_RING_CACHE_LINE = 64,
-    PNR_RING_RUNS = 1024, /* most lost runs that are kept apart, in a dwell and n_behind */
+    PNR_RING_RUNS = 1024, /* the most lost runs that are kept separate, in a dwell and n_behind */
     PNR_RING_VIEW_RUNS = 4 * PNR_RING_RUNS /* in a view */
 };
 
@@ -38,7 +38,7 @@ typedef struct pnr_ring_view {
     pnr_ring_losses losses;                /* of its dwells; release adds them to the account */
 } pnr_ring_view;
 
-/* One side; the other side wakes it when it can go on. */
+/* One side. The other side wakes it when it can continue. */
 typedef struct pnr_ring_sleeper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -47,14 +47,14 @@ typedef struct pnr_ring_sleeper {
 
 /*
  * The writer stores a sample at memory[position mod capacity], and only while position < tail +
- * capacity. A lost position needs no memory, so head may run ahead of that limit; then the reader
- * waits until a view lies within [tail, tail + capacity), because it zeroes the lost positions of
- * the view. The members that one side writes share no cache line with those of the other.
+ * capacity. A lost position needs no memory, so head may exceed that limit; then the reader waits
+ * until a view is within [tail, tail + capacity), because it zeroes the lost positions of the view.
+ * The members that one side writes share no cache line with those of the other.
  */
 struct pnr_ring {
     pnr_ring_shape shape;
     uint64_t dwell;       /* samples a dwell */
-    uint64_t reach;       /* samples that a dwell needs: its own and n_behind */
+    uint64_t reach;       /* samples that a dwell needs: its own, and n_behind after it */
     size_t n_windows;     /* windows that begin within reach */
     pnr_ring_mark *marks; /* [n_marks], single writer, single reader */
     size_t n_marks;
@@ -81,18 +81,18 @@ struct pnr_ring {
     pnr_ring_view *views; /* [depth], a queue */
     size_t first_view, n_views;
     pnr_account account;              /* the part of the ring */
-    pnr_lost_run runs[PNR_RING_RUNS]; /* as lost, by run, counted from next */
+    pnr_lost_run runs[PNR_RING_RUNS]; /* as lost, as runs counted from next */
 };
 
 /* --- marks.c --- */
 
 /* Appends a mark over the next n_samples and wakes the reader when it has work. lost: as in a mark.
- * Called by the writer; after the end by the reader. The queue must have room. */
+ * Called by the writer; after the end by the reader. The queue must have space. */
 void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost);
-/* Appends the losses that found the queue full; false: it has no room for all of them. Called by
- * the writer; after the end by the reader. */
+/* Appends the losses that found the queue full; false: it does not have space for all of them.
+ * Called by the writer; after the end by the reader. */
 bool pnr_ring_mark_losses(pnr_ring *ring);
-/* True when the reader, or the writer, can go on. Both sides may ask. */
+/* True when the reader, or the writer, can continue. Both sides may ask. */
 bool pnr_ring_has_work(const pnr_ring *ring);
 bool pnr_ring_has_space(const pnr_ring *ring);
 

@@ -21,7 +21,7 @@ static const double edge = 1e-9; /* samples */
 /* A rotation, turns a sample, with its first BLOCK steps. */
 typedef struct rotation {
     long double turns;
-    double complex *steps; /* [BLOCK] exp(2 pi i turns j); NULL: does not turn */
+    double complex *steps; /* [BLOCK] exp(2 pi i turns j); NULL: no rotation */
 } rotation;
 
 /* An echo: code time is n + drift n + start. */
@@ -188,7 +188,7 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
             error, PNR_ECONFIG,
             "target.%zu.snr_db needs echo.noise_rms above 0 (or give an amplitude)", number);
 
-    /* -d tau / d t: the rate at which the delay shrinks. */
+    /* -d tau / d t: the rate at which the delay decreases. */
     long double gain = ways * velocity / (speed - velocity);
     long double delay = ways * target->range_m / (speed - velocity) + config->radar.zero_delay_s;
 
@@ -464,7 +464,7 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     double lag = (double)wrap_time(-e->drift * centre - e->start - first, n);
 
     if (scene->radar.is_linear && lag < (double)scene->radar.gate_first)
-        lag += (double)n; /* before the gate: the echo belongs to a later repetition */
+        lag += (double)n; /* before the gate: the echo belongs to a later period */
     out->delay_s = pnr_radar_delay_s(&scene->radar, config, lag);
     out->delay_samples = out->delay_s * scene->rate;
     out->range_m = (double)((t->range_m - velocity * time) * speed / (speed - velocity));

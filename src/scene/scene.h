@@ -40,8 +40,8 @@ typedef enum {
     PNR_SCENE_TRANSMIT
 } pnr_scene_kind;
 
-/* Borrows config, which must not change. PNR_ECONFIG (the reasons of radar.h and code.h; a target as
- * fast as the wave; an SNR without noise), PNR_ENOMEMORY. The caller owns *out. */
+/* Borrows config, which must not change. PNR_ECONFIG (the reasons of radar.h and code.h; a target
+ * as fast as the wave; an SNR without noise), PNR_ENOMEMORY. The caller owns *out. */
 int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **out,
                      pnr_error *error);
 void pnr_scene_destroy(pnr_scene *scene);
@@ -58,7 +58,7 @@ double pnr_scene_peak(const pnr_scene *scene);
 
 /* The true values of a target at one sample position. */
 typedef struct pnr_truth {
-    double delay_s;       /* in the receiver's clock, wrapped as pnr_radar_delay_s does */
+    double delay_s;       /* seconds of the receiver's clock, wrapped as by pnr_radar_delay_s */
     double delay_samples; /* delay_s * rate */
     double range_m;       /* when the wave met the target, not wrapped */
     double velocity_mps;

@@ -21,7 +21,8 @@ enum {
     PATIENCE_MS = 50   /* between two checks of the stop flag */
 };
 
-/* libsndfile takes integers in host order and pnr_format_write gives little endian: the same here. */
+/* libsndfile takes integers in host order and pnr_format_write gives little endian: both are equal
+ * here. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sound files need a little-endian host");
 
 /* Sound files by extension. eight: the 8-bit subtype of libsndfile; wide: the file holds floats;
@@ -109,7 +110,7 @@ static int open_fifo(pnr_sink *sink, pnr_error *error)
     }
 }
 
-/* Checks everything that can be refused before a file is created, truncated or waited for. */
+/* Refuses whatever can be refused before a file is created or truncated, and before any wait. */
 static int check_output(pnr_sink *sink, bool is_sound, bool is_endless, pnr_error *error)
 {
     struct stat st;
@@ -136,7 +137,7 @@ static int open_descriptor(pnr_sink *sink, pnr_error *error)
         return open_fifo(sink, error);
     sink->fd = sink->is_stdout ? STDOUT_FILENO
                                : open(sink->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (sink->fd < 0 && errno == EACCES) /* a device may be for writing only */
+    if (sink->fd < 0 && errno == EACCES) /* some devices can only be written */
         sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC);
     return sink->fd >= 0 ? PNR_OK : explain_open(sink->path, error);
 }
@@ -155,7 +156,7 @@ static int choose_raw(pnr_sink *sink, const pnr_config *config, pnr_error *error
     return PNR_OK;
 }
 
-/* The encoding for source.format in a sound file; 16-bit integers unless it says otherwise. */
+/* Returns the encoding for source.format in a sound file; without a format, 16-bit integers. */
 static const sound_format *find_sound_format(pnr_format wanted)
 {
     for (size_t i = 0; i < sizeof sound_formats / sizeof *sound_formats; i++)
@@ -290,7 +291,7 @@ const pnr_sink_info *pnr_sink_get_info(const pnr_sink *sink)
 
 /* --- writing --- */
 
-/* Quantises one part as an ADC of `bits` bits; returns true when it was limited. */
+/* Quantises one part like an ADC of `bits` bits; returns true if the value was limited. */
 static bool quantise_part(double *value, size_t bits)
 {
     if (bits == 1) {

@@ -21,7 +21,8 @@ typedef struct statistic {
     double log_density[2 * HALF + 1]; /* of log z; NAN: not computed yet */
 } statistic;
 
-/* The mean of one side is z, that of the other at most (GO) or at least (SO) z. */
+/* Log of the density of Z = z for GO and SO: the mean of one side is z, the mean of the other is at
+ * most (GO) or at least (SO) z. */
 static double log_density_of_sides(const statistic *s, double z)
 {
     const pnr_gamma_logs b = pnr_gamma_log(s->before * s->n_looks, s->before * z);
@@ -33,7 +34,8 @@ static double log_density_of_sides(const statistic *s, double z)
     return fmax(log_before, log_after) + log1p(exp(-fabs(log_before - log_after)));
 }
 
-/* One of m cells is z; rank - 1 cells are below it and m - rank above it. */
+/* Log of the density of Z = z for OS: one of m cells is z; rank - 1 cells are below it and m - rank
+ * above it. */
 static double log_density_of_rank(const statistic *s, double z)
 {
     const double m = s->before + s->after, rank = ceil(3 * m / 4);
@@ -158,8 +160,8 @@ static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
     return fitting < cfar->training ? fitting : cfar->training;
 }
 
-/* Fills the table of one number of looks. Pairs come in the order of the line, so that the factor
- * of one is the guess of the next; the other half of the line is the mirror image. */
+/* Fills the table of one number of looks. Pairs are taken in the order of the line, so that each
+ * factor is the initial guess of the next; the other half of the line is the mirror image. */
 static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
                        double *factor)
 {
@@ -184,7 +186,7 @@ static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, si
     }
 }
 
-/* The next number of looks that is exact. */
+/* The next number of looks whose factor is computed exactly. */
 static size_t next_exact(size_t n_looks, size_t last)
 {
     const size_t next = n_looks + (n_looks < EXACT_LOOKS ? 1 : n_looks / 8);
@@ -192,7 +194,7 @@ static size_t next_exact(size_t n_looks, size_t last)
     return next < last ? next : last;
 }
 
-/* Cells along the CFAR axis, lags or rows; 0 when it is cyclic. */
+/* Returns the cells along the CFAR axis, lags or rows; 0 if the axis is cyclic. */
 static size_t line_cells(const pnr_plan *plan)
 {
     if (plan->cfar.axis == PNR_CFAR_ALONG_ROWS)
@@ -229,7 +231,7 @@ void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor)
 
 double pnr_cfar_loss_db(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size_t training)
 {
-    /* Known noise is a mean over infinitely many cells. */
+    /* Known noise corresponds to a mean over infinitely many cells. */
     static const size_t endless = (size_t)1 << 20;
     const double snr = pnr_cfar_factor(kind, pfa_cell, n_looks, training, training) /
                            pnr_cfar_factor(kind, 0.5, n_looks, training, training) -

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Doppler hypotheses: rows belong to rotations, in integers; long walks need a stretch. */
+/* Doppler hypotheses: assigns each row to a rotation, in integers, and to a stretch when echoes
+ * walk far. */
 #include "setup/hypothesis.h"
 
 #include <inttypes.h>
@@ -8,8 +9,8 @@
 
 enum { MAX_ROWS = 1 << 20 };
 
-static const double edge_rows = 1e-6;   /* a frequency this near to a row is at the row */
-static const double walk_samples = 0.5; /* a longer walk needs another hypothesis */
+static const double edge_rows = 1e-6;   /* a frequency this close to a row counts as the row */
+static const double walk_samples = 0.5; /* rows of one hypothesis walk at most this far apart */
 static const double most_stretch = 0.1; /* engines refuse more */
 static const int quarters_of[] = {
     [PNR_STEP_WHOLE] = 4, [PNR_STEP_HALF] = 2, [PNR_STEP_QUARTER] = 1};
@@ -76,7 +77,7 @@ static int64_t rotation_of(const grid *g, int64_t j)
     return g->is_doppler ? floor_div(8 * j + step, 2 * step) * g->quarters : j * g->quarters;
 }
 
-/* How many rows from j on make one hypothesis. */
+/* Returns how many rows from j on belong to one hypothesis. */
 static int64_t count_rows(const grid *g, int64_t j, int64_t most)
 {
     const int64_t quarters = rotation_of(g, j);

@@ -11,12 +11,14 @@ typedef __int128 i128;
 
 enum {
     MAX_SAMPLES = 1 << 24, /* of a period: engines refuse more */
-    BESIDE = 8             /* lags on either side of a linear gate: a candidate's neighbours */
+    BESIDE = 8             /* lags added on either side of a linear gate, for the neighbours of a
+                            * candidate */
 };
 
-/* A lag this near to a whole sample is that sample: rounding must not move an edge by one. */
+/* A lag this close to a whole sample counts as that sample: rounding must not move an edge by
+ * one. */
 static const double edge_samples = 1e-6;
-static const double direct_path_samples = 10; /* searched range on either side by default */
+static const double direct_path_samples = 10; /* default of the searched range on either side */
 
 static int64_t floor_div(i128 a, i128 b, i128 *rest)
 {
@@ -188,12 +190,12 @@ static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
         out->gate_first = out->gate_count == n ? 0 : wrap_index(low, n);
         out->n_lags = n;
     }
-    /* A start before sample 0 moves on by whole periods: the code repeats. */
+    /* A start before sample 0 is moved by whole periods: the code repeats. */
     out->first_window = (wrap_index(out->epoch_sample, n) + wrap_index(out->first_lag, n)) % n;
 }
 
-/* Widens the gate so that it holds the direct path and its way to move, besides the wanted ranges,
- * which move with it. */
+/* Widens the gate so that it also holds the direct path and the distance by which it may move, and
+ * with it the wanted ranges. */
 static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s, double *last_s)
 {
     const double rate_hz = pnr_rational_double(out->rate_hz), asked_m = config->radar.zero_search_m;
@@ -275,14 +277,15 @@ int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, p
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag)
 {
     const double rate_hz = pnr_rational_double(radar->rate_hz), n = (double)radar->n_samples;
-    const double low = radar->min_delay_s * rate_hz; /* in samples the wrap by N is exact */
+    const double low = radar->min_delay_s * rate_hz; /* in samples the reduction modulo N is
+                                                      * exact */
     double delay = lag + (double)radar->first_lag - radar->epoch_fraction -
                    config->radar.zero_delay_s * rate_hz;
 
     if (radar->is_linear)
         return delay / rate_hz;
     delay -= n * floor((delay - low) / n);
-    /* Rounding must not turn an echo at the least delay into one at the greatest. */
+    /* Rounding must not turn an echo at the smallest delay into one at the greatest. */
     if (delay < low || delay > low + n - edge_samples)
         return radar->min_delay_s;
     return fmax(delay / rate_hz, radar->min_delay_s);
@@ -300,7 +303,7 @@ double pnr_radar_cells(const pnr_radar *radar, const pnr_config *config, size_t 
     const double scale = (double)oversample, first_lag = (double)radar->first_lag;
     const double low = ceil(snap_lag(lag_of_delay(radar, config, radar->min_delay_s) * scale));
     const double high = floor(snap_lag(lag_of_delay(radar, config, radar->max_delay_s) * scale));
-    const double n = fmax(high - low + 1, 1); /* a gate between two cells has one */
+    const double n = fmax(high - low + 1, 1); /* a gate between two cells gets one cell */
 
     *first_cell = wrap_index((int64_t)(low - first_lag * scale), n_cells);
     *n_gate = n < (double)n_cells ? (size_t)n : n_cells;

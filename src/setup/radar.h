@@ -32,7 +32,8 @@ typedef struct pnr_radar {
     int64_t first_lag;    /* samples from the code's start to lag 0; circular: 0 */
     size_t n_lags;        /* of a window; circular: N, linear: the gate and 8 on either side */
     size_t first_window;  /* first window's sample index: (epoch_sample + first_lag) mod N */
-    double zero_search_s; /* the direct path is searched +- this around its last delay; 0: not */
+    double zero_search_s; /* the direct path is searched within +- this of its last delay; 0: not
+                           * searched */
     size_t gate_first;    /* lags searched: gate_first .. + gate_count - 1, mod N; linear: 8 */
     size_t gate_count;    /* 1..N */
 } pnr_radar;

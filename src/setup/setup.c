@@ -14,11 +14,11 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
-/* Samples of a submit, whose upload takes longer than its launches; bytes of powers, at most. */
+/* Samples of a submit whose upload takes longer than its launches; the most bytes of its powers. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
-/* Powers that `used` windows sum, for the threshold: as many whole looks as they make. Looks in
- * part make the sum steadier than that. */
+/* Powers that `used` windows sum, for the threshold: the whole looks that they make. A further
+ * partial look only reduces the variance of the sum. */
 static size_t looks_in(const pnr_plan *plan, size_t used)
 {
     return used > plan->n_periods ? used / plan->n_periods : 1;
@@ -73,7 +73,8 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* The references of one code: the code itself and, with oversample 2, half a sample later. */
+/* Fills the references of one code: the code itself and, with oversample 2, also the code half a
+ * sample later. */
 static int fill_references(const pnr_setup *setup, const pnr_config *config, pnr_setup_code *to,
                            double (*references)[2], pnr_error *error)
 {
@@ -235,14 +236,15 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
     return PNR_OK;
 }
 
-/* The part of the plan that does not depend on the dwell: samples, codes, and the engine's work. */
+/* Fills the part of the plan that does not depend on the dwell: samples, codes, and the options of
+ * the engine. */
 static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format format,
                         size_t n_channels, pnr_error *error)
 {
     static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
                                        [PNR_PROFILE_POWER] = PNR_WANT_POWER,
                                        [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};
-    /* The direct path takes a place, and so do echoes between it and the wanted ranges. */
+    /* The direct path counts as an echo, and so do echoes between it and the wanted ranges. */
     const size_t echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH
                               ? 2 * config->detector.max_echoes + 8
                               : config->detector.max_echoes;
@@ -254,7 +256,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         return pnr_error_set(error, PNR_ECONFIG,
                              "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
 
-    /* A chip holds for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
+    /* A chip lasts for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
     const pnr_code *first = setup->codes[0].code;
     const bool is_m_sequence = first->is_m_sequence &&
                                setup->radar.n_samples % first->n_chips == 0 &&
@@ -375,7 +377,7 @@ size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
         return config->ring.bytes / pnr_plan_sample_bytes(plan);
     if (config->ring.seconds > 0)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz));
-    /* The source writes the samples of one more submit. */
+    /* The ring also holds one more submit, which the source writes. */
     return (plan->depth + 1) * plan->batch * pnr_plan_dwell_samples(plan) +
            pnr_plan_view_samples(plan, 0);
 }

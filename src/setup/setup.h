@@ -27,10 +27,11 @@ typedef struct pnr_setup {
     double (*references)[2];    /* [n_codes][oversample][N][2] */
     double *threshold;          /* [windows a dwell] */
     double pfa_cell;            /* of a whole dwell */
-    size_t max_echoes;          /* searched by the detector, with those that zero.h leaves out */
+    size_t max_echoes;          /* echoes that the detector searches, including those that zero.h
+                                 * removes */
     pnr_hypothesis *hypotheses; /* [plan.n_hypotheses] */
     double *taper;              /* [plan.n_periods]; NULL: none */
-    double *cfar_factor;        /* [n_looks][training + 1][training + 1]; NULL: none */
+    double *cfar_factor;        /* [n_looks][training + 1][training + 1]; NULL: no CFAR */
     pnr_least_squares *least_squares; /* NULL: the filter is matched */
     pnr_plan plan;
 } pnr_setup;

@@ -111,7 +111,7 @@ double pnr_beta_i(double a, double b, double x)
                                      : 1 - beta_tail(b, a, 1 - x, log1p(-x), log(x));
 }
 
-/* P(beta > x), exact in the far tail, where 1 - I has no digits left. */
+/* P(beta > x), accurate in the far tail, where 1 - I has no digits left. */
 static double beta_upper(double a, double b, double x)
 {
     if (x <= 0)
@@ -158,7 +158,8 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    if (rho2 > 0.9999) /* so fine a grid is one cell wide: the difference has no digits left */
+    if (rho2 > 0.9999) /* on such a fine grid the region is one cell wide: the difference has no
+                        * digits left */
         rho2 = 0.9999;
     /* Above the mean the expected number of upcrossings falls with t. */
     double low = k, high = k + 50 + 40 * sqrt(k);

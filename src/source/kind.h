@@ -20,8 +20,8 @@ typedef struct pnr_source_input {
 
 typedef struct pnr_source_kind {
     /* Makes *state and fills *info: format, n_channels, n_samples (of the file, without lost runs),
-     * rate_hz, n_trailing_bytes, and in text the words before the count of samples. *info stays in
-     * place until close; read may still set n_trailing_bytes. */
+     * rate_hz, n_trailing_bytes, and in text the words before the count of samples. *info keeps its
+     * address until close; read may still set n_trailing_bytes. */
     int (*open)(const pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
                 void **state, pnr_error *error);
     /* As pnr_source_read without gaps; after the end it always returns PNR_EEND. */
@@ -34,7 +34,8 @@ extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AU, FLAC in a 
 /* True when pnr_source_sound reads this input; pnr_source_raw reads all others. */
 bool pnr_source_is_sound(const pnr_source_input *input, const pnr_config *config);
 
-/* source.format, else the format of the extension; PNR_FORMAT_NONE when both are unknown. */
+/* Returns source.format, else the format of the extension; PNR_FORMAT_NONE when both are
+ * unknown. */
 pnr_format pnr_source_named_format(const pnr_source_input *input, const pnr_config *config);
 
 #endif

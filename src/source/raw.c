@@ -20,7 +20,7 @@ typedef struct raw {
     uint64_t n_left;     /* samples; of a pipe: no limit */
     uint64_t n_read;     /* samples */
     bool ended;
-    size_t n_carry;        /* bytes of the sample that is not complete */
+    size_t n_carry;        /* bytes of the incomplete sample */
     unsigned char carry[]; /* [sample_bytes] */
 } raw;
 

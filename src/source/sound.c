@@ -125,7 +125,7 @@ static int fill_info(const pnr_source_input *input, const pnr_config *config,
     return PNR_OK;
 }
 
-/* Configuration and file must agree. */
+/* Checks that configuration and file agree. */
 static int check_against_config(const pnr_source_input *input, const pnr_config *config,
                                 const pnr_source_info *info, pnr_error *error)
 {

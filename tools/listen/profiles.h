@@ -59,7 +59,8 @@ int listen_profiles_next(listen_profiles *profiles, listen_profile *out, pnr_err
 bool listen_profiles_ended(const listen_profiles *profiles, const char *run);
 /* Uses the end message of the results, in case this subscription missed it. */
 void listen_profiles_finish(listen_profiles *profiles, const pnr_end_summary *end);
-/* Prints the count of profiles received in all runs, and of those missing between the first and the last of a run. */
+/* Prints the count of profiles received in all runs, and of those missing between the first and the last of a
+ * run. */
 void listen_profiles_print(const listen_profiles *profiles, FILE *stream);
 
 #endif

@@ -60,8 +60,8 @@ struct listen_screen {
 static struct termios before;
 static volatile sig_atomic_t is_taken, has_termios;
 
-/* *stop: leaves when a signal interrupts it, since Ctrl-S may have stopped the terminal; NULL: never.
- * PNR_OK, PNR_EIO. */
+/* *stop: leaves when a signal interrupts it, since Ctrl-S may have stopped the terminal; NULL:
+ * never. PNR_OK, PNR_EIO. */
 static int write_all(const char *data, size_t bytes, const volatile int *stop)
 {
     while (bytes > 0) {
