@@ -34,7 +34,7 @@ static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
     bool in_all;
-    /* where the command line names none */
+    /* if the command line names none */
     const char *sizes;
     double seconds, pace;
 } parts[] = {
@@ -161,7 +161,7 @@ static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
     return part != NULL ? run_part(part, b, error) : run_all(b, error);
 }
 
-/* Replaces -n by --sizes. Words after "--" stay as they are. */
+/* Replaces -n by --sizes. Words after "--" stay unchanged. */
 static void spell_out_sizes(int argc, char **argv)
 {
     static char sizes[] = "--sizes";

@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 enum { CHUNK = 8192 };                         /* samples computed at a time */
-static const double send_every_s = 0.01;       /* real time: a chunk is no longer */
+static const double send_every_s = 0.01;       /* the longest chunk in real time */
 static const uint64_t progress_ns = 500000000; /* between two progress lines */
 
 /* The state of the program. */
 typedef struct work {
     const pnr_config *config;
-    const char *truth_path, *transmit, *output; /* of the command line; NULL: not given */
+    const char *truth_path, *transmit, *output; /* from the command line; NULL: not given */
     pnr_scene *scene;
     pnr_sink *sink;
     FILE *truth; /* NULL: none */
@@ -42,7 +42,7 @@ typedef struct work {
 
 /* --- set-up --- */
 
-/* Whole periods, and the part of one before the first window. */
+/* Sets the length: whole periods, and the part of a period before the first window. */
 static int plan_length(work *w, pnr_error *error)
 {
     const pnr_radar *radar = pnr_scene_radar(w->scene);
@@ -58,7 +58,7 @@ static int plan_length(work *w, pnr_error *error)
     return PNR_OK;
 }
 
-/* Integer formats end just below 1, and their greatest values count as clipped. */
+/* Integer formats end just below 1, and samples at their ends count as clipped. */
 static double transmit_gain(const work *w, pnr_format format)
 {
     const pnr_format_info *info = pnr_format_get(format);
@@ -136,7 +136,8 @@ static int prepare(work *w, pnr_error *error)
 
 /* --- the stream --- */
 
-/* How many samples from here on are written, or (count 0) how many positions are lost. */
+/* *count: the samples to write from here on. If it is 0, returns the positions that are lost
+ * here. */
 static uint64_t next_run(const work *w, size_t *count)
 {
     uint64_t left = w->end - w->position;
@@ -167,7 +168,7 @@ static int send_chunk(work *w, size_t count, pnr_error *error)
         }
     }
     if (w->config->source.pace == PNR_PACE_REAL_TIME) {
-        /* A sample is sent when a receiver would have taken it, not before. */
+        /* Waits until a receiver would have taken the sample. */
         uint64_t due =
             (uint64_t)pnr_rational_time_ns(w->config->source.rate_hz, w->position + count);
         if (!pnr_clock_sleep_until(w->start_ns + due, &pnr_stop))
@@ -222,7 +223,7 @@ static void show_progress(work *w, bool last)
             last ? "\n" : "");
 }
 
-/* PNR_OK: all written; PNR_EEND: stopped, or the reader has left. */
+/* Returns PNR_OK: all written; PNR_EEND: stopped, or the reader has closed its end. */
 static int stream(work *w, pnr_error *error)
 {
     int rc = PNR_OK;
@@ -283,7 +284,7 @@ static int finish(work *w, int rc, pnr_error *error)
                 n_written, n_clipped, w->n_lost);
         rc = PNR_OK;
     } else if (rc == PNR_EEND) {
-        /* The reader left before it had all samples. */
+        /* The reader closed its end before it had all samples. */
         error->code = rc = PNR_EIO;
     }
     pnr_scene_destroy(w->scene);

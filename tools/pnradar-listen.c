@@ -22,7 +22,7 @@ enum {
     BAD_SHOWN = 10       /* bad messages reported one by one */
 };
 static const char *const result_topics[] = {"range", "status", "end", NULL};
-static const double silence_s = 5; /* then a warning comes once */
+static const double silence_s = 5; /* after this silence one warning is printed */
 
 typedef struct listener {
     const pnr_config *config;
@@ -46,7 +46,7 @@ typedef struct listener {
 
 static bool is_wanted(const listener *l, const char *stream)
 {
-    /* A subscription is a prefix: demo gives demo2 too. */
+    /* A subscription is a prefix: demo also gives demo2. */
     return l->source.stream == NULL || strcmp(l->source.stream, stream) == 0;
 }
 
@@ -56,7 +56,7 @@ static void warn_user(const listener *l, const char *text)
         pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
-/* Counts and reports a message that cannot be read, PNR_EDATA, and passes over it. */
+/* Counts and reports a message that cannot be read, PNR_EDATA, and skips it. */
 static int pass_bad(listener *l, int code, const pnr_error *error)
 {
     char text[sizeof error->text + 32];
@@ -137,7 +137,7 @@ static int take_summary(listener *l, const char *text, size_t length, bool is_en
     return PNR_OK;
 }
 
-/* PNR_OK, PNR_EDATA: it cannot be read, or PNR_EIO. */
+/* PNR_OK; PNR_EDATA: the message cannot be read; or PNR_EIO. */
 static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error)
 {
     size_t length;
@@ -154,7 +154,7 @@ static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error
 
 /* --- the loop --- */
 
-/* No more results are needed, or will come. */
+/* True when no more results are needed, or none will arrive. */
 static bool has_all(const listener *l)
 {
     return is_full(l) || (!l->follow && listen_count_is_over(&l->counts));
@@ -184,7 +184,7 @@ static int check_silence(listener *l, double seconds, bool *is_warned, pnr_error
     return PNR_OK;
 }
 
-/* Subscribes to the results after the profiles: see view.h. */
+/* Subscribes to the results after the profiles, see view.h. */
 static int connect_when_reached(listener *l, pnr_error *error)
 {
     int code;
@@ -196,7 +196,7 @@ static int connect_when_reached(listener *l, pnr_error *error)
     return code;
 }
 
-/* Takes one result and one profile, if they have come. PNR_EAGAIN: neither. */
+/* Takes one result and one profile, if they have arrived. PNR_EAGAIN: neither has. */
 static int take_next(listener *l, pnr_error *error)
 {
     pnr_subscriber_message m;
@@ -204,7 +204,7 @@ static int take_next(listener *l, pnr_error *error)
 
     if ((code = connect_when_reached(l, error)) != PNR_OK)
         return code;
-    /* When all results are in, only profiles are waited for. */
+    /* After the last result only profiles are waited for. */
     if (!is_full(l) && pnr_subscriber_receive(l->socket, &m) == PNR_OK) {
         result = pass_bad(l, take_message(l, &m, error), error);
         pnr_subscriber_release(&m);
@@ -239,7 +239,7 @@ static int listen_all(listener *l, pnr_error *error)
             is_warned = true;
         } else if (code == PNR_EAGAIN) {
             code = PNR_OK;
-            fflush(l->printer.stream); /* nothing waits: the lines so far are shown */
+            fflush(l->printer.stream); /* no message waits, so the lines printed so far are shown */
             if (!wait_for_more(l) && !has_all(l))
                 code =
                     check_silence(l, (double)(pnr_clock_ns() - heard_ns) * 1e-9, &is_warned, error);

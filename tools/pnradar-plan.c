@@ -18,7 +18,7 @@ static const char examples[] = "pnradar-plan -c config/demo.conf\n"
                                "pnradar-plan -c config/demo.conf --budget 62ms\n"
                                "pnradar-plan -s code.degree=13 -s source.rate_hz=1e6 --json";
 
-/* The format of samples in memory, as far as the configuration gives it. */
+/* The format of samples in memory, if the configuration determines it. */
 static pnr_format format_of(const pnr_config *config)
 {
     pnr_format format = config->source.format;
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     if (rc == PNR_OK) {
         sheet.json = json != NULL;
         rc = fill_sheet(&sheet, &config, budget, &error);
-        /* The results are printed even when no engine runs. */
+        /* The results are printed even if no engine runs. */
         if (json_object_size(sheet.root) > 0 && plan_sheet_finish(&sheet, &print_error) != PNR_OK &&
             rc == PNR_OK) {
             rc = print_error.code;

@@ -38,7 +38,7 @@ static const bench_picture picture_doppler = {
     .series = "oversample",
     .x_scale = BENCH_X_LINEAR};
 
-/* Everything between samples and echoes, at one detector.oversample. */
+/* The objects between samples and echoes, for one detector.oversample. */
 typedef struct chain {
     pnr_config config;
     bench_subject subject;
@@ -57,7 +57,8 @@ typedef struct scene {
     uint64_t position;    /* of the random numbers */
 } scene;
 
-/* Sums over the n dwells whose strongest echo is within a sample of the truth, without n_missed. */
+/* Sums over the dwells whose strongest echo is within a sample of the truth: n dwells, without the
+ * n_missed others. */
 typedef struct tally {
     double n, n_missed;
     double bias, square;
@@ -74,7 +75,7 @@ static int open_chain(const bench *b, size_t n_samples, size_t oversample, chain
     pnr_measure_configure(b->config, n_samples, &c->config);
     c->config.detector.oversample = oversample;
     c->config.source.spectrum = PNR_SPECTRUM_NORMAL;
-    c->config.source.format = PNR_FORMAT_CF32; /* the bound is that of the noise alone */
+    c->config.source.format = PNR_FORMAT_CF32; /* the bound is computed for noise alone */
     if (b->config->engine.batch == 0)
         c->config.engine.batch = BATCH_SAMPLES / (n_samples * c->config.dwell.periods) + 1;
     rc = bench_prepare(&c->config, n_samples, 0, &c->subject, error);
@@ -143,7 +144,7 @@ static double draw_bins(const chain *c, scene *s)
     return first.quarters / 4.0 + (first.first_bin + row) / (double)plan->n_periods;
 }
 
-/* Draws one delay and Doppler for the whole batch, a phase for the middle of each dwell, noise
+/* Draws one delay and Doppler for the whole batch, a phase for the middle of each dwell, and noise
  * of this power a sample. */
 static int fill_scene(const chain *c, double power, scene *s)
 {
@@ -249,7 +250,7 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     if (!is_doppler(c))
         return;
 
-    /* A tone of K N samples: sqrt(6 / S) / (2 pi) rows. */
+    /* The Cramer-Rao bound of a tone of K N samples: sqrt(6 / S) / (2 pi) rows. */
     const double periods = (double)c->setup->plan.n_periods;
     const double bound_rows = sqrt(6 / snr) / (2 * M_PI);
     const double rms_rows = sqrt(t->bins_square / n) * periods;

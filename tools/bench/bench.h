@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of pnradar-bench: what is measured, and the tables and pictures it is shown in. */
+/* The parts of pnradar-bench: the measurements, and the tables and pictures that show them. */
 #ifndef PNR_TOOLS_BENCH_H
 #define PNR_TOOLS_BENCH_H
 
@@ -14,7 +14,7 @@
 
 enum { BENCH_MAX_LOG2_SIZE = 24 };
 
-/* The answers of the command line, and the defaults of the part for those that it leaves open. */
+/* The options of the command line; an option that is not given has the default of the part. */
 typedef struct bench {
     const pnr_config *config;
     size_t *sizes; /* [n_sizes] */
@@ -22,11 +22,11 @@ typedef struct bench {
     int runs;       /* counted runs */
     double seconds; /* for each size (publish: for each pack) */
     double pace;    /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
-    size_t points;  /* methods: samples in a submit, about; 0: chosen */
-    uint64_t check; /* methods: random samples checked, at least */
-    bool verbose;   /* methods: list the kernels too */
+    size_t points;  /* methods: approximate number of samples in a submit; 0: chosen */
+    uint64_t check; /* methods: random samples to check, at least */
+    bool verbose;   /* methods: also list the kernels */
     bool csv;
-    bool *lost;           /* set when a part lost anything */
+    bool *lost;           /* set when a part lost samples, windows or results */
     double every_s;       /* latency: from one window to the next; 0: chosen */
     const char *endpoint; /* latency: NULL: chosen */
     const char *plot;     /* PNG path; NULL: none */
@@ -36,7 +36,8 @@ typedef struct bench {
 /* Reads "8192,2^16,2^20-1": sizes 1..2^24. The caller frees *sizes. PNR_OK, PNR_EUSAGE,
  * PNR_ENOMEMORY. */
 int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error);
-/* Reads one number 1..2^most of this option; text NULL leaves *out. PNR_OK, PNR_EUSAGE. */
+/* Reads one number 1..2^most of this option; with text NULL *out does not change. PNR_OK,
+ * PNR_EUSAGE. */
 int bench_parse_count(const char *option, const char *text, unsigned most, size_t *out,
                       pnr_error *error);
 
@@ -48,8 +49,8 @@ typedef struct bench_subject {
     char engine[64]; /* "cuda/fused" */
 } bench_subject;
 
-/* n_samples 0: config has its code and rate, else pnr_measure_configure chooses them. batch: dwells
- * a submit; 0: as configured. config must outlive *out. */
+/* n_samples 0: config has its code and rate; otherwise pnr_measure_configure chooses them. batch:
+ * dwells of a submit; 0: as configured. config must outlive *out. */
 int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, bench_subject *out,
                   pnr_error *error);
 /* Sets publisher.endpoint to an ipc address of this process. */
@@ -76,13 +77,13 @@ typedef struct bench_table bench_table;
  * others have numbers. PNR_OK, PNR_ENOMEMORY. */
 int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error);
 void bench_table_destroy(bench_table *table);
-/* Adds the next cells: of "%g", "%zu" and "%s" in the format, separated by spaces. NaN is an empty
- * one ("-", in CSV nothing). */
+/* Adds the next cells: the format has "%g", "%zu" and "%s", separated by spaces. A NaN gives an
+ * empty cell ("-", in CSV nothing). */
 void bench_table_add(bench_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 size_t bench_table_rows(const bench_table *table);
 
-/* The first column across; y is logarithmic. */
+/* How the first column is drawn along x; y is logarithmic. */
 typedef enum { BENCH_X_LOG2, BENCH_X_LOG10, BENCH_X_LINEAR } bench_x_scale;
 
 /* One line for each y column, or for each value of the column `series`. */
@@ -95,8 +96,8 @@ typedef struct bench_picture {
     bench_x_scale x_scale;
 } bench_picture;
 
-/* Prints the table (aligned, or CSV), and draws the picture when the user wants one; picture NULL:
- * there is none. PNR_OK; PNR_EUNAVAILABLE: no gnuplot; PNR_EIO; PNR_ENOMEMORY: a cell was lost. */
+/* Prints the table (aligned, or CSV), and draws the picture if the user wants one; picture NULL: no
+ * picture. PNR_OK; PNR_EUNAVAILABLE: no gnuplot; PNR_EIO; PNR_ENOMEMORY: a cell was lost. */
 int bench_table_show(const bench *b, const bench_table *table, const bench_picture *picture,
                      pnr_error *error);
 
@@ -109,7 +110,7 @@ typedef struct bench_sweep {
                    pnr_error *error);
 } bench_sweep;
 
-/* Measures every size until a signal or an error, and shows the rows that there are. Returns the
+/* Measures every size until a signal or an error, and shows the rows measured so far. Returns the
  * first error. */
 int bench_sweep_run(const bench *b, const char *title, const bench_sweep *sweep, void *context,
                     pnr_error *error);

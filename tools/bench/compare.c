@@ -18,7 +18,7 @@
 enum { CPU, CUDA, N_ENGINES };
 static const char *const engine_names[N_ENGINES] = {"cpu", "cuda"};
 
-/* The ways of bench seed: those of pnr_measure_mode, and one more. */
+/* The ways of bench seed: those of pnr_measure_mode, and a resident one. */
 enum { RESIDENT = PNR_MEASURE_PINNED + 1, N_WAYS };
 
 typedef struct spell {
@@ -64,7 +64,7 @@ static int time_resident(const bench_subject *s, int n_runs, spell *out, pnr_err
     return rc;
 }
 
-/* Logs the reason and gives NAN where the engine cannot take the plan. */
+/* Logs the reason and gives NAN if the engine does not support the plan. */
 static int time_way(const bench *b, const char *engine, size_t n_samples, size_t batch, int way,
                     spell *out, pnr_error *error)
 {
@@ -166,7 +166,7 @@ int bench_seed(const bench *b, pnr_error *error)
 /* --- crossover --- */
 
 static const size_t batches[] = {1, 4, 16, 64, 256};
-/* Submits of more samples take long and show nothing new. */
+/* Submits of more samples take longer and give no new information. */
 enum { MAX_SAMPLES = 1 << 24, N_BATCHES = sizeof batches / sizeof batches[0] };
 
 static const char crossover_columns[] =

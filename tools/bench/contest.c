@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods of one engine on the same samples in place: entered, checked, and timed in turns. */
+/* Methods of one engine compared on the same resident samples: entered, checked, and timed in
+ * turns. */
 #include "tools/bench/contest.h"
 
 #include "base/clock.h"

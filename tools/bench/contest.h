@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods of one engine on the same samples in place: every answer is checked, then all are timed
- * in turns. */
+/* Methods of one engine compared on the same resident samples: every result is checked, then all
+ * methods are timed in turns. */
 #ifndef PNR_TOOLS_BENCH_CONTEST_H
 #define PNR_TOOLS_BENCH_CONTEST_H
 
@@ -18,11 +18,12 @@ typedef struct contest_entry {
     double deviation;  /* for the caller's judge */
 } contest_entry;
 
-/* Zero-initialised but for subject, runs and judge. The caller ends it, also after an error. */
+/* Zeroed except for subject, runs and judge. The caller calls contest_end, also after an error. */
 typedef struct contest {
-    const bench_subject *subject; /* its plan is the contest's */
+    const bench_subject *subject; /* the contest uses its plan */
     int runs;
-    /* Compares an entry's answer in one dwell with the first entry's. NULL: no comparison. */
+    /* Compares the result of an entry in one dwell with the result of the first entry. NULL: no
+     * comparison. */
     int (*judge)(const struct contest *c, contest_entry *e, size_t dwell, pnr_error *error);
     contest_entry entries[CONTEST_METHODS];
     size_t n_entries, n_times;
@@ -31,14 +32,15 @@ typedef struct contest {
     size_t n_checked; /* dwells, of each method */
 } contest;
 
-/* Enters those of the n methods that take the plan. Logs why the others do not. Errors as the
+/* Enters each of the n methods that supports the plan. Logs why the others do not. Errors as the
  * engine's create. */
 int contest_enter(contest *c, const char *const *methods, size_t n, pnr_error *error);
 /* Correlates n_submits sets of new samples by every method. PNR_EENGINE: the strongest candidate of
  * a dwell is not its echo, or samples are missing. */
 int contest_check(contest *c, size_t n_submits, pnr_error *error);
-/* Fills ns of each entry, in turns, each set once a round: whole rounds, runs at least. Discards
- * what comes before the clocks have risen. A signal ends it early. */
+/* Fills ns of each entry. The entries are timed in turns, each set once in a round, for whole
+ * rounds and at least `runs` times. Discards the times before the clocks have risen. A signal ends
+ * it early. */
 int contest_time(contest *c, pnr_error *error);
 void contest_end(contest *c);
 

@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Long windows cannot come as often: the default pace stays below so many samples a second. */
+/* Long windows need more time: the default pace stays below this number of samples a second. */
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
-enum { CHUNKS = 16 /* a window, when source.chunk does not say */, HIGH_WATER = 100000 };
+enum { CHUNKS = 16 /* for each window, unless source.chunk is set */, HIGH_WATER = 100000 };
 static const uint64_t late_ns = 5000; /* a window committed later than this is counted */
 static const uint64_t start_ns = 20 * 1000 * 1000; /* from the filled ring to the first sample */
 
@@ -38,12 +38,12 @@ static const bench_picture picture = {
     .x_scale = BENCH_X_LOG10,
 };
 
-/* The way of one result: times of CLOCK_MONOTONIC; 0: the result did not come so far. */
+/* The times of one result by CLOCK_MONOTONIC; 0: it has not reached this point. */
 enum {
-    READY,     /* its last sample is in the ring */
+    READY,     /* its last sample has been committed to the ring */
     SUBMITTED, /* to the engine */
     COLLECTED, /* from the engine */
-    PACKED,    /* detected, and handed to the publisher */
+    PACKED,    /* detected, and passed to the publisher */
     SENT,      /* the publisher has returned */
     RECEIVED,  /* at the subscriber */
     N_MOMENTS
@@ -77,12 +77,12 @@ typedef struct latency_run {
     size_t n_windows;
     bench_outcome outcome;
     pnr_histogram late_ns; /* from a window's due time to the commit of its last chunk */
-    uint64_t n_late;       /* windows, beyond the limit */
+    uint64_t n_late;       /* number of windows later than late_ns */
 } latency_run;
 
 /* --- the run --- */
 
-/* A sleeping thread wakes up late: this one watches the clock. */
+/* A sleeping thread wakes up late, so this one polls the clock. */
 static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
 {
     uint64_t now_ns;
@@ -92,7 +92,7 @@ static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
     return now_ns;
 }
 
-/* Commits chunk c of window w when a receiver would deliver its last sample. */
+/* Commits chunk c of window w at the time when a receiver would deliver its last sample. */
 static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                          size_t capacity, const volatile int *stop)
 {
@@ -136,7 +136,7 @@ static void note_result(void *context, const pnr_report *report)
     m[SENT] = pnr_clock_ns();
 }
 
-/* Runs in the thread of the subscriber, which writes no other moment. */
+/* Runs in the thread of the subscriber, which writes this time only. */
 static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns)
 {
     const latency_run *run = context;
@@ -145,7 +145,7 @@ static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_
         run->windows[seq][RECEIVED] = now_ns;
 }
 
-/* Commits each window in chunks as the samples of a receiver come. */
+/* Commits each window in chunks at the pace of a receiver. */
 static int pace_windows(latency_run *run, double seconds, pnr_error *error)
 {
     const size_t n_dwell = pnr_plan_dwell_samples(&run->subject.setup->plan);
@@ -176,8 +176,9 @@ static int pace_windows(latency_run *run, double seconds, pnr_error *error)
 
 /* --- the tables --- */
 
-/* ns of one stage in every window that came, without the first ones. Returns how many. A message
- * may reach the subscriber before the publisher returns: such a stage is negative. */
+/* Collects ns of one stage for every window that arrived, except the first ones. Returns their
+ * number. A message may reach the subscriber before the publisher returns: such a stage is
+ * negative. */
 static size_t gather_stage(const latency_run *run, const struct stage *stage, double *out)
 {
     const size_t tenth = run->n_windows / 10;
@@ -200,7 +201,7 @@ static void add_quantiles(bench_table *table, double *ns, size_t n)
         bench_table_add(table, "%g", n > 0 ? pnr_quantile(ns, n, shares[i]) * 1e-3 : NAN);
 }
 
-/* ns: sorted. Buckets of a constant ratio, empty ones left out. */
+/* Adds a histogram to the table. ns: sorted. The buckets have a constant ratio; empty ones are omitted. */
 static void add_histogram(bench_table *table, size_t n_samples, const double *ns, size_t n)
 {
     size_t i = 0;
@@ -217,7 +218,7 @@ static void add_histogram(bench_table *table, size_t n_samples, const double *ns
     }
 }
 
-/* Adds the times of one whole window by the engine's own clocks. */
+/* Adds the times of one whole window as the engine measures them. */
 static int add_alone(const bench_subject *subject, int runs, bench_table *table, pnr_error *error)
 {
     static const struct {
@@ -281,7 +282,7 @@ static int add_rows(const latency_run *run, const tables *t, pnr_error *error)
     return PNR_OK;
 }
 
-/* Fills in what the command line leaves open: the pace and the endpoint. */
+/* Chooses the pace and the endpoint if the command line does not. */
 static int configure_run(const bench *b, size_t n_samples, latency_run *run, pnr_error *error)
 {
     const size_t n_dwell = n_samples * b->config->dwell.periods;

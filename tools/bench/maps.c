@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench maps: a range-Doppler dwell and a search of codes and Doppler hypotheses, samples in place,
- * every answer checked. */
+/* bench maps: times a range-Doppler dwell and a search of codes and Doppler hypotheses on resident
+ * samples, and checks every result. */
 #include "tools/bench/bench.h"
 #include "tools/bench/contest.h"
 
@@ -43,7 +43,7 @@ static const char columns[] =
     "map: N periods codes rows batch method: median_us dwell_us GBps floor_us "
     "floor_pct samples_us Gcells_s checked";
 
-/* Several codes are GPS codes. */
+/* With several codes, these are GPS codes. */
 static int configure_map(const bench *b, const struct map_case *own, pnr_config *config,
                          pnr_error *error)
 {
@@ -62,8 +62,8 @@ static int configure_map(const bench *b, const struct map_case *own, pnr_config 
     return rc;
 }
 
-/* The floor: each sample read once, each cell's power written once and read once, at the device's
- * copy bandwidth. */
+/* The least time: each sample is read once, and the power of each cell is written once and read
+ * once, at the device's copy bandwidth. */
 static void add_row(const contest *c, const contest_entry *e, const char *name, double copy_rate,
                     bench_table *table)
 {
@@ -82,7 +82,7 @@ static void add_row(const contest *c, const contest_entry *e, const char *name, 
                     samples / copy_rate * 1e6, cells / median_ns, c->n_checked);
 }
 
-/* Measures the methods that the user chose and that take this map. */
+/* Measures the methods that the user chose and that support this map. */
 static int measure_case(const bench *b, const struct map_case *own, bench_table *table,
                         pnr_error *error)
 {
@@ -101,7 +101,8 @@ static int measure_case(const bench *b, const struct map_case *own, bench_table 
 
     const pnr_resident_ops *device = resident_device(subject.ops);
 
-    if (device == NULL && own->batch > HOST_BATCH) /* a host works dwell by dwell */
+    if (device == NULL && own->batch > HOST_BATCH) /* a host computes one dwell after another, so a
+                                                    * larger batch shows nothing new */
         goto done;
     if ((rc = contest_enter(&c, is_auto ? all : &chosen, is_auto ? 2 : 1, error)) == PNR_OK &&
         (rc = contest_check(&c, RESIDENT_SETS, error)) == PNR_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench methods: every method at every length, its samples where the engine computes, every answer
- * checked. */
+/* bench methods: times every method at every length on resident samples, and checks every
+ * result. */
 #include "tools/bench/bench.h"
 #include "tools/bench/contest.h"
 
@@ -15,7 +15,7 @@
 
 enum { DEVICE_POINTS = 1 << 24, HOST_POINTS = 1 << 22 };
 
-/* The others are compared with the first. */
+/* The results of the other methods are compared with those of the first. */
 static const char *const names[CONTEST_METHODS] = {"library", "fused", "walsh", "sum"};
 enum { MAX_KERNELS = 1024, CHECKS_ALONE = 64 };
 
@@ -35,7 +35,7 @@ static const bench_picture picture = {
     .only_text = "full",
 };
 
-/* One dwell a submit, or many. */
+/* A load: one dwell or many in a submit. */
 typedef struct load {
     const char *name; /* "one", "full" */
     double copy_rate; /* bytes a second; NAN on the host */
@@ -47,15 +47,16 @@ typedef struct load {
 /* Twice the deviation from the reference that the tests allow each method. */
 static const double deviation_limit = 4.0;
 
-/* The floor has two sums of the same order: that of the noise, and that of the removed echo. */
+/* The floor depends on two sums of equal magnitude: the sum of the noise, and that of the excluded
+ * echo. */
 static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 {
     return want->noise_sum * FLT_EPSILON * sqrt(log2((double)plan->n_samples) + 1) /
            (double)plan->n_samples;
 }
 
-/* One took the echo out of the floor and the other did not, since what is left is 0.95 of it but
- * for rounding: see engine.h. */
+/* True if rounding alone decides the floor: one method has lowered it to the mean without the echo,
+ * the other has not, and their ratio is 0.95 within rounding, see plan.h. */
 static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_dwell *want)
 {
     const double low = fmin(dwell->floor, want->floor), high = fmax(dwell->floor, want->floor);
@@ -63,8 +64,8 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
     return fabs(low - 0.95 * high) <= deviation_limit * floor_unit(plan, want);
 }
 
-/* How far a dwell's values are from the first method's, in units of eps sqrt(log2 N) sqrt(sum |x|^2
- * sum |a|^2); sums of powers in units that are as wide. */
+/* The distance of a dwell's values from those of the first method, in units of eps sqrt(log2 N)
+ * sqrt(sum |x|^2 sum |a|^2), for sums of powers in a unit of the same relative size. */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
 {
@@ -105,8 +106,8 @@ static int compare_values(const contest *c, contest_entry *e, size_t d, pnr_erro
 
 /* --- times --- */
 
-/* Bytes of memory traffic that a sample of the input costs at the least: itself, and between two
- * kernels a complex value written and read. NAN: no such rule. */
+/* The least memory traffic in bytes for each sample of the input: the sample itself, and between
+ * two kernels a complex value written and read. NAN: not known. */
 static double floor_bytes(const pnr_plan *plan, const pnr_engine_choice *choice)
 {
     static const struct {
@@ -149,7 +150,7 @@ static bool is_same(const pnr_kernel_note *a, const pnr_kernel_note *b)
            a->n_threads == b->n_threads && a->shared_bytes == b->shared_bytes;
 }
 
-/* Equal launches share one row. */
+/* Lists the kernels; equal launches share one row. */
 static void add_kernels(const contest *c, const contest_entry *e, const load *l)
 {
     pnr_kernel_note *notes = calloc(MAX_KERNELS, sizeof *notes);
@@ -183,7 +184,7 @@ static void add_kernels(const contest *c, const contest_entry *e, const load *l)
 
 /* --- contests --- */
 
-/* Submits that check so many samples: each set once, at least. */
+/* The number of submits that check this number of samples: each set at least once. */
 static size_t count_checks(const bench *b, const pnr_plan *plan)
 {
     const size_t samples = plan->batch * pnr_plan_dwell_samples(plan);
@@ -193,7 +194,7 @@ static size_t count_checks(const bench *b, const pnr_plan *plan)
     return n > RESIDENT_SETS ? n : RESIDENT_SETS;
 }
 
-/* Every method that takes this plan, or only the first and the configured one. */
+/* Enters every method that supports this plan, or only the first and the configured one. */
 static int hold_contest(const bench *b, contest *c, const load *l, bench_table *table,
                         pnr_error *error)
 {
@@ -224,7 +225,8 @@ static int hold_contest(const bench *b, contest *c, const load *l, bench_table *
     return PNR_OK;
 }
 
-/* batch 0: as many dwells as make the points, where a window counts as its power of two. */
+/* batch 0: the number of dwells that makes about b->points samples, where the length of a window is
+ * rounded to a power of two. */
 static int measure_load(const bench *b, const load *l, size_t n_samples, size_t batch,
                         bench_table *table, pnr_error *error)
 {
@@ -266,7 +268,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
     return rc == PNR_OK && !pnr_stop ? measure_load(b, l, n_samples, 0, table, error) : rc;
 }
 
-/* NAN also where no engine takes the plan: the sizes then say why. */
+/* NAN also if no engine supports the plan; the measured sizes then report the reason. */
 static double measure_copy(const bench *b)
 {
     bench_subject subject;

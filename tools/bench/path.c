@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The runs of bench stream: the pipeline itself, fed from a ring that is filled once and committed
- * again and again, or from a file of the same samples. */
+/* The runs of bench stream: the pipeline itself, fed from a ring that is filled once and then
+ * committed repeatedly, or from a file of the same samples. */
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"
@@ -25,7 +25,7 @@ static const uint64_t patience_ns = 20000000;
 typedef struct path {
     const pnr_setup *setup;
     double seconds;
-    double rate_hz; /* 0: as fast as the ring takes it */
+    double rate_hz; /* 0: as fast as the ring accepts samples */
 
     /* written by the acquisition thread */
     _Atomic uint64_t start_ns; /* of the first commit */
@@ -66,12 +66,12 @@ static void feed_live(path *p, pnr_ring *ring, size_t chunk, const volatile int 
     }
 }
 
-/* Copies nothing: the samples are in the ring already. */
+/* Copies nothing: the ring already holds the samples. */
 static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                       size_t capacity, const volatile int *stop)
 {
     path *p = context;
-    /* Half of a submit or less, so that the engine can begin with the first of it. */
+    /* Half of a submit or less, so that the engine can begin with its first part. */
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t chunk = plan->batch > 1 ? (plan->batch / 2) * dwell : dwell;
 
@@ -83,7 +83,7 @@ static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void 
         feed_fast(p, ring, chunk, stop);
 }
 
-/* The processor time of this thread. */
+/* The time that this thread has run on a processor. */
 static uint64_t thread_ns(void)
 {
     struct timespec t;
@@ -123,7 +123,7 @@ int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipe
               .seconds = seconds,
               .rate_hz = rate_hz,
               .stride = plan->batch * pnr_plan_dwell_samples(plan)};
-    /* The results of a submit come at once: the subscriber may be some submits late. */
+    /* All results of a submit arrive together, so the subscriber may be some submits late. */
     const bench_run_hooks hooks = {.feed = feed_ring,
                                    .tap = time_result,
                                    .context = &p,
@@ -159,7 +159,7 @@ static double free_bytes(const char *in)
     return statvfs(in, &fs) == 0 ? space_share * (double)fs.f_bavail * (double)fs.f_frsize : 0;
 }
 
-/* Writes one block of samples again and again. Returns 0 or errno. */
+/* Writes one block of samples repeatedly. Returns 0 or errno. */
 static int write_file(FILE *to, const pnr_setup *setup, size_t block_samples, uint64_t n_blocks)
 {
     const size_t bytes = block_samples * pnr_plan_sample_bytes(&setup->plan);

@@ -52,7 +52,7 @@ int bench_parse_count(const char *option, const char *text, unsigned most, size_
 
 int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error)
 {
-    /* Every size takes two characters, its comma included. */
+    /* Each size has at least two characters with its comma. */
     size_t *list = calloc(strlen(text) / 2 + 1, sizeof *list);
     size_t n = 0;
 

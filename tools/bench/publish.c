@@ -32,16 +32,16 @@ static const char columns[] = "N pack detect_ns publish_ns results_ps received_p
 
 static const bench_picture picture = {.y_label = "results a second", .y = "results_ps received_ps"};
 
-/* Results of an engine, to be detected and published again and again. */
+/* Results of an engine, which are detected and published repeatedly. */
 typedef struct work {
     pnr_config config;
     pnr_setup *setup;
     pnr_detector *detector;
     pnr_publisher *publisher;
-    pnr_dwell *dwells;         /* [DWELLS * COPIES]: too many for a cache, as in real runs */
+    pnr_dwell *dwells;         /* [DWELLS * COPIES]: too many for a cache, as in a real run */
     pnr_candidate *candidates; /* [DWELLS * COPIES][max_candidates] */
     pnr_report report;
-    uint64_t n; /* results so far: their positions */
+    uint64_t n; /* results so far, which give their positions */
 } work;
 
 /* Correlates one submit: an echo in each dwell, at delays over the whole period. */
@@ -114,7 +114,8 @@ static void detect_next(work *w)
     pnr_detector_detect(w->detector, &observed, &w->report.detection);
 }
 
-/* ns a result of detecting, and of publishing without a subscriber: medians of blocks. */
+/* Times in ns for each result: of detecting, and of publishing without a subscriber; medians of
+ * blocks. */
 static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error *error)
 {
     double *const out[] = {detect_ns, publish_ns};
@@ -140,7 +141,7 @@ static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error 
     return PNR_OK;
 }
 
-/* Works as the processing thread does, but offers a refused result again. */
+/* Works like the processing thread, but offers a refused result again. */
 static uint64_t publish_all(work *w, double seconds)
 {
     const uint64_t start_ns = pnr_clock_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One method of an engine with several sets of samples where it computes: on the device, or in the
- * engine's own host memory. */
+/* One method of an engine with several sets of samples in the memory where it computes: on the
+ * device, or in host memory of the engine. */
 #ifndef PNR_TOOLS_BENCH_RESIDENT_H
 #define PNR_TOOLS_BENCH_RESIDENT_H
 
@@ -10,17 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Used in rotation: together they are larger than any cache when a submit is large. */
+/* Used in rotation: if a submit is large, all sets together are larger than any cache. */
 enum { RESIDENT_SETS = 4 };
 
 typedef struct resident resident;
 
-/* The operations of the engine's device; NULL: it computes in host memory. */
+/* The operations of the engine's device; NULL: the engine computes in host memory. */
 const pnr_resident_ops *resident_device(const pnr_engine_ops *ops);
 /* Bytes a second that the device copies within its memory, read and written; NAN without one. */
 double resident_copy_rate(const pnr_resident_ops *device, size_t index);
 
-/* n_sets: 1..RESIDENT_SETS; resident_time takes all of them. plan's pointers must outlive *out.
+/* n_sets: 1..RESIDENT_SETS; resident_time needs RESIDENT_SETS. plan's pointers must outlive *out.
  * Errors as the engine's create. */
 int resident_create(const pnr_engine_ops *ops, const pnr_plan *plan, size_t n_sets, resident **out,
                     pnr_error *error);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <zmq.h>
 
-/* A virtual machine was seen to stand still for 45 ms once in five minutes: a live ring outlasts
+/* A virtual machine was seen to stop for 45 ms once in five minutes: a live ring holds more than
  * twice that. */
 static const double hiccup_s = 0.1;
 static const double patience_s = 5.0;
@@ -33,9 +33,9 @@ struct bench_subscriber {
     bool spin;
     bench_seen seen; /* may be NULL */
     void *seen_context;
-    _Atomic uint64_t last_ns; /* when the last message came */
+    _Atomic uint64_t last_ns; /* time of the last message */
     _Atomic bool stop, ended;
-    uint64_t results, bytes; /* written by the thread alone until it is joined */
+    uint64_t results, bytes; /* only the thread writes this until it is joined */
 };
 
 static void count_results(bench_subscriber *s, uint64_t first_seq, uint64_t n)
@@ -45,7 +45,7 @@ static void count_results(bench_subscriber *s, uint64_t first_seq, uint64_t n)
         s->seen(s->seen_context, first_seq, n, atomic_load(&s->last_ns));
 }
 
-/* seq stands before the echoes of a message: the echoes are not read. */
+/* seq precedes the echoes of a message, so the echoes need not be read. */
 static void count_single(bench_subscriber *s, const char *text, size_t length)
 {
     static const char key[] = "\"seq\":";
@@ -165,8 +165,9 @@ void bench_subscriber_finish(bench_subscriber *s, double patience, bench_receive
 
 /* --- the run --- */
 
-/* Whole dwells, so that samples committed again go on without a seam: ring.bytes if it is set, else
- * space for all dwells in flight and more; many submits more for a live feed, since it drops. */
+/* The samples of the ring are whole dwells, so that repeated commits continue without a seam:
+ * ring.bytes if it is set, else space for all dwells in flight and more; for a live feed many
+ * submits more, since it drops. */
 static size_t ring_bytes(const pnr_config *config, const pnr_plan *plan, double rate_hz)
 {
     const size_t dwell = pnr_plan_dwell_samples(plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One run of the pipeline in this process: its ring fed by a function, its results received by a
- * subscriber in a thread of its own. */
+/* One run of the pipeline in this process. A function feeds its ring, and a subscriber in a
+ * separate thread receives its results. */
 #ifndef PNR_TOOLS_BENCH_RUN_H
 #define PNR_TOOLS_BENCH_RUN_H
 
@@ -15,33 +15,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The count of the subscriber. */
+/* The counts of the subscriber. */
 typedef struct bench_received {
     uint64_t results;
     uint64_t bytes;   /* of their messages */
-    uint64_t last_ns; /* when the last message came */
+    uint64_t last_ns; /* time of the last message */
     bool ended;       /* the end message came */
 } bench_received;
 
-/* Called in the subscriber's thread: results first_seq .. first_seq + n - 1 came at now_ns. */
+/* Called in the subscriber's thread: results first_seq .. first_seq + n - 1 arrived at now_ns. */
 typedef void (*bench_seen)(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns);
 
 typedef struct bench_subscriber bench_subscriber;
 
-/* spin: the thread looks for messages all the time and never sleeps. seen: may be NULL. */
+/* spin: the thread polls for messages and never sleeps. seen: may be NULL. */
 int bench_subscriber_start(const char *endpoint, bool spin, bench_seen seen, void *context,
                            bench_subscriber **out, pnr_error *error);
-/* Waits for the end message, at most patience_s after the last message, and joins the thread.
- * NULL is fine: *out is empty. */
+/* Waits for the end message, at most patience_s after the last message, and joins the thread. NULL
+ * is allowed: *out is empty. */
 void bench_subscriber_finish(bench_subscriber *subscriber, double patience_s, bench_received *out);
 
-/* The functions of one run; context is for all of them. */
+/* The functions of one run; all get the same context. */
 typedef struct bench_run_hooks {
     pnr_pipeline_feed feed; /* in the acquisition thread */
     pnr_pipeline_tap tap;   /* in the processing thread, for each result */
     bench_seen seen;        /* may be NULL */
     void *context;
-    size_t high_water; /* publisher.high_water at least */
+    size_t high_water; /* lower limit of publisher.high_water */
     bool spin;         /* the subscriber's */
 } bench_run_hooks;
 
@@ -56,14 +56,14 @@ typedef struct bench_outcome {
 int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
               const bench_run_hooks *hooks, bench_outcome *out, pnr_error *error);
 
-/* The account closes and the end message came. */
+/* True if the account closes and the end message arrived. */
 bool bench_is_complete(const bench_outcome *outcome);
-/* No sample, window or result was lost on the way to the subscriber. */
+/* True if no sample, window or result was lost on the way to the subscriber. */
 bool bench_is_lossless(const bench_outcome *outcome);
 /* Logs why an outcome is not complete. */
 void bench_warn_open(const bench_outcome *outcome, size_t n_samples);
 
-/* Commits n samples that are in the ring's memory already, as a live receiver: a full ring drops
+/* Commits n samples that the ring's memory already holds, like a live receiver: a full ring drops
  * them. */
 void bench_commit_live(pnr_ring *ring, size_t n);
 

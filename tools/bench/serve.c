@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes the code as float64 [N][2], then the samples as they are in memory. */
+/* Writes the code as float64 [N][2], then the samples in the format in which they are in memory. */
 static int dump_samples(const char *path, const pnr_setup *setup, const pnr_measure *measure,
                         pnr_error *error)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench soak: the whole way at a share of its ceiling for a long time: losses, memory, drift. */
+/* bench soak: the whole pipeline at a share of its ceiling for a long time: losses, memory,
+ * drift. */
 #include "tools/bench/resident.h"
 #include "tools/bench/stream.h"
 
@@ -32,7 +33,7 @@ static const bench_picture picture = {.y_label = "us, last sample in the ring to
 /* Sums over the results of one interval. */
 typedef struct interval {
     pnr_histogram latency_ns;
-    uint64_t lost; /* samples, before its results and in them */
+    uint64_t lost; /* samples lost before its results and in them */
     uint64_t start_ns, end_ns;
 } interval;
 
@@ -41,8 +42,8 @@ typedef struct watch {
     double seconds, interval_s;
     bench_table *table;
     uint64_t start_ns; /* the first result */
-    /* Interval i lies in half i mod 2. The processing thread adds to interval n_ended until the
-     * monitor has shown the one before. */
+    /* Interval i is kept in halves[i mod 2]. The processing thread adds to interval n_ended until
+     * the monitor has shown the interval before. */
     interval halves[2];
     _Atomic size_t n_ended, n_shown;
     _Atomic bool stop;
@@ -51,8 +52,8 @@ typedef struct watch {
     } shown[MAX_INTERVALS];
 } watch;
 
-/* Runs in the processing thread. Time counts from the first result: the engine is created before
- * it. */
+/* Runs in the processing thread. Time counts from the first result, since the engine is created
+ * before it. */
 static void add_result(void *context, const pnr_report *report)
 {
     watch *w = context;
@@ -124,7 +125,7 @@ static void add_row(watch *w, size_t index)
     }
 }
 
-/* Has a thread of its own, since it prints, reads files and asks the driver. */
+/* Runs in a separate thread, since it prints, reads files and calls the driver. */
 static void *monitor(void *argument)
 {
     watch *w = argument;

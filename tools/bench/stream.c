@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench stream: the whole way from the ring to a subscriber, against the ceiling of the link and
- * the file source. */
+/* bench stream: the whole pipeline from the ring to a subscriber, against the ceiling of the link
+ * and the file source. */
 #include "tools/bench/stream.h"
 
 #include "cli.h"
@@ -10,11 +10,12 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Above so many results a second, JSON for each is more work than the radar; a packed array is
- * less. */
+/* Above this number of results a second, JSON for each takes more time than the radar; a packed
+ * array takes less. */
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20 };
-static const double file_seconds = 1.0; /* at the rate of the ring; the file source is slower */
+static const double file_seconds = 1.0; /* of a file at the rate of the ring; the file source is
+                                         * slower */
 static const double most_file_bytes = 2e9;
 
 static const char columns[] =
@@ -48,7 +49,7 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
                     file_samples_per_s * 1e-6, file_samples_per_s * s->sample_bytes * 1e-9);
 }
 
-/* Packs the results where more of them come than JSON carries; a few submits show the rate. */
+/* Packs the results if there are more of them than JSON can carry; a few submits show the rate. */
 static int choose_pack(stream_subject *s, pnr_error *error)
 {
     const pnr_plan *plan = &s->engine.setup->plan;
@@ -61,7 +62,7 @@ static int choose_pack(stream_subject *s, pnr_error *error)
                           &timing, error);
     if (rc != PNR_OK)
         return rc;
-    /* These submits wait for each other; overlapped they come up to three times as fast. */
+    /* These submits wait for each other; overlapped submits are up to three times as fast. */
     if (3.0 * (double)plan->batch * 1e9 / timing.median_ns > many_results_per_s)
         s->config.publisher.pack = PACK;
     return PNR_OK;
@@ -91,7 +92,7 @@ static void take_result(const bench *b, bool *open, const stream_subject *s, con
     *b->lost |= !bench_is_lossless(&r->outcome);
 }
 
-/* Runs as fast as the ring takes samples, then from a file, then, when the user wants it, live at a
+/* Runs as fast as the ring accepts samples, then from a file, then, if the user wants it, live at a
  * share of the ceiling. */
 static int measure_ways(const bench *b, const stream_subject *s, bool *open, bench_table *table,
                         pnr_error *error)

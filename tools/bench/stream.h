@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of bench stream, which bench soak uses too: one run of the whole way, and the copying
- * file source. */
+/* The parts of bench stream, which bench soak uses too: one run of the whole pipeline, and the file
+ * source that copies. */
 #ifndef PNR_TOOLS_BENCH_STREAM_H
 #define PNR_TOOLS_BENCH_STREAM_H
 
@@ -9,36 +9,35 @@
 
 #include <stdint.h>
 
-/* One run, from the first commit to the last result handed over. */
+/* One run, from the first commit to the last published result. */
 typedef struct stream_result {
     bench_outcome outcome;
     double seconds;
-    double latency_p50_us, latency_p99_us; /* last sample committed -> message handed over */
-    double busy; /* share of the time that the processing thread ran; 1 when it never sleeps */
+    double latency_p50_us, latency_p99_us; /* from the commit of the last sample to the published
+                                            * message */
+    double busy; /* share of the time in which the processing thread ran; 1 when it never sleeps */
 } stream_result;
 
-/* One size: its engine, and what its runs share. */
+/* One size: its engine, and the data that its runs share. */
 typedef struct stream_subject {
     pnr_config config;
     bench_subject engine;
     double sample_bytes;
-    double link_bytes_per_s; /* of the engine's link to its device; 0: none */
+    double link_bytes_per_s; /* of the engine's link to its device; 0: no link */
 } stream_subject;
 
-/* Chooses publisher.pack too, where results come fast. The caller destroys engine.setup, also after
- * an error. */
+/* Also chooses publisher.pack if there are many results a second. The caller destroys engine.setup,
+ * also after an error. */
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error);
 
-/*
- * Runs the pipeline, fed from its ring's own memory: filled once, then committed again and again
- * for `seconds`, as fast as it is taken (rate_hz 0) or live at rate_hz samples a second, where a
- * full ring drops. tap: sees every result too; may be NULL.
- */
+/* Runs the pipeline from the memory of its ring, which is filled once and then committed repeatedly
+ * for `seconds`: as fast as the ring accepts samples (rate_hz 0), or live at rate_hz samples a
+ * second, where a full ring drops. tap: also sees every result; may be NULL. */
 int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipeline_tap tap,
                void *tap_context, stream_result *out, pnr_error *error);
 
 /* Sends a file of these samples (in $TMPDIR, else /dev/shm) through the pipeline at pace fast:
- * samples a second between the first and the last result. n_samples: its length, about. */
+ * samples a second between the first and the last result. n_samples: its approximate length. */
 int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *samples_per_s,
                      pnr_error *error);
 

@@ -32,7 +32,8 @@ struct bench_table {
     bool lost; /* a cell found no memory */
 };
 
-/* Copies the first of several words separated by spaces. Returns the rest; NULL: there is none. */
+/* Copies the first of several words separated by spaces. Returns the rest; NULL: no word is
+ * left. */
 static const char *next_word(const char *text, char out[NAME_LEN])
 {
     const size_t length = strcspn(text, " ");
@@ -117,8 +118,8 @@ static const cell *cell_at(const bench_table *table, size_t row, size_t column)
     return &table->cells[row * table->n_columns + column];
 }
 
-/* Writes whole numbers as they are, others with `digits` significant digits and never an exponent.
- * Returns out. */
+/* Writes whole numbers without a fraction, others with `digits` significant digits and never an
+ * exponent. Returns out. */
 static const char *format_cell(const bench_table *table, size_t row, size_t column, int digits,
                                char out[CELL_LEN])
 {
@@ -139,7 +140,7 @@ static const char *format_cell(const bench_table *table, size_t row, size_t colu
     return out;
 }
 
-/* The widest text of a column, its head included. */
+/* The length of the longest text of a column, including its head. */
 static int measure_column(const bench_table *table, size_t column)
 {
     size_t width = strlen(table->columns[column].name);
@@ -185,7 +186,7 @@ static size_t find_column(const bench_table *table, const char *name)
     return SIZE_MAX;
 }
 
-/* Writes the data block $d<i>: x and y of its rows. Returns how many. */
+/* Writes the data block $d<i>: x and y of its rows. Returns the number of rows. */
 static size_t print_block(FILE *to, const bench_table *table, const bench_picture *picture,
                           size_t index, size_t y, const char *series)
 {

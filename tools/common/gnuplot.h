@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* PNR_OK, or PNR_EUNAVAILABLE when gnuplot is not on the PATH. To be called before measuring. */
+/* PNR_OK, or PNR_EUNAVAILABLE when gnuplot is not on the PATH. Call it before measuring. */
 int pnr_gnuplot_check(pnr_error *error);
 
 /* Starts a gnuplot that draws the PNG at path, width x height pixels, with a title. The caller then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times whole correlations of an engine, on samples whose answer is known. */
+/* Times whole correlations of an engine, on samples whose result is known. */
 #include "tools/common/measure.h"
 
 #include "base/clock.h"
@@ -19,9 +19,9 @@
 static const double echo_amplitude = 0.2; /* full scale = 1 */
 static const double noise_rms = 0.2;
 enum {
-    TILE_SAMPLES = 1 << 20, /* about as many are computed; the rest repeats them */
+    TILE_SAMPLES = 1 << 20, /* about this number of samples is computed; the others repeat them */
     NOISE_BLOCK = 64,
-    ALIGNMENT = 64 /* bytes, as the engines' own memory */
+    ALIGNMENT = 64 /* bytes, as for the memory of the engines */
 };
 
 struct pnr_measure {
@@ -73,7 +73,7 @@ int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_re
                                pnr_error_text(rc), plan->n_samples, n_dwells);
 }
 
-/* Samples a chip by the rates, where that is a whole number; else 1. */
+/* Returns the samples of a chip by the rates, if that is a whole number; else 1. */
 static size_t chip_samples_of(const pnr_config *config)
 {
     pnr_rational q;
@@ -130,8 +130,8 @@ size_t pnr_measure_lag(const pnr_setup *setup)
     return (plan->gate_first + plan->gate_count / 3) % plan->n_samples;
 }
 
-/* Undoes the engine's first steps in reverse: the engine conjugates (I - jQ), then mixes down by
- * tune. */
+/* Undoes the engine's first steps in reverse order: the engine conjugates (I - jQ), then mixes down
+ * by tune. */
 static void distort_sample(const pnr_plan *plan, uint64_t n, double iq[2])
 {
     if (plan->tune.num != 0) {
@@ -152,7 +152,7 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples)
     const size_t n = plan->n_samples, lag = pnr_measure_lag(setup);
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
     const size_t stride = sample_bytes * plan->n_channels;
-    /* Whole periods repeat without a seam; a tune does not, so it is computed to the end. */
+    /* Without a tune whole periods repeat without a seam; with a tune all samples are computed. */
     const size_t tile = n * ((TILE_SAMPLES + n - 1) / n);
     const size_t computed = plan->tune.num != 0 || n_samples < tile ? n_samples : tile;
     unsigned char *to = memory;
@@ -195,7 +195,7 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
         const double bins = pnr_plan_bins(plan, lag % pnr_plan_rows(plan));
         const double turns = pnr_random_uniform(&state);
 
-        /* A real format keeps I alone: with such a phase I is the echo or its negative. */
+        /* A real format keeps I alone: the phase is 0 or pi, so I is the echo or its negative. */
         if (w % plan->n_periods == 0)
             phase = 2.0 * M_PI * (is_complex ? turns : floor(2.0 * turns) / 2.0);
         for (size_t i = 0; i < n; i++) {
@@ -269,7 +269,7 @@ void pnr_measure_destroy(pnr_measure *measure)
     free(measure);
 }
 
-/* The strongest candidate of a dwell must be at the lag of the echo, to within one chip. */
+/* The strongest candidate of a dwell must be within one chip of the lag of the echo. */
 static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *lags,
                       pnr_error *error)
 {

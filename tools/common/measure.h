@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times whole correlations of an engine, on samples whose answer is known. */
+/* Times whole correlations of an engine, on samples whose result is known. */
 #ifndef PNR_MEASURE_H
 #define PNR_MEASURE_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An engine that correlates full submits without losses. Zero-initialised is closed. */
+/* An engine that correlates full submits without losses. A zeroed struct is closed. */
 typedef struct pnr_trial {
     const pnr_engine_ops *ops;
     const pnr_plan *plan;
@@ -31,7 +31,7 @@ int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_re
 /* An engine with one batch of samples. */
 typedef struct pnr_measure pnr_measure;
 
-/* One submit, from the call to its collected result. */
+/* The time of one submit, from the call to its collected result. */
 typedef struct pnr_measurement {
     uint64_t total_ns;
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* 0 unless plan.measure */
@@ -47,16 +47,16 @@ typedef struct pnr_timing {
 
 enum { PNR_MEASURE_MIN_RUNS = 10 };
 
-/* The memory of the samples and the life of the engine. */
+/* The memory of the samples, and how long an engine lives. */
 typedef enum {
-    PNR_MEASURE_ANEW,     /* as pageable; each timed run creates and destroys the engine */
+    PNR_MEASURE_ANEW,     /* as pageable, but each timed run creates and destroys the engine */
     PNR_MEASURE_PAGEABLE, /* samples in memory of the C library; one engine for all runs */
     PNR_MEASURE_PINNED    /* samples in memory of the engine (alloc); one engine for all runs */
 } pnr_measure_mode;
 
 /*
  * Makes a configuration for N = n_samples from base. The code is an m-sequence when N = 2^k - 1 (k
- * = 2..24), or N = q (2^k - 1) where the rates of base give q whole samples a chip, else a
+ * = 2..24), or N = q (2^k - 1) if the rates of base give q whole samples a chip; else it is a
  * random-phase code. The gate is the whole period, without tune; ci16 when base has no format, 1
  * MHz when base has no rate. *out borrows the arrays of base: do not clear it.
  */
@@ -68,7 +68,7 @@ void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config 
  * position 0. The same plan gives the same samples.
  */
 void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
-/* The integer lag of that echo: a third into the gate. */
+/* The integer lag of that echo: one third of the gate after its first lag. */
 size_t pnr_measure_lag(const pnr_setup *setup);
 
 /*
@@ -80,13 +80,13 @@ size_t pnr_measure_lag(const pnr_setup *setup);
  */
 void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory);
 
-/* Uses setup->plan as it is (batch, measure, ...); setup must outlive *out. Errors as the engine's
+/* Uses setup->plan unchanged (batch, measure, ...); setup must outlive *out. Errors as the engine's
  * create, PNR_ENOMEMORY. */
 int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                        pnr_measure **out, pnr_error *error);
 void pnr_measure_destroy(pnr_measure *measure);
 /* One submit and its collect. lags: [batch] lag of each dwell's strongest candidate; may be NULL.
- * PNR_EENGINE when a dwell has no echo at the right lag: wrong answers are not timed. */
+ * PNR_EENGINE when a dwell has no echo at the right lag: wrong results are not timed. */
 int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error);
 /* The samples of the batch, [pnr_plan_view_samples][n_channels]; the measure owns them. */
 const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);

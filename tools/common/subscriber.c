@@ -45,7 +45,7 @@ static int subscribe_topics(void *socket, const char *stream, const char *const 
     return PNR_OK;
 }
 
-/* The local address of a publisher that is bound to every address. */
+/* Returns a local address for a publisher that is bound to every address. */
 static const char *address_of(const char *endpoint, char out[PNR_ENDPOINT_LEN])
 {
     static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
@@ -115,7 +115,7 @@ int pnr_subscriber_receive(void *socket, pnr_subscriber_message *m)
         if (zmq_msg_recv(part, socket, m->n_parts > 0 ? 0 : ZMQ_DONTWAIT) < 0) {
             zmq_msg_close(part);
             if (m->n_parts > 0 && errno == EINTR)
-                continue; /* the rest of a message is already there */
+                continue; /* the other parts of a message have already arrived */
             return PNR_EAGAIN;
         }
         more = zmq_msg_more(part);

@@ -32,7 +32,7 @@ typedef struct pnr_subscriber_message {
 /* Never waits: PNR_EAGAIN when there is no message. The caller releases a received message. */
 int pnr_subscriber_receive(void *socket, pnr_subscriber_message *m);
 void pnr_subscriber_release(pnr_subscriber_message *m);
-/* The bytes of one part, and how many; "" and 0 when there is no such part. */
+/* The bytes of one part, and their number; "" and 0 when the message does not have the part. */
 const char *pnr_subscriber_part(pnr_subscriber_message *m, int part, size_t *bytes);
 /* topic: "range/", with its slash. */
 int pnr_subscriber_has_topic(pnr_subscriber_message *m, const char *topic);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The account of each received stream: received, lost by seq, complete or not, restarts. */
+/* The account of each received stream: results received, results lost by seq, complete or not,
+ * restarts. */
 #ifndef LISTEN_COUNT_H
 #define LISTEN_COUNT_H
 
@@ -22,26 +23,24 @@ typedef struct listen_run {
     pnr_end_summary end; /* when has_ended */
 } listen_run;
 
-/* All zero: nothing came yet. */
+/* All zero: no message has arrived. */
 typedef struct listen_counts {
     listen_run runs[LISTEN_MAX_STREAMS]; /* the present run of each stream */
     size_t n_streams;
     uint64_t received; /* of all runs */
-    bool is_faulty;    /* something was lost in a run that is over */
+    bool is_faulty;    /* something was lost in an earlier run */
 } listen_counts;
 
-/*
- * The run of a message; NULL: there are too many streams. A new run id closes the run before, and
- * writes its summary and the restart to `log`.
- */
+/* Returns the run of a message; NULL: there are too many streams. A new run id closes the run
+ * before, and writes its summary and the restart to `log`. */
 listen_run *listen_count_run(listen_counts *counts, const char *stream, const char *run, FILE *log);
-/* Counts one result; false: it came twice or late, and does not count. */
+/* Counts one result; false: it arrived twice or late, and does not count. */
 bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);
-/* Takes the end message: the results published after the last received one are lost. */
+/* Takes the end message: results published after the last received one count as lost. */
 void listen_count_end(listen_run *run, const pnr_end_summary *end);
 
-/* True when every stream has ended for good; false when there is none. A supervisor restarts a run
- * that lost its GPU: after such an end more may come. */
+/* True when every stream has ended for good; false when there is no stream. A supervisor restarts a
+ * run that lost its GPU, so more may arrive after such an end. */
 bool listen_count_is_over(const listen_counts *counts);
 bool listen_count_faulty(const listen_counts *counts); /* for --strict */
 void listen_count_print(const listen_counts *counts, FILE *stream);

@@ -13,7 +13,7 @@ enum {
     BOTTOM_DB = -5  /* of the scale of a profile; 0 is the noise floor */
 };
 
-/* From the noise to the strongest power: they tell the levels without colours, and without
+/* From the noise to the strongest power: they show the levels without colours, and without
  * UTF-8. */
 static const char *const glyphs[LEVELS] = {" ", "·", "░", "░", "▒", "▒", "▓", "█"};
 static const char ascii[] = " .:-=+%#";
@@ -28,7 +28,7 @@ static double power_db(float power)
     return power > 0 ? 10 * log10((double)power) : -INFINITY;
 }
 
-/* The scale grows at once, and shrinks when much of it is empty. */
+/* The scale grows at once, and shrinks only when much of it is unused. */
 static void choose_scale(listen_graph *g)
 {
     double greatest_db = 0;
@@ -71,7 +71,8 @@ static float power_at(const listen_graph *g, const listen_place *at, int x, int 
 
 /* --- a map --- */
 
-/* The noise at a place is the greatest of several cells, some dB above the floor: it is level 0. */
+/* The noise at a place is the greatest of several cells, some dB above the floor: it gets level
+ * 0. */
 static int level_of(double db, int top_db)
 {
     const double level = floor(db / top_db * LEVELS);
@@ -194,8 +195,8 @@ static void draw_profile(const listen_graph *g, listen_screen *screen, const lis
 
 /* --- both --- */
 
-/* The column of a range, -1: outside the profile. A cell is as wide as the step, and its range
- * is its middle. */
+/* The column of a range, -1: outside the profile. A cell is as wide as the step, with its range in
+ * the middle. */
 static int column_of(const listen_graph *g, const listen_place *at, double range_m)
 {
     const double first_m = listen_range_m(&g->info.row, -0.5);
@@ -250,7 +251,8 @@ char listen_graph_mark(size_t echo, char many)
     return echo < sizeof marks - 1 ? marks[echo] : many;
 }
 
-/* The row of the mark of an echo at column x: on the map its Doppler, else above its peak. */
+/* The row of the mark of an echo at column x: on a map the row of its Doppler, else above its
+ * peak. */
 static int mark_row(const listen_graph *g, const listen_place *at, int x, const pnr_echo *e)
 {
     const int top = at->bottom - at->rows + 1;
@@ -268,7 +270,8 @@ void listen_graph_draw(listen_graph *g, listen_screen *screen, const listen_plac
     choose_scale(g);
     (is_map(g) ? draw_map : draw_profile)(g, screen, at);
     draw_range_axis(g, screen, at);
-    for (size_t i = detection->n_echoes; i-- > 0;) { /* the strongest last: it stays visible */
+    for (size_t i = detection->n_echoes; i-- > 0;) { /* the strongest is drawn last, so that it
+                                                      * stays visible */
         const pnr_echo *e = &detection->echoes[i];
         const int x = isfinite(e->range_m) ? column_of(g, at, e->range_m) : -1;
         const char mark = listen_graph_mark(i, 'v');

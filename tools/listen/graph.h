@@ -16,8 +16,8 @@ typedef struct listen_place {
     int left, columns, bottom, rows;
 } listen_place;
 
-/* The greatest power over the floor at each place of the screen; NAN: no cell. All zero: nothing
- * came. */
+/* The greatest power over the floor at each place of the screen; NAN: no cell. All zero: no profile
+ * has arrived. */
 typedef struct listen_graph {
     pnr_map_info info;      /* of the last profile or map */
     listen_doppler doppler; /* a bin is a row, or several; a profile has one bin */
@@ -26,12 +26,12 @@ typedef struct listen_graph {
     int top_db;                                           /* of the scale */
 } listen_graph;
 
-/* Takes a profile or map, for a place of one row and one column at least. */
+/* Takes a profile or map, for a place with at least one row and one column. */
 void listen_graph_fill(listen_graph *graph, const listen_profile *profile, const listen_place *at);
 /* Draws the power, its axes, and the marks of the echoes. */
 void listen_graph_draw(listen_graph *graph, listen_screen *screen, const listen_place *at,
                        const pnr_detection *detection);
-/* The mark of an echo; many: the mark of those after the last one that has its own. */
+/* The mark of an echo; many: the mark of all further echoes. */
 char listen_graph_mark(size_t echo, char many);
 
 #endif

@@ -24,7 +24,7 @@ struct listen_live {
     listen_screen *screen;
     const char *endpoint;
     bool is_changed;
-    uint64_t next_ns; /* the next frame, not before */
+    uint64_t next_ns; /* earliest time of the next frame */
 
     pnr_report report;
     bool has_report;
@@ -77,7 +77,7 @@ void listen_live_notice(listen_live *l, const char *text)
     l->is_changed = true;
 }
 
-/* --- words and numbers --- */
+/* --- units and numbers --- */
 
 /* Writes "20.0005 km", "999.50 m" or "-". */
 static const char *range_text(double range_m, char out[32])
@@ -99,7 +99,7 @@ static const char *number_text(double value, const char *format_of_unit, int dec
     return out;
 }
 
-/* Without a carrier of the radar a Doppler gives no velocity. */
+/* If the radar has no carrier, a Doppler gives no velocity. */
 static const char *velocity_text(const pnr_echo *e, char out[32])
 {
     return isfinite(e->velocity_mps) ? number_text(e->velocity_mps, "m/s", 2, out)

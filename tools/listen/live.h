@@ -14,14 +14,14 @@ typedef struct listen_live listen_live;
 
 /* Takes the terminal: see screen.h. endpoint must outlive *out. */
 int listen_live_open(const char *endpoint, listen_live **out, pnr_error *error);
-/* Restores the terminal, with the last frame on it. */
+/* Restores the terminal and leaves the last frame on it. */
 void listen_live_close(listen_live *live, const listen_counts *counts);
 
 void listen_live_result(listen_live *live, const pnr_report *report);
 void listen_live_profile(listen_live *live, const listen_profile *profile);
 void listen_live_notice(listen_live *live, const char *text); /* one line, on the last row */
-/* Draws when there is something new, at most ten times a second. PNR_OK; PNR_EEND: q was pressed;
- * PNR_EIO. */
+/* Draws at most ten times a second, and only if the contents have changed. PNR_OK; PNR_EEND: q was
+ * pressed; PNR_EIO. */
 int listen_live_draw(listen_live *live, const listen_counts *counts);
 int listen_live_keys(const listen_live *live); /* the file descriptor to poll; -1: none */
 

@@ -14,25 +14,25 @@
 #include <unistd.h>
 
 enum {
-    MAX_COLUMNS = 2000,     /* over time: when they are full, each two become one */
+    MAX_COLUMNS = 2000,     /* columns over time: when all are used, each two become one */
     MAX_DOPPLER = 1000,     /* columns over Doppler */
     MAX_ROWS = 1000,        /* of range */
     MAX_COLUMN_ECHOES = 64, /* kept of one column */
     MANY_ECHOES = 400,      /* more echoes are drawn as dots, so that the map stays visible */
-    NOTHING = -999,         /* dB below any power; for a NaN gnuplot would print a warning */
+    NOTHING = -999,         /* in dB, below any power; for a NaN gnuplot would print a warning */
     WIDTH = 1800,           /* pixels of the PNG */
     HEIGHT = 1000
 };
 
-/* How maps are drawn: the mean of all, the last one, or range over time, with the greatest power of
- * all rows: the last is no range-Doppler picture. */
+/* How maps are drawn: the mean of all maps, the last map, or range over time with the greatest
+ * power of all rows. Only the first two are range-Doppler pictures. */
 typedef enum { MAP_MEAN, MAP_LAST, MAP_TIME, N_MAPS } map_kind;
 static const char *const map_names[N_MAPS] = {"mean", "last", "time"};
 
-/* Columns of equal width from a first sample on. They become twice as wide when a sample comes
+/* Columns of equal width from a first sample on. They become twice as wide when a sample arrives
  * after the last column. */
 typedef struct timeline {
-    uint64_t first, width; /* samples; width 0: nothing came yet */
+    uint64_t first, width; /* samples; width 0: no sample yet */
     size_t n;              /* columns used */
 } timeline;
 
@@ -51,8 +51,8 @@ typedef struct column {
 
 /* A place of the picture. */
 typedef struct cell {
-    double power;   /* over the noise floor, or the sum of several; 0: nothing came */
-    uint32_t n_sum; /* the powers in a sum; 0: the greatest power */
+    double power;   /* over the noise floor, or the sum of several; 0: no power yet */
+    uint32_t n_sum; /* number of powers in a sum; 0: it is the greatest power */
 } cell;
 
 struct listen_picture {
@@ -63,7 +63,7 @@ struct listen_picture {
     double rate_hz;  /* NAN: not known */
 
     uint64_t n_profiles;
-    uint64_t last_sample; /* of the profiles */
+    uint64_t last_sample; /* last sample of all profiles */
     pnr_map_info info;    /* of the first profile */
     bool is_doppler;      /* columns of Doppler, else of time */
     listen_doppler doppler;
@@ -106,8 +106,8 @@ static void fold_power(listen_picture *p)
     memset(p->cells + n_half, 0, n_half * sizeof *p->cells);
 }
 
-/* Replaces the two echoes nearest to each other by the stronger one: so a weak target is kept
- * near a strong one. */
+/* Replaces the two echoes nearest to each other by the stronger one, so that a weak target away
+ * from the others is kept. */
 static void thin_echoes(column *c)
 {
     size_t nearest = 0, i;
@@ -156,7 +156,7 @@ int listen_picture_create(const char *path, const char *map, listen_picture **ou
     int code = PNR_OK;
 
     *out = NULL;
-    /* The picture is drawn at the end, perhaps in hours: a wrong path fails now. */
+    /* The picture is drawn at the end, perhaps after hours, so a wrong path must fail now. */
     if (slash != NULL)
         snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path);
     while (p != NULL && map != NULL && p->kind < N_MAPS && strcmp(map, map_names[p->kind]) != 0)
@@ -356,7 +356,7 @@ static void print_labels(const listen_picture *p, FILE *to, axis x, axis y)
           to);
 }
 
-/* Writes $echoes: time or Doppler, range, SNR. Returns how many. */
+/* Writes $echoes: time or Doppler, range, SNR. Returns the number of echoes. */
 static size_t print_echoes(const listen_picture *p, FILE *to, axis x, axis y)
 {
     /* An echo is drawn in the middle of its dwell. */
@@ -381,10 +381,11 @@ static size_t print_echoes(const listen_picture *p, FILE *to, axis x, axis y)
     return n;
 }
 
-/* Writes $map: one line for each range, its columns in dB over the floor. Returns the greatest. */
+/* Writes $map: one line for each range, its columns in dB over the floor. Returns the greatest
+ * power. */
 static double print_power(const listen_picture *p, FILE *to, size_t n_columns)
 {
-    /* gnuplot's images have two rows and columns at least: added ones lie outside the axes. */
+    /* gnuplot's images need at least two rows and columns; the added ones are outside the axes. */
     const size_t n_lines = p->n_rows > 1 ? p->n_rows : 2;
     double greatest_db = NOTHING;
 
@@ -405,7 +406,7 @@ static double print_power(const listen_picture *p, FILE *to, size_t n_columns)
     return greatest_db;
 }
 
-/* Draws the power, from 0 dB to what the greatest needs, grey where nothing came, with the echoes
+/* Draws the power on a scale from 0 dB to the greatest power, grey without data, and the echoes
  * over it. */
 static void draw_power(const listen_picture *p, FILE *to, axis x, axis y)
 {

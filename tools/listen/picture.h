@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The picture of a run, of range over time or over Doppler: profiles or maps, and echoes, gathered
- * in bounded memory. */
+/* The picture of a run, of range over time or over Doppler. It collects profiles or maps, and
+ * echoes, in bounded memory. */
 #ifndef LISTEN_PICTURE_H
 #define LISTEN_PICTURE_H
 
@@ -22,7 +22,7 @@ void listen_picture_result(listen_picture *picture, const pnr_report *report);
 int listen_picture_profile(listen_picture *picture, const listen_profile *profile,
                            pnr_error *error);
 
-/* Draws the picture and logs what it shows. PNR_OK; PNR_EDATA: nothing came to draw;
+/* Draws the picture and logs what it shows. PNR_OK; PNR_EDATA: there is nothing to draw;
  * PNR_EUNAVAILABLE or PNR_EIO: gnuplot failed. */
 int listen_picture_draw(const listen_picture *picture, pnr_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The profiles and maps of a stream: a subscription of its own, so that they never displace a
+/* The profiles and maps of a stream, by a separate subscription, so that they never displace a
  * result. */
 #include "tools/listen/profiles.h"
 
@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* libzmq stops reading when the queue is full, and loses what the connection still holds when the
- * publisher closes it. So the queue is as long as its memory allows, from the first profile on. */
+/* libzmq stops reading when the queue is full. When the publisher then closes the connection, the
+ * messages that libzmq has not yet read are lost. So the queue is as long as the memory allows,
+ * from the first profile on. */
 enum { LEAST_HIGH_WATER = 8, MOST_HIGH_WATER = 100000 };
 static const size_t queue_bytes = (size_t)256 << 20;
 static const char *const topics[] = {"profile", "map", "end", NULL};
@@ -124,7 +125,7 @@ static size_t row_from(const pnr_map_info *map, double doppler_hz)
 size_t listen_doppler_rows(const listen_doppler *doppler, const pnr_map_info *map, size_t bin,
                            size_t *first_row)
 {
-    /* The slack keeps a row from falling between two bins, or into both, by rounding. */
+    /* The tolerance keeps rounding from putting a row between two bins, or into both. */
     const double middle_hz = doppler->first_hz + (double)bin * doppler->step_hz;
     const double slack_hz = doppler->step_hz * 1e-6;
     const size_t from = row_from(map, middle_hz - doppler->step_hz / 2 - slack_hz);
@@ -154,7 +155,7 @@ static void count_profile(listen_profiles *p, const pnr_report *head)
     p->n_received++;
 }
 
-/* Each result has a profile: those after the last received one are missing too. */
+/* Each result has a profile, so the profiles after the last received one are missing too. */
 void listen_profiles_finish(listen_profiles *p, const pnr_end_summary *end)
 {
     if (p->n_run > 0 && strcmp(p->run, end->run) == 0 && end->account.results > p->last + 1) {
@@ -190,7 +191,8 @@ static int take_message(listen_profiles *p, listen_profile *out, pnr_error *erro
     int code;
 
     if (pnr_subscriber_has_topic(&p->message,
-                                 "end/")) { /* the reader of the results reports a bad one */
+                                 "end/")) { /* a bad result is reported by the reader of the
+                                             * results */
         if (pnr_message_read_end(text, length, &end, NULL) == PNR_OK && is_wanted(p, end.stream))
             listen_profiles_finish(p, &end);
         return PNR_EAGAIN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The profiles and maps of a stream: a subscription of its own, so that they never displace a
+/* The profiles and maps of a stream, by a separate subscription, so that they never displace a
  * result. */
 #ifndef LISTEN_PROFILES_H
 #define LISTEN_PROFILES_H
@@ -15,7 +15,7 @@
 typedef struct listen_profile {
     pnr_report head; /* the members that pnr_message_read_profile fills */
     pnr_map_info map;
-    const void *cells; /* as they came: not aligned */
+    const void *cells; /* as received: not aligned */
 } listen_profile;
 
 /* Fills bins[i], i < n_bins, with the greatest power over the noise floor among the gate's cells
@@ -35,8 +35,8 @@ typedef struct listen_doppler {
 } listen_doppler;
 
 listen_doppler listen_doppler_of(const pnr_map_info *map, size_t most_bins);
-/* The rows within half a step of the middle of a bin, else the nearest row. Returns how many, from
- * *first_row on. */
+/* Finds the rows within half a step of the middle of a bin, else the nearest row. Returns their
+ * number, from *first_row on. */
 size_t listen_doppler_rows(const listen_doppler *doppler, const pnr_map_info *map, size_t bin,
                            size_t *first_row);
 
@@ -55,12 +55,12 @@ bool listen_profiles_reached(listen_profiles *profiles);
 /* The next profile of the stream. Never waits. PNR_OK, PNR_EAGAIN, or PNR_EDATA: a profile
  * cannot be read. */
 int listen_profiles_next(listen_profiles *profiles, listen_profile *out, pnr_error *error);
-/* True when the end of this run came here too: no more profiles of it will come. */
+/* True when this subscription has received the end of this run: it will bring no more profiles. */
 bool listen_profiles_ended(const listen_profiles *profiles, const char *run);
 /* Uses the end message of the results, in case this subscription missed it. */
 void listen_profiles_finish(listen_profiles *profiles, const pnr_end_summary *end);
-/* Prints the count of profiles received in all runs, and of those missing between the first and the last of a
- * run. */
+/* Prints how many profiles were received in all runs, and how many are missing between the first
+ * and the last of a run. */
 void listen_profiles_print(const listen_profiles *profiles, FILE *stream);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminal as a screen that is redrawn in place, and restored whatever happens. */
+/* The terminal as a screen that is redrawn in place, and restored at every end of the program. */
 #include "tools/listen/screen.h"
 
 #include "cli.h"
@@ -19,7 +19,7 @@
 
 enum { MAX_WIDTH = 400, MAX_HEIGHT = 120, GLYPH_LEN = 5, ESCAPE_LEN = 16 };
 
-/* Select the other page, no cursor, no wrapping; and undo that. */
+/* Selects the alternate screen without cursor and wrapping; the second text undoes that. */
 static const char enter[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char leave[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 static const char *const styles[] = {
@@ -56,12 +56,12 @@ struct listen_screen {
     char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)]; /* to write */
 };
 
-/* Global, since a signal handler can reach nothing else. */
+/* Global, since a signal handler cannot reach anything else. */
 static struct termios before;
 static volatile sig_atomic_t is_taken, has_termios;
 
-/* *stop: leaves when a signal interrupts it, since Ctrl-S may have stopped the terminal; NULL:
- * never. PNR_OK, PNR_EIO. */
+/* *stop: returns when a signal interrupts the write, since Ctrl-S may have stopped the terminal;
+ * NULL: continues. PNR_OK, PNR_EIO. */
 static int write_all(const char *data, size_t bytes, const volatile int *stop)
 {
     while (bytes > 0) {
@@ -117,8 +117,8 @@ static void catch_signals(void)
         sigaction(fatal[i], &action, NULL);
 }
 
-/* Keys arrive at once and without echo. Ctrl-C is still a signal; Ctrl-Z is none, since the shell
- * would get the terminal unrestored. */
+/* Keys arrive at once and without echo. Ctrl-C still sends a signal; Ctrl-Z does not, since the
+ * shell would get the terminal unrestored. */
 static int take_keyboard(void)
 {
     struct termios now;

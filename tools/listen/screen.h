@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminal as a screen that is redrawn in place, and restored whatever happens. */
+/* The terminal as a screen that is redrawn in place, and restored at every end of the program. */
 #ifndef LISTEN_SCREEN_H
 #define LISTEN_SCREEN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The two ways to see results besides the table: the picture at the end and the terminal, with the
- * profiles for both. */
+/* The two ways to see results besides the table: the picture at the end, and the terminal. Both use
+ * the profiles. */
 #include "tools/listen/view.h"
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After the last result, the longest silence before missing profiles are given up. */
+/* Missing profiles are given up after this silence, counted from the last result. */
 static const uint64_t patience_ns = 1000 * 1000 * 1000;
 
 struct listen_view {
@@ -181,7 +181,7 @@ int listen_view_finish(listen_view *v, const listen_counts *counts, FILE *log, i
         *error = own;
         return drawn;
     }
-    if (drawn != PNR_EDATA) /* with nothing to draw the first error says why */
+    if (drawn != PNR_EDATA) /* if there was nothing to draw, the first error is the reason */
         pnr_log(PNR_LOG_WARN, "%s", own.text);
     return code;
 }

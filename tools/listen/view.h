@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The two ways to see results besides the table: the picture at the end and the terminal, with the
- * profiles for both. */
+/* The two ways to see results besides the table: the picture at the end, and the terminal. Both use
+ * the profiles. */
 #ifndef LISTEN_VIEW_H
 #define LISTEN_VIEW_H
 
@@ -28,10 +28,10 @@ int listen_view_enter(listen_view *view, FILE **log, pnr_error *error);
 void listen_view_leave(listen_view *view, const listen_counts *counts, FILE **log);
 void listen_view_close(listen_view *view);
 
-/* True once the publisher has been reached: a later subscription to its results misses no
+/* True when the publisher has been reached. A subscription to its results that begins now misses no
  * profile. */
 bool listen_view_reached(listen_view *view);
-/* Adds the sockets and files to poll to items, which has space for two. Returns how many. */
+/* Adds the sockets and files to poll to items, which has space for two. Returns their number. */
 int listen_view_poll(const listen_view *view, zmq_pollitem_t *items);
 
 /* Shows a result. Returns true when it replaces the table. */
@@ -39,13 +39,15 @@ bool listen_view_result(listen_view *view, const pnr_report *report);
 /* Takes the next profile. PNR_OK; PNR_EAGAIN: there is none; PNR_EDATA: it cannot be read;
  * PNR_ENOMEMORY. */
 int listen_view_next(listen_view *view, pnr_error *error);
-/* All results have come: true when all profiles of this run have come too, or none for a second. */
+/* Called when all results have arrived. True when all profiles of this run have arrived too, or
+ * none for a second. */
 bool listen_view_is_done(const listen_view *view, const char *run);
 /* Shows a line on the terminal. False: the terminal is not taken, and the caller logs the line. */
 bool listen_view_notice(listen_view *view, const char *text);
 /* Draws a frame when it is time. PNR_OK; PNR_EEND: the user leaves; PNR_EIO. */
 int listen_view_draw(listen_view *view, const listen_counts *counts);
-/* Prints the count of profiles, and draws the picture. code: an error before, which is returned. */
+/* Prints the count of profiles, and draws the picture. code: an earlier error, which is
+ * returned. */
 int listen_view_finish(listen_view *view, const listen_counts *counts, FILE *log, int code,
                        pnr_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The budget of pnradar-plan: measures the longest code that this machine correlates within a
+/* The budget of pnradar-plan: measures the longest code that this machine correlates within a given
  * time. */
 #include "tools/plan/sheet.h"
 
@@ -28,7 +28,7 @@ typedef struct series {
     const char *key, *label;
     size_t less;    /* N = 2^k - less */
     bool over;      /* longer codes are not tried */
-    size_t longest; /* greatest N that fits; 0: none */
+    size_t longest; /* greatest N within the time; 0: none */
 } series;
 
 int plan_budget_parse(const char *text, double *budget_s, pnr_error *error)
@@ -57,7 +57,7 @@ int plan_budget_parse(const char *text, double *budget_s, pnr_error *error)
                          text);
 }
 
-/* Times one correlation of n samples, one dwell of one period a submit. */
+/* Times one correlation of n samples: a submit of one dwell of one period. */
 static int time_length(const pnr_config *config, const pnr_engine_ops *ops, size_t n,
                        pnr_timing *timing, pnr_engine_choice *choice, pnr_error *error)
 {
@@ -134,7 +134,8 @@ static void print_longest(plan_sheet *sheet, const series *s)
     plan_sheet_line(sheet, "  longest %-28s %s\n", s->label, text);
 }
 
-/* Times the configured dwell. With a short code noise may hide the echo, which is no error here. */
+/* Times the configured dwell. With a short code noise may hide the echo, which is not an error
+ * here. */
 static void time_configured(plan_sheet *sheet, pnr_setup *setup, const pnr_engine_ops *ops)
 {
     const double dwell_s = setup->radar.period_s * (double)pnr_plan_windows(&setup->plan);

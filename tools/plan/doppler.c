@@ -13,7 +13,7 @@
 /* The rows of a plan, in Hz. */
 typedef struct rows {
     double first_hz, last_hz;
-    double off_bins; /* greatest distance of a Doppler shift within the rows from its rotation */
+    double off_bins; /* greatest distance of a Doppler shift inside the rows from its rotation */
 } rows;
 
 static rows rows_of(const pnr_config *config, const pnr_setup *setup)
@@ -41,15 +41,15 @@ static rows rows_of(const pnr_config *config, const pnr_setup *setup)
     return r;
 }
 
-/* The loss of an echo whose rotation leaves a Doppler shift of `bins` / Tr within a period. */
+/* The loss of an echo whose Doppler shift within a period is `bins` / Tr after the rotation. */
 static double within_db(double bins)
 {
     return bins == 0 ? 0 : -20 * log10(sin(M_PI * bins) / (M_PI * bins));
 }
 
-/* The loss in dB of an echo half-way between two rows of a Doppler dwell. Where codes are resampled
- * the echo is also off by half the difference between the stretches of two rows, rate / carrier
- * samples, on its autocorrelation. */
+/* The loss in dB of an echo half-way between two rows of a Doppler dwell. If codes are resampled,
+ * the echo is also displaced on its autocorrelation, by half the difference between the stretches
+ * of two rows, rate / carrier samples. */
 static double between_db(const pnr_config *config, const pnr_setup *setup, bool is_stretched)
 {
     const pnr_plan *plan = &setup->plan;
@@ -98,7 +98,8 @@ static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_
     }
 }
 
-/* The factor 1 + F / carrier stretches the code; the limit is half a sample in a look of K N. */
+/* The factor 1 + F / carrier stretches the code. The limit is half a sample in a look of K N
+ * samples. */
 static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                           rows r)
 {

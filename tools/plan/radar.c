@@ -32,7 +32,7 @@ static double detection_probability(double snr, double ratio, double looks)
     return sum;
 }
 
-/* S of one look in dB at which an echo is found with probability pd: by bisection. */
+/* Finds by bisection the S of one look in dB at which an echo is found with probability pd. */
 static double detection_snr_db(double pd, double ratio, double looks)
 {
     double low_db = -40.0, high_db = 60.0;
@@ -125,7 +125,7 @@ static void detection_section(plan_sheet *sheet, const pnr_config *config, const
 }
 
 /* At the edge of clutter GO uses the training cells of one side alone, with the factor for both
- * sides: returns the Pfa of one side at that factor over the Pfa of both. */
+ * sides. Returns the Pfa of one side at that factor over the Pfa of both. */
 static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, double looks)
 {
     const double training = (double)cfar->training;
@@ -133,7 +133,7 @@ static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, d
     return pnr_beta_i(training * looks, looks, 1 / (1 + factor / training)) / pfa_cell;
 }
 
-/* The losses by the noise of the CFAR threshold and by the filter. */
+/* Adds the losses by the noise of the CFAR threshold and by the filter. */
 static void loss_section(plan_sheet *sheet, const pnr_setup *setup)
 {
     const pnr_cfar *cfar = &setup->plan.cfar;

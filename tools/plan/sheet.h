@@ -12,25 +12,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A list of results: lines for people at once, or one JSON object at the end. The same calls make
- * both. */
+/* A list of results: printed at once as lines, or at the end as one JSON object. The same calls
+ * make both. */
 typedef struct plan_sheet {
     bool json;
     json_t *root;    /* an object; owner: the caller */
     json_t *section; /* borrowed from root */
 } plan_sheet;
 
-/* Begins a section: later results belong to it. */
+/* Begins a section, to which the next results belong. */
 void plan_sheet_section(plan_sheet *sheet, const char *key, const char *title);
-/* unit: "s", "m", "Hz", "B", "B/s", "m/s" are printed with an SI prefix; anything else as it is.
- * NaN gives null. */
+/* unit: "s", "m", "Hz", "B", "B/s", "m/s" are printed with an SI prefix, any other without. NaN
+ * gives null. */
 void plan_sheet_number(plan_sheet *sheet, const char *key, const char *label, double value,
                        const char *unit);
 void plan_sheet_count(plan_sheet *sheet, const char *key, const char *label, uint64_t value);
 void plan_sheet_text(plan_sheet *sheet, const char *key, const char *label, const char *value);
-/* Adds row, a new object, to the array `key` of the section, which takes it over. */
+/* Adds row, a new object, to the array `key` of the section. The section then owns it. */
 void plan_sheet_row(plan_sheet *sheet, const char *key, json_t *row);
-/* Prints a line for people only. */
+/* Prints a line, but not in JSON. */
 void plan_sheet_line(const plan_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints the JSON object, if this sheet is one. PNR_OK or PNR_EIO. */
@@ -45,15 +45,15 @@ void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
 /* The link and the memory. choice: the engine that would run; NULL: none. */
 void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                const pnr_engine_choice *choice);
-/* Which engine and method, why, and why not the others. *ops: the engine that would run; NULL:
- * none, with the reason. */
+/* Adds which engine and method would run, why, and why not the others. *ops: the engine that would
+ * run; NULL: none, with the reason. */
 int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                 const pnr_engine_ops **ops, pnr_engine_choice *choice, pnr_error *error);
 /* Measures the longest code that ops correlates within budget_s a period, and the configured
- * one. */
+ * code. */
 int plan_budget(plan_sheet *sheet, const pnr_config *config, pnr_setup *setup,
                 const pnr_engine_ops *ops, double budget_s, pnr_error *error);
-/* Reads "62ms" in seconds; the unit is needed. PNR_OK or PNR_EUSAGE. */
+/* Reads "62ms" in seconds; the unit is required. PNR_OK or PNR_EUSAGE. */
 int plan_budget_parse(const char *text, double *budget_s, pnr_error *error);
 
 #endif
