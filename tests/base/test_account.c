@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of account.c: each number is in its sum, and each loss is a loss. */
+/* Tests of account.c: each number belongs to its sum, and each loss counts as a loss. */
 #include "base/account.h"
 #include "tests/fixture/test.h"
 
@@ -68,7 +68,7 @@ TEST(the_three_sums_are_apart)
 {
     pnr_account account = example();
 
-    /* One too many here and one too few there is still wrong. */
+    /* Errors that cancel, one too many and one too few, are still found. */
     account.used++;
     account.processed--;
     assert_false(pnr_account_closes(&account));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of clock.c: the C library's calendar is the judge of ours. */
+/* Tests of clock.c against the calendar of the C library. */
 #include "base/clock.h"
 
 #include "base/error.h"
@@ -140,7 +140,8 @@ TEST(clocks_go_forward)
 TEST(sleep_ends_at_its_time)
 {
     const int stop = 0;
-    uint64_t wake = pnr_clock_ns() + 70000000; /* longer than one look at the flag */
+    uint64_t wake = pnr_clock_ns() + 70000000; /* longer than the interval at which the flag is
+                                                * checked */
 
     assert_true(pnr_clock_sleep_until(wake, &stop));
     assert_true(pnr_clock_ns() >= wake);

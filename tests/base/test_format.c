@@ -53,7 +53,7 @@ static void check_name(const char *name, pnr_format format)
     assert_int_equal(pnr_format_of_path(path), format);
 }
 
-/* A name in two entries would be found as the first: this sees every double. */
+/* A name in two entries would always find the first, so this test finds duplicates. */
 TEST(every_name_and_alias_is_one_format)
 {
     int n_aliases = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of log.c: stderr becomes a socket that keeps the borders between writes. */
+/* Tests of log.c: stderr becomes a socket that keeps writes separate. */
 #include "base/log.h"
 #include "tests/fixture/test.h"
 
@@ -24,7 +24,7 @@ static capture begin(void)
     return c;
 }
 
-/* One write, or "" when there was none (left). */
+/* Reads one write; "" when there was none. */
 static const char *next(const capture *c, char *out, size_t size)
 {
     ssize_t n = recv(c->reader, out, size - 1, MSG_DONTWAIT);

@@ -19,7 +19,7 @@ TEST(empty_is_zero)
     assert_true(pnr_histogram_quantile(&h, 1) == 0);
 }
 
-/* A larger value after it keeps the quantile from being the exact maximum. */
+/* A larger value after it makes the quantile differ from the exact maximum. */
 static uint64_t seen_as(uint64_t value)
 {
     static pnr_histogram h;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and strings as JSON wants them, judged by the C library and by jansson. */
+/* Numbers and strings in JSON, checked by the C library and by jansson. */
 #include "base/text.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
@@ -17,7 +17,8 @@ static const char *number(double value, char out[64])
     return out;
 }
 
-/* Right within 0.51 of the 12th digit, no longer than need be, and a JSON number. */
+/* The error is within 0.51 of the 12th digit, the text is as short as possible, and it is a JSON
+ * number. */
 static void check_double(double value)
 {
     char out[64], twelve[64];

@@ -5,8 +5,8 @@
 
 #include "tests/golden/random_phase.h"
 
-/* All pairs of a family of n_codes: every correlation but the peak of each with itself is one of
- * values. */
+/* For all pairs of a family of n_codes: every correlation has one of these values, except the peak
+ * of each code with itself. */
 static void family_has_values(keys k, size_t n_codes, const double *values, size_t n_values)
 {
     sample **spectra = calloc(n_codes, sizeof *spectra);
@@ -121,7 +121,7 @@ TEST(kasami_family_keeps_its_bound)
         family_has_values((keys){.type = PNR_CODE_KASAMI, .degree = degree},
                           (size_t)1 << degree / 2, values, 3);
     }
-    /* Long ones: the first and the last member. */
+    /* Long codes: the first and the last member. */
     for (size_t degree = 12; degree <= 16; degree += 2) {
         const size_t last = ((size_t)1 << degree / 2) - 1;
         const double t = exp2((double)degree / 2) + 1;

@@ -301,7 +301,7 @@ static size_t read_recording(const char *path, sample *out, size_t most)
     size_t n = 0;
 
     if (!file)
-        skip(); /* recordings do not travel with the sources */
+        skip(); /* the recordings are not distributed with the sources */
     while (n < most && fread(raw, sizeof raw, 1, file) == 1)
         pnr_format_read(PNR_FORMAT_CF32, raw, out[n++]);
     fclose(file);
@@ -335,7 +335,7 @@ TEST(the_zadoff_chu_record_peaks_at_lag_252)
     pnr_code_destroy(code);
 }
 
-/* The first period of a GPS file at 4 Msample/s, its Doppler turned back. */
+/* The first period of a GPS file at 4 Msample/s, with its Doppler removed. */
 static size_t gps_delay(const char *path, size_t prn, double doppler_hz)
 {
     enum { N = 4000 };

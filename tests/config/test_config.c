@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The strict reader: what it takes, what it refuses and in which words, files and assignments. */
+/* The strict reader: which text it accepts, which it refuses and with which message; files and
+ * assignments. */
 #include "tests/fixture/config_fixture.h"
 
 #include <sys/stat.h>
@@ -9,7 +10,7 @@ TEST(defaults_are_the_documented_ones)
 {
     pnr_config c;
 
-    memset(&c, 0xa5, sizeof c); /* init must not depend on what was there */
+    memset(&c, 0xa5, sizeof c); /* init must not depend on the old contents */
     pnr_config_init(&c);
     assert_string_equal(c.stream.name, "pnradar");
     assert_string_equal(c.source.input, "");
@@ -239,7 +240,7 @@ TEST(assignments_are_read)
     accept_set(&c, "stream.name=x");
     accept_set(&c, "stream.name = y ");
     assert_string_equal(c.stream.name, "y");
-    accept_set(&c, "source.input=a # b ; c"); /* the shell's own comments are gone by now */
+    accept_set(&c, "source.input=a # b ; c"); /* a shell has removed its comments before */
     assert_string_equal(c.source.input, "a # b ; c");
     accept_set(&c, "source.input=\" a \"");
     assert_string_equal(c.source.input, " a ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules between keys: each refuses what breaks it, in words, and takes what just keeps it. */
+/* The rules between keys: each refuses a violation with a reason, and accepts the limit. */
 #include "tests/fixture/config_fixture.h"
 
 /* Assignments on top of a sound configuration, NULL-terminated. */
@@ -163,7 +163,7 @@ TEST(rules_take_what_just_keeps_them)
     }
 }
 
-/* The configurations that a program can run as they are. */
+/* Configurations that a program can run unchanged. */
 TEST(ready_configurations_pass)
 {
     static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The prints: what is printed reads back, and the reference file and the manual are in step. */
+/* The prints: the output can be read again, and the reference file and the manual agree with the
+ * keys. */
 #include "tests/fixture/config_fixture.h"
 
 /* The print of a function that needs no configuration; the caller frees it. */
@@ -65,8 +66,8 @@ TEST(every_key_reads_back)
     pnr_config_clear(&c);
 }
 
-/* Each key on its own, at a value that is not its default: shows that no two keys share a member,
- * and that none is left out of the print. */
+/* Sets each key alone to a value that is not its default. This shows that no two keys share a
+ * member, and that each is printed. */
 TEST(keys_do_not_touch_each_other)
 {
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
@@ -101,7 +102,7 @@ TEST(keys_do_not_touch_each_other)
         case PNR_KEY_SIZE:
             snprintf(value, sizeof value, "%g", strtod(key->initial, NULL) == 2 ? 1.0 : 2.0);
             break;
-        default: /* numbers: one that lies in every range */
+        default: /* numbers: one within every range */
             snprintf(value, sizeof value, key->type == PNR_KEY_DOUBLE ? "0.75" : "77");
         }
         snprintf(assignment, sizeof assignment, "%s.%s=%s", title, key->name, value);

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <unistd.h>
 
-/* The print of a value after it took text; NULL when it was refused (the reason is printed). */
+/* Returns the print of a value after it was set from text; NULL when it was refused (the reason is
+ * printed). */
 static char *read_and_print(const char *section, const char *name, const char *text)
 {
     const pnr_key *key = key_of(section, name);
@@ -291,7 +292,7 @@ TEST(runs)
     assert_int_equal(c.source.lost[1].first, 34000);
     assert_int_equal(c.source.lost[1].count, 2000);
     assert_int_equal(pnr_config_set(&c, "source.lost=7+1,2+1", &error), PNR_ECONFIG);
-    assert_int_equal(c.source.n_lost, 2); /* a refused list leaves the old one */
+    assert_int_equal(c.source.n_lost, 2); /* a refused list does not change the old one */
     accept_set(&c, "source.lost=");
     assert_int_equal(c.source.n_lost, 0);
     pnr_config_clear(&c);

@@ -247,8 +247,8 @@ TEST(test_submits)
     }
 }
 
-/* So many dwells that a block takes several: as method library answers. The code's sidelobes are 0,
- * so that rounding never decides whether the floor is lowered. */
+/* So many dwells that a block takes several: same results as method library. The code's sidelobes
+ * are 0, so that rounding never decides whether the floor is lowered. */
 TEST(test_many)
 {
     static const size_t lengths[] = {1024, 600, 300, 2048, 1023, 4096, 1601, 8191, 16384};

@@ -273,7 +273,7 @@ TEST(test_tie)
     }
 }
 
-/* Longer windows are refused in words, and auto takes another method. */
+/* Longer windows are refused with a reason, and auto takes another method. */
 TEST(test_words)
 {
     const pnr_engine_ops *ops = need_engine("cuda");

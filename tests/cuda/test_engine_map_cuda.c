@@ -141,7 +141,7 @@ TEST(test_large)
     }
 }
 
-/* A method says in words what it lacks for maps. */
+/* A method states which part of a map it does not support. */
 TEST(test_words)
 {
     const pnr_engine_ops *ops = need_engine("cuda");

@@ -375,7 +375,7 @@ static void check_against_library(const pnr_engine_ops *ops, const scenario *s, 
     world_destroy(&w, ops);
 }
 
-/* Long windows are worked on in groups, each with scratch memory of its own. */
+/* Long windows are computed in groups, each with separate scratch memory. */
 TEST(test_walsh_groups)
 {
     static const unsigned degrees[] = {22, 21};

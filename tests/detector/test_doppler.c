@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Doppler and velocity from samples through the engine to echoes: sign, SNR against a still target,
- * the gain of many short periods, lost samples, and sidelobes that are no echoes. */
+/* Doppler and velocity from samples through the engine to echoes: sign, SNR compared with a still
+ * target, the gain of many short periods, lost samples, and sidelobes that must not become
+ * echoes. */
 #include "tests/fixture/detection_fixture.h"
 
 /* amplitude a(n - lag) exp(i phase) exp(2 pi i bins n / N) onto all looks of dwell d. */
@@ -159,7 +160,7 @@ TEST(many_short_periods_gain_as_one_long)
     assert_true(10 * log10(parts.power) > snr_db - 3.92 - 0.91 - 0.06 - 0.5);
 }
 
-/* A tenth lost costs 0.46 dB of SNR and moves nothing. */
+/* A tenth of the samples lost costs 0.46 dB of SNR and causes no bias. */
 TEST(a_tenth_lost)
 {
     static const char *const settings[] = {"source.rate_hz=1e6",   "code.type=random",
@@ -185,7 +186,7 @@ TEST(a_tenth_lost)
     assert_on_average(fabs(m.velocity_error - 1) < 0.1 + 1.5 * chance);
 }
 
-/* Powers of several looks: the SNR is that of all of them, and the sigmas are right. */
+/* Powers of several looks: the SNR is that of all looks together, and the sigmas are right. */
 TEST(looks_add_up)
 {
     static const char *const settings[] = {"source.rate_hz=1e6",
@@ -217,7 +218,8 @@ TEST(looks_add_up)
     assert_on_average(m.n_echoes <= m.n + 1);
 }
 
-/* One period, rows half a bin apart: they share their noise, and the sigmas know it. */
+/* One period with rows half a bin apart: the rows share their noise, and the sigmas account for
+ * it. */
 static void single_periods(const char *const *settings, double snr_db)
 {
     const double n = 1000 / SHARE, chance = 3 / sqrt(n);
@@ -254,7 +256,7 @@ TEST(test_single_periods)
     single_periods(four, 25);
 }
 
-/* One echo is one echo, wherever it lies between rows and lags, however strong. */
+/* One echo gives exactly one echo, at any place between rows and lags and at any strength. */
 static void sidelobes_are_no_echoes(const char *const *settings, double snr_db, double bins,
                                     double spread)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The direct path is tracked without bias and with an honest sigma, held when it fades, and taken
- * out of the echoes. */
+/* The direct path is tracked without bias and with a correct sigma, held when it fades, and removed
+ * from the echoes. */
 #include "detector/zero.h"
 
 #include "base/clock.h"
@@ -89,7 +89,7 @@ static void miss(uint64_t dwell)
     pnr_zero_track(&zero, dwell * PERIOD, &d);
 }
 
-/* A drift of any speed leaves no bias, and the error is what sigma says: over many runs. */
+/* A drift of any speed leaves no bias, and the error over many runs agrees with sigma. */
 TEST_BETWEEN(test_drift, begin, end)
 {
     enum { RUNS = 400, DWELLS = 600 };
@@ -113,7 +113,8 @@ TEST_BETWEEN(test_drift, begin, end)
             sum_squares += pow(error / zero.last.sigma_s, 2);
             drift_squares += pow((zero.v - drift), 2) / zero.vv;
         }
-        /* The filter allows for a wandering drift, which is not there: a little too careful. */
+        /* The filter allows for a drift that wanders, but this one is constant, so sigma is
+         * slightly too large. */
         assert_true(zero.last.sigma_s < 0.2 * sigma_s);
         assert_true(fabs(sum / RUNS) < 4 / sqrt(RUNS));
         assert_true(sum_squares / RUNS > 0.4 && sum_squares / RUNS < 1.3);
@@ -152,7 +153,8 @@ TEST_BETWEEN(test_sigma, begin, end)
     assert_true(fabs(held_squares / RUNS - 1) < 4 * sqrt(2.0 / RUNS));
 }
 
-/* Before it was ever seen the zero delay is the configuration's, anywhere within the search. */
+/* Before the first detection the zero delay is that of the configuration, with the error of the
+ * whole search. */
 TEST_BETWEEN(test_never_seen, begin, end)
 {
     const pnr_echo far = echo_at(70 * us, 0.01 * us, 40);
@@ -170,8 +172,8 @@ TEST_BETWEEN(test_never_seen, begin, end)
     }
 }
 
-/* The strongest of the first code near the last delay is the direct path; the others count from
- * it, with its sigma; those beyond the ranges, and the weakest, are left out. */
+/* The strongest echo of the first code near the last delay is the direct path. The delays of the
+ * others count from it, with its sigma. Echoes beyond the ranges, and the weakest, are removed. */
 TEST_BETWEEN(test_echoes, begin, end)
 {
     pnr_echo echoes[6];
@@ -200,7 +202,7 @@ TEST_BETWEEN(test_echoes, begin, end)
     assert_true(fabs(d.echoes[0].range_m - 112 * us * radar.metres_per_second) < 1e-8);
     assert_true(fabs(d.echoes[0].range_sigma_m - 0.005 * us * radar.metres_per_second) < 1e-8);
 
-    /* The ranges move along: 207 us was beyond them, and is not any more. */
+    /* The ranges move with it: 207 us was beyond them, and is inside now. */
     echoes[4] = echo_at(207 * us, 0.1 * us, 20);
     d = dwell_of(echoes, 6);
     pnr_zero_track(&zero, PERIOD, &d);
@@ -214,7 +216,7 @@ TEST_BETWEEN(test_echoes, begin, end)
     assert_true(d.echoes[1].snr_db == 33);
 }
 
-/* It may drift round the whole period, far beyond the search about its first place. */
+/* It may drift over the whole period, far beyond the search around its first place. */
 TEST_BETWEEN(test_round, begin, end)
 {
     const double drift = 1e-5, sigma_s = 0.01 * us;
@@ -228,7 +230,7 @@ TEST_BETWEEN(test_round, begin, end)
     assert_true(fabs(fabs(zero.last.moved_s) - 500 * us) < 0.1 * us);
 }
 
-/* One that jumps is an error at first, and the truth when it stays. */
+/* An echo that jumps is an outlier at first, and accepted when it stays. */
 TEST_BETWEEN(test_astray, begin, end)
 {
     uint64_t k = 0;
@@ -247,7 +249,7 @@ TEST_BETWEEN(test_astray, begin, end)
     assert_true(fabs(zero.last.moved_s - 4 * us) < 1e-12);
 }
 
-/* Over the limit once is one alarm; noise about the limit raises no other. */
+/* Crossing the limit once raises one alarm; noise around the limit raises no other. */
 TEST_BETWEEN(test_alarm, begin, end)
 {
     uint64_t k = 0;
@@ -270,7 +272,8 @@ TEST_BETWEEN(test_alarm, begin, end)
     assert_int_equal(zero.n_untold, 0);
 }
 
-/* A run goes on where the last one ended, and its first sight of the direct path counts alone. */
+/* A run continues from the end of the last one, and accepts its first detection of the direct path
+ * without the outlier test. */
 TEST_BETWEEN(test_memory, begin, end)
 {
     pnr_zero_memory memory;

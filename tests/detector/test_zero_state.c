@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The zero delay's file comes back as it was written, for its own source only, and nothing broken
- * is believed. */
+/* The file of the zero delay is read as it was written, for the same source only, and a broken file
+ * is refused. */
 #include "detector/zero_state.h"
 #include "tests/fixture/test.h"
 
@@ -103,7 +103,7 @@ static void write_file(const char *text, size_t n)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Cut anywhere, or with any one of its numbers gone or spoilt. */
+/* Truncated at any byte, or with one of its numbers missing or wrong. */
 TEST_BETWEEN(test_broken, begin, end)
 {
     static const char *const names[] = {"\"v\"",     "\"zero_delay_s\"", "\"sigma_s\"",

@@ -61,7 +61,7 @@ TEST(test_cfar)
     agree_with(CFAR);
 }
 
-/* N = 65535 costs the reference seconds, so it is asked once for all engines. */
+/* N = 65535 takes the reference seconds, so it runs once for all engines. */
 TEST(test_long_m_sequence)
 {
     static const scenario s = S("m-sequence 65535", .n_samples = 65535, .code = M_SEQUENCE,
@@ -194,7 +194,7 @@ TEST(test_batches)
     }
 }
 
-/* An engine says in words what it lacks. */
+/* An engine states in its error which part of a plan it does not support. */
 TEST(test_words)
 {
 

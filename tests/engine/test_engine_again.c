@@ -47,8 +47,8 @@ static void make_removals(const world *w, size_t d, float (*replica)[2], pnr_rem
     out[1] = (pnr_removal){(const float(*)[2])(replica + n), {-0.05, 0.08}, -3.3};
 }
 
-/* Takes peak replica[n mod N] exp(2 pi i F n / N) out of a dwell's samples, before tune and
- * conjugation, where they are neither lost nor not finite. */
+/* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from a dwell's samples, before tune and
+ * conjugation, where they are neither lost nor non-finite. */
 static void take_out(world *w, size_t d, const pnr_removal *removals)
 {
     const size_t n = w->s.n_samples, dwell = n * pnr_plan_windows(&w->plan);
@@ -78,7 +78,7 @@ static void take_out(world *w, size_t d, const pnr_removal *removals)
     }
 }
 
-/* Asks for all dwells, twice; then for dwell d again, and checks that nothing else moved. */
+/* Searches all dwells again, twice; then dwell d, and checks that nothing else has changed. */
 static void ask_again(const pnr_engine_ops *ops, const world *w, size_t d,
                       const pnr_removal *removals, size_t n_removals, answer *out)
 {
@@ -108,7 +108,7 @@ static void ask_again(const pnr_engine_ops *ops, const world *w, size_t d,
     answer_destroy(&after);
     assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
     assert_int_equal(result.tag, 2);
-    answer_keep(&plan, &result, &after); /* what was in flight is what it would have been */
+    answer_keep(&plan, &result, &after); /* the submit in flight has its ordinary result */
     check_same_bits(&after, &before, 0);
     answer_destroy(&after);
     answer_destroy(&before);
@@ -145,7 +145,7 @@ TEST(test_samples_without_echoes)
     }
 }
 
-/* Nothing to take out: the dwell as it was; its echo: gone. */
+/* Without removals the dwell is unchanged; with its echo removed the echo is not found. */
 TEST(test_nothing_and_all)
 {
     const pnr_engine_ops *ops = find_engine("reference");

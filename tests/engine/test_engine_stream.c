@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Submit after submit, as a live stream makes them: samples that are sent ahead, waiting awake,
- * submits of every size: the bits are those of one submit of all. */
+/* Submit after submit, as in a live stream: samples that are uploaded ahead, spinning waits,
+ * submits of every size. The bits are those of a single submit. */
 #include "tests/fixture/answer.h"
 
 enum { N_DWELLS = 23, BATCH = 5 };
@@ -13,7 +13,7 @@ typedef struct run {
     pnr_plan plan;
     pnr_engine *engine;
     size_t n_submitted, n_collected; /* dwells */
-    size_t n_ahead;                  /* calls of advance that were taken */
+    size_t n_ahead;                  /* calls of upload_ahead that were accepted */
 } run;
 
 /* A view from dwell `first` on, of n_samples samples, that wraps anywhere. */
@@ -69,7 +69,7 @@ static void submit(run *r)
     r->n_submitted += n;
 }
 
-/* The oldest: waited for, or asked for until it is there. */
+/* Collects the oldest result: waits for it, or polls until it is ready. */
 static void collect(run *r)
 {
     const size_t n = r->plan.max_candidates;

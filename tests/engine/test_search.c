@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The search against a simple one that looks at every cell, on random dwells of all kinds. */
+/* The search against a simple one that tests every cell, on random dwells of all kinds. */
 #include "engine/search.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
@@ -14,7 +14,7 @@ typedef struct plain {
     size_t n_rows, n_cells, looks_used;
 } plain;
 
-/* The value at a row and cell of a code, whatever they are; false: there is none. */
+/* The value at a row and cell of a code, which need not exist; false: there is none. */
 static bool value_at(const plain *m, size_t code, long row, long cell, float *value)
 {
     const long n = (long)m->n_cells;
@@ -195,7 +195,7 @@ static double rest_plainly(const plain *m, const pnr_dwell *dwell, const pnr_can
                                                               : -1;
 }
 
-/* Is a cell at the threshold but for the rounding of sums in floats? */
+/* Is a cell at the threshold within the rounding of sums in floats? */
 static bool is_close(const plain *m, const pnr_dwell *dwell)
 {
     const double threshold = m->plan->threshold[dwell->n_periods - 1] * dwell->floor;
@@ -541,7 +541,7 @@ TEST(test_beside_a_strong_echo)
     }
 }
 
-/* Nothing was used: nothing is found, whatever lies in the map. */
+/* With no window used nothing is found, with any powers in the map. */
 TEST(test_nothing_used)
 {
     const double threshold = 1;

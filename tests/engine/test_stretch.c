@@ -69,7 +69,7 @@ TEST(test_whole_shifts)
     assert_int_equal(none.row, 0);
     assert_true(none.part == 0);
 
-    /* the middle stays, what is before it moves apart */
+    /* the middle stays, samples before it move away */
     const pnr_stretch_place far = pnr_stretch_at(0.01, 2001, 0);
 
     assert_int_equal(far.first, -10 - 15);

@@ -120,7 +120,8 @@ static double misses(const chain *c, double snr)
 
 static void check_accuracy(const char *const *settings, double snr_db)
 {
-    /* At 15 dB the second order is near the limit: so many that five sigma keep out of it. */
+    /* Near 15 dB the second order is close to the limit, so the number of trials makes five sigma
+     * small enough. */
     const size_t n_trials = (snr_db < 20 ? 40000 : 10000) / SHARE;
     const double snr = pow(10, snr_db / 10);
     chain c;
@@ -145,7 +146,7 @@ static void check_accuracy(const char *const *settings, double snr_db)
     assert_on_average(outliers <= expected + 5 * sqrt((expected + 1 / n) / n));
     assert_on_average(rms <= 1.06);
     assert_on_average(fabs(a.bias) <= 0.3 * bound);
-    if (expected > 0.01) /* only the fortunate ones are seen */
+    if (expected > 0.01) /* only echoes that noise has raised are found */
         return;
     assert_on_average(fabs(a.delay - 1) <= fmax(0.1, chance));
     assert_on_average(fabs(a.amplitude - 1) <= fmax(0.1, chance));
@@ -219,8 +220,7 @@ static double peak_ratio(const chain *c, size_t d, size_t lag)
     return (double)candidate_at(c, d, lag).power / (sum / (double)count) - 1;
 }
 
-/* Whether an echo passes the threshold is left out of this: its lag is known, as at 0 dB it must
- * be. */
+/* This test does not use the threshold: the lag is known, as it must be at 0 dB. */
 TEST(test_snr)
 {
     static const char *const settings[] = {"code.type=random", "code.length=1000",

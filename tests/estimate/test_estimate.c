@@ -142,7 +142,8 @@ static bool is_good(const char *what, const errors *e, double n, double bound, d
 /* Delay, amplitude and phase of n_trials echoes whose delay is anywhere between the samples. */
 static void one_waveform(const char *const *settings, double snr_db)
 {
-    /* At 15 dB the second order is near the limit: so many that five sigma keep out of it. */
+    /* Near 15 dB the second order is close to the limit, so the number of trials makes five sigma
+     * small enough. */
     const size_t n_trials = (snr_db < 20 ? 100000 : 20000) / SHARE;
     const double snr = pow(10, snr_db / 10);
     errors delay = {0}, amplitude = {0}, phase = {0};
@@ -237,7 +238,8 @@ TEST(test_waveforms)
             one_waveform(waveforms[w], snrs_db[s]);
 }
 
-/* The mean of S at a known lag, whatever is there: as many trials that 4 sigma are 0.08 dB. */
+/* The mean of S at a known lag, for noise and for echoes: with this number of trials 4 sigma are
+ * 0.08 dB. */
 static void one_snr(const char *const *settings, double snr_db)
 {
     const double snr = pow(10, snr_db / 10);

@@ -70,8 +70,9 @@ TEST(without_noise_it_is_exact)
     is_exact(map_single, 100);
 }
 
-/* In noise alone nothing runs away, neither beyond the first and last rows nor to where the mean
- * that was taken out leaves nothing: an echo there would be as strong as one likes. */
+/* In noise alone the fit does not diverge, neither beyond the first and last rows nor to the
+ * removed mean. There almost nothing of an echo is in the patch, so noise would fit an echo of any
+ * strength. */
 static void noise_stays(const char *const *settings, bool is_edge)
 {
     enum { TRIALS = 400 };

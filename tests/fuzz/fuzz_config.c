@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzing of the configuration: whatever is read prints, and the print reads back to the same. */
+/* Fuzzing of the configuration: every accepted text prints, and the print reads back to the
+ * same. */
 #include "config/config.h"
 
 #include <stdlib.h>

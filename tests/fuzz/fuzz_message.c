@@ -34,7 +34,7 @@ static void check_report(const pnr_report *report)
     require(again.detection.n_echoes == report->detection.n_echoes);
 }
 
-/* Every row has a Doppler of its own, and every cell a place in the bytes. */
+/* Every row has a different Doppler, and every cell a place in the bytes. */
 static void check_map(const pnr_map_info *map, size_t bytes)
 {
     require(map->n_codes >= 1 && map->n_rows >= 1 && map->n_runs <= PNR_MAX_DOPPLER_RUNS);

@@ -151,7 +151,7 @@ TEST(test_gap)
     open_stage(&s, 100, 7, "source.lost=12+3, 40+60");
     start(&s);
     for (; next(&s, &w); n++) {
-        for (size_t i = 0; i < N; i++) { /* the file goes on where the hole ends */
+        for (size_t i = 0; i < N; i++) { /* the file continues where the gap ends */
             const size_t at = (size_t)w.first_sample + i;
             const size_t hole = at >= 100 ? 63 : at >= 15 ? 3 : 0;
             const bool is_hole = at >= 12 && at < 15;
@@ -169,7 +169,7 @@ TEST(test_gap)
     close_stage(&s);
 }
 
-/* Nobody reads: a recording waits, and is stopped by either flag. */
+/* Without a reader a recording waits, and either flag stops it. */
 TEST(test_stop)
 {
     for (int by_cancel = 0; by_cancel < 2; by_cancel++) {
@@ -191,7 +191,7 @@ TEST(test_stop)
     }
 }
 
-/* A flag that was up before: nothing is read. */
+/* With a flag set before the start nothing is read. */
 TEST(test_stopped_before)
 {
     stage s;
@@ -206,7 +206,8 @@ TEST(test_stopped_before)
     close_stage(&s);
 }
 
-/* Nobody reads: a live source goes on, and what found no place is lost, each sample once. */
+/* Without a reader a live source continues; samples that find no space are lost, each counted
+ * once. */
 TEST(test_live)
 {
     for (size_t chunk = 1; chunk <= CAPACITY; chunk += 13) {
@@ -230,7 +231,7 @@ TEST(test_live)
     }
 }
 
-/* The last sample of a dwell waits for no later one, whatever number a live read may take. */
+/* The last sample of a dwell never waits for a later one, at any size of a live read. */
 TEST(test_live_reads_end_with_dwells)
 {
     stage s;
@@ -253,7 +254,7 @@ TEST(test_live_reads_end_with_dwells)
     close_stage(&s);
 }
 
-/* No sample is there before its time: 300 at 1000 Hz. */
+/* No sample arrives before its time: 300 at 1000 Hz. */
 TEST(test_pace)
 {
     stage s;

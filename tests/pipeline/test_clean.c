@@ -136,7 +136,7 @@ TEST(a_target_45_db_below_is_found)
     assert_true(k.n_false <= 1);
 }
 
-/* Nothing weak there: nothing comes of searching again. */
+/* If there is no weak echo, a second search finds none. */
 TEST(a_strong_echo_alone_stays_alone)
 {
     static const char *const settings[] = {"code.type=random", "code.length=512", "engine.batch=10",
@@ -174,7 +174,8 @@ TEST(in_a_map_too)
     assert_true(k.n_false <= 1);
 }
 
-/* Behind a least-squares filter, where between two gates the strong echo's response falls slowly */
+/* With a least-squares filter, where the response to the strong echo decreases slowly between two
+ * gates. */
 TEST(behind_a_filter_too)
 {
     static const char *const one[] = {"code.type=random",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadline: what it is by default, what is late, and one line about it. */
+/* The deadline: its default, which results are late, and one line about them. */
 #include "pipeline/deadline.h"
 #include "tests/fixture/test.h"
 
@@ -67,7 +67,7 @@ TEST(test_told)
     assert_non_null(strstr(text, "8 of 11 since"));
 }
 
-/* Nobody reads standard error, and its pipe is full: it waits for the next time. */
+/* Standard error has no reader and its pipe is full: the line waits for the next time. */
 TEST(test_not_told_to_a_full_pipe)
 {
     pnr_deadline d = pnr_deadline_of(1e-3, 1, false);

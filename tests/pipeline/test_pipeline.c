@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipeline's account of every stream that is not as it should be: cut, empty, shifted, spoilt,
- * with holes, stopped. */
+/* The pipeline's account of faulty streams: cut, empty, shifted, spoilt, with gaps, stopped. */
 #include "tests/fixture/pipeline_fixture.h"
 
 #define SETTINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -60,7 +59,7 @@ TEST(test_start_time)
     close_stage(&s);
 }
 
-/* A dwell that is not whole is the tail; bytes that are no sample are nothing. */
+/* An incomplete dwell is the tail; bytes of an incomplete sample do not count. */
 TEST(test_cut)
 {
     for (size_t n = 1; n < 9 * N; n += 61) {
@@ -123,7 +122,7 @@ TEST(test_epoch)
     }
 }
 
-/* Fewer samples than come before the first window. */
+/* Fewer samples than there are before the first window. */
 TEST(test_epoch_beyond_the_end)
 {
     stage s;
@@ -272,7 +271,7 @@ TEST(test_lost)
         "source.lost=2530+10", /* the last sample is 2539 */
         "source.lost=2400+140",
         "source.lost=2540+1000", /* begins where the recording ends */
-        "source.lost=0+2540",    /* nothing was recorded but what follows */
+        "source.lost=0+2540",    /* only the samples after it were recorded */
         "source.lost=10+5, 700+254, 1000+900, 2400+140",
     };
     static const char *const dwells[][2] = {{"dwell.periods=1", "dwell.combine=none"},
@@ -298,7 +297,8 @@ TEST(test_lost)
             }
 }
 
-/* A window with a hole says so and is right all the same; its neighbours do not notice. */
+/* A window with a gap reports it, and its echo is still right; the windows next to it do not
+ * change. */
 TEST(test_lost_neighbours)
 {
     stage s;

@@ -126,8 +126,8 @@ TEST(test_collect)
     fail_everywhere("collect");
 }
 
-/* An engine that says "later" for ever, or once loses a submit so that each result after it is
- * another's: it is given up, and no result goes to the wrong samples. */
+/* An engine that always answers EAGAIN, or loses a submit so that each later result belongs to
+ * another submit, is dropped; no result is assigned to the wrong samples. */
 TEST(test_collect_out_of_step)
 {
     static const char *const faults[] = {"collect=EAGAIN", "collect:1=EAGAIN", "collect:5=EAGAIN",
@@ -172,7 +172,8 @@ TEST(test_several)
     forget_outcome(&o);
 }
 
-/* A lost engine while a live source goes on: the source is stopped, and what came is counted. */
+/* The engine is lost while a live source continues: the source is stopped, and all samples are
+ * counted. */
 TEST(test_lost_in_real_time)
 {
     static const char *const settings[] = {"engine.name=fault", "source.pace=real-time",

@@ -15,8 +15,8 @@ static void check_account(const stage *s, const outcome *o, size_t n_periods)
     assert_same_account(&o->account, &wanted);
 }
 
-/* The range is right, whatever chunks the samples come in and however they are grouped; the last
- * dwell is the last one with all that its windows reach. */
+/* The range is right for any chunk and batch; the last dwell is the last one whose windows are
+ * complete. */
 TEST(ranges_are_right)
 {
     static const char *const also[][5] = {

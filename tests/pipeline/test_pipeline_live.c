@@ -87,7 +87,8 @@ typedef struct waiting {
     uint64_t before; /* what it had read when it went on */
 } waiting;
 
-/* All but the last few results have been sent: it goes on, and has read what was kept for it. */
+/* All but the last few results have been sent: the subscriber continues, and has read the messages
+ * that were kept for it. */
 static void resume(void *context, size_t n)
 {
     waiting *w = context;
@@ -136,7 +137,7 @@ TEST(test_status)
     outcome o = {0};
     subscriber heard;
 
-    open_stage(&s, 22 * N, settings); /* samples are always there: no turn is idle */
+    open_stage(&s, 22 * N, settings); /* samples are always available, so the loop is never idle */
     save_stage(&s, 0);
     setenv("PNR_FAULT_SLOW_MS", "100", 1);
     subscribe(&s, &heard, 1000);
@@ -286,7 +287,7 @@ TEST(test_spin)
     spin("engine.name=cpu");
 }
 
-/* Whatever fails, it ends: an engine that has nothing to give is given up also when we spin. */
+/* A broken engine ends the run: it is dropped if it has no result, also when we spin. */
 TEST(test_spin_with_faults)
 {
     static const char *const faults[] = {"collect=EAGAIN", "collect:5=EAGAIN", "submit:3=ELOST",
@@ -406,7 +407,7 @@ TEST(test_ahead_cuda)
     forget_outcome(&whole);
 }
 
-/* "Later" is no fault; a device that is lost while it waits for the rest is. */
+/* EAGAIN is not an error; a device that is lost while it waits for the remaining samples is. */
 TEST(test_ahead_fails)
 {
     static const char *const live[] = {"source.pace=real-time", NULL};

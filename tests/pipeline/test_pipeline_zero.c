@@ -214,7 +214,7 @@ TEST(test_fading)
     close_stage(&s);
 }
 
-/* 150 m are a sample: the alarm comes at a third of the run, and stays. */
+/* 150 m are a sample: the alarm is raised at a third of the run, and remains. */
 TEST(test_alarm)
 {
     stage s;
@@ -256,7 +256,7 @@ TEST(test_restart)
     assert_true(pnr_zero_state_read(&s.config, PNR_FORMAT_CI16, &memory));
     assert_true(fabs(memory.delay_s - 6.3e-6) < 0.05e-6 && fabs(memory.first_s - 3.3e-6) < 0.05e-6);
 
-    /* The recording goes on there, without the direct path and without drift. */
+    /* The recording continues there, without the direct path and without drift. */
     set_stage(&s, "echo.clock_ppm=0");
     set_stage(&s, "echo.leak_amplitude=0");
     set_stage(&s, "radar.zero_delay_s=6.3e-6");
@@ -269,7 +269,7 @@ TEST(test_restart)
     assert_true(fabs(o.reports[0].zero.moved_s - 3e-6) < 0.05e-6);
     assert_true(o.reports[0].detection.echoes[0].range_sigma_m > 100);
     forget_outcome(&o);
-    /* A run that never saw it has nothing to keep. */
+    /* A run that never detected it has nothing to keep. */
     assert_true(pnr_zero_state_read(&s.config, PNR_FORMAT_CI16, &memory));
 
     assert_int_equal(truncate(path, 20), 0);

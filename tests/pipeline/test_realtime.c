@@ -171,7 +171,7 @@ TEST_BETWEEN(test_priority, start, stop)
     assert_int_equal(policy, SCHED_OTHER);
 }
 
-/* A process without any privilege, and with limits that are too low: says what it lacks. */
+/* A process without any privilege, and with limits that are too low, reports what it lacks. */
 static int run_unprivileged(void)
 {
     const struct rlimit low = {.rlim_cur = 65536, .rlim_max = 65536}, none = {0};

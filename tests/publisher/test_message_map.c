@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The header of a map describes the cells that follow it, and no other one gets in. */
+/* The header of a map describes the cells that follow it, and any other header is refused. */
 #include "publisher/message.h"
 
 #include "tests/fixture/report_fixture.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring against a model: which dwells come, what they hold, what is lost, and an account that
+/* The ring against a model: which dwells it gives, their contents, the losses, and an account that
  * closes. */
 #include "ring/ring.h"
 
@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-/* A sample's value tells its position. */
+/* The value of a sample encodes its position. */
 static uint32_t value_at(uint64_t position)
 {
     return (uint32_t)(position * 2654435761u) | 1;
@@ -226,7 +226,7 @@ static void check_view(bench *b, const pnr_windows *v)
     b->next += v->n_dwells * dwell;
 }
 
-/* Held, half arrived, or not reported yet. */
+/* Lent, partly arrived, or not yet reported. */
 static void check_account(const bench *b, pnr_account *account)
 {
     char text[512];
@@ -269,7 +269,7 @@ static void check_end(bench *b)
     assert_int_equal(account.positions, pnr_ring_positions(b->ring));
     assert_int_equal(account.lost_source, lost[1]);
     assert_int_equal(account.lost_ring_full, lost[2]);
-    /* nothing that could have been a view was left out */
+    /* every dwell that could have been a view was one */
     while (b->next + b->shape.n_samples * b->shape.n_periods + b->shape.n_behind <= b->m.length) {
         assert_true(is_refused(b, b->next));
         b->next += b->shape.n_samples * b->shape.n_periods;
@@ -415,7 +415,7 @@ TEST(test_many_runs)
     close_bench(&b);
 }
 
-/* A source that was away for weeks. */
+/* A source that was disconnected for weeks. */
 static void be_away(size_t n_behind)
 {
     const uint64_t away = UINT64_C(1) << 50;
@@ -431,7 +431,7 @@ static void be_away(size_t n_behind)
     pnr_ring_commit(b.ring, 250);
     pnr_ring_skip(b.ring, away, PNR_LOST_RING_FULL);
     assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_OK);
-    assert_int_equal(v.n_dwells, 2); /* the second has half a window: it is of use */
+    assert_int_equal(v.n_dwells, 2); /* the second has half a window, so it is used */
     assert_int_equal(v.lost[2], 50);
     assert_int_equal(v.lost[3], 100);
     assert_int_equal(pnr_ring_acquire(b.ring, 2, &v), PNR_EAGAIN);
@@ -476,7 +476,8 @@ TEST(test_too_small)
     pnr_ring_destroy(NULL);
 }
 
-/* Zeroed, shown while it grows, not changed by what comes; refused, it is not the next view. */
+/* The part is zeroed, shown while it grows, and not changed by later samples; if its dwell is
+ * refused, it is not the next view. */
 TEST(test_peek)
 {
     bench b;
@@ -597,7 +598,7 @@ static long sleeps_until_work(size_t at_least, uint64_t *n_there)
     return after.ru_nvcsw - before.ru_nvcsw;
 }
 
-/* It is not woken for a chunk that it does not wait for. */
+/* The reader is not woken for a chunk that it does not wait for. */
 TEST(test_wakes_are_few)
 {
     uint64_t n_there;

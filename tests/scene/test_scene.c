@@ -39,7 +39,7 @@ TEST(keeps_the_levels)
     close_scene(&s);
 }
 
-/* The sum is the sum: leak, two targets and CW together are each alone. */
+/* Leak, two targets and CW together equal the sum of each alone. */
 TEST(adds_up)
 {
     static const char *const parts[][4] = {

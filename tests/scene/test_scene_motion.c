@@ -164,7 +164,8 @@ TEST(tells_the_truth)
         double lag = measured_delay(&s, (const double(*)[2])c, x, guess, amplitude);
         double error = remainder(lag - 2.5 - truth.delay_samples, (double)s.n);
         assert_true(fabs(error) < 1e-4);
-        /* And it is the delay of that range, but for the clock: 0.25e-6 of the samples so far. */
+        /* It is also the delay of that range, except for the clock: 0.25e-6 of the samples so
+         * far. */
         double ideal = truth.range_m * 2 / 299792458.0 * s.rate + 0.25e-6 * time * s.rate;
         assert_true(fabs(remainder(ideal - truth.delay_samples, (double)s.n)) < 1e-3);
         free(x);

@@ -193,7 +193,7 @@ TEST(writes_every_sound_file)
         }
 }
 
-/* Two files of the same samples are the same bytes: nothing in them tells the time. */
+/* Two files of the same samples have the same bytes: they contain no time. */
 TEST(writes_the_same_file_twice)
 {
     static double x[N][2];
@@ -314,7 +314,7 @@ TEST(refuses_what_cannot_be)
     assert_true(file_size(path) == (size_t)-1);
 }
 
-/* A refusal leaves what is there; a failure removes what was begun. */
+/* A refusal leaves the file unchanged; a failure removes the file that was begun. */
 TEST(leaves_no_half_files)
 {
     static const double x[1][2] = {{0.5, 0.5}};
@@ -420,7 +420,7 @@ static void *stop_soon(void *argument)
     return argument;
 }
 
-/* Neither a FIFO without a reader nor one whose reader sleeps holds the program. */
+/* Neither a FIFO without a reader nor one whose reader sleeps blocks the program. */
 TEST(stops_while_it_waits)
 {
     static double x[N][2];

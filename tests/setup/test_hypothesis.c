@@ -51,7 +51,7 @@ static void refused(const char *text, const char *word)
     drop(&r);
 }
 
-/* Without a search there is the one that a plan without a list stands for. */
+/* Without a search there is one hypothesis, the one of a plan without a list. */
 TEST(nothing_is_searched_by_default)
 {
     static const char *const texts[] = {
@@ -189,7 +189,7 @@ TEST(the_code_is_stretched_where_it_counts)
     }
     drop(&r);
 
-    /* 1 MHz: 1 sample of walk from row to row; each row is a hypothesis of its own. */
+    /* 1 MHz: 1 sample of walk from row to row; each row is a separate hypothesis. */
     snprintf(text, sizeof text, "%s[radar]\ncarrier_hz = 1e6\n", dwell);
     r = make(text);
     check_rows(&r, -640, 640);

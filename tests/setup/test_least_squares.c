@@ -78,7 +78,7 @@ static value *filtered(const pnr_least_squares *ls, const value *c)
     return out;
 }
 
-/* Echoes at whole delays come out as they are, 60 dB apart, and nothing else. */
+/* Echoes at whole delays are recovered, 60 dB apart, and all other gates are zero. */
 TEST(test_echoes)
 {
     enum { N = 700, GATES = 150 };
@@ -292,9 +292,9 @@ TEST(test_response)
     respond(67, 67, 3); /* all lags: the last is next to the first */
 }
 
-/* Between two gates an echo is the band-limited pulse, whatever the code: sin(pi t) / (pi t), which
- * falls with the distance; the sidelobes of what lies beyond the gates, some thousandths, remain.
- */
+/* Between two gates an echo is the band-limited pulse sin(pi t) / (pi t), for any code; it
+ * decreases with the distance. The sidelobes of the pulse beyond the gates, some thousandths,
+ * remain. */
 TEST(test_between)
 {
     enum { N = 2047, GATES = 400 };

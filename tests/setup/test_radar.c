@@ -262,7 +262,7 @@ TEST(gates)
     assert_gate(gate(0, 0, 0, 1), 0, 1);
 }
 
-/* Cells of the gate: their delays are those of their lags, all inside, and none is left out. */
+/* Cells of the gate: their delays are those of their lags, all are inside, and none is missing. */
 static void assert_cells(double min_m, double max_m, double zero_delay_s, size_t oversample)
 {
     pnr_config config;
@@ -295,8 +295,8 @@ static void assert_cells(double min_m, double max_m, double zero_delay_s, size_t
     }
 }
 
-/* The direct path and how far it may move are in the gate, the wanted ranges and their cells stay
- * as they are. */
+/* The gate holds the direct path and the distance by which it may move; the wanted ranges and their
+ * cells do not change. */
 TEST(gate_with_direct_path)
 {
     static const struct {

@@ -35,7 +35,7 @@ TEST(the_gate_begins_eight_lags_into_the_window)
     assert_true(fabs(pnr_radar_delay_s(&r, &config, 8)) < 1e-15);
     assert_true(fabs(pnr_radar_delay_s(&r, &config, 7.5) + 0.5e-6) < 1e-15); /* not wrapped */
 
-    /* Beyond the period, a delay is what it is. */
+    /* A delay beyond the period is not wrapped. */
     fill(&config, 100, 2500e-6, 2600e-6, 0);
     assert_int_equal(pnr_radar_derive(&config, 1000, &r, NULL), PNR_OK);
     assert_int_equal(r.first_window, 592);
@@ -43,8 +43,8 @@ TEST(the_gate_begins_eight_lags_into_the_window)
     pnr_config_clear(&config);
 }
 
-/* The echo of a code that began at the epoch, whatever the period, lies at a lag of the gate of
- * some window, and its delay comes out. */
+/* The echo of a code that began at the epoch, in any period, is at a lag of the gate of some
+ * window, and has the right delay. */
 TEST(every_delay_is_seen)
 {
 

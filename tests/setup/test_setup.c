@@ -208,7 +208,7 @@ TEST(maps_bound_the_batch)
     pnr_setup_destroy(setup);
 }
 
-/* Each code's own samples, one after the other, and all of one energy. */
+/* The samples of each code, in order, all with the same energy. */
 TEST(codes_stand_in_order)
 {
     pnr_setup *setup = make("seed = 1\n[code.1]\n[code.2]\nseed = 2\n[code.3]\ntype = p4\n"

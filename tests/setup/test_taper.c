@@ -50,7 +50,7 @@ TEST(weights_are_scipys)
     }
 }
 
-/* A dwell of one period is what it would be without a taper. */
+/* A dwell of one period is the same with and without a taper. */
 TEST(one_period_weighs_one)
 {
     for (int kind = PNR_TAPER_RECTANGULAR; kind <= PNR_TAPER_DOLPH_CHEBYSHEV; kind++) {

@@ -395,7 +395,7 @@ TEST(test_other_files)
     assert_null(pnr_sound_header_kind("", 0));
 }
 
-/* Any byte with any of these values: whatever is accepted fits into the file. */
+/* Any byte set to any of these values: an accepted header fits the file. */
 TEST(test_every_byte_changed)
 {
     static const unsigned char values[] = {0x00, 0x01, 0x20, 0x7f, 0x80, 0xfe, 0xff};

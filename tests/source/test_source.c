@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Raw files give the same samples whatever the reads, lost runs in their places, or are refused. */
+/* Raw files give the same samples for any size of reads, lost runs in their places, or are
+ * refused. */
 #include "tests/fixture/source_fixture.h"
 
 #include <sys/stat.h>

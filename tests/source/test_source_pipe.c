@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FIFOs and stdin: however the bytes dribble in, the samples are those of the file. */
+/* FIFOs and stdin: the samples are those of the file, for any size of the writes. */
 #include "tests/fixture/source_fixture.h"
 
 #include <errno.h>

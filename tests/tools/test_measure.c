@@ -100,7 +100,7 @@ TEST(test_fill)
     pnr_config_clear(&base);
 }
 
-/* A fill of more than one tile goes on without a seam. */
+/* A fill of more than one tile continues without a seam. */
 TEST(test_fill_repeats)
 {
     const size_t n_samples = 100003, n = 12 * n_samples;
@@ -266,7 +266,7 @@ TEST(test_wrong_answers)
     pnr_config_clear(&base);
 }
 
-/* Every window's echo is where it was put, whatever the format keeps of its phase. */
+/* The echo of every window is at its place, also in a real format. */
 TEST(test_scatter)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF32,

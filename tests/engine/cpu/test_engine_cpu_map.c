@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways of the cpu engine: slow time as sums or transforms, rotated codes or samples, long
- * transforms in passes, fused lines. The results have the same bits by any number of threads,
- * nothing is allocated after create, and a plan that does not fit is refused in numbers. */
+/* The paths of the cpu engine: slow time as sums or transforms, rotated codes or samples, long
+ * transforms in passes, fused lines. The bits do not depend on the number of threads, nothing is
+ * allocated after create, and a plan that does not fit is refused with the numbers. */
 #include "tests/fixture/answer.h"
 
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #define IS_COUNTED 1
 #endif
 
-/* --- malloc, counted: the module's calls come here too --- */
+/* --- malloc, counted: also the calls of the module --- */
 
 #if IS_COUNTED
 static atomic_size_t n_allocations;
