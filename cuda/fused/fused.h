@@ -38,7 +38,7 @@ typedef void (*pnr_cuda_fused_kernel)(pnr_cuda_fused);
 typedef struct pnr_cuda_fused_size {
     pnr_cuda_fused_kernel kernel;
     uint32_t n_transform;  /* L */
-    uint32_t n_threads;    /* a window */
+    uint32_t n_threads;    /* for each window */
     uint32_t max_windows;  /* windows that a block works on at one time */
     uint32_t table_bytes;  /* shared memory of a block, besides its windows */
     uint32_t window_bytes; /* shared memory of each window */

@@ -26,8 +26,13 @@ template <int M> struct pnr_fused_size {
      * values, so that neither rows nor columns have bank conflicts. The search reads the same place
      * of all rows: where these would lie in one bank, a row has two places more. */
     static constexpr int PART = 34, ROW = PART * M + (M >= 8 ? 2 : 0);
-    static constexpr int WINDOWS = M == 1 ? 16 : 1; /* a block, at most */
-    static constexpr int BLOCKS = M == 1 ? 1 : M == 2 ? 8 : M == 4 ? 4 : M == 8 ? 2 : 1; /* an SM */
+    static constexpr int WINDOWS = M == 1 ? 16 : 1; /* for each block, at most */
+    static constexpr int BLOCKS = M == 1   ? 1
+                                  : M == 2 ? 8
+                                  : M == 4 ? 4
+                                  : M == 8 ? 2
+                                           : 1; /* for each
+                                                                                          * SM */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
     /* Pairs W_L^i, W_L^8i, i < THREADS, with an empty place after every 32 of them; then W_32M^i.
      * With M = 1 all twiddles of each lane instead. */

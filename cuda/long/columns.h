@@ -15,7 +15,7 @@
  */
 template <int P> struct pnr_fused_columns {
     static constexpr uint32_t ROWS = 32 * P;
-    static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* a tile */
+    static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* for each tile */
     static constexpr int BITS = pnr_fused_bits(P);
     /* Shared memory: the tile, then twiddles: for samples 32 sets of P / 2, for lags 32 powers of
      * two. The list of cells needs half a tile even if no values are exchanged. */

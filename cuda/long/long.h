@@ -76,7 +76,7 @@ typedef struct pnr_fused_long {
     uint32_t n_sums;            /* transforms whose powers a dwell adds, at least 1 */
     uint32_t n_points;          /* L */
     uint32_t row_bits;          /* log2 of N2 */
-    uint32_t n_tiles;           /* a transform */
+    uint32_t n_tiles;           /* for each transform */
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
 } pnr_fused_long;

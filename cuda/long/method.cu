@@ -19,7 +19,7 @@ typedef struct shared {
 /* Data of one slot. Device memory; its shapes are those of pnr_fused_long. */
 typedef struct work {
     pnr_fused_long memory; /* its pointers to memory of the slot */
-    /* is_prepared: */
+    /* used when is_prepared: */
     pnr_cuda_energy *segments; /* [n_windows][n_segments] */
     pnr_cuda_energy *sums;     /* [n_windows] */
     pnr_cuda_side side;

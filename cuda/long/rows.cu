@@ -15,13 +15,13 @@
  * one base a pass, W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1, times the base of the pass itself.
  */
 template <int M> struct row_size {
-    static constexpr int THREADS = 32 * M; /* a row */
+    static constexpr int THREADS = 32 * M; /* for each row */
     static constexpr int POINTS = 1024 * M;
     static constexpr int PART = 34, ROW = PART * M; /* no bank conflicts in rows or columns */
     static constexpr int BUFFER = 32 * ROW;         /* float2 a row */
     static constexpr int EACH = M == 1 ? 4 : 1;     /* rows a block */
-    static constexpr int BLOCKS = 16 / (M * EACH);  /* a multiprocessor */
-    static constexpr int WARPS = M * EACH;          /* a block */
+    static constexpr int BLOCKS = 16 / (M * EACH);  /* for each multiprocessor */
+    static constexpr int WARPS = M * EACH;          /* for each block */
     static constexpr int BITS = pnr_fused_bits(M);
     static constexpr size_t SHARED = (EACH * BUFFER + 32 * BITS) * sizeof(float2);
 };

@@ -23,7 +23,7 @@ struct searcher {
     uint64_t listed[FEW]; /* where they are few */
     uint64_t keys[FEW];
     float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* c at the neighbours of the kept keys */
-    float power[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];   /* P there */
+    float power[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];   /* power at these neighbours */
     double noise_of_warp[WARPS];
     pnr_fused_long_tile relisted; /* a tile that is listed again */
     uint32_t n_listed, n_above;

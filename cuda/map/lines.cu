@@ -387,7 +387,7 @@ bool pnr_map_lines_takes_windows(const pnr_map *m, size_t n_points)
 
 size_t pnr_map_lines_bytes(const pnr_map *m, size_t n_points)
 {
-    return (size_t)find(m, n_points)->n_bytes + 512; /* and the static variables */
+    return (size_t)find(m, n_points)->n_bytes + 512; /* 512 for the static variables */
 }
 
 int pnr_map_lines_prepare(const pnr_map *m, size_t n_points, pnr_error *error)

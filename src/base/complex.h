@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Complex numbers of C11, where no nvcc reads the header. */
+/* Complex numbers of C11, for files that nvcc does not compile. */
 #ifndef PNR_COMPLEX_H
 #define PNR_COMPLEX_H
 

@@ -12,7 +12,7 @@
  * X(id, name, aliases, bytes, complex, float, scale, offset)
  * Aliases are those of UHD and SoapySDR (sc16, cs16), SigMF (ci16_le), GNU Radio (cfile), GNSS-SDR
  * (ishort, gr_complex), rtl_433 and inspectrum (cu8, uc8), ffmpeg (s16le) and numpy (complex64).
- * Names that mean different things to different programs are left out, so that they are refused:
+ * Names that mean different things to different programs are not listed, so that they are refused:
  * c8, c16 (numpy counts bytes, inspectrum the bits of I), complex16s (one program counts the bits
  * of I, another those of I and Q), raw, iq, bin, dat.
  */

@@ -18,7 +18,7 @@ typedef unsigned __int128 u128;
  */
 enum { N_LIMBS = 8 };
 typedef struct wide {
-    uint32_t limb[N_LIMBS]; /* least first */
+    uint32_t limb[N_LIMBS]; /* least significant first */
 } wide;
 
 /* value = value * factor + digit; false when it does not fit. */

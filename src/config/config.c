@@ -12,7 +12,7 @@
 
 enum {
     LINE_MAX_BYTES = 4096,
-    FILE_MAX_BYTES = 16 << 20 /* /dev/zero has no end */
+    FILE_MAX_BYTES = 16 << 20 /* because /dev/zero has no end */
 };
 
 /* The current position, for messages. */
@@ -77,7 +77,7 @@ static int refuse_section(const place *at, const char *name)
 typedef struct section {
     const pnr_section *table;
     size_t number; /* n of [target.<n>]; 0: not numbered */
-    size_t line;   /* where it begins */
+    size_t line;   /* line of its title */
 } section;
 
 static int find_section(const place *at, const char *name, section *out)

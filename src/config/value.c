@@ -140,7 +140,7 @@ typedef struct member {
     char *why;          /* [PNR_WHY_LEN] the reason of a refusal */
 } member;
 
-/* Also of paths. */
+/* Reads texts and paths. */
 static int parse_text(const member *to, const char *text)
 {
     const size_t size = to->key->type == PNR_KEY_PATH ? PNR_PATH_LEN : PNR_TEXT_LEN;

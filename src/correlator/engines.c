@@ -97,7 +97,8 @@ int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops,
 
     pnr_engine_module_fn get;
 
-    *(void **)&get = dlsym(module, PNR_ENGINE_SYMBOL); /* POSIX's way to a function pointer */
+    *(void **)&get = dlsym(module, PNR_ENGINE_SYMBOL); /* the cast that POSIX gives for function
+                                                        * pointers */
     const pnr_engine_ops *found = get != NULL ? get() : NULL;
 
     if (found == NULL || found->abi != PNR_ENGINE_ABI)

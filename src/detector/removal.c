@@ -48,7 +48,8 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     const double periods = (double)detector->plan->n_periods, middle = (n * periods - 1) / 2;
     const double bins = bins_of(detector, echo, echo->row);
     const double walk = detector->map != NULL ? pnr_fit_patch_walk(detector->map, bins, 0) / n : 0;
-    const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* bins; rad a sample */
+    const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* apart in bins; u in rad a
+                                                                    * sample */
     double complex *by_time = work + detector->plan->n_samples;
 
     const double complex peak = amplitude_of(detector, echo, bins);

@@ -16,7 +16,7 @@ bool pnr_zero_state_read(const pnr_config *config, pnr_format format, pnr_zero_m
 /* Checks that the file can be written, before the first sample. PNR_OK, PNR_EIO. */
 int pnr_zero_state_check(const pnr_config *config, pnr_error *error);
 
-enum { PNR_ZERO_STATE_LEN = 4096 }; /* bytes of the longest such file */
+enum { PNR_ZERO_STATE_LEN = 4096 }; /* bytes of the longest state file */
 
 /* Replaces the file atomically, without allocation. lasting: waits until it is on the disk. PNR_OK,
  * PNR_EIO. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The second table of a module whose device has memory of its own: what pnradar-bench measures. */
+/* The second table of a module whose device has separate memory: the measurements of
+ * pnradar-bench. */
 #ifndef PNR_ENGINE_BENCH_H
 #define PNR_ENGINE_BENCH_H
 
@@ -11,7 +12,7 @@
 typedef struct pnr_kernel_note {
     char name[120];
     size_t n_blocks, n_threads; /* of the launch; threads of a block */
-    size_t n_registers;         /* a thread */
+    size_t n_registers;         /* for each thread */
     size_t local_bytes;         /* of a thread: spills, and arrays outside registers */
     size_t shared_bytes;        /* of a block, static and dynamic */
     size_t blocks_a_processor;  /* that run at the same time; 0: unknown */

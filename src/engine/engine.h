@@ -82,11 +82,11 @@ typedef struct pnr_engine_choice {
     char method[32];     /* "library" */
     char why[160];       /* one sentence */
     size_t n_transform;  /* length of the transforms; N, or an extension of it */
-    uint64_t host_bytes; /* memory it will take */
+    uint64_t host_bytes; /* memory that the engine will allocate */
     uint64_t device_bytes;
 } pnr_engine_choice;
 
-typedef struct pnr_engine pnr_engine; /* each engine's own */
+typedef struct pnr_engine pnr_engine; /* defined by each engine */
 
 typedef struct pnr_engine_ops {
     int abi;           /* PNR_ENGINE_ABI */

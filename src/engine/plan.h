@@ -15,7 +15,7 @@
 
 enum {
     PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
-    PNR_MAX_CANDIDATES = 64, /* a dwell */
+    PNR_MAX_CANDIDATES = 64, /* for each dwell */
     PNR_MAX_DEPTH = 4,       /* submits in flight */
     PNR_MAX_SEARCHES = 3     /* of one dwell, see plan.threshold */
 };

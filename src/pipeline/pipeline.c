@@ -185,7 +185,7 @@ static int run_stream(pnr_pipeline *p, pnr_error *error)
         drop_stream(p);
     pthread_join(p->thread, NULL);
     pnr_realtime_end(&p->realtime);
-    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* counted as sent, still here */
+    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* counted as sent but not yet sent */
         const uint64_t n = pnr_publisher_waiting(p->publisher);
 
         p->account.sent -= n;

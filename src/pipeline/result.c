@@ -69,7 +69,7 @@ static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profi
     info->floor = dwell->floor;
     info->threshold = plan->threshold[dwell->n_periods - 1] * dwell->floor;
     if (plan->cfar.kind != PNR_CFAR_OFF)
-        info->threshold = NAN; /* each cell has another */
+        info->threshold = NAN; /* differs from cell to cell */
     if (info->is_complex && n_looks > 1) {
         info->floor /= (double)n_looks;
         info->threshold = NAN;

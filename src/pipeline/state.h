@@ -53,7 +53,7 @@ typedef struct pnr_pipeline {
     size_t gate_first_cell;
     pnr_zero_tracker zero;
     bool is_zero_kept;    /* in radar.zero_state_path, for the next run */
-    bool is_zero_refused; /* a write of it failed */
+    bool is_zero_refused; /* a write of the state failed */
     pnr_account account;  /* without the part of the ring */
     pnr_deadline deadline;
     pnr_histogram latency_ns;

@@ -89,7 +89,7 @@ static double decibels(double power)
     return power > 0 ? 10 * log10(power) : (double)NAN;
 }
 
-/* Every message begins so. */
+/* Writes the first members of every message. */
 static void begin_message(pnr_text *t, char *text, size_t capacity, const char *run,
                           const char *stream, uint64_t seq)
 {

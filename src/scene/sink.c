@@ -46,7 +46,7 @@ static const container containers[] = {
 /* The encoding in a sound file for each source.format. */
 typedef struct sound_format {
     pnr_format real, complex;
-    int subtype; /* 0: the container's own 8 bits */
+    int subtype; /* 0: the 8 bits of the container */
     pnr_format read_real, read_complex;
 } sound_format;
 

@@ -14,7 +14,7 @@ typedef struct pnr_source_input {
     bool is_stdin;
     bool is_regular;
     uint64_t n_bytes;       /* of a regular file, from its present position to its end */
-    unsigned char head[16]; /* its first bytes */
+    unsigned char head[16]; /* the first bytes of the input */
     size_t n_head;          /* 0 for pipes */
 } pnr_source_input;
 

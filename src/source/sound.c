@@ -16,7 +16,7 @@ typedef struct sound {
     const pnr_source_input *input;
     SNDFILE *file;
     bool is_integer;   /* read as int16, else as float */
-    uint64_t n_frames; /* as the header says */
+    uint64_t n_frames; /* as stated in the header */
     uint64_t n_read;
     bool ended;
 } sound;

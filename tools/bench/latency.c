@@ -72,7 +72,7 @@ typedef struct latency_run {
     pnr_config config;
     bench_subject subject;
     uint64_t every_ns;
-    size_t n_chunks;                /* a window */
+    size_t n_chunks;                /* for each window */
     uint64_t (*windows)[N_MOMENTS]; /* [n_windows], by seq */
     size_t n_windows;
     bench_outcome outcome;
@@ -201,7 +201,8 @@ static void add_quantiles(bench_table *table, double *ns, size_t n)
         bench_table_add(table, "%g", n > 0 ? pnr_quantile(ns, n, shares[i]) * 1e-3 : NAN);
 }
 
-/* Adds a histogram to the table. ns: sorted. The buckets have a constant ratio; empty ones are omitted. */
+/* Adds a histogram to the table. ns: sorted. The buckets have a constant ratio; empty ones are
+ * omitted. */
 static void add_histogram(bench_table *table, size_t n_samples, const double *ns, size_t n)
 {
     size_t i = 0;

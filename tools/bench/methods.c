@@ -268,7 +268,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
     return rc == PNR_OK && !pnr_stop ? measure_load(b, l, n_samples, 0, table, error) : rc;
 }
 
-/* NAN also if no engine supports the plan; the measured sizes then report the reason. */
+/* Measures the copy bandwidth of the device. NAN on a host, and if no engine supports the plan. */
 static double measure_copy(const bench *b)
 {
     bench_subject subject;

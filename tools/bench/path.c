@@ -36,7 +36,7 @@ typedef struct path {
     uint64_t next_sample; /* of the next reading */
     uint64_t first_ns, last_ns;
     uint64_t first_sample, last_sample;   /* their positions */
-    uint64_t first_busy_ns, last_busy_ns; /* of its own time */
+    uint64_t first_busy_ns, last_busy_ns; /* of processor time */
     pnr_pipeline_tap also;                /* may be NULL */
     void *also_context;
 } path;

@@ -29,7 +29,7 @@ struct bench_table {
     size_t n_columns;
     cell *cells; /* [n_cells], row by row */
     size_t n_cells, capacity;
-    bool lost; /* a cell found no memory */
+    bool lost; /* there was no memory for a cell */
 };
 
 /* Copies the first of several words separated by spaces. Returns the rest; NULL: no word is

@@ -22,7 +22,7 @@ typedef struct pnr_subscriber_source {
 int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error);
 int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error);
-void pnr_subscriber_destroy(void *socket); /* NULL is fine */
+void pnr_subscriber_destroy(void *socket); /* may be NULL */
 
 typedef struct pnr_subscriber_message {
     zmq_msg_t parts[PNR_SUBSCRIBER_PARTS];

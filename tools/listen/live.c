@@ -14,9 +14,9 @@
 enum {
     MIN_WIDTH = 40,
     MIN_HEIGHT = 12,
-    MARGIN = 7,     /* columns left of the graph: its scale */
-    HEAD = 2,       /* rows above it */
-    MAX_LISTED = 12 /* echoes below it */
+    MARGIN = 7,     /* columns of the scale, to the left of the graph */
+    HEAD = 2,       /* rows above the graph */
+    MAX_LISTED = 12 /* echoes below the graph */
 };
 static const uint64_t frame_ns = 100 * 1000 * 1000;
 

@@ -17,7 +17,7 @@ enum {
     MAX_COLUMNS = 2000,     /* columns over time: when all are used, each two become one */
     MAX_DOPPLER = 1000,     /* columns over Doppler */
     MAX_ROWS = 1000,        /* of range */
-    MAX_COLUMN_ECHOES = 64, /* kept of one column */
+    MAX_COLUMN_ECHOES = 64, /* echoes kept of one column */
     MANY_ECHOES = 400,      /* more echoes are drawn as dots, so that the map stays visible */
     NOTHING = -999,         /* in dB, below any power; for a NaN gnuplot would print a warning */
     WIDTH = 1800,           /* pixels of the PNG */

@@ -29,7 +29,7 @@ struct listen_truth {
     row *rows; /* [n_rows], by sample */
     size_t n_rows, capacity;
     uint64_t period;      /* samples from one period to the next; 0: only one period */
-    size_t n_periods;     /* a dwell */
+    size_t n_periods;     /* for each dwell */
     double unambiguous_m; /* 0: not known */
     double gate_m;        /* greatest error of a detected target */
     uint64_t n_strays;

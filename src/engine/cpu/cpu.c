@@ -18,10 +18,10 @@ struct pnr_engine {
     pnr_plan *plan;
     pnr_cpu cpu;
     pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* of each leader */
-    pnr_cpu_team team;                          /* its lock guards the fields below */
+    pnr_cpu_team team;                          /* the lock of the team guards the fields below */
     pnr_cpu_slot slots[PNR_MAX_DEPTH];
     size_t first, in_flight;
-    pnr_cpu_slot without; /* is taken before all others */
+    pnr_cpu_slot without; /* runs before all other dwells */
     bool has_without;
 };
 

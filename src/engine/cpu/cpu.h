@@ -106,7 +106,7 @@ typedef struct pnr_cpu_memory {
     pnr_converted *converted; /* [windows that are read at once][blocks] */
 
     /* fused */
-    pnr_cpu_value *y;        /* [in_values], then a product; may lie in profile */
+    pnr_cpu_value *y;        /* [in_values]; later a product; may be part of profile */
     pnr_cpu_value *period;   /* [window] the next period of a look of several */
     pnr_cpu_value *fused[2]; /* [spectrum_pitch] */
     pnr_cpu_value *profile;  /* [n_looks][oversample][profile_pitch] */
@@ -125,7 +125,7 @@ typedef struct pnr_cpu_memory {
 /* The input of one dwell and the places of its results. */
 typedef struct pnr_cpu_dwell {
     const pnr_windows *windows;
-    size_t number;        /* of the dwell in windows */
+    size_t number;        /* index of the dwell in the view */
     const uint32_t *lost; /* [n_looks][n_periods] */
     pnr_dwell *sums;
     pnr_candidate *candidates;

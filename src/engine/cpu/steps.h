@@ -20,7 +20,7 @@ typedef struct pnr_cpu_step {
     const pnr_cpu_memory *my;
     const pnr_cpu_dwell *dwell;
     pnr_cpu_team *team;         /* NULL: the leader computes all tasks */
-    size_t worker;              /* the leader */
+    size_t worker;              /* number of the leading thread */
     size_t first_look, n_looks; /* the looks that are read at once */
     size_t n_used;              /* looks with enough used windows so far */
     float *power;               /* all lines in the order of lags; NULL: in the order of places, see
