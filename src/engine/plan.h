@@ -99,9 +99,9 @@ typedef struct pnr_cfar {
  * kept, of equal ones the first. They are in the order of code, row, cell.
  *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
- * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is left
- * out, with all rows; the mean of the cells of the other columns, when these are at least half of
- * all, is the rest, but no less than rounding: 1e-12 sum|x|^2 E_a (windows used). If the rest is
+ * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
+ * excluded, with all rows; the mean of the cells of the other columns, when these are at least half
+ * of all, is the rest, but no less than rounding: 1e-12 sum|x|^2 E_a (windows used). If the rest is
  * below 0.95 floor it becomes the floor, and while fewer than max_candidates are kept the search is
  * repeated, up to PNR_MAX_SEARCHES searches. So a strong echo does not hide a weak one, and the
  * code's own sidelobes stay in the floor. With CFAR there is one search, and the rest is the floor.

@@ -64,7 +64,7 @@ TEST(parses_exactly)
         {"9000000000000000000000000000000000000000000000000000000000000e-42",
          INT64_C(9000000000000000000), 1},
         {"0.0000000000000000000000000000000000000000000000000001e52", 1, 1},
-        /* 2^-62: 62 places, 44 digits of 144 bits, and yet it fits. */
+        /* 2^-62 has 62 places, 44 digits of 144 bits, and still fits. */
         {"2.1684043449710088680149056017398834228515625e-19", 1, INT64_C(1) << 62},
         /* 5^-27 = 2^27 10^-27 */
         {"134217728e-27", 1, INT64_C(7450580596923828125)},
@@ -291,7 +291,8 @@ TEST(phase_of_simple_turns)
     assert_true(pnr_rational_phase((pnr_rational){5, 1}, 12345) == 0);
     assert_true(pnr_rational_phase((pnr_rational){0, 0}, 12345) == 0);
     assert_true(pnr_rational_phase((pnr_rational){1, 3}, 0) == 0);
-    /* 1680 Hz at 4 Msample/s is back after 50000 samples, and after any number of times that. */
+    /* 1680 Hz at 4 Msample/s has the same phase after 50000 samples, and after any multiple of
+     * that. */
     const pnr_rational tune = {21, 50000};
     assert_true(pnr_rational_phase(tune, UINT64_C(50000) * 368934881474191) == 0);
     assert_true(pnr_rational_phase(tune, UINT64_C(50000) * 368934881474191 + 7) ==

@@ -132,7 +132,7 @@ TEST(quantile_is_the_nearest_rank)
 {
     double values[100];
 
-    /* 0.07 * 100 is 7.000000000000001 in floating point: still the 7th. */
+    /* 0.07 * 100 is 7.000000000000001 in floating point, and must still give the 7th. */
     for (int percent = 1; percent <= 100; percent++) {
         for (int i = 0; i < 100; i++)
             values[i] = 100 - i;

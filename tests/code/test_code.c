@@ -139,7 +139,7 @@ TEST(kasami_family_keeps_its_bound)
     }
 }
 
-/* Member 1 + s is u times w, s later; w is u decimated by 2^(n/2) + 1. */
+/* Member 1 + s is u times w delayed by s; w is u decimated by 2^(n/2) + 1. */
 TEST(kasami_members_are_shifted_products)
 {
     pnr_code *u = new_code((keys){.type = PNR_CODE_KASAMI, .degree = 8});
@@ -247,7 +247,7 @@ TEST(legendre_autocorrelation_is_two_valued)
                                    : is_one_of(c[lag], one_or_minus_three, 2));
         for (size_t k = 0; k < n; k++)
             sum += code->chips[k][0];
-        assert_true(sum == 1); /* as many squares as others, and chip 0 */
+        assert_true(sum == 1); /* as many squares as non-squares, and chip 0 */
         assert_true(code->chips[0][0] == 1 && code->chips[1][0] == 1);
         free(c);
         pnr_code_destroy(code);
@@ -354,7 +354,7 @@ TEST(random_phases_are_numpys)
             code = new_code((keys){.type = PNR_CODE_RANDOM, .length = GOLDEN_LENGTH, .seed = seed});
         }
         chip = code->chips[golden_random_phase[i].chip];
-        /* To the bit for the phase; numpy's own sine may differ in the last place. */
+        /* Equal to the bit for the phase; the sine of numpy may differ in the last place. */
         assert_true(chip[0] == cos(2 * M_PI * golden_random_phase[i].u));
         assert_true(chip[1] == sin(2 * M_PI * golden_random_phase[i].u));
         assert_true(fabs(chip[0] - golden_random_phase[i].re) < 2.3e-16);

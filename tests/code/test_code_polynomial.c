@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shift registers: primitive polynomials by their number and order, m-sequences by what defines
- * them. */
+/* Shift registers: primitive polynomials by their number and order, m-sequences by their
+ * definition. */
 #include "code/polynomial.h"
 
 #include "tests/fixture/code_fixture.h"
@@ -104,7 +104,7 @@ TEST(autocorrelation_is_n_and_minus_one)
     }
 }
 
-/* Every state of the register but zero, once: the definition, for the degrees that are long. */
+/* Every state of the register except zero occurs once: the definition, for the long degrees. */
 TEST(every_window_of_bits_comes_once)
 {
     for (unsigned degree = 15; degree <= PNR_DEGREE_MAX; degree++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From chips to samples: held chips, pulses, code files, and recordings of others that must
+/* From chips to samples: held chips, pulses, code files, and foreign recordings that must
  * correlate. */
 #include "base/format.h"
 #include "tests/fixture/code_fixture.h"
@@ -11,7 +11,7 @@
 
 enum { PATH_LEN = 256 };
 
-/* A file of n samples in the test's own folder; the extension tells the format. */
+/* A file of n samples in the folder of the test; the extension gives the format. */
 static void write_file(char path[PATH_LEN], const char *folder, const char *name,
                        const sample *samples, size_t n)
 {

@@ -299,7 +299,7 @@ TEST(files_are_read)
     assert_true(fd >= 0);
     FILE *file = fdopen(fd, "w");
     assert_non_null(file);
-    /* Longer than any buffer of the reader, with the key at the end. */
+    /* Longer than any buffer of the reader, with the key in the last bytes. */
     for (int i = 0; i < 2000; i++)
         fprintf(file, "# line %d of a long comment that says nothing\n", i);
     fputs("[code]\ndegree = 17\n", file);
@@ -371,7 +371,7 @@ TEST(distances_count_steps)
     assert_int_equal(pnr_name_distance(a, b), 63);
 }
 
-/* A [code.<n>] takes the keys that it lacks from [code], whichever comes first. */
+/* A [code.<n>] takes missing keys from [code], in either order of the sections. */
 TEST(codes_take_the_rest_from_code)
 {
     pnr_config c, one;

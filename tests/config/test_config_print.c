@@ -201,7 +201,7 @@ TEST(reference_is_the_file)
     char *file = file_text("config/pnradar.conf");
     pnr_config c, plain;
 
-    assert_string_equal(text, file); /* pnradar.conf is this text and nothing else */
+    assert_string_equal(text, file); /* pnradar.conf is exactly this text */
     accept_text(&c, file);
     pnr_config_init(&plain);
     char *a = printed(&c), *b = printed(&plain);

@@ -298,7 +298,7 @@ TEST(runs)
     pnr_config_clear(&c);
 }
 
-/* A locale with a decimal comma, made here, since a plain machine has none. False: no localedef. */
+/* Makes a locale with a decimal comma, since a plain machine has none. False: no localedef. */
 static bool enter_comma_locale(char folder[])
 {
     static const char source[] = "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \"\"\n"
@@ -313,7 +313,7 @@ static bool enter_comma_locale(char folder[])
         return false;
     fputs(source, file);
     fclose(file);
-    /* Its warnings are about the categories that are not needed; its status says so, too. */
+    /* Its warnings, and its exit status, are about categories that are not needed. */
     snprintf(text, sizeof text,
              "cd %s && localedef -c --no-archive -i source ./comma >log 2>&1 || test -d comma",
              folder);

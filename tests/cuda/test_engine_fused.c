@@ -63,7 +63,7 @@ static void check(const pnr_engine_ops *ops, const scenario *s)
     world_destroy(&w, ops);
 }
 
-/* Every size of the kernels, exact and extended, by its ends and within. */
+/* Every size of the kernels, exact and extended, at both ends and inside. */
 TEST(test_lengths)
 {
     static const size_t lengths[] = {128,  129,  255,  500,  512,  513,  1000, 1023, 1024, 1025,

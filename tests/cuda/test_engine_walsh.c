@@ -306,7 +306,7 @@ static void check_walsh_tie(const pnr_engine_ops *ops, unsigned degree, size_t q
     world_destroy(&w, ops);
 }
 
-/* Sums of integers alone are exact, so only walsh can be asked. */
+/* Only sums of integers are exact, so only walsh can be tested. */
 TEST(test_walsh_ties)
 {
     for (size_t e = 0; e < 2; e++) {
@@ -353,7 +353,7 @@ TEST(test_walsh_batches)
     }
 }
 
-/* Too long for the reference: one echo a dwell, as `library` finds it. */
+/* Too long for the reference: one echo in each dwell, compared with `library`. */
 static void check_against_library(const pnr_engine_ops *ops, const scenario *s, size_t q)
 {
     answer want, got;

@@ -10,7 +10,7 @@ static bool is_within(const char *what, double got, double want, double share)
     return is_good;
 }
 
-/* Searches in noise alone: how many find anything, and how many cells are above. */
+/* Searches noise alone, and counts the searches with a candidate and the cells above. */
 static void false_alarms(const char *const *settings, double pfa, size_t n_searches, double share)
 {
     size_t n_found = 0, n_above = 0, n_done = 0;

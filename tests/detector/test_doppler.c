@@ -4,7 +4,7 @@
  * echoes. */
 #include "tests/fixture/detection_fixture.h"
 
-/* amplitude a(n - lag) exp(i phase) exp(2 pi i bins n / N) onto all looks of dwell d. */
+/* Adds amplitude a(n - lag) exp(i phase) exp(2 pi i bins n / N) to all looks of dwell d. */
 static void add_moving(chain *c, size_t d, const double (*a)[2], double amplitude, double phase,
                        double bins)
 {
@@ -123,7 +123,7 @@ TEST(a_target_of_40_mps_is_found)
     close_chain(&c);
     assert_on_average(fabs(near.velocity - 40) < 0.05 && fabs(away.velocity + 40) < 0.05);
     assert_on_average(fabs(still.velocity) < 0.05);
-    /* A mean of 100 squares of sigma 1: less than one in 10^7 is above. */
+    /* The mean of 100 squares with sigma 1 exceeds this with a probability below 10^-7. */
     assert_on_average(near.velocity_error < 1.9 && away.velocity_error < 1.9);
     assert_on_average(fabs(10 * log10(near.snr / still.snr)) < 0.5);
     assert_on_average(fabs(10 * log10(away.snr / still.snr)) < 0.5);

@@ -49,7 +49,7 @@ static int end(void **state)
     return 0;
 }
 
-/* An echo as the detector gives it: at a delay from radar.zero_delay_s, wrapped. */
+/* An echo as the detector reports it: its delay counts from radar.zero_delay_s and is wrapped. */
 static pnr_echo echo_at(double delay_s, double sigma_s, double snr_db)
 {
     const double delay = delay_s - config.radar.zero_delay_s;

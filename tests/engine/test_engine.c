@@ -114,8 +114,8 @@ static void check_delay(const pnr_engine_ops *ops, size_t n, size_t delay)
     world_destroy(&w, ops);
 }
 
-/* Noise-free and by hand: c at the echo's lag is A sum|a|^2, elsewhere the autocorrelation. Kills a
- * wrong conjugate (the echo would vanish), an off-by-one beyond N/2, a missing 1/N. */
+/* Computed by hand without noise: c at the echo's lag is A sum|a|^2, elsewhere the autocorrelation.
+ * Detects a wrong conjugate (the echo would vanish), an error of one beyond N/2, a missing 1/N. */
 TEST(test_by_hand)
 {
 

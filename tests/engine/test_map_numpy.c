@@ -21,7 +21,7 @@ static const char *const settings[] = {
     "doppler.max_hz=500",
 };
 
-/* Noise, and under it an echo that moves. */
+/* Noise, and in it an echo that moves. */
 static void make_samples(const pnr_plan *plan, size_t n_view, int16_t (*samples)[2])
 {
     for (size_t i = 0; i < n_view; i++) {
@@ -46,7 +46,8 @@ static void write_file(const char *folder, const char *name, const void *data, s
     assert_int_equal(fclose(file), 0);
 }
 
-/* The map of one engine in a file. false: it lacks an axis, as it says in words. */
+/* Writes the map of one engine to a file. false: the engine does not support an axis, and states
+ * which. */
 static bool write_map(const pnr_engine_ops *ops, const pnr_plan *plan, const pnr_windows *windows,
                       const char *folder)
 {

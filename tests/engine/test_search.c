@@ -300,7 +300,8 @@ static void world_create(world *w, size_t n_lags)
     };
     w->n_rows = w->hypotheses[0].n_rows + (p->n_hypotheses > 1 ? w->hypotheses[1].n_rows : 0);
     if (p->oversample == 1 && uniform() < 0.3)
-        p->filter = (const double(*)[2])w->filter; /* only that there is one counts here */
+        p->filter = (const double(*)[2])w->filter; /* only the number of candidates is tested
+                                                    * here */
     n_factors = MAX_LOOKS * (training + 1) * (training + 1);
     w->factor = calloc(n_factors, sizeof *w->factor);
     w->n_values = p->n_codes * w->n_rows * n_lags * p->oversample;
@@ -320,7 +321,7 @@ static void world_create(world *w, size_t n_lags)
     }
 }
 
-/* The same bits when all lines are looked at beforehand, the last one first. */
+/* The bits are the same if all lines are scanned beforehand, the last one first. */
 static void check_lines(const world *w, size_t looks, double energy_of_code, const pnr_dwell *empty,
                         const pnr_dwell *want, const pnr_candidate *candidates)
 {
@@ -346,7 +347,7 @@ static void check_lines(const world *w, size_t looks, double energy_of_code, con
     free(above);
 }
 
-/* How many random dwells had a later search, too many maxima, equal powers. */
+/* Number of random dwells with a later search, with too many maxima, with equal powers. */
 typedef struct met {
     size_t n_repeated, n_overfull, n_tied;
 } met;
@@ -450,7 +451,7 @@ TEST(test_plain)
         empty.energy = empty.floor; /* E_a is N */
         check(&w, &empty, (double)n, 1, &count);
     }
-    /* the rounds did meet what they are for */
+    /* the rounds contained the cases that they test */
     assert_true(count.n_repeated > 100 && count.n_overfull > 100 && count.n_tied > 100);
 }
 

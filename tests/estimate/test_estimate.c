@@ -77,11 +77,9 @@ static bool is_maximum(const value *c, bool is_half, bool has_halves)
     return here > before && here > after;
 }
 
-/*
- * One dwell in noise of power 1 a cell: an echo of c = sqrt(S) exp(i phase), d lags from the middle
+/* One dwell in noise of power 1 a cell: an echo of c = sqrt(S) exp(i phase), d lags from the middle
  * or, when is_half, from half a lag above it. The energy is that of the same noise. False: a search
- * would not look here.
- */
+ * would not report this cell. */
 static bool draw_dwell(const bench *b, double snr, double d, bool is_half, double phase,
                        pnr_dwell *dwell, pnr_candidate *candidate)
 {

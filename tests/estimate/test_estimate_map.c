@@ -104,7 +104,7 @@ static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *
         }
     if (!is_maximum((const float(*)[J][2])values) ||
         hypotf(values[MIDDLE][MIDDLE][0], values[MIDDLE][MIDDLE][1]) < 2)
-        return false; /* no search would have stopped here */
+        return false; /* no search would report this cell */
     /* Along the echo there is what these cells hold, and what they do not. */
     along = sqrt(fmin(inside, 1)) * along + sqrt(fmax(1 - inside, 0)) * creal(complex_gaussian());
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The acquisition thread alone: what a recording holds is in the ring, what a full ring refuses is
+/* The acquisition thread alone: the samples of a recording are in the ring, refused samples are
  * counted, and it stops. */
 #include "pipeline/acquisition.h"
 
@@ -226,7 +226,7 @@ TEST(test_live)
         assert_int_equal(a.lost_ring_full, 1003 - CAPACITY);
         assert_int_equal(a.lost_source, 100);
         assert_true(a.positions + CAPACITY ==
-                    1103); /* the windows seen are the reader's to count */
+                    1103); /* the reader counts the windows that it has seen */
         close_stage(&s);
     }
 }

@@ -115,7 +115,8 @@ TEST(test_epoch)
         run_whole(&s, &o, cases[i].first, 1);
         assert_int_equal(o.account.skipped_alignment, cases[i].first);
         assert_true(o.n >= 9);
-        for (size_t r = 0; r < o.n; r++) /* the delay counts from the epoch, so it is the same */
+        for (size_t r = 0; r < o.n; r++) /* the delay counts from the epoch, so it does not
+                                          * change */
             assert_true(fabs(o.reports[r].detection.echoes[0].range_m - 6000) < 30);
         forget_outcome(&o);
         close_stage(&s);

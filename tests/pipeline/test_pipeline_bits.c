@@ -3,7 +3,11 @@
  * runs. */
 #include "tests/fixture/pipeline_fixture.h"
 
-enum { DWELLS = 40, ROUNDS = 10 }; /* under 2^14 samples: the ring notes as many chunks of one */
+enum {
+    DWELLS = 40,
+    ROUNDS = 10
+}; /* fewer than 2^14 samples, so that the ring has a mark for each
+                                    * chunk of one sample */
 
 /* A way to run; the rows of one column are taken in turn. */
 static const char *const paces[] = {"source.pace=fast", "source.pace=real-time"};

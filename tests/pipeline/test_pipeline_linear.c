@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole way with a linear correlation, whose windows overlap: ranges, the account, and that a
- * loss changes only what it lies in. */
+/* The whole pipeline with a linear correlation, whose windows overlap: ranges, the account, and
+ * that a loss changes only the windows that contain it. */
 #include "tests/fixture/pipeline_fixture.h"
 
 /* A target at lag 40.03 of gates 20 .. 69; window 127 + 65 samples, the first at sample 20 - 8. */

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <sys/resource.h>
 
-/* Sums of what the results say is missing, and where the last one ends. */
+/* Sums of the reported losses, and the end of the last result. */
 typedef struct told {
     uint64_t missing, end;
 } told;

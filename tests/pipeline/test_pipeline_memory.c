@@ -331,7 +331,7 @@ TEST(test_refused)
     close_stage(&s);
 }
 
-/* From the last full pack on, nothing leaves. */
+/* After the last full pack nothing is sent. */
 static void starve_at_the_end(void *context, size_t n)
 {
     (void)context;

@@ -79,7 +79,7 @@ TEST(test_drift)
     }
     for (size_t i = 0; i < PERIODS; i++) {
         const pnr_zero *zero = &o.reports[i].zero;
-        /* In the middle of the dwell the receiver is so late. */
+        /* The delay of the receiver in the middle of the dwell. */
         const double true_s = 3.3e-6 + 39.37e-6 * ((double)i + 0.5) * N * 1e-6;
 
         assert_true(zero->is_tracked && zero->held_s == 0 && zero->snr_db > 40);
@@ -92,7 +92,8 @@ TEST(test_drift)
     assert_true(fabs(o.reports[PERIODS - 1].zero.moved_s - 3e-6) < 0.02e-6);
     forget_outcome(&o);
 
-    /* With a fixed zero the drift is in the ranges: what is measured above is not nothing. */
+    /* With a fixed zero the ranges contain the drift: this shows that the test above measures
+     * something. */
     set_stage(&s, "radar.zero=fixed");
     run_stage(&s, &o);
     errors_of(&o, 0, PERIODS, &mean, &rms, &worst);

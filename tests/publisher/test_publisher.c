@@ -146,7 +146,7 @@ TEST(test_ipc)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* Each topic counts for itself; status has no reason and end has. */
+/* Each topic has a separate seq; a status has no reason, an end has one. */
 TEST(test_topics)
 {
     static char text[PNR_MESSAGE_MAX];
@@ -337,7 +337,7 @@ TEST(test_pack)
     receive_pack(&s, 5, 5);
     receive_pack(&s, 10, 2);
 
-    /* More echoes than the configuration allows still have their place. */
+    /* There is space for more echoes than the configuration allows. */
     report_fixture(&report, 8);
     for (i = 0; i < 5; i++)
         assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);

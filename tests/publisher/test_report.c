@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports on paper: columns that align, CSV that reads back, JSON that is the message itself. */
+/* Reports as text: columns that align, CSV that reads back, JSON that equals the message. */
 #include "publisher/report.h"
 
 #include "tests/fixture/report_fixture.h"
@@ -203,7 +203,7 @@ TEST(test_csv)
     close_paper(&p);
 }
 
-/* A column more from the first result on that has something for it, and none before. */
+/* A column is added at the first result that has a value for it, and not before. */
 TEST(test_columns)
 {
     static const char *const names[] = {"doppler Hz", "velocity m/s", "code", "zero us"};

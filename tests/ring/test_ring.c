@@ -32,7 +32,7 @@ typedef struct bench {
     pnr_account held[4]; /* a queue */
     pnr_windows lent[4]; /* the same */
     size_t first_held, n_held;
-    uint64_t next; /* position from which the next view is expected, refused dwells aside */
+    uint64_t next; /* position at which the next view should begin, except for refused dwells */
     uint64_t n_views;
     uint64_t shown, n_shown; /* first sample that peek showed last, and how many */
 } bench;
@@ -159,7 +159,7 @@ static void check_samples(const bench *b, const pnr_windows *v)
     check_runs(b, v, n);
 }
 
-/* peek shows the beginning of the next dwell that is not refused, and more of it than before. */
+/* peek shows the beginning of the next dwell that is not refused, and each time more of it. */
 static void check_peek(bench *b, size_t at_least)
 {
     const size_t dwell = b->shape.n_samples * b->shape.n_periods;

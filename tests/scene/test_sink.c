@@ -30,7 +30,7 @@ static void set_all(pnr_config *config, const char *const *settings)
             fail_msg("%s", error.text);
 }
 
-/* A spiral inside full scale: every sample another. */
+/* A spiral inside full scale: all samples are different. */
 static void spiral(double (*x)[2], size_t n)
 {
     for (size_t i = 0; i < n; i++) {

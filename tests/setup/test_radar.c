@@ -431,7 +431,7 @@ TEST(every_echo_in_range_is_inside_the_gate)
             double share = j / 20.0;
             double delay = r.min_delay_s + share * (r.max_delay_s - r.min_delay_s);
             double lag = lag_of(&config, &r, delay);
-            /* Both whole lags at its sides: its peak is at one of them. */
+            /* Both whole lags next to it: its peak is at one of them. */
             assert_true(in_gate(&r, floor(lag + 1e-5)) && in_gate(&r, ceil(lag - 1e-5)));
         }
         double width = (r.max_delay_s - r.min_delay_s) * pnr_rational_double(r.rate_hz);

@@ -124,7 +124,7 @@ TEST(the_search_is_the_whole_map)
 TEST(thresholds_hold_their_pfa)
 {
     enum { LOOKS = 4, K = 2, TRIALS = 400000 };
-    /* One cell alone, so that the search is the cell. */
+    /* A search of one cell, so that both probabilities are equal. */
     pnr_setup *setup = make("[dwell]\nperiods = 2\nlooks = 4\ncombine = coherent\n[radar]\n"
                             "min_range_m = 0\nmax_range_m = 1\n[detector]\npfa = 0.01\n");
     const pnr_plan *plan = &setup->plan;

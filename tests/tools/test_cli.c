@@ -287,7 +287,7 @@ TEST(help_says_everything)
 {
     session *s = begin();
 
-    /* Help comes, however bad the configuration is. */
+    /* Help is printed even if the configuration is bad. */
     RUN(s, "-c", "/does/not/exist", "-s", "no.such=key", "--help");
     assert_int_equal(s->code, PNR_EEND);
     assert_memory_equal(s->output, "Usage: pnradar-echo [OPTION]... [OUTPUT]\n", 41);
@@ -418,7 +418,7 @@ TEST(fail_prints_and_gives_the_status)
     assert_string_equal(printed, "");
 }
 
-/* The child raises `first` and `second`; its exit status comes back, or -1. */
+/* The child raises `first` and `second`. Returns its exit status, or -1. */
 static int status_after(int first, int second)
 {
     int status;
@@ -452,7 +452,7 @@ TEST(signals)
     assert_int_equal(status_after(SIGPIPE, SIGINT), 42);
 }
 
-/* In a child, to leave the signals of the other tests alone. */
+/* In a child process, so that the signals of the other tests do not change. */
 TEST(a_signal_interrupts_a_read)
 {
     int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Measuring: its samples hold the echo that it says, and a wrong answer is never timed. */
+/* Measuring: its samples hold the stated echo, and a wrong result is never timed. */
 #include "tests/fixture/test.h"
 #include "tools/common/measure.h"
 
@@ -52,7 +52,7 @@ TEST(test_configure)
     pnr_config_clear(&base);
 }
 
-/* c[lag] / E_a is the echo's amplitude; what is left is the noise. */
+/* c[lag] / E_a is the echo's amplitude; the rest of x is the noise. */
 static void check_echo(const pnr_setup *setup, const int16_t (*samples)[2], size_t first)
 {
     const size_t n = setup->plan.n_samples, lag = pnr_measure_lag(setup);

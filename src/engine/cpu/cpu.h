@@ -28,7 +28,7 @@
  *   fused     The plan has one line. Windows are added as they are read, and the team computes the
  *             line of each look (see fused.h). c of every look is kept for gather.
  *   kept      The plan has several lines. The spectra of all looks are kept, and each thread
- *             computes lines of its own. gather computes the lines around the candidates again:
+ *             computes separate lines. gather computes the lines around the candidates again:
  *             this takes less time than storing every c, and no memory.
  */
 
