@@ -80,7 +80,7 @@ template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     }
 };
 
-/* X(format, type in memory, is complex), for tables of one kernel a format. */
+/* X(format, type in memory, is complex), for tables with a kernel for each format. */
 #define PNR_CUDA_FORMATS(X)                                                                        \
     X(PNR_FORMAT_CI8, int8_t, true)                                                                \
     X(PNR_FORMAT_CU8, uint8_t, true)                                                               \

@@ -108,7 +108,7 @@ size_t pnr_plan_cells(const pnr_plan *plan)
     return plan->n_codes * pnr_plan_rows(plan) * plan->n_lags * plan->oversample;
 }
 
-/* A circular correlation has N lags; a linear one has all neighbours of its gate. */
+/* A circular correlation has N lags; a linear one has the gate and 8 lags on either side. */
 static bool are_lags_valid(const pnr_plan *plan)
 {
     if (plan->gate_count < 1 || plan->gate_count > plan->n_lags || plan->gate_first >= plan->n_lags)

@@ -106,7 +106,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     input->is_regular = S_ISREG(status.st_mode);
     if (!input->is_regular)
         return PNR_OK;
-    offset = lseek(input->fd, 0, SEEK_CUR); /* stdin may be inside its file */
+    offset = lseek(input->fd, 0, SEEK_CUR); /* stdin may have been read in part */
     if (offset < 0)
         return pnr_error_set(error, PNR_EIO, "%s: %s", input->name, strerror(errno));
     input->n_bytes = status.st_size > offset ? (uint64_t)(status.st_size - offset) : 0;

@@ -40,12 +40,12 @@ static const bench_picture picture = {
 
 /* The times of one result by CLOCK_MONOTONIC; 0: it has not reached this point. */
 enum {
-    READY,     /* its last sample has been committed to the ring */
-    SUBMITTED, /* to the engine */
-    COLLECTED, /* from the engine */
+    READY,     /* last sample committed to the ring */
+    SUBMITTED, /* passed to the engine */
+    COLLECTED, /* returned by the engine */
     PACKED,    /* detected, and passed to the publisher */
     SENT,      /* the publisher has returned */
-    RECEIVED,  /* at the subscriber */
+    RECEIVED,  /* arrived at the subscriber */
     N_MOMENTS
 };
 

@@ -53,7 +53,7 @@ struct listen_screen {
     bool is_utf8;
     int keys;
     cell cells[MAX_HEIGHT][MAX_WIDTH];
-    char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)]; /* to write */
+    char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)]; /* its text */
 };
 
 /* Global, since a signal handler cannot reach anything else. */

@@ -66,8 +66,8 @@ typedef struct pnr_cpu {
     size_t in_values;     /* values of y; 0: y lies in the profile */
     size_t profile_pitch; /* values from profile to profile */
     size_t n_spectra;     /* that are computed at the same time */
-    size_t n_places; /* powers are in method walsh's order of places; 0: in the order of lags */
-    bool is_ordered; /* ... and are put into the order of lags before the search */
+    size_t n_places;      /* powers in method walsh's order of places; 0: in the order of lags */
+    bool is_ordered;      /* powers in places are put into the order of lags before the search */
 
     /* kept */
     size_t x_pitch; /* values from window to window */

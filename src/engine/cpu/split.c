@@ -349,7 +349,7 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
         whole = width < COLUMNS ? 0 : whole;
         pnr_cpu_columns_inverse(&split->columns, z + first, split->row2, &twiddle,
                                 (pnr_cpu_line *)tile, out, power + first, n2, whole, add);
-        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since); /* and nearly all of |c|^2 */
+        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since); /* with most of |c|^2 */
     } else {
         pnr_cpu_transpose(split->n1, width, z + first, split->row2, tile, split->row1);
         for (size_t j = 0; j < width; j++)
