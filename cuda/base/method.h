@@ -30,8 +30,7 @@ typedef struct pnr_cuda_method {
      * this call only. On failure the engine calls close. */
     int (*open)(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
     void (*close)(void *shared); /* frees all memory outside the lists; may be NULL */
-    /* Creates the rest of a slot, on its stream; may be NULL. On failure the engine calls
-     * destroy. */
+    /* Creates the rest of a slot, on its stream; may be NULL. On failure destroy is called. */
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
     void (*destroy)(void *work); /* the stream is idle; may be NULL */
     /* Enqueues all work between the upload (raw, job, windows) and slot->results, with its marks,
@@ -47,7 +46,7 @@ typedef struct pnr_cuda_method {
  * closed. */
 int pnr_cuda_method_describe(const pnr_cuda_method *method, const pnr_plan *plan,
                              pnr_cuda_common *common, pnr_engine_choice *choice, pnr_error *error);
-/* Creates the data that all slots share, after describe and for the same plan. On failure call
+/* Creates the data that all slots share, after describe, for the same plan. On failure call
  * close. */
 int pnr_cuda_method_open(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
 void pnr_cuda_method_close(pnr_cuda_common *common);

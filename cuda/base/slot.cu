@@ -13,8 +13,7 @@
 
 enum { STAGES_A_ROUND = 6, POLLS_A_QUERY = 256 };
 
-/* Lists all buffers of a slot, also those of the method. slot->work is allocated. Returns their
- * number. */
+/* Lists all buffers of a slot, also the method's. slot->work is allocated. Returns their number. */
 static size_t list_buffers(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                            pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS])
 {
@@ -94,8 +93,7 @@ static int create_marks(const pnr_cuda_shape *shape, pnr_cuda_slot *slot, pnr_er
     return PNR_OK;
 }
 
-/* Enqueues all kernels of a submit of at most n_dwells dwells: fetch the header, compute,
- * return. */
+/* Enqueues all kernels of a submit of at most n_dwells dwells: fetch, compute, return. */
 static int enqueue_kernels(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                            pnr_error *error)
 {

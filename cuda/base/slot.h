@@ -27,8 +27,7 @@ enum { PNR_CUDA_MAX_GRAPHS = 32 };
 typedef struct pnr_cuda_slot {
     cudaStream_t stream;
     cudaEvent_t done;
-    /* All kernels of a submit of at most graph_dwells[i] dwells, recorded once; plan.measure has
-     * none. */
+    /* All kernels of a submit of up to graph_dwells[i] dwells, recorded; none with plan.measure. */
     cudaGraphExec_t graphs[PNR_CUDA_MAX_GRAPHS];
     size_t graph_dwells[PNR_CUDA_MAX_GRAPHS];
     size_t n_graphs;
@@ -82,8 +81,7 @@ int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage,
 /* Enqueues the upload of the samples of the next submit that have arrived since the last call. */
 int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, pnr_error *error);
-/* Sets one bit for each lost sample of [first, first + n_samples) of a view, and clears the
- * others. */
+/* Sets one bit for each lost sample of [first, first + n_samples) of a view, clears the others. */
 void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t n_samples,
                              uint32_t *marks);
 /* Enqueues a whole job. On failure it waits until nothing of the job is in flight. */

@@ -24,8 +24,7 @@ typedef struct field {
     float scale, offset; /* full scale = (raw + offset) * scale */
 } field;
 
-/* The last step of splitmix64 (G. Steele, D. Lea, C. Flood, 2014): any counter makes a random
- * number. */
+/* The last step of splitmix64 (G. Steele, D. Lea, C. Flood, 2014): a random number of a counter. */
 static __device__ uint64_t mix(uint64_t z)
 {
     z *= UINT64_C(0x9e3779b97f4a7c15);
@@ -43,8 +42,7 @@ static __device__ float normal(uint64_t r)
     return (float)sum * (1.0f / (65536.0f * 0.577350269f));
 }
 
-/* Converts to the units of the format, rounded. Values beyond its range are clipped, as in a
- * receiver. */
+/* Converts to the units of the format, rounded. Values beyond its range are clipped. */
 template <typename T> static __device__ T quantise(float v, float scale, float offset)
 {
     const bool is_signed = T(-1) < T(0);
@@ -76,8 +74,7 @@ __global__ void __launch_bounds__(THREADS) fill_windows(field f)
             f.bins != NULL ? f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n : 0;
         const float noise = 0.2f * 0.707106781f; /* of I and of Q */
         float s, c;
-        /* If the samples have I alone, the phase is 0 or pi, so that the echo keeps its full
-         * power. */
+        /* With I alone the phase is 0 or pi: the echo keeps its full power. */
         const uint64_t turn = mix(f.seed + ~steady) >> (IS_COMPLEX ? 40 : 63);
 
         sincospif((float)turn * (IS_COMPLEX ? 0x1p-23f : 1.0f) +

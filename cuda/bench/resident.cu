@@ -16,8 +16,7 @@ enum { MAX_SETS = 16, POISON = 0xa5 };
 /* The host enqueues a whole round while the device waits for this time. */
 static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000;
 
-/* The slot and the method of the engine; only the address of the samples differs from set to
- * set. */
+/* The slot and method of the engine; only the address of the samples differs between sets. */
 struct pnr_resident {
     pnr_plan plan; /* its pointers are NULL */
     pnr_engine *engine;

@@ -64,8 +64,7 @@ static int probe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Portable memory: any device may read it, not only the device that the calling thread has
- * selected. */
+/* Portable memory: any device may read it, not only the one that the thread has selected. */
 static void *alloc_pinned(size_t bytes)
 {
     void *memory = NULL;
@@ -209,8 +208,7 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
 
 /* --- submits --- */
 
-/* Returns the error code of the contract for a failure. A lost device is remembered and logged
- * once. */
+/* Returns the contract's error code of a failure. A lost device is remembered and logged once. */
 static int report_failure(pnr_engine *engine, const pnr_error *error)
 {
     if (error->code != PNR_ELOST) {

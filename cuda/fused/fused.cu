@@ -118,8 +118,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     const pnr_fused_view<M, true> view = {buffer};
     const int u = thread.u;
     const uint32_t together = M > 1 ? 1 : blockDim.x / T, step = gridDim.x * together;
-    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* all blocks get the same
-                                                                      * number */
+    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* same in all blocks */
     word raw[32];
 
     /* The memory after the last window of the submit holds old samples. */

@@ -31,8 +31,7 @@ template <int M> struct pnr_fused_size {
                                   : M == 2 ? 8
                                   : M == 4 ? 4
                                   : M == 8 ? 2
-                                           : 1; /* for each
-                                                                                          * SM */
+                                           : 1; /* on each SM */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
     /* Pairs W_L^i, W_L^8i, i < THREADS, with an empty place after every 32 of them; then W_32M^i.
      * With M = 1 all twiddles of each lane instead. */

@@ -47,8 +47,7 @@ typedef struct pnr_map_lines {
     uint32_t part_codes; /* codes of a row that a block takes */
 } pnr_map_lines;
 
-/* Returns the points of the transforms that take N samples (linear: a whole window); 0: not
- * possible. */
+/* Returns the points of transforms of N samples (linear: of a whole window); 0: not possible. */
 size_t pnr_map_lines_points(const pnr_plan *plan);
 /* Returns the groups of threads in a block that computes many codes of one row. */
 size_t pnr_map_lines_groups(size_t n_points);

@@ -37,8 +37,7 @@ typedef struct pnr_map_plan {
     size_t n_stretches;
 } pnr_map_plan;
 
-/* is_direct: the transform has N points. PNR_OK, PNR_ENOMEMORY; on failure there is nothing to
- * free. */
+/* is_direct: the transform has N points. PNR_OK, PNR_ENOMEMORY (there is nothing to free). */
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 
@@ -69,8 +68,8 @@ typedef struct pnr_map {
     float *interpolation; /* with a stretch: [PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS], else NULL */
 } pnr_map;
 
-/* Returns the sizes, without tables. tile: cells at most; the tiles of a row are equal except the
- * last. */
+/* Returns the sizes, without tables. tile: cells at most; only the last tile of a row is
+ * smaller. */
 pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_map_plan *tables,
                    uint32_t tile);
 /* Lists the memory of the tables; returns the number of buffers. */

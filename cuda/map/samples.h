@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first steps of a map: they convert and measure samples, compute means, and add windows to
- * bases. */
+/* The first steps of a map: convert and measure samples, compute means, add windows to bases. */
 #ifndef PNR_CUDA_MAP_SAMPLES_H
 #define PNR_CUDA_MAP_SAMPLES_H
 

@@ -32,8 +32,7 @@ size_t pnr_map_tile_keys(const pnr_map *map);
 /* Fills noise and greatest from power, for methods whose kernels have not done this. */
 int pnr_map_measure_tiles(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                           pnr_error *error);
-/* Does all searches and writes the results, for a small map in one kernel, for a large map in
- * several. */
+/* Does all searches and writes the results: a small map in one kernel, a large one in several. */
 int pnr_map_find(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                  pnr_error *error);
 

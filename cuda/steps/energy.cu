@@ -8,8 +8,7 @@
 
 #include <cassert>
 
-/* One block takes one of the n_segments segments of a window. The sums are in double, in fixed
- * order. */
+/* One block takes one segment of a window. The sums are in double, in fixed order. */
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     measure_windows(pnr_cuda_samples samples, uint32_t n_segments, pnr_cuda_energy *parts)
@@ -64,8 +63,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* One warp takes one dwell: the sums over its windows, the floor and the threshold of the first
- * search. */
+/* One warp takes one dwell: its sums, its floor and the threshold of its first search. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     start_dwells(pnr_cuda_measured m, uint32_t n_dwells, uint32_t n_periods, uint32_t n_samples)
 {

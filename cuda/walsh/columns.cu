@@ -10,8 +10,7 @@
 enum { THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH, FEW = 64 };
 static const size_t TILE_BYTES = (PNR_WALSH_TILE + PNR_WALSH_TILE / 32) * sizeof(float2);
 
-/* True when the submit has this window. Kernels are launched for the most windows that a submit may
- * have. */
+/* True when the submit has this window; kernels are launched for the most that it may have. */
 static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t window)
 {
     return p.first_dwell + window < p.job->n_dwells;

@@ -279,7 +279,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         }
         scratch.tops[threadIdx.x] = top;
 
-        /* After the barriers in begin_dwell all values have been read, so that powers may overwrite
+        /* All values have been read after the barriers in begin_dwell: powers may overwrite
          * them. */
         pnr_walsh_dwell d = begin_dwell<T, DEGREE>(p, sums, scratch);
 

@@ -74,8 +74,7 @@ static void add_part(line *l, const char *before, uint64_t value, const char *na
     l->length = wrote < 0 ? l->size : l->length + (size_t)wrote;
 }
 
-/* Writes "41943 samples = 40960 used + 983 skipped tail". Parts that are 0 are omitted, except the
- * first. */
+/* Writes "41943 samples = 40960 used + 983 skipped tail"; only the first part is written if 0. */
 static void add_sum(line *l, const char *before, uint64_t total, const char *noun,
                     const part *parts, size_t n)
 {

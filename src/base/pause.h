@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pause of a polling thread between two polls; it leaves the core to the other hardware
- * thread. */
+/* The pause of a polling thread between two polls, for the other hardware thread of its core. */
 #ifndef PNR_PAUSE_H
 #define PNR_PAUSE_H
 

@@ -74,8 +74,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads digits with a point: "12.340" gives m = 1234 and exponent -2 (zeros at the end are
- * dropped). */
+/* Reads digits with a point: "12.340" gives m = 1234 and exponent -2 (without zeros at the end). */
 static bool parse_digits(const char **text, wide *m, long *exponent)
 {
     const char *p = *text;
@@ -107,8 +106,7 @@ static bool parse_digits(const char **text, wide *m, long *exponent)
     return any;
 }
 
-/* Adds an exponent such as "e-6" to *exponent; the sum saturates far beyond any number that
- * fits. */
+/* Adds an exponent such as "e-6" to *exponent; the sum saturates far beyond any valid number. */
 static bool parse_exponent(const char **text, long *exponent)
 {
     const char *p = *text;

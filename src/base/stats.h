@@ -8,8 +8,7 @@
 
 enum { PNR_HISTOGRAM_BUCKETS = 64 * 32 };
 
-/* Each power of two has 32 linear buckets: values are right within 1/64. A zeroed histogram is
- * empty. */
+/* Each power of two has 32 linear buckets: right within 1/64. A zeroed histogram is empty. */
 typedef struct pnr_histogram {
     uint64_t n;
     uint64_t max;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes: builds the chips of one period from the configuration, with one builder for each
- * family. */
+/* Codes: builds the chips of one period from the configuration, one builder for each family. */
 #include "code/code.h"
 
 #include "code/family.h"

@@ -37,8 +37,7 @@ int pnr_code_normalise(double (*samples)[2], size_t n_samples)
     return PNR_OK;
 }
 
-/* Opens a regular file and counts its samples; refuses a size that is not a whole number of
- * them. */
+/* Opens a regular file and counts its samples; refuses a size with a part of a sample. */
 static int open_samples(const char *path, const char *key, const pnr_format_info *format,
                         FILE **file, size_t *n_samples, pnr_error *error)
 {

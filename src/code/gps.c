@@ -7,8 +7,7 @@
 
 enum { N_CHIPS = 1023, N_PRN = 37, DEGREE = 10 };
 
-/* The two stages of G2 that are added for each PRN (IS-GPS-200, table 3-Ia). PRN 34 and 37 are
- * equal. */
+/* The two stages of G2 that are added for each PRN (IS-GPS-200, table 3-Ia). PRN 34 equals 37. */
 static const unsigned char g2_stages[N_PRN + 1][2] = {
     {0, 0}, {2, 6}, {3, 7}, {4, 8},  {5, 9},  {1, 9}, {2, 10}, {1, 8},  {2, 9},  {3, 10},
     {2, 3}, {3, 4}, {5, 6}, {6, 7},  {7, 8},  {8, 9}, {9, 10}, {1, 4},  {2, 5},  {3, 6},

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: the choice of a primitive one, its test, its
- * sequence. */
+/* Feedback polynomials of shift registers: choice of a primitive one, its test, its sequence. */
 #ifndef PNR_CODE_POLYNOMIAL_H
 #define PNR_CODE_POLYNOMIAL_H
 

@@ -70,8 +70,7 @@ int pnr_code_build_random(const pnr_config *config, pnr_code *code, pnr_error *e
         return rc;
     twister_seed(&mt, (uint32_t)seed);
     for (size_t k = 0; k < length; k++) {
-        /* 2 pi is rounded first, as in numpy's expression, so that the phases have the same
-         * bits. */
+        /* 2 pi is rounded first, as in numpy, so that the phases have the same bits. */
         double phase = 2 * M_PI * twister_uniform(&mt);
 
         code->chips[k][0] = cos(phase);

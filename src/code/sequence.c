@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The terms of u[i] xor u[decimation ((i + shift) mod period)]; u is the sequence of the
- * register. */
+/* The terms of u[i] xor u[decimation ((i + shift) mod period)], u from the register. */
 typedef struct terms {
     bool has_first, has_second;
     size_t decimation, shift, period;

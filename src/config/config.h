@@ -154,7 +154,7 @@ typedef struct pnr_config {
     } dwell;
     struct {
         double min_hz, max_hz; /* both 0: no search; for a Doppler dwell +-1 / (2 Tr) */
-        int step;              /* pnr_step: from one rotation of the samples to the next, in bins of
+        int step;              /* pnr_step: distance of the rotations of the samples, in bins of
                                 * 1/Tr */
     } doppler;
     struct {
@@ -164,8 +164,7 @@ typedef struct pnr_config {
         int cfar;                               /* pnr_cfar_kind of plan.h */
         int cfar_axis;                          /* pnr_cfar_axis of plan.h */
         size_t cfar_guard, cfar_training;       /* cells on either side */
-        size_t exclusion_cells, exclusion_rows; /* no weaker cell within +- this distance is an
-                                                 * echo */
+        size_t exclusion_cells, exclusion_rows; /* no weaker cell within +- this is an echo */
         size_t subtract;                        /* number of further searches, each without the
                                                  * echoes found so far */
     } detector;
