@@ -105,7 +105,8 @@ uint32_t pnr_fused_long_bits(size_t n_samples);
 uint32_t pnr_fused_long_row_bits(uint32_t bits);
 /* Place of bin k in the spectrum, in float2. */
 size_t pnr_fused_long_place(uint32_t bits, size_t k);
-/* The t of thread u of a row in the last forward pass. In the inverse t is u. */
+/* The exponent t of thread_powers (W_N2^(t 2^i)) for thread u of a row, in the last pass of the
+ * forward transform. The inverse transform uses t = u. */
 uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u);
 /* Number of dwells of a group. */
 uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch);

@@ -13,7 +13,7 @@ enum {
     TURNS = 2       /* iterations of a fit that adds what a filter removed */
 };
 
-static const double strong = 100; /* S from which the part that a filter removed is visible */
+static const double strong = 100; /* least S at which the part that a filter removed matters */
 
 /* The vertex of the parabola through (-1, a), (0, b), (1, c). If b is the greatest, it lies within
  * -1/2..1/2. */
@@ -244,7 +244,8 @@ static int lags_of(const pnr_detector *detector, const pnr_track *t)
     return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
 }
 
-/* The power of an echo at the peak of a track, or in a map at the lags of its cell. */
+/* The power of the echo `other` at the fitted peak of track t. In a map: at the lags of the
+ * candidate's cell of t. */
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {

@@ -244,7 +244,8 @@ static void scan_places(search *s)
     }
 }
 
-/* Scans the cells of a line that CFAR passed earlier, when the line was complete. */
+/* Takes the cells of a line that are marked in `above`: CFAR found them above its threshold
+ * when the line was complete. */
 static void take_marked_cells(search *s, size_t number)
 {
     for (size_t w = 0; w < pnr_search_words(s->map.plan); w++)

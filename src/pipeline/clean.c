@@ -21,7 +21,7 @@ struct pnr_clean {
     float (**copies)[2];       /* [n_copies][N]: the code and its slope for each echo */
     double complex *work;      /* [2 N] */
     pnr_removal *removals;     /* [max_echoes][PNR_MAX_REMOVALS] */
-    size_t n_candidates;       /* of the echoes, then new ones */
+    size_t n_candidates;       /* candidates: the given ones, then the new ones */
     pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES] */
     float *patches;            /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: one row */
 };

@@ -100,7 +100,7 @@ typedef struct pnr_cpu_around {
 typedef struct pnr_cpu_memory {
     float *power;            /* [n_codes][n_rows][n_lags * oversample]; NULL: in the result */
     pnr_search_line *lines;  /* [n_codes][n_rows] */
-    uint64_t *above;         /* the words of all lines */
+    uint64_t *above;         /* one bit a cell, for all lines */
     pnr_cpu_window *windows; /* [n_looks][K] */
 
     pnr_converted *converted; /* [windows that are read at once][blocks] */

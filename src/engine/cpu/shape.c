@@ -160,7 +160,7 @@ static void list_scratch(const pnr_cpu *cpu, pnr_cpu_scratch *scratch, allocatio
            cpu->filter_pitch > 0 ? (double)(4 * cpu->plan->gate_count + cpu->filter_pitch) : 0);
 }
 
-/* Values of the weights of set i. */
+/* The number of complex values in the table of weights of set i; 0: no table. */
 static double weight_values(const pnr_cpu *cpu, size_t i)
 {
     const pnr_cpu_set *set = &cpu->axes.sets[i];

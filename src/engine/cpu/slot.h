@@ -10,7 +10,7 @@ typedef struct pnr_cpu_slot {
     pnr_windows windows;
     uint32_t *lost; /* [batch][windows of a dwell] */
     uint64_t tag;
-    size_t first_dwell; /* in windows */
+    size_t first_dwell; /* index of the first dwell in windows */
     const pnr_removal *removals;
     size_t n_removals;
     size_t n_taken, n_done; /* dwells */

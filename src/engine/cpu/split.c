@@ -271,8 +271,8 @@ void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_c
     if (split->length == n_samples) {
         pnr_cpu_transpose(split->n1, width, x + first, n2, columns, split->row1);
     } else {
-        /* whole rows of the first period, of the second, then zeros; rows with an edge one value
-         * at a time */
+        /* Transposes the rows that lie wholly in one period. Rows that contain the end of a
+         * period are filled value by value. */
         const size_t end = n_samples < first + width ? 0 : (n_samples - first - width) / n2 + 1;
         const size_t second = n_samples < first ? 0 : (n_samples - first + n2 - 1) / n2;
         size_t end_second = n_lit < first + width ? 0 : (n_lit - first - width) / n2 + 1;
@@ -349,7 +349,7 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
         whole = width < COLUMNS ? 0 : whole;
         pnr_cpu_columns_inverse(&split->columns, z + first, split->row2, &twiddle,
                                 (pnr_cpu_line *)tile, out, power + first, n2, whole, add);
-        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since); /* with most of |c|^2 */
+        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since); /* includes most of computing |c|^2 */
     } else {
         pnr_cpu_transpose(split->n1, width, z + first, split->row2, tile, split->row1);
         for (size_t j = 0; j < width; j++)
