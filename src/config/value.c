@@ -140,13 +140,10 @@ typedef struct member {
     char *why;          /* [PNR_WHY_LEN] the reason of a refusal */
 } member;
 
-/* Reads texts and paths. */
 static int parse_text(const member *to, const char *text)
 {
-    const size_t size = to->key->type == PNR_KEY_PATH ? PNR_PATH_LEN : PNR_TEXT_LEN;
-
-    if (strlen(text) >= size)
-        return refuse_value(to->why, "too long: at most %zu bytes", size - 1);
+    if (strlen(text) >= to->key->size)
+        return refuse_value(to->why, "too long: at most %zu bytes", to->key->size - 1);
     strcpy(to->field, text);
     return PNR_OK;
 }
@@ -184,16 +181,6 @@ static unsigned shift_of(const pnr_key *key, char letter)
     return key->type == PNR_KEY_BYTES ? suffix->shift : 0;
 }
 
-static void store_whole(const member *to, uint64_t value, bool is_negative)
-{
-    if (to->key->type == PNR_KEY_INT)
-        *(int *)to->field = is_negative ? -(int)value : (int)value;
-    else if (to->key->type == PNR_KEY_UINT64)
-        *(uint64_t *)to->field = value;
-    else
-        *(size_t *)to->field = (size_t)value;
-}
-
 /* Reads all types of whole numbers. Only an int may be negative. */
 static int parse_whole(const member *to, const char *text)
 {
@@ -215,7 +202,10 @@ static int parse_whole(const member *to, const char *text)
     if (value > (key->type == PNR_KEY_INT ? INT_MAX : UINT64_MAX >> shift) ||
         !in_range(key, is_negative ? -(double)value : (double)(value << shift)))
         return refuse_range(key, to->why);
-    store_whole(to, value << shift, is_negative);
+    if (key->type == PNR_KEY_INT)
+        *(int *)to->field = is_negative ? -(int)value : (int)value;
+    else
+        *(size_t *)to->field = value << shift;
     return PNR_OK;
 }
 
@@ -233,19 +223,6 @@ static int parse_double(const member *to, const char *text)
         return refuse_range(to->key, to->why);
     *(double *)to->field = value == 0 ? 0 : value; /* no negative zero */
     return PNR_OK;
-}
-
-static int parse_optional(const member *to, const char *text)
-{
-    int rc = PNR_OK;
-
-    if (*text)
-        rc = parse_double(to, text);
-    else
-        *(double *)to->field = 0;
-    if (rc == PNR_OK)
-        *(bool *)to->also = *text != '\0';
-    return rc;
 }
 
 static int parse_rational(const member *to, const char *text)
@@ -389,14 +366,12 @@ static int parse_runs(const member *to, const char *text)
 typedef int parse_fn(const member *to, const char *text);
 
 static parse_fn *const parsers[] = {
-    [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_PATH] = parse_text,
-    [PNR_KEY_TIME] = parse_time,         [PNR_KEY_SIZE] = parse_whole,
-    [PNR_KEY_INT] = parse_whole,         [PNR_KEY_UINT64] = parse_whole,
+    [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_TIME] = parse_time,
+    [PNR_KEY_SIZE] = parse_whole,        [PNR_KEY_INT] = parse_whole,
     [PNR_KEY_BYTES] = parse_whole,       [PNR_KEY_DOUBLE] = parse_double,
-    [PNR_KEY_OPTIONAL] = parse_optional, [PNR_KEY_RATIONAL] = parse_rational,
-    [PNR_KEY_CHOICE] = parse_choice,     [PNR_KEY_YES_NO] = parse_yes_no,
-    [PNR_KEY_FORMAT] = parse_choice,     [PNR_KEY_EPOCH] = parse_epoch,
-    [PNR_KEY_RUNS] = parse_runs,
+    [PNR_KEY_RATIONAL] = parse_rational, [PNR_KEY_CHOICE] = parse_choice,
+    [PNR_KEY_YES_NO] = parse_yes_no,     [PNR_KEY_FORMAT] = parse_choice,
+    [PNR_KEY_EPOCH] = parse_epoch,       [PNR_KEY_RUNS] = parse_runs,
 };
 
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN])
