@@ -131,15 +131,6 @@ int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, 
 
 /* --- packed results --- */
 
-bool pnr_message_is_pack(const char *text, size_t length)
-{
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-    const bool is_pack = json_is_true(json_object_get(root, "pack"));
-
-    json_decref(root);
-    return is_pack;
-}
-
 static pnr_record record_at(const void *records, size_t index)
 {
     pnr_record record; /* copied: the array need not be aligned */
