@@ -312,8 +312,6 @@ const pnr_key pnr_config_keys[] = {
 
 const size_t pnr_config_n_keys = sizeof pnr_config_keys / sizeof pnr_config_keys[0];
 
-const pnr_suffix pnr_suffixes[] = {{'G', 30}, {'M', 20}, {'K', 10}, {0, 0}};
-
 const pnr_key *pnr_key_find(const char *section, const char *name)
 {
     for (size_t i = 0; i < pnr_config_n_keys; i++)

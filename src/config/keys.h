@@ -85,26 +85,13 @@ enum {
     PNR_WHY_LEN = 320
 };
 
-/* The units of a PNR_KEY_BYTES value, largest first; the last one has letter 0. */
-typedef struct pnr_suffix {
-    char letter;
-    unsigned shift;
-} pnr_suffix;
-extern const pnr_suffix pnr_suffixes[];
-
 /* Reads text into the members of base, a pnr_config or an item. PNR_OK; PNR_ECONFIG or
  * PNR_ENOMEMORY: why gets the reason, and base is unchanged. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
 /* The text that pnr_value_parse reads back to the same value; "" for none. Returns out. */
 char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1]);
-/* The shortest of 15 to 17 digits that reads back to the same value. Returns out. */
-enum { PNR_DOUBLE_LEN = 40 };
-char *pnr_value_double(double value, char out[PNR_DOUBLE_LEN]);
 /* "1 to 64", "more than 0", "iq | channels", "yes | no"; "" for any value. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
-
-/* Returns word i of a PNR_KEY_CHOICE or PNR_KEY_FORMAT key. NULL: the key has no word i. */
-const char *pnr_value_word(const pnr_key *key, size_t i);
 
 /* The optimal string alignment distance: insertions, deletions, replacements and swaps of
  * neighbours. Names beyond 63 bytes are cut. */
