@@ -206,15 +206,13 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
  * lobe of the taper, or of one period when each row is a rotation. 0: out of memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
-    static const size_t rows_a_bin[] = {
-        [PNR_STEP_WHOLE] = 1, [PNR_STEP_HALF] = 2, [PNR_STEP_QUARTER] = 4};
     const pnr_plan *plan = &setup->plan;
 
     if (config->detector.cfar_axis == PNR_CFAR_ALONG_LAGS)
         return (plan->n_samples + setup->radar.n_chips - 1) / setup->radar.n_chips;
     return config->dwell.combine == PNR_COMBINE_DOPPLER
                ? pnr_taper_stride(plan->taper, plan->n_periods)
-               : rows_a_bin[config->doppler.step];
+               : (size_t)1 << config->doppler.step; /* rows a bin */
 }
 
 /* Guard and training cells, and the factors that hold the false-alarm probability of a cell. The
