@@ -40,15 +40,12 @@ static json_t *get_member(reader *r, const json_t *object, const char *name)
 static uint64_t get_u64(reader *r, const json_t *object, const char *name, uint64_t max)
 {
     const json_t *value = get_member(r, object, name);
+    const json_int_t n = json_integer_value(value);
 
-    if (value == NULL)
-        return 0;
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        (uint64_t)json_integer_value(value) > max) {
-        refuse_member(r, name, "is no integer in its range");
-        return 0;
-    }
-    return (uint64_t)json_integer_value(value);
+    if (json_is_integer(value) && n >= 0 && (uint64_t)n <= max)
+        return (uint64_t)n;
+    refuse_member(r, name, "is no integer in its range");
+    return 0;
 }
 
 /* A 64-bit integer as a string of digits. */
@@ -351,10 +348,7 @@ static void read_shape(reader *r, size_t bytes, size_t each, pnr_map_info *out)
         const json_int_t n = json_integer_value(json_array_get(shape, i));
 
         *sizes[i] = n > 0 ? (size_t)n : 0;
-        if (n < 1 || left % (uint64_t)n != 0)
-            left = 0;
-        else
-            left /= (uint64_t)n;
+        left = n > 0 && left % (uint64_t)n == 0 ? left / (uint64_t)n : 0;
     }
     if (left != 1)
         refuse_member(r, "shape", "does not fit the bytes that came");
