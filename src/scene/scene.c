@@ -145,15 +145,6 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
     long double speed = config->radar.speed_mps, velocity = target->velocity_mps;
     long double ways = config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
 
-    if (!(fabsl(velocity) < speed))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "target.%zu.velocity_mps = %g: slower than the wave, %g m/s, please",
-                             number, target->velocity_mps, config->radar.speed_mps);
-    if (target->amplitude == 0 && target->has_snr && !(scene->noise_rms > 0))
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "target.%zu.snr_db needs echo.noise_rms above 0 (or give an amplitude)", number);
-
     /* -d tau / d t: the rate at which the delay decreases. */
     long double gain = ways * velocity / (speed - velocity);
     long double delay = ways * target->range_m / (speed - velocity) + config->radar.zero_delay_s;

@@ -173,10 +173,6 @@ static int check_sound(const pnr_config *config, const container *box, const sou
     const pnr_format_info *wanted = pnr_format_get(config->source.format);
     const bool is_real = config->source.format != PNR_FORMAT_NONE && !wanted->is_complex;
 
-    if (config->source.layout == PNR_LAYOUT_CHANNELS && wanted->is_complex)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.layout = channels in a sound file needs a real format, not %s",
-                             wanted->name);
     if (config->source.layout == PNR_LAYOUT_IQ && is_real && config->source.channels > 1)
         return pnr_error_set(error, PNR_ECONFIG,
                              "%zu real channels in a sound file need source.layout = channels",
