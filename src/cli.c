@@ -21,26 +21,7 @@ volatile int pnr_stop;
 
 /* --- options --- */
 
-enum {
-    COMMON_CONFIG,
-    COMMON_SET,
-    COMMON_PRINT,
-    COMMON_STRICT,
-    COMMON_HELP,
-    COMMON_VERSION,
-    COMMON_COUNT
-};
-
-/* Options with an argument also have a letter, the first one of the name. */
-static const pnr_cli_option common[COMMON_COUNT] = {
-    [COMMON_CONFIG] = {"config", "FILE", "Read this configuration; may be repeated.", NULL},
-    [COMMON_SET] = {"set", "SECTION.KEY=VALUE", "Set one key, after all files; may be repeated.",
-                    NULL},
-    [COMMON_PRINT] = {"print-config", NULL, "Print the whole configuration and exit.", NULL},
-    [COMMON_STRICT] = {"strict", NULL, "Exit with status 3 when anything was lost.", NULL},
-    [COMMON_HELP] = {"help", NULL, "Print this help and exit.", NULL},
-    [COMMON_VERSION] = {"version", NULL, "Print the version and exit.", NULL},
-};
+enum { N_COMMON = 6 };
 
 /* The state of the reading of the command line. */
 typedef struct reading {
@@ -51,24 +32,25 @@ typedef struct reading {
     const char **files;    /* [n_files], in order */
     const char **settings; /* [n_settings] */
     int n_files, n_settings;
-    bool is_set[COMMON_COUNT];
+    const char *print, *strict, *help, *version; /* NULL: not given */
+    pnr_cli_option common[N_COMMON];             /* the first two are lists, without a value */
     pnr_error *error;
 } reading;
 
 /* Option i: first those of the program, which have a value, then the common ones. NULL: there is no
  * option i. */
-static const pnr_cli_option *get_option(const pnr_cli *cli, int i)
+static const pnr_cli_option *get_option(const reading *r, int i)
 {
-    for (const pnr_cli_option *o = cli->options; o && o->name; o++)
+    for (const pnr_cli_option *o = r->cli->options; o && o->name; o++)
         if (i-- == 0)
             return o;
-    return i < COMMON_COUNT ? &common[i] : NULL;
+    return i < N_COMMON ? &r->common[i] : NULL;
 }
 
-/* '\0': none. */
+/* The lists also have a letter, the first one of the name. '\0': none. */
 static char letter_of(const pnr_cli_option *o)
 {
-    return !o->value && o->argument ? o->name[0] : '\0';
+    return o->value ? '\0' : o->name[0];
 }
 
 static int refuse_unknown(reading *r, const char *argument)
@@ -79,7 +61,7 @@ static int refuse_unknown(reading *r, const char *argument)
     const pnr_cli_option *o;
 
     snprintf(wrong, sizeof wrong, "%.*s", (int)strcspn(name, "="), name);
-    for (int i = 0; (o = get_option(r->cli, i)) != NULL; i++) {
+    for (int i = 0; (o = get_option(r, i)) != NULL; i++) {
         const size_t distance = pnr_name_distance(o->name, wrong);
 
         if (distance < least) {
@@ -107,11 +89,9 @@ static int take_option(reading *r, const pnr_cli_option *o, const char *attached
     }
     if (o->value)
         *o->value = o->argument ? argument : o->name;
-    else
-        r->is_set[o - common] = true;
-    if (o == &common[COMMON_CONFIG])
+    else if (o == r->common)
         r->files[r->n_files++] = argument;
-    if (o == &common[COMMON_SET])
+    else
         r->settings[r->n_settings++] = argument;
     return PNR_OK;
 }
@@ -127,7 +107,7 @@ static int read_option(reading *r, const char *word)
 
     if (is_long ? word[length] == '\0' : word[2] == '\0')
         attached = NULL;
-    for (int i = 0; (o = get_option(r->cli, i)) != NULL; i++) {
+    for (int i = 0; (o = get_option(r, i)) != NULL; i++) {
         const bool is_named =
             strlen(o->name) == length - 2 && memcmp(word + 2, o->name, length - 2) == 0;
 
@@ -209,20 +189,20 @@ static void option_label(const pnr_cli_option *o, char out[LABEL_LEN])
              o->argument ? o->argument : "");
 }
 
-static void print_options(const pnr_cli *cli)
+static void print_options(const reading *r)
 {
     size_t column = 0;
     char label[LABEL_LEN];
     const pnr_cli_option *o;
 
-    for (int i = 0; (o = get_option(cli, i)) != NULL; i++) {
+    for (int i = 0; (o = get_option(r, i)) != NULL; i++) {
         option_label(o, label);
         column = strlen(label) > column ? strlen(label) : column;
     }
-    for (int i = 0; (o = get_option(cli, i)) != NULL; i++) {
-        if (i == 0 && o->value)
+    for (int i = 0; (o = get_option(r, i)) != NULL; i++) {
+        if (i == 0 && o != r->common)
             printf("\nOptions:\n");
-        if (o == common)
+        if (o == r->common)
             printf("\nCommon options:\n");
         option_label(o, label);
         printf("%-*s  ", (int)column, label);
@@ -241,20 +221,21 @@ static void print_section(const pnr_section *section)
     printf("%-*s", (int)column, label);
     print_text(section->help, column);
     printf("%*s", (int)column, "");
-    for (size_t i = 0; i < pnr_config_n_keys; i++)
-        if (strcmp(pnr_config_keys[i].section, section->name) == 0)
-            at = print_words(pnr_config_keys[i].name, at, column);
+    for (const pnr_key *key = NULL; (key = pnr_key_next(section->name, key)) != NULL;)
+        at = print_words(key->name, at, column);
     putchar('\n');
 }
 
-static void print_help(const pnr_cli *cli)
+static void print_help(const reading *r)
 {
+    const pnr_cli *cli = r->cli;
+
     printf("Usage: %s %s\n", cli->program, cli->usage ? cli->usage : "");
     if (cli->summary) {
         putchar('\n');
         print_text(cli->summary, 0);
     }
-    print_options(cli);
+    print_options(r);
     printf("\nConfiguration, every key explained in pnradar.conf(5):\n");
     for (const pnr_section *s = pnr_config_sections; s->name; s++)
         print_section(s);
@@ -283,11 +264,11 @@ static int apply_options(reading *r, pnr_config *config)
 {
     int code = PNR_OK;
 
-    if (r->is_set[COMMON_HELP]) {
-        print_help(r->cli);
+    if (r->help) {
+        print_help(r);
         return finish_printing(r->error);
     }
-    if (r->is_set[COMMON_VERSION]) {
+    if (r->version) {
         printf("%s %s\n", r->cli->program, PNR_VERSION);
         return finish_printing(r->error);
     }
@@ -295,18 +276,30 @@ static int apply_options(reading *r, pnr_config *config)
         code = pnr_config_read(config, r->files[i], r->error);
     for (int i = 0; code == PNR_OK && i < r->n_settings; i++)
         code = pnr_config_set(config, r->settings[i], r->error);
-    if (code == PNR_OK && r->is_set[COMMON_PRINT]) {
+    if (code == PNR_OK && r->print) {
         pnr_config_print(config, stdout);
         code = finish_printing(r->error);
     }
-    r->cli->strict = r->is_set[COMMON_STRICT];
+    r->cli->strict = r->strict != NULL;
     return code;
 }
 
 int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_error *error)
 {
     size_t n = argc > 0 ? (size_t)argc : 1;
-    reading r = {.cli = cli, .argc = argc, .argv = argv, .next = 1, .error = error};
+    reading r = {
+        .cli = cli,
+        .argc = argc,
+        .argv = argv,
+        .next = 1,
+        .common = {{"config", "FILE", "Read this configuration; may be repeated.", NULL},
+                   {"set", "SECTION.KEY=VALUE", "Set one key, after all files; may be repeated.",
+                    NULL},
+                   {"print-config", NULL, "Print the whole configuration and exit.", &r.print},
+                   {"strict", NULL, "Exit with status 3 when anything was lost.", &r.strict},
+                   {"help", NULL, "Print this help and exit.", &r.help},
+                   {"version", NULL, "Print the version and exit.", &r.version}},
+        .error = error};
     int code;
 
     pnr_config_init(config);
