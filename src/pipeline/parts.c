@@ -284,7 +284,7 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
             pnr_log(PNR_LOG_WARN, "source: %llu bytes after the last whole sample are no sample",
                     (unsigned long long)p->info.n_trailing_bytes);
     }
-    p->is_live = config->source.pace == PNR_PACE_REAL_TIME || p->info.is_live;
+    p->is_live = config->source.pace == PNR_PACE_REAL_TIME;
     return PNR_OK;
 }
 
