@@ -236,8 +236,7 @@ static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *er
     if (config->source.tune_hz.num != 0) {
         if (pnr_rational_div(config->source.tune_hz, scene->setup->radar.rate_hz, &scene->tune) !=
             PNR_OK)
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "source.tune_hz over source.rate_hz does not fit 64 bits");
+            return pnr_refuse(error, "source.tune_hz over source.rate_hz does not fit 64 bits");
         scene->tuned = true;
         rc = rotation_init(&scene->tuning, (long double)scene->tune.num / scene->tune.den);
     }
