@@ -65,33 +65,9 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 /* --- the launcher --- */
 
-typedef void (*convert_kernel)(pnr_cuda_conversion, uint32_t, uint32_t, uint32_t, uint32_t,
-                               float2 *);
-
-static const struct {
-    pnr_format format;
-    convert_kernel kernel;
-} kernels[] = {
-#define ROW(format, type, is_complex) {format, convert_rows<pnr_cuda_format<type, is_complex>>},
-    PNR_CUDA_FORMATS(ROW)
-#undef ROW
-};
-
-static convert_kernel find_kernel(pnr_format format)
-{
-    size_t i = 0;
-
-    while (kernels[i].format != format) {
-        i++;
-        assert(i < sizeof kernels / sizeof *kernels);
-    }
-    return kernels[i].kernel;
-}
-
 int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
                      size_t n_dwells, float2 *rows, cudaStream_t stream, pnr_error *error)
 {
-    const convert_kernel kernel = find_kernel(conversion->samples.format);
     const size_t n_rows = n_dwells * shape->n_looks;
     const size_t block = PLACES * PNR_CUDA_THREADS;
     const dim3 grid((unsigned)((shape->n_transform + block - 1) / block),
@@ -100,8 +76,10 @@ int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *con
     assert(n_dwells >= 1 && n_dwells <= shape->batch);
     assert(shape->n_transform == shape->n_samples ||
            shape->n_transform >= 2 * shape->n_samples - 1);
-    kernel<<<grid, PNR_CUDA_THREADS, 0, stream>>>(
-        *conversion, (uint32_t)(shape->n_periods / shape->n_looks), (uint32_t)n_rows,
-        (uint32_t)shape->n_transform, (uint32_t)shape->row_stride, rows);
+    pnr_cuda_launch_for(conversion->samples.format, [&](auto of_format) {
+        convert_rows<decltype(of_format)><<<grid, PNR_CUDA_THREADS, 0, stream>>>(
+            *conversion, (uint32_t)(shape->n_periods / shape->n_looks), (uint32_t)n_rows,
+            (uint32_t)shape->n_transform, (uint32_t)shape->row_stride, rows);
+    });
     return pnr_cuda_check_launch("convert_rows", error);
 }
