@@ -3,6 +3,8 @@
  * walk far. */
 #include "setup/hypothesis.h"
 
+#include "config/keys.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,10 +14,6 @@ enum { MAX_ROWS = 1 << 20 };
 static const double edge_rows = 1e-6;   /* a frequency this close to a row counts as the row */
 static const double walk_samples = 0.5; /* rows of one hypothesis walk at most this far apart */
 static const double most_stretch = 0.1; /* engines refuse more */
-static const int quarters_of[] = {
-    [PNR_STEP_WHOLE] = 4, [PNR_STEP_HALF] = 2, [PNR_STEP_QUARTER] = 1};
-static const char *const step_of[] = {
-    [PNR_STEP_WHOLE] = "whole", [PNR_STEP_HALF] = "half", [PNR_STEP_QUARTER] = "quarter"};
 
 /* The rows: F = j / K bins, first <= j <= last; without Doppler K is 1 and j counts rotations. */
 typedef struct grid {
@@ -42,7 +40,7 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
                            config->dwell.combine == PNR_COMBINE_COHERENT
                        ? (int64_t)config->dwell.periods
                        : 1;
-    g->quarters = quarters_of[config->doppler.step];
+    g->quarters = 4 >> config->doppler.step; /* whole, half, quarter */
     g->rows_a_hertz =
         radar->period_s * (g->is_doppler ? (double)g->n_periods : 4.0 / (double)g->quarters);
     if (carrier_hz > 0)
@@ -127,7 +125,7 @@ int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_
                 "doppler.step = %s with dwell.periods = %" PRId64
                 ": the rows of neighbouring rotations would not meet; take a multiple of %d "
                 "periods, or whole steps",
-                step_of[config->doppler.step], g.n_periods,
+                pnr_config_word(config, "doppler", "step"), g.n_periods,
                 config->doppler.step == PNR_STEP_HALF ? 2 : 4);
         }
         *h = (pnr_hypothesis){
