@@ -22,7 +22,8 @@ static const uint64_t progress_ns = 500000000; /* between two progress lines */
 /* The state of the program. */
 typedef struct work {
     const pnr_config *config;
-    const char *truth_path, *transmit, *output; /* from the command line; NULL: not given */
+    const char *truth_path, *output; /* from the command line; NULL: not given */
+    bool transmit;
     pnr_scene *scene;
     pnr_sink *sink;
     FILE *truth; /* NULL: none */
@@ -299,11 +300,11 @@ int main(int argc, char **argv)
     work w = {.config = &config, .output = "-"};
     const pnr_cli_option own[] = {
         {"truth", "FILE", "write the true delay of every target in every period, as CSV",
-         &w.truth_path},
+         .value = &w.truth_path},
         {"transmit", NULL,
          "write the transmit waveform alone: no targets, no noise; amplitude 1, or what fits",
-         &w.transmit},
-        {NULL, NULL, NULL, NULL}};
+         .flag = &w.transmit},
+        {0}};
     pnr_cli cli = {
         .program = "pnradar-echo",
         .usage = "[OPTION]... [OUTPUT]",

@@ -27,7 +27,7 @@ static const double silence_s = 5; /* after this silence one warning is printed 
 typedef struct listener {
     const pnr_config *config;
     pnr_subscriber_source source;
-    uint64_t count;   /* results to print; 0: no limit */
+    size_t count;     /* results to print; 0: no limit */
     double timeout_s; /* 0: none */
     bool follow;
 
@@ -280,53 +280,37 @@ static void close_all(listener *l)
 /* --- the command line --- */
 
 typedef struct arguments {
-    const char *format, *count, *timeout, *stream, *all, *follow, *curve_key, *truth, *plot, *map,
-        *live;
+    const char *format, *stream, *truth, *plot, *map;
+    bool all, live;
 } arguments;
 
 static int check_view(const arguments *a, pnr_error *error)
 {
-    if ((a->plot != NULL || a->live != NULL) && a->all != NULL)
+    if ((a->plot != NULL || a->live) && a->all)
         return pnr_error_set(error, PNR_EUSAGE, "--plot and --live show one stream: not --all");
     if (a->map != NULL && a->plot == NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--map says what --plot draws: it needs --plot");
-    if (a->live != NULL && a->format != NULL)
+    if (a->live && a->format != NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--live prints no results: not --format");
-    return listen_view_check(a->plot, a->live != NULL, error);
+    return listen_view_check(a->plot, a->live, error);
 }
 
-static int read_arguments(const arguments *a, listener *l, pnr_print *print, pnr_error *error)
+static int check_arguments(const arguments *a, listener *l, pnr_print *print, pnr_error *error)
 {
-    char *end;
-    int code = check_view(a, error);
+    const int code = check_view(a, error);
 
     *print = PNR_PRINT_TABLE;
     if (code != PNR_OK)
         return code;
     if (a->format != NULL && pnr_print_find(a->format, print, error) != PNR_OK)
         return PNR_EUSAGE;
-    if (a->count != NULL) {
-        errno = 0;
-        l->count = strtoull(a->count, &end, 10);
-        if (*end != '\0' || a->count[0] < '0' || a->count[0] > '9' || errno != 0 || l->count == 0)
-            return pnr_error_set(error, PNR_EUSAGE, "--count %s: want a number from 1", a->count);
-    }
-    if (a->timeout != NULL) {
-        l->timeout_s = strtod(a->timeout, &end);
-        if (*end != '\0' || end == a->timeout || !(l->timeout_s > 0) || !isfinite(l->timeout_s))
-            return pnr_error_set(error, PNR_EUSAGE, "--timeout %s: want seconds above 0",
-                                 a->timeout);
-    }
-    if (a->stream != NULL && a->all != NULL)
+    if (a->stream != NULL && a->all)
         return pnr_error_set(error, PNR_EUSAGE, "--stream and --all exclude each other");
     if (a->stream != NULL && (a->stream[0] == '\0' || strlen(a->stream) >= PNR_TEXT_LEN))
         return pnr_error_set(error, PNR_EUSAGE, "--stream: want a name of 1 to %d bytes",
                              PNR_TEXT_LEN - 1);
-    l->source.stream = a->stream != NULL ? a->stream : l->config->stream.name;
-    if (a->all != NULL)
-        l->source.stream = NULL;
-    l->source.curve_key = a->curve_key;
-    l->follow = a->follow != NULL;
+    if (!a->all)
+        l->source.stream = a->stream != NULL ? a->stream : l->config->stream.name;
     if (l->source.endpoint[0] == '\0')
         return pnr_error_set(error, PNR_EUSAGE,
                              "no endpoint: give one, or publisher.endpoint in the configuration");
@@ -347,15 +331,14 @@ static int open_socket(listener *l, const arguments *a, pnr_error *error)
     if ((code = pnr_subscriber_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
                                       error)) != PNR_OK)
         return code;
-    code =
-        listen_view_open(l->context, &l->source, a->plot, a->map, a->live != NULL, &l->view, error);
+    code = listen_view_open(l->context, &l->source, a->plot, a->map, a->live, &l->view, error);
     return code == PNR_OK ? connect_when_reached(l, error) : code;
 }
 
 static int run(listener *l, const arguments *a, pnr_error *error)
 {
     pnr_print print;
-    int code = read_arguments(a, l, &print, error);
+    int code = check_arguments(a, l, &print, error);
 
     if (code != PNR_OK ||
         (a->truth != NULL &&
@@ -372,25 +355,32 @@ static int run(listener *l, const arguments *a, pnr_error *error)
 int main(int argc, char **argv)
 {
     arguments a = {0};
+    pnr_config config;
+    listener l = {.config = &config, .log = stderr};
     const pnr_cli_option options[] = {
-        {"format", "FORMAT", "table (default), json (the range message itself) or csv", &a.format},
-        {"count", "N", "stop after N results", &a.count},
-        {"timeout", "SECONDS", "give up (exit 69) when nothing comes for so long", &a.timeout},
-        {"stream", "NAME", "listen to this stream instead of the configuration's", &a.stream},
-        {"all", NULL, "listen to every stream of the endpoint", &a.all},
-        {"follow", NULL, "go on after the end, for the next run", &a.follow},
-        {"curve-key", "KEY", "the publisher's CURVE public key", &a.curve_key},
-        {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors", &a.truth},
+        {"format", "FORMAT", "table (default), json (the range message itself) or csv",
+         .value = &a.format},
+        {"count", "N", "stop after N results", .count = &l.count, .min = 1, .max = 0x1p53},
+        {"timeout", "SECONDS", "give up (exit 69) when nothing comes for so long",
+         .number = &l.timeout_s, .min = 1e-6, .max = 1e9},
+        {"stream", "NAME", "listen to this stream instead of the configuration's",
+         .value = &a.stream},
+        {"all", NULL, "listen to every stream of the endpoint", .flag = &a.all},
+        {"follow", NULL, "go on after the end, for the next run", .flag = &l.follow},
+        {"curve-key", "KEY", "the publisher's CURVE public key", .value = &l.source.curve_key},
+        {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors",
+         .value = &a.truth},
         {"plot", "FILE.png",
          "draw what came at the end (gnuplot): range over time, or over Doppler where maps are "
          "published; power and echoes",
-         &a.plot},
+         .value = &a.plot},
         {"map", "WHICH",
          "draw the mean of all maps (default), the last one, or over time their greatest: mean, "
          "last, time",
-         &a.map},
-        {"live", NULL, "show the profile or map and its echoes on the terminal; q leaves", &a.live},
-        {NULL, NULL, NULL, NULL}};
+         .value = &a.map},
+        {"live", NULL, "show the profile or map and its echoes on the terminal; q leaves",
+         .flag = &a.live},
+        {0}};
     pnr_cli cli = {
         .program = "pnradar-listen",
         .usage = "[OPTION]... [ENDPOINT]",
@@ -404,9 +394,7 @@ int main(int argc, char **argv)
         .options = options,
         .max_operands = 1,
     };
-    pnr_config config;
     pnr_error error = {0};
-    listener l = {.config = &config, .log = stderr};
     int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
     if (code == PNR_OK) {

@@ -288,7 +288,7 @@ static int measure_snr(chain *chains, scene *s, double snr_db, size_t n_dwells, 
 int bench_accuracy(const bench *b, pnr_error *error)
 {
     const size_t n_samples = b->sizes[0];
-    const size_t n_dwells = (size_t)b->runs * DWELLS_A_RUN;
+    const size_t n_dwells = b->runs * DWELLS_A_RUN;
     chain chains[N_OVERSAMPLES] = {{.setup = NULL}};
     bench_table *table = NULL;
     scene s = {.x = NULL};

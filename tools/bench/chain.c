@@ -64,7 +64,7 @@ int bench_chain(const bench *b, pnr_error *error)
     char title[128];
 
     snprintf(title, sizeof title,
-             "chain: one submit, %d runs; plain is the same without the clocks between stages",
+             "chain: one submit, %zu runs; plain is the same without the clocks between stages",
              b->runs);
     return bench_sweep_run(b, title, &sweep, NULL, error);
 }

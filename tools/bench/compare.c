@@ -46,7 +46,7 @@ static int find_engines(const bench *b, const char *part, bool found[N_ENGINES],
 }
 
 /* Times a method as bench methods does: samples and results stay where the engine computes. */
-static int time_resident(const bench_subject *s, int n_runs, spell *out, pnr_error *error)
+static int time_resident(const bench_subject *s, size_t n_runs, spell *out, pnr_error *error)
 {
     const char *const method = s->choice.method;
     contest c = {.subject = s, .runs = n_runs};

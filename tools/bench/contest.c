@@ -17,7 +17,7 @@ int contest_enter(contest *c, const char *const *methods, size_t n, pnr_error *e
     const bench_subject *s = c->subject;
     pnr_plan *plan = &s->setup->plan;
 
-    c->n_times = ((size_t)c->runs + RESIDENT_SETS - 1) / RESIDENT_SETS * RESIDENT_SETS;
+    c->n_times = (c->runs + RESIDENT_SETS - 1) / RESIDENT_SETS * RESIDENT_SETS;
     c->state = plan->n_samples;
     if ((c->lags = calloc(plan->batch, sizeof *c->lags)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu delays", plan->batch);

@@ -21,7 +21,7 @@ typedef struct contest_entry {
 /* Zeroed except for subject, runs and judge. The caller calls contest_end, also after an error. */
 typedef struct contest {
     const bench_subject *subject; /* the contest uses its plan */
-    int runs;
+    size_t runs;
     /* Compares the result of an entry in one dwell with the result of the first entry. NULL: no
      * comparison. */
     int (*judge)(const struct contest *c, contest_entry *e, size_t dwell, pnr_error *error);

@@ -220,7 +220,8 @@ static void add_histogram(bench_table *table, size_t n_samples, const double *ns
 }
 
 /* Adds the times of one whole window as the engine measures them. */
-static int add_alone(const bench_subject *subject, int runs, bench_table *table, pnr_error *error)
+static int add_alone(const bench_subject *subject, size_t runs, bench_table *table,
+                     pnr_error *error)
 {
     static const struct {
         const char *name, *what;

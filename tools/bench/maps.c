@@ -135,7 +135,7 @@ int bench_maps(const bench *b, pnr_error *error)
     char title[160];
 
     snprintf(title, sizeof title,
-             "maps: from samples in place to candidates in place, ci16, %d runs on %d sets",
+             "maps: from samples in place to candidates in place, ci16, %zu runs on %d sets",
              b->runs, RESIDENT_SETS);
     return bench_sweep_run(b, title, &sweep, NULL, error);
 }

@@ -293,7 +293,7 @@ int bench_methods(const bench *b, pnr_error *error)
     int rc, shown = PNR_OK;
 
     snprintf(title, sizeof title,
-             "methods: from samples in place to candidates in place, %d runs in turns on %d sets",
+             "methods: from samples in place to candidates in place, %zu runs in turns on %d sets",
              b->runs, RESIDENT_SETS);
     if (isfinite(l.copy_rate))
         printf("%scopy within the device: %.0f GB/s read and written\n", b->csv ? "# " : "",
