@@ -5,10 +5,14 @@
 #include "cli.h"
 #include "publisher/endpoint.h"
 #include "publisher/report.h"
+#include "tools/common/gnuplot.h"
 #include "tools/common/subscriber.h"
 #include "tools/listen/count.h"
+#include "tools/listen/live.h"
+#include "tools/listen/picture.h"
+#include "tools/listen/profiles.h"
+#include "tools/listen/screen.h"
 #include "tools/listen/truth.h"
-#include "tools/listen/view.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,6 +27,8 @@ enum {
 };
 static const char *const result_topics[] = {"range", "status", "end", NULL};
 static const double silence_s = 5; /* after this silence one warning is printed */
+/* Missing profiles are given up after this silence, counted from the last result. */
+static const double patience_s = 1;
 
 typedef struct listener {
     const pnr_config *config;
@@ -34,12 +40,19 @@ typedef struct listener {
     void *context, *socket;
     bool is_connected;
     FILE *log;
-    listen_view *view;
     listen_truth *truth;
     listen_counts counts;
     pnr_printer printer;
     pnr_report report;
     uint64_t n_bad;
+    uint64_t heard_ns; /* of the last message */
+
+    /* The ways to see results besides the table. NULL: not wanted. */
+    listen_picture *picture;
+    listen_live *live;
+    listen_profiles *profiles; /* for both */
+    listen_profile profile;    /* the last one */
+    uint64_t last_sample;      /* of the results */
 } listener;
 
 /* --- one message --- */
@@ -52,7 +65,9 @@ static bool is_wanted(const listener *l, const char *stream)
 
 static void warn_user(const listener *l, const char *text)
 {
-    if (!listen_view_notice(l->view, text))
+    if (l->live != NULL)
+        listen_live_notice(l->live, text);
+    else
         pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
@@ -93,8 +108,13 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     }
     if (l->truth != NULL)
         listen_truth_match(l->truth, report, truth);
-    if (listen_view_result(l->view, report))
+    l->last_sample = report->sample;
+    if (l->picture != NULL)
+        listen_picture_result(l->picture, report);
+    if (l->live != NULL) {
+        listen_live_result(l->live, report);
         return PNR_OK;
+    }
     for (i = 0; raw != NULL && i < length; i++)
         if ((unsigned char)raw[i] < 0x20)
             raw = NULL; /* not one line */
@@ -152,7 +172,25 @@ static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error
     return code == PNR_OK ? take_result(l, text, length, error) : code;
 }
 
+/* PNR_OK; PNR_EAGAIN: no profile has arrived; PNR_EDATA: it cannot be read; PNR_ENOMEMORY. */
+static int take_profile(listener *l, pnr_error *error)
+{
+    const int code =
+        l->profiles != NULL ? listen_profiles_next(l->profiles, &l->profile, error) : PNR_EAGAIN;
+
+    if (code == PNR_OK && l->live != NULL)
+        listen_live_profile(l->live, &l->profile);
+    return code == PNR_OK && l->picture != NULL
+               ? listen_picture_profile(l->picture, &l->profile, error)
+               : code;
+}
+
 /* --- the loop --- */
+
+static double silent_s(const listener *l)
+{
+    return (double)(pnr_clock_ns() - l->heard_ns) * 1e-9;
+}
 
 /* True when no more results are needed, or none will arrive. */
 static bool has_all(const listener *l)
@@ -160,14 +198,19 @@ static bool has_all(const listener *l)
     return is_full(l) || (!l->follow && listen_count_is_over(&l->counts));
 }
 
-static bool is_done(const listener *l)
+/* Called when all results have arrived: true when all profiles have, or none for a while. */
+static bool has_profiles(const listener *l)
 {
-    /* Pictures show one stream. */
-    return has_all(l) && listen_view_is_done(l->view, l->counts.runs[0].run);
+    const char *run = l->counts.runs[0].run; /* pictures show one stream */
+
+    return l->profiles == NULL || listen_profiles_ended(l->profiles, run) ||
+           (strcmp(l->profile.head.run, run) == 0 && l->profile.head.sample >= l->last_sample) ||
+           silent_s(l) > patience_s;
 }
 
-static int check_silence(listener *l, double seconds, bool *is_warned, pnr_error *error)
+static int check_silence(listener *l, bool *is_warned, pnr_error *error)
 {
+    const double seconds = silent_s(l);
     char text[PNR_ENDPOINT_LEN + 64];
 
     if (l->timeout_s > 0 && seconds >= l->timeout_s)
@@ -184,12 +227,13 @@ static int check_silence(listener *l, double seconds, bool *is_warned, pnr_error
     return PNR_OK;
 }
 
-/* Subscribes to the results after the profiles, see view.h. */
+/* Subscribes to the results once the profiles have reached the publisher, so that each result comes
+ * with its profile. */
 static int connect_when_reached(listener *l, pnr_error *error)
 {
     int code;
 
-    if (l->is_connected || !listen_view_reached(l->view))
+    if (l->is_connected || (l->profiles != NULL && !listen_profiles_reached(l->profiles)))
         return PNR_OK;
     code = pnr_subscriber_connect(l->socket, &l->source, error);
     l->is_connected = code == PNR_OK;
@@ -211,40 +255,44 @@ static int take_next(listener *l, pnr_error *error)
         if (result != PNR_OK)
             return result;
     }
-    code = pass_bad(l, listen_view_next(l->view, error), error);
+    code = pass_bad(l, take_profile(l, error), error);
     return code != PNR_EAGAIN ? code : result;
 }
 
 /* Waits until something can be read; false: POLL_MS have passed. */
 static bool wait_for_more(listener *l)
 {
-    zmq_pollitem_t items[3];
-    int n = listen_view_poll(l->view, items);
+    zmq_pollitem_t items[3] = {
+        {.events = ZMQ_POLLIN}, {.events = ZMQ_POLLIN}, {.events = ZMQ_POLLIN}};
+    int n = 0;
 
+    if (l->profiles != NULL)
+        items[n++].socket = listen_profiles_socket(l->profiles);
     if (!is_full(l))
-        items[n++] = (zmq_pollitem_t){.socket = l->socket, .events = ZMQ_POLLIN};
+        items[n++].socket = l->socket;
+    if (l->live != NULL && listen_live_keys(l->live) >= 0)
+        items[n++].fd = listen_live_keys(l->live);
     return zmq_poll(items, n, POLL_MS) != 0;
 }
 
 static int listen_all(listener *l, pnr_error *error)
 {
-    uint64_t heard_ns = pnr_clock_ns();
     bool is_warned = false;
     int code = PNR_OK, drawn;
 
-    while (code == PNR_OK && !pnr_stop && !is_done(l)) {
+    l->heard_ns = pnr_clock_ns();
+    while (code == PNR_OK && !pnr_stop && !(has_all(l) && has_profiles(l))) {
         code = take_next(l, error);
         if (code == PNR_OK) {
-            heard_ns = pnr_clock_ns();
+            l->heard_ns = pnr_clock_ns();
             is_warned = true;
         } else if (code == PNR_EAGAIN) {
             code = PNR_OK;
             fflush(l->printer.stream); /* no message waits, so the lines printed so far are shown */
             if (!wait_for_more(l) && !has_all(l))
-                code =
-                    check_silence(l, (double)(pnr_clock_ns() - heard_ns) * 1e-9, &is_warned, error);
+                code = check_silence(l, &is_warned, error);
         }
-        drawn = listen_view_draw(l->view, &l->counts);
+        drawn = l->live != NULL ? listen_live_draw(l->live, &l->counts) : PNR_OK;
         if (drawn == PNR_EEND)
             pnr_stop = 1; /* as by a signal */
         else if (code == PNR_OK)
@@ -255,9 +303,22 @@ static int listen_all(listener *l, pnr_error *error)
     return code;
 }
 
+/* code: an earlier error, which stays. */
+static int draw_picture(const listener *l, int code, pnr_error *error)
+{
+    pnr_error own = {0};
+    const int drawn = listen_picture_draw(l->picture, code == PNR_OK ? error : &own);
+
+    if (code == PNR_OK)
+        return drawn;
+    if (drawn != PNR_OK && drawn != PNR_EDATA) /* nothing to draw: the first error is the reason */
+        pnr_log(PNR_LOG_WARN, "%s", own.text);
+    return code;
+}
+
 static int summarize(listener *l, int code, pnr_error *error)
 {
-    listen_view_leave(l->view, &l->counts, &l->log);
+    listen_live_close(l->live, &l->counts, &l->log);
     if (pnr_printer_finish(&l->printer) != PNR_OK && code == PNR_OK)
         code = pnr_error_set(error, PNR_EIO, "cannot write the results: %s", strerror(errno));
     listen_count_print(&l->counts, l->log);
@@ -265,12 +326,18 @@ static int summarize(listener *l, int code, pnr_error *error)
         fprintf(l->log, "%llu messages could not be read\n", (unsigned long long)l->n_bad);
     if (l->truth != NULL)
         listen_truth_print(l->truth, l->log);
-    return listen_view_finish(l->view, &l->counts, l->log, code, error);
+    if (l->profiles != NULL) {
+        if (l->counts.runs[0].has_ended)
+            listen_profiles_finish(l->profiles, &l->counts.runs[0].end);
+        listen_profiles_print(l->profiles, l->log);
+    }
+    return l->picture != NULL ? draw_picture(l, code, error) : code;
 }
 
 static void close_all(listener *l)
 {
-    listen_view_close(l->view);
+    listen_profiles_close(l->profiles);
+    listen_picture_destroy(l->picture);
     pnr_subscriber_destroy(l->socket);
     while (l->context != NULL && zmq_ctx_term(l->context) != 0 && zmq_errno() == EINTR)
         ;
@@ -292,7 +359,9 @@ static int check_view(const arguments *a, pnr_error *error)
         return pnr_error_set(error, PNR_EUSAGE, "--map says what --plot draws: it needs --plot");
     if (a->live && a->format != NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--live prints no results: not --format");
-    return listen_view_check(a->plot, a->live, error);
+    if (a->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
+        return error->code;
+    return a->live ? listen_screen_check(error) : PNR_OK;
 }
 
 static int check_arguments(const arguments *a, listener *l, pnr_print *print, pnr_error *error)
@@ -329,10 +398,13 @@ static int open_socket(listener *l, const arguments *a, pnr_error *error)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ context: %s",
                              zmq_strerror(zmq_errno()));
     if ((code = pnr_subscriber_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
-                                      error)) != PNR_OK)
+                                      error)) != PNR_OK ||
+        (a->plot != NULL &&
+         (code = listen_picture_create(a->plot, a->map, &l->picture, error)) != PNR_OK) ||
+        ((a->plot != NULL || a->live) &&
+         (code = listen_profiles_open(l->context, &l->source, &l->profiles, error)) != PNR_OK))
         return code;
-    code = listen_view_open(l->context, &l->source, a->plot, a->map, a->live, &l->view, error);
-    return code == PNR_OK ? connect_when_reached(l, error) : code;
+    return connect_when_reached(l, error);
 }
 
 static int run(listener *l, const arguments *a, pnr_error *error)
@@ -347,7 +419,8 @@ static int run(listener *l, const arguments *a, pnr_error *error)
         return code;
     pnr_printer_init(&l->printer, stdout, print, l->truth != NULL);
     pnr_cli_catch_signals();
-    if ((code = listen_view_enter(l->view, &l->log, error)) != PNR_OK)
+    if (a->live &&
+        (code = listen_live_open(l->source.endpoint, &l->live, &l->log, error)) != PNR_OK)
         return code;
     return summarize(l, listen_all(l, error), error);
 }
