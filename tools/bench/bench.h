@@ -106,9 +106,9 @@ typedef struct bench_sweep {
                    pnr_error *error);
 } bench_sweep;
 
-/* Measures every size until a signal or an error, and shows the rows measured so far. Returns the
- * first error. */
-int bench_sweep_run(const bench *b, const char *title, const bench_sweep *sweep, void *context,
-                    pnr_error *error);
+/* Measures every size until a signal or an error, and shows the rows measured so far. title: the
+ * format of the table's title. Returns the first error. */
+int bench_sweep_run(const bench *b, const bench_sweep *sweep, void *context, pnr_error *error,
+                    const char *title, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

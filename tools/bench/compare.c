@@ -50,14 +50,11 @@ static int time_resident(const bench_subject *s, size_t n_runs, spell *out, pnr_
 {
     const char *const method = s->choice.method;
     contest c = {.subject = s, .runs = n_runs};
-    pnr_plan *plan = &s->setup->plan;
     int rc;
 
-    plan->depth = plan->max_candidates = 1;
-    plan->want_profile = PNR_WANT_NONE;
-    if ((rc = contest_enter(&c, &method, 1, error)) == PNR_OK && c.n_entries > 0 &&
-        (rc = contest_check(&c, RESIDENT_SETS, error)) == PNR_OK &&
-        (rc = contest_time(&c, error)) == PNR_OK)
+    s->setup->plan.max_candidates = 1;
+    rc = contest_run(&c, &method, 1, RESIDENT_SETS, error);
+    if (rc == PNR_OK && c.n_entries > 0)
         *out = (spell){pnr_median(c.entries[0].ns, c.n_times),
                        pnr_quantile(c.entries[0].ns, c.n_times, 0.99)};
     contest_end(&c);
@@ -157,10 +154,9 @@ int bench_seed(const bench *b, pnr_error *error)
     const int rc = find_engines(b, "seed", found, error);
 
     return rc != PNR_OK ? rc
-                        : bench_sweep_run(b,
+                        : bench_sweep_run(b, &sweep, found, error,
                                           "seed: one correlation, against the memoir's Tables 16 "
-                                          "and 17 (its estimate for a GTX 470)",
-                                          &sweep, found, error);
+                                          "and 17 (its estimate for a GTX 470)");
 }
 
 /* --- crossover --- */
@@ -212,7 +208,7 @@ int bench_crossover(const bench *b, pnr_error *error)
         .columns = crossover_columns, .picture = &picture, .measure = measure_crossover};
 
     if (rc == PNR_OK)
-        rc = bench_sweep_run(b, "crossover: one submit of `batch` dwells, samples in host memory",
-                             &sweep, found, error);
+        rc = bench_sweep_run(b, &sweep, found, error,
+                             "crossover: one submit of `batch` dwells, samples in host memory");
     return rc;
 }

@@ -238,9 +238,7 @@ int bench_soak(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {
         .columns = columns, .picture = &picture, .measure = measure_size};
-    char title[128];
 
-    snprintf(title, sizeof title, "soak: live at %.4g %% of the ceiling, by interval",
-             100.0 * b->pace);
-    return bench_sweep_run(b, title, &sweep, NULL, error);
+    return bench_sweep_run(b, &sweep, NULL, error,
+                           "soak: live at %.4g %% of the ceiling, by interval", 100.0 * b->pace);
 }
