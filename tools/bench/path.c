@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -159,20 +160,18 @@ static double free_bytes(const char *in)
     return statvfs(in, &fs) == 0 ? space_share * (double)fs.f_bavail * (double)fs.f_frsize : 0;
 }
 
-/* Writes one block of samples repeatedly. Returns 0 or errno. */
-static int write_file(FILE *to, const pnr_setup *setup, size_t block_samples, uint64_t n_blocks)
+/* Fills a file with this number of samples. Returns 0 or errno. */
+static int fill_file(int fd, const pnr_setup *setup, size_t n_samples)
 {
-    const size_t bytes = block_samples * pnr_plan_sample_bytes(&setup->plan);
-    char *block = malloc(bytes);
-    bool is_good = block != NULL;
+    const size_t bytes = n_samples * pnr_plan_sample_bytes(&setup->plan);
+    const int code = posix_fallocate(fd, 0, (off_t)bytes);
+    void *memory =
+        code == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
 
-    errno = block != NULL ? 0 : ENOMEM;
-    if (block != NULL)
-        pnr_measure_fill(setup, block, block_samples);
-    for (uint64_t i = 0; i < n_blocks && is_good && !pnr_stop; i++)
-        is_good = fwrite(block, 1, bytes, to) == bytes;
-    free(block);
-    return is_good ? 0 : errno;
+    if (memory == MAP_FAILED)
+        return code != 0 ? code : errno;
+    pnr_measure_fill(setup, memory, n_samples);
+    return munmap(memory, bytes) == 0 ? 0 : errno;
 }
 
 static int run_file(const pnr_config *config, const char *name, double *samples_per_s,
@@ -213,7 +212,6 @@ int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *sample
     const double room = free_bytes(folder()) / block_bytes;
     uint64_t n_blocks = n_samples / block > MIN_BATCHES ? n_samples / block : MIN_BATCHES;
     char name[PNR_PATH_LEN];
-    FILE *to = NULL;
     int fd, code, rc;
 
     if (room < MIN_BATCHES)
@@ -223,11 +221,10 @@ int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *sample
         n_blocks = (uint64_t)room;
     snprintf(name, sizeof name, "%s/pnradar-bench-XXXXXX", folder());
     fd = mkstemp(name);
-    if (fd < 0 || (to = fdopen(fd, "wb")) == NULL)
+    if (fd < 0)
         return pnr_error_set(error, PNR_EIO, "stream: %s: %s", name, strerror(errno));
-    code = write_file(to, s->engine.setup, block, n_blocks);
-    if (fclose(to) != 0 && code == 0)
-        code = errno;
+    code = fill_file(fd, s->engine.setup, block * n_blocks);
+    close(fd);
     if (code != 0)
         rc = pnr_error_set(error, PNR_EIO, "stream: %s: %s", name, strerror(code));
     else

@@ -2,6 +2,7 @@
 /* The sizes that a user names, the engine for one of them, and the machine that is measured. */
 #include "tools/bench/bench.h"
 
+#include "cli.h"
 #include "tools/bench/resident.h"
 #include "tools/common/measure.h"
 
@@ -9,46 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Reads "8192", "2^16", "2^20-1", "2^20+1", up to 2^most; *end points after it. Returns 0 when the
- * text is not a size. */
-static size_t parse_size(const char *text, unsigned most, char **end)
-{
-    unsigned long long size, more;
-
-    *end = (char *)(uintptr_t)text;
-    if (*text < '0' || *text > '9')
-        return 0;
-    size = strtoull(text, end, 10);
-    if (**end == '^' && size == 2 && (*end)[1] >= '0' && (*end)[1] <= '9') {
-        const unsigned long long power = strtoull(*end + 1, end, 10);
-
-        size = power <= most ? 1ULL << power : 0;
-        if ((**end == '-' || **end == '+') && (*end)[1] >= '0' && (*end)[1] <= '9') {
-            const bool less = **end == '-';
-
-            more = strtoull(*end + 1, end, 10);
-            if (more > size)
-                return 0;
-            size = less ? size - more : size + more;
-        }
-    }
-    return size <= 1ULL << most ? (size_t)size : 0;
-}
-
-int bench_parse_count(const char *option, const char *text, unsigned most, size_t *out,
-                      pnr_error *error)
-{
-    char *end;
-
-    if (text == NULL)
-        return PNR_OK;
-    *out = parse_size(text, most, &end);
-    if (*out == 0 || *end != '\0')
-        return pnr_error_set(error, PNR_EUSAGE, "--%s %s: a number 1 .. 2^%u is needed", option,
-                             text, most);
-    return PNR_OK;
-}
 
 int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error)
 {
@@ -61,10 +22,10 @@ int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_err
     if (list == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for sizes");
     for (const char *at = text;; at++) {
-        char *end;
+        const char *end;
 
-        list[n] = parse_size(at, BENCH_MAX_LOG2_SIZE, &end);
-        if (list[n] == 0 || (*end != ',' && *end != '\0')) {
+        list[n] = pnr_cli_read_count(at, &end);
+        if (list[n] < 1 || list[n] > 1 << BENCH_MAX_LOG2_SIZE || (*end != ',' && *end != '\0')) {
             free(list);
             return pnr_error_set(error, PNR_EUSAGE,
                                  "-n %s: sizes 1 .. 2^24 are needed, as 8192,2^16,2^20-1", text);

@@ -140,15 +140,15 @@ int bench_stream(const bench *b, pnr_error *error)
     static const bench_sweep sweep = {
         .columns = columns, .picture = &picture, .measure = measure_size};
     bool open = false;
-    char title[160], live[64] = "";
+    char live[64] = "";
     int rc;
 
     if (b->pace > 0)
         snprintf(live, sizeof live, "; live at %.4g %% of the ceiling", 100.0 * b->pace);
-    snprintf(title, sizeof title,
-             "stream: ring to subscriber, ci16, %g s a size, as fast as the ring takes it%s",
-             b->seconds, live);
-    rc = bench_sweep_run(b, title, &sweep, &open, error);
+    rc = bench_sweep_run(b, &sweep, &open, error,
+                         "stream: ring to subscriber, ci16, %g s a size, as fast as the ring takes "
+                         "it%s",
+                         b->seconds, live);
     if (rc == PNR_OK && open)
         rc = pnr_error_set(error, PNR_EINTERNAL, "stream: an account does not close");
     return rc;

@@ -307,13 +307,19 @@ int bench_table_show(const bench *b, const bench_table *table, const bench_pictu
                                               : PNR_OK;
 }
 
-int bench_sweep_run(const bench *b, const char *title, const bench_sweep *sweep, void *context,
-                    pnr_error *error)
+int bench_sweep_run(const bench *b, const bench_sweep *sweep, void *context, pnr_error *error,
+                    const char *title, ...)
 {
     bench_table *table = NULL;
     pnr_error unshown = {0};
-    int rc = bench_table_create(title, sweep->columns, &table, error), shown;
+    char text[192];
+    va_list values;
+    int rc, shown;
 
+    va_start(values, title);
+    vsnprintf(text, sizeof text, title, values);
+    va_end(values);
+    rc = bench_table_create(text, sweep->columns, &table, error);
     for (size_t i = 0; i < b->n_sizes && rc == PNR_OK && !pnr_stop; i++)
         rc = sweep->measure(b, context, b->sizes[i], table, error);
     if (table != NULL && bench_table_rows(table) > 0) {

@@ -34,6 +34,8 @@ struct listen_live {
     uint64_t rate_ns, rate_received; /* time and count at the last measurement of the rate */
     double rate_hz;                  /* results a second; NAN: not known yet */
     char notice[256];
+    char *log; /* text that waits until the terminal is restored */
+    size_t log_bytes;
 };
 
 /* The place of the graph on the screen; *listed: the echoes below it. */
@@ -249,15 +251,19 @@ int listen_live_keys(const listen_live *l)
     return listen_screen_keys(l->screen);
 }
 
-int listen_live_open(const char *endpoint, listen_live **out, pnr_error *error)
+int listen_live_open(const char *endpoint, listen_live **out, FILE **log, pnr_error *error)
 {
     listen_live *l = calloc(1, sizeof *l);
-    int code;
+    FILE *waiting = l != NULL ? open_memstream(&l->log, &l->log_bytes) : NULL;
+    const int code = waiting != NULL ? listen_screen_open(&l->screen, error)
+                                     : pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
 
     *out = NULL;
-    if (l == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
-    if ((code = listen_screen_open(&l->screen, error)) != PNR_OK) {
+    if (code != PNR_OK) {
+        if (waiting != NULL) {
+            fclose(waiting);
+            free(l->log);
+        }
         free(l);
         return code;
     }
@@ -265,16 +271,21 @@ int listen_live_open(const char *endpoint, listen_live **out, pnr_error *error)
     l->endpoint = endpoint;
     l->rate_hz = NAN;
     l->is_changed = true;
+    *log = waiting;
     *out = l;
     return PNR_OK;
 }
 
-void listen_live_close(listen_live *l, const listen_counts *counts)
+void listen_live_close(listen_live *l, const listen_counts *counts, FILE **log)
 {
     if (l == NULL)
         return;
     listen_screen_begin(l->screen);
     draw_frame(l, counts);
     listen_screen_close(l->screen);
+    fclose(*log);
+    *log = stderr;
+    fwrite(l->log, 1, l->log_bytes, *log);
+    free(l->log);
     free(l);
 }
