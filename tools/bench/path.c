@@ -10,6 +10,7 @@
 #include "tools/common/measure.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
