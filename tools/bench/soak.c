@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const double ceiling_seconds = 3.0;
 static const double most_intervals = 60, least_intervals = 4, least_interval_s = 1.0;
@@ -73,17 +74,13 @@ static void add_result(void *context, const pnr_report *report)
 /* Bytes of memory that this process occupies; NAN: unknown. */
 static double resident_bytes(void)
 {
-    FILE *status = fopen("/proc/self/status", "re");
-    unsigned long long kib;
-    double bytes = NAN;
-    char line[128];
+    FILE *statm = fopen("/proc/self/statm", "re");
+    unsigned long long pages;
+    const bool is_known = statm != NULL && fscanf(statm, "%*u %llu", &pages) == 1;
 
-    while (status != NULL && fgets(line, sizeof line, status) != NULL)
-        if (sscanf(line, "VmRSS: %llu kB", &kib) == 1)
-            bytes = (double)kib * 1024;
-    if (status != NULL)
-        fclose(status);
-    return bytes;
+    if (statm != NULL)
+        fclose(statm);
+    return is_known ? (double)pages * (double)sysconf(_SC_PAGESIZE) : (double)NAN;
 }
 
 static double device_bytes(const stream_subject *s)
