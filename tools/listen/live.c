@@ -241,11 +241,6 @@ int listen_live_draw(listen_live *l, const listen_counts *counts)
     return listen_screen_show(l->screen);
 }
 
-int listen_live_keys(const listen_live *l)
-{
-    return listen_screen_keys(l->screen);
-}
-
 int listen_live_open(const char *endpoint, listen_live **out, FILE **log, pnr_error *error)
 {
     listen_live *l = calloc(1, sizeof *l);
