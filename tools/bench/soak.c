@@ -36,8 +36,7 @@ typedef struct interval {
     pnr_histogram latency_ns;
     uint64_t lost; /* samples lost before its results and in them */
     uint64_t start_ns, end_ns;
-    /* written by the monitor at its end: */
-    double p99_us, rss, device; /* bytes */
+    double p99_us, rss, device; /* at its end, by the monitor; memory in bytes */
 } interval;
 
 typedef struct watch {
@@ -46,7 +45,7 @@ typedef struct watch {
     bench_table *table;
     uint64_t start_ns;                 /* the first result */
     interval intervals[MAX_INTERVALS]; /* the processing thread adds to interval n_ended */
-    _Atomic size_t n_ended;
+    _Atomic size_t n_ended;            /* the monitor reads those before it */
     _Atomic bool stop;
 } watch;
 
