@@ -68,13 +68,9 @@ static int run_part(const struct part *part, const bench *b, pnr_error *error)
         one.seconds = part->seconds;
     if (one.pace == 0)
         one.pace = part->pace;
-    if (b->sizes == NULL && part->sizes != NULL)
-        rc = bench_parse_sizes(part->sizes, &one.sizes, &one.n_sizes, error);
-    if (rc == PNR_OK)
-        rc = part->run(&one, error);
-    if (b->sizes == NULL)
-        free(one.sizes);
-    return rc;
+    if (one.n_sizes == 0 && part->sizes != NULL)
+        rc = bench_parse_sizes(part->sizes, &one, error);
+    return rc == PNR_OK ? part->run(&one, error) : rc;
 }
 
 /* Runs "all": each part draws its own picture, with its name before the extension. */
@@ -160,12 +156,11 @@ int main(int argc, char **argv)
     pnr_error error = {0};
     int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
     if (rc == PNR_OK && sizes != NULL)
-        rc = bench_parse_sizes(sizes, &b.sizes, &b.n_sizes, &error);
+        rc = bench_parse_sizes(sizes, &b, &error);
     if (rc == PNR_OK) {
         pnr_cli_catch_signals();
         rc = run_named(&cli, &b, &error);
     }
-    free(b.sizes);
     pnr_config_clear(&config);
     if (rc != PNR_OK)
         return pnr_cli_fail(&error);

@@ -262,16 +262,13 @@ static int take_next(listener *l, pnr_error *error)
 /* Waits until something can be read; false: POLL_MS have passed. */
 static bool wait_for_more(listener *l)
 {
-    zmq_pollitem_t items[3] = {
-        {.events = ZMQ_POLLIN}, {.events = ZMQ_POLLIN}, {.events = ZMQ_POLLIN}};
+    zmq_pollitem_t items[2] = {{.events = ZMQ_POLLIN}, {.events = ZMQ_POLLIN}};
     int n = 0;
 
     if (l->profiles != NULL)
         items[n++].socket = listen_profiles_socket(l->profiles);
     if (!is_full(l))
         items[n++].socket = l->socket;
-    if (l->live != NULL && listen_live_keys(l->live) >= 0)
-        items[n++].fd = listen_live_keys(l->live);
     return zmq_poll(items, n, POLL_MS) != 0;
 }
 

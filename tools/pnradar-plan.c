@@ -72,7 +72,7 @@ int main(int argc, char **argv)
         .options = options,
     };
     pnr_config config;
-    pnr_error error = {0}, print_error = {0};
+    pnr_error error = {0}, unprinted = {0};
     int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
     if (rc == PNR_OK)
@@ -83,11 +83,9 @@ int main(int argc, char **argv)
     if (rc == PNR_OK) {
         rc = fill_sheet(&sheet, &config, budget_s, &error);
         /* The results are printed even if no engine runs. */
-        if (json_object_size(sheet.root) > 0 && plan_sheet_finish(&sheet, &print_error) != PNR_OK &&
-            rc == PNR_OK) {
-            rc = print_error.code;
-            error = print_error;
-        }
+        const int printed = plan_sheet_finish(&sheet, rc == PNR_OK ? &error : &unprinted);
+
+        rc = rc == PNR_OK ? printed : rc;
     }
     json_decref(sheet.root);
     pnr_config_clear(&config);

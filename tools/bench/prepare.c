@@ -7,37 +7,25 @@
 #include "tools/common/measure.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error)
+int bench_parse_sizes(const char *text, bench *b, pnr_error *error)
 {
-    /* Each size has at least two characters with its comma. */
-    size_t *list = calloc(strlen(text) / 2 + 1, sizeof *list);
-    size_t n = 0;
+    const char *at = text, *end = text;
 
-    *sizes = NULL;
-    *n_sizes = 0;
-    if (list == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for sizes");
-    for (const char *at = text;; at++) {
-        const char *end;
+    for (b->n_sizes = 0; b->n_sizes < BENCH_MAX_SIZES; at = end + 1) {
+        const size_t size = pnr_cli_read_count(at, &end);
 
-        list[n] = pnr_cli_read_count(at, &end);
-        if (list[n] < 1 || list[n] > 1 << BENCH_MAX_LOG2_SIZE || (*end != ',' && *end != '\0')) {
-            free(list);
-            return pnr_error_set(error, PNR_EUSAGE,
-                                 "-n %s: sizes 1 .. 2^24 are needed, as 8192,2^16,2^20-1", text);
-        }
-        n++;
-        at = end;
-        if (*at == '\0')
+        if (size < 1 || size > 1 << BENCH_MAX_LOG2_SIZE || (*end != ',' && *end != '\0'))
             break;
+        b->sizes[b->n_sizes++] = size;
+        if (*end == '\0')
+            return PNR_OK;
     }
-    *sizes = list;
-    *n_sizes = n;
-    return PNR_OK;
+    return pnr_error_set(error, PNR_EUSAGE,
+                         "-n %s: 1 to %d sizes 1 .. 2^24 are needed, as 8192,2^16,2^20-1", text,
+                         BENCH_MAX_SIZES);
 }
 
 int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, bench_subject *out,

@@ -19,13 +19,7 @@
 #include <string.h>
 
 static const size_t packs[] = {1, 16, 256, 4096};
-enum {
-    N_PACKS = sizeof packs / sizeof packs[0],
-    DWELLS = 256,
-    COPIES = 64,
-    AHEAD = 4,
-    BLOCKS = 1000
-};
+enum { N_PACKS = sizeof packs / sizeof packs[0], DWELLS = 256, COPIES = 64, BLOCKS = 1000 };
 static const double patience_s = 5.0;
 
 static const char columns[] = "N pack detect_ns publish_ns results_ps received_ps missed MBps";

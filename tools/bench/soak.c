@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const double ceiling_seconds = 3.0;
 static const double most_intervals = 60, least_intervals = 4, least_interval_s = 1.0;
@@ -35,8 +36,7 @@ typedef struct interval {
     pnr_histogram latency_ns;
     uint64_t lost; /* samples lost before its results and in them */
     uint64_t start_ns, end_ns;
-    /* written by the monitor at its end: */
-    double p99_us, rss, device; /* bytes */
+    double p99_us, rss, device; /* at its end, by the monitor; memory in bytes */
 } interval;
 
 typedef struct watch {
@@ -45,7 +45,7 @@ typedef struct watch {
     bench_table *table;
     uint64_t start_ns;                 /* the first result */
     interval intervals[MAX_INTERVALS]; /* the processing thread adds to interval n_ended */
-    _Atomic size_t n_ended;
+    _Atomic size_t n_ended;            /* the monitor reads those before it */
     _Atomic bool stop;
 } watch;
 
@@ -73,17 +73,13 @@ static void add_result(void *context, const pnr_report *report)
 /* Bytes of memory that this process occupies; NAN: unknown. */
 static double resident_bytes(void)
 {
-    FILE *status = fopen("/proc/self/status", "re");
-    unsigned long long kib;
-    double bytes = NAN;
-    char line[128];
+    FILE *statm = fopen("/proc/self/statm", "re");
+    unsigned long long pages;
+    const bool is_known = statm != NULL && fscanf(statm, "%*u %llu", &pages) == 1;
 
-    while (status != NULL && fgets(line, sizeof line, status) != NULL)
-        if (sscanf(line, "VmRSS: %llu kB", &kib) == 1)
-            bytes = (double)kib * 1024;
-    if (status != NULL)
-        fclose(status);
-    return bytes;
+    if (statm != NULL)
+        fclose(statm);
+    return is_known ? (double)pages * (double)sysconf(_SC_PAGESIZE) : (double)NAN;
 }
 
 static double device_bytes(const stream_subject *s)

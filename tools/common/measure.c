@@ -381,14 +381,9 @@ char *pnr_measure_machine(char *text, size_t size)
     cpu_set_t cores;
     int n_cores = 0;
 
-    while (info != NULL && fgets(line, sizeof line, info) != NULL) {
-        const char *value = strstr(line, ": ");
-
-        if (strncmp(line, "model name", 10) == 0 && value != NULL) {
-            snprintf(model, sizeof model, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
-            break;
-        }
-    }
+    while (info != NULL && fgets(line, sizeof line, info) != NULL &&
+           sscanf(line, "model name : %127[^\n]", model) != 1)
+        continue;
     if (info != NULL)
         fclose(info);
     CPU_ZERO(&cores);

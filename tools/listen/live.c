@@ -81,24 +81,19 @@ void listen_live_notice(listen_live *l, const char *text)
 
 /* --- units and numbers --- */
 
-/* Writes "20.0005 km", "999.50 m" or "-". */
-static const char *range_text(double range_m, char out[32])
-{
-    if (!isfinite(range_m))
-        return "-";
-    if (fabs(range_m) >= 1e4)
-        snprintf(out, 32, "%.4f km", range_m * 1e-3);
-    else
-        snprintf(out, 32, "%.2f m", range_m);
-    return out;
-}
-
-static const char *number_text(double value, const char *format_of_unit, int decimals, char out[32])
+static const char *number_text(double value, const char *unit, int decimals, char out[32])
 {
     if (!isfinite(value))
         return "-";
-    snprintf(out, 32, "%.*f %s", decimals, value, format_of_unit);
+    snprintf(out, 32, "%.*f %s", decimals, value, unit);
     return out;
+}
+
+/* Writes "20.0005 km", "999.50 m" or "-". */
+static const char *range_text(double range_m, char out[32])
+{
+    return fabs(range_m) >= 1e4 ? number_text(range_m * 1e-3, "km", 4, out)
+                                : number_text(range_m, "m", 2, out);
 }
 
 /* If the radar has no carrier, a Doppler gives no velocity. */
@@ -244,11 +239,6 @@ int listen_live_draw(listen_live *l, const listen_counts *counts)
         listen_screen_text(l->screen, 0, listen_screen_size(l->screen).height - 1, LISTEN_FAINT,
                            "q: quit");
     return listen_screen_show(l->screen);
-}
-
-int listen_live_keys(const listen_live *l)
-{
-    return listen_screen_keys(l->screen);
 }
 
 int listen_live_open(const char *endpoint, listen_live **out, FILE **log, pnr_error *error)

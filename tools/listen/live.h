@@ -24,6 +24,5 @@ void listen_live_notice(listen_live *live, const char *text); /* one line, on th
 /* Draws at most ten times a second, and only if the contents have changed. PNR_OK; PNR_EEND: q was
  * pressed; PNR_EIO. */
 int listen_live_draw(listen_live *live, const listen_counts *counts);
-int listen_live_keys(const listen_live *live); /* the file descriptor to poll; -1: none */
 
 #endif

@@ -53,7 +53,7 @@ typedef struct cell {
 struct listen_screen {
     listen_size size;
     bool is_utf8;
-    int keys;
+    int keys; /* a file descriptor; -1: no keyboard */
     cell cells[MAX_HEIGHT][MAX_WIDTH];
     char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)]; /* its text */
 };
@@ -300,11 +300,6 @@ int listen_screen_show(listen_screen *s)
 }
 
 /* --- keys --- */
-
-int listen_screen_keys(const listen_screen *s)
-{
-    return s->keys;
-}
 
 bool listen_screen_quits(listen_screen *s)
 {
