@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "config/keys.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,25 +33,18 @@ typedef struct reading {
     const char **files;    /* [n_files], in order */
     const char **settings; /* [n_settings] */
     int n_files, n_settings;
-    const char *print, *strict, *help, *version; /* NULL: not given */
-    pnr_cli_option common[N_COMMON];             /* the first two are lists, without a value */
+    bool prints, helps, tells_version;
+    pnr_cli_option common[N_COMMON]; /* the first two are the lists above */
     pnr_error *error;
 } reading;
 
-/* Option i: first those of the program, which have a value, then the common ones. NULL: there is no
- * option i. */
+/* Option i: first those of the program, then the common ones. NULL: there is no option i. */
 static const pnr_cli_option *get_option(const reading *r, int i)
 {
     for (const pnr_cli_option *o = r->cli->options; o && o->name; o++)
         if (i-- == 0)
             return o;
     return i < N_COMMON ? &r->common[i] : NULL;
-}
-
-/* The lists also have a letter, the first one of the name. '\0': none. */
-static char letter_of(const pnr_cli_option *o)
-{
-    return o->value ? '\0' : o->name[0];
 }
 
 static int refuse_unknown(reading *r, const char *argument)
@@ -73,6 +67,87 @@ static int refuse_unknown(reading *r, const char *argument)
                          argument, best);
 }
 
+/* --- numbers --- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t read_digits(const char *text, const char **end)
+{
+    char *after = (char *)(uintptr_t)text;
+    const size_t value = is_digit(*text) ? strtoull(text, &after, 10) : 0;
+
+    *end = after;
+    return value;
+}
+
+size_t pnr_cli_read_count(const char *text, const char **end)
+{
+    size_t value = read_digits(text, end), more;
+    const char *at = *end;
+
+    if (value != 2 || *at != '^' || !is_digit(at[1]))
+        return value;
+    more = read_digits(at + 1, end);
+    value = more < 64 ? (size_t)1 << more : 0;
+    at = *end;
+    if ((*at == '-' || *at == '+') && is_digit(at[1])) {
+        more = read_digits(at + 1, end);
+        value = *at == '-' ? value - more : value + more;
+    }
+    return value;
+}
+
+/* The factor of a unit of time; NAN: there is no such unit. */
+static double seconds_of(const char *unit)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}};
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(unit, units[i].unit) == 0)
+            return units[i].seconds;
+    return NAN;
+}
+
+/* Reads the argument of an option that has a range. NAN: it is no such number. */
+static double read_number(const pnr_cli_option *o, const char *text)
+{
+    const size_t length = strspn(text, "0123456789.");
+    const char *end;
+    char *after;
+    double value;
+
+    if (o->count) {
+        *o->count = pnr_cli_read_count(text, &end);
+        return end > text && *end == '\0' ? (double)*o->count : NAN;
+    }
+    value = strtod(text, &after);
+    if (length == 0 || after != text + length)
+        return NAN;
+    if (o->seconds)
+        return *o->seconds = value * seconds_of(after);
+    return *o->number = *after == '\0' ? value : NAN;
+}
+
+static int take_number(const pnr_cli_option *o, const char *text, pnr_error *error)
+{
+    const double value = read_number(o, text);
+    const char *what = o->count ? "a whole number" : o->seconds ? "a time" : "a number";
+
+    if (value >= o->min && value <= o->max)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_EUSAGE, "--%s %s: want %s, %.10g to %.10g%s", o->name, text,
+                         what, o->min, o->max,
+                         o->seconds ? " s, with its unit: 100us, 62ms, 1s" : "");
+}
+
+/* --- words --- */
+
 /* attached: the argument after '=' or the letter; NULL: the argument is the next word. */
 static int take_option(reading *r, const pnr_cli_option *o, const char *attached)
 {
@@ -88,11 +163,15 @@ static int take_option(reading *r, const pnr_cli_option *o, const char *attached
         argument = r->argv[r->next++];
     }
     if (o->value)
-        *o->value = o->argument ? argument : o->name;
-    else if (o == r->common)
+        *o->value = argument;
+    else if (o->flag)
+        *o->flag = true;
+    else if (o == &r->common[0])
         r->files[r->n_files++] = argument;
-    else
+    else if (o == &r->common[1])
         r->settings[r->n_settings++] = argument;
+    else
+        return take_number(o, argument, r->error);
     return PNR_OK;
 }
 
@@ -111,7 +190,7 @@ static int read_option(reading *r, const char *word)
         const bool is_named =
             strlen(o->name) == length - 2 && memcmp(word + 2, o->name, length - 2) == 0;
 
-        if (is_long ? is_named : letter_of(o) == word[1])
+        if (is_long ? is_named : o->letter == word[1])
             return take_option(r, o, attached);
     }
     return refuse_unknown(r, word);
@@ -182,7 +261,7 @@ static void print_text(const char *text, size_t column)
 /* "  -c, --config FILE" */
 static void option_label(const pnr_cli_option *o, char out[LABEL_LEN])
 {
-    const char c = letter_of(o);
+    const char c = o->letter;
     const char start[] = {' ', ' ', c ? '-' : ' ', c ? c : ' ', c ? ',' : ' ', '\0'};
 
     snprintf(out, LABEL_LEN, "%s --%s%s%s", start, o->name, o->argument ? " " : "",
@@ -264,11 +343,11 @@ static int apply_options(reading *r, pnr_config *config)
 {
     int code = PNR_OK;
 
-    if (r->help) {
+    if (r->helps) {
         print_help(r);
         return finish_printing(r->error);
     }
-    if (r->version) {
+    if (r->tells_version) {
         printf("%s %s\n", r->cli->program, PNR_VERSION);
         return finish_printing(r->error);
     }
@@ -276,11 +355,10 @@ static int apply_options(reading *r, pnr_config *config)
         code = pnr_config_read(config, r->files[i], r->error);
     for (int i = 0; code == PNR_OK && i < r->n_settings; i++)
         code = pnr_config_set(config, r->settings[i], r->error);
-    if (code == PNR_OK && r->print) {
+    if (code == PNR_OK && r->prints) {
         pnr_config_print(config, stdout);
         code = finish_printing(r->error);
     }
-    r->cli->strict = r->strict != NULL;
     return code;
 }
 
@@ -292,13 +370,15 @@ int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_e
         .argc = argc,
         .argv = argv,
         .next = 1,
-        .common = {{"config", "FILE", "Read this configuration; may be repeated.", NULL},
+        .common = {{"config", "FILE", "Read this configuration; may be repeated.", .letter = 'c'},
                    {"set", "SECTION.KEY=VALUE", "Set one key, after all files; may be repeated.",
-                    NULL},
-                   {"print-config", NULL, "Print the whole configuration and exit.", &r.print},
-                   {"strict", NULL, "Exit with status 3 when anything was lost.", &r.strict},
-                   {"help", NULL, "Print this help and exit.", &r.help},
-                   {"version", NULL, "Print the version and exit.", &r.version}},
+                    .letter = 's'},
+                   {"print-config", NULL, "Print the whole configuration and exit.",
+                    .flag = &r.prints},
+                   {"strict", NULL, "Exit with status 3 when anything was lost.",
+                    .flag = &cli->strict},
+                   {"help", NULL, "Print this help and exit.", .flag = &r.helps},
+                   {"version", NULL, "Print the version and exit.", .flag = &r.tells_version}},
         .error = error};
     int code;
 

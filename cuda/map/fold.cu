@@ -171,7 +171,6 @@ int pnr_map_fold(const pnr_map *m, const pnr_map_samples *s, size_t first_look, 
                 (scale->n_bases + TOGETHER - 1) / TOGETHER, (unsigned)n_looks);
     int code = PNR_OK;
 
-    assert(places.y <= 65535 && n_looks <= 65535 && m->n_periods <= 65535);
     if (scale->n_bases == m->n_bases && scale->stretch == 0 && m->n_periods == 1) {
         const size_t most = (TAKE_BLOCKS + places.x - 1) / places.x, n = n_looks * m->n_bases;
 
@@ -181,11 +180,13 @@ int pnr_map_fold(const pnr_map *m, const pnr_map_samples *s, size_t first_look, 
                                                               bases);
         return pnr_cuda_check_launch("take_windows", error);
     }
+    assert(places.y <= 65535 && n_looks <= 65535);
     if (scale->stretch == 0) {
         fold_windows<false><<<places, PNR_CUDA_THREADS, 0, stream>>>(
             *m, *s, first_look, scale->first_base, scale->n_bases, NULL, bases);
         return pnr_cuda_check_launch("fold_windows", error);
     }
+    assert(m->n_periods <= 65535);
     places.z = 1;
     for (size_t i = 0; code == PNR_OK && i < n_looks; i++)
         code = fold_stretched(m, s, first_look + i, scale, stretched,

@@ -21,7 +21,8 @@ size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_
         (void **)&w->stretched,
         extent->has_stretch ? (size_t)m->n_periods * m->n_window * sizeof *w->stretched : 0, false};
     list[n++] = {(void **)&w->bases, bases * m->row_stride * sizeof *w->bases, false};
-    list[n++] = {(void **)&w->values, d * m->n_looks * lines * m->n_cells * sizeof *w->values,
+    list[n++] = {(void **)&w->values,
+                 extent->has_values ? d * m->n_looks * lines * m->n_cells * sizeof *w->values : 0,
                  false};
     list[n++] = {(void **)&w->power, d * lines * m->n_cells * sizeof *w->power, false};
     list[n++] = {(void **)&w->noise, d * tiles * sizeof *w->noise, false};

@@ -16,7 +16,7 @@ typedef struct pnr_map_memory {
     pnr_map_dwell *dwells;
     float2 *stretched; /* [n_periods][n_window], where there is a stretch */
     float2 *bases;     /* [D][n_looks][n_bases][row_stride] and room_bases more, where has_bases */
-    float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells] */
+    float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells], where has_values */
     float *power;      /* [D][n_codes n_rows][n_cells] */
     double *noise;     /* [D][tiles] */
     float *greatest;   /* [D][tiles] */
@@ -30,7 +30,7 @@ typedef struct pnr_map_memory {
 typedef struct pnr_map_extent {
     size_t round_dwells;
     size_t room_bases; /* after the last base */
-    bool has_bases, has_stream, has_stretch;
+    bool has_bases, has_stream, has_stretch, has_values;
 } pnr_map_extent;
 
 /* Lists all of it; returns the number of buffers. */

@@ -27,7 +27,7 @@ typedef struct shared {
 
 static pnr_map_extent extent_of(const shared *own)
 {
-    pnr_map_extent extent = {own->round_dwells, 0, !own->is_single, own->has_stream, false};
+    pnr_map_extent extent = {own->round_dwells, 0, !own->is_single, own->has_stream, false, true};
 
     for (size_t i = 0; i < own->tables.n_stretches; i++)
         extent.has_stretch |= own->tables.stretches[i].stretch != 0;

@@ -13,19 +13,12 @@
 
 enum {
     COLUMNS = PNR_CPU_COLUMNS,
-    LINE = 8,  /* values of a cache line */
     ROWS = 16, /* of a task of pass B */
     EDGES =
         2, /* the ends of the first and of the second period; a row of a block has at most one */
     SHORTEST = 16384,
     SHORTEST_WIDE = 8192
 };
-
-/* An odd number of whole cache lines. */
-static size_t row_of(size_t n)
-{
-    return ((n + LINE - 1) / LINE | 1) * LINE;
-}
 
 static bool factors(size_t length, size_t *n1, size_t *n2)
 {
@@ -61,11 +54,11 @@ void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split)
     memset(split, 0, sizeof *split);
     split->length = length;
     (void)factors(length, &split->n1, &split->n2);
-    split->row1 = row_of(split->n1);
+    split->row1 = pnr_cpu_pitch(split->n1);
     split->n_blocks = (split->n2 + COLUMNS - 1) / COLUMNS;
     split->is_wide = pnr_cpu_columns_can(split->n1);
     /* memory holds all lanes of the last block */
-    split->row2 = row_of(split->is_wide ? split->n_blocks * COLUMNS : split->n2);
+    split->row2 = pnr_cpu_pitch(split->is_wide ? split->n_blocks * COLUMNS : split->n2);
     split->next1 = split->is_wide ? split->row2 : 1;
     split->next2 = split->is_wide ? 1 : split->row1;
     split->n_row_blocks = (split->n1 + ROWS - 1) / ROWS;
