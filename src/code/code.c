@@ -28,8 +28,8 @@ static const struct family {
 static int allocate_chips(pnr_code *code, size_t n_chips, pnr_error *error)
 {
     if (n_chips < 1 || n_chips > PNR_CODE_MAX_CHIPS)
-        return pnr_error_set(error, PNR_ECONFIG, "a code of %zu chips: must be 1 to %d", n_chips,
-                             PNR_CODE_MAX_CHIPS);
+        return pnr_refuse(error, "a code of %zu chips: must be 1 to %d", n_chips,
+                          PNR_CODE_MAX_CHIPS);
     code->chips = calloc(n_chips, sizeof *code->chips);
     if (!code->chips)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu chips", n_chips);

@@ -21,10 +21,10 @@ typedef struct terms {
 static int choose_gold(unsigned degree, size_t index, terms *t, size_t *most, pnr_error *error)
 {
     if (degree < 3 || degree % 4 == 0)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "code.degree %u: a preferred pair for gold needs a degree of 3 to 23 "
-                             "that is no multiple of 4",
-                             degree);
+        return pnr_refuse(error,
+                          "code.degree %u: a preferred pair for gold needs a degree of 3 to 23 "
+                          "that is no multiple of 4",
+                          degree);
     t->period = ((size_t)1 << degree) - 1;
     t->has_first = index != 1;
     t->decimation = degree % 2 == 1 ? 3 : 5;
@@ -39,8 +39,7 @@ static int choose_gold(unsigned degree, size_t index, terms *t, size_t *most, pn
 static int choose_kasami(unsigned degree, size_t index, terms *t, size_t *most, pnr_error *error)
 {
     if (degree < 4 || degree % 2 != 0)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "code.degree %u: kasami needs an even degree of 4 to 24", degree);
+        return pnr_refuse(error, "code.degree %u: kasami needs an even degree of 4 to 24", degree);
     t->period = ((size_t)1 << degree / 2) - 1;
     t->decimation = t->period + 2;
     t->shift = index - (index > 0);
@@ -66,8 +65,8 @@ int pnr_code_build_sequence(const pnr_config *config, pnr_code *code, pnr_error 
     if (rc != PNR_OK)
         return rc;
     if (index > most)
-        return pnr_error_set(error, PNR_ECONFIG, "code.index %zu: must be 0 to %zu for degree %u",
-                             index, most, polynomial.degree);
+        return pnr_refuse(error, "code.index %zu: must be 0 to %zu for degree %u", index, most,
+                          polynomial.degree);
 
     const size_t n_chips = ((size_t)1 << polynomial.degree) - 1;
     uint8_t *u = malloc(n_chips), *bits = malloc(n_chips);

@@ -266,8 +266,8 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         if (zmq_setsockopt(p->socket, options[i].option,
                            is_wide ? (const void *)&wide : (const void *)&options[i].value,
                            is_wide ? sizeof wide : sizeof options[i].value) != 0)
-            return pnr_error_set(error, PNR_ECONFIG, "%s = %d is refused by libzmq: %s",
-                                 options[i].name, options[i].value, zmq_strerror(zmq_errno()));
+            return pnr_refuse(error, "%s = %d is refused by libzmq: %s", options[i].name,
+                              options[i].value, zmq_strerror(zmq_errno()));
     }
     return PNR_OK;
 }

@@ -145,15 +145,6 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
     long double speed = config->radar.speed_mps, velocity = target->velocity_mps;
     long double ways = config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
 
-    if (!(fabsl(velocity) < speed))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "target.%zu.velocity_mps = %g: slower than the wave, %g m/s, please",
-                             number, target->velocity_mps, config->radar.speed_mps);
-    if (target->amplitude == 0 && target->has_snr && !(scene->noise_rms > 0))
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "target.%zu.snr_db needs echo.noise_rms above 0 (or give an amplitude)", number);
-
     /* -d tau / d t: the rate at which the delay decreases. */
     long double gain = ways * velocity / (speed - velocity);
     long double delay = ways * target->range_m / (speed - velocity) + config->radar.zero_delay_s;
@@ -245,8 +236,7 @@ static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *er
     if (config->source.tune_hz.num != 0) {
         if (pnr_rational_div(config->source.tune_hz, scene->setup->radar.rate_hz, &scene->tune) !=
             PNR_OK)
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "source.tune_hz over source.rate_hz does not fit 64 bits");
+            return pnr_refuse(error, "source.tune_hz over source.rate_hz does not fit 64 bits");
         scene->tuned = true;
         rc = rotation_init(&scene->tuning, (long double)scene->tune.num / scene->tune.den);
     }

@@ -49,9 +49,8 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
     const double low = min_hz * g->rows_a_hertz, high = max_hz * g->rows_a_hertz;
 
     if (!(high - low < MAX_ROWS && fabs(low) < 0x1p40 && fabs(high) < 0x1p40))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "doppler.min_hz %.10g to max_hz %.10g: %.3g rows; %d are possible",
-                             min_hz, max_hz, high - low + 1, MAX_ROWS);
+        return pnr_refuse(error, "doppler.min_hz %.10g to max_hz %.10g: %.3g rows; %d are possible",
+                          min_hz, max_hz, high - low + 1, MAX_ROWS);
     if (!g->is_doppler) {
         g->first = (int64_t)floor(low + edge_rows);
         g->last = (int64_t)ceil(high - edge_rows);
@@ -104,11 +103,10 @@ int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_
     const int64_t most = is_split ? 1 + (int64_t)(walk_samples / row_walk) : MAX_ROWS;
 
     if (is_stretched && farthest_hz >= most_stretch * config->radar.carrier_hz)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "a Doppler shift of %.6g Hz stretches the code by more than a tenth at "
-            "radar.carrier_hz = %.10g",
-            farthest_hz, config->radar.carrier_hz);
+        return pnr_refuse(error,
+                          "a Doppler shift of %.6g Hz stretches the code by more than a tenth at "
+                          "radar.carrier_hz = %.10g",
+                          farthest_hz, config->radar.carrier_hz);
     if ((*out = malloc((size_t)(g.last - g.first + 1) * sizeof **out)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %" PRId64 " Doppler rows",
                              g.last - g.first + 1);
@@ -120,13 +118,12 @@ int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_
         if (g.is_doppler && quarters * g.n_periods % 4 != 0) {
             free(*out);
             *out = NULL;
-            return pnr_error_set(
-                error, PNR_ECONFIG,
-                "doppler.step = %s with dwell.periods = %" PRId64
-                ": the rows of neighbouring rotations would not meet; take a multiple of %d "
-                "periods, or whole steps",
-                pnr_config_word(config, "doppler", "step"), g.n_periods,
-                config->doppler.step == PNR_STEP_HALF ? 2 : 4);
+            return pnr_refuse(error,
+                              "doppler.step = %s with dwell.periods = %" PRId64
+                              ": the rows of neighbouring rotations would not meet; take a "
+                              "multiple of %d periods, or whole steps",
+                              pnr_config_word(config, "doppler", "step"), g.n_periods,
+                              config->doppler.step == PNR_STEP_HALF ? 2 : 4);
         }
         *h = (pnr_hypothesis){
             .quarters = (int32_t)quarters,

@@ -115,11 +115,11 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_setup **out, pnr_error 
         if ((code = make_code(&one, &setup->codes[c], &radar, error)) == PNR_OK && c == 0)
             setup->radar = radar;
         if (code == PNR_OK && radar.n_samples != setup->radar.n_samples)
-            code = pnr_error_set(error, PNR_ECONFIG,
-                                 "code.%zu is %s, %zu samples a period, and code.1 %zu: all codes "
-                                 "must repeat together",
-                                 c + 1, setup->codes[c].code->name, radar.n_samples,
-                                 setup->radar.n_samples);
+            code = pnr_refuse(error,
+                              "code.%zu is %s, %zu samples a period, and code.1 %zu: all codes "
+                              "must repeat together",
+                              c + 1, setup->codes[c].code->name, radar.n_samples,
+                              setup->radar.n_samples);
     }
     if (code != PNR_OK) {
         pnr_setup_destroy(setup);
@@ -179,10 +179,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     plan->exclusion_cells = config->detector.exclusion_cells;
     plan->exclusion_rows = config->detector.exclusion_rows;
     if (plan->n_looks > MAX_WINDOWS / plan->n_periods)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one "
-            "result",
+        return pnr_refuse(
+            error, "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one result",
             plan->n_looks, plan->n_periods, MAX_WINDOWS);
     /* Each incoherent period is a look. A single one is an ordinary window and keeps its phase. */
     if (config->dwell.combine == PNR_COMBINE_INCOHERENT) {
@@ -243,12 +241,11 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
     const size_t reach = cfar->guard + 1 + (cfar->training - 1) * cfar->stride;
 
     if (is_range && !plan->linear ? 2 * reach >= n_cells : reach >= n_cells)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "detector.cfar_training = %zu, a cell in %zu behind detector.cfar_guard "
-            "= %zu, reaches %zu %s to either side; there are %zu",
-            cfar->training, cfar->stride, config->detector.cfar_guard, reach,
-            is_range ? "lags" : "Doppler rows", n_cells);
+        return pnr_refuse(error,
+                          "detector.cfar_training = %zu, a cell in %zu behind detector.cfar_guard "
+                          "= %zu, reaches %zu %s to either side; there are %zu",
+                          cfar->training, cfar->stride, config->detector.cfar_guard, reach,
+                          is_range ? "lags" : "Doppler rows", n_cells);
     pnr_cfar_factors(plan, setup->pfa_cell, setup->cfar_factor);
     cfar->factor = setup->cfar_factor;
     return PNR_OK;
@@ -271,8 +268,8 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
 
     if (config->source.tune_hz.num != 0 &&
         pnr_rational_div(config->source.tune_hz, setup->radar.rate_hz, &tune) != PNR_OK)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
+        return pnr_refuse(error,
+                          "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
 
     /* A chip lasts for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
     const pnr_code *first = setup->codes[0].code;
@@ -321,9 +318,8 @@ static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *er
     if (config->window.filter == PNR_FILTER_MATCHED)
         return PNR_OK;
     if (plan->n_codes > 1)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "window.filter = least-squares is for one code; there are %zu",
-                             plan->n_codes);
+        return pnr_refuse(error, "window.filter = least-squares is for one code; there are %zu",
+                          plan->n_codes);
     code = pnr_least_squares_create(setup->codes[0].autocorrelation, plan->gate_count,
                                     !plan->linear && plan->gate_count == plan->n_lags,
                                     &setup->least_squares, error);
