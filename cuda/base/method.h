@@ -69,6 +69,7 @@ extern const pnr_cuda_method pnr_cuda_method_fused;      /* own kernel: one, up 
 extern const pnr_cuda_method pnr_cuda_method_fused_long; /* own kernels: three, above 16384 */
 extern const pnr_cuda_method pnr_cuda_method_library;    /* any length: cuFFT, cuBLAS */
 extern const pnr_cuda_method pnr_cuda_method_map_fused;  /* maps: fused */
+extern const pnr_cuda_method pnr_cuda_method_map_long;   /* maps of one line: fused, long */
 extern const pnr_cuda_method pnr_cuda_method_map;        /* maps: library */
 
 #endif
