@@ -8,8 +8,8 @@
 /* Best first: auto takes the first that suits. Bytes moved for each sample of 16 bits: walsh 4,
  * with more than 2^13 values 20; fused 4, above 16384 points 36; library more. */
 static const pnr_cuda_method *const methods[] = {
-    &pnr_cuda_method_walsh,     &pnr_cuda_method_fused,   &pnr_cuda_method_fused_long,
-    &pnr_cuda_method_map_fused, &pnr_cuda_method_library,
+    &pnr_cuda_method_walsh,     &pnr_cuda_method_fused,    &pnr_cuda_method_fused_long,
+    &pnr_cuda_method_map_fused, &pnr_cuda_method_map_long, &pnr_cuda_method_library,
 };
 
 /* "auto, a, b, ..." */
