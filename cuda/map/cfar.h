@@ -142,6 +142,7 @@ struct pnr_map_level {
         uint32_t n_before = 0, n_after = 0, n_below = 0;
         double before = 0, after = 0;
 
+#pragma unroll 1
         for (uint32_t i = 0; i < m.training; i++) {
             n_before += cell_at(cell, m.guard + 1 + i * m.stride, false) != NULL;
             n_after += cell_at(cell, m.guard + 1 + i * m.stride, true) != NULL;
@@ -151,6 +152,7 @@ struct pnr_map_level {
 
         const double f = factor[n_before * (m.training + 1) + n_after], here = (double)power;
 
+#pragma unroll 1
         for (uint32_t i = 0; i < m.training; i++) {
             const float *x = cell_at(cell, m.guard + 1 + i * m.stride, false);
             const float *y = cell_at(cell, m.guard + 1 + i * m.stride, true);

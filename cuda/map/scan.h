@@ -19,6 +19,15 @@ static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
 }
 
+/* Returns the power of cell first - n_cells, at most 2 n_cells, of a line that wraps. */
+static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const float *line,
+                                                        uint32_t first)
+{
+    const uint32_t once = first < m.n_cells ? first : first - m.n_cells;
+
+    return line[once < m.n_cells ? once : once - m.n_cells];
+}
+
 /* Tells whether P > all cells before it in its row and >= all cells after it, within its box. */
 static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float *line,
                                                   uint32_t cell, float here)
@@ -26,8 +35,8 @@ static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float 
     for (uint32_t i = 1; i <= m.exclusion_cells; i++) {
         const uint32_t before = cell + m.n_cells - i, after = cell + m.n_cells + i;
 
-        if ((pnr_map_is_cell(m, before) && !(here > line[before % m.n_cells])) ||
-            (pnr_map_is_cell(m, after) && !(here >= line[after % m.n_cells])))
+        if ((pnr_map_is_cell(m, before) && !(here > pnr_map_wrapped(m, line, before))) ||
+            (pnr_map_is_cell(m, after) && !(here >= pnr_map_wrapped(m, line, after))))
             return false;
     }
     return true;
@@ -43,7 +52,8 @@ static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float
         const uint32_t other = cell + m.n_cells + i - m.exclusion_cells;
 
         if (pnr_map_is_cell(m, other))
-            is_so &= is_before ? here > line[other % m.n_cells] : here >= line[other % m.n_cells];
+            is_so &= is_before ? here > pnr_map_wrapped(m, line, other)
+                               : here >= pnr_map_wrapped(m, line, other);
     }
     return is_so;
 }
