@@ -132,7 +132,8 @@ struct pnr_map_level {
 
             before += x;
             after += y;
-            n_below += (here > f * x) + (here > f * y);
+            if (m.cfar_kind == PNR_CFAR_OS)
+                n_below += (here > f * x) + (here > f * y);
         }
         return decide(power, f, m.training, m.training, before, after, n_below);
     }

@@ -107,11 +107,51 @@ static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t a
 }
 static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on together");
 
+enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* four neighbouring cells each */
+
+/* Sets levels[q], which the CFAR levels of the cells of quad q, times `factor`, are not below. It
+ * adds whole quads: those that are training cells of all four. Cells beyond the piece count as 0. */
+template <int THREADS>
+static __device__ __forceinline__ void
+pnr_map_level_quads(const pnr_map_level &level, const float *own, uint32_t n_cells, float factor,
+                    uint32_t near, uint32_t far, float *sums, float *levels)
+{
+    constexpr int EACH = PNR_MAP_QUADS / THREADS;
+    const uint32_t thread = threadIdx.x % THREADS;
+    float before[EACH] = {}, after[EACH] = {};
+
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const uint32_t first = 4 * (thread + THREADS * k);
+        float sum = 0;
+
+#pragma unroll
+        for (uint32_t i = first; i < first + 4; i++)
+            sum += i < n_cells ? own[i] : 0.0f;
+        sums[first / 4] = sum;
+    }
+    pnr_map_sync<THREADS>();
+#pragma unroll 1
+    for (uint32_t apart = near; apart < far; apart++)
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const uint32_t q = thread + THREADS * k;
+
+            before[k] += q >= apart ? sums[q - apart] : 0.0f;
+            after[k] += q + apart < PNR_MAP_QUADS ? sums[q + apart] : 0.0f;
+        }
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+        levels[thread + THREADS * k] = factor * level.side_of(before[k], after[k]);
+    pnr_map_sync<THREADS>();
+}
+
 /*
  * Refuses most cells in single precision. Bit j of the result is set when the thread's cell first +
  * thread + THREADS j is above the threshold and may be above its CFAR level; pnr_map_level then
- * decides. The sums of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells
- * beyond the piece count as 0, so a sum is never too great.
+ * decides. Where training cells are neighbours, four cells share a lower level. Otherwise the sums
+ * of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells beyond the piece count
+ * as 0, so a sum is never too great.
  */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
@@ -123,28 +163,43 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
     constexpr int CELLS = PNR_MAP_PIECE / THREADS;
     const uint32_t thread = threadIdx.x % THREADS, step = m.stride * m.oversample;
     const uint32_t after = (m.guard + 1) * m.oversample;
-    uint32_t n = 1, is_left = 0;
-
-#pragma unroll(CELLS < 8 ? CELLS : 8)
-    for (uint32_t at = thread; at < PNR_MAP_PIECE; at += THREADS)
-        sums[at] = first + at < end ? own[first + at] : 0.0f;
-    pnr_map_sync<THREADS>();
-    for (; 2 * n <= m.training; n *= 2)
-        pnr_map_add_apart<THREADS>(sums, n * step);
-
+    const uint32_t near = (m.guard + 7) / 4, far = (m.guard + 1 + m.training) / 4;
+    const bool has_quads = step == 1 && near < far;
     /* 1e-4 exceeds the sum of all rounding errors. */
     const float factor = (float)(level.full_factor() * (1 - 1e-4) / m.training);
+    float *const levels = sums + PNR_MAP_QUADS;
+    uint32_t n = 1, is_left = 0;
+
+    if (has_quads) {
+        pnr_map_level_quads<THREADS>(level, own + first, end - first, factor, near, far, sums,
+                                     levels);
+    } else {
+#pragma unroll(CELLS < 8 ? CELLS : 8)
+        for (uint32_t at = thread; at < PNR_MAP_PIECE; at += THREADS)
+            sums[at] = first + at < end ? own[first + at] : 0.0f;
+        pnr_map_sync<THREADS>();
+        for (; 2 * n <= m.training; n *= 2)
+            pnr_map_add_apart<THREADS>(sums, n * step);
+    }
+
     const uint32_t before = after + (n - 1) * step;
 
 #pragma unroll(CELLS < 8 ? CELLS : 8)
     for (int j = 0; j < CELLS; j++) {
         const uint32_t at = thread + THREADS * j;
-        const float a = at >= before ? sums[at - before] : 0.0f;
-        const float b = at + after < PNR_MAP_PIECE ? sums[at + after] : 0.0f;
         const float here = first + at < end ? own[first + at] : 0.0f;
+        float least;
 
-        const bool is_refused =
-            here <= factor * level.side_of(a, b) && (!m.is_linear || level.is_full(first + at));
+        if (has_quads) {
+            least = levels[at / 4];
+        } else {
+            const float a = at >= before ? sums[at - before] : 0.0f;
+            const float b = at + after < PNR_MAP_PIECE ? sums[at + after] : 0.0f;
+
+            least = factor * level.side_of(a, b);
+        }
+
+        const bool is_refused = here <= least && (!m.is_linear || level.is_full(first + at));
 
         is_left |= (uint32_t)(here > threshold && !is_refused) << j;
     }
