@@ -109,49 +109,83 @@ static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on to
 
 enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* four neighbouring cells each */
 
-/* Sets levels[q], which the CFAR levels of the cells of quad q, times `factor`, are not below. It
- * adds whole quads: those that are training cells of all four. Cells beyond the piece count as 0. */
+/* Returns the place in a piece of cell j of a thread: the cells of a quad belong to one thread, or
+ * neighbouring cells to neighbouring threads. */
 template <int THREADS>
-static __device__ __forceinline__ void
-pnr_map_level_quads(const pnr_map_level &level, const float *own, uint32_t n_cells, float factor,
-                    uint32_t near, uint32_t far, float *sums, float *levels)
+static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j)
 {
-    constexpr int EACH = PNR_MAP_QUADS / THREADS;
     const uint32_t thread = threadIdx.x % THREADS;
-    float before[EACH] = {}, after[EACH] = {};
+
+    return has_quads ? 4 * (thread + THREADS * (j / 4)) + j % 4 : thread + THREADS * j;
+}
+
+/* Does as pnr_map_screen where training cells are neighbours. It adds whole quads, from near() to
+ * far() - 1 away: those that are training cells of all four cells. */
+template <int THREADS>
+static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m,
+                                                                const pnr_map_level &level,
+                                                                const float *own, uint32_t first,
+                                                                uint32_t end, float threshold,
+                                                                float *sums)
+{
+    constexpr int EACH = PNR_MAP_QUADS / THREADS, TOGETHER = EACH < 4 ? EACH : 4;
+    const float factor = level.least_factor();
+    float *const greatest = sums + PNR_MAP_QUADS;
+    uint32_t is_left = 0;
 
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
-        const uint32_t first = 4 * (thread + THREADS * k);
-        float sum = 0;
+        const uint32_t q = threadIdx.x % THREADS + THREADS * k;
+        float sum = 0, most = 0;
 
 #pragma unroll
-        for (uint32_t i = first; i < first + 4; i++)
-            sum += i < n_cells ? own[i] : 0.0f;
-        sums[first / 4] = sum;
+        for (uint32_t cell = first + 4 * q; cell < first + 4 * q + 4; cell++) {
+            const float here = cell < end ? own[cell] : 0.0f;
+
+            sum += here;
+            most = fmaxf(most, here);
+        }
+        sums[q] = sum;
+        greatest[q] = most;
     }
     pnr_map_sync<THREADS>();
 #pragma unroll 1
-    for (uint32_t apart = near; apart < far; apart++)
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            const uint32_t q = thread + THREADS * k;
+    for (int part = 0; part < EACH; part += TOGETHER) {
+        const uint32_t quad = threadIdx.x % THREADS + THREADS * part;
+        float before[TOGETHER] = {}, after[TOGETHER] = {};
 
-            before[k] += q >= apart ? sums[q - apart] : 0.0f;
-            after[k] += q + apart < PNR_MAP_QUADS ? sums[q + apart] : 0.0f;
-        }
+#pragma unroll 1
+        for (uint32_t apart = level.near(); apart < level.far(); apart++)
 #pragma unroll
-    for (int k = 0; k < EACH; k++)
-        levels[thread + THREADS * k] = factor * level.side_of(before[k], after[k]);
-    pnr_map_sync<THREADS>();
+            for (int k = 0; k < TOGETHER; k++) {
+                const uint32_t q = quad + THREADS * k;
+
+                before[k] += q >= apart ? sums[q - apart] : 0.0f;
+                after[k] += q + apart < PNR_MAP_QUADS ? sums[q + apart] : 0.0f;
+            }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            const uint32_t q = quad + THREADS * k, cell = first + 4 * q;
+            const bool is_full = !m.is_linear || (level.is_full(cell) && level.is_full(cell + 3));
+            const float least =
+                is_full ? fmaxf(threshold, factor * level.side_of(before[k], after[k])) : threshold;
+
+            if (greatest[q] > least)
+#pragma unroll 1
+                for (uint32_t i = 0; i < 4; i++)
+                    is_left |= (uint32_t)(cell + i < end && own[cell + i] > least)
+                               << (4 * (part + k) + i);
+        }
+    }
+    pnr_map_sync<THREADS>(); /* the maxima now use the memory of the sums */
+    return is_left;
 }
 
 /*
- * Refuses most cells in single precision. Bit j of the result is set when the thread's cell first +
- * thread + THREADS j is above the threshold and may be above its CFAR level; pnr_map_level then
- * decides. Where training cells are neighbours, four cells share a lower level. Otherwise the sums
- * of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells beyond the piece count
- * as 0, so a sum is never too great.
+ * Refuses most cells in single precision. Bit j of the result is set when the thread's cell j is
+ * above the threshold and may be above its CFAR level; pnr_map_level then decides. The sums of 2^k
+ * training cells, a stride apart, are made of sums of 2^(k - 1). Cells beyond the piece count as 0,
+ * so a sum is never too great.
  */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
@@ -163,43 +197,27 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
     constexpr int CELLS = PNR_MAP_PIECE / THREADS;
     const uint32_t thread = threadIdx.x % THREADS, step = m.stride * m.oversample;
     const uint32_t after = (m.guard + 1) * m.oversample;
-    const uint32_t near = (m.guard + 7) / 4, far = (m.guard + 1 + m.training) / 4;
-    const bool has_quads = step == 1 && near < far;
-    /* 1e-4 exceeds the sum of all rounding errors. */
-    const float factor = (float)(level.full_factor() * (1 - 1e-4) / m.training);
-    float *const levels = sums + PNR_MAP_QUADS;
     uint32_t n = 1, is_left = 0;
 
-    if (has_quads) {
-        pnr_map_level_quads<THREADS>(level, own + first, end - first, factor, near, far, sums,
-                                     levels);
-    } else {
 #pragma unroll(CELLS < 8 ? CELLS : 8)
-        for (uint32_t at = thread; at < PNR_MAP_PIECE; at += THREADS)
-            sums[at] = first + at < end ? own[first + at] : 0.0f;
-        pnr_map_sync<THREADS>();
-        for (; 2 * n <= m.training; n *= 2)
-            pnr_map_add_apart<THREADS>(sums, n * step);
-    }
+    for (uint32_t at = thread; at < PNR_MAP_PIECE; at += THREADS)
+        sums[at] = first + at < end ? own[first + at] : 0.0f;
+    pnr_map_sync<THREADS>();
+    for (; 2 * n <= m.training; n *= 2)
+        pnr_map_add_apart<THREADS>(sums, n * step);
 
+    const float factor = level.least_factor();
     const uint32_t before = after + (n - 1) * step;
 
 #pragma unroll(CELLS < 8 ? CELLS : 8)
     for (int j = 0; j < CELLS; j++) {
         const uint32_t at = thread + THREADS * j;
+        const float a = at >= before ? sums[at - before] : 0.0f;
+        const float b = at + after < PNR_MAP_PIECE ? sums[at + after] : 0.0f;
         const float here = first + at < end ? own[first + at] : 0.0f;
-        float least;
 
-        if (has_quads) {
-            least = levels[at / 4];
-        } else {
-            const float a = at >= before ? sums[at - before] : 0.0f;
-            const float b = at + after < PNR_MAP_PIECE ? sums[at + after] : 0.0f;
-
-            least = factor * level.side_of(a, b);
-        }
-
-        const bool is_refused = here <= least && (!m.is_linear || level.is_full(first + at));
+        const bool is_refused =
+            here <= factor * level.side_of(a, b) && (!m.is_linear || level.is_full(first + at));
 
         is_left |= (uint32_t)(here > threshold && !is_refused) << j;
     }
@@ -218,9 +236,12 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     const bool is_cfar = m.cfar_kind != PNR_CFAR_OFF;
     const float *own = power + (size_t)line * m.n_cells;
     const uint32_t thread = threadIdx.x % THREADS;
+    const bool has_quads = level.has_screen() && level.has_quads();
     uint32_t is_left = 0;
 
-    if (level.has_screen()) {
+    if (has_quads) {
+        is_left = pnr_map_screen_quads<THREADS>(m, level, own, first, end, threshold, b.sums);
+    } else if (level.has_screen()) {
         is_left = pnr_map_screen<THREADS>(m, level, own, first, end, threshold, b.sums);
     } else {
 #pragma unroll(CELLS < 16 ? CELLS : 16)
@@ -231,7 +252,7 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
         }
     }
     for (; is_left != 0; is_left &= is_left - 1) {
-        const uint32_t cell = first + thread + THREADS * (__ffs((int)is_left) - 1);
+        const uint32_t cell = first + pnr_map_at<THREADS>(has_quads, __ffs((int)is_left) - 1);
         const float here = own[cell];
 
         if (!pnr_map_in_gate(m, pnr_map_lag(m, cell)) || (is_cfar && !level.is_above(cell, here)))
