@@ -63,6 +63,12 @@ template <int N, class READ>
 static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
                                               float2 (&v)[N], READ read)
 {
+    if (step * N <= m.n_window) {
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            v[j] = read(first + step * j);
+        return;
+    }
 #pragma unroll
     for (int j = 0; j < N; j++) {
         const uint32_t n = first + step * j, i = n < m.n_window ? n : n - m.n_window;
@@ -120,9 +126,10 @@ static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_m
     else
         extend(m, first, step, v,
                [&](uint32_t i) { return pnr_map_raw(m, p.samples, look, 0, i); });
+    if (w.x != 1 || w.y != 0)
 #pragma unroll
-    for (int j = 0; j < N; j++)
-        v[j] = pnr_map_weighted(w, v[j]);
+        for (int j = 0; j < N; j++)
+            v[j] = pnr_map_weighted(w, v[j]);
 #pragma unroll 1
     for (int way = 0; way < 2; way++) {
         const uint64_t by = way == 0 ? turns : row.shift * p.bin_turns;
