@@ -54,7 +54,7 @@ static int check_plan(const pnr_plan *plan, pnr_error *error)
         return pnr_error_set(error, PNR_ECONFIG,
                              "engine.method = %s: the cpu engine has walsh and library",
                              plan->method);
-    if (is_named(plan, "walsh") && !pnr_cpu_fused_is_one_line(plan))
+    if (is_named(plan, "walsh") && !pnr_plan_is_one_line(plan))
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine.method = walsh: maps of codes, Doppler or gates are "
                              "library's");
