@@ -7,7 +7,6 @@
 #include "engine/memory.h"
 #include "engine/plan.h"
 
-#include <fftw3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
