@@ -304,8 +304,8 @@ static bool is_left_out(const search *s, size_t i, size_t lag)
 /* P of all rows at an integer lag of a code. */
 static double sum_column(const search *s, size_t code, size_t lag)
 {
-    if (s->places != NULL)
-        return (double)power_at(s, code, 0, lag);
+    if (s->map.n_rows == 1)
+        return (double)power_at(s, code, 0, lag * s->map.plan->oversample);
     return sum_exactly(row_of(s, code, 0) + lag * s->map.plan->oversample, s->map.n_rows,
                        s->map.n_cells);
 }
