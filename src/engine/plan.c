@@ -124,17 +124,19 @@ static bool are_lags_valid(const pnr_plan *plan)
            plan->gate_first + plan->gate_count + PNR_NEIGHBOURS / 2 <= plan->n_lags;
 }
 
+static bool is_cfar_valid(const pnr_cfar *cfar)
+{
+    return cfar->kind == PNR_CFAR_OFF || (cfar->factor != NULL && cfar->training >= 1 &&
+                                          cfar->training <= PNR_MAX_TRAINING && cfar->stride >= 1);
+}
+
 static bool are_axes_valid(const pnr_plan *plan)
 {
-    const pnr_cfar *cfar = &plan->cfar;
-
     return plan->n_codes >= 1 && plan->n_codes <= UINT16_MAX && plan->n_looks >= 1 &&
            plan->n_periods >= 1 && plan->n_hypotheses >= 1 &&
            (plan->hypotheses != NULL || plan->n_hypotheses == 1) && plan->exclusion_cells >= 1 &&
            plan->exclusion_rows >= 1 && (plan->filter == NULL || plan->oversample == 1) &&
-           (cfar->kind == PNR_CFAR_OFF ||
-            (cfar->factor != NULL && cfar->training >= 1 && cfar->training <= PNR_MAX_TRAINING &&
-             cfar->stride >= 1));
+           is_cfar_valid(&plan->cfar);
 }
 
 static bool is_complete(const pnr_plan *plan)
