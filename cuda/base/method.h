@@ -68,6 +68,7 @@ extern const pnr_cuda_method pnr_cuda_method_walsh;      /* m-sequences: additio
 extern const pnr_cuda_method pnr_cuda_method_fused;      /* own kernel: one, up to 16384 points */
 extern const pnr_cuda_method pnr_cuda_method_fused_long; /* own kernels: three, above 16384 */
 extern const pnr_cuda_method pnr_cuda_method_map_fused;  /* maps: fused */
+extern const pnr_cuda_method pnr_cuda_method_map_long;   /* maps of one line: fused, long */
 extern const pnr_cuda_method pnr_cuda_method_library;    /* every plan: cuFFT, cuBLAS */
 
 #endif

@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
     }
 
     const double noise = pnr_cuda_warp_sum((double)sum + (double)top);
-    const bool has_any = top > threshold;
+    const bool has_any = p.listed != NULL && top > threshold;
 
     for (int other = 16; other > 0; other /= 2)
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, other));

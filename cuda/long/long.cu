@@ -147,7 +147,8 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
                          count, stream, error);
 }
 
-/* The two streams take the groups in turn. Then each stream searches its own windows. */
+/* The two streams take the groups in turn. Then each stream searches its own windows, if
+ * their cells are listed. */
 static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                           uint32_t n_dwells, const cudaStream_t streams[2], pnr_error *error)
 {
@@ -161,7 +162,7 @@ static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set
         n_of[i] += count;
     }
     for (i = 0; code == PNR_OK && i < 2; i++)
-        if (n_of[i] > 0)
+        if (n_of[i] > 0 && p->listed != NULL)
             code = launch_kernel(&set->search, "fused_search", dim3(n_of[i]), set->is_chained, p,
                                  (uint32_t)i * n_group, n_group, streams[i], error);
     return code;

@@ -3,9 +3,8 @@
 #ifndef PNR_CUDA_FUSED_LONG_H
 #define PNR_CUDA_FUSED_LONG_H
 
+#include "cuda/base/method.h"
 #include "cuda/base/resources.h"
-#include "cuda/base/shape.h"
-#include "cuda/base/state.h"
 
 #include <cuda_runtime.h>
 
@@ -57,7 +56,8 @@ typedef struct pnr_fused_long {
     pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: measured by another step */
     pnr_cuda_dwell *states;     /* [n_dwells] */
     pnr_fused_long_tile *tiles; /* [n_dwells][tiles] */
-    uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above */
+    uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above; NULL: no cells
+                                 * are listed, and the dwells are not searched */
     float *above;               /* [n_dwells][N]: 0 except while many cells are searched */
     uint64_t *keys;             /* [n_dwells][N / 2 + 1]: local maxima, if there are many */
     pnr_dwell *dwells;          /* [n_dwells] */
@@ -119,15 +119,38 @@ typedef struct pnr_fused_long_set {
     bool is_chained;     /* the device chains kernels, see base/chain.h */
 } pnr_fused_long_set;
 
-/* The most shared memory that a block takes. */
-size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum);
-/* Prepares the kernels for the current device. */
-int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused_long_set *set,
-                        pnr_error *error);
 /* Enqueues n_dwells dwells, n_group at a time on each of two streams: one group computes while the
  * other loads. */
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                            uint32_t n_dwells, cudaStream_t stream, const pnr_cuda_side *side,
                            pnr_error *error);
+/* The most shared memory that a block takes. */
+size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum);
+/* Prepares the kernels for the current device. */
+int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused_long_set *set,
+                        pnr_error *error);
+
+/* --- what the methods have in common --- */
+
+/* Data that all slots share. */
+typedef struct pnr_fused_long_shared {
+    pnr_fused_long_set set;
+    float2 *spectrum; /* [L], device */
+    float2 *powers;   /* powers of twiddles for rows, threads and columns; device */
+} pnr_fused_long_shared;
+
+/* true: the first kernel cannot read these samples. Another step measures and converts them, sums
+ * the periods and extends them, in one more pass over memory. */
+bool pnr_fused_long_is_prepared(const pnr_plan *plan);
+/* PNR_OK, or PNR_EUNSUPPORTED with the reason. The length is FIRST bits at least. */
+int pnr_fused_long_suits(const pnr_plan *plan, pnr_error *error);
+/* Lists the memory of the shared data; returns the number of buffers. */
+size_t pnr_fused_long_list(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_cuda_buffer *list);
+/* Fills the shared data, which are allocated. */
+int pnr_fused_long_upload(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_error *error);
+/* Returns the argument of the kernels for a slot. memory: its pointers to memory of the slot. */
+pnr_fused_long pnr_fused_long_argument(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
+                                       const pnr_fused_long_shared *own,
+                                       const pnr_fused_long *memory);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused above 16384 points, to 2^22: three kernels and a search. */
-#include "cuda/base/method.h"
-#include "cuda/base/resources.h"
 #include "cuda/long/long.h"
 #include "cuda/steps/convert.h"
 #include "cuda/steps/energy.h"
@@ -9,12 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-/* Data that all slots share. */
-typedef struct shared {
-    pnr_fused_long_set set;
-    float2 *spectrum; /* [L], device */
-    float2 *powers;   /* powers of twiddles for rows, threads and columns; device */
-} shared;
+typedef pnr_fused_long_shared shared;
 
 /* Data of one slot. Device memory; its shapes are those of pnr_fused_long. */
 typedef struct work {
@@ -25,9 +18,7 @@ typedef struct work {
     pnr_cuda_side side;
 } work;
 
-/* true: the first kernel cannot read these samples. Another step measures and converts them, sums
- * the periods and extends them, in one more pass over memory. */
-static bool is_prepared(const pnr_plan *plan)
+bool pnr_fused_long_is_prepared(const pnr_plan *plan)
 {
     return pnr_plan_windows(plan) != 1 || plan->n_channels != 1 || plan->tune.num != 0 ||
            (plan->format != PNR_FORMAT_CI8 && plan->format != PNR_FORMAT_CI16 &&
@@ -36,7 +27,7 @@ static bool is_prepared(const pnr_plan *plan)
 
 static pnr_format input_format(const pnr_plan *plan)
 {
-    return is_prepared(plan) ? PNR_FORMAT_CF32 : plan->format;
+    return pnr_fused_long_is_prepared(plan) ? PNR_FORMAT_CF32 : plan->format;
 }
 
 static size_t list_work(const pnr_cuda_common *common, void *memory, pnr_cuda_buffer *list)
@@ -47,8 +38,8 @@ static size_t list_work(const pnr_cuda_common *common, void *memory, pnr_cuda_bu
     pnr_fused_long *m = &w->memory;
     const size_t n_points = (size_t)1 << pnr_fused_long_bits(s->n_samples);
     const size_t n_tiles = s->batch * (n_points / PNR_FUSED_LONG_TILE);
-    const size_t n_parts = is_prepared(plan) ? 0 : n_tiles;
-    const size_t n_sums = is_prepared(plan) ? s->n_windows : 0;
+    const size_t n_parts = pnr_fused_long_is_prepared(plan) ? 0 : n_tiles;
+    const size_t n_sums = pnr_fused_long_is_prepared(plan) ? s->n_windows : 0;
     size_t n = 0;
 
     list[n++] = {(void **)&m->rows, s->batch * plan->n_looks * n_points * sizeof *m->rows, false};
@@ -72,14 +63,18 @@ static size_t count_powers(uint32_t bits)
            ((size_t)column_bits << row_bits);
 }
 
-static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
+size_t pnr_fused_long_list(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_cuda_buffer *list)
 {
-    const uint32_t bits = pnr_fused_long_bits(common->plan.n_samples);
-    shared *own = (shared *)common->shared;
+    const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
 
     list[0] = {(void **)&own->spectrum, sizeof *own->spectrum << bits, false};
     list[1] = {(void **)&own->powers, count_powers(bits) * sizeof *own->powers, false};
     return 2;
+}
+
+static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
+{
+    return pnr_fused_long_list(&common->plan, (shared *)common->shared, list);
 }
 
 /* Returns the reason why the method does not support a plan; NULL: it does. */
@@ -97,16 +92,11 @@ static const char *find_missing(const pnr_plan *plan)
     return NULL;
 }
 
-static int suits(const pnr_plan *plan, pnr_cuda_common *, pnr_engine_choice *choice,
-                 pnr_error *error)
+int pnr_fused_long_suits(const pnr_plan *plan, pnr_error *error)
 {
     const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
     const bool is_sum = plan->n_looks > 1;
     const size_t block_bytes = pnr_cuda_block_bytes(plan->device);
-
-    if (!pnr_plan_is_plain(plan) || bits < PNR_FUSED_LONG_FIRST)
-        return PNR_EUNSUPPORTED;
-
     const char *lack = find_missing(plan);
 
     if (lack != NULL)
@@ -117,6 +107,19 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *, pnr_engine_choice *cho
                              "engine cuda: method fused takes %zu bytes of shared memory a block "
                              "for %zu points, this GPU has %zu",
                              pnr_fused_long_bytes(bits, is_sum), (size_t)1 << bits, block_bytes);
+    return PNR_OK;
+}
+
+static int suits(const pnr_plan *plan, pnr_cuda_common *, pnr_engine_choice *choice,
+                 pnr_error *error)
+{
+    const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
+    int code;
+
+    if (!pnr_plan_is_plain(plan) || bits < PNR_FUSED_LONG_FIRST)
+        return PNR_EUNSUPPORTED;
+    if ((code = pnr_fused_long_suits(plan, error)) != PNR_OK)
+        return code;
 
     const uint32_t row_bits = pnr_fused_long_row_bits(bits);
 
@@ -172,11 +175,10 @@ static size_t place_of(size_t n_points, size_t k)
     return pnr_fused_long_place(pnr_fused_long_bits(n_points), k);
 }
 
-static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
+int pnr_fused_long_upload(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_error *error)
 {
     const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
-    const double scale = is_prepared(plan) ? 1 : pnr_format_get(plan->format)->scale;
-    shared *own = (shared *)common->shared;
+    const double scale = pnr_fused_long_is_prepared(plan) ? 1 : pnr_format_get(plan->format)->scale;
     int code;
 
     if ((code = pnr_cuda_upload_spectra(plan, (size_t)1 << bits, place_of, scale, own->spectrum,
@@ -184,6 +186,11 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
         (code = upload_powers(bits, own->powers, error)) != PNR_OK)
         return code;
     return pnr_fused_long_open(bits, input_format(plan), plan->n_looks > 1, &own->set, error);
+}
+
+static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
+{
+    return pnr_fused_long_upload(plan, (shared *)common->shared, error);
 }
 
 static int create_work(const pnr_cuda_common *, pnr_cuda_slot *slot, pnr_error *error)
@@ -198,17 +205,17 @@ static void destroy_work(void *memory)
 
 /* --- one job --- */
 
-/* The argument of the kernels for this slot. */
-static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot)
+pnr_fused_long pnr_fused_long_argument(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
+                                       const pnr_fused_long_shared *own,
+                                       const pnr_fused_long *memory)
 {
-    const shared *own = (const shared *)common->shared;
     const pnr_plan *plan = &common->plan;
     const uint32_t bits = pnr_fused_long_bits(plan->n_samples);
-    pnr_fused_long p = ((const work *)slot->work)->memory;
+    pnr_fused_long p = *memory;
 
     p.n_points = 1u << bits;
     p.row_bits = pnr_fused_long_row_bits(bits);
-    p.raw = is_prepared(plan) ? p.rows : slot->raw;
+    p.raw = pnr_fused_long_is_prepared(plan) ? p.rows : slot->raw;
     p.windows = slot->windows;
     p.job = slot->job;
     p.spectrum = (const float4 *)own->spectrum;
@@ -226,11 +233,11 @@ static pnr_fused_long argument_of(const pnr_cuda_common *common, const pnr_cuda_
     p.code_energy = common->code_energy;
     p.floor_of_energy = common->code_energy / (double)plan->n_samples;
     p.threshold = common->threshold;
-    p.conjugate = plan->conjugate && !is_prepared(plan) ? -1.0f : 1.0f;
+    p.conjugate = plan->conjugate && !pnr_fused_long_is_prepared(plan) ? -1.0f : 1.0f;
     p.per_point = 2.0f / (float)p.n_points;
     p.n_samples = (uint32_t)plan->n_samples;
     p.n_sums = (uint32_t)plan->n_looks;
-    p.n_input = is_prepared(plan) ? p.n_points : p.n_samples;
+    p.n_input = pnr_fused_long_is_prepared(plan) ? p.n_points : p.n_samples;
     p.n_tiles = p.n_points / PNR_FUSED_LONG_TILE;
     p.max_candidates = (uint32_t)plan->max_candidates;
     p.gate_first = (uint32_t)plan->gate_first;
@@ -270,11 +277,12 @@ static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
                    pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
-    const pnr_fused_long p = argument_of(common, slot);
+    const pnr_fused_long p =
+        pnr_fused_long_argument(common, slot, own, &((const work *)slot->work)->memory);
     const uint32_t bits = pnr_fused_long_bits(common->plan.n_samples);
     int code = PNR_OK;
 
-    if (is_prepared(&common->plan))
+    if (pnr_fused_long_is_prepared(&common->plan))
         code = prepare_samples(common, slot, n_dwells, error);
     if (code == PNR_OK)
         code = pnr_fused_long_enqueue(

@@ -73,6 +73,26 @@ struct pnr_map_level {
     {
         return factor[m.training * (m.training + 1) + m.training];
     }
+    /* Returns the level of a full cell for each unit of side_of. It is lower by 1e-4, which exceeds
+     * the sum of all rounding errors in single precision. */
+    __device__ __forceinline__ float least_factor() const
+    {
+        return (float)(full_factor() * (1 - 1e-4) / m.training);
+    }
+    /* The whole quads of cells that are training cells of all cells of another quad, on either side:
+     * `near` to far - 1 quads away. Only neighbouring training cells have them. */
+    __device__ __forceinline__ uint32_t near() const
+    {
+        return (m.guard + 7) / 4;
+    }
+    __device__ __forceinline__ uint32_t far() const
+    {
+        return (m.guard + 1 + m.training) / 4;
+    }
+    __device__ __forceinline__ bool has_quads() const
+    {
+        return m.stride * m.oversample == 1 && near() < far();
+    }
     /* Returns the sum that is compared with a full cell, as if of one side. */
     __device__ __forceinline__ float side_of(float before, float after) const
     {
@@ -132,7 +152,8 @@ struct pnr_map_level {
 
             before += x;
             after += y;
-            n_below += (here > f * x) + (here > f * y);
+            if (m.cfar_kind == PNR_CFAR_OS)
+                n_below += (here > f * x) + (here > f * y);
         }
         return decide(power, f, m.training, m.training, before, after, n_below);
     }
@@ -142,6 +163,7 @@ struct pnr_map_level {
         uint32_t n_before = 0, n_after = 0, n_below = 0;
         double before = 0, after = 0;
 
+#pragma unroll 1
         for (uint32_t i = 0; i < m.training; i++) {
             n_before += cell_at(cell, m.guard + 1 + i * m.stride, false) != NULL;
             n_after += cell_at(cell, m.guard + 1 + i * m.stride, true) != NULL;
@@ -151,6 +173,7 @@ struct pnr_map_level {
 
         const double f = factor[n_before * (m.training + 1) + n_after], here = (double)power;
 
+#pragma unroll 1
         for (uint32_t i = 0; i < m.training; i++) {
             const float *x = cell_at(cell, m.guard + 1 + i * m.stride, false);
             const float *y = cell_at(cell, m.guard + 1 + i * m.stride, true);

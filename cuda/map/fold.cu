@@ -139,9 +139,11 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         const float2 x =
             s.stream != NULL ? pnr_map_clean(m, s, look, 0, i) : pnr_map_raw(m, s, look, 0, i);
         const float2 z = pnr_map_weighted(pnr_map_weight(m, s, look, base), x);
+        const uint64_t turns = m.turns[base];
 
-        bases[(size_t)r * m.row_stride + n] =
-            is_there ? pnr_cuda_rotate_back(z, i * m.turns[base]) : make_float2(0, 0);
+        bases[(size_t)r * m.row_stride + n] = !is_there    ? make_float2(0, 0)
+                                              : turns == 0 ? z
+                                                           : pnr_cuda_rotate_back(z, i * turns);
     }
 }
 

@@ -4,7 +4,7 @@
 #ifndef PNR_CUDA_MAP_FUSED_H
 #define PNR_CUDA_MAP_FUSED_H
 
-#include "cuda/map/samples.h"
+#include "cuda/map/search.h"
 
 /* --- the slow time --- */
 
@@ -33,18 +33,15 @@ int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const 
 /* --- lines --- */
 
 typedef struct pnr_map_lines {
-    const pnr_cuda_job *job;
-    const float2 *bases; /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each; NULL:
+    pnr_map_search search; /* of the round */
+    const float2 *bases;   /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each; NULL:
                           * looks of one window are read from the raw samples */
     pnr_map_samples samples;
     const float4 *spectra; /* [n_codes][oversample][L], see pnr_cuda_fused_place */
-    float2 *values;        /* [n_dwells][n_looks][n_codes n_rows][n_cells] */
-    float *power;          /* [n_dwells][n_codes n_rows][n_cells] */
-    double *noise;         /* [n_dwells][n_codes n_rows]: of the last look, without half lags */
-    float *greatest;       /* as noise */
     uint64_t bin_turns;    /* 1 / N: 2^-64 turns a sample */
-    uint32_t first_dwell, look;
+    uint32_t look;
     uint32_t part_codes; /* codes of a row that a block takes */
+    uint32_t is_whole;   /* see pnr_map_lines_is_whole */
 } pnr_map_lines;
 
 /* Returns the points of transforms of N samples (linear: of a whole window); 0: not possible. */
@@ -53,12 +50,15 @@ size_t pnr_map_lines_points(const pnr_plan *plan);
 size_t pnr_map_lines_groups(size_t n_points);
 /* Tells whether the lines read the raw window, without a base. */
 bool pnr_map_lines_takes_windows(const pnr_map *map, size_t n_points);
+/* Tells whether a dwell is one line, which the kernel can also search with block_bytes of shared
+ * memory. */
+bool pnr_map_lines_is_whole(const pnr_map *map, size_t n_points, size_t block_bytes);
 /* The first returns the bytes of shared memory of a block; the second prepares the kernel, once
  * before the launches. */
-size_t pnr_map_lines_bytes(const pnr_map *map, size_t n_points);
-int pnr_map_lines_prepare(const pnr_map *map, size_t n_points, pnr_error *error);
-/* Computes all lines of one look of n_dwells dwells. */
+size_t pnr_map_lines_bytes(const pnr_map *map, size_t n_points, bool is_whole);
+int pnr_map_lines_prepare(const pnr_map *map, size_t n_points, bool is_whole, pnr_error *error);
+/* Computes all lines of one look of a round; is_whole: and the results of its dwells. */
 int pnr_map_correlate(const pnr_map *map, const pnr_map_lines *lines, size_t n_points,
-                      size_t n_dwells, cudaStream_t stream, pnr_error *error);
+                      cudaStream_t stream, pnr_error *error);
 
 #endif

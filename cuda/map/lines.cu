@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of a map, each within one block, of 1024 to 8192 points: a row is transformed, multiplied
- * by each code and transformed back. Each line's powers, their sum and the greatest are kept. */
+ * by each code and transformed back. Each line's powers, their sum and the greatest are kept, or a
+ * dwell of one line is searched at once. */
 #include "cuda/fused/window.h"
 #include "cuda/map/fused.h"
+#include "cuda/map/small.h"
 
 #include "cuda/base/mix.h"
 #include "cuda/base/reduce.h"
@@ -15,14 +17,35 @@ enum { MIN_SAMPLES = 128, MIN_POINTS = 1024, MAX_POINTS = 8192 };
 /*
  * A block has GROUPS groups of threads, each with its own window in shared memory. With many codes
  * all groups take one row: its spectrum is kept, and each group does other codes. With few codes
- * each group takes another row, of any dwell, and transforms it again for each code.
+ * each group takes another row, of any dwell, and transforms it again for each code. Where a dwell
+ * is one line, the group searches it too.
  */
-template <int M, bool IS_SHARED> struct lines_size {
+enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
+
+/* Shared memory of a group that searches a dwell. A warp has 1024 points. */
+template <int M> struct __align__(16) dwell_memory
+{
+    union {
+        float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)]; /* then the values */
+        struct {
+            float power[pnr_fused_size<M>::L];
+            pnr_map_warp_piece pieces[M];
+        };
+    };
+    pnr_map_warp warps[M];
+    pnr_map_crew crew;
+    double noise;
+    float greatest;
+};
+
+template <int M, lines_kind KIND> struct lines_size {
     typedef pnr_fused_size<M> window;
-    static constexpr int GROUPS = IS_SHARED ? 16 / M : window::WINDOWS;
+    static constexpr int GROUPS = KIND == OF_CODES ? 16 / M : window::WINDOWS;
     static constexpr int THREADS = GROUPS * window::THREADS;
-    static constexpr int KEPT_BYTES = IS_SHARED ? window::L * (int)sizeof(float2) : 0;
-    static constexpr int BYTES = window::TABLE_BYTES + GROUPS * window::BUFFER_BYTES + KEPT_BYTES;
+    static constexpr int GROUP_BYTES =
+        KIND == OF_DWELLS ? (int)sizeof(dwell_memory<M>) : window::BUFFER_BYTES;
+    static constexpr int KEPT_BYTES = KIND == OF_CODES ? window::L * (int)sizeof(float2) : 0;
+    static constexpr int BYTES = window::TABLE_BYTES + GROUPS * GROUP_BYTES + KEPT_BYTES;
 };
 
 /* --- kernels --- */
@@ -40,6 +63,12 @@ template <int N, class READ>
 static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
                                               float2 (&v)[N], READ read)
 {
+    if (step * N <= m.n_window) {
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            v[j] = read(first + step * j);
+        return;
+    }
 #pragma unroll
     for (int j = 0; j < N; j++) {
         const uint32_t n = first + step * j, i = n < m.n_window ? n : n - m.n_window;
@@ -88,7 +117,7 @@ static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_m
                                                    uint32_t dwell, const pnr_map_row &row,
                                                    uint32_t first, uint32_t step, float2 (&v)[N])
 {
-    const size_t look = (size_t)(p.first_dwell + dwell) * m.n_looks + p.look;
+    const size_t look = (size_t)(p.search.first_dwell + dwell) * m.n_looks + p.look;
     const float2 w = pnr_map_weight(m, p.samples, look, row.base);
     const uint64_t turns = m.turns[row.base];
 
@@ -97,9 +126,10 @@ static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_m
     else
         extend(m, first, step, v,
                [&](uint32_t i) { return pnr_map_raw(m, p.samples, look, 0, i); });
+    if (w.x != 1 || w.y != 0)
 #pragma unroll
-    for (int j = 0; j < N; j++)
-        v[j] = pnr_map_weighted(w, v[j]);
+        for (int j = 0; j < N; j++)
+            v[j] = pnr_map_weighted(w, v[j]);
 #pragma unroll 1
     for (int way = 0; way < 2; way++) {
         const uint64_t by = way == 0 ? turns : row.shift * p.bin_turns;
@@ -113,34 +143,31 @@ static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_m
 static __device__ __forceinline__ void prefetch_window(const pnr_map &m, const pnr_map_lines &p,
                                                        uint32_t dwell, uint32_t u)
 {
-    const size_t look = (size_t)(p.first_dwell + dwell) * m.n_looks + p.look;
+    const size_t look = (size_t)(p.search.first_dwell + dwell) * m.n_looks + p.look;
     const uint32_t i = u * 32; /* the lane's first sample of 4 bytes */
 
-    if (p.bases == NULL && p.samples.stream == NULL && p.first_dwell + dwell < p.job->n_dwells &&
-        i < m.n_window)
+    if (p.bases == NULL && p.samples.stream == NULL &&
+        p.search.first_dwell + dwell < p.search.job->n_dwells && i < m.n_window)
         asm volatile("prefetch.global.L2 [%0];" ::"l"((const short2 *)p.samples.raw.raw +
                                                       look * m.n_samples + i));
 }
 
-/* Writes v[j], c at lag first + step j with its parts swapped, to values, and adds its power to
- * power. *sum and *most are the sum and the greatest of the thread's powers. */
+/* Writes v[j], c at lag first + step j with its parts swapped, to values (NULL: not kept), and its
+ * power to power, with has_before added to it. *sum and *most are the sum and the greatest of the
+ * thread's powers. */
 template <int N>
 static __device__ __forceinline__ void
-keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const float2 (&v)[N],
-          uint32_t first, uint32_t step, float *sum, float *most)
+keep_line(const pnr_map &m, bool has_before, bool is_there, float2 *values, float *power,
+          const float2 (&v)[N], uint32_t first, uint32_t step, float *sum, float *most)
 {
     constexpr int EACH = 8; /* loads of earlier looks' powers that run together */
-    const size_t at = ((size_t)line.code * m.n_rows + line.row) * m.n_cells + line.half;
-    const size_t all = (size_t)m.n_codes * m.n_rows * m.n_cells;
-    float2 *values = p.values + ((size_t)line.dwell * m.n_looks + p.look) * all + at;
-    float *power = p.power + (size_t)line.dwell * all + at;
 
     *sum = *most = 0;
 #pragma unroll
     for (int chunk = 0; chunk < N; chunk += EACH) {
         float before[EACH] = {};
 
-        if (p.look > 0)
+        if (has_before)
 #pragma unroll
             for (int k = 0; k < EACH; k++) {
                 const uint32_t lag = min(first + step * (chunk + k), m.n_lags - 1);
@@ -151,11 +178,12 @@ keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const 
         for (int k = 0; k < EACH; k++) {
             const float2 c = v[chunk + k];
             const uint32_t lag = first + step * (chunk + k);
-            const bool is_cell = line.is_there && lag < m.n_lags;
+            const bool is_cell = is_there && lag < m.n_lags;
             const float here = fmaf(c.y, c.y, c.x * c.x) + before[k];
 
             if (is_cell) {
-                values[(size_t)lag * m.oversample] = make_float2(c.y, c.x);
+                if (values != NULL)
+                    values[(size_t)lag * m.oversample] = make_float2(c.y, c.x);
                 power[(size_t)lag * m.oversample] = here;
             }
             *most = fmaxf(*most, is_cell ? here : 0);
@@ -164,13 +192,13 @@ keep_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, const 
     }
 }
 
-/* Sets the line's sum and greatest power of the last look, from the WARPS warps of its group. sums,
+/* Sets *noise and *top, the line's sum and greatest power, from the WARPS warps of its group. sums,
  * greatest: [warps of the block], shared. wait() waits for all threads of the group; u is the
  * thread's number in the group. */
 template <int WARPS, class WAIT>
-static __device__ __forceinline__ void
-sum_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, float sum, float most,
-         double *sums, float *greatest, uint32_t u, WAIT wait)
+static __device__ __forceinline__ void sum_line(bool is_there, float sum, float most, double *sums,
+                                                float *greatest, uint32_t u, double *noise,
+                                                float *top, WAIT wait)
 {
     const uint32_t warp = threadIdx.x / PNR_CUDA_WARP;
     double total = pnr_cuda_warp_sum((double)sum);
@@ -183,22 +211,64 @@ sum_line(const pnr_map &m, const pnr_map_lines &p, const map_line &line, float s
         greatest[warp] = most;
     }
     wait();
-    if (u != 0 || !line.is_there)
+    if (u != 0 || !is_there)
         return;
     for (int w = 1; w < WARPS; w++) {
         total += sums[warp + w];
         most = fmaxf(most, greatest[warp + w]);
     }
+    *noise = total;
+    *top = most;
+}
 
-    const size_t tile = ((size_t)line.dwell * m.n_codes + line.code) * m.n_rows + line.row;
+/* Keeps a line of a look, and after the last look its sums. */
+template <int M, bool IS_ALONE>
+static __device__ __forceinline__ void finish_line(const pnr_map &m, const pnr_map_lines &p,
+                                                   const map_line &line, const float2 (&v)[32],
+                                                   double *sums, float *greatest, uint32_t u)
+{
+    typedef pnr_fused_size<M> window;
+    const size_t lines = (size_t)m.n_codes * m.n_rows, at = (size_t)line.code * m.n_rows + line.row;
+    const size_t tile = line.dwell * lines + at;
+    const size_t of_look = ((size_t)line.dwell * m.n_looks + p.look) * lines + at;
+    float sum, most;
 
-    p.noise[tile] = total;
-    p.greatest[tile] = most;
+    keep_line(m, p.look > 0, line.is_there, p.search.values + of_look * m.n_cells + line.half,
+              p.search.power + tile * m.n_cells + line.half, v, u, window::THREADS, &sum, &most);
+    if (p.look + 1 == m.n_looks && m.oversample == 1)
+        sum_line<window::THREADS / 32>(line.is_there, sum, most, sums, greatest, u,
+                                       p.search.noise + tile, p.search.greatest + tile,
+                                       [] { pnr_fused_sync<M, IS_ALONE>(); });
+}
+
+/* Searches a dwell of one line: a round of one dwell, in shared memory. */
+template <int M>
+static __device__ __forceinline__ void
+search_line(const pnr_map &m, const pnr_map_searcher<M> &searcher, dwell_memory<M> &own,
+            const float2 (&v)[32], double *sums, float *greatest, uint32_t u)
+{
+    constexpr uint32_t THREADS = pnr_fused_size<M>::THREADS;
+    float sum, most;
+
+    pnr_fused_sync<M>(); /* all have read their columns */
+    keep_line(m, false, true, NULL, own.power, v, u, THREADS, &sum, &most);
+    sum_line<M>(true, sum, most, sums, greatest, u, &own.noise, &own.greatest,
+                [] { pnr_fused_sync<M>(); });
+    pnr_fused_sync<M>();
+    searcher.sum_lines();
+    searcher.search();
+    if (own.crew.dwell.sums.n_candidates == 0)
+        return; /* the whole group */
+#pragma unroll
+    for (int j = 0; j < 32; j++)
+        own.buffer[u + THREADS * j] = make_float2(v[j].y, v[j].x);
+    pnr_fused_sync<M>();
+    searcher.gather();
 }
 
 /* A kernel's shared memory: the twiddles, a window for each group, then the row's spectrum. */
-template <int M, bool IS_SHARED> struct lines_memory {
-    typedef lines_size<M, IS_SHARED> block;
+template <int M, lines_kind KIND> struct lines_memory {
+    typedef lines_size<M, KIND> block;
     typedef pnr_fused_size<M> window;
     float2 *table, *buffer;
     float4 *kept; /* the thread's first value of the row's spectrum */
@@ -208,30 +278,29 @@ template <int M, bool IS_SHARED> struct lines_memory {
     {
         float2 *const buffers = table + window::TABLE_BYTES / sizeof(float2);
 
-        buffer = buffers + group * (window::BUFFER_BYTES / sizeof(float2));
-        kept = (float4 *)(buffers + block::GROUPS * (window::BUFFER_BYTES / sizeof(float2))) + u;
+        buffer = buffers + group * (block::GROUP_BYTES / sizeof(float2));
+        kept = (float4 *)(buffers + block::GROUPS * (block::GROUP_BYTES / sizeof(float2))) + u;
     }
 };
 
 /* All groups of a block take one row of a dwell, and each group does other codes. */
 template <int M>
-__global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
+__global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
     correlate_codes(pnr_map m, pnr_map_lines p, uint32_t)
 {
     typedef pnr_fused_size<M> window;
-    typedef lines_size<M, true> block;
+    typedef lines_size<M, OF_CODES> block;
     extern __shared__ float4 memory[];
     __shared__ double sums[block::THREADS / 32];
     __shared__ float greatest[block::THREADS / 32];
     const uint32_t group = threadIdx.x / window::THREADS, u = threadIdx.x % window::THREADS;
-    const lines_memory<M, true> own(memory, group, u);
+    const lines_memory<M, OF_CODES> own(memory, group, u);
     const uint32_t dwell = blockIdx.y, row = blockIdx.x % m.n_rows;
     const uint32_t first = blockIdx.x / m.n_rows * p.part_codes * m.oversample;
     const uint32_t n_items = min(p.part_codes * m.oversample, m.n_codes * m.oversample - first);
-    const bool is_last = p.look + 1 == m.n_looks && m.oversample == 1;
     float2 v[32];
 
-    if (p.first_dwell + dwell >= p.job->n_dwells)
+    if (p.search.first_dwell + dwell >= p.search.job->n_dwells)
         return; /* the whole block */
     pnr_fused_fill_table<M>(own.table);
     __syncthreads();
@@ -251,7 +320,6 @@ __global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
         const bool is_there = item < n_items;
         const uint32_t number = is_there ? first + item : first;
         const map_line line = {dwell, number / m.oversample, row, number % m.oversample, is_there};
-        float sum, most;
 
 #pragma unroll
         for (int j = 0; j < 16; j++) {
@@ -263,32 +331,39 @@ __global__ void __launch_bounds__(lines_size<M, true>::THREADS, 1)
         thread.multiply(v, p.spectra + (size_t)number * (window::L / 2));
         pnr_fused_sync<M, false>(); /* all have read the values of the line before */
         thread.inverse(v);
-        keep_line(m, p, line, v, u, window::THREADS, &sum, &most);
-        if (is_last)
-            sum_line<window::THREADS / 32>(m, p, line, sum, most, sums, greatest, u,
-                                           [] { pnr_fused_sync<M, false>(); });
+        finish_line<M, false>(m, p, line, v, sums, greatest, u);
     }
+}
+
+/* Sets the sizes of dwells of one line. The compiler then knows them, and makes fewer
+ * instructions. */
+static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
+{
+    m.n_codes = m.n_rows = m.n_looks = m.oversample = m.row_tiles = p.search.n_tiles = 1;
+    m.tile = m.n_cells = p.search.n_cells = m.n_lags;
+    m.is_filtered = p.look = 0;
 }
 
 /* Each group takes other rows, of the n_rows of all dwells. A block of several groups, whose table
  * is large, takes rows until all are done; a block of one group takes one row. */
-template <int M>
-__global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<M>::BLOCKS)
+template <int M, lines_kind KIND>
+__global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)
 {
     typedef pnr_fused_size<M> window;
-    typedef lines_size<M, false> block;
+    typedef lines_size<M, KIND> block;
     extern __shared__ float4 memory[];
     __shared__ double sums[block::THREADS / 32];
     __shared__ float greatest[block::THREADS / 32];
     const uint32_t group = threadIdx.x / window::THREADS, u = threadIdx.x % window::THREADS;
-    const lines_memory<M, false> own(memory, group, u);
-    const bool is_last = p.look + 1 == m.n_looks && m.oversample == 1;
+    const lines_memory<M, KIND> own(memory, group, u);
     const uint32_t begin = blockIdx.x * block::GROUPS + group, step = gridDim.x * block::GROUPS;
     /* Loaded before the table is filled, so that the loads overlap with that work. */
-    const uint32_t n_dwells_first = p.job->n_dwells;
+    const uint32_t n_dwells_first = p.search.job->n_dwells;
     const pnr_map_row base_first = m.rows[begin % m.n_rows];
 
+    if (KIND == OF_DWELLS)
+        narrow(m, p);
     pnr_fused_fill_table<M>(own.table);
     __syncthreads();
 
@@ -296,15 +371,18 @@ __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<
 
     for (uint32_t i = begin; i < n_rows; i += step) {
         const uint32_t dwell = i / m.n_rows, row = i % m.n_rows;
-        const uint32_t n_dwells = block::GROUPS == 1 ? n_dwells_first : p.job->n_dwells;
+        const uint32_t n_dwells = block::GROUPS == 1 ? n_dwells_first : p.search.job->n_dwells;
         const pnr_map_row base = block::GROUPS == 1 ? base_first : m.rows[row];
 
-        if (p.first_dwell + dwell >= n_dwells)
+        if (p.search.first_dwell + dwell >= n_dwells)
             return; /* the whole group */
         for (uint32_t item = 0; item < m.n_codes * m.oversample; item++) {
             const map_line line = {dwell, item / m.oversample, row, item % m.oversample, true};
+            dwell_memory<M> &whole = *(dwell_memory<M> *)own.buffer;
+            pnr_map_search one = p.search;
+            const pnr_map_searcher<M> searcher = {m,          one,          0,          u / 32,
+                                                  whole.crew, whole.pieces, whole.warps};
             float2 v[32];
-            float sum, most;
 
             if (p.bases != NULL)
                 load_row(m, p, dwell, base, u, window::THREADS, v);
@@ -312,11 +390,20 @@ __global__ void __launch_bounds__(lines_size<M, false>::THREADS, pnr_fused_size<
                 load_window(m, p, dwell, base, u, window::THREADS, v);
             if (M == 1 && item == 0)
                 prefetch_window(m, p, (i + step) / m.n_rows, u);
+            if constexpr (KIND == OF_DWELLS) {
+                one.first_dwell += dwell;
+                one.values = whole.buffer;
+                one.power = whole.power;
+                one.noise = &whole.noise;
+                one.greatest = &whole.greatest;
+                pnr_fused_sync<M>(); /* all have read the state of the dwell before */
+                searcher.load_state();
+            }
             thread.correlate(v, p.spectra + (size_t)item * (window::L / 2), [] {});
-            keep_line(m, p, line, v, u, window::THREADS, &sum, &most);
-            if (is_last)
-                sum_line<window::THREADS / 32>(m, p, line, sum, most, sums, greatest, u,
-                                               [] { pnr_fused_sync<M, true>(); });
+            if constexpr (KIND == OF_DWELLS)
+                search_line<M>(m, searcher, whole, v, sums, greatest, u);
+            else
+                finish_line<M, true>(m, p, line, v, sums, greatest, u);
         }
         if (block::GROUPS == 1)
             return; /* as many blocks as rows */
@@ -329,17 +416,17 @@ typedef void (*lines_kernel)(pnr_map, pnr_map_lines, uint32_t);
 
 typedef struct instance {
     size_t n_points;
-    bool is_shared;
+    lines_kind kind;
     lines_kernel kernel;
     unsigned n_groups, n_threads;
     int n_bytes;
 } instance;
 
-template <int M, bool IS_SHARED> static instance make(lines_kernel kernel)
+template <int M, lines_kind KIND> static instance make(lines_kernel kernel)
 {
-    typedef lines_size<M, IS_SHARED> size;
+    typedef lines_size<M, KIND> size;
 
-    return {(size_t)size::window::L, IS_SHARED,     kernel,
+    return {(size_t)size::window::L, KIND,          kernel,
             (unsigned)size::GROUPS,  size::THREADS, size::BYTES};
 }
 
@@ -350,20 +437,22 @@ size_t pnr_map_lines_groups(size_t n_points)
 
 /* A row is shared when its codes keep more than half of the groups busy. A window in a warp is not
  * shared. */
-static const instance *find(const pnr_map *m, size_t n_points)
+static const instance *find(const pnr_map *m, size_t n_points, bool is_whole)
 {
-    static const instance table[] = {
-        make<2, true>(correlate_codes<2>), make<4, true>(correlate_codes<4>),
-        make<8, true>(correlate_codes<8>), make<1, false>(correlate_rows<1>),
-        make<2, false>(correlate_rows<2>), make<4, false>(correlate_rows<4>),
-        make<8, false>(correlate_rows<8>),
-    };
+#define CODES(m) make<m, OF_CODES>(correlate_codes<m>)
+#define ROWS(m)                                                                                    \
+    make<m, OF_ROWS>(correlate_rows<m, OF_ROWS>), make<m, OF_DWELLS>(correlate_rows<m, OF_DWELLS>)
+    static const instance table[] = {CODES(2), CODES(4), CODES(8), ROWS(1),
+                                     ROWS(2),  ROWS(4),  ROWS(8)};
+#undef CODES
+#undef ROWS
     const size_t n_groups = pnr_map_lines_groups(n_points);
     const bool is_shared =
         n_points > MIN_POINTS && 2 * (size_t)m->n_codes * m->oversample > n_groups;
+    const lines_kind kind = is_whole ? OF_DWELLS : is_shared ? OF_CODES : OF_ROWS;
 
     for (const instance &i : table)
-        if (i.n_points == n_points && i.is_shared == is_shared)
+        if (i.n_points == n_points && i.kind == kind)
             return &i;
     return NULL;
 }
@@ -382,17 +471,24 @@ size_t pnr_map_lines_points(const pnr_plan *plan)
 
 bool pnr_map_lines_takes_windows(const pnr_map *m, size_t n_points)
 {
-    return !find(m, n_points)->is_shared;
+    return find(m, n_points, false)->kind == OF_ROWS;
 }
 
-size_t pnr_map_lines_bytes(const pnr_map *m, size_t n_points)
+size_t pnr_map_lines_bytes(const pnr_map *m, size_t n_points, bool is_whole)
 {
-    return (size_t)find(m, n_points)->n_bytes + 512; /* 512 for the static variables */
+    /* 512 for the static variables */
+    return (size_t)find(m, n_points, is_whole)->n_bytes + 512;
 }
 
-int pnr_map_lines_prepare(const pnr_map *m, size_t n_points, pnr_error *error)
+bool pnr_map_lines_is_whole(const pnr_map *m, size_t n_points, size_t block_bytes)
 {
-    const instance *i = find(m, n_points);
+    return (size_t)m->n_codes * m->n_rows * m->n_looks * m->oversample == 1 &&
+           pnr_map_lines_bytes(m, n_points, true) <= block_bytes;
+}
+
+int pnr_map_lines_prepare(const pnr_map *m, size_t n_points, bool is_whole, pnr_error *error)
+{
+    const instance *i = find(m, n_points, is_whole);
 
     return pnr_cuda_allow_shared((const void *)i->kernel, (size_t)i->n_bytes, error);
 }
@@ -415,16 +511,17 @@ static size_t resident_blocks(const instance *i)
 }
 
 int pnr_map_correlate(const pnr_map *m, const pnr_map_lines *lines, size_t n_points,
-                      size_t n_dwells, cudaStream_t stream, pnr_error *error)
+                      cudaStream_t stream, pnr_error *error)
 {
-    const instance *i = find(m, n_points);
+    const instance *i = find(m, n_points, lines->is_whole);
+    const size_t n_dwells = lines->search.n_dwells;
     const size_t n_rows = m->n_rows * n_dwells;
     const size_t n_blocks = (n_rows + i->n_groups - 1) / i->n_groups;
     const uint32_t n_parts = (m->n_codes + lines->part_codes - 1) / lines->part_codes;
     dim3 grid(m->n_rows * n_parts, (unsigned)n_dwells);
 
     assert(i != NULL && n_dwells >= 1 && n_dwells <= 65535 && n_rows <= UINT32_MAX / 2);
-    if (!i->is_shared) {
+    if (i->kind != OF_CODES) {
         const size_t most = i->n_groups > 1 ? resident_blocks(i) : n_blocks;
 
         grid = dim3((unsigned)(n_blocks < most ? n_blocks : most));

@@ -179,6 +179,8 @@ pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_
     m.is_linear = plan->linear;
     m.is_filtered = plan->filter != NULL;
     m.has_mean = plan->remove_mean;
+    for (size_t i = 0; i < tables->n_stretches; i++)
+        m.has_stretch |= tables->stretches[i].stretch != 0;
     m.gate_first = (uint32_t)plan->gate_first;
     m.gate_count = (uint32_t)plan->gate_count;
     m.exclusion_cells =

@@ -41,6 +41,8 @@ typedef struct pnr_map_plan {
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 
+enum { PNR_MAP_TILE = 2048 }; /* cells of a tile where rows are longer than a block's line */
+
 /* Sizes and tables that the kernels of all slots read. Device memory. */
 typedef struct pnr_map {
     uint32_t n_samples; /* N */
@@ -51,7 +53,7 @@ typedef struct pnr_map {
     uint32_t
         n_transform; /* L: N, extended periodically at least 2 N - 1, linear at least n_window */
     uint32_t row_stride;
-    uint32_t is_linear, is_filtered, has_mean;
+    uint32_t is_linear, is_filtered, has_mean, has_stretch;
     uint32_t gate_first, gate_count;
     uint32_t exclusion_cells, exclusion_rows, max_candidates;
     uint32_t cfar_kind, cfar_axis, guard, training, stride;

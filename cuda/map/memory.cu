@@ -5,10 +5,9 @@
 size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_map_extent *extent,
                            pnr_map_memory *w, pnr_cuda_buffer *list)
 {
-    const size_t d = extent->round_dwells, lines = (size_t)m->n_codes * m->n_rows;
+    const size_t d = extent->n_maps, lines = (size_t)m->n_codes * m->n_rows;
     const size_t tiles = lines * m->row_tiles, looks = s->batch * m->n_looks;
     const size_t stream = extent->has_stream ? s->n_windows * s->n_samples + s->n_tail : 0;
-    const size_t bases = extent->has_bases ? d * m->n_looks * m->n_bases + extent->room_bases : 0;
     size_t n = 0;
 
     list[n++] = {(void **)&w->stream, stream * sizeof *w->stream, false};
@@ -17,12 +16,12 @@ size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_
     list[n++] = {(void **)&w->n_used, looks * sizeof *w->n_used, false};
     list[n++] = {(void **)&w->mean, m->has_mean ? looks * m->n_window * sizeof *w->mean : 0, false};
     list[n++] = {(void **)&w->dwells, s->batch * sizeof *w->dwells, false};
-    list[n++] = {
-        (void **)&w->stretched,
-        extent->has_stretch ? (size_t)m->n_periods * m->n_window * sizeof *w->stretched : 0, false};
-    list[n++] = {(void **)&w->bases, bases * m->row_stride * sizeof *w->bases, false};
+    list[n++] = {(void **)&w->stretched,
+                 m->has_stretch ? (size_t)m->n_periods * m->n_window * sizeof *w->stretched : 0,
+                 false};
+    list[n++] = {(void **)&w->bases, extent->n_bases * m->row_stride * sizeof *w->bases, false};
     list[n++] = {(void **)&w->values,
-                 extent->has_values ? d * m->n_looks * lines * m->n_cells * sizeof *w->values : 0,
+                 extent->is_in_bases ? 0 : d * m->n_looks * lines * m->n_cells * sizeof *w->values,
                  false};
     list[n++] = {(void **)&w->power, d * lines * m->n_cells * sizeof *w->power, false};
     list[n++] = {(void **)&w->noise, d * tiles * sizeof *w->noise, false};

@@ -15,8 +15,8 @@ typedef struct pnr_map_memory {
     float2 *mean;
     pnr_map_dwell *dwells;
     float2 *stretched; /* [n_periods][n_window], where there is a stretch */
-    float2 *bases;     /* [D][n_looks][n_bases][row_stride] and room_bases more, where has_bases */
-    float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells], where has_values */
+    float2 *bases;     /* [D][n_looks][n_bases][row_stride] and room, or none */
+    float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells], unless is_in_bases */
     float *power;      /* [D][n_codes n_rows][n_cells] */
     double *noise;     /* [D][tiles] */
     float *greatest;   /* [D][tiles] */
@@ -28,9 +28,10 @@ typedef struct pnr_map_memory {
 
 /* The sizes that a method chooses. */
 typedef struct pnr_map_extent {
-    size_t round_dwells;
-    size_t room_bases; /* after the last base */
-    bool has_bases, has_stream, has_stretch, has_values;
+    size_t n_maps;  /* D, or 0 where no map is kept */
+    size_t n_bases; /* of a round, and room after the last one */
+    bool has_stream;
+    bool is_in_bases; /* the values lie in the memory of the bases */
 } pnr_map_extent;
 
 /* Lists all of it; returns the number of buffers. */

@@ -8,8 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-enum { TILE = 2048 };
-
 /* Data that all slots share. */
 typedef struct shared {
     pnr_map map;
@@ -51,24 +49,13 @@ static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared 
     own->round_dwells = n < shape->batch ? n : shape->batch;
 }
 
-static pnr_map_extent extent_of(const shared *own)
-{
-    const size_t bases = own->round_dwells * bases_of(&own->map);
-    const size_t n_calls = (bases + own->forward - 1) / own->forward;
-    pnr_map_extent extent = {
-        own->round_dwells, n_calls * own->forward - bases, true, own->has_stream, false,
-        own->has_values};
-
-    for (size_t i = 0; i < own->tables.n_stretches; i++)
-        extent.has_stretch |= own->tables.stretches[i].stretch != 0;
-    return extent;
-}
-
 static size_t list_work(const pnr_cuda_common *common, void *memory, pnr_cuda_buffer *list)
 {
     const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
-    const pnr_map_extent extent = extent_of(own);
+    const size_t n_calls = (own->round_dwells * bases_of(m) + own->forward - 1) / own->forward;
+    const pnr_map_extent extent = {own->round_dwells, n_calls * own->forward, own->has_stream,
+                                   !own->has_values};
     work *w = (work *)memory;
     size_t n = pnr_map_memory_list(&common->shape, m, &extent, &w->memory, list);
 
@@ -109,7 +96,7 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
         (code = pnr_map_plan_create(plan, shape->n_transform == shape->n_samples && !plan->linear,
                                     &own->tables, error)) != PNR_OK)
         return code;
-    own->map = pnr_map_of(plan, shape, &own->tables, TILE);
+    own->map = pnr_map_of(plan, shape, &own->tables, PNR_MAP_TILE);
     own->has_stream = !pnr_map_is_single(plan, &own->tables) || !pnr_map_is_raw(plan);
     own->is_in_place = pnr_plan_is_plain(plan) && m->oversample == 1;
     own->has_values = !own->is_in_place || m->row_stride != m->n_cells;

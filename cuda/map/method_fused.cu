@@ -18,6 +18,7 @@ typedef struct shared {
     size_t n_points;     /* L */
     size_t round_dwells; /* dwells whose maps are on the device at one time */
     bool is_single;      /* the lines read the raw windows, without bases */
+    bool is_whole;       /* the kernel of the lines searches too, and no map is kept */
     bool has_slow, has_stream;
     pnr_map_bins bins;
     float2 *spectra; /* [n_codes][oversample][L] in the order of the threads */
@@ -25,21 +26,15 @@ typedef struct shared {
     uint32_t part_codes;
 } shared;
 
-static pnr_map_extent extent_of(const shared *own)
-{
-    pnr_map_extent extent = {own->round_dwells, 0, !own->is_single, own->has_stream, false, true};
-
-    for (size_t i = 0; i < own->tables.n_stretches; i++)
-        extent.has_stretch |= own->tables.stretches[i].stretch != 0;
-    return extent;
-}
-
 static size_t list_work(const pnr_cuda_common *common, void *work, pnr_cuda_buffer *list)
 {
     const shared *own = (const shared *)common->shared;
-    const pnr_map_extent extent = extent_of(own);
+    const pnr_map *m = &own->map;
+    const size_t n_bases = own->round_dwells * m->n_looks * m->n_bases;
+    const pnr_map_extent extent = {own->is_whole ? 0 : own->round_dwells,
+                                   own->is_single ? 0 : n_bases, own->has_stream, false};
 
-    return pnr_map_memory_list(&common->shape, &own->map, &extent, (pnr_map_memory *)work, list);
+    return pnr_map_memory_list(&common->shape, m, &extent, (pnr_map_memory *)work, list);
 }
 
 static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
@@ -59,11 +54,11 @@ static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
 static void choose_round(const pnr_plan *plan, shared *own)
 {
     const pnr_map *m = &own->map;
-    const size_t cells = pnr_plan_cells(plan);
+    const size_t cells = own->is_whole ? 0 : pnr_plan_cells(plan);
     const size_t bases =
         own->is_single ? 0 : (size_t)m->n_looks * m->n_bases * m->row_stride * sizeof(float2);
     const size_t dwell = cells * (m->n_looks * sizeof(float2) + sizeof(float)) + bases;
-    const size_t n = round_bytes / dwell;
+    const size_t n = round_bytes / (dwell > 0 ? dwell : 1);
 
     own->round_dwells = n < 1 ? 1 : n > plan->batch ? plan->batch : n;
 }
@@ -117,18 +112,21 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
     m->n_transform = m->n_window; /* of the bases: they are extended when read */
     m->row_stride = (m->n_window + 31) / 32 * 32;
     own->has_slow = pnr_map_has_slow(plan, &own->tables, block_bytes);
+    own->is_whole = plan->want_profile == PNR_WANT_NONE &&
+                    pnr_map_lines_is_whole(m, own->n_points, block_bytes);
     own->is_single =
         pnr_map_is_single(plan, &own->tables) && pnr_map_lines_takes_windows(m, own->n_points);
     own->has_stream = !(own->has_slow || own->is_single) || !pnr_map_is_raw(plan);
     own->bin_turns = pnr_rational_phase({1, (int64_t)plan->n_samples}, 1);
     choose_round(plan, own);
     choose_part(plan, own);
-    if (pnr_map_lines_bytes(m, own->n_points) > block_bytes) {
+    if (pnr_map_lines_bytes(m, own->n_points, false) > block_bytes) {
         pnr_map_plan_free(&own->tables);
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine cuda: method fused takes %zu bytes of shared memory a block "
                              "for lines of %zu points, this GPU has %zu",
-                             pnr_map_lines_bytes(m, own->n_points), own->n_points, block_bytes);
+                             pnr_map_lines_bytes(m, own->n_points, false), own->n_points,
+                             block_bytes);
     }
     snprintf(choice->why, sizeof choice->why,
              "a map of %u codes, %u rows, %u lags: %s, lines of %zu points each in a block",
@@ -151,7 +149,7 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
     if ((code = pnr_map_upload(plan, &own->tables, &own->map, error)) != PNR_OK ||
         (code = pnr_cuda_upload_spectra(plan, own->n_points, pnr_cuda_fused_place, 1, own->spectra,
                                         error)) != PNR_OK ||
-        (code = pnr_map_lines_prepare(&own->map, own->n_points, error)) != PNR_OK)
+        (code = pnr_map_lines_prepare(&own->map, own->n_points, own->is_whole, error)) != PNR_OK)
         return code;
     return own->has_slow ? pnr_map_upload_bins(plan, &own->tables, &own->bins, error) : PNR_OK;
 }
@@ -181,26 +179,22 @@ static int fold(const shared *own, const pnr_map_memory *memory, const pnr_map_s
     return code;
 }
 
-static int correlate(const pnr_cuda_slot *slot, const shared *own, const pnr_map_memory *memory,
-                     const pnr_map_samples *samples, size_t first, size_t n_dwells,
-                     pnr_error *error)
+static int correlate(const shared *own, const pnr_map_memory *memory,
+                     const pnr_map_samples *samples, const pnr_map_search *search,
+                     cudaStream_t stream, pnr_error *error)
 {
     pnr_map_lines lines = {};
     int code = PNR_OK;
 
-    lines.job = slot->job;
+    lines.search = *search;
     lines.bases = memory->bases;
     lines.samples = *samples;
     lines.spectra = (const float4 *)own->spectra;
-    lines.values = memory->values;
-    lines.power = memory->power;
-    lines.noise = memory->noise;
-    lines.greatest = memory->greatest;
     lines.bin_turns = own->bin_turns;
-    lines.first_dwell = (uint32_t)first;
     lines.part_codes = own->part_codes;
+    lines.is_whole = own->is_whole;
     for (; code == PNR_OK && lines.look < own->map.n_looks; lines.look++)
-        code = pnr_map_correlate(&own->map, &lines, own->n_points, n_dwells, slot->stream, error);
+        code = pnr_map_correlate(&own->map, &lines, own->n_points, stream, error);
     return code;
 }
 
@@ -216,10 +210,13 @@ static int compute_round(const pnr_cuda_common *common, pnr_cuda_slot *slot,
 
     if ((code = fold(own, memory, samples, first, n_dwells, slot->stream, error)) != PNR_OK ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error)) != PNR_OK ||
-        (code = correlate(slot, own, memory, samples, first, n_dwells, error)) != PNR_OK ||
-        (code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK ||
-        /* Without half lags the kernel of the lines has computed the sums of the tiles. */
-        (m->oversample > 1 &&
+        (code = correlate(own, memory, samples, &search, slot->stream, error)) != PNR_OK ||
+        (code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK)
+        return code;
+    if (own->is_whole)
+        return PNR_OK;
+    /* Without half lags the kernel of the lines has computed the sums of the tiles. */
+    if ((m->oversample > 1 &&
          (code = pnr_map_measure_tiles(m, &search, slot->stream, error)) != PNR_OK) ||
         (code = pnr_map_find(m, &search, slot->stream, error)) != PNR_OK)
         return code;

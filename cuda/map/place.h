@@ -12,7 +12,7 @@ struct pnr_map_place {
     uint32_t cell;
 
     __device__ __forceinline__ pnr_map_place(const pnr_map &m, uint32_t at)
-        : line(at / m.n_cells), cell(at % m.n_cells)
+        : line(m.n_codes * m.n_rows == 1 ? 0 : at / m.n_cells), cell(at - line * m.n_cells)
     {
     }
 };

@@ -11,22 +11,64 @@
 
 /* --- kernels --- */
 
-static __device__ __forceinline__ void finish_window(const pnr_map_samples &s, size_t window,
-                                                     uint32_t n_samples, const pnr_cuda_energy &sum)
+/* Sets the first state of a dwell: the floor and the threshold. weighted: the energy with the
+ * taper; last_look counts from 1, 0: none is used. One thread calls. */
+static __device__ __forceinline__ void start_dwell(const pnr_map &m, const pnr_map_samples &s,
+                                                   size_t dwell, const pnr_dwell &sums,
+                                                   double weighted, uint32_t n_looks,
+                                                   uint32_t last_look)
 {
-    const uint64_t n_missing = (uint64_t)s.headers[window].n_lost + sum.n_nonfinite;
+    const uint32_t n_used = sums.n_periods;
+    /* The mean of P if x were noise alone: sum w_p^2 |x|^2 E_a / N. */
+    const double floor = n_used > 0 ? weighted * m.code_energy / m.n_samples : 0;
+    pnr_map_dwell state = {};
 
-    s.windows[window] = {sum.energy, sum.n_clipped, sum.n_nonfinite, n_missing <= n_samples / 2, 0};
+    state.sums = sums;
+    state.sums.floor = floor;
+    state.rounding = 1e-12 * sums.energy * m.code_energy * n_used;
+    state.threshold =
+        n_used == 0
+            ? INFINITY
+            : (float)((m.cfar_kind != PNR_CFAR_OFF ? PNR_CFAR_LEAST : m.threshold[n_used - 1]) *
+                      floor);
+    state.n_looks = n_looks;
+    state.last_look = last_look > 0 ? last_look - 1 : m.n_looks;
+    s.dwells[dwell] = state;
+}
+
+/* Tells whether a dwell is one window, which starts it. */
+static __host__ __device__ __forceinline__ bool is_one_window(const pnr_map &m)
+{
+    return m.n_looks * m.n_periods == 1 && !m.has_mean;
+}
+
+static __device__ __forceinline__ void finish_window(const pnr_map &m, const pnr_map_samples &s,
+                                                     size_t window, const pnr_cuda_energy &sum)
+{
+    const uint32_t n_lost = s.headers[window].n_lost;
+    const uint64_t n_missing = (uint64_t)n_lost + sum.n_nonfinite;
+    const uint32_t is_used = n_missing <= m.n_samples / 2;
+
+    s.windows[window] = {sum.energy, sum.n_clipped, sum.n_nonfinite, is_used, 0};
     s.nonfinite[window] = sum.n_nonfinite;
+    if (is_one_window(m)) {
+        pnr_dwell sums = {};
+
+        sums.energy = is_used ? sum.energy : 0;
+        sums.n_valid = is_used ? m.n_samples - n_missing : 0;
+        sums.n_clipped = sum.n_clipped;
+        sums.n_nonfinite = sum.n_nonfinite;
+        sums.n_periods = is_used;
+        start_dwell(m, s, window, sums, m.taper_energy[0] * sums.energy, is_used, is_used);
+    }
 }
 
 /* One segment completes a window of one segment; otherwise sum_map_windows adds the segments. */
-static __device__ __forceinline__ void finish_segment(const pnr_map_samples &s, size_t segment,
-                                                      uint32_t n_samples,
-                                                      const pnr_cuda_energy &sum)
+static __device__ __forceinline__ void finish_segment(const pnr_map &m, const pnr_map_samples &s,
+                                                      size_t segment, const pnr_cuda_energy &sum)
 {
     if (s.n_segments == 1)
-        finish_window(s, segment, n_samples, sum);
+        finish_window(m, s, segment, sum);
     else
         s.parts[segment] = sum;
 }
@@ -35,8 +77,9 @@ static __device__ __forceinline__ void finish_segment(const pnr_map_samples &s, 
  * fixed order. */
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    convert_stream(pnr_map_samples s, uint32_t n_samples, uint32_t n_windows)
+    convert_stream(pnr_map m, pnr_map_samples s, uint32_t n_windows)
 {
+    const uint32_t n_samples = m.n_samples;
     __shared__ double energy_of_warp[PNR_CUDA_WARPS];
     __shared__ uint32_t clipped_of_warp[PNR_CUDA_WARPS], nonfinite_of_warp[PNR_CUDA_WARPS];
     const size_t window = blockIdx.x / s.n_segments;
@@ -76,16 +119,14 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     n_clipped = pnr_cuda_block_sum(n_clipped, clipped_of_warp);
     n_nonfinite = pnr_cuda_block_sum(n_nonfinite, nonfinite_of_warp);
     if (threadIdx.x == 0)
-        finish_segment(s, blockIdx.x, n_samples, {energy, n_clipped, n_nonfinite});
+        finish_segment(m, s, blockIdx.x, {energy, n_clipped, n_nonfinite});
 }
 
-/* Returns the sum to the first thread of a crew: a thread, a warp or a block. scratch:
- * [PNR_CUDA_WARPS], for a block. */
+/* Returns the sum to the first thread of a crew: a warp or a block. scratch: [PNR_CUDA_WARPS], for a
+ * block. */
 template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(T x, T *scratch)
 {
-    if constexpr (THREADS == 1)
-        return x;
-    else if constexpr (THREADS == PNR_CUDA_WARP)
+    if constexpr (THREADS == PNR_CUDA_WARP)
         return pnr_cuda_warp_sum(x);
     else
         return pnr_cuda_block_sum(x, scratch);
@@ -95,8 +136,9 @@ template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(
  * warp or a block takes one segment. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    measure_ci16(pnr_map_samples s, uint32_t n_samples, uint32_t n_segments)
+    measure_ci16(pnr_map m, pnr_map_samples s, uint32_t n_segments)
 {
+    const uint32_t n_samples = m.n_samples;
     __shared__ double energy_of_warp[PNR_CUDA_WARPS];
     __shared__ uint32_t clipped_of_warp[PNR_CUDA_WARPS];
     const uint32_t segment = (blockIdx.x * PNR_CUDA_THREADS + threadIdx.x) / THREADS;
@@ -129,12 +171,12 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
     n_clipped = crew_sum<THREADS>(n_clipped, clipped_of_warp);
     if (thread == 0)
-        finish_segment(s, segment, n_samples, {sum, n_clipped, 0});
+        finish_segment(m, s, segment, {sum, n_clipped, 0});
 }
 
 /* One warp adds up the segments of one window. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    sum_map_windows(pnr_map_samples s, uint32_t n_samples, uint32_t n_windows)
+    sum_map_windows(pnr_map m, pnr_map_samples s, uint32_t n_windows)
 {
     const size_t window = (size_t)blockIdx.x * PNR_CUDA_WARPS + threadIdx.x / PNR_CUDA_WARP;
     pnr_cuda_energy sum = {0, 0, 0};
@@ -152,7 +194,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum.n_clipped = pnr_cuda_warp_sum(sum.n_clipped);
     sum.n_nonfinite = pnr_cuda_warp_sum(sum.n_nonfinite);
     if (threadIdx.x % PNR_CUDA_WARP == 0)
-        finish_window(s, window, n_samples, sum);
+        finish_window(m, s, window, sum);
 }
 
 /* One warp counts the used windows of one look. A single window less its mean is zero, so it counts
@@ -246,13 +288,13 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* A thread, a warp or a block takes one dwell: the sums over its windows, the floor and the
+/* A warp or a block takes one dwell: the sums over its windows, the floor and the
  * threshold of the first search. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     start_maps(pnr_map m, pnr_map_samples s, uint32_t n_dwells)
 {
-    __shared__ double sums[2][PNR_CUDA_WARPS];
+    __shared__ double energies[2][PNR_CUDA_WARPS];
     __shared__ unsigned long long counts[3][PNR_CUDA_WARPS];
     __shared__ uint32_t used[2][PNR_CUDA_WARPS], last_of[PNR_CUDA_THREADS / THREADS];
     const size_t dwell = (blockIdx.x * PNR_CUDA_THREADS + threadIdx.x) / THREADS;
@@ -268,7 +310,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         *last = 0;
     if constexpr (THREADS == PNR_CUDA_WARP)
         __syncwarp();
-    else if constexpr (THREADS > PNR_CUDA_WARP)
+    else
         __syncthreads();
     for (uint32_t i = thread; i < n; i += THREADS) {
         const pnr_map_window window = s.windows[dwell * n + i];
@@ -288,8 +330,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
             last_look = look + 1;
         }
     atomicMax(last, last_look);
-    energy = crew_sum<THREADS>(energy, sums[0]);
-    weighted = crew_sum<THREADS>(weighted, sums[1]);
+    energy = crew_sum<THREADS>(energy, energies[0]);
+    weighted = crew_sum<THREADS>(weighted, energies[1]);
     n_valid = crew_sum<THREADS>(n_valid, counts[0]);
     n_clipped = crew_sum<THREADS>(n_clipped, counts[1]);
     n_nonfinite = crew_sum<THREADS>(n_nonfinite, counts[2]);
@@ -297,32 +339,20 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     n_looks = crew_sum<THREADS>(n_looks, used[1]);
     if (thread != 0)
         return;
-    last_look = *last;
 
-    /* The mean of P if x were noise alone: sum w_p^2 |x|^2 E_a / N. */
-    const double floor = n_used > 0 ? weighted * m.code_energy / m.n_samples : 0;
-    pnr_map_dwell state = {};
+    pnr_dwell sums = {};
 
-    state.sums.energy = energy;
-    state.sums.floor = floor;
-    state.sums.n_valid = n_valid;
-    state.sums.n_clipped = n_clipped;
-    state.sums.n_nonfinite = n_nonfinite;
-    state.sums.n_periods = n_used;
-    state.rounding = 1e-12 * energy * m.code_energy * n_used;
-    state.threshold =
-        n_used == 0
-            ? INFINITY
-            : (float)((m.cfar_kind != PNR_CFAR_OFF ? PNR_CFAR_LEAST : m.threshold[n_used - 1]) *
-                      floor);
-    state.n_looks = n_looks;
-    state.last_look = last_look > 0 ? last_look - 1 : m.n_looks;
-    s.dwells[dwell] = state;
+    sums.energy = energy;
+    sums.n_valid = n_valid;
+    sums.n_clipped = n_clipped;
+    sums.n_nonfinite = n_nonfinite;
+    sums.n_periods = n_used;
+    start_dwell(m, s, dwell, sums, weighted, n_looks, *last);
 }
 
 /* --- the launcher --- */
 
-typedef void (*convert_kernel)(pnr_map_samples, uint32_t, uint32_t);
+typedef void (*convert_kernel)(pnr_map, pnr_map_samples, uint32_t);
 
 static convert_kernel kernel_for(pnr_format format)
 {
@@ -378,14 +408,14 @@ static int measure_segments(const pnr_map *m, const pnr_map_samples *s, uint32_t
     assert(kernel != NULL);
     if (s->stream != NULL || s->raw.format != PNR_FORMAT_CI16 || s->raw.n_channels != 1 ||
         m->n_samples % 4 != 0)
-        kernel<<<n_segments + n_tails * s->n_segments, PNR_CUDA_THREADS, 0, stream>>>(
-            *s, m->n_samples, n_windows);
+        kernel<<<n_segments + n_tails * s->n_segments, PNR_CUDA_THREADS, 0, stream>>>(*m, *s,
+                                                                                      n_windows);
     else if (m->n_samples > WARP_SAMPLES)
         measure_ci16<PNR_CUDA_THREADS>
-            <<<n_segments, PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples, n_segments);
+            <<<n_segments, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, n_segments);
     else
         measure_ci16<PNR_CUDA_WARP>
-            <<<warps(n_segments), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples, n_segments);
+            <<<warps(n_segments), PNR_CUDA_THREADS, 0, stream>>>(*m, *s, n_segments);
     return pnr_cuda_check_launch("measure of the samples", error);
 }
 
@@ -400,9 +430,8 @@ int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
     if ((code = measure_segments(m, s, n_windows, stream, error)) != PNR_OK)
         return code;
     if (s->n_segments > 1)
-        sum_map_windows<<<warps(n_windows), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_samples,
-                                                                           n_windows);
-    if ((code = pnr_cuda_check_launch("sum_map_windows", error)) != PNR_OK)
+        sum_map_windows<<<warps(n_windows), PNR_CUDA_THREADS, 0, stream>>>(*m, *s, n_windows);
+    if ((code = pnr_cuda_check_launch("sum_map_windows", error)) != PNR_OK || is_one_window(*m))
         return code;
     count_looks<<<warps(n_looks), PNR_CUDA_THREADS, 0, stream>>>(*s, m->n_periods, n_looks,
                                                                  m->has_mean);
@@ -410,10 +439,7 @@ int pnr_map_measure(const pnr_map *m, const pnr_map_samples *s, size_t n_dwells,
         return code;
     if (m->has_mean && (code = remove_means(m, s, n_dwells, stream, error)) != PNR_OK)
         return code;
-    if (m->n_looks * m->n_periods == 1)
-        start_maps<1><<<(unsigned)((n_dwells + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS),
-                        PNR_CUDA_THREADS, 0, stream>>>(*m, *s, (uint32_t)n_dwells);
-    else if (m->n_looks * m->n_periods > WARP_WINDOWS)
+    if (m->n_looks * m->n_periods > WARP_WINDOWS)
         start_maps<PNR_CUDA_THREADS>
             <<<(unsigned)n_dwells, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, (uint32_t)n_dwells);
     else

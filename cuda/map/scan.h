@@ -19,6 +19,15 @@ static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
 }
 
+/* Returns the power of cell first - n_cells, at most 2 n_cells, of a line that wraps. */
+static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const float *line,
+                                                        uint32_t first)
+{
+    const uint32_t once = first < m.n_cells ? first : first - m.n_cells;
+
+    return line[once < m.n_cells ? once : once - m.n_cells];
+}
+
 /* Tells whether P > all cells before it in its row and >= all cells after it, within its box. */
 static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float *line,
                                                   uint32_t cell, float here)
@@ -26,8 +35,8 @@ static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float 
     for (uint32_t i = 1; i <= m.exclusion_cells; i++) {
         const uint32_t before = cell + m.n_cells - i, after = cell + m.n_cells + i;
 
-        if ((pnr_map_is_cell(m, before) && !(here > line[before % m.n_cells])) ||
-            (pnr_map_is_cell(m, after) && !(here >= line[after % m.n_cells])))
+        if ((pnr_map_is_cell(m, before) && !(here > pnr_map_wrapped(m, line, before))) ||
+            (pnr_map_is_cell(m, after) && !(here >= pnr_map_wrapped(m, line, after))))
             return false;
     }
     return true;
@@ -43,7 +52,8 @@ static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float
         const uint32_t other = cell + m.n_cells + i - m.exclusion_cells;
 
         if (pnr_map_is_cell(m, other))
-            is_so &= is_before ? here > line[other % m.n_cells] : here >= line[other % m.n_cells];
+            is_so &= is_before ? here > pnr_map_wrapped(m, line, other)
+                               : here >= pnr_map_wrapped(m, line, other);
     }
     return is_so;
 }
@@ -97,11 +107,85 @@ static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t a
 }
 static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on together");
 
+enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* four neighbouring cells each */
+
+/* Returns the place in a piece of cell j of a thread: the cells of a quad belong to one thread, or
+ * neighbouring cells to neighbouring threads. */
+template <int THREADS>
+static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j)
+{
+    const uint32_t thread = threadIdx.x % THREADS;
+
+    return has_quads ? 4 * (thread + THREADS * (j / 4)) + j % 4 : thread + THREADS * j;
+}
+
+/* Does as pnr_map_screen where training cells are neighbours. It adds whole quads, from near() to
+ * far() - 1 away: those that are training cells of all four cells. */
+template <int THREADS>
+static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m,
+                                                                const pnr_map_level &level,
+                                                                const float *own, uint32_t first,
+                                                                uint32_t end, float threshold,
+                                                                float *sums)
+{
+    constexpr int EACH = PNR_MAP_QUADS / THREADS, TOGETHER = EACH < 4 ? EACH : 4;
+    const float factor = level.least_factor();
+    float *const greatest = sums + PNR_MAP_QUADS;
+    uint32_t is_left = 0;
+
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const uint32_t q = threadIdx.x % THREADS + THREADS * k;
+        float sum = 0, most = 0;
+
+#pragma unroll
+        for (uint32_t cell = first + 4 * q; cell < first + 4 * q + 4; cell++) {
+            const float here = cell < end ? own[cell] : 0.0f;
+
+            sum += here;
+            most = fmaxf(most, here);
+        }
+        sums[q] = sum;
+        greatest[q] = most;
+    }
+    pnr_map_sync<THREADS>();
+#pragma unroll 1
+    for (int part = 0; part < EACH; part += TOGETHER) {
+        const uint32_t quad = threadIdx.x % THREADS + THREADS * part;
+        float before[TOGETHER] = {}, after[TOGETHER] = {};
+
+#pragma unroll 1
+        for (uint32_t apart = level.near(); apart < level.far(); apart++)
+#pragma unroll
+            for (int k = 0; k < TOGETHER; k++) {
+                const uint32_t q = quad + THREADS * k;
+
+                before[k] += q >= apart ? sums[q - apart] : 0.0f;
+                after[k] += q + apart < PNR_MAP_QUADS ? sums[q + apart] : 0.0f;
+            }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            const uint32_t q = quad + THREADS * k, cell = first + 4 * q;
+            const bool is_full = !m.is_linear || (level.is_full(cell) && level.is_full(cell + 3));
+            const float least =
+                is_full ? fmaxf(threshold, factor * level.side_of(before[k], after[k])) : threshold;
+
+            if (greatest[q] > least)
+#pragma unroll 1
+                for (uint32_t i = 0; i < 4; i++)
+                    is_left |= (uint32_t)(cell + i < end && own[cell + i] > least)
+                               << (4 * (part + k) + i);
+        }
+    }
+    pnr_map_sync<THREADS>(); /* the maxima now use the memory of the sums */
+    return is_left;
+}
+
 /*
- * Refuses most cells in single precision. Bit j of the result is set when the thread's cell first +
- * thread + THREADS j is above the threshold and may be above its CFAR level; pnr_map_level then
- * decides. The sums of 2^k training cells, a stride apart, are made of sums of 2^(k - 1). Cells
- * beyond the piece count as 0, so a sum is never too great.
+ * Refuses most cells in single precision. Bit j of the result is set when the thread's cell j is
+ * above the threshold and may be above its CFAR level; pnr_map_level then decides. The sums of 2^k
+ * training cells, a stride apart, are made of sums of 2^(k - 1). Cells beyond the piece count as 0,
+ * so a sum is never too great.
  */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
@@ -122,8 +206,7 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
     for (; 2 * n <= m.training; n *= 2)
         pnr_map_add_apart<THREADS>(sums, n * step);
 
-    /* 1e-4 exceeds the sum of all rounding errors. */
-    const float factor = (float)(level.full_factor() * (1 - 1e-4) / m.training);
+    const float factor = level.least_factor();
     const uint32_t before = after + (n - 1) * step;
 
 #pragma unroll(CELLS < 8 ? CELLS : 8)
@@ -153,9 +236,12 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     const bool is_cfar = m.cfar_kind != PNR_CFAR_OFF;
     const float *own = power + (size_t)line * m.n_cells;
     const uint32_t thread = threadIdx.x % THREADS;
+    const bool has_quads = level.has_screen() && level.has_quads();
     uint32_t is_left = 0;
 
-    if (level.has_screen()) {
+    if (has_quads) {
+        is_left = pnr_map_screen_quads<THREADS>(m, level, own, first, end, threshold, b.sums);
+    } else if (level.has_screen()) {
         is_left = pnr_map_screen<THREADS>(m, level, own, first, end, threshold, b.sums);
     } else {
 #pragma unroll(CELLS < 16 ? CELLS : 16)
@@ -166,7 +252,7 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
         }
     }
     for (; is_left != 0; is_left &= is_left - 1) {
-        const uint32_t cell = first + thread + THREADS * (__ffs((int)is_left) - 1);
+        const uint32_t cell = first + pnr_map_at<THREADS>(has_quads, __ffs((int)is_left) - 1);
         const float here = own[cell];
 
         if (!pnr_map_in_gate(m, pnr_map_lag(m, cell)) || (is_cfar && !level.is_above(cell, here)))

@@ -233,8 +233,8 @@ int pnr_map_measure_tiles(const pnr_map *m, const pnr_map_search *s, cudaStream_
 }
 
 /* Searches large maps, with many blocks for a dwell. */
-static int search_large(const pnr_map *m, const pnr_map_search *s, int n_searches,
-                        cudaStream_t stream, pnr_error *error)
+static int search_large(const pnr_map *m, const pnr_map_search *s, cudaStream_t stream,
+                        pnr_error *error)
 {
     const uint32_t n_items = s->n_tiles * pnr_map_pieces(*m);
     const uint32_t share = SCAN_BLOCKS / s->n_dwells;
@@ -246,7 +246,7 @@ static int search_large(const pnr_map *m, const pnr_map_search *s, int n_searche
     begin_search<<<s->n_dwells, PNR_CUDA_THREADS, 0, stream>>>(*m, *s);
     if ((code = pnr_cuda_check_launch("begin_search", error)) != PNR_OK)
         return code;
-    for (int search = 0; search < n_searches; search++) {
+    for (int search = 0; search < pnr_map_searches(*m); search++) {
         scan_maps<<<scanners, PNR_CUDA_THREADS, 0, stream>>>(*m, *s);
         if ((code = pnr_cuda_check_launch("scan_maps", error)) != PNR_OK)
             return code;
@@ -260,10 +260,8 @@ static int search_large(const pnr_map *m, const pnr_map_search *s, int n_searche
 
 int pnr_map_find(const pnr_map *m, const pnr_map_search *s, cudaStream_t stream, pnr_error *error)
 {
-    const int n_searches = m->cfar_kind != PNR_CFAR_OFF ? 1 : PNR_MAX_SEARCHES;
-    const int code = s->n_cells <= SMALL_CELLS
-                         ? pnr_map_search_small(m, s, n_searches, stream, error)
-                         : search_large(m, s, n_searches, stream, error);
+    const int code = s->n_cells <= SMALL_CELLS ? pnr_map_search_small(m, s, stream, error)
+                                               : search_large(m, s, stream, error);
 
     return code == PNR_OK ? pnr_map_return_all(m, s, stream, error) : code;
 }

@@ -12,8 +12,8 @@ enum { PNR_MAP_PARTS = 8 }; /* parts of a map's rows that are added up in parall
  * of a whole map. */
 typedef struct pnr_map_search {
     const pnr_cuda_job *job;
-    const float2 *values;  /* [n_dwells][n_looks][n_cells]: c */
-    const float *power;    /* [n_dwells][n_cells] */
+    float2 *values;        /* [n_dwells][n_looks][n_cells]: c */
+    float *power;          /* [n_dwells][n_cells] */
     double *noise;         /* [n_dwells][n_tiles]: sum of P over integer lags */
     float *greatest;       /* [n_dwells][n_tiles] */
     uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then those kept, in order */
@@ -27,6 +27,12 @@ typedef struct pnr_map_search {
     uint32_t wants_power; /* the whole map that is requested is power, else complex */
 } pnr_map_search;
 
+/* Returns the number of searches of a dwell, at most. */
+static __host__ __device__ __forceinline__ int pnr_map_searches(const pnr_map &m)
+{
+    return m.cfar_kind != PNR_CFAR_OFF ? 1 : PNR_MAX_SEARCHES;
+}
+
 /* Returns the keys that the pieces of one tile may list. */
 size_t pnr_map_tile_keys(const pnr_map *map);
 /* Fills noise and greatest from power, for methods whose kernels have not done this. */
@@ -38,8 +44,8 @@ int pnr_map_find(const pnr_map *map, const pnr_map_search *search, cudaStream_t 
 
 /* The parts of pnr_map_find: the search of small maps, the candidates of large maps, and whole maps
  * on request. */
-int pnr_map_search_small(const pnr_map *map, const pnr_map_search *search, int n_searches,
-                         cudaStream_t stream, pnr_error *error);
+int pnr_map_search_small(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
+                         pnr_error *error);
 int pnr_map_return(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                    pnr_error *error);
 int pnr_map_return_all(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,

@@ -33,15 +33,6 @@ void pnr_transform_root(size_t j, size_t n, double value[2])
     value[1] = quarter == 0 ? s : quarter == 1 ? c : quarter == 2 ? -s : -c;
 }
 
-/* exp(2 pi i j / n) */
-static double complex root_of(size_t j, size_t n)
-{
-    double value[2];
-
-    pnr_transform_root(j, n, value);
-    return CMPLX(value[0], value[1]);
-}
-
 static double complex *allocate_values(size_t n)
 {
     return n > SIZE_MAX / sizeof(double complex) ? NULL : malloc(n * sizeof(double complex));
@@ -63,7 +54,7 @@ static int steps_open(steps *plan, size_t n)
         return PNR_ENOMEMORY;
     }
     for (size_t p = 0; p < n / 4; p++)
-        plan->roots[p] = root_of(p, n);
+        plan->roots[p] = pnr_root((int64_t)p, n);
     return PNR_OK;
 }
 
@@ -134,7 +125,7 @@ static void fill_chirp(double complex *chirp, size_t n, direction way)
     size_t square = 0;
 
     for (size_t k = 0; k < n; k++) {
-        const double complex root = root_of(square, 2 * n);
+        const double complex root = pnr_root((int64_t)square, 2 * n);
 
         chirp[k] = way == FORWARD ? conj(root) : root;
         square += 2 * k + 1;

@@ -104,6 +104,20 @@ void pnr_slots_collect(pnr_slots *slots, pnr_result *result)
     slots->in_flight--;
 }
 
+bool pnr_slots_take(pnr_slots *slots, pnr_slot **slot, size_t *dwell)
+{
+    for (size_t i = 0; i <= slots->in_flight; i++) {
+        pnr_slot *s = i == 0 ? &slots->without : pnr_slots_get(slots, i - 1);
+
+        if (s->n_taken < s->windows.n_dwells) {
+            *slot = s;
+            *dwell = s->n_taken++;
+            return true;
+        }
+    }
+    return false;
+}
+
 void pnr_slots_begin_without(pnr_slots *slots, const pnr_windows *windows, size_t dwell,
                              const pnr_removal *removals, size_t n_removals)
 {

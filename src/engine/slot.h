@@ -52,6 +52,9 @@ pnr_slot *pnr_slots_get(pnr_slots *slots, size_t i);
 int pnr_slots_submit(pnr_slots *slots, const pnr_job *job);
 /* Takes the oldest submit from the queue. */
 void pnr_slots_collect(pnr_slots *slots, pnr_result *result);
+/* Takes the next dwell that is to be computed, that of search_without before all others. false:
+ * there is none. */
+bool pnr_slots_take(pnr_slots *slots, pnr_slot **slot, size_t *dwell);
 /* Begins slots->without with one dwell of a view. */
 void pnr_slots_begin_without(pnr_slots *slots, const pnr_windows *windows, size_t dwell,
                              const pnr_removal *removals, size_t n_removals);

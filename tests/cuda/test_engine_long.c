@@ -70,6 +70,11 @@ TEST(test_reference)
         s.has_lost = true;
         s.has_nonfinite = true;
         agree_long(ops, &s, "reference", PNR_WANT_COMPLEX);
+        s.name = "long, CFAR";
+        s.cfar = (pnr_cfar){PNR_CFAR_GO, PNR_CFAR_ALONG_LAGS, 1, 8, 1, NULL};
+        s.factor = 10;
+        s.n_dwells = 1;
+        agree_long(ops, &s, "reference", PNR_WANT_COMPLEX);
     }
 }
 
@@ -186,6 +191,25 @@ static void check_echoes(const pnr_engine_ops *ops, size_t n, size_t n_echoes, d
     world_destroy(&w, ops);
 }
 
+/* Maps of one line: CFAR and boxes. */
+static void agree_maps(const pnr_engine_ops *ops, size_t n, pnr_format format)
+{
+    scenario s = scenario_of("long, boxes", n);
+
+    s.format = format;
+    s.n_dwells = n < 1 << 18 ? 5 : 1;
+    s.exclusion_cells = 3;
+    s.threshold = 18;
+    agree_long(ops, &s, "library", PNR_WANT_COMPLEX);
+    s.name = "long, CFAR, a gate that wraps, lost";
+    s.cfar = (pnr_cfar){PNR_CFAR_CA, PNR_CFAR_ALONG_LAGS, 2, 16, 1, NULL};
+    s.factor = 12;
+    s.gate_first = n - n / 10;
+    s.gate_count = n / 3;
+    s.has_lost = true;
+    agree_long(ops, &s, "library", PNR_WANT_POWER);
+}
+
 /* Every length against library, in every format; few and many cells above. */
 TEST(test_library)
 {
@@ -203,10 +227,13 @@ TEST(test_library)
             s.threshold = 20;
             agree_long(ops, &s, "library", PNR_WANT_COMPLEX);
         }
+        agree_maps(ops, n, formats[bits % 3]);
         check_echoes(ops, n, 6, 0.03, 8, 20);
         check_echoes(ops, n, 6, 0.5, 8, 20); /* hidden until the second search */
         check_echoes(ops, n, 1, 0.5, 64, 1); /* a third of all cells are above */
     }
+    agree_maps(ops, 10000, PNR_FORMAT_CI16);
+    agree_maps(ops, (1 << 17) + 1, PNR_FORMAT_CF32);
     check_echoes(ops, (1 << 17) + 1, 3, 0.3, 8, 20);
     check_echoes(ops, 300000, 3, 0.3, 8, 20);
     check_echoes(ops, 1000003, 3, 0.3, 8, 20);

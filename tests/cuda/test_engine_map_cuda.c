@@ -71,6 +71,40 @@ TEST(test_lines)
         check(ops, &scenarios[i]);
 }
 
+/* Dwells of one line, which its kernel searches: every size, every CFAR, boxes, many dwells. The
+ * bits without a map on request are those with one, which the search of maps finds. */
+TEST(test_whole_dwells)
+{
+    static const scenario scenarios[] = {
+        S("1024 points, many dwells, boxes", .n_samples = 1024, .n_dwells = 3, .exclusion_cells = 3,
+          .echo = 0.1, .threshold = 5),
+        S("extended to 1024, more dwells than the device takes together, CA", .n_samples = 128,
+          .n_dwells = 5000, .cfar = {PNR_CFAR_CA, PNR_CFAR_ALONG_LAGS, 2, 16, 1, NULL}, .factor = 6,
+          .echo = 0.1, .threshold = 9),
+        S("2048 points, GO on a gate, lost", .n_samples = 2048, .n_dwells = 4, .gate_first = 1900,
+          .gate_count = 700, .cfar = {PNR_CFAR_GO, PNR_CFAR_ALONG_LAGS, 1, 8, 2, NULL}, .factor = 7,
+          .has_lost = true, .echo = 0.05, .threshold = 9),
+        S("extended to 4096, SO, periods, rotated", .n_samples = 1500, .format = PNR_FORMAT_CF32,
+          .n_periods = 3, .n_dwells = 3, .hypotheses = {{-3, 1, 1, 0}},
+          .cfar = {PNR_CFAR_SO, PNR_CFAR_ALONG_LAGS, 2, 12, 1, NULL}, .factor = 9,
+          .has_nonfinite = true, .echo = 0.05, .bins = -0.4, .threshold = 9),
+        S("linear in 4096, OS, converted", .n_samples = 2500, .format = PNR_FORMAT_CU8,
+          .conjugate = true, .n_dwells = 3, .n_lags = 1200,
+          .cfar = {PNR_CFAR_OS, PNR_CFAR_ALONG_LAGS, 1, 10, 1, NULL}, .factor = 6, .echo = 0.1,
+          .threshold = 9),
+        S("8192 points, CA, all places taken", .n_samples = 8192, .n_dwells = 2,
+          .max_candidates = 64, .cfar = {PNR_CFAR_CA, PNR_CFAR_ALONG_LAGS, 2, 16, 1, NULL},
+          .factor = 1.5, .echo = 0.05, .threshold = 9),
+        S("4000 extended to 8192, CA, a strong echo", .n_samples = 4000, .n_dwells = 3,
+          .cfar = {PNR_CFAR_CA, PNR_CFAR_ALONG_LAGS, 2, 16, 1, NULL}, .factor = 10, .echo = 0.5,
+          .threshold = 9),
+    };
+    const pnr_engine_ops *ops = need_engine("cuda");
+
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+        check(ops, &scenarios[i]);
+}
+
 /* Every size of the transform over the slow time, from raw samples and from converted ones. */
 TEST(test_slow_time)
 {

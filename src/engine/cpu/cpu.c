@@ -7,7 +7,6 @@
 #include "engine/memory.h"
 #include "engine/plan.h"
 
-#include <fftw3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,7 @@ struct pnr_engine {
     pnr_plan *plan;
     pnr_cpu cpu;
     pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* of each leader */
-    pnr_cpu_team team;                          /* the lock of the team guards the fields below */
-    pnr_slots slots;
-    bool has_without; /* it runs before all other dwells */
+    pnr_cpu_team team;
 };
 
 static int probe(size_t device, char *text, size_t text_size)
@@ -54,7 +51,7 @@ static int check_plan(const pnr_plan *plan, pnr_error *error)
         return pnr_error_set(error, PNR_ECONFIG,
                              "engine.method = %s: the cpu engine has walsh and library",
                              plan->method);
-    if (is_named(plan, "walsh") && !pnr_cpu_fused_is_one_line(plan))
+    if (is_named(plan, "walsh") && !pnr_plan_is_one_line(plan))
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine.method = walsh: maps of codes, Doppler or gates are "
                              "library's");
@@ -75,72 +72,45 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
     return code;
 }
 
-/* --- the owner of the team --- */
+/* --- dwells --- */
 
-static bool take_dwell(void *owner, pnr_cpu_work *work)
+static void lead_dwell(void *owner, pnr_slot *slot, size_t number, size_t leader, size_t worker)
 {
     pnr_engine *engine = owner;
-
-    if (engine->has_without && engine->slots.without.n_taken == 0) {
-        engine->slots.without.n_taken = 1;
-        *work = (pnr_cpu_work){&engine->slots.without, 0};
-        return true;
-    }
-    for (size_t i = 0; i < engine->slots.in_flight; i++) {
-        pnr_slot *s = pnr_slots_get(&engine->slots, i);
-
-        if (s->n_taken < s->windows.n_dwells) {
-            *work = (pnr_cpu_work){s, s->n_taken++};
-            return true;
-        }
-    }
-    return false;
-}
-
-static void lead_dwell(void *owner, const pnr_cpu_work *work, size_t leader, size_t worker)
-{
-    pnr_engine *engine = owner;
-    const pnr_slot_dwell dwell = pnr_slot_get_dwell(engine->plan, work->slot, work->dwell);
+    const pnr_slot_dwell dwell = pnr_slot_get_dwell(engine->plan, slot, number);
 
     pnr_cpu_process(&engine->cpu, &engine->memory[leader], &dwell, &engine->team, worker);
 }
 
-static bool finish_dwell(void *owner, const pnr_cpu_work *work)
-{
-    pnr_slot *s = work->slot;
-
-    (void)owner;
-    s->n_done++;
-    return pnr_slot_is_done(s);
-}
-
 static int submit(pnr_engine *engine, const pnr_job *job)
 {
+    pnr_cpu_team *team = &engine->team;
     int code;
 
-    pthread_mutex_lock(&engine->team.lock);
-    if ((code = pnr_slots_submit(&engine->slots, job)) == PNR_OK)
-        pthread_cond_broadcast(&engine->team.changed);
-    pthread_mutex_unlock(&engine->team.lock);
+    pthread_mutex_lock(&team->lock);
+    if ((code = pnr_slots_submit(&team->slots, job)) == PNR_OK)
+        pthread_cond_broadcast(&team->changed);
+    pthread_mutex_unlock(&team->lock);
     return code;
 }
 
 static int collect(pnr_engine *engine, bool wait, pnr_result *result)
 {
+    pnr_cpu_team *team = &engine->team;
     int code = PNR_EAGAIN;
 
-    pthread_mutex_lock(&engine->team.lock);
-    if (engine->slots.in_flight > 0) {
-        const pnr_slot *s = pnr_slots_get(&engine->slots, 0);
+    pthread_mutex_lock(&team->lock);
+    if (team->slots.in_flight > 0) {
+        const pnr_slot *s = pnr_slots_get(&team->slots, 0);
 
         while (wait && !pnr_slot_is_done(s))
-            pnr_cpu_team_wait(&engine->team);
+            pnr_cpu_team_wait(team);
         if (pnr_slot_is_done(s)) {
-            pnr_slots_collect(&engine->slots, result);
+            pnr_slots_collect(&team->slots, result);
             code = PNR_OK;
         }
     }
-    pthread_mutex_unlock(&engine->team.lock);
+    pthread_mutex_unlock(&team->lock);
     return code;
 }
 
@@ -148,15 +118,15 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
 static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
-    pthread_mutex_lock(&engine->team.lock);
-    pnr_slots_begin_without(&engine->slots, windows, dwell, removals, n_removals);
-    engine->has_without = true;
-    pthread_cond_broadcast(&engine->team.changed);
-    while (!pnr_slot_is_done(&engine->slots.without))
-        pnr_cpu_team_wait(&engine->team);
-    engine->has_without = false;
-    *result = pnr_slot_result(&engine->slots.without);
-    pthread_mutex_unlock(&engine->team.lock);
+    pnr_cpu_team *team = &engine->team;
+
+    pthread_mutex_lock(&team->lock);
+    pnr_slots_begin_without(&team->slots, windows, dwell, removals, n_removals);
+    pthread_cond_broadcast(&team->changed);
+    while (!pnr_slot_is_done(&team->slots.without))
+        pnr_cpu_team_wait(team);
+    *result = pnr_slot_result(&team->slots.without);
+    pthread_mutex_unlock(&team->lock);
     return PNR_OK;
 }
 
@@ -170,7 +140,7 @@ static void destroy(pnr_engine *engine)
     for (size_t i = 0; i < engine->cpu.n_leaders; i++)
         pnr_cpu_memory_destroy(&engine->cpu, &engine->memory[i]);
     pnr_cpu_destroy(&engine->cpu);
-    pnr_slots_destroy(&engine->slots);
+    pnr_slots_destroy(&engine->team.slots);
     free(engine->plan);
     free(engine);
 }
@@ -180,7 +150,7 @@ static int prepare(pnr_engine *engine)
 {
     pnr_cpu *cpu = &engine->cpu;
     const size_t n_threads = threads_of(cpu->plan);
-    int code = pnr_slots_create(cpu->plan, &engine->slots);
+    int code = pnr_slots_create(cpu->plan, &engine->team.slots);
 
     if (code == PNR_OK)
         code = pnr_cpu_create(cpu, n_threads);
@@ -204,8 +174,7 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
 
     if (engine == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "engine cpu: out of memory");
-    pnr_cpu_team_init(&engine->team,
-                      &(pnr_cpu_owner){engine, take_dwell, lead_dwell, finish_dwell});
+    pnr_cpu_team_init(&engine->team, lead_dwell, engine);
     if ((engine->plan = pnr_plan_copy(plan)) == NULL)
         code = pnr_error_set(error, PNR_ENOMEMORY, "engine cpu: out of memory");
     else if ((code = pnr_cpu_shape(engine->plan, threads_of(plan), &engine->cpu, &choice, error)) ==

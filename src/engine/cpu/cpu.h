@@ -13,8 +13,6 @@
 #include "engine/slot.h"
 #include "engine/stretch.h"
 
-#include <fftw3.h>
-
 /*
  * A dwell passes through these steps. The team shares the tasks of each step.
  *

@@ -84,8 +84,7 @@ static void *next_memory(allocation *a, double n, size_t each, void *old)
     return memory;
 }
 
-/* COUNT reads no field. */
-#define MEMORY(field, n) field = next_memory(a, n, sizeof *field, a->purpose == FREE ? field : NULL)
+#define MEMORY(field, n) field = next_memory(a, n, sizeof *field, field)
 
 static void list_fused(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
 {
@@ -175,8 +174,7 @@ static double weight_values(const pnr_cpu *cpu, size_t i)
  * failed. */
 static void list_table(allocation *a, double n, value **tables, size_t i)
 {
-    value *table =
-        next_memory(a, n, sizeof *table, a->purpose == FREE && tables != NULL ? tables[i] : NULL);
+    value *table = next_memory(a, n, sizeof *table, tables != NULL ? tables[i] : NULL);
 
     if (tables != NULL)
         tables[i] = table;
@@ -209,7 +207,7 @@ static void list_tables(pnr_cpu *cpu, allocation *a)
 
 static double memory_bytes(const pnr_cpu *cpu)
 {
-    pnr_cpu_memory unused;
+    pnr_cpu_memory unused = {0};
     allocation a = {0};
 
     list_memory(cpu, &unused, &a);
@@ -219,7 +217,7 @@ static double memory_bytes(const pnr_cpu *cpu)
 static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
 {
     pnr_cpu sizes = *cpu;
-    pnr_cpu_scratch unused;
+    pnr_cpu_scratch unused = {0};
     allocation tables = {0}, scratch = {0};
 
     list_tables(&sizes, &tables);

@@ -5,6 +5,7 @@
 
 #include "engine/cpu/columns.h"
 
+#define FFTW_NO_Complex /* a value is a pair of floats */
 #include <fftw3.h>
 #include <stdbool.h>
 #include <stddef.h>

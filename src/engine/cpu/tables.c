@@ -3,7 +3,6 @@
 #include "engine/cpu/cpu.h"
 
 #include "base/complex.h"
-#include "base/transform.h"
 #include "engine/plan.h"
 
 #include <stdlib.h>
@@ -11,40 +10,14 @@
 
 typedef pnr_cpu_value value;
 
-/* exp(-2 pi i j / n) */
-static double complex forward_root(uint64_t j, size_t n)
-{
-    double root[2];
-
-    pnr_transform_root((size_t)(j % n), n, root);
-    return CMPLX(root[0], -root[1]);
-}
-
-static void round_value(double complex a, value out)
-{
-    out[0] = (float)creal(a);
-    out[1] = (float)cimag(a);
-}
-
-/* j mod n, which is not negative. */
-static uint64_t modulo(int64_t j, size_t n)
-{
-    const int64_t rest = j % (int64_t)n;
-
-    return (uint64_t)(rest < 0 ? rest + (int64_t)n : rest);
-}
-
 /* exp(-2 pi i rotation i / (4 N)) */
 static void fill_rotations(const pnr_cpu *cpu)
 {
-    const size_t circle = 4 * cpu->plan->n_samples;
-
-    for (size_t r = 0; r < cpu->axes.n_rotations; r++) {
-        const uint64_t step = modulo(cpu->axes.rotations[r], circle);
-
-        for (size_t i = 0; step != 0 && i < cpu->window; i++)
-            round_value(forward_root(step * i, circle), cpu->rotations[r][i]);
-    }
+    for (size_t r = 0; r < cpu->axes.n_rotations; r++)
+        for (size_t i = 0; cpu->rotations[r] != NULL && i < cpu->window; i++)
+            pnr_cpu_round(
+                conj(pnr_root(cpu->axes.rotations[r] * (int64_t)i, 4 * cpu->plan->n_samples)),
+                cpu->rotations[r][i]);
 }
 
 /* w_p exp(-2 pi i (r/4 + s/K) p); for a set that is transformed, without s. */
@@ -57,10 +30,11 @@ static void fill_weights(const pnr_cpu *cpu, size_t number)
     for (size_t u = 0; weights != NULL && u < count; u++)
         for (size_t p = 0; p < k; p++) {
             const double taper = cpu->plan->taper != NULL ? cpu->plan->taper[p] : 1;
-            const uint64_t bin = set->is_summed ? cpu->axes.spectra[set->first + u].bin : 0;
+            const size_t bin = set->is_summed ? cpu->axes.spectra[set->first + u].bin : 0;
+            const size_t quarters = (set->quarters * k + 4 * bin) % (4 * k);
 
-            round_value(taper * forward_root((set->quarters * k + 4 * bin) % (4 * k) * p, 4 * k),
-                        weights[set->is_summed ? (u / 4 * k + p) * 4 + u % 4 : p]);
+            pnr_cpu_round(taper * conj(pnr_root((int64_t)(quarters * p), 4 * k)),
+                          weights[set->is_summed ? (u / 4 * k + p) * 4 + u % 4 : p]);
         }
 }
 
@@ -71,12 +45,11 @@ static int fill_code(const pnr_cpu *cpu, size_t code, double complex *spectrum)
     const double complex *a = (const double complex *)cpu->plan->references + code * n;
 
     for (size_t v = 0; v < cpu->axes.n_variants; v++) {
-        const uint64_t step = modulo(cpu->axes.variants[v], n);
         value *out = cpu->codes + (code * cpu->axes.n_variants + v) * cpu->transform.spectrum_pitch;
 
         memset(spectrum, 0, length * sizeof *spectrum);
         for (size_t i = 0; i < n; i++)
-            spectrum[i] = a[i] * conj(forward_root(step * i, n));
+            spectrum[i] = a[i] * pnr_root(cpu->axes.variants[v] * (int64_t)i, n);
         if (pnr_transform_forward((double(*)[2])spectrum, length) != PNR_OK)
             return PNR_ENOMEMORY;
         for (size_t i = 0; i < length; i++)
@@ -94,7 +67,7 @@ static void fill_filter(const pnr_cpu *cpu)
 
     for (size_t k = 0; cpu->filter != NULL && k < n; k++)
         for (size_t j = 0; j < n; j++)
-            round_value(filter[k * n + j], cpu->filter[j * cpu->filter_pitch + k]);
+            pnr_cpu_round(filter[k * n + j], cpu->filter[j * cpu->filter_pitch + k]);
 }
 
 int pnr_cpu_fill_tables(pnr_cpu *cpu)

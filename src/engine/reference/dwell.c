@@ -2,7 +2,6 @@
 /* A dwell of the reference engine: codes, hypotheses, Doppler rows and looks as plan.h says. */
 #include "engine/reference/state.h"
 
-#include "base/transform.h"
 #include "engine/plan.h"
 #include "engine/search.h"
 
@@ -218,16 +217,6 @@ static void stretch_look(pnr_engine *engine, double by)
     }
 }
 
-/* exp(-2 pi i numerator / denominator), the numerator reduced as an integer. */
-static double complex find_rotation(int64_t numerator, int64_t denominator)
-{
-    const int64_t rest = numerator % denominator;
-    double root[2];
-
-    pnr_transform_root((size_t)(rest < 0 ? rest + denominator : rest), (size_t)denominator, root);
-    return CMPLX(root[0], -root[1]);
-}
-
 /* sum[i] = exp(-2 pi i f i / N) sum_p w_p exp(-2 pi i F p) x_p[i], f = quarters / 4, F = f + s / K.
  * A circular sum is written twice, so that n + k needs no modulo. */
 static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, int64_t s)
@@ -240,7 +229,7 @@ static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, in
     for (int64_t p = 0; p < periods; p++) {
         const double taper = plan->taper != NULL ? plan->taper[p] : 1;
         const double complex w =
-            find_rotation((hypothesis->quarters * periods + 4 * s) * p, 4 * periods);
+            conj(pnr_root((hypothesis->quarters * periods + 4 * s) * p, 4 * plan->n_periods));
 
         for (size_t i = 0; work->is_used[p] && i < work->n_window; i++)
             work->sum[i] +=
@@ -248,7 +237,7 @@ static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, in
                                                        : work->stretched[(size_t)(p * n) + i]));
     }
     for (size_t i = 0; hypothesis->quarters != 0 && i < work->n_window; i++)
-        work->sum[i] *= find_rotation(hypothesis->quarters * (int64_t)i, 4 * n);
+        work->sum[i] *= conj(pnr_root(hypothesis->quarters * (int64_t)i, 4 * plan->n_samples));
     if (!plan->linear)
         memcpy(work->sum + n, work->sum, (size_t)n * sizeof *work->sum);
 }
