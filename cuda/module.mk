@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The cuda engine: one module of kernels and host code, for every GPU architecture named here.
 
-# Newest last: it is also stored as PTX, for GPUs newer than all. Code for 80 runs on 86 and 89 too.
+# The newest comes last: it is also stored as PTX, for newer GPUs. Code for 80 also runs on 86 and 89.
 # `make CUDA_ARCHS=90` builds for one only.
 CUDA_ARCHS ?= 75 80 90 100
 CUDA_NEWEST := $(lastword $(CUDA_ARCHS))
@@ -15,8 +15,8 @@ $(B)/obj/cuda/%.o: cuda/%.cu cuda/module.mk
 	@mkdir -p $(@D)
 	$(NVCC) -Isrc -I. -D_GNU_SOURCE $(NVCCFLAGS) -MMD -MP -c -o $@ $<
 
-# The CUDA runtime is linked in, so that the module loads wherever the libraries are and says in
-# words when there is no driver.
+# The CUDA runtime is linked in, so that the module loads wherever the libraries are, and reports in
+# words that there is no driver.
 $(B)/lib/pnradar/cuda.so: $(CUDA_OBJ) $(LIB)
 	@mkdir -p $(@D)
 	$(NVCC) -shared -cudart static $(CUDA_CODE) -Xcompiler -pthread -o $@ $^ \

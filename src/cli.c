@@ -24,7 +24,7 @@ volatile int pnr_stop;
 
 enum { N_COMMON = 6 };
 
-/* The state of the reading of the command line. */
+/* The state while the command line is read. */
 typedef struct reading {
     pnr_cli *cli;
     int argc;
@@ -258,7 +258,7 @@ static void print_text(const char *text, size_t column)
     putchar('\n');
 }
 
-/* "  -c, --config FILE" */
+/* Writes the label of an option, such as "  -c, --config FILE". */
 static void option_label(const pnr_cli_option *o, char out[LABEL_LEN])
 {
     const char c = o->letter;
@@ -289,7 +289,7 @@ static void print_options(const reading *r)
     }
 }
 
-/* "  [dwell]     How many periods make one result." and its keys in the next lines. */
+/* Prints "  [dwell]     How many periods make one result." and the keys of the section below it. */
 static void print_section(const pnr_section *section)
 {
     const size_t column = 14;
@@ -417,7 +417,7 @@ void pnr_cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = note_signal};
 
-    /* Without SA_RESTART a waiting read returns, and its caller checks the flag. */
+    /* Without SA_RESTART a read that waits returns, and its caller checks the flag. */
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

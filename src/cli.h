@@ -28,10 +28,10 @@ typedef struct pnr_cli {
     const char *program;  /* "pnradar-echo" */
     const char *usage;    /* "[OPTION]... [OUTPUT]" */
     const char *summary;  /* a short paragraph for --help */
-    const char *examples; /* complete command lines for --help, one a line */
+    const char *examples; /* complete command lines for --help, each on its own line */
     const pnr_cli_option *options;
     int max_operands;
-    /* out: */
+    /* filled by pnr_cli_parse: */
     const char *operands[8];
     int n_operands;
     bool strict; /* --strict */
@@ -42,8 +42,8 @@ typedef struct pnr_cli {
  * --print-config, --strict, --help, --version. "--" ends the options; "-" is an operand. Reads
  * first the files, then the settings, each in order. Always initialises config, so call
  * pnr_config_clear at the end; the program calls pnr_config_check after it has read its operands.
- * PNR_OK: continue; PNR_EEND: help, version or configuration was printed, the program ends;
- * PNR_EUSAGE, PNR_ECONFIG, PNR_ENOINPUT and the reason.
+ * PNR_OK: the program continues; PNR_EEND: help, version or configuration was printed, and the
+ * program ends; PNR_EUSAGE, PNR_ECONFIG, PNR_ENOINPUT and the reason.
  */
 int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_error *error);
 

@@ -24,8 +24,8 @@ static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
         printf("%-10s would not   %s\n", ops->name, error.text);
 }
 
-/* Prints which engines work here, best first, and why the others do not; with a configuration also
- * the choice of each. The sample format is ci16 if only the input would determine it. */
+/* Prints which engines work here, best first, and why the others do not. With a configuration, it
+ * also prints their choices. The sample format is ci16 if only the input would determine it. */
 static int list_engines(const pnr_config *config, pnr_error *error)
 {
     pnr_setup *setup = NULL;
@@ -59,14 +59,14 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* --print: writes the results to stdout. The run ends when the reader of stdout closes it. */
+/* --print: writes the results to stdout. The run ends when the reader of stdout closes the pipe. */
 typedef struct printing {
     pnr_printer printer;
-    bool is_left; /* the reader went away */
+    bool is_left; /* the reader has closed the pipe */
     int code;
 } printing;
 
-/* EPIPE, as with `| head`, is an end and not an error. */
+/* EPIPE, as with `| head`, ends the run and is no error. */
 static void note_write(printing *to, int code)
 {
     to->is_left = code != PNR_OK && errno == EPIPE;

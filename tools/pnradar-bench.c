@@ -32,7 +32,7 @@ static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
     bool in_all;
-    /* if the command line names none */
+    /* values for a command line that names none */
     const char *sizes;
     double seconds, pace;
 } parts[] = {

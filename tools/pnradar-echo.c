@@ -142,8 +142,7 @@ static int prepare(work *w, pnr_error *error)
 
 /* --- the stream --- */
 
-/* *count: the samples to write from here on. If it is 0, returns the positions that are lost
- * here. */
+/* *count: how many samples to write from here. 0: returns how many positions are lost here. */
 static uint64_t next_run(const work *w, size_t *count)
 {
     uint64_t left = w->end - w->position;

@@ -27,7 +27,7 @@ enum {
 };
 static const char *const result_topics[] = {"range", "status", "end", NULL};
 static const double silence_s = 5; /* after this silence one warning is printed */
-/* Missing profiles are given up after this silence, counted from the last result. */
+/* After this silence, counted from the last result, the view stops waiting for profiles. */
 static const double patience_s = 1;
 
 typedef struct listener {
@@ -248,7 +248,7 @@ static int take_next(listener *l, pnr_error *error)
 
     if ((code = connect_when_reached(l, error)) != PNR_OK)
         return code;
-    /* After the last result only profiles are waited for. */
+    /* After the last result it waits for profiles alone. */
     if (!is_full(l) && pnr_subscriber_receive(l->socket, &m) == PNR_OK) {
         result = pass_bad(l, take_message(l, &m, error), error);
         pnr_subscriber_release(&m);
@@ -291,7 +291,7 @@ static int listen_all(listener *l, pnr_error *error)
         }
         drawn = l->live != NULL ? listen_live_draw(l->live, &l->counts) : PNR_OK;
         if (drawn == PNR_EEND)
-            pnr_stop = 1; /* as by a signal */
+            pnr_stop = 1; /* as after a signal */
         else if (code == PNR_OK)
             code = drawn;
     }

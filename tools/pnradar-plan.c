@@ -18,7 +18,7 @@ static const char examples[] = "pnradar-plan -c config/demo.conf\n"
                                "pnradar-plan -c config/demo.conf --budget 62ms\n"
                                "pnradar-plan -s code.degree=13 -s source.rate_hz=1e6 --json";
 
-/* The format of samples in memory, if the configuration determines it. */
+/* Returns the format of samples in memory, if the configuration determines it. */
 static pnr_format format_of(const pnr_config *config)
 {
     pnr_format format = config->source.format;

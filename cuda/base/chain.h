@@ -7,11 +7,11 @@
 #include <cuda_runtime.h>
 
 /*
- * Programmatic dependent launch, for compute capability 9.0 and later; older devices do nothing.
- * Every kernel of a chain calls pnr_chain_next() early. Every thread calls pnr_chain_wait() before
- * it reads what an earlier kernel of the chain writes, and before it returns. So when a kernel is
- * complete, all kernels before it are complete. The first kernel of a chain is launched as usual
- * and need not wait.
+ * Programmatic dependent launch, for compute capability 9.0 and later; on older devices both
+ * functions are empty. Every kernel of a chain calls pnr_chain_next() early. Every thread calls
+ * pnr_chain_wait() before it reads what an earlier kernel of the chain writes, and before it
+ * returns. So when a kernel is complete, all kernels before it are complete. The first kernel of a
+ * chain is launched as usual and need not wait.
  */
 static __device__ __forceinline__ void pnr_chain_next()
 {

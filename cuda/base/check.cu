@@ -56,7 +56,7 @@ int pnr_cuda_check_launch(const char *kernel, pnr_error *error)
     return pnr_cuda_check(cudaGetLastError(), kernel, error);
 }
 
-/* A library has reported a failure. The runtime may know that its cause is a lost device. */
+/* Reports a failure of a library. The runtime may know that a lost device is the cause. */
 static int library_failed(int code, const char *library, const char *what, const char *text,
                           pnr_error *error)
 {

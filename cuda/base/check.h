@@ -9,10 +9,10 @@
 #include <cuda_runtime.h>
 #include <cufft.h>
 
-/* Returns PNR_OK; PNR_ENOMEMORY; PNR_ELOST (illegal address, launch failure, ECC, lost device):
- * every later call in this process fails too; PNR_EENGINE for any other failure. error (may be
- * NULL) gets one line: `what` and the text of the library. An error that does not persist is
- * cleared from the runtime. */
+/* Return PNR_OK, PNR_ENOMEMORY, PNR_ELOST or, for any other failure, PNR_EENGINE. After PNR_ELOST
+ * (illegal address, launch failure, ECC, lost device) every later call in this process fails too.
+ * error (may be NULL) gets one line: `what` and the text of the library. An error that does not
+ * persist is cleared from the runtime. */
 int pnr_cuda_check(cudaError_t status, const char *what, pnr_error *error);
 int pnr_cuda_check_fft(cufftResult status, const char *what, pnr_error *error);
 int pnr_cuda_check_blas(cublasStatus_t status, const char *what, pnr_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The header of a submit and of its windows is copied to the device. */
+/* Copies the header of a submit and the headers of its windows to the device. */
 #include "cuda/base/job.h"
 
 #include "cuda/base/check.h"

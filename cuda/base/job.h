@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The header of a submit and of its windows is copied to the device. */
+/* Copies the header of a submit and the headers of its windows to the device. */
 #ifndef PNR_CUDA_JOB_H
 #define PNR_CUDA_JOB_H
 
@@ -8,9 +8,9 @@
 #include <cuda_runtime.h>
 
 /* Enqueues the copy of the job and of the n_windows windows after it, from pinned mapped host
- * memory. A kernel copies them: the driver copies less than 64 KiB through the command buffer,
- * which is slower than the link, and the samples of the next submit wait for it. PNR_OK, or as
- * pnr_cuda_check. */
+ * memory. A kernel copies them, because the driver copies less than 64 KiB through the command
+ * buffer. That is slower than the link, and the samples of the next submit would wait for it.
+ * PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_fetch_job(const pnr_cuda_job *from, pnr_cuda_job *to, size_t n_windows,
                        cudaStream_t stream, pnr_error *error);
 

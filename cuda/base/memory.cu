@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of buffers: counted before they are needed, allocated and freed together. */
+/* Lists of buffers: their bytes are counted in advance, and a whole list is allocated or freed. */
 #include "cuda/base/memory.h"
 
 #include "cuda/base/check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of buffers: counted before they are needed, allocated and freed together. */
+/* Lists of buffers: their bytes are counted in advance, and a whole list is allocated or freed. */
 #ifndef PNR_CUDA_MEMORY_H
 #define PNR_CUDA_MEMORY_H
 
@@ -11,12 +11,12 @@
 typedef struct pnr_cuda_buffer {
     void **memory;
     size_t bytes; /* 0: not needed */
-    bool is_host; /* pinned, and the kernels write to it */
+    bool is_host; /* pinned and mapped host memory */
 } pnr_cuda_buffer;
 
 enum { PNR_CUDA_MAX_BUFFERS = 48 }; /* of one list */
 
-/* Adds the bytes of the list's buffers. */
+/* Adds the bytes of the buffers of a list to *device_bytes and *host_bytes. */
 void pnr_cuda_buffers_count(const pnr_cuda_buffer *list, size_t n, uint64_t *device_bytes,
                             uint64_t *host_bytes);
 /* Allocates all buffers of the list and clears them in the order of the stream. PNR_OK, or as

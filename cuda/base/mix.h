@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
-/* x exp(-2 pi i phase / 2^64). The nearest quarter turn is exact. The rest, at most 1/8 turn, is a
- * float in half turns with an error of 5e-8 rad, and sincospif adds its ulp. */
+/* Returns x exp(-2 pi i phase / 2^64). Whole quarter turns are exact. The rest, at most 1/8 turn,
+ * is a float in half turns with an error of 5e-8 rad, to which sincospif adds its ulp. */
 static inline __device__ float2 pnr_cuda_rotate_back(float2 x, uint64_t phase)
 {
     const uint64_t quarter = (phase + (UINT64_C(1) << 61)) >> 62;
@@ -16,7 +16,7 @@ static inline __device__ float2 pnr_cuda_rotate_back(float2 x, uint64_t phase)
 
     sincospif((float)(int32_t)(rest >> 32) * 0x1p-31f, &s, &c);
     x = make_float2(fmaf(x.x, c, x.y * s), fmaf(x.y, c, -x.x * s));
-    /* exp(-i pi/2 quarter): each quarter multiplies by -i */
+    /* Multiplies by exp(-i pi/2 quarter): each quarter is a factor of -i. */
     switch (quarter & 3) {
     case 1:
         return make_float2(x.y, -x.x);

@@ -15,7 +15,7 @@ int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error)
                                        "upload of a table", error);
 }
 
-/* spectrum: scratch memory of the same length. */
+/* spectrum: scratch memory for `length` values. */
 static int fill_spectrum(const double (*reference)[2], size_t n_samples, size_t length,
                          pnr_cuda_place place, double scale, double (*spectrum)[2], float2 *out)
 {
@@ -84,7 +84,7 @@ int pnr_cuda_transforms_create(pnr_cuda_transforms *t, size_t n_points, size_t s
                                pnr_error *error)
 {
     const int n_handles = n_forward == n_inverse ? 1 : 2;
-    size_t bytes = 256; /* never 0 */
+    size_t bytes = 256; /* so that the work area is never empty */
     int code = PNR_OK;
 
     t->n_rows[0] = n_forward;
@@ -136,7 +136,7 @@ int pnr_cuda_product_create(cublasHandle_t *handle, void *memory, cudaStream_t s
         *handle = NULL;
         return code;
     }
-    /* The stream comes first: setting it drops the workspace. */
+    /* The stream is set first, because cublasSetStream drops the workspace. */
     if ((code = pnr_cuda_check_blas(cublasSetStream(*handle, stream), "product's stream", error)) !=
         PNR_OK)
         return code;
@@ -220,7 +220,7 @@ int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_byte
     return PNR_OK;
 }
 
-/* `large`: of an H200. */
+/* Returns a limit of the device, or `large`, the limit of an H200, if it is unknown. */
 static size_t device_limit(cudaDeviceAttr attribute, size_t device, size_t large)
 {
     int value;

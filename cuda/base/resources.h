@@ -31,8 +31,8 @@ typedef struct pnr_cuda_transforms {
     cufftHandle handles[2]; /* forward, inverse */
     int n_handles;
     size_t n_rows[2]; /* of a call: forward, inverse */
-    size_t stride;    /* from row to row, values */
-    void *memory;     /* the work area: no call allocates */
+    size_t stride;    /* values from one row to the next */
+    void *memory;     /* the work area, so that no call allocates memory */
 } pnr_cuda_transforms;
 
 /* transforms: zeroed; on failure call destroy. PNR_OK, or as pnr_cuda_check. */
@@ -40,21 +40,21 @@ int pnr_cuda_transforms_create(pnr_cuda_transforms *transforms, size_t n_points,
                                size_t n_forward, size_t n_inverse, cudaStream_t stream,
                                pnr_error *error);
 void pnr_cuda_transforms_destroy(pnr_cuda_transforms *transforms);
-/* Enqueues the transforms of n rows, in whole calls: there is memory for the rows of the last call.
- * direction: CUFFT_FORWARD or CUFFT_INVERSE. */
+/* Enqueues the transforms of n rows in whole calls. rows must have memory for all rows of the last
+ * call. direction: CUFFT_FORWARD or CUFFT_INVERSE. */
 int pnr_cuda_transforms_run(const pnr_cuda_transforms *transforms, float2 *rows, size_t n,
                             int direction, pnr_error *error);
 
 enum { PNR_CUDA_PRODUCT_BYTES = 4 << 20 }; /* the work area of a cuBLAS handle */
 
-/* Creates a cuBLAS handle for a stream. memory: device, PNR_CUDA_PRODUCT_BYTES. *handle: NULL
- * before; on failure destroy it where it is not NULL. */
+/* Creates a cuBLAS handle for a stream. memory: PNR_CUDA_PRODUCT_BYTES on the device. *handle is
+ * NULL before the call. After a failure the caller destroys it if it is not NULL. */
 int pnr_cuda_product_create(cublasHandle_t *handle, void *memory, cudaStream_t stream,
                             pnr_error *error);
 
 /* --- a second stream --- */
 
-/* A stream besides the stream of the slot. It is idle before and after a job, in stream order. */
+/* The second stream of a slot. In stream order it is idle before and after a job. */
 typedef struct pnr_cuda_side {
     cudaStream_t stream;
     cudaEvent_t fork, join;
@@ -63,23 +63,22 @@ typedef struct pnr_cuda_side {
 /* side: zeroed; on failure call destroy. */
 int pnr_cuda_side_create(pnr_cuda_side *side, pnr_error *error);
 void pnr_cuda_side_destroy(pnr_cuda_side *side);
-/* The side stream begins after everything that is in `main` now. */
+/* Makes the side stream wait for all work that is in `main` now. */
 int pnr_cuda_side_fork(const pnr_cuda_side *side, cudaStream_t main, pnr_error *error);
-/* Makes `main` wait for the side stream. code: the result of the work between fork and join. The
- * streams are joined even if that work failed. Returns code, or if it is PNR_OK the result of the
- * join. */
+/* Makes `main` wait for the side stream, even if the work between fork and join failed. code: the
+ * result of that work. Returns code, or the result of the join if code is PNR_OK. */
 int pnr_cuda_side_join(const pnr_cuda_side *side, cudaStream_t main, int code, pnr_error *error);
 
 /* --- kernels and the device --- */
 
-/* Allows a kernel its dynamic shared memory. */
+/* Lets a kernel use shared_bytes of dynamic shared memory. */
 int pnr_cuda_allow_shared(const void *kernel, size_t shared_bytes, pnr_error *error);
-/* The same. *n_blocks: blocks of n_threads that the current device runs at one time; 0: a block
- * does not fit. */
+/* Does the same and counts blocks. *n_blocks: blocks of n_threads that the current device runs at
+ * one time; 0: a block does not fit. */
 int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_bytes,
                         uint32_t *n_blocks, pnr_error *error);
 
-/* Bytes of shared memory that a block of the device can have, and the number of multiprocessors.
+/* Return the bytes of shared memory that a block can have, and the number of multiprocessors.
  * Without a device these are the values of a large one. */
 size_t pnr_cuda_block_bytes(size_t device);
 size_t pnr_cuda_processors(size_t device);

@@ -7,7 +7,7 @@
 #include <cassert>
 
 enum {
-    MAX_BLOCKS = 16, /* enough to fill the link; the other blocks are free for the next submit */
+    MAX_BLOCKS = 16, /* enough to fill the link; they leave most of the device to the next submit */
     DWELL_WORDS = sizeof(pnr_dwell) / sizeof(uint64_t),
     CANDIDATE_WORDS = sizeof(pnr_candidate) / sizeof(uint64_t)
 };
@@ -17,11 +17,11 @@ static_assert(sizeof(pnr_candidate) % sizeof(uint64_t) == 0, "whole words");
 typedef struct returning {
     const pnr_cuda_job *job;
     pnr_cuda_results from, to;
-    uint32_t *count; /* finished blocks; 0 before and after */
+    uint32_t *count; /* finished blocks; 0 before and after the kernel */
     volatile uint64_t *sequence;
     uint32_t n_periods, max_candidates;
     size_t profile_values;
-    uint32_t patch_words; /* of 8 bytes */
+    uint32_t patch_words; /* words of 8 bytes in a patch */
 } returning;
 
 /* A warp copies adjacent words, so that they cross the link in few, long packets. */
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) return_results(returning r)
     copy_all((uint64_t *)r.to.dwells, (const uint64_t *)r.from.dwells,
              (size_t)n_dwells * DWELL_WORDS, first, step);
     copy_all(r.to.nonfinite, r.from.nonfinite, (size_t)n_dwells * r.n_periods, first, step);
-    for (uint32_t i = first; i < n_dwells * row; i += step) /* 2^20 * 64 * 19 at most */
+    for (uint32_t i = first; i < n_dwells * row; i += step) /* at most 2^20 * 64 * 19 */
         if (i % row < r.from.dwells[i / row].n_candidates * CANDIDATE_WORDS)
             ((uint64_t *)r.to.candidates)[i] = candidates[i];
     copy_all(r.to.profile, r.from.profile, n_dwells * r.profile_values, first, step);

@@ -12,16 +12,16 @@
 typedef struct pnr_cuda_samples {
     const void *raw; /* [n_windows * n_samples][n_channels] in the plan's format */
     pnr_format format;
-    uint32_t n_samples; /* N, samples a window */
+    uint32_t n_samples; /* N, samples of a window */
     uint32_t n_channels;
-    uint32_t channel;    /* is correlated */
+    uint32_t channel;    /* the one that is correlated */
     float scale, offset; /* full scale = (raw + offset) * scale */
 } pnr_cuda_samples;
 
 typedef struct pnr_cuda_sample {
     float2 value; /* full scale = 1; 0 when not finite */
     bool is_clipped;
-    bool is_finite; /* false too for a double beyond the range of a float */
+    bool is_finite; /* also false for a double beyond the range of a float */
 } pnr_cuda_sample;
 
 /* I and Q of one sample, read by one load. */
@@ -65,7 +65,7 @@ template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     typedef T component;
     static constexpr bool HAS_Q = IS_COMPLEX;
 
-    /* index: of the sample in the submit */
+    /* index: number of the sample in the submit */
     static __device__ pnr_cuda_sample read(const pnr_cuda_samples &s, size_t index)
     {
         const size_t at = index * s.n_channels + s.channel;
@@ -97,7 +97,7 @@ template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     X(PNR_FORMAT_F32, float, false)                                                                \
     X(PNR_FORMAT_F64, double, false)
 
-/* Reads a sample where a kernel for each format is not worth it. */
+/* Reads a sample of any format, for kernels that are not compiled for each format. */
 static inline __device__ pnr_cuda_sample pnr_cuda_read(const pnr_cuda_samples &s, size_t index)
 {
     switch (s.format) {

@@ -29,8 +29,8 @@ typedef struct pnr_cuda_shape {
     size_t n_samples;      /* N */
     size_t n_transform;    /* L */
     size_t row_stride;     /* L rounded up to 256 bytes: cuFFT is faster on aligned rows */
-    size_t oversample;     /* transforms back per row */
-    size_t n_periods;      /* windows a dwell, of all its looks */
+    size_t oversample;     /* inverse transforms of each row */
+    size_t n_periods;      /* windows of a dwell, in all its looks */
     size_t batch;          /* dwells of a submit, at most */
     size_t n_looks;        /* of a dwell */
     size_t dwell_lines;    /* transforms back of a dwell: looks, codes, rows and halves */
@@ -39,13 +39,13 @@ typedef struct pnr_cuda_shape {
     size_t n_windows;      /* of a full submit */
     size_t n_tail;         /* samples read after the end of a window: linear lags */
     size_t n_tail_windows; /* headers of windows that cover the tail */
-    size_t n_cells;        /* of a dwell: N * oversample, or of its whole map */
+    size_t n_cells;        /* cells of a dwell: N * oversample, or all cells of its map */
     size_t n_segments;     /* of a window */
     size_t sample_bytes;   /* of one sample, all channels */
     size_t raw_bytes;      /* of a full submit, rounded up to 16: some kernels copy 16 at a time */
-    size_t profile_values; /* floats a dwell returns: 0 unless plan.want_profile */
-    size_t patch_values;   /* floats of a candidate besides itself, with several rows */
-    size_t lost_words;     /* words of marks of lost samples: 0 unless the mean is removed */
+    size_t profile_values; /* floats that a dwell returns; 0 unless plan.want_profile */
+    size_t patch_values;   /* floats in the patch of a candidate; 0 for one row */
+    size_t lost_words;     /* 32-bit words that mark lost samples; 0 unless the mean is removed */
 } pnr_cuda_shape;
 
 /* The plan must have passed pnr_plan_check. */

@@ -13,7 +13,7 @@
 
 enum { STAGES_A_ROUND = 6, POLLS_A_QUERY = 256 };
 
-/* Lists all buffers of a slot, also the method's. slot->work is allocated. Returns their number. */
+/* Lists all buffers of a slot and of its method. slot->work is allocated. Returns their number. */
 static size_t list_buffers(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                            pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS])
 {
@@ -73,7 +73,7 @@ int pnr_cuda_slot_count(const pnr_cuda_common *common, uint64_t *device_bytes, u
     return code;
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
 static int create_marks(const pnr_cuda_shape *shape, pnr_cuda_slot *slot, pnr_error *error)
 {
@@ -252,12 +252,12 @@ int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage,
                           error);
 }
 
-/* Uploads samples [first, end) of a view. The device holds its two spans without a gap. */
+/* Uploads samples [first, end) of a view. On the device its two spans are adjacent. */
 static int upload_samples(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, size_t first, size_t end, pnr_error *error)
 {
     const size_t bytes = common->shape.sample_bytes;
-    size_t begin = 0; /* of the span */
+    size_t begin = 0; /* position of the span in the view */
     int code = PNR_OK;
 
     for (size_t i = 0; code == PNR_OK && i < 2; i++) {
@@ -365,7 +365,7 @@ int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, cons
         (code = run_kernels(common, slot, windows->n_dwells, error)) == PNR_OK &&
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_RETURN, error)) == PNR_OK)
         code = pnr_cuda_check(cudaEventRecord(slot->done, slot->stream), "end of a submit", error);
-    /* A part of the job may run, but not longer than this call. */
+    /* A part of the job may run already. It ends before this call returns. */
     if (code != PNR_OK && cudaStreamSynchronize(slot->stream) != cudaSuccess)
         (void)cudaGetLastError();
     return code;
@@ -388,7 +388,7 @@ int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool
         else if (++slot->n_polls % POLLS_A_QUERY == 0)
             status = cudaEventQuery(slot->done);
         if (status == cudaErrorNotReady)
-            (void)cudaGetLastError(); /* the next launch would report it */
+            (void)cudaGetLastError(); /* or the next launch would report it */
         else if (status != cudaSuccess || !is_complete(slot))
             return pnr_cuda_check(status != cudaSuccess ? status : cudaErrorUnknown, "a submit",
                                   error);
@@ -413,7 +413,7 @@ int pnr_cuda_slot_result(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr
     if (!common->plan.measure)
         return PNR_OK;
 
-    /* The result arrives before the last mark, which a spinning caller has not waited for. */
+    /* The result arrives before the last mark, so a spinning caller has not waited for the mark. */
     int code = pnr_cuda_check(cudaEventSynchronize(slot->done), "a submit", error);
 
     for (size_t i = 1; code == PNR_OK && i < slot->n_marks; i++) {

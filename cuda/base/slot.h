@@ -16,9 +16,9 @@ typedef struct pnr_cuda_common {
     pnr_cuda_shape shape; /* transforms, rows and rounds are those of method library */
     const struct pnr_cuda_method *method;
     double code_energy;
-    uint64_t tune_step; /* 2^-64 turns a sample */
+    uint64_t tune_step; /* turns per sample, in units of 2^-64 */
     double *threshold;  /* [n_periods of the shape], device */
-    void *shared;       /* of the method: [method->shared_bytes]; NULL: closed */
+    void *shared;       /* data of the method: [method->shared_bytes]; NULL: closed */
 } pnr_cuda_common;
 
 /* Graphs of a slot: graph i is for 2^i dwells, the last one for a full submit. */
@@ -27,19 +27,19 @@ enum { PNR_CUDA_MAX_GRAPHS = 32 };
 typedef struct pnr_cuda_slot {
     cudaStream_t stream;
     cudaEvent_t done;
-    /* All kernels of a submit of up to graph_dwells[i] dwells, recorded; none with plan.measure. */
+    /* graphs[i] has all kernels for up to graph_dwells[i] dwells. plan.measure needs no graphs. */
     cudaGraphExec_t graphs[PNR_CUDA_MAX_GRAPHS];
     size_t graph_dwells[PNR_CUDA_MAX_GRAPHS];
     size_t n_graphs;
-    void *work; /* of the method: [method->work_bytes], or NULL */
+    void *work; /* data of the method: [method->work_bytes], or NULL */
 
     /* device */
     void *raw;                /* [n_windows * N][n_channels] */
     pnr_cuda_job *job;        /* header, then the windows */
     pnr_cuda_window *windows; /* [n_windows + n_tail_windows], after job */
-    uint32_t *lost;           /* [lost_words], one bit a sample, or NULL */
+    uint32_t *lost;           /* [lost_words], one bit per sample, or NULL */
     pnr_cuda_results results; /* written by the method */
-    uint32_t *count;          /* of the kernel that returns the results */
+    uint32_t *count;          /* finished blocks of the kernel that returns the results */
 
     /* pinned host memory */
     pnr_cuda_job *host_job;
@@ -48,7 +48,7 @@ typedef struct pnr_cuda_slot {
     pnr_cuda_results host;         /* the results, written by the last kernel */
     volatile uint64_t *sequence;   /* of the last submit whose results are complete */
 
-    /* plan.measure: mark i ends stage mark_stage[i], which begins at mark i - 1 */
+    /* time marks of plan.measure: mark i - 1 begins stage mark_stage[i], mark i ends it */
     cudaEvent_t *marks; /* [max_marks] */
     int *mark_stage;    /* [max_marks] */
     size_t n_marks, max_marks;
@@ -63,7 +63,7 @@ typedef struct pnr_cuda_slot {
     unsigned n_polls;
 } pnr_cuda_slot;
 
-/* Adds the bytes of one slot. PNR_OK or PNR_ENOMEMORY. */
+/* Adds the memory of one slot to *device_bytes and *host_bytes. PNR_OK or PNR_ENOMEMORY. */
 int pnr_cuda_slot_count(const pnr_cuda_common *common, uint64_t *device_bytes, uint64_t *host_bytes,
                         pnr_error *error);
 
@@ -81,7 +81,7 @@ int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage,
 /* Enqueues the upload of the samples of the next submit that have arrived since the last call. */
 int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, pnr_error *error);
-/* Sets one bit for each lost sample of [first, first + n_samples) of a view, clears the others. */
+/* Sets one bit for each lost sample of [first, first + n_samples) of a view; clears the others. */
 void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t n_samples,
                              uint32_t *marks);
 /* Enqueues a whole job. On failure it waits until nothing of the job is in flight. */

@@ -5,39 +5,39 @@
 
 #include "cuda/base/pnr.h"
 
-/* One for each submit, from the host. The windows follow it in memory. */
+/* The header of a submit, written by the host. The headers of its windows follow it in memory. */
 typedef struct pnr_cuda_job {
     uint64_t sequence; /* of the submit, counted from 1 */
     uint32_t n_dwells;
     uint32_t has_lost; /* the marks of lost samples belong to this submit */
 } pnr_cuda_job;
 
-/* One for each window, from the host. */
+/* The header of one window, written by the host. */
 typedef struct pnr_cuda_window {
     uint64_t phase;  /* of the tune at the first sample, in units of 2^-64 turns */
     uint32_t n_lost; /* samples lost inside */
     uint32_t reserved;
 } pnr_cuda_window;
 
-/* Measured sums: one for each block of a window, and one for each window. */
+/* Measured sums of a whole window, or of the part of a window that one block measures. */
 typedef struct pnr_cuda_energy {
     double energy; /* sum |x|^2, full scale = 1 */
     uint32_t n_clipped;
     uint32_t n_nonfinite;
 } pnr_cuda_energy;
 
-/* One a dwell. */
+/* The sums of one dwell, and the state of its search. */
 typedef struct pnr_cuda_dwell {
     pnr_dwell sums;
-    double rounding;    /* the least floor */
-    float threshold;    /* a cell is above where P > threshold; never negative */
+    double rounding;    /* no floor is set below this */
+    float threshold;    /* a cell is above it if P > threshold; never negative */
     uint32_t is_done;   /* no further search */
     uint32_t last_used; /* index of the last window used; n_periods: none */
     uint32_t reserved;
 } pnr_cuda_dwell;
 
 #ifdef __CUDACC__
-/* Number of the dwells in [first, first + capacity) that belong to the submit. Kernels are launched
+/* Returns how many dwells of [first, first + capacity) belong to the submit. Kernels are launched
  * for a capacity, so that they can be recorded once. */
 static inline __device__ uint32_t pnr_cuda_dwells_of(const pnr_cuda_job *job, uint32_t first,
                                                      uint32_t capacity)

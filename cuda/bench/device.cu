@@ -21,7 +21,7 @@ static __device__ unsigned long long now_ns()
     return ns;
 }
 
-/* Cycles of the processor's clock in about for_ns. */
+/* Measures the clock rate of a multiprocessor for about for_ns. */
 __global__ void count_cycles(unsigned long long for_ns, double *hz)
 {
     const unsigned long long start_ns = now_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples generated on the device: noise by a counter, and an echo of the code in every window. */
+/* Generates samples on the device: noise from a counter, and an echo in every window. */
 #include "cuda/bench/resident.h"
 
 #include "cuda/base/check.h"
@@ -16,14 +16,14 @@ typedef struct field {
     const double *bins;            /* [n_rows] */
     size_t n_samples;              /* of all windows */
     uint32_t n;                    /* N */
-    uint32_t n_periods, n_windows; /* of a look, of a dwell */
+    uint32_t n_periods, n_windows; /* periods of a look, windows of a dwell */
     uint32_t n_codes, n_rows;
     uint32_t n_channels;
     uint64_t seed;
     float scale, offset; /* full scale = (raw + offset) * scale */
 } field;
 
-/* The last step of splitmix64 (G. Steele, D. Lea, C. Flood, 2014): a random number of a counter. */
+/* Hashes a counter: the last step of splitmix64 (G. Steele, D. Lea, C. Flood, 2014). */
 static __device__ uint64_t mix(uint64_t z)
 {
     z *= UINT64_C(0x9e3779b97f4a7c15);
@@ -72,7 +72,7 @@ template <class FORMAT> __global__ void __launch_bounds__(THREADS) fill_windows(
             f.codes[(size_t)(lag % f.n_codes) * f.n + (n >= lag ? n - lag : n + f.n - lag)];
         const uint64_t steady = window - window % f.n_periods;
         const double moved = f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n;
-        const float noise = 0.2f * 0.707106781f; /* of I and of Q */
+        const float noise = 0.2f * 0.707106781f; /* sigma of I and of Q */
         float s, c;
         /* With I alone the phase is 0 or pi: the echo keeps its full power. */
         const uint64_t turn = mix(f.seed + ~steady) >> (IS_COMPLEX ? 40 : 63);

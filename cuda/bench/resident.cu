@@ -14,7 +14,7 @@
 extern "C" const pnr_engine_ops *pnr_engine_module(void);
 
 enum { MAX_SETS = 16, POISON = 0xa5 };
-/* The host enqueues a whole round while the device waits for this time. */
+/* The device waits for head_start_ns + n_sets launch_ns while the host enqueues a round. */
 static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000;
 
 /* The slot and method of an engine; only the address of the samples differs between sets. */
@@ -22,7 +22,7 @@ struct pnr_resident {
     pnr_engine *engine;
     const pnr_cuda_common *common;
     pnr_cuda_slot *slot; /* slot->host takes the results */
-    void *slots_raw;     /* the samples of the slot, while slot->raw points to another set */
+    void *slots_raw;     /* own samples of the slot, while slot->raw points to a set */
 
     size_t n_sets, n_rows;
     void *sets[MAX_SETS]; /* device, [n_windows * N] samples each */
@@ -47,7 +47,7 @@ __global__ void hold(unsigned long long for_ns)
     while (now_ns - start_ns < for_ns);
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
 /* Lists the memory of the device; returns the number of buffers. */
 static size_t list_buffers(pnr_resident *r, const pnr_plan *plan, size_t raw_bytes,
@@ -89,7 +89,7 @@ static int upload_tables(const pnr_plan *plan, pnr_resident *r, pnr_error *error
     return code;
 }
 
-/* One submit on one set, as a graph. */
+/* Records a submit on one set as a graph. */
 static int capture(pnr_resident *r, size_t set, pnr_error *error)
 {
     cudaStream_t stream = r->slot->stream;
@@ -137,7 +137,7 @@ static void destroy(pnr_resident *r)
     free(r);
 }
 
-/* Writes the header: every submit is a full one without losses. */
+/* Writes the header of a full submit without lost samples. */
 static int write_job(pnr_resident *r, pnr_error *error)
 {
     const pnr_cuda_shape *shape = &r->common->shape;
@@ -287,7 +287,7 @@ static int time_sets(pnr_resident *r, double *ns, pnr_error *error)
     return PNR_OK;
 }
 
-/* --- what is launched --- */
+/* --- the kernels of a submit --- */
 
 /* Shortens "void correlate_windows<10>(pnr_cuda_fused)" to "correlate_windows<10>". */
 static void write_name(const void *function, char *out, size_t size)
@@ -379,7 +379,7 @@ static const pnr_resident_ops resident_ops = {
     pnr_cuda_bench_memory_used,
 };
 
-/* The type has the symbol's name already, so the object gets it by its label. */
+/* The type already has the name of the symbol, so an assembler label gives the object this name. */
 extern const struct pnr_engine_bench pnr_cuda_bench __asm__(PNR_ENGINE_BENCH_SYMBOL)
     __attribute__((visibility("default")));
 const struct pnr_engine_bench pnr_cuda_bench = {PNR_ENGINE_ABI, pnr_cuda_bench_link_rate,

@@ -22,7 +22,7 @@ struct pnr_engine {
 
 /* --- the device --- */
 
-/* Refuses a device for which this module has no machine code. The text has no prefix. */
+/* Refuses a device for which this module has no machine code. The error text has no prefix. */
 static int check_device(size_t device, cudaDeviceProp *properties, pnr_error *error)
 {
     int n_devices = 0;
@@ -85,7 +85,7 @@ static void free_pinned(void *memory)
         (void)cudaFreeHost(memory); /* a failed free is ignored */
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
 static int choose_method(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                          pnr_error *error)
@@ -111,8 +111,8 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
     return code;
 }
 
-/* Refuses a plan that needs too much memory, with a text that states how much, which a failed
- * allocation does not have. */
+/* Refuses a plan that needs too much memory. The text states how much; the error of a failed
+ * allocation would not. */
 static int check_memory(const pnr_engine_choice *choice, const pnr_plan *plan, pnr_error *error)
 {
     size_t free_bytes = 0, total_bytes = 0;
@@ -147,7 +147,7 @@ static void destroy(pnr_engine *engine)
 
 static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error);
 
-/* Creates the second engine of search_without. Dwells of several looks have none. */
+/* Creates the second engine, for search_without. It does not exist for dwells of several looks. */
 static int create_without(pnr_engine *engine, pnr_error *error)
 {
     const pnr_plan plan = pnr_cuda_without_plan(engine->plan);

@@ -5,14 +5,14 @@
 #include <cstdio>
 #include <cstring>
 
-/* Best first: auto takes the first that suits. Bytes moved for each sample of 16 bits: walsh 4,
- * with more than 2^13 values 20; fused 4, above 16384 points 36; library more. */
+/* Best first: auto takes the first that supports the plan. For each sample of 16 bits walsh moves 4
+ * bytes (20 above 2^13 values), fused moves 4 (36 above 16384 points), and library moves more. */
 static const pnr_cuda_method *const methods[] = {
     &pnr_cuda_method_walsh,     &pnr_cuda_method_fused,    &pnr_cuda_method_fused_long,
     &pnr_cuda_method_map_fused, &pnr_cuda_method_map_long, &pnr_cuda_method_library,
 };
 
-/* "auto, a, b, ..." */
+/* Reports an unknown method with the list of names: "auto, a, b, ...". */
 static int say_unknown(const pnr_plan *plan, pnr_error *error)
 {
     char names[160] = "auto";
@@ -20,7 +20,7 @@ static int say_unknown(const pnr_plan *plan, pnr_error *error)
     for (const pnr_cuda_method *method : methods) {
         const size_t length = strlen(names);
 
-        if (strstr(names, method->name) == NULL) /* several have one name */
+        if (strstr(names, method->name) == NULL) /* some methods share a name */
             snprintf(names + length, sizeof names - length, ", %s", method->name);
     }
     return pnr_error_set(error, PNR_ECONFIG, "engine.method = %s: the cuda engine has only %s",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A dwell searched again without its echoes. */
+/* Searches a dwell again without its echoes. */
 #include "cuda/engine/without.h"
 
 #include "cuda/base/memory.h"
@@ -14,7 +14,7 @@ enum { N_BUFFERS = 6 };
 
 /* --- kernels --- */
 
-/* Converts samples to the input of the correlation; x is NaN where a sample is not finite. */
+/* Converts samples to the input of the correlation. A sample that is not finite gets x = NaN. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     restore_samples(pnr_cuda_samples raw, uint32_t n_total, uint32_t n_own, uint64_t phase,
                     uint64_t step, bool is_conjugated, float2 *out, uint32_t *n_clipped)
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
 pnr_plan pnr_cuda_without_plan(const pnr_plan *plan)
 {
@@ -114,7 +114,7 @@ void pnr_cuda_without_destroy(pnr_cuda_without *r)
 
 /* --- one dwell --- */
 
-/* Uploads samples [first, first + n) of a view into one piece. */
+/* Uploads samples [first, first + n) of a view without a gap between its spans. */
 static int upload_samples(const pnr_cuda_common *of, pnr_cuda_without *r,
                           const pnr_windows *windows, size_t first, size_t n, pnr_error *error)
 {

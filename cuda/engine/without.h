@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A dwell searched again without its echoes: its samples are converted, the echoes subtracted, and
- * a second engine searches them. */
+/* Searches a dwell again without its echoes: its samples are converted, the echoes are subtracted,
+ * and a second engine searches the rest. */
 #ifndef PNR_CUDA_WITHOUT_H
 #define PNR_CUDA_WITHOUT_H
 
 #include "cuda/base/slot.h"
 
-/* The samples of the dwell are converted to cf32 on the device, conjugated and tuned, in the slot
- * of a second engine, whose plan has that format and takes one dwell a submit. */
+/* The second engine takes cf32 samples and one dwell a submit. The samples of the dwell are
+ * converted to cf32, conjugated and tuned on the device, in its slot. */
 typedef struct pnr_cuda_without {
-    pnr_engine *engine; /* made from pnr_cuda_without_plan */
+    pnr_engine *engine; /* its plan is that of pnr_cuda_without_plan */
     const pnr_cuda_common *common;
     pnr_cuda_slot *slot;
 
@@ -23,15 +23,15 @@ typedef struct pnr_cuda_without {
 
 /* Gives the plan of the second engine. */
 pnr_plan pnr_cuda_without_plan(const pnr_plan *plan);
-/* Takes ownership of engine, which has that plan, even on failure. plan: of the first engine. On
- * failure call destroy. */
+/* Takes ownership of engine, even on failure; its plan is pnr_cuda_without_plan(plan). plan: of the
+ * first engine. On failure call destroy. */
 int pnr_cuda_without_create(const pnr_plan *plan, pnr_engine *engine, pnr_cuda_without *without,
                             pnr_error *error);
 /* Frees everything except the engine. */
 void pnr_cuda_without_destroy(pnr_cuda_without *without);
 
-/* Enqueues the samples of a dwell without the echoes, into the slot and in its stream. *view: the
- * windows to submit to the second engine afterwards. */
+/* Enqueues, in the stream of the slot, the work that writes the samples of a dwell without its
+ * echoes into the slot. *view: the windows to submit to the second engine afterwards. */
 int pnr_cuda_without_prepare(const pnr_cuda_common *of, pnr_cuda_without *without,
                              const pnr_windows *windows, size_t dwell, const pnr_removal *removals,
                              size_t n_removals, pnr_windows *view, pnr_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, the kernel for all dwells: several periods, shorter windows that are extended, any
- * format, a tune, half lags. */
+/* Method fused, the general kernel: several periods, windows that are shorter than the transform,
+ * any format, a tune, half lags. */
 #include "cuda/fused/fused.h"
 
 #include "cuda/base/mix.h"
@@ -66,7 +66,7 @@ static __device__ __forceinline__ uint32_t read_window(const pnr_cuda_conversion
     return odd;
 }
 
-/* The same for the format of the plan. */
+/* Does the same for the format of the plan. */
 template <int M>
 static __device__ __forceinline__ uint32_t read_any_window(const pnr_cuda_conversion &c,
                                                            float2 *buffer, size_t window,
@@ -97,7 +97,7 @@ static __device__ __forceinline__ void count_window(pnr_fused_search<M> &s, cons
         s.dwell = dwell;
 }
 
-/* Notes the energy and the odd samples of a window and adds them to its dwell. All threads call. */
+/* Adds energy, clipped and non-finite samples of a window to its dwell. All threads call. */
 template <int M>
 static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
                                                    size_t window, float energy, uint32_t odd,
@@ -112,7 +112,7 @@ static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const
     pnr_fused_sync<M>();
 }
 
-/* Reads a thread's samples of a coherent dwell: the sum of its windows, tuned. */
+/* Reads a thread's samples of a coherent dwell: the sum of its tuned windows. */
 template <int M>
 static __device__ __forceinline__ void read_sum(const pnr_cuda_fused &p, float2 *buffer,
                                                 size_t window, uint32_t u)
@@ -166,7 +166,7 @@ static __device__ __forceinline__ void extend_window(const pnr_cuda_conversion &
             buffer[pnr_fused_at<M>(n)] = make_float2(0.0f, 0.0f);
 }
 
-/* Adds the powers of integer or half lags. v[j] is c at lag u + T j, parts swapped. */
+/* Adds the powers of integer or half lags. v[j] is c at lag u + T j with its parts swapped. */
 template <int M>
 static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const float2 (&v)[32],
                                                   float *cells, size_t dwell, uint32_t half,
@@ -187,7 +187,7 @@ static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const
     }
 }
 
-/* Adds a thread's part of all neighbours, c[k + j] conj(c[k]) of the window in the buffer. */
+/* Adds a thread's share of the sums over all neighbours: c[k + j] conj(c[k]) of this window. */
 template <int M>
 static __device__ void add_neighbours(const pnr_fused_search<M> &s,
                                       const pnr_fused_view<M, false> &view, double2 *sums,
@@ -198,15 +198,15 @@ static __device__ void add_neighbours(const pnr_fused_search<M> &s,
          i += pnr_fused_size<M>::THREADS) {
         const uint32_t centre = pnr_candidate_lag(s.keys[i / PNR_NEIGHBOURS]) / view.oversample();
         const float2 a = view.value_at(view.neighbour(centre, i % PNR_NEIGHBOURS));
-        const float2 b = view.value_at(centre); /* parts swapped, both */
+        const float2 b = view.value_at(centre); /* both a and b have swapped parts */
 
         sums[i].x += (double)a.y * b.y + (double)a.x * b.x;
         sums[i].y += (double)a.x * b.y - (double)a.y * b.x;
     }
 }
 
-/* Returns sum over windows c[k + j] conj(c[k]) / sqrt(P[k]); P[k] is the sum at the centre. A
- * barrier comes before. */
+/* Returns sum over windows c[k + j] conj(c[k]) / sqrt(P[k]); P[k] is the sum at the centre. The
+ * caller has passed a barrier. */
 template <int M>
 static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out, uint32_t n_kept,
                                          uint32_t u)
@@ -222,7 +222,7 @@ static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out
     }
 }
 
-/* Notes the cells of a thread for the search, and copies them to the profile. */
+/* Gives the search the greatest and the sum of a thread's powers; copies them to the profile. */
 template <int M>
 static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, const float *cells,
                                 size_t dwell, uint32_t u)
@@ -249,7 +249,7 @@ static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
     return pnr_fused_note_found(s, best, sum, s.threshold, u);
 }
 
-/* Searches the powers of a dwell. All threads call, after a barrier; it ends with one. */
+/* Searches the powers of a dwell. All threads call, after a barrier. It ends with a barrier. */
 template <int M>
 static __device__ __forceinline__ void
 search_cells(pnr_fused_search<M> &s, const pnr_fused_view<M, false> &view, const pnr_cuda_fused &p,
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     pnr_fused_search<M> &s = *(pnr_fused_search<M> *)own;
     float2 *const buffer = (float2 *)(own + sizeof s), *const table = (float2 *)memory;
     float *const cells = (float *)(own + sizeof s + size::BUFFER_BYTES);
-    double2 *const sums = (double2 *)cells; /* after the search of the cells */
+    double2 *const sums = (double2 *)cells; /* reuses the cells after their search */
     const pnr_fused_thread<M> thread(table, buffer, threadIdx.x % T);
     const uint32_t together = M > 1 ? 1 : blockDim.x / T;
     const uint32_t u = thread.u, n_samples = p.conversion.samples.n_samples;
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         s.odd = 0;
     __syncthreads();
 
-    /* Values that can be read again stay out of registers: the transform needs these. */
+    /* These loops stay rolled and read values again, since the transform needs the registers. */
 #pragma unroll 1
     for (uint32_t dwell = blockIdx.x * together + of_block;
          dwell < pnr_cuda_dwells_of(p.job, 0, p.n_dwells); dwell += gridDim.x * together) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, the plain kernel: dwells of one window whose length is the transform's. */
+/* Method fused, the plain kernel, for dwells of one window that is as long as the transform. */
 #include "cuda/fused/fused.h"
 
 #include "cuda/fused/format.h"
@@ -7,7 +7,7 @@
 
 #include <cuda_pipeline.h>
 
-/* Returns the greatest of three floats that are not negative; such floats sort as their bits do. */
+/* Returns the greatest of three floats >= 0. Their bits, as integers, have the same order. */
 static __device__ __forceinline__ float greatest_of(float a, float b, float c)
 {
     return __uint_as_float(
@@ -34,15 +34,14 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *
 }
 
 /* Returns the energy of the values of a thread and sets non-finite values to 0. *odd: the number of
- * clipped values in the lower 16 bits, of non-finite values in the upper 16. A cheap test comes
- * first, and values are counted only if it fails: few windows reach the energy of one clipped
- * sample. */
+ * clipped values in the lower 16 bits, of non-finite values in the upper 16. Clipped values are
+ * counted only after a cheap test: few windows reach the energy of one clipped sample. */
 template <int T, class FORMAT>
 static __device__ __forceinline__ float
 measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
                const typename FORMAT::word *in, uint32_t *odd)
 {
-    /* the greatest integer of half a word; a clipped |x| is not smaller */
+    /* the greatest integer of half a word: a clipped sample has |x| >= END */
     constexpr float END = (float)((1u << (4 * sizeof(typename FORMAT::word) - 1)) - 1);
     float greatest, energy = energy_of(v, &greatest);
 
@@ -75,7 +74,7 @@ static __device__ __forceinline__ void prefetch_words(const WORD *window, int u)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(window + 32 * u + i));
 }
 
-/* Writes a thread's lags to the profile, 0 for a window that is not used. */
+/* Writes a thread's lags to the profile, or zeros for a window that is not used. */
 template <int M>
 static __device__ __forceinline__ void return_profile(const pnr_cuda_fused &p, const float2 *column,
                                                       uint32_t window, uint32_t u, bool is_used)
@@ -94,8 +93,8 @@ static __device__ __forceinline__ void return_profile(const pnr_cuda_fused &p, c
     }
 }
 
-/* Shared memory of a block: the table, with M = 1 the spectrum, then for each window its search and
- * its values. */
+/* Shared memory of a block: the table; the spectrum, with M = 1; for each window the state of its
+ * search and its values. */
 template <int M> struct plain_size : pnr_fused_size<M> {
     static constexpr int WINDOWS_AT =
         pnr_fused_size<M>::TABLE_BYTES + (M == 1 ? 1024 * (int)sizeof(float2) : 0);
@@ -113,15 +112,15 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     unsigned char *const own = memory + size::WINDOWS_AT + of_block * p.window_bytes;
     pnr_fused_search<M> &s = *(pnr_fused_search<M> *)own;
     float2 *const buffer = (float2 *)(own + sizeof s), *const table = (float2 *)memory;
-    float4 *const spectrum = (float4 *)(memory + size::TABLE_BYTES); /* M = 1 */
+    float4 *const spectrum = (float4 *)(memory + size::TABLE_BYTES); /* used with M = 1 */
     const pnr_fused_thread<M> thread(table, buffer, threadIdx.x % T);
     const pnr_fused_view<M, true> view = {buffer};
     const int u = thread.u;
     const uint32_t together = M > 1 ? 1 : blockDim.x / T, step = gridDim.x * together;
-    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* same in all blocks */
+    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* spread over all blocks */
     word raw[32];
 
-    /* The memory after the last window of the submit holds old samples. */
+    /* A window after the last one of the submit gets old samples from memory. */
     const auto load = [&](uint32_t w) {
         const word *in = (const word *)p.conversion.samples.raw + (size_t)w * L + u;
 
@@ -132,8 +131,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             n_lost = p.conversion.windows[w].n_lost;
     };
 
-    /* Loads first the number that all threads wait for, then the samples, which arrive while the
-     * table is filled. */
+    /* Loads the number of windows first, since all threads wait for it. The samples arrive while
+     * the table is filled. */
     const uint32_t n_windows = pnr_cuda_dwells_of(p.job, 0, p.n_dwells);
 
     if constexpr (M == 1)
@@ -174,7 +173,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             pnr_fused_count(s, p, &dwell, window, L, n_lost, scale * scale, u % 32);
             pnr_fused_begin(s, p, dwell, L, p.first_threshold, u % 32);
         });
-        /* Stores the values for the search here, between arithmetic that hides the stores. */
+        /* Stores the values for the search here: the arithmetic on both sides hides the stores. */
         thread.put_column(v);
 
         const float threshold = s.threshold;
@@ -193,8 +192,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 
         if (p.profile != NULL || p.power != NULL)
             return_profile<M>(p, thread.column, window, u, threshold < INFINITY);
-        /* The next samples arrive during the search. For the last window its own samples are loaded
-         * again: a condition would keep the old ones in registers throughout the loop. */
+        /* The next samples arrive during the search. The last window loads its own samples again,
+         * since a condition would keep the old ones in registers throughout the loop. */
         load(s.n_windows - window > step ? window + step : window);
         pnr_fused_sync<M>();
         if (pnr_fused_is_first<M>())

@@ -8,14 +8,14 @@
 
 #include <cuda_runtime.h>
 
-/* Argument of the kernels. N: samples a window; L: points of a transform, N or at least 2N - 1. */
+/* Argument of the kernels. N: samples of a window; L: points of a transform, N or >= 2N - 1. */
 typedef struct pnr_cuda_fused {
-    pnr_cuda_conversion conversion; /* sums: NULL, the kernels measure the samples */
+    pnr_cuda_conversion conversion; /* its sums are NULL: the kernels measure the samples */
     const pnr_cuda_job *job;        /* how many dwells the submit has */
-    /* [oversample][L]: conj(DFT of the code) / L in the order of pnr_cuda_fused_place, two adjacent
-     * bins a float4; for the plain kernel times the scale of the samples */
+    /* [oversample][L]: conj(DFT of the code) / L in the order of pnr_cuda_fused_place, with two
+     * adjacent bins in a float4; for the plain kernel times the scale of the samples */
     const float4 *spectrum;
-    const double *threshold;   /* [n_periods] times floor */
+    const double *threshold;   /* [n_periods], in units of the floor */
     double first_threshold;    /* threshold[0] */
     pnr_dwell *dwells;         /* [n_dwells] */
     pnr_candidate *candidates; /* [n_dwells][max_candidates] */
@@ -23,7 +23,7 @@ typedef struct pnr_cuda_fused {
     float *power;              /* [n_dwells][n_cells], or NULL */
     float2 *profile;           /* [n_dwells][n_cells], or NULL */
     double code_energy;        /* sum |a|^2 */
-    uint32_t n_dwells;         /* at most */
+    uint32_t n_dwells;         /* capacity; the job has the actual number */
     uint32_t n_periods;
     uint32_t is_incoherent;
     uint32_t oversample;
@@ -38,9 +38,9 @@ typedef void (*pnr_cuda_fused_kernel)(pnr_cuda_fused);
 typedef struct pnr_cuda_fused_size {
     pnr_cuda_fused_kernel kernel;
     uint32_t n_transform;  /* L */
-    uint32_t n_threads;    /* for each window */
+    uint32_t n_threads;    /* threads of a window */
     uint32_t max_windows;  /* windows that a block works on at one time */
-    uint32_t table_bytes;  /* shared memory of a block, besides its windows */
+    uint32_t table_bytes;  /* shared memory of a block, without its windows */
     uint32_t window_bytes; /* shared memory of each window */
 } pnr_cuda_fused_size;
 
@@ -52,7 +52,7 @@ const pnr_cuda_fused_size *pnr_cuda_fused_find_plain(pnr_format format, size_t n
 const pnr_cuda_fused_size *pnr_cuda_fused_find_dwells(size_t n_transform);
 size_t pnr_cuda_fused_cells_bytes(const pnr_plan *plan);
 
-/* Place of bin k of L in the spectrum, in float2. */
+/* Returns the place of bin k of L in the spectrum, counted in float2. */
 size_t pnr_cuda_fused_place(size_t n_transform, size_t k);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-/* Below MIN_SAMPLES cuFFT at the length itself is as fast as 1024 points. */
+/* Below MIN_SAMPLES cuFFT at length N is as fast as this method, which would take 1024 points. */
 enum { MIN_SAMPLES = 128, MIN_TRANSFORM = 1024, MAX_TRANSFORM = 16384 };
 
 /* Data that all slots share. */
@@ -20,7 +20,7 @@ typedef struct shared {
 } shared;
 
 /* Returns the points of a transform that holds a period: N if the kernels have that size, else the
- * smallest power of two that holds the period extended. */
+ * smallest power of two that holds the extended period. */
 static size_t transform_of(size_t n_samples)
 {
     const bool is_exact = (n_samples & (n_samples - 1)) == 0 && n_samples >= MIN_TRANSFORM;
@@ -100,7 +100,7 @@ static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
 static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
 {
     shared *own = (shared *)common->shared;
-    /* The plain kernel transforms raw values. */
+    /* The plain kernel transforms raw values, so its spectrum contains their scale. */
     const double scale = find_plain(plan) != NULL ? pnr_format_get(plan->format)->scale : 1;
     int code;
 
@@ -159,7 +159,7 @@ static int launch_kernel(const pnr_cuda_common *common, pnr_cuda_slot *slot, siz
         find_plain(plan) != NULL ? "correlate_windows" : "correlate_dwells", error);
 }
 
-/* One kernel does all stages; its time counts as the last of them. */
+/* One kernel does all stages, so its time counts as that of the last stage. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {

@@ -9,12 +9,12 @@
 
 enum { PNR_FUSED_LIST = PNR_MAX_CANDIDATES + PNR_CUDA_WARP };
 
-/* Shared memory of one window besides its values. */
+/* The state of the search of one window, in shared memory. */
 template <int M> struct alignas(16) pnr_fused_search {
     pnr_dwell dwell;    /* the result so far */
     float threshold;    /* of the first search; infinite: no candidate is possible */
     uint32_t n_windows; /* of the submit */
-    uint32_t odd;       /* clipped samples; non-finite ones in the upper 16 bits */
+    uint32_t odd;       /* number of clipped samples; of non-finite ones in the upper 16 bits */
     double energy[M];   /* of each warp's samples */
     float2 found[pnr_fused_size<M>::THREADS]; /* of each thread, see pnr_fused_note_found */
     uint64_t keys[PNR_FUSED_LIST];            /* maxima; at the end the kept ones in lag order */
@@ -25,7 +25,7 @@ template <int M> struct alignas(16) pnr_fused_search {
  * window of L lags for each dwell. The other kernel has powers in lag order, half lags between the
  * integer ones. */
 template <int M, bool IS_PLAIN> struct pnr_fused_view {
-    const float2 *buffer; /* parts swapped */
+    const float2 *buffer; /* complex values, their parts swapped */
     const float *power;
     uint32_t n_samples, n_halves;
     bool has_values; /* the buffer holds c of the dwell */
@@ -46,12 +46,12 @@ template <int M, bool IS_PLAIN> struct pnr_fused_view {
     {
         return IS_PLAIN ? pnr_fused_power(value_at(cell)) : power[cell];
     }
-    /* Lag k + j - 8 mod N, for any N. */
+    /* Returns lag k + j - 8 mod N, for any N. */
     __device__ __forceinline__ uint32_t neighbour(uint32_t k, uint32_t j) const
     {
         return (k + n() - PNR_CANDIDATE_REACH % n() + j) % n();
     }
-    /* cell + 1 or cell - 1 (mod their number) */
+    /* Return cell + 1 and cell - 1, modulo the number of cells. */
     __device__ __forceinline__ uint32_t next(uint32_t cell) const
     {
         return cell + 1 == n() * oversample() ? 0 : cell + 1;
@@ -62,7 +62,7 @@ template <int M, bool IS_PLAIN> struct pnr_fused_view {
     }
 };
 
-/* x / n by Newton's method: a division takes a hundred instructions. */
+/* Returns x / n by Newton's method, since a division takes a hundred instructions. */
 static __device__ __forceinline__ double pnr_fused_over(double x, uint32_t n)
 {
     const double d = (double)n;
@@ -84,8 +84,8 @@ static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M>
         s.energy[u / 32] = sum;
 }
 
-/* Notes the greatest power of a thread, and the sum of its powers, 0 where the greatest is above
- * the threshold. With one warp they stay in its registers. All threads call. */
+/* Notes the greatest power of a thread and the sum of its powers. The sum is 0 if the greatest is
+ * above the threshold. A window of one warp keeps both in registers. All threads call. */
 template <int M>
 static __device__ __forceinline__ float2 pnr_fused_note_found(pnr_fused_search<M> &s, float best,
                                                               float sum, float threshold,
@@ -124,8 +124,8 @@ pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwel
     }
 }
 
-/* Sets the floor, and the threshold of the first search, which is ratio times the floor. The same
- * warp calls. */
+/* Sets the floor, and the threshold of the first search, which is ratio times the floor. The warp
+ * of pnr_fused_count calls. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
                                                        const pnr_cuda_fused &p, pnr_dwell dwell,
@@ -144,12 +144,12 @@ static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
 typedef struct pnr_fused_tally {
     uint32_t n_above, n_maxima;
     uint32_t n_keys;  /* in the list */
-    uint64_t weakest; /* no weaker key will be kept */
-    double noise;     /* of the cells of this lane, in columns with a cell above the threshold */
+    uint64_t weakest; /* weaker keys are not kept */
+    double noise;     /* power of this lane's cells in columns with a cell above the threshold */
 } pnr_fused_tally;
 
-/* Keeps the strongest of n keys, in lag order, and returns their number. The loops are rolled: they
- * run seldom and need few registers. */
+/* Puts the strongest of n keys into lag order, drops the others, and returns the number kept. The
+ * loops are rolled: they run seldom and need few registers. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s, uint32_t n,
                                                           uint32_t max_candidates, uint32_t lane)
@@ -236,7 +236,7 @@ pnr_fused_return_candidate(const pnr_fused_search<M> &s, const pnr_fused_view<M,
             !pnr_candidate_reaches(view.n(), pnr_candidate_lag(s.keys[e]) / view.oversample(), lag);
     *taken += is_new ? (double)power : 0.0;
 
-    /* Each lane writes one pair: the head has two, then come the values. */
+    /* Each lane writes one pair of words: two pairs are the head, the others are the values. */
     static_assert(sizeof(pnr_candidate) == (2 + PNR_NEIGHBOURS) * sizeof(uint2) &&
                       offsetof(pnr_candidate, power) == 12 && offsetof(pnr_candidate, value) == 16,
                   "cell, code and channel; Doppler, power; values");
@@ -287,8 +287,8 @@ static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_sea
     return warps;
 }
 
-/* Searches, and writes the dwell and its candidates to the results. The first warp calls. found (of
- * this thread, and in s), the sums of the dwell and the first threshold are set. */
+/* Searches a dwell, and writes it and its candidates to the results. The first warp calls. found
+ * (of this thread, and in s), the sums of the dwell and the first threshold must be set. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
 pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
@@ -298,7 +298,7 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
     pnr_candidate *out = p.candidates + dwell * p.max_candidates;
     float threshold = s.threshold;
     double floor = s.dwell.floor, noise_sum = 0;
-    uint32_t n_above = 0, n_before = 0, n_kept, n_maxima; /* before: kept by the last search */
+    uint32_t n_above = 0, n_before = 0, n_kept, n_maxima; /* n_before: kept by the last search */
     bool is_done;
 
 #pragma unroll 1
@@ -331,8 +331,8 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
             noise_sum = tally.noise;
             n_above = tally.n_above;
         }
-        /* A lower threshold keeps the same candidates. If their number is the same, so are the
-         * floor and the result. */
+        /* A lower threshold keeps all candidates of the search before. If their number is the same,
+         * so are the floor and the result. */
         is_done = n_kept == n_before || search + 1 == PNR_MAX_SEARCHES || n <= PNR_NEIGHBOURS ||
                   2 * (n - n_taken) < n;
         if (!is_done) {

@@ -9,8 +9,8 @@
 
 /*
  * Every pass of the fused method has the form  out[j] = sum_k in[k] w^k W_R^(jk),
- * W_R = exp(-2 pi i / R), with one base twiddle w a thread. It is a radix-2 decimation in time,
- * whose stage of span m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly is six fused
+ * W_R = exp(-2 pi i / R), with one base twiddle w for each thread. It is a radix-2 decimation in
+ * time. Its stage of span m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly is six fused
  * multiply-adds with any twiddle, so w costs only the R/2 twiddles that are derived from it.
  *
  * The inverse transform is the forward one on values whose real and imaginary parts are swapped.
@@ -40,7 +40,7 @@ __host__ __device__ constexpr float pnr_fused_sin(int q)
     return q <= 8 ? pnr_fused_cos_low(8 - q) : pnr_fused_cos_low(q - 8);
 }
 
-/* The bits of i < n in reverse order: the value that a decimation in time has at place i. */
+/* Reverses the bits of i < n: place i of a decimation in time takes the value of this index. */
 __host__ __device__ constexpr int pnr_fused_reversed(int i, int n)
 {
     int reversed = 0;
@@ -57,7 +57,7 @@ static __device__ __forceinline__ float2 pnr_fused_product(float2 a, float2 b)
     return make_float2(fmaf(a.x, b.x, -a.y * b.y), fmaf(a.x, b.y, a.y * b.x));
 }
 
-/* |c|^2 of a value whose parts are swapped, as the inverse gives it. */
+/* |c|^2 of a value with swapped parts, as the inverse transform returns it. */
 static __device__ __forceinline__ float pnr_fused_power(float2 swapped)
 {
     return fmaf(swapped.y, swapped.y, swapped.x * swapped.x);
@@ -142,8 +142,8 @@ template <int R> static __device__ __forceinline__ void pnr_fused_transform(floa
 
 /* --- any w --- */
 
-/* Twiddles of the stages: span 2 at 0; span m >= 4 at m/4 .. m/2 - 1, w^(R/m) W_m^j for j < m/4.
- * The second half is the first one times -i. */
+/* Derives the twiddles of the stages: span 2 at 0; span m >= 4 at m/4 .. m/2 - 1, w^(R/m) W_m^j for
+ * j < m/4. The second half of a span is -i times the first, and is not stored. */
 template <int R, int SPAN>
 static __device__ __forceinline__ void pnr_fused_derive_spans(float2 w, float2 (&set)[R / 2])
 {
@@ -218,8 +218,7 @@ static __device__ __forceinline__ void pnr_fused_transform_at(float2 (&v)[R], fl
     pnr_fused_transform_by<R>(v, set);
 }
 
-/* --- any w, more accurate: the powers w^(2^i) are given, since squaring adds an error of 2^i
- * --- */
+/* --- any w, more accurate: the powers w^(2^i) are given, since squaring adds errors --- */
 
 __host__ __device__ constexpr int pnr_fused_bits(int n)
 {
@@ -262,9 +261,9 @@ pnr_fused_transform_with(float2 (&v)[R], const float2 (&powers)[pnr_fused_bits(R
 
 /* --- a pass in shared memory --- */
 
-/* The middle pass of a direction, in place: M points at 32 / M places a thread, in pairs of
- * adjacent places. PART: float2 from one point to the next. transform_pair(q, a, b) transforms
- * places 2 M q and 2 M q + 1. Only one warp reads and writes these places. */
+/* Does the middle pass of a direction in place: a thread transforms M points at 32 / M places, two
+ * adjacent places at a time. PART: float2 from one point to the next. transform_pair(q, a, b)
+ * transforms places 2 M q and 2 M q + 1. Only one warp reads and writes these places. */
 template <int M, int PART, class TRANSFORM>
 static __device__ __forceinline__ void pnr_fused_middle(float2 *middle, TRANSFORM transform_pair)
 {

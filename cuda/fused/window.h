@@ -26,15 +26,15 @@ template <int M> struct pnr_fused_size {
      * values, so that neither rows nor columns have bank conflicts. The search reads the same place
      * of all rows: where these would lie in one bank, a row has two places more. */
     static constexpr int PART = 34, ROW = PART * M + (M >= 8 ? 2 : 0);
-    static constexpr int WINDOWS = M == 1 ? 16 : 1; /* for each block, at most */
+    static constexpr int WINDOWS = M == 1 ? 16 : 1; /* windows of a block, at most */
     static constexpr int BLOCKS = M == 1   ? 1
                                   : M == 2 ? 8
                                   : M == 4 ? 4
                                   : M == 8 ? 2
-                                           : 1; /* on each SM */
+                                           : 1; /* blocks on each SM */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
-    /* Pairs W_L^i, W_L^8i, i < THREADS, with an empty place after every 32 of them; then W_32M^i.
-     * With M = 1 all twiddles of each lane instead. */
+    /* The table: pairs W_L^i, W_L^8i, i < THREADS, with an empty place after every 32 of them; then
+     * W_32M^i. With M = 1 it holds all twiddles of each lane instead. */
     static constexpr int MIDDLE_AT = 2 * (THREADS + M);
     static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : MIDDLE_AT + 32) * (int)sizeof(float2);
 };
@@ -55,8 +55,8 @@ template <int M, bool IS_ALONE = true> static __device__ __forceinline__ void pn
                      : "memory");
 }
 
-/* Gives a condition that is the same in all lanes of a warp, by a vote, so that the compiler knows
- * it. Without the vote every shuffle in a branch on it becomes a call. */
+/* Returns a condition that is the same in all lanes of a warp. The vote tells the compiler that it
+ * is the same; otherwise every shuffle in a branch on it becomes a call. */
 static __device__ __forceinline__ bool pnr_fused_agreed(bool is_so)
 {
     return __all_sync(0xffffffffu, is_so);
@@ -75,7 +75,7 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
 
     if constexpr (M == 1) {
         /* The twiddles of pnr_fused_derive<32>(W_L^lane), each computed directly: span m has
-         * W_L^(32 lane / m) W_m^j, from place m/4 (span 2 at 0). Two of a lane are adjacent. */
+         * W_L^(32 lane / m) W_m^j, from place m/4 (span 2 at 0). Each lane has pairs of them. */
         for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) {
             const int lane = i % 32, at = i / 32;
             const int span = at == 0 ? 2 : 4 << (31 - __clz(at)), j = at == 0 ? 0 : at - span / 4;
@@ -92,7 +92,7 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
     }
 }
 
-/* One thread of a window, and its places. */
+/* One thread of a window, and its places in the buffer. */
 template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     typedef pnr_fused_size<M> size;
     const float2 *table;
@@ -131,7 +131,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* The first pass forward, and its exchange through the buffer. */
+    /* Does the first pass forward, and its exchange through the buffer. */
     __device__ __forceinline__ void first_pass(float2 (&v)[32]) const
     {
         pnr_fused_transform<32>(v);
@@ -140,7 +140,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         pnr_fused_sync<M, IS_ALONE>();
     }
 
-    /* The last pass of a direction, base twiddle W_L^at. */
+    /* Does the last pass of a direction, with the base twiddle W_L^at. */
     __device__ __forceinline__ void last_pass(float2 (&v)[32], int at) const
     {
         /* Keeps the compiler from holding values derived from `at` in registers. */
@@ -149,14 +149,14 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         const float4 w = ((const float4 *)table)[at + at / 32];
         float2 set[16];
 
-        /* Twiddles derived from the table's w^8 have less error than from w. */
+        /* Twiddles derived from w^8 of the table have a smaller error than those from w. */
         pnr_fused_derive<32>(make_float2(w.x, w.y), set);
         set[1] = make_float2(w.z, w.w);
         set[0] = pnr_fused_square(set[1]);
         pnr_fused_transform_by<32>(v, set);
     }
 
-    /* After the first pass: v[j] is bin k1 + 32 k2 + 32 M j. */
+    /* Does the passes after the first. v[j] becomes bin k1 + 32 k2 + 32 M j. */
     __device__ __forceinline__ void finish_forward(float2 (&v)[32]) const
     {
         float2 set[M / 2];
@@ -187,7 +187,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* v[j] becomes c at lag u + T j, parts swapped. */
+    /* v[j] becomes c at lag u + T j with its parts swapped. */
     __device__ __forceinline__ void inverse(float2 (&v)[32]) const
     {
         pnr_fused_transform<32>(v);
@@ -235,9 +235,9 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* v[j] is sample u + T j and becomes c at lag u + T j, parts swapped. between() is called
-     * once all threads have reached it. Afterwards a thread may write to its column of the
-     * buffer alone. */
+    /* v[j] is sample u + T j and becomes c at lag u + T j with its parts swapped. between() is
+     * called once all threads have reached it. Afterwards a thread may write only to its own column
+     * of the buffer. */
     template <class BETWEEN>
     __device__ __forceinline__ void correlate(float2 (&v)[32], const float4 *spectrum,
                                               BETWEEN between) const
@@ -254,7 +254,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     }
 };
 
-/* Place in the buffer of value i, a sample or a lag. */
+/* Returns the place in the buffer of value i, a sample or a lag. */
 template <int M> static __device__ __forceinline__ uint32_t pnr_fused_at(uint32_t i)
 {
     typedef pnr_fused_size<M> size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns of the four-step transform: 32 P points each, in two passes; a block takes a tile. */
+/* Columns of the four-step transform, of 32 P points each, in two passes. A block takes a tile. */
 #ifndef PNR_CUDA_FUSED_LONG_COLUMNS_H
 #define PNR_CUDA_FUSED_LONG_COLUMNS_H
 
@@ -9,26 +9,26 @@
 /*
  * A column's point a P + b (a < 32, b < P) goes to k = ka + 32 i (ka < 32, i < P):
  *   (a P + b) k / (32 P) = a ka/32 + b ka/(32 P) + b i/P   (mod 1)
- * So thread (b, column) sums over a, and thread (ka, column) over b with the base W_32P^ka. A
- * thread has 32 / P values ka: b, b + P, .. Between the passes value ka of thread t lies at ka
+ * So thread (b, column) sums over a, and thread (ka, column) sums over b with the base W_32P^ka. A
+ * thread has 32 / P values of ka: b, b + P, .. Between the passes value ka of thread t lies at ka
  * THREADS + t.
  */
 template <int P> struct pnr_fused_columns {
     static constexpr uint32_t ROWS = 32 * P;
-    static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* for each tile */
+    static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* of a tile */
     static constexpr int BITS = pnr_fused_bits(P);
-    /* Shared memory: the tile, then twiddles: for samples 32 sets of P / 2, for lags 32 powers of
-     * two. The list of cells needs half a tile even if no values are exchanged. */
+    /* Shared memory: the tile, then the twiddles (for samples 32 sets of P / 2, for lags 32 powers
+     * of two). The list of cells needs half a tile even if no values are exchanged. */
     static constexpr size_t SAMPLES_SHARED =
         P == 1 ? 0 : (PNR_FUSED_LONG_TILE + 16 * P) * sizeof(float2);
     static constexpr size_t LAGS_SHARED = P == 1
                                               ? PNR_FUSED_LONG_TILE * sizeof(float)
                                               : (PNR_FUSED_LONG_TILE + 32 * BITS) * sizeof(float2);
-    /* and a tile for the sum of powers */
+    /* the same, and a tile for the sum of powers */
     static constexpr size_t SUMS_SHARED = LAGS_SHARED + PNR_FUSED_LONG_TILE * sizeof(float);
 };
 
-/* The part b of the thread, and its column in the tile, see above. */
+/* Return the part b of the thread, and its column; see above. */
 template <int P> static __device__ __forceinline__ uint32_t pnr_fused_part()
 {
     return threadIdx.x / pnr_fused_columns<P>::COLUMNS;
@@ -38,15 +38,15 @@ template <int P> static __device__ __forceinline__ uint32_t pnr_fused_column(uin
     return tile * pnr_fused_columns<P>::COLUMNS + threadIdx.x % pnr_fused_columns<P>::COLUMNS;
 }
 
-/* The row of value j of the thread, in the transform of its column. */
+/* Returns the row of the thread's value j in the transform of its column. */
 template <int P> static __device__ __forceinline__ uint32_t pnr_fused_row_of(int j)
 {
     return P == 1 ? (uint32_t)j : pnr_fused_part<P>() + j / P * P + j % P * 32;
 }
 
-/* The second pass. second(ka, x) transforms x, points b = 0..P-1 of ka. take(j, c) gets value
- * j = 0 .. 31 of the thread. The memory of the tile must be free: a barrier comes before. There is
- * none after the last read. With P = 1 there is neither a second pass nor a barrier. */
+/* Does the second pass. second(ka, x) transforms x, points b = 0..P-1 of ka. take(j, c) gets value
+ * j = 0 .. 31 of the thread. The memory of the tile must be free, after a barrier. No barrier
+ * follows the last read. With P = 1 there is neither a second pass nor a barrier. */
 template <int P, class SECOND, class TAKE>
 static __device__ __forceinline__ void pnr_fused_exchange(const float2 (&v)[32], float2 *tile,
                                                           SECOND second, TAKE take)
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void pnr_fused_exchange(const float2 (&v)[32],
     }
 }
 
-/* Sums over the warps of a block, for thread 0, after a barrier. */
+/* Returns the sum over the warps of a block. Thread 0 calls, after a barrier. */
 template <typename T> static __device__ __forceinline__ T pnr_fused_sum_warps(const T *of_warp)
 {
     T sum = 0;

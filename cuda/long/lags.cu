@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: columns back to lags, sums of powers, and the few cells above the
- * threshold. */
+/* Method fused, long: transforms columns to lags, adds powers, lists the few cells that are above
+ * the threshold. */
 #include "cuda/base/chain.h"
 #include "cuda/long/lags.h"
 
 #include <cassert>
 
-/* Returns the transform whose values are the complex profile of a dwell: the last used one. */
+/* Returns which transform of a dwell gives its complex profile: the last one that is used. */
 static __device__ __forceinline__ uint32_t returned_of(const pnr_fused_long &p, uint32_t dwell)
 {
     return p.n_sums > 1 ? min(p.states[dwell].last_used, p.n_sums - 1) : 0;
 }
 
-/* Writes the lags of the tile to the profile, 0 for a dwell that uses no window. */
+/* Writes the lags of the tile to the profile, or zeros for a dwell that uses no window. */
 template <int P>
 static __device__ __forceinline__ void return_values(const pnr_fused_long &p, uint32_t dwell,
                                                      uint32_t tile, const float2 (&swapped)[32])
@@ -45,7 +45,7 @@ static __device__ __forceinline__ void return_powers(const pnr_fused_long &p, ui
     }
 }
 
-/* One block a tile; blockIdx.y is the dwell of the group. */
+/* A block takes one tile of one dwell; blockIdx.y is the dwell's number in the group. */
 template <int P, bool IS_SUM>
 __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
     fused_lags(pnr_fused_long p, uint32_t first, uint32_t)
@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
                                         });
     if (p.power != NULL)
         return_powers<P>(p, dwell, tile, power);
-        /* The greatest power is added last and in double. It may belong to a strong echo, and a
-         * float sum with it would lose the others. */
+        /* The greatest power is added last and in double. It may belong to a strong echo; then a
+         * float sum would lose the other powers. */
 #pragma unroll
     for (int j = 0; j < 32; j++) {
         sum += fminf(power[j], top);

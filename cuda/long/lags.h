@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A tile of lags: transformed from columns of the rows, and its cells above the threshold. */
+/* Transforms a tile of lags from columns of the rows, and lists its cells above the threshold. */
 #ifndef PNR_CUDA_FUSED_LONG_LAGS_H
 #define PNR_CUDA_FUSED_LONG_LAGS_H
 
 #include "cuda/long/columns.h"
 #include "cuda/steps/candidates.h"
 
-/* The lag of value j of the thread. */
+/* Returns the lag of the thread's value j. */
 template <int P>
 static __device__ __forceinline__ uint32_t pnr_fused_lag_of(const pnr_fused_long &p, uint32_t tile,
                                                             int j)
@@ -24,7 +24,7 @@ template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(f
     }
 }
 
-/* Loads the values of the thread's column. rows: of the window. */
+/* Loads the values of the thread's column. rows: the rows of the window. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_load_lags(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 (&v)[32])
@@ -36,7 +36,7 @@ pnr_fused_load_lags(const pnr_fused_long &p, const float2 *rows, uint32_t tile, 
         v[a] = in[(uint32_t)(a * P) << p.row_bits];
 }
 
-/* The twiddles of the column of a thread: W_L^(m1 2^i). */
+/* Twiddles of the thread's column: W_L^(m1 2^i). */
 template <int P> struct pnr_fused_lag_powers {
     static constexpr int BITS = pnr_fused_columns<P>::BITS;
     float2 first[5], second[P > 1 ? BITS : 1];
@@ -54,8 +54,8 @@ template <int P> struct pnr_fused_lag_powers {
     }
 };
 
-/* Transforms v as loaded to v[j] = c at lag j of the tile, parts swapped, 0 beyond N. memory: the
- * tile (free: a barrier comes before), then the output of pnr_fused_prepare_lags. */
+/* Transforms v, as loaded, to v[j] = c at lag j of the tile, with swapped parts and 0 beyond N.
+ * memory: the tile (free, after a barrier), then the output of pnr_fused_prepare_lags. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
@@ -86,9 +86,9 @@ pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
     }
 }
 
-/* power[j]: P at lag j of the tile, summed over the transforms of the dwell in their order. seen(t,
- * v) is called for each of them. v: the first of them as loaded. memory: as above; a tile for the
- * sum follows it, with IS_SUM. */
+/* power[j] becomes P at lag j of the tile, summed over the transforms of the dwell in their order.
+ * Calls seen(t, v) for each transform. v: the values of the first transform, as loaded. memory: as
+ * above; with IS_SUM a tile for the sum follows it. */
 template <int P, bool IS_SUM, class SEEN>
 static __device__ __forceinline__ void
 pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 *memory,
@@ -120,8 +120,8 @@ pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t t
 }
 
 /* Lists the cells of the tile above the threshold, in any order. tile_at: index among all tiles;
- * counts: shared, 0 before; memory: of the exchange, free. All threads call; a barrier must
- * follow. */
+ * counts: shared, 0 before; memory: that of the exchange, which is free. All threads call; a
+ * barrier must follow. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
@@ -132,7 +132,7 @@ pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
 
     if (!has_any)
         return;
-        /* The rolled loop needs memory, which costs less than 32 copies of its body. */
+        /* The rolled loop needs an array in memory. This costs less than 32 copies of its body. */
 #pragma unroll
     for (int j = 0; j < 32; j++)
         own[j * PNR_FUSED_LONG_THREADS] = power[j];

@@ -16,8 +16,8 @@
  *           Y = X conj(A), and in the inverse, with lag m = m1 + N2 m2,
  *           D[k1][m1] = sum_k2 Y[k1][k2] W_N2^(-k2 m1)                   the same row, in place
  * lags:     c[m1 + N2 m2] = sum_k1 D[k1][m1] (W_L^-m1)^k1 W_N1^(-k1 m2)  columns again
- * Row k1 of the spectrum is multiplied in the place where the forward pass writes it: nothing is
- * transposed. The twiddles between rows and columns are powers of one number a sum. Every pass of
+ * Row k1 of the spectrum is multiplied in the place where the forward pass writes it, so nothing is
+ * transposed. The twiddles between rows and columns are powers of one number in each sum. A pass of
  * fused/transform.h takes that number as its base, so they cost neither a pass nor a product.
  * A window shorter than L is extended: y[n] = x[n mod N], n < 2N - 1, then 0. Zeros follow the
  * code, and lags below N are exact.
@@ -26,34 +26,34 @@
 enum {
     PNR_FUSED_LONG_FIRST = 15, /* log2 of the points */
     PNR_FUSED_LONG_LAST = 22,
-    PNR_FUSED_LONG_TILE = 8192, /* points of a block of the column kernels: all N1 points of some
-                                 * columns, 32 for each thread */
+    PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels takes: all N1 points of
+                                 * some columns, 32 for each thread */
     PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32,
     PNR_FUSED_LONG_POWERS = 16, /* places of a row; log2 N2 of them are used */
-    PNR_FUSED_LONG_SUMS = 65535 /* transforms a dwell, at most */
+    PNR_FUSED_LONG_SUMS = 65535 /* greatest number of transforms of a dwell */
 };
 
 /* Result of a tile of lags, for the search. */
 typedef struct pnr_fused_long_tile {
     double noise;      /* sum of the powers */
-    float top;         /* the greatest */
+    float top;         /* the greatest power */
     uint32_t n_listed; /* cells above the threshold */
     uint32_t n_above;  /* those inside the gate */
     uint32_t reserved;
 } pnr_fused_long_tile;
 
-/* Argument of the kernels, all in device memory. A dwell is one transform, or n_sums transforms
- * whose powers are added. */
+/* Argument of the kernels; its pointers are to device memory. A dwell is one transform, or n_sums
+ * transforms whose powers are added. */
 typedef struct pnr_fused_long {
     const void *raw;                /* [n_transforms][n_input], one channel */
     const pnr_cuda_window *windows; /* [n_dwells] */
-    const pnr_cuda_job *job;        /* the actual number of dwells; grids may be larger */
-    const float4 *spectrum;         /* pnr_fused_long_place */
+    const pnr_cuda_job *job;        /* has the actual number of dwells; grids may be larger */
+    const float4 *spectrum;         /* [L / 2], in the order of pnr_fused_long_place */
     const float2 *row_powers;       /* [N1][PNR_FUSED_LONG_POWERS]: W_L^(k1 2^i) */
     const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_dwells][n_sums][N1][N2] */
-    pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: measured by another step */
+    pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: another step measures them */
     pnr_cuda_dwell *states;     /* [n_dwells] */
     pnr_fused_long_tile *tiles; /* [n_dwells][tiles] */
     uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above; NULL: no cells
@@ -68,63 +68,63 @@ typedef struct pnr_fused_long {
     double scale;               /* full scale = raw * scale */
     double code_energy;         /* sum |a|^2 */
     double floor_of_energy;     /* code_energy / N */
-    const double *threshold;    /* [n_periods] times floor */
+    const double *threshold;    /* [n_periods], in units of the floor */
     float conjugate;            /* -1 when x is conjugated, else 1 */
-    float per_point;            /* 2 / L: half turns a point */
+    float per_point;            /* 2 / L: half turns for one point */
     uint32_t n_samples;         /* N */
-    uint32_t n_input;           /* N, or L where raw is extended already */
+    uint32_t n_input;           /* N, or L where raw is already extended */
     uint32_t n_sums;            /* transforms whose powers a dwell adds, at least 1 */
     uint32_t n_points;          /* L */
     uint32_t row_bits;          /* log2 of N2 */
-    uint32_t n_tiles;           /* for each transform */
+    uint32_t n_tiles;           /* tiles of each transform */
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
 } pnr_fused_long;
 
-/* A kernel takes transforms, or lags of dwells, [first, first + count) of the submit. The search
- * takes every second group of count dwells, from dwell `first` on. */
+/* A kernel takes `count` transforms of the submit, or `count` dwells, beginning with number
+ * `first`. The search takes every second group of count dwells, beginning with dwell `first`. */
 typedef void (*pnr_fused_long_kernel)(pnr_fused_long p, uint32_t first, uint32_t count);
 
-/* A kernel and its block. */
+/* A kernel, and the size of its blocks. */
 typedef struct pnr_fused_long_launch {
     pnr_fused_long_kernel kernel;
     uint32_t n_threads;
     size_t shared_bytes;
 } pnr_fused_long_launch;
 
-/* The kernels by log2 of N1 (5..9) and of N2 (10..13). */
+/* Return the kernels for log2 of N1 (5..9) and of N2 (10..13). */
 pnr_fused_long_launch pnr_fused_long_samples(pnr_format format, uint32_t column_bits);
 pnr_fused_long_launch pnr_fused_long_rows(uint32_t row_bits);
 pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits, bool is_sum);
 pnr_fused_long_launch pnr_fused_long_search(uint32_t column_bits, bool is_sum);
 
-/* log2 of L for a period of N samples. L is N where that is a power of two, else the least power of
- * two that is not below 2N - 1. */
+/* Returns log2 of L for a period of N samples. L is N if that is a power of two, else the least
+ * power of two that is not below 2N - 1. */
 uint32_t pnr_fused_long_bits(size_t n_samples);
-/* log2 of N2 for L = 2^bits. */
+/* Returns log2 of N2 for L = 2^bits. */
 uint32_t pnr_fused_long_row_bits(uint32_t bits);
-/* Place of bin k in the spectrum, in float2. */
+/* Returns the place of bin k in the spectrum, counted in float2. */
 size_t pnr_fused_long_place(uint32_t bits, size_t k);
-/* The exponent t of thread_powers (W_N2^(t 2^i)) for thread u of a row, in the last pass of the
- * forward transform. The inverse transform uses t = u. */
+/* Returns the exponent t of thread_powers (W_N2^(t 2^i)) for thread u of a row, in the last pass of
+ * the forward transform. The inverse transform uses t = u. */
 uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u);
-/* Number of dwells of a group. */
+/* Returns the number of dwells of a group. */
 uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch);
 
 /* The kernels for one length and format on one device. */
 typedef struct pnr_fused_long_set {
     pnr_fused_long_launch samples, rows, lags, search;
     uint32_t row_blocks; /* blocks of rows that the device runs at one time */
-    uint32_t row_each;   /* rows a block takes at one time */
+    uint32_t row_each;   /* rows that a block takes at one time */
     bool is_chained;     /* the device chains kernels, see base/chain.h */
 } pnr_fused_long_set;
 
-/* Enqueues n_dwells dwells, n_group at a time on each of two streams: one group computes while the
- * other loads. */
+/* Enqueues n_dwells dwells in groups of n_group. Two streams take the groups in turn: one group
+ * computes while the other one loads its data. */
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                            uint32_t n_dwells, cudaStream_t stream, const pnr_cuda_side *side,
                            pnr_error *error);
-/* The most shared memory that a block takes. */
+/* Returns the greatest shared memory of a block among the kernels. */
 size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum);
 /* Prepares the kernels for the current device. */
 int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused_long_set *set,
@@ -139,8 +139,8 @@ typedef struct pnr_fused_long_shared {
     float2 *powers;   /* powers of twiddles for rows, threads and columns; device */
 } pnr_fused_long_shared;
 
-/* true: the first kernel cannot read these samples. Another step measures and converts them, sums
- * the periods and extends them, in one more pass over memory. */
+/* Tells whether the first kernel cannot read the samples of a plan. Then another step measures and
+ * converts them, sums the periods and extends them, in one more pass over memory. */
 bool pnr_fused_long_is_prepared(const pnr_plan *plan);
 /* PNR_OK, or PNR_EUNSUPPORTED with the reason. The length is FIRST bits at least. */
 int pnr_fused_long_suits(const pnr_plan *plan, pnr_error *error);

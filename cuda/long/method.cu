@@ -9,9 +9,9 @@
 
 typedef pnr_fused_long_shared shared;
 
-/* Data of one slot. Device memory; its shapes are those of pnr_fused_long. */
+/* Data of one slot, in device memory. The shapes are those of pnr_fused_long. */
 typedef struct work {
-    pnr_fused_long memory; /* its pointers to memory of the slot */
+    pnr_fused_long memory; /* only its pointers to memory of the slot are set */
     /* used when is_prepared: */
     pnr_cuda_energy *segments; /* [n_windows][n_segments] */
     pnr_cuda_energy *sums;     /* [n_windows] */
@@ -54,7 +54,7 @@ static size_t list_work(const pnr_cuda_common *common, void *memory, pnr_cuda_bu
     return n;
 }
 
-/* Number of values in the table of twiddles. */
+/* Returns the number of values in the table of twiddles. */
 static size_t count_powers(uint32_t bits)
 {
     const uint32_t row_bits = pnr_fused_long_row_bits(bits), column_bits = bits - row_bits;
@@ -132,9 +132,9 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *, pnr_engine_choice *cho
     return PNR_OK;
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
-/* out[i] = W_n^(index 2^i), i < n_powers, stride apart. */
+/* Sets out[i stride] = W_n^(index 2^i) for i < n_powers. */
 static void fill_powers(float2 *out, size_t stride, uint32_t n_powers, size_t index, size_t n)
 {
     for (uint32_t i = 0; i < n_powers; i++) {
@@ -144,7 +144,7 @@ static void fill_powers(float2 *out, size_t stride, uint32_t n_powers, size_t in
     }
 }
 
-/* Powers of the twiddles for rows, then for threads, then for columns. */
+/* Uploads the powers of the twiddles: for rows, then for threads, then for columns. */
 static int upload_powers(uint32_t bits, float2 *out, pnr_error *error)
 {
     const uint32_t row_bits = pnr_fused_long_row_bits(bits), column_bits = bits - row_bits;
@@ -245,7 +245,7 @@ pnr_fused_long pnr_fused_long_argument(const pnr_cuda_common *common, const pnr_
     return p;
 }
 
-/* Measures the dwells, and writes their samples, extended, into the memory of the rows. */
+/* Measures the dwells, and writes their extended samples into the memory of the rows. */
 static int prepare_samples(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                            pnr_error *error)
 {
@@ -272,7 +272,7 @@ static int prepare_samples(const pnr_cuda_common *common, pnr_cuda_slot *slot, s
     return pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error);
 }
 
-/* The kernels do all other stages; their time counts as the last of them. */
+/* The kernels do all other stages, so their time counts as that of the last stage. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {

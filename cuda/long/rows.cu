@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: rows forward, product with the code, rows back, in place. Some blocks sum the
- * measurements of the samples. */
+/* Method fused, long: transforms rows forward, multiplies them by the code, and transforms them
+ * back in place. Some blocks add up the measurements of the samples. */
 #include "cuda/base/chain.h"
 #include "cuda/base/reduce.h"
 #include "cuda/fused/transform.h"
@@ -12,16 +12,16 @@
  * A row of N2 = 32 * M * 32 points takes three passes each way, of 32, M and 32 points. The order
  * of the threads and the layout of the shared memory are those of fused/window.h. In addition
  * sample n2 of row k1 has a factor W_L^(k1 n2). With n2 = d1 N2/32 + d2 32 + d3 it is a power of
- * one base a pass, W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1, times the base of the pass itself.
+ * one base for each pass, W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1, times the base of the pass.
  */
 template <int M> struct row_size {
-    static constexpr int THREADS = 32 * M; /* for each row */
+    static constexpr int THREADS = 32 * M; /* threads of a row */
     static constexpr int POINTS = 1024 * M;
-    static constexpr int PART = 34, ROW = PART * M; /* no bank conflicts in rows or columns */
-    static constexpr int BUFFER = 32 * ROW;         /* float2 a row */
-    static constexpr int EACH = M == 1 ? 4 : 1;     /* rows a block */
-    static constexpr int BLOCKS = 16 / (M * EACH);  /* for each multiprocessor */
-    static constexpr int WARPS = M * EACH;          /* for each block */
+    static constexpr int PART = 34, ROW = PART * M; /* no bank conflicts for rows or columns */
+    static constexpr int BUFFER = 32 * ROW;         /* float2 of a row */
+    static constexpr int EACH = M == 1 ? 4 : 1;     /* rows of a block */
+    static constexpr int BLOCKS = 16 / (M * EACH);  /* blocks of a multiprocessor */
+    static constexpr int WARPS = M * EACH;          /* warps of a block */
     static constexpr int BITS = pnr_fused_bits(M);
     static constexpr size_t SHARED = (EACH * BUFFER + 32 * BITS) * sizeof(float2);
 };
@@ -134,7 +134,7 @@ template <int M> struct row_thread {
         pnr_fused_transform_with<32>(v, powers);
     }
 
-    /* v, a spectrum with its parts swapped, becomes the row, parts swapped. */
+    /* v, a spectrum with swapped parts, becomes the row, also with swapped parts. */
     __device__ __forceinline__ void inverse(float2 (&v)[32], const float2 *thread_powers) const
     {
         float2 powers[5];
@@ -171,8 +171,8 @@ template <int M> struct row_thread {
     }
 };
 
-/* In the first blocks each warp begins a window. The other blocks take rows. The windows of one row
- * are taken together, so that its spectrum is read from memory once. */
+/* Each warp of the first blocks begins a window. The other blocks take rows. They take the windows
+ * of one row together, so that its part of the code's spectrum is read once. */
 template <int M>
 __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_size<M>::BLOCKS)
     fused_rows(pnr_fused_long p, uint32_t first, uint32_t count)
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
     const uint32_t step = (gridDim.x - n_begin) * size::EACH;
 
     for (int i = threadIdx.x; i < 32 * size::BITS; i += blockDim.x)
-        table[i] = pnr_fused_twiddle(i % 32 << i / 32, 2.0f / T); /* to the power of 2^(i / 32) */
+        table[i] = pnr_fused_twiddle(i % 32 << i / 32, 2.0f / T); /* W_32M^(i % 32 2^(i / 32)) */
     __syncthreads();
     pnr_chain_wait();
 
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
             continue; /* all threads of the row */
         thread.forward(v, row_powers, p.thread_powers);
 
-        /* X conj(A), parts swapped for the inverse. */
+        /* Computes X conj(A), with parts swapped for the inverse. */
 #pragma unroll
         for (int j = 0; j < 16; j++) {
             const float4 h = __ldg(spectrum + j * T);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: raw samples to transformed columns; the samples are measured too. */
+/* Method fused, long: transforms raw samples to columns, and measures the samples. */
 #include "cuda/base/chain.h"
 #include "cuda/base/reduce.h"
 #include "cuda/fused/format.h"
@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-/* Loads the 32 samples of the thread, n = place + stride a, of a window that is extended. */
+/* Loads the 32 samples of the thread, n = place + stride a, from a window that it extends. */
 template <class FORMAT>
 static __device__ __forceinline__ void
     load_extended(typename FORMAT::word (&raw)[32], const typename FORMAT::word *window,
@@ -23,7 +23,7 @@ static __device__ __forceinline__ void
     }
 }
 
-/* sum |x|^2 of the first n_own values. */
+/* Returns sum |x|^2 of the first n_own values. */
 static __device__ __forceinline__ float energy_of(const float2 (&v)[32], uint32_t n_own)
 {
     float x = 0, y = 0;
@@ -54,7 +54,7 @@ measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
     if (FORMAT::IS_FLOAT) {
         bool is_finite = true;
 
-        /* The non-finite value may be a copy. */
+        /* The non-finite value may be one of the copies. */
 #pragma unroll
         for (int a = 0; a < 32; a++)
             is_finite = is_finite && isfinite(v[a].x) && isfinite(v[a].y);
@@ -71,8 +71,8 @@ measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
     return energy;
 }
 
-/* One block a tile of columns; blockIdx.y is the transform of the group. Three blocks a
- * multiprocessor gain 3 % on short columns and lose 12 % on long ones. */
+/* A block takes one tile of columns; blockIdx.y is the transform's number in the group. Three
+ * blocks on a multiprocessor gain 3 % with short columns and lose 12 % with long ones. */
 template <int P, class FORMAT>
 __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
     fused_samples(pnr_fused_long p, uint32_t first, uint32_t)
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
         load_extended<FORMAT>(raw, in - place, place, stride, p.n_input);
         n_own = place < p.n_input ? (p.n_input - 1 - place) / stride + 1 : 0;
     }
-    /* This test follows the loads, so that one wait covers them all. The memory exists. */
+    /* This test follows the loads, so that one wait covers them all. All windows have memory. */
     if (window >= n_windows) {
         pnr_chain_wait();
         return; /* the whole block */

@@ -8,19 +8,19 @@
 enum {
     THREADS = PNR_FUSED_LONG_THREADS,
     WARPS = THREADS / PNR_CUDA_WARP,
-    FEW = 512,         /* cells that shared memory holds */
+    FEW = 512,         /* listed cells that fit the shared memory */
     FEW_OF_TILE = 32,  /* cells of one tile that one thread copies */
-    FEW_SUMS = 16,     /* candidates, or transforms of one, whose neighbours are summed together */
-    ROWS_AT_ONCE = 32, /* rows of a neighbour's sum whose loads wait together */
-    STEPS = 8,         /* multiplications of an exact twiddle */
+    FEW_SUMS = 16,     /* candidates, or transforms of one, whose neighbours share a sum */
+    ROWS_AT_ONCE = 32, /* rows of a neighbour's sum that are loaded together */
+    STEPS = 8,         /* products before a twiddle is computed exactly again */
     STATE_WORDS = sizeof(pnr_cuda_dwell) / sizeof(uint32_t)
 };
 static_assert((int)THREADS == (int)PNR_CUDA_THREADS, "pnr_cuda_block_sum takes that many");
 
-/* Shared memory of a block besides the tile. */
+/* Shared memory of a block, in addition to the tile. */
 struct searcher {
     pnr_cuda_dwell state;
-    uint64_t listed[FEW]; /* where they are few */
+    uint64_t listed[FEW]; /* the listed cells, where they are few */
     uint64_t keys[FEW];
     float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* c at the neighbours of the kept keys */
     float power[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];   /* power at these neighbours */
@@ -31,15 +31,15 @@ struct searcher {
     uint32_t is_done;
 };
 
-/* --- cells above --- */
+/* --- cells above the threshold --- */
 
 /* Sums the tiles, in their order in the first search, and copies the listed cells to s.listed if
- * they are few. Returns true if they are many. All threads call; it ends with a barrier. */
+ * they are few. Returns true if they are many. All threads call. It ends with a barrier. */
 static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                      int search)
 {
     const size_t first = (size_t)dwell * p.n_tiles;
-    uint32_t state = 0; /* one word */
+    uint32_t state = 0; /* one word of the dwell's state */
     bool is_many = false;
     double noise = 0;
 
@@ -96,7 +96,7 @@ static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
     }
 }
 
-/* Calls take(key) for every listed cell; a warp takes a tile. */
+/* Calls take(key) for every listed cell. Each warp takes one tile at a time. */
 template <class TAKE>
 static __device__ __forceinline__ void for_listed(const pnr_fused_long &p, uint32_t dwell,
                                                   TAKE take)
@@ -112,7 +112,7 @@ static __device__ __forceinline__ void for_listed(const pnr_fused_long &p, uint3
     }
 }
 
-/* Finds local maxima among many cells, by their powers in lag order. All threads call. */
+/* Finds local maxima among many cells, with an array of their powers. All threads call. */
 static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                        uint64_t *keys)
 {
@@ -134,7 +134,7 @@ static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uin
     for_listed(p, dwell, [&](uint64_t key) { above[pnr_candidate_lag(key)] = 0; });
 }
 
-/* Lists the cells of a tile above the lower threshold. */
+/* Lists the cells of a tile that are above the lower threshold. */
 template <int P, bool IS_SUM>
 static __device__ __forceinline__ void relist_tile(searcher &s, const pnr_fused_long &p,
                                                    uint32_t dwell, uint32_t tile, float2 *memory)
@@ -163,7 +163,7 @@ static __device__ __forceinline__ void relist_tile(searcher &s, const pnr_fused_
         p.tiles[tile_at] = s.relisted;
 }
 
-/* Lists again the tiles with a cell above the lower threshold. Every warp finds the same tiles. It
+/* Lists the tiles with a cell above the lower threshold again. Every warp finds the same tiles. It
  * ends with a barrier. */
 template <int P, bool IS_SUM>
 static __device__ void relist_tiles(searcher &s, const pnr_fused_long &p, uint32_t dwell,
@@ -184,8 +184,8 @@ static __device__ void relist_tiles(searcher &s, const pnr_fused_long &p, uint32
 
 /* --- neighbours --- */
 
-/* Adds the rows warp, warp + 8, .. of c[lag] = sum_k1 D[k1][lag mod N2] W_L^-(k1 lag). Each lane
- * has its own lag. */
+/* Adds rows warp, warp + 8, .. of the sum c[lag] = sum_k1 D[k1][lag mod N2] W_L^-(k1 lag). Each
+ * lane has its own lag. */
 static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, uint32_t lag)
 {
     const uint32_t n_rows = p.n_points >> p.row_bits, mask = p.n_points - 1;
@@ -220,7 +220,7 @@ static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, u
     return sum;
 }
 
-/* Adds the parts that the warps have summed. */
+/* Adds the sums of all warps. */
 static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
 {
     float2 sum = {0, 0};
@@ -233,8 +233,8 @@ static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
     return make_float2(sum.y, sum.x); /* the parts are swapped in the rows */
 }
 
-/* Computes c at the neighbours of the kept lags. memory: of the exchange. All threads call; it ends
- * with a barrier. */
+/* Computes c at the neighbours of the kept lags. memory: that of the exchange. All threads call. It
+ * ends with a barrier. */
 static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                          const uint64_t *kept, float2 *memory)
 {
@@ -259,8 +259,8 @@ static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, u
     }
 }
 
-/* The same for a sum of powers: sum over transforms c[lag] conj(c[k]) / sqrt(P[k]), k the
- * centre. */
+/* Does the same for a sum of powers: the sum over transforms of c[lag] conj(c[k]) / sqrt(P[k]),
+ * where k is the centre. */
 static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                    const uint64_t *kept, float2 *memory)
 {
@@ -304,7 +304,7 @@ static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_
 /* --- the search --- */
 
 /* Lowers the threshold for another search, or writes the results of the dwell. The kept keys and
- * their neighbours are known. The first warp calls. */
+ * their neighbours must be known. The first warp calls. */
 static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const uint64_t *kept,
                                      uint32_t dwell, int search)
 {
@@ -316,7 +316,7 @@ static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const
     const double floor = fmax(rest, s.state.rounding);
     const bool is_last = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 || isinf(rest) ||
                          !(floor < 0.95 * sums.floor);
-    /* With max_candidates kept, a lower threshold adds only weaker ones. */
+    /* If max_candidates are kept, a lower threshold adds only weaker ones. */
     const bool is_done = is_last || n_kept == p.max_candidates;
 
     __syncwarp();
@@ -340,7 +340,7 @@ static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const
         ((uint32_t *)(p.dwells + dwell))[threadIdx.x] = ((const uint32_t *)&sums)[threadIdx.x];
 }
 
-/* One block a dwell, of every second group from dwell `first` on: the groups of one stream. */
+/* A block takes one dwell of every second group from dwell `first` on: the groups of one stream. */
 template <int P, bool IS_SUM>
 __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
     fused_search(pnr_fused_long p, uint32_t first, uint32_t n_group)

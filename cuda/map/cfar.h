@@ -11,7 +11,7 @@ static __device__ __forceinline__ bool pnr_map_in_gate(const pnr_map &m, uint32_
            m.gate_count;
 }
 
-/* Compares the cells of one line, a row of a code. */
+/* Compares the cells of one line, which is a row of a code, with their training cells. */
 struct pnr_map_level {
     const pnr_map &m;
     const float *line;    /* powers of the line */
@@ -63,7 +63,7 @@ struct pnr_map_level {
         return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
     }
 
-    /* Tells whether lower bounds of the sums of its two sides can refuse a full cell. */
+    /* Tells whether lower bounds of the sums before and after it can refuse a full cell. */
     __device__ __forceinline__ bool has_screen() const
     {
         return factor != NULL && m.cfar_axis != PNR_CFAR_ALONG_ROWS && m.cfar_kind != PNR_CFAR_OS &&
@@ -79,7 +79,7 @@ struct pnr_map_level {
     {
         return (float)(full_factor() * (1 - 1e-4) / m.training);
     }
-    /* The whole quads of cells that are training cells of all cells of another quad, on either side:
+    /* The whole quads of cells that are training cells of all cells of another quad, on each side:
      * `near` to far - 1 quads away. Only neighbouring training cells have them. */
     __device__ __forceinline__ uint32_t near() const
     {
@@ -93,7 +93,7 @@ struct pnr_map_level {
     {
         return m.stride * m.oversample == 1 && near() < far();
     }
-    /* Returns the sum that is compared with a full cell, as if of one side. */
+    /* Returns the sum per side that a full cell is compared with, from the sums of both sides. */
     __device__ __forceinline__ float side_of(float before, float after) const
     {
         return m.cfar_kind == PNR_CFAR_CA   ? 0.5f * (before + after)
@@ -111,7 +111,7 @@ struct pnr_map_level {
         return m.cfar_kind == PNR_CFAR_GO ? fmax(before, after) : fmin(before, after);
     }
 
-    /* Tells whether a cell is full and no index of its training cells wraps more than once: then
+    /* Tells whether a cell is full and no index of its training cells wraps more than once. Then
      * the loads do not wait for each other. */
     __device__ __forceinline__ bool is_plain(uint32_t cell) const
     {
@@ -119,8 +119,8 @@ struct pnr_map_level {
                m.guard + 1 + (m.training - 1) * m.stride < m.n_lags;
     }
 
-    /* Decides. OS needs no sorting: P exceeds factor z(r), z(r) the r-th smallest value, when P
-     * exceeds factor z for r values or more. */
+    /* Decides about a cell. OS needs no sorting: P exceeds factor z(r), where z(r) is the r-th
+     * smallest value, when P exceeds factor z for at least r values. */
     __device__ bool is_above(uint32_t cell, float power) const
     {
         return is_plain(cell) ? is_above_plain(cell, power) : is_above_any(cell, power);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows are added up to bases term by term, for any number of windows and any rows. */
+/* Adds windows up to bases term by term, for any number of windows and any rows. */
 #include "cuda/map/samples.h"
 
 #include "cuda/base/check.h"
@@ -28,7 +28,7 @@ static __device__ __forceinline__ float2 clean_of_look(const pnr_map &m, const p
     return pnr_map_clean(m, s, look, p, (uint32_t)(n - (int64_t)p * m.n_samples));
 }
 
-/* One thread takes one sample: the look is read at another time scale, see pnr_stretch_at. */
+/* One thread computes one sample of a look at another time scale, see pnr_stretch_at. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     stretch_look(pnr_map m, pnr_map_samples s, size_t look, double stretch, float2 *out)
 {
@@ -55,9 +55,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     out[(size_t)p * m.n_window + i] = sum;
 }
 
-/* One thread takes one place of TOGETHER bases. The windows are read in chunks, with their weights
- * in shared memory. Each chunk has its own sum, so that the rounding errors of many windows stay
- * small. */
+/* One thread computes one sample of TOGETHER bases. The windows are read in chunks, with their
+ * weights in shared memory. Each chunk has its own sum, so that rounding errors stay small. */
 template <bool IS_STRETCHED>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     fold_windows(pnr_map m, pnr_map_samples s, size_t first_look, uint32_t first_base,
@@ -77,7 +76,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         const uint32_t b = threadIdx.x / CHUNK, term = threadIdx.x % CHUNK;
         float2 sum[TOGETHER] = {};
 
-        __syncthreads(); /* all have read the chunk before */
+        __syncthreads(); /* all threads have read the previous chunk */
         if (b < count && term < n_terms)
             weights[b][term] = s.windows[look * m.n_periods + chunk + term].is_used
                                    ? m.weights[(size_t)(first + b) * m.n_periods + chunk + term]
@@ -122,7 +121,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* One thread takes sample n of the transform of some bases, where a look is one window. */
+/* One thread computes sample n of some bases. A look is one window here. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     take_windows(pnr_map m, pnr_map_samples s, size_t first_look, uint32_t n_looks, float2 *bases)
 {
@@ -149,7 +148,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 /* --- the launcher --- */
 
-/* Makes the bases of one look at another time scale. */
+/* Computes the bases of one look at another time scale. */
 static int fold_stretched(const pnr_map *m, const pnr_map_samples *s, size_t look,
                           const pnr_map_stretch *scale, float2 *stretched, float2 *bases,
                           dim3 places, cudaStream_t stream, pnr_error *error)

@@ -10,22 +10,21 @@
 
 enum { PNR_MAP_SLOW_MIN = 32, PNR_MAP_SLOW_MAX = 1024 }; /* windows of a look, a power of two */
 
-/* The bases that a slow-time bin makes: one at most for each rotation by q = 0 .. 3 quarter bins.
- * Device memory. */
+/* The bases that each slow-time bin gives: at most one for each rotation by q = 0 .. 3 quarter
+ * bins. Device memory. */
 typedef struct pnr_map_bins {
     uint4 *bases;           /* [K]: a base for each q; UINT32_MAX: no base */
     float *taper;           /* [K] */
-    uint64_t quarter_turns; /* 1 / (4 N): 2^-64 turns a sample */
+    uint64_t quarter_turns; /* 1 / (4 N) turns per sample, in units of 2^-64 */
 } pnr_map_bins;
 
-/* Tells whether this plan takes the transform over the slow time, with block_bytes of shared
- * memory a block. */
+/* Tells whether a plan takes the transform over the slow time. block_bytes: shared memory that a
+ * block may take. */
 bool pnr_map_has_slow(const pnr_plan *plan, const pnr_map_plan *tables, size_t block_bytes);
 /* Fills the tables of bins, which are allocated. */
 int pnr_map_upload_bins(const pnr_plan *plan, const pnr_map_plan *tables, pnr_map_bins *bins,
                         pnr_error *error);
-/* Does as pnr_map_fold for all bases. samples->stream NULL: reads raw samples, see pnr_map_is_raw.
- * */
+/* Does pnr_map_fold for all bases. Without samples->stream it reads the raw samples. */
 int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const pnr_map_bins *bins,
                       size_t first_look, size_t n_looks, float2 *bases, cudaStream_t stream,
                       pnr_error *error);
@@ -38,15 +37,15 @@ typedef struct pnr_map_lines {
                           * looks of one window are read from the raw samples */
     pnr_map_samples samples;
     const float4 *spectra; /* [n_codes][oversample][L], see pnr_cuda_fused_place */
-    uint64_t bin_turns;    /* 1 / N: 2^-64 turns a sample */
+    uint64_t bin_turns;    /* 1 / N turns per sample, in units of 2^-64 */
     uint32_t look;
     uint32_t part_codes; /* codes of a row that a block takes */
     uint32_t is_whole;   /* see pnr_map_lines_is_whole */
 } pnr_map_lines;
 
-/* Returns the points of transforms of N samples (linear: of a whole window); 0: not possible. */
+/* Returns the points of a transform of N samples (linear: of a whole window); 0: there is none. */
 size_t pnr_map_lines_points(const pnr_plan *plan);
-/* Returns the groups of threads in a block that computes many codes of one row. */
+/* Returns the number of groups of threads in a block that computes many codes of one row. */
 size_t pnr_map_lines_groups(size_t n_points);
 /* Tells whether the lines read the raw window, without a base. */
 bool pnr_map_lines_takes_windows(const pnr_map *map, size_t n_points);

@@ -6,7 +6,7 @@
 #include "cuda/map/place.h"
 
 /* Returns the sum over looks of c conj(c[0]) / sqrt(P[0]); with one look c itself. stride: values
- * from look to look. */
+ * from one look to the next. */
 static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const float2 *centre,
                                         size_t stride)
 {
@@ -28,7 +28,7 @@ static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const
 }
 
 /* Writes candidate i, the maximum `key`, of dwell d of the round: its head, its neighbours, and
- * with several rows the rows around it. All n_threads threads of a crew call. */
+ * with several rows the rows around it. All n_threads threads of the warp or block call. */
 static __device__ __forceinline__ void pnr_map_gather(const pnr_map &m, const pnr_map_search &s,
                                                       uint32_t d, uint32_t i, uint64_t key,
                                                       uint32_t thread, uint32_t n_threads)
@@ -52,7 +52,7 @@ static __device__ __forceinline__ void pnr_map_gather(const pnr_map &m, const pn
         candidate->power = pnr_candidate_power(key);
     }
     for (uint32_t e = first + thread; e < first + n; e += n_threads) {
-        const uint32_t r = row + e / PNR_NEIGHBOURS, j = e % PNR_NEIGHBOURS; /* r: 8 too many */
+        const uint32_t r = row + e / PNR_NEIGHBOURS, j = e % PNR_NEIGHBOURS; /* r: the row + 8 */
         const uint32_t lag = pnr_map_neighbour(m, centre, j);
         float2 value = {0, 0};
 

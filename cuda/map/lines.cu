@@ -57,8 +57,8 @@ struct map_line {
 };
 
 /* Sets v[j] to sample n = first + step j of a row's transform: a window or a base, extended
- * periodically or by zeros. read(i) returns its sample i. It is called for every j, since a load
- * after an `if` would wait for the load before. */
+ * periodically or by zeros. read(i) returns sample i of it. read is called for every j, since a
+ * load after an `if` would wait for the load before. */
 template <int N, class READ>
 static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
                                               float2 (&v)[N], READ read)
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, 
     }
 }
 
-/* Rotates v[j] by `turns` a sample. */
+/* Rotates v[j] by `turns` per sample. */
 template <int N>
 static __device__ __forceinline__ void rotate(const pnr_map &m, uint64_t turns, uint32_t first,
                                               uint32_t step, float2 (&v)[N])
@@ -111,7 +111,7 @@ static __device__ __forceinline__ void load_row(const pnr_map &m, const pnr_map_
         rotate(m, row.shift * p.bin_turns, first, step, v);
 }
 
-/* Loads them from the raw window, if a look is one window. */
+/* Loads the samples of a row's transform from the raw window. A look is one window here. */
 template <int N>
 static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_map_lines &p,
                                                    uint32_t dwell, const pnr_map_row &row,
@@ -160,7 +160,7 @@ static __device__ __forceinline__ void
 keep_line(const pnr_map &m, bool has_before, bool is_there, float2 *values, float *power,
           const float2 (&v)[N], uint32_t first, uint32_t step, float *sum, float *most)
 {
-    constexpr int EACH = 8; /* loads of earlier looks' powers that run together */
+    constexpr int EACH = 8; /* powers of earlier looks that are loaded together */
 
     *sum = *most = 0;
 #pragma unroll
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
         for (int j = 0; j < 16; j++)
             own.kept[j * window::THREADS] =
                 make_float4(v[2 * j].x, v[2 * j].y, v[2 * j + 1].x, v[2 * j + 1].y);
-    __syncthreads(); /* all groups */
+    __syncthreads(); /* all groups need the spectrum */
     for (uint32_t item = group; item < n_items + group; item += block::GROUPS) {
         const bool is_there = item < n_items;
         const uint32_t number = is_there ? first + item : first;
@@ -329,7 +329,7 @@ __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
             v[2 * j + 1] = make_float2(z.z, z.w);
         }
         thread.multiply(v, p.spectra + (size_t)number * (window::L / 2));
-        pnr_fused_sync<M, false>(); /* all have read the values of the line before */
+        pnr_fused_sync<M, false>(); /* all threads have read the previous line */
         thread.inverse(v);
         finish_line<M, false>(m, p, line, v, sums, greatest, u);
     }
@@ -344,8 +344,8 @@ static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
     m.is_filtered = p.look = 0;
 }
 
-/* Each group takes other rows, of the n_rows of all dwells. A block of several groups, whose table
- * is large, takes rows until all are done; a block of one group takes one row. */
+/* Each group takes its own rows, out of the n_rows rows of all dwells. A block of several groups
+ * has a large table, so it takes rows until all are done. A block of one group takes one row. */
 template <int M, lines_kind KIND>
 __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)
@@ -358,7 +358,7 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
     const uint32_t group = threadIdx.x / window::THREADS, u = threadIdx.x % window::THREADS;
     const lines_memory<M, KIND> own(memory, group, u);
     const uint32_t begin = blockIdx.x * block::GROUPS + group, step = gridDim.x * block::GROUPS;
-    /* Loaded before the table is filled, so that the loads overlap with that work. */
+    /* These values are loaded before the table is filled, so that the loads overlap that work. */
     const uint32_t n_dwells_first = p.search.job->n_dwells;
     const pnr_map_row base_first = m.rows[begin % m.n_rows];
 
@@ -406,7 +406,7 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
                 finish_line<M, true>(m, p, line, v, sums, greatest, u);
         }
         if (block::GROUPS == 1)
-            return; /* as many blocks as rows */
+            return; /* there are as many blocks as rows */
     }
 }
 
@@ -435,8 +435,8 @@ size_t pnr_map_lines_groups(size_t n_points)
     return 16 * 1024 / n_points;
 }
 
-/* A row is shared when its codes keep more than half of the groups busy. A window in a warp is not
- * shared. */
+/* Finds the kernel. Groups share a row if its codes keep more than half of them busy. Groups of one
+ * warp never share a row. */
 static const instance *find(const pnr_map *m, size_t n_points, bool is_whole)
 {
 #define CODES(m) make<m, OF_CODES>(correlate_codes<m>)
@@ -476,7 +476,7 @@ bool pnr_map_lines_takes_windows(const pnr_map *m, size_t n_points)
 
 size_t pnr_map_lines_bytes(const pnr_map *m, size_t n_points, bool is_whole)
 {
-    /* 512 for the static variables */
+    /* the static variables take 512 at most */
     return (size_t)find(m, n_points, is_whole)->n_bytes + 512;
 }
 
@@ -493,7 +493,7 @@ int pnr_map_lines_prepare(const pnr_map *m, size_t n_points, bool is_whole, pnr_
     return pnr_cuda_allow_shared((const void *)i->kernel, (size_t)i->n_bytes, error);
 }
 
-/* Returns the blocks that the device runs at one time, or a large number if this is unknown. */
+/* Returns how many blocks the device runs at one time, or a large number if this is unknown. */
 static size_t resident_blocks(const instance *i)
 {
     int device, n_processors, n_blocks;

@@ -12,7 +12,7 @@ extern "C" {
 #include <cstdlib>
 #include <cstring>
 
-/* --- which windows are transformed --- */
+/* --- the bases --- */
 
 /* Hypotheses that share bases: their time scale is the same, and their rotations differ by whole
  * bins or not at all. */
@@ -52,7 +52,7 @@ static void add_rows(const pnr_plan *plan, const pnr_hypothesis *hypothesis, fam
     }
 }
 
-/* Adds all hypotheses of one time scale; their bases follow each other. */
+/* Adds all hypotheses of one time scale. Their bases are consecutive. */
 static int add_stretch(const pnr_plan *plan, bool is_direct, double stretch, pnr_map_plan *out,
                        const size_t *first_row)
 {
@@ -231,7 +231,7 @@ static void fill_weights(const pnr_plan *plan, int32_t quarters, uint32_t bin, f
 
     for (size_t p = 0; p < k; p++) {
         const double w = plan->taper != NULL ? plan->taper[p] : 1;
-        /* in parts of a turn, 4 K of them */
+        /* in units of 1 / (4 K) turn */
         const uint64_t part = ((uint64_t)wrap(quarters, 4) * k + 4 * (uint64_t)bin) % (4 * k) * p;
         double root[2];
 

@@ -21,7 +21,7 @@ typedef struct pnr_map_row {
     uint32_t base, shift;
 } pnr_map_row;
 
-/* Bases that are read through one time scale. */
+/* Bases of looks that are read at one time scale. */
 typedef struct pnr_map_stretch {
     double stretch;
     uint32_t first_base, n_bases;
@@ -33,7 +33,7 @@ typedef struct pnr_map_plan {
     pnr_map_row *rows;          /* [n_rows] */
     int32_t *quarters;          /* [n_bases] f = quarters / 4 */
     uint32_t *bins;             /* [n_bases] s mod K */
-    pnr_map_stretch *stretches; /* [n_stretches], bases in order */
+    pnr_map_stretch *stretches; /* [n_stretches], in the order of the bases */
     size_t n_stretches;
 } pnr_map_plan;
 
@@ -46,7 +46,7 @@ enum { PNR_MAP_TILE = 2048 }; /* cells of a tile where rows are longer than a bl
 /* Sizes and tables that the kernels of all slots read. Device memory. */
 typedef struct pnr_map {
     uint32_t n_samples; /* N */
-    uint32_t n_window;  /* samples of a window: N, linear N + n_lags - 1 */
+    uint32_t n_window;  /* samples of a window: N, or N + n_lags - 1 for linear lags */
     uint32_t n_lags, oversample;
     uint32_t n_cells; /* of a row: n_lags oversample */
     uint32_t n_periods, n_looks, n_codes, n_rows, n_bases;
@@ -62,7 +62,7 @@ typedef struct pnr_map {
     double code_energy;
 
     pnr_map_row *rows;    /* [n_rows] */
-    uint64_t *turns;      /* [n_bases] f / N: 2^-64 turns a sample */
+    uint64_t *turns;      /* [n_bases] f / N turns per sample, in units of 2^-64 */
     float2 *weights;      /* [n_bases][n_periods] w_p exp(-2 pi i F p) */
     double *taper_energy; /* [n_periods] w_p^2 */
     double *threshold;    /* [n_looks n_periods] */
@@ -70,8 +70,8 @@ typedef struct pnr_map {
     float *interpolation; /* with a stretch: [PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS], else NULL */
 } pnr_map;
 
-/* Returns the sizes, without tables. tile: cells at most; only the last tile of a row is
- * smaller. */
+/* Returns the sizes, without tables. tile: the greatest number of cells of a tile; the last tile of
+ * a row may have fewer. */
 pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_map_plan *tables,
                    uint32_t tile);
 /* Lists the memory of the tables; returns the number of buffers. */
@@ -79,7 +79,7 @@ size_t pnr_map_list(pnr_map *map, pnr_cuda_buffer *list);
 /* Fills the tables, which are allocated. */
 int pnr_map_upload(const pnr_plan *plan, const pnr_map_plan *tables, const pnr_map *map,
                    pnr_error *error);
-/* PNR_OK, or PNR_EUNSUPPORTED with the number that is too large. */
+/* Returns PNR_OK, or PNR_EUNSUPPORTED and a text with the number that is too large. */
 int pnr_map_suits(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_error *error);
 
 #endif

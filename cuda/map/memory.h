@@ -34,14 +34,14 @@ typedef struct pnr_map_extent {
     bool is_in_bases; /* the values lie in the memory of the bases */
 } pnr_map_extent;
 
-/* Lists all of it; returns the number of buffers. */
+/* Lists all of this memory; returns the number of buffers. */
 size_t pnr_map_memory_list(const pnr_cuda_shape *shape, const pnr_map *map,
                            const pnr_map_extent *extent, pnr_map_memory *memory,
                            pnr_cuda_buffer *list);
 
 pnr_map_samples pnr_map_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                    const pnr_map_memory *memory);
-/* The search of the round that begins at dwell `first`. */
+/* Returns the argument of the search of the round that begins at dwell `first`. */
 pnr_map_search pnr_map_search_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                  const pnr_map *map, const pnr_map_memory *memory, size_t first,
                                  size_t n_dwells);

@@ -13,7 +13,7 @@ typedef struct shared {
     pnr_map map;
     pnr_map_plan tables;
     size_t round_dwells;     /* dwells whose maps are on the device at one time */
-    size_t forward, inverse; /* rows of a call of cuFFT, always all of them */
+    size_t forward, inverse; /* rows of each call of cuFFT */
     bool has_stream;
     bool is_in_place; /* the lines replace their bases: plain dwells without half lags */
     bool has_values;  /* else the lines are the values */
@@ -37,8 +37,8 @@ static size_t bases_of(const pnr_map *m)
 }
 
 /* A round has as many dwells as fit a group of rows, at least one. A call of cuFFT has at most a
- * group of rows, and their number depends on the length and the map alone: so the bits of the
- * results do not depend on the batch. */
+ * group of rows. Their number depends on the length and the map alone, so the bits of the results
+ * do not depend on the batch. */
 static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared *own)
 {
     const size_t bases = bases_of(m), lines = shape->dwell_lines; /* bases <= lines */
@@ -110,13 +110,13 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
                  m->n_transform, m->n_transform > m->n_samples ? " (extended periodically)" : "",
                  own->inverse);
     choice->n_transform = shape->n_transform;
-    /* The work area of the transforms is estimated as one group. */
+    /* The work area of the transforms is estimated as the rows of one call. */
     choice->device_bytes = (own->forward > own->inverse ? own->forward : own->inverse) *
                            shape->row_stride * sizeof(float2);
     return PNR_OK;
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
 static int upload_filter(const pnr_plan *plan, const shared *own, pnr_error *error)
 {
@@ -176,8 +176,7 @@ static void destroy_work(void *memory)
 
 /* --- one job --- */
 
-/* Computes c'[k] = sum_j filter[k][j] c[gate_first + j], with the gate in two pieces if it wraps.
- * */
+/* Computes c'[k] = sum_j filter[k][j] c[gate_first + j]. A gate that wraps has two pieces. */
 static int filter_lines(const shared *own, work *w, pnr_error *error)
 {
     const pnr_map *m = &own->map;
@@ -223,7 +222,7 @@ static int compute_part(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     return pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error);
 }
 
-/* Makes and transforms all bases of a round. */
+/* Computes and transforms all bases of a round. */
 static int compute_bases(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                          const pnr_map_samples *samples, size_t first, size_t n_dwells,
                          pnr_error *error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused for maps of one line above 16384 points: the kernels of plain windows keep all values
+/* Method fused for maps of one line above 16384 points: kernels of plain windows keep all values
  * and powers, and the map is searched. */
 #include "cuda/long/long.h"
 #include "cuda/map/memory.h"

@@ -6,7 +6,7 @@
 #include "cuda/map/search.h"
 #include "cuda/steps/candidates.h"
 
-/* The place of cell number `at`; all cells are numbered by code, row and cell. */
+/* The place of cell number `at`. Cells are numbered by code, row, and cell of the row. */
 struct pnr_map_place {
     uint32_t line; /* code n_rows + row */
     uint32_t cell;

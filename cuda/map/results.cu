@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The candidates of a large map, and the whole map on request, are written to the results. */
+/* Writes the candidates of large maps, and whole maps on request, to the results. */
 #include "cuda/map/gather.h"
 
 #include "cuda/base/check.h"
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) gather_maps(pnr_map m, pnr_m
                        PNR_CUDA_THREADS);
 }
 
-/* Writes the whole map. A complex one is that of the last look used; 0 when there is none. */
+/* Writes the whole map. A complex map is that of the last look used, or 0 if no look is used. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) return_maps(pnr_map m, pnr_map_search s)
 {
     const uint32_t d = blockIdx.y, dwell = s.first_dwell + d;

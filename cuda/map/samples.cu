@@ -63,7 +63,7 @@ static __device__ __forceinline__ void finish_window(const pnr_map &m, const pnr
     }
 }
 
-/* One segment completes a window of one segment; otherwise sum_map_windows adds the segments. */
+/* Finishes a window of one segment. For longer windows sum_map_windows adds the segments. */
 static __device__ __forceinline__ void finish_segment(const pnr_map &m, const pnr_map_samples &s,
                                                       size_t segment, const pnr_cuda_energy &sum)
 {
@@ -122,8 +122,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_segment(m, s, blockIdx.x, {energy, n_clipped, n_nonfinite});
 }
 
-/* Returns the sum to the first thread of a crew: a warp or a block. scratch: [PNR_CUDA_WARPS], for a
- * block. */
+/* Returns the sum to the first thread of a crew, a warp or a block. scratch, only for a block:
+ * [PNR_CUDA_WARPS]. */
 template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(T x, T *scratch)
 {
     if constexpr (THREADS == PNR_CUDA_WARP)
@@ -132,8 +132,8 @@ template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(
         return pnr_cuda_block_sum(x, scratch);
 }
 
-/* Measures ci16 of one channel where nothing is converted: four samples at a time, in integers. A
- * warp or a block takes one segment. */
+/* Measures ci16 of one channel if nothing is converted: four samples at a time, in integers. A warp
+ * or a block takes one segment. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     measure_ci16(pnr_map m, pnr_map_samples s, uint32_t n_segments)
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     uint32_t n_clipped = 0;
 
     if (segment >= n_segments)
-        return; /* the whole warp; no block */
+        return; /* a whole warp returns, never a block */
 #pragma unroll 8
     for (uint32_t n = thread; n < n_quads; n += THREADS) {
         const uint4 x = in[n];
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         for (int k = 0; k < 4; k++) {
             const int i = (int16_t)(words[k] & 0xffff), q = (int32_t)words[k] >> 16;
 
-            energy += (uint32_t)(i * i) + (uint32_t)(q * q); /* 2^31 at most */
+            energy += (uint32_t)(i * i) + (uint32_t)(q * q); /* at most 2^31 */
             n_clipped += pnr_cuda_is_end((int16_t)i) || pnr_cuda_is_end((int16_t)q);
         }
     }
@@ -197,8 +197,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_window(m, s, window, sum);
 }
 
-/* One warp counts the used windows of one look. A single window less its mean is zero, so it counts
- * as unused. */
+/* One warp counts the used windows of one look. A single window minus its mean is zero, so it
+ * counts as unused. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     count_looks(pnr_map_samples s, uint32_t n_periods, uint32_t n_looks, bool has_mean)
 {
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         s.n_used[look] = n_used;
 }
 
-/* One thread takes one place in the windows of a look: the mean of its valid samples. */
+/* One thread computes the mean of the valid samples at one place in the windows of a look. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) find_means(pnr_map m, pnr_map_samples s)
 {
     const uint32_t i = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) find_means(pnr_map m, pnr_ma
         n > 0 ? make_float2((float)(re / n), (float)(im / n)) : make_float2(0, 0);
 }
 
-/* One block takes one segment of a window: its energy without the mean. */
+/* One block measures the energy of one segment of a window without the mean. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_map_samples s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -268,8 +268,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_
         s.parts[blockIdx.x].energy = energy;
 }
 
-/* One warp takes one window. Subtracting the mean of U samples removes 1/U of the noise, which is
- * put back. */
+/* One warp takes one window. Subtracting the mean of U samples removes 1/U of the noise, and a
+ * factor compensates for this. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_rest(pnr_map m, pnr_map_samples s, uint32_t n_windows)
 {
@@ -305,7 +305,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     uint32_t n_used = 0, n_looks = 0, last_look = 0; /* last_look counts from 1 */
 
     if (dwell >= n_dwells)
-        return; /* the whole warp; no block */
+        return; /* a whole warp returns, never a block */
     if (thread == 0)
         *last = 0;
     if constexpr (THREADS == PNR_CUDA_WARP)

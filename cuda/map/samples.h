@@ -17,13 +17,13 @@ typedef struct pnr_map_window {
 /* The sums of one dwell, and the state of its search. */
 typedef struct pnr_map_dwell {
     pnr_dwell sums;
-    double rounding;  /* no floor is lower */
-    float threshold;  /* a cell is above when P > threshold */
+    double rounding;  /* no floor is set below this */
+    float threshold;  /* a cell is above it when P > threshold */
     uint32_t is_done; /* no further search */
-    uint32_t n_looks; /* used */
+    uint32_t n_looks; /* looks used */
     uint32_t last_look;
     uint32_t n_above, n_maxima; /* of this search */
-    uint32_t n_keys;            /* listed */
+    uint32_t n_keys;            /* keys in the list */
     uint32_t n_hot;             /* tiles to be searched */
     uint32_t n_kept;
     uint32_t n_blocks; /* finished blocks of a kernel; 0 before and after */
@@ -34,15 +34,15 @@ typedef struct pnr_map_samples {
     pnr_cuda_samples raw;
     const pnr_cuda_job *job;
     const pnr_cuda_window *headers; /* [n_windows + n_tail_windows] */
-    const uint32_t *lost;           /* a bit a sample, when the job has any */
-    uint64_t step;                  /* tune: 2^-64 turns a sample */
+    const uint32_t *lost;           /* one bit per sample, set for lost ones */
+    uint64_t step;                  /* of the tune, in 2^-64 turns per sample */
     uint32_t is_tuned, is_conjugated;
-    uint32_t skips_lost; /* true: lost samples count as 0; false: as the values in memory */
+    uint32_t skips_lost; /* true: lost samples count as 0; false: they have values in memory */
     uint32_t n_segments; /* of a window */
     uint32_t n_tail;     /* samples after the last window */
 
     /* Converted samples of a submit, [n_windows N + n_tail]; x is not a number where a sample is
-     * lost or not finite, and counts as 0. NULL: only measured. */
+     * lost or not finite, and counts as 0. NULL: samples are only measured. */
     float2 *stream;
     pnr_cuda_energy *parts;  /* [n_windows][n_segments] */
     pnr_map_window *windows; /* [n_windows] */
@@ -62,9 +62,9 @@ bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
 bool pnr_map_is_raw(const pnr_plan *plan);
 
 /*
- * Makes the bases of looks that are read through one time scale, each [L]: extended periodically,
- * or followed by zeros. Looks are counted through all dwells. stretched: [n_periods][n_window],
- * used where there is a stretch. bases: [n_looks][n_bases][row_stride].
+ * Computes the bases of looks that are read at one time scale. A base is a window of L samples,
+ * extended periodically or by zeros. Looks are counted through all dwells. stretched:
+ * [n_periods][n_window], used where there is a stretch. bases: [n_looks][n_bases][row_stride].
  */
 int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t first_look,
                  size_t n_looks, const pnr_map_stretch *scale, float2 *stretched, float2 *bases,
@@ -89,7 +89,7 @@ static __device__ __forceinline__ float2 pnr_map_there(const pnr_map &m, const p
     return isnan(x.x) ? make_float2(0, 0) : x;
 }
 
-/* Returns sample i of window p of a look less the mean; 0 where it is lost or not finite. */
+/* Returns sample i of window p of a look minus the mean; 0 where it is lost or not finite. */
 static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const pnr_map_samples &s,
                                                        size_t look, uint32_t p, uint32_t i)
 {
@@ -103,11 +103,11 @@ static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const p
 static __device__ __forceinline__ float2 pnr_map_weight(const pnr_map &m, const pnr_map_samples &s,
                                                         size_t look, uint32_t base)
 {
-    const float2 w = m.weights[base]; /* loaded at once, not only after is_used has arrived */
+    const float2 w = m.weights[base]; /* loaded without waiting for is_used */
 
     return s.windows[look].is_used ? w : make_float2(0, 0);
 }
-/* Returns a sample of that window times its weight, before the rotation. */
+/* Returns x, a sample of that window, times its weight w. A rotation follows. */
 static __device__ __forceinline__ float2 pnr_map_weighted(float2 w, float2 x)
 {
     return make_float2(fmaf(w.x, x.x, -w.y * x.y), fmaf(w.x, x.y, w.y * x.x));

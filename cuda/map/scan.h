@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One search of a map: a warp or a block scans pieces of its lines for maxima. Between two searches
- * the floor is decided. */
+/* One search of a map: a warp or a block scans pieces of its lines for maxima. Another step sets
+ * the floor between two searches. */
 #ifndef PNR_CUDA_MAP_SCAN_H
 #define PNR_CUDA_MAP_SCAN_H
 
@@ -12,8 +12,8 @@ enum { PNR_MAP_PIECE = 1024 }; /* cells of a line that are scanned together */
 
 /* --- maxima --- */
 
-/* Tells whether a line has cell first - n_cells: a linear correlation does not wrap. n_cells is
- * added so that `first` is never negative. */
+/* Tells whether a line has cell first - n_cells: a linear correlation does not wrap. The added
+ * n_cells keeps `first` from being negative. */
 static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_t first)
 {
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
@@ -28,7 +28,7 @@ static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const 
     return line[once < m.n_cells ? once : once - m.n_cells];
 }
 
-/* Tells whether P > all cells before it in its row and >= all cells after it, within its box. */
+/* Tells whether P > all earlier cells and P >= all later cells of its row, within its box. */
 static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float *line,
                                                   uint32_t cell, float here)
 {
@@ -42,7 +42,7 @@ static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float 
     return true;
 }
 
-/* Tells the same for all cells of another row of the box. */
+/* Tells the same about all cells in another row of the box. */
 static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float *line,
                                                    uint32_t cell, float here, bool is_before)
 {
@@ -77,7 +77,7 @@ struct pnr_map_piece {
     };
     uint8_t is_beaten[PNR_MAP_PIECE / 2];
     uint32_t n_above, n_listed;
-    uint32_t n_maxima, n_kept; /* after pnr_map_keep_maxima */
+    uint32_t n_maxima, n_kept; /* set by pnr_map_keep_maxima */
 };
 
 /* Adds sums[i + apart] to sums[i] for all i of a piece; beyond the piece sums are 0. The crew goes
@@ -225,7 +225,7 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
     return is_left;
 }
 
-/* Scans cells [first, end) of a line: counts cells above and lists maxima of the line. */
+/* Scans cells [first, end) of a line: counts those above the threshold, and lists the maxima. */
 template <int THREADS>
 static __device__ __forceinline__ void
 pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
@@ -338,7 +338,7 @@ pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power, uint3
         pnr_map_keep_maxima(b, m);
 }
 
-/* Returns the pieces of a tile. */
+/* Returns the number of pieces of a tile. */
 static __host__ __device__ __forceinline__ uint32_t pnr_map_pieces(const pnr_map &m)
 {
     return (m.tile + PNR_MAP_PIECE - 1) / PNR_MAP_PIECE;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of large maps, with many blocks for a dwell: sums, scans, and the floor between them.
- * */
+/* Searches large maps with many blocks for a dwell: sums, scans, and the floor between scans. */
 #include "cuda/map/search.h"
 
 #include "cuda/base/check.h"
@@ -11,8 +10,8 @@
 enum {
     PARTS = PNR_MAP_PARTS,
     SMALL_CELLS = 16384, /* cells of a dwell that one block searches */
-    SCAN_BLOCKS = 1056,  /* blocks of a scan of all dwells, about */
-    LEAST_BLOCKS = 64    /* blocks of a scan of one dwell */
+    SCAN_BLOCKS = 1056,  /* blocks that scan all dwells, about */
+    LEAST_BLOCKS = 64    /* blocks that scan one dwell, at least */
 };
 
 /* --- sums --- */
@@ -120,7 +119,7 @@ static __device__ void list_hot(const pnr_map &m, const pnr_map_search &s, pnr_m
             s.hot[(size_t)d * s.n_tiles + atomicAdd(&state->n_hot, 1u)] = i;
 }
 
-/* One block takes one dwell: the sum of all tiles, and the tiles of the first search. */
+/* One block takes one dwell. It sums all tiles and lists the tiles of the first search. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_map_search s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -142,8 +141,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_
     list_hot(m, s, state, d);
 }
 
-/* PARTS blocks take one kept maximum: each adds up a part of the rows of the columns around it. The
- * last block of a dwell adds up all and lists the tiles of the next search. */
+/* PARTS blocks take one kept maximum: each sums a part of the rows in the columns around it. The
+ * last block of a dwell adds these sums and lists the tiles of the next search. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     conclude_search(pnr_map m, pnr_map_search s, int search)
 {

@@ -18,13 +18,13 @@ typedef struct pnr_map_search {
     float *greatest;       /* [n_dwells][n_tiles] */
     uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then those kept, in order */
     uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
-    double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a kept one */
-    uint32_t *n_taken;     /* [n_dwells][max_candidates]: columns */
+    double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a maximum */
+    uint32_t *n_taken;     /* [n_dwells][max_candidates]: columns around it */
     pnr_map_dwell *dwells; /* [batch] */
     pnr_cuda_results results;
     uint32_t n_cells, n_tiles, first_dwell, n_dwells;
     uint32_t tile_keys;   /* room for the maxima of all pieces of a tile, see pnr_map_tile_keys */
-    uint32_t wants_power; /* the whole map that is requested is power, else complex */
+    uint32_t wants_power; /* a requested whole map has powers, else complex values */
 } pnr_map_search;
 
 /* Returns the number of searches of a dwell, at most. */
@@ -33,7 +33,7 @@ static __host__ __device__ __forceinline__ int pnr_map_searches(const pnr_map &m
     return m.cfar_kind != PNR_CFAR_OFF ? 1 : PNR_MAX_SEARCHES;
 }
 
-/* Returns the keys that the pieces of one tile may list. */
+/* Returns how many keys the pieces of one tile may list. */
 size_t pnr_map_tile_keys(const pnr_map *map);
 /* Fills noise and greatest from power, for methods whose kernels have not done this. */
 int pnr_map_measure_tiles(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,

@@ -13,7 +13,7 @@
 /* A block takes PLACES neighbouring places of the windows, with K samples each in shared memory. */
 enum { PLACES = 16, THREADS = 256, TURNS = THREADS / PLACES };
 
-/* --- where samples come from --- */
+/* --- the sources of samples --- */
 
 struct from_stream {
     static __device__ __forceinline__ float2 read(const pnr_map &m, const pnr_map_samples &s,
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
 
-    /* exp(-2 pi i q at / (4 N)) */
+    /* turned[q - 1] = exp(-2 pi i q at / (4 N)) */
     float2 turned[3];
 
 #pragma unroll
@@ -142,7 +142,7 @@ bool pnr_map_has_slow(const pnr_plan *plan, const pnr_map_plan *tables, size_t b
            tables->n_bases > 8 && tables->n_stretches == 1 && tables->stretches[0].stretch == 0;
 }
 
-/* F = quarters / 4 + s / K is a whole number of K-th parts, since K is a multiple of 4. */
+/* Returns the bin of a base. F = quarters / 4 + s / K is a multiple of 1 / K, since 4 divides K. */
 static uint32_t bin_of(const pnr_plan *plan, const pnr_map_plan *tables, uint32_t base)
 {
     const int64_t k = (int64_t)plan->n_periods;

@@ -10,7 +10,7 @@
 /* Shared memory of a warp, which nobody needs after the search: the piece that it scans. */
 union pnr_map_warp_piece {
     pnr_map_piece piece;
-    double taken[PNR_MAX_CANDIDATES * PNR_MAP_PARTS]; /* in the first warp, after the scan */
+    double taken[PNR_MAX_CANDIDATES * PNR_MAP_PARTS]; /* used in the first warp after the scan */
 };
 
 /* Shared memory of a warp: the maxima that it keeps. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of a map around the transforms of cuFFT: spectra are multiplied, values are kept. */
+/* The steps of a map around the transforms of cuFFT: multiply the spectra, keep the values. */
 #include "cuda/map/values.h"
 
 #include "cuda/base/check.h"

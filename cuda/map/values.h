@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of a map around the transforms of cuFFT: spectra are multiplied, values are kept. */
+/* The steps of a map around the transforms of cuFFT: multiply the spectra, keep the values. */
 #ifndef PNR_CUDA_MAP_VALUES_H
 #define PNR_CUDA_MAP_VALUES_H
 

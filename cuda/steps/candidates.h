@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Local maxima as keys, by one warp: select the strongest, compute the floor without them, return
- * them. */
+/* One warp handles local maxima as keys: it selects the strongest, computes the floor without them,
+ * and returns them. */
 #ifndef PNR_CUDA_CANDIDATES_H
 #define PNR_CUDA_CANDIDATES_H
 
@@ -9,14 +9,14 @@
 enum {
     PNR_CANDIDATE_REACH = PNR_NEIGHBOURS / 2,
     PNR_CANDIDATE_CHUNK = 32, /* keys that a warp reads together */
-    PNR_CANDIDATE_HELD = 2 * PNR_MAX_CANDIDATES / PNR_CUDA_WARP, /* keys a lane orders */
+    PNR_CANDIDATE_HELD = 2 * PNR_MAX_CANDIDATES / PNR_CUDA_WARP, /* keys that a lane orders */
     PNR_CANDIDATE_WORDS = sizeof(pnr_candidate) / sizeof(uint32_t)
 };
 static_assert(sizeof(pnr_candidate) == (4 + 2 * PNR_NEIGHBOURS) * sizeof(uint32_t),
               "a candidate is a head of four words and its values");
 
-/* A key sorts the stronger candidate first, then the lower lag. Positive floats sort as their bits
- * do. */
+/* A key sorts the stronger candidate first, then the lower lag. Positive floats sort in the order
+ * of their bits. */
 static inline __device__ uint64_t pnr_candidate_key(float power, uint32_t lag)
 {
     return (uint64_t)__float_as_uint(power) << 32 | (UINT32_MAX - lag);
@@ -30,7 +30,7 @@ static inline __device__ float pnr_candidate_power(uint64_t key)
     return __uint_as_float((uint32_t)(key >> 32));
 }
 
-/* Lag k + j - 8 mod N, N > 17. */
+/* Returns lag k + j - 8 mod N, for N > 17. */
 static inline __device__ uint32_t pnr_candidate_neighbour(uint32_t n, uint32_t k, uint32_t j)
 {
     const uint32_t lag = k + n - PNR_CANDIDATE_REACH + j; /* below 2 N + 9 */
@@ -38,7 +38,7 @@ static inline __device__ uint32_t pnr_candidate_neighbour(uint32_t n, uint32_t k
     return lag >= 2 * n ? lag - 2 * n : lag >= n ? lag - n : lag;
 }
 
-/* true: the candidate at lag `centre` has a neighbour at this lag. */
+/* Tells whether the candidate at lag `centre` has a neighbour at this lag. */
 static __device__ __forceinline__ bool pnr_candidate_reaches(uint32_t n, uint32_t centre,
                                                              uint32_t lag)
 {
@@ -47,7 +47,7 @@ static __device__ __forceinline__ bool pnr_candidate_reaches(uint32_t n, uint32_
     return apart <= PNR_CANDIDATE_REACH || n - apart <= PNR_CANDIDATE_REACH;
 }
 
-/* true: the lag lies in the gate. p: argument of a kernel, with gate_first and gate_count. */
+/* Tells whether a lag lies in the gate. p: kernel argument with gate_first and gate_count. */
 template <class P>
 static __device__ __forceinline__ bool pnr_candidate_in_gate(const P &p, uint32_t n, uint32_t lag)
 {
@@ -59,8 +59,8 @@ static inline __device__ bool pnr_candidate_is_lower(uint64_t a, uint64_t b)
     return pnr_candidate_lag(a) < pnr_candidate_lag(b);
 }
 
-/* Moves the first n_best of keys[0 .. n) by the order `is_before` to the front, in that order.
- * n <= 32 HELD. One warp calls. */
+/* Sorts the n_best of keys[0 .. n) that come first by `is_before`, and moves them to the front. One
+ * warp calls. n <= 32 HELD. */
 template <uint32_t HELD, typename ORDER>
 static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t n_best,
                                             ORDER is_before)
@@ -95,7 +95,7 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
     const auto is_stronger = [](uint64_t a, uint64_t b) { return a > b; };
     uint32_t n_held = 0;
-    uint64_t weakest = 0; /* no weaker key will be kept */
+    uint64_t weakest = 0; /* weaker keys are not kept */
 
     if (n > n_best) {
         for (uint32_t first = 0; first < n; first += PNR_CANDIDATE_CHUNK) {
@@ -120,7 +120,7 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
     return n;
 }
 
-/* The floor without the kept echoes: the mean P of the lags that none of them reaches, or
+/* Returns the floor without the kept echoes: the mean P of the lags that none of them reaches, or
  * -INFINITY where fewer than half the lags remain. power(i, j): P of neighbour j of kept i. One
  * warp calls. */
 template <typename POWER>

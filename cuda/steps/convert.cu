@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convert step: raw samples to the rows that are transformed. */
+/* The convert step: computes, from raw samples, the rows that the transform takes. */
 #include "cuda/steps/convert.h"
 
 #include "cuda/base/check.h"
@@ -8,9 +8,9 @@
 
 #include <cassert>
 
-enum { PLACES = 4 }; /* of a row that a thread fills */
+enum { PLACES = 4 }; /* places of a row that a thread fills */
 
-/* The sum of one row's windows at sample n. */
+/* Returns sample n of a row, summed over the windows of the row. */
 template <typename FORMAT>
 static __device__ float2 converted(const pnr_cuda_conversion &c, size_t first_window,
                                    uint32_t n_windows, uint32_t n)

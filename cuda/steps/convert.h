@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convert step: raw samples to the rows that are transformed. */
+/* The convert step: computes, from raw samples, the rows that the transform takes. */
 #ifndef PNR_CUDA_CONVERT_H
 #define PNR_CUDA_CONVERT_H
 
@@ -11,7 +11,7 @@ typedef struct pnr_cuda_conversion {
     pnr_cuda_samples samples;
     const pnr_cuda_window *windows; /* [n_windows], device */
     const pnr_cuda_energy *sums;    /* [n_windows], device */
-    uint64_t step;                  /* of the tune, 2^-64 turns a sample */
+    uint64_t step;                  /* of the tune, in 2^-64 turns per sample */
     bool is_tuned;
     bool is_conjugated; /* before the tune */
 } pnr_cuda_conversion;

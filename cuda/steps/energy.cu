@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         parts[blockIdx.x] = {energy, n_clipped, n_nonfinite};
 }
 
-/* One warp takes one window: adds the sums of its blocks. */
+/* One warp takes one window and adds the sums of its segments. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_windows(pnr_cuda_measured m, uint32_t n_windows, uint32_t n_segments)
 {
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* One warp takes one dwell: its sums, its floor and the threshold of its first search. */
+/* One warp takes one dwell. It computes its sums, its floor and its first threshold. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     start_dwells(pnr_cuda_measured m, uint32_t n_dwells, uint32_t n_periods, uint32_t n_samples)
 {

@@ -15,7 +15,7 @@ typedef struct pnr_cuda_measured {
     pnr_cuda_energy *sums;          /* [n_windows] */
     pnr_cuda_dwell *dwells;         /* [n_dwells] */
     uint32_t *nonfinite;            /* [n_windows], pinned host memory */
-    const double *threshold;        /* [n_periods] times floor */
+    const double *threshold;        /* [n_periods], in units of the floor */
     double code_energy;             /* sum |a|^2 */
 } pnr_cuda_measured;
 

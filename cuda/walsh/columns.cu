@@ -10,7 +10,7 @@
 enum { THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH, FEW = 64 };
 static const size_t TILE_BYTES = (PNR_WALSH_TILE + PNR_WALSH_TILE / 32) * sizeof(float2);
 
-/* True when the submit has this window; kernels are launched for the most that it may have. */
+/* True when the submit has this window. Grids are as large as the largest submit needs. */
 static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t window)
 {
     return p.first_dwell + window < p.job->n_dwells;
@@ -24,8 +24,8 @@ template <int ROWS> struct tile_size {
     static constexpr int SHIFT = ROWS > 5 ? 3 : 8; /* layout of the result */
 };
 
-/* Computes W of one tile in the layout tile_size::SHIFT. Shared memory is free: a barrier comes
- * before. */
+/* Computes W of one tile in the layout tile_size::SHIFT. The caller has passed a barrier, so shared
+ * memory is free. */
 template <int ROWS>
 static __device__ __forceinline__ void transform_tile(const pnr_cuda_walsh &p, size_t window,
                                                       uint32_t tile, float2 *shared,
@@ -48,7 +48,7 @@ static __device__ __forceinline__ void transform_tile(const pnr_cuda_walsh &p, s
     }
 }
 
-/* The cell u of value r of the thread. */
+/* Returns the cell u of the thread's value r. */
 template <int ROWS>
 static __device__ __forceinline__ uint32_t cell_of_value(uint32_t tile, uint32_t r)
 {
@@ -80,8 +80,8 @@ static __device__ void list_cells(const pnr_cuda_walsh &p, size_t window, uint32
     }
 }
 
-/* One block takes one tile: finds the sum and the greatest of its powers, and lists the cells above
- * the first threshold. The values are written only if a profile is wanted. */
+/* One block takes one tile. It finds the sum and the greatest of its powers, and lists the cells
+ * above the first threshold. The values are written only if a profile is wanted. */
 template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(pnr_cuda_walsh p)
 {
     extern __shared__ uint4 shared[];
@@ -105,7 +105,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
         for (uint32_t r = 0; r < PNR_WALSH_EACH; r++)
             p.cells[(window << p.degree) + cell_of_value<ROWS>(tile, r)] = v[r];
     }
-    /* The greatest power is added last and in double, since it may be of a strong echo. */
+    /* The greatest power is added last and in double, since it may belong to a strong echo. */
 #pragma unroll
     for (uint32_t r = 0; r < PNR_WALSH_EACH; r++) {
         const bool is_lag = r != 0 || tile != 0 || threadIdx.x != 0; /* W[0] is no lag */
@@ -121,7 +121,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
 
     for (int other = 16; other > 0; other /= 2)
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, other));
-    if (threadIdx.x % 32 == 0) /* positive floats sort as their bits do */
+    if (threadIdx.x % 32 == 0) /* the bits of positive floats have the same order */
         atomicMax(&top_of_block, __float_as_uint(top));
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) walsh_profiles(pnr_cuda_wals
 
 /* --- the search --- */
 
-/* Shared memory of a block besides the tile. */
+/* Shared memory of a block, in addition to the tile. */
 struct searcher {
     double noise[THREADS / 32];
     uint64_t keys[PNR_WALSH_LISTED], few[FEW];
@@ -170,7 +170,7 @@ struct searcher {
     bool has_next;
 };
 
-/* The state of a dwell before the first search, with the noise of its tiles in their order. */
+/* Returns the state of a dwell before the first search. Adds the noise of its tiles in order. */
 static __device__ pnr_walsh_dwell begin_search(searcher &s, const pnr_cuda_walsh &p, size_t window,
                                                uint32_t n_tiles)
 {
@@ -187,8 +187,8 @@ static __device__ pnr_walsh_dwell begin_search(searcher &s, const pnr_cuda_walsh
                            sum.n_nonfinite);
 }
 
-/* Lists every cell above the lower threshold, for a further search. All threads call; it ends with
- * a barrier. */
+/* Lists every cell above the lower threshold for a further search. All threads call; a barrier ends
+ * it. */
 template <int ROWS>
 static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t window,
                                   uint32_t n_tiles, float2 *shared)
@@ -318,7 +318,7 @@ static __device__ void sum_neighbours(searcher &s, const pnr_cuda_walsh &p, size
     }
 }
 
-/* One block a window. */
+/* One block takes one window. */
 template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(pnr_cuda_walsh p)
 {
     extern __shared__ uint4 shared[];
@@ -377,7 +377,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
 
 /* --- the launcher --- */
 
-/* Ordered by log2 of the number of rows, from 1. */
+/* The kernels by log2 of the number of rows, from 1. */
 static const struct {
     pnr_cuda_walsh_kernel columns, search;
 } kernels[] = {

@@ -20,7 +20,7 @@ struct counts {
     uint32_t n_used = 0;
 };
 
-/* Sums over the teams of a warp; each has the same part of a different window. */
+/* Returns the sum over the teams of a warp. Each team has the same part of another window. */
 template <uint32_t TEAM> static __device__ __forceinline__ float sum_teams(float x)
 {
 #pragma unroll
@@ -29,8 +29,8 @@ template <uint32_t TEAM> static __device__ __forceinline__ float sum_teams(float
     return x;
 }
 
-/* Reads the samples of windows [first, first + count) of a dwell, one a team, and counts them.
- * Returns whether the window of the thread is used. All threads call. */
+/* Reads the samples of windows [first, first + count) of a dwell, one for each team, and counts
+ * them. Returns whether the window of the thread is used. All threads call. */
 template <typename T, int DEGREE>
 static __device__ __forceinline__ bool
 read_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t first,
@@ -78,7 +78,7 @@ static __device__ void write_profile(const pnr_cuda_walsh &p, size_t dwell, VALU
         value(__ldg((const uint16_t *)p.cell_of + k), dwell * size::N + k);
 }
 
-/* Sums over the whole block, and gives the state of the dwell before the search. */
+/* Sums the counts over the block, and returns the state of the dwell before the search. */
 template <typename T, int DEGREE>
 static __device__ pnr_walsh_dwell begin_dwell(const pnr_cuda_walsh &p, const counts &own,
                                               exchange<pnr_walsh_size<T, DEGREE>::WARPS> &scratch)
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
             }
         }
 
-        double energy = 0; /* of the sum */
+        double energy = 0; /* of the summed windows */
 
 #pragma unroll
         for (uint32_t r = 0; r < PNR_WALSH_EACH; r++) {
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 /* --- incoherent: the powers of all windows are added --- */
 
 /* Transforms the windows of a dwell again and sums c[k + j] conj(c[k]) over them, for each
- * neighbour of its candidates, in their places in the results. */
+ * neighbour of its candidates. The results hold the sums. */
 template <typename T, int DEGREE>
 static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
                                       pnr_walsh_stage<T, DEGREE> &stage, float2 *values,
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
     extern __shared__ uint4 shared[];
     __shared__ exchange<size::WARPS> scratch;
     float2 *values = (float2 *)shared;
-    float *powers = (float *)shared; /* after the transforms */
+    float *powers = (float *)shared; /* used after the transforms */
     pnr_walsh_stage<T, DEGREE> stage = {(char *)shared + size::VALUES};
     const uint32_t t = threadIdx.x % size::TEAM;
     const uint32_t n_dwells = pnr_cuda_dwells_of(p.job, p.first_dwell, p.n_dwells);

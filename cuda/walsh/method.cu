@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh: m-sequences at one sample a chip, degrees 5 to 22, exact length, additions only. */
+/* Method walsh: m-sequences, one sample per chip, degrees 5 to 22, exact length, only additions. */
 #include "cuda/base/method.h"
 #include "cuda/base/resources.h"
 #include "cuda/walsh/walsh.h"
@@ -12,17 +12,17 @@ static const size_t group_points = (size_t)1 << 23, group_least = 4;
 /* Data that all slots share. */
 typedef struct shared {
     const pnr_cuda_walsh_short *size; /* NULL: above degree 13 */
-    pnr_cuda_walsh tables;            /* its tables */
-    uint32_t n_blocks;                /* that the device runs at one time */
+    pnr_cuda_walsh tables;            /* only the tables are set */
+    uint32_t n_blocks;                /* blocks that the device runs at one time */
 } shared;
 
 enum { N_SIDES = 2, STATIC_BYTES = 4096 /* of a short kernel, at most */ };
 
-/* Data of one slot above degree 13: two streams take the groups in turn, so that the rows of one
- * group run during the columns of the other, and each kernel finds the output of the one before
+/* Data of one slot above degree 13. Two streams take the groups in turn, so that the rows of one
+ * group run during the columns of the other, and each kernel finds the output of the previous one
  * in the L2 cache. */
 typedef struct work {
-    pnr_cuda_walsh sides[N_SIDES]; /* of each stream: the pointers to its scratch memory */
+    pnr_cuda_walsh sides[N_SIDES]; /* of each stream; only the scratch pointers are set */
     pnr_cuda_side side;
 } work;
 
@@ -150,7 +150,7 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
     return PNR_OK;
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
 static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
 {
@@ -188,7 +188,7 @@ static void destroy_work(void *memory)
 
 /* --- one job --- */
 
-/* The argument of the kernels for dwells [first, first + count) on a stream. */
+/* Returns the argument of the kernels for dwells [first, first + count) on a stream. */
 static pnr_cuda_walsh argument_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                   size_t first, size_t count, int side)
 {
@@ -272,7 +272,7 @@ static int launch_long(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_
     return pnr_cuda_side_join(side, slot->stream, code, error);
 }
 
-/* The kernels do all stages; their time counts as the last of them. */
+/* The kernels do all stages, so their time counts as that of the last stage. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {

@@ -19,7 +19,7 @@
 
 enum {
     SORT_THREADS = 512,
-    SORT_EACH = PNR_WALSH_CHUNK_QUADS / SORT_THREADS, /* quads a thread */
+    SORT_EACH = PNR_WALSH_CHUNK_QUADS / SORT_THREADS, /* quads of a thread */
     ROW_THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH
 };
 static_assert(SORT_EACH * SORT_THREADS == PNR_WALSH_CHUNK_QUADS, "threads do equal parts");
@@ -33,7 +33,7 @@ template <typename T> struct alignas(2 * PNR_WALSH_QUAD * sizeof(T)) quad {
 
 /* --- sorting --- */
 
-/* A chunk with both ends at multiples of 16 bytes, and after it the zero of padding samples
+/* Shared memory: a chunk with both ends at multiples of 16 bytes, then the zero for padding samples
  * (NO_SAMPLE of tables.cu). */
 template <typename T> struct sort_size {
     static constexpr uint32_t SAMPLES = PNR_WALSH_CHUNK * sizeof(pnr_cuda_pair<T>) + 16;
@@ -225,8 +225,8 @@ int pnr_cuda_walsh_rows_open(pnr_format format, pnr_error *error)
                : pnr_cuda_allow_shared((const void *)kernels[i].rows, kernels[i].rows_bytes, error);
 }
 
-/* The grid: a block reads its tables once and takes several windows, but there are enough blocks
- * for the whole device. */
+/* Returns the grid. A block reads its tables once and takes several windows, but there are enough
+ * blocks for the whole device. */
 static dim3 blocks_for(uint32_t n_pieces, uint32_t n_windows)
 {
     const uint32_t enough = 256;

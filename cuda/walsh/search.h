@@ -22,7 +22,7 @@ typedef struct pnr_walsh_dwell {
 /* Maxima that may be kept, in shared memory. One warp owns the list. */
 typedef struct pnr_walsh_list {
     uint64_t *keys;   /* [PNR_WALSH_LISTED] */
-    uint64_t weakest; /* no weaker key will be kept */
+    uint64_t weakest; /* weaker keys are not kept */
     uint32_t n;
 } pnr_walsh_list;
 
@@ -33,15 +33,15 @@ static __device__ __forceinline__ bool pnr_walsh_is_used(uint32_t n, uint32_t n_
     return (uint64_t)n_lost + n_nonfinite <= n / 2;
 }
 
-/* The threshold of the first search. energy: of the windows used. floor = sum|x|^2 E_a / N, E_a =
- * N. */
+/* Returns the threshold of the first search. energy: that of the windows used. With E_a = N the
+ * floor sum|x|^2 E_a / N is the energy. */
 static __device__ __forceinline__ float pnr_walsh_threshold(const pnr_cuda_walsh &p,
                                                             uint32_t n_used, double energy)
 {
     return n_used > 0 ? (float)(__ldg(p.thresholds + n_used - 1) * energy) : INFINITY;
 }
 
-/* The state before the first search. energy, noise, n_valid: of the windows used. */
+/* Returns the state before the first search. energy, noise, n_valid: those of the windows used. */
 static __device__ __forceinline__ pnr_walsh_dwell
 pnr_walsh_begin(const pnr_cuda_walsh &p, uint32_t n, uint32_t n_used, double energy, double noise,
                 uint64_t n_valid, uint64_t n_clipped, uint64_t n_nonfinite)
@@ -121,11 +121,11 @@ pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
         return false;
     d.sums.floor = floor;
     d.threshold = (float)(__ldg(p.thresholds + d.sums.n_periods - 1) * floor);
-    /* With max_candidates kept, a lower threshold adds only weaker ones. */
+    /* If max_candidates are kept, a lower threshold adds only weaker ones. */
     return list.n < p.max_candidates;
 }
 
-/* Writes the kept candidates in full scale. value(i, j): neighbour j of kept i, raw. */
+/* Writes the kept candidates in full scale. value(i, j): raw c of neighbour j of candidate i. */
 template <typename VALUE>
 static __device__ __forceinline__ void
 pnr_walsh_write_candidates(const pnr_cuda_walsh &p, size_t dwell, const pnr_walsh_list &list,

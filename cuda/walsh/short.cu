@@ -36,8 +36,8 @@ static __device__ void write_profiles(const pnr_cuda_walsh &p, const float2 *val
     }
 }
 
-/* Searches the profile w of a window and writes its results. energy, odd: of the window. One warp
- * calls. */
+/* Searches the profile w of a window and writes its results. energy, odd: sums of the window. One
+ * warp calls. */
 template <typename T, int DEGREE>
 static __device__ __forceinline__ void
 finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const float2 *w,
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         uint32_t odd = 0;
         float2 v[PNR_WALSH_EACH];
 
-        /* loaded early; if there are several warps, only the first needs it */
+        /* loaded early; with several warps only the first needs it */
         if (size::WARPS == 1)
             n_lost = is_there ? p.windows[first + own].n_lost : 0;
         else if (threadIdx.x == 0)

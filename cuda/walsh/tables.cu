@@ -85,7 +85,7 @@ static void fill_lags(const pnr_plan *plan, maker *m)
 }
 
 /* Counts the samples of each chunk that belong to each row, and finds where their quads begin.
- * Quads are in order of row, then of chunk. Row 0 has a zero from chunk 0 for state 0. */
+ * Quads are sorted by row, then by chunk. Row 0 gets a zero for state 0, in chunk 0. */
 static uint32_t count_quads(maker *m)
 {
     const uint32_t n = (1u << m->degree) - 1;
@@ -121,7 +121,7 @@ static void fill_orders(maker *m)
         uint32_t *target = m->target + (size_t)chunk * PNR_WALSH_CHUNK_QUADS;
         const uint32_t begin = chunk * PNR_WALSH_CHUNK;
         const uint32_t end = n - begin < PNR_WALSH_CHUNK ? n : begin + PNR_WALSH_CHUNK;
-        uint32_t n_listed = 0; /* quads */
+        uint32_t n_listed = 0; /* quads in the list */
 
         for (uint32_t row = 0; row < n_rows; row++) {
             const uint32_t first = m->first[chunk * n_rows + row];
@@ -150,7 +150,7 @@ static void fill_orders(maker *m)
     }
 }
 
-/* Allocates zeroed memory for all tables in one piece. */
+/* Allocates zeroed memory for all tables together. */
 static void *create_maker(const pnr_cuda_buffer list[PNR_WALSH_TABLES], maker *m)
 {
     const size_t n = (size_t)1 << m->degree;

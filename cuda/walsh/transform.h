@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walsh-Hadamard transform of a block: 32 values a thread, exchanged through shared memory. */
+/* Walsh-Hadamard transform of a block: 32 values per thread, exchanged through shared memory. */
 #ifndef PNR_CUDA_WALSH_TRANSFORM_H
 #define PNR_CUDA_WALSH_TRANSFORM_H
 
@@ -9,16 +9,15 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-/* The place of value e of a block in shared memory. One place is free after every 32, so that no
- * access below has bank conflicts. */
+/* Returns the place of value e of a block in shared memory. One place is free after every 32, so
+ * that no access below has bank conflicts. */
 static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
 {
     return e + (e >> 5);
 }
 
-/* In layout SHIFT the index bits SHIFT .. SHIFT + 4 of a value number the registers of a thread.
- * These give the first value of the thread, and the distance of value r from it in shared
- * memory. */
+/* In layout SHIFT bits SHIFT .. SHIFT + 4 of a value's index are the number of its register. These
+ * functions return the first value of the thread, and the distance of value r from it. */
 template <int SHIFT> static __device__ __forceinline__ uint32_t pnr_walsh_first()
 {
     return threadIdx.x >> SHIFT << (SHIFT + 5) | (threadIdx.x & ((1u << SHIFT) - 1));
@@ -87,8 +86,8 @@ static __device__ __forceinline__ void pnr_walsh_exchange(float2 *shared,
     pnr_walsh_load<TO>(shared, v);
 }
 
-/* The transform over the low BITS index bits, 5 to 13, from layout 0 to layout BITS - 5. Shared
- * memory is written after a barrier. After that barrier the threads call meanwhile(). */
+/* Transforms over the low BITS index bits, 5 to 13, from layout 0 to layout BITS - 5. Shared memory
+ * is written after a barrier. After that barrier the threads call meanwhile(). */
 template <int BITS, typename MEANWHILE>
 static __device__ __forceinline__ void
 pnr_walsh_transform(float2 *shared, float2 (&v)[PNR_WALSH_EACH], MEANWHILE meanwhile)
@@ -116,9 +115,9 @@ template <typename T> struct pnr_walsh_measure;
 
 template <> struct pnr_walsh_measure<int16_t> {
     int32_t low = 0, high = 0;
-    uint32_t nearest = UINT32_MAX; /* of I and of Q: the smallest x - INT16_MAX mod 2^16 */
+    uint32_t nearest = UINT32_MAX; /* for I and for Q: the smallest x - INT16_MAX mod 2^16 */
 
-    /* The sample, 0 when it is not finite. */
+    /* Returns the sample, or 0 if it is not finite. */
     __device__ __forceinline__ pnr_cuda_pair<int16_t> take(pnr_cuda_pair<int16_t> x)
     {
         const uint32_t word = (uint32_t)(uint16_t)x.q << 16 | (uint16_t)x.i;
@@ -127,7 +126,7 @@ template <> struct pnr_walsh_measure<int16_t> {
         /* i^2 + q^2 = i low(i) + q low(q) + 256 (i high(i) + q high(q)), high signed */
         asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(low) : "r"(word), "r"(bytes));
         asm("dp2a.hi.s32.s32 %0, %1, %2, %0;" : "+r"(high) : "r"(word), "r"(bytes));
-        nearest = __viaddmin_u16x2(word, 0x80018001u, nearest); /* the ends are 0 and 1 */
+        nearest = __viaddmin_u16x2(word, 0x80018001u, nearest); /* the ends give 0 and 1 */
         return x;
     }
     __device__ __forceinline__ long long energy() const
@@ -138,7 +137,7 @@ template <> struct pnr_walsh_measure<int16_t> {
     {
         return (nearest & 0xffff) <= 1 || nearest >> 16 <= 1;
     }
-    /* Clipped samples in the lower 16 bits, non-finite ones in the upper 16. */
+    /* Returns the clipped samples in the lower 16 bits, the non-finite ones in the upper 16. */
     static __device__ __forceinline__ uint32_t odd(pnr_cuda_pair<int16_t> x)
     {
         return pnr_cuda_is_end(x.i) || pnr_cuda_is_end(x.q);

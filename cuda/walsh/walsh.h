@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh: m-sequences at one sample a chip through one fast Walsh-Hadamard transform. */
+/* Method walsh: m-sequences at one sample per chip, through one fast Walsh-Hadamard transform. */
 #ifndef PNR_CUDA_WALSH_H
 #define PNR_CUDA_WALSH_H
 
@@ -11,9 +11,9 @@
 
 enum {
     PNR_WALSH_MIN_DEGREE = 5,
-    PNR_WALSH_SHORT_DEGREE = 13, /* the highest degree of one kernel */
+    PNR_WALSH_SHORT_DEGREE = 13, /* the highest degree that one kernel does */
     PNR_WALSH_MAX_DEGREE = 22,
-    PNR_WALSH_EACH = 32, /* values a thread holds */
+    PNR_WALSH_EACH = 32, /* values that a thread holds */
 
     /* Above degree 13. */
     PNR_WALSH_TILE_BITS = 13,
@@ -51,12 +51,12 @@ typedef struct pnr_cuda_walsh {
     uint32_t *nonfinite;       /* [n_dwells][n_periods] */
     float *power;              /* [n_dwells][N], or NULL */
     float2 *profile;           /* [n_dwells][N], or NULL */
-    const double *thresholds;  /* [n_periods]: times floor */
+    const double *thresholds;  /* [n_periods]: in units of the floor */
     float scale;               /* full scale = raw * scale, a power of two */
     float conjugate;           /* -1 when x is conjugated, else 1 */
     uint32_t first_dwell;      /* index in the submit */
-    uint32_t n_dwells;         /* at most */
-    uint32_t n_periods;        /* windows a dwell; 1 above degree 13, where a dwell is a window */
+    uint32_t n_dwells;         /* capacity; the job has the actual number */
+    uint32_t n_periods;        /* windows of a dwell; 1 above degree 13 */
     uint32_t degree;
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
@@ -75,7 +75,7 @@ typedef struct pnr_cuda_walsh {
     double *noise;          /* [n_dwells][tiles] */
     float *top;             /* [n_dwells][tiles]: the greatest power */
     float *above;           /* [n_dwells][2^n]: powers of the listed lags, else 0 */
-    uint32_t *n_listed;     /* [n_dwells]: lags listed; 0 before and after */
+    uint32_t *n_listed;     /* [n_dwells]: listed lags; 0 before and after */
     uint32_t *listed;       /* [n_dwells][2^n]: lags above the threshold */
     uint64_t *keys;         /* [n_dwells][2^n / 2]: local maxima */
     float2 *cells;          /* [n_dwells][2^n]: W, where a profile is wanted, else NULL */
@@ -98,11 +98,11 @@ const pnr_cuda_walsh_short *pnr_cuda_walsh_find(pnr_format format, uint32_t degr
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,
                                                       uint32_t degree);
 
-/* The index in a table of the entry for state m: 32 states a thread, in pieces of 16 bytes. */
+/* Returns the table index of state m. A thread has 32 states, in pieces of 16 bytes. */
 size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m);
 
-/* Number of rows of 2^13 states, above degree 13, and of chunks. There are as many tiles as rows; a
- * tile has some whole columns. */
+/* Return the number of rows of 2^13 states, above degree 13, and of chunks. There are as many tiles
+ * as rows; a tile has some whole columns. */
 static inline uint32_t pnr_cuda_walsh_rows(uint32_t degree)
 {
     return 1u << (degree - PNR_WALSH_TILE_BITS);
@@ -112,8 +112,8 @@ static inline uint32_t pnr_cuda_walsh_chunks(uint32_t degree)
     return 1u << (degree - PNR_WALSH_CHUNK_BITS);
 }
 
-/* The most quads of sorted samples of a window, with up to 3 padding samples for each chunk of each
- * row, and one for state 0. */
+/* Returns the greatest number of quads of a window: sorted samples, up to 3 padding samples for
+ * each chunk of each row, and one for state 0. */
 static inline size_t pnr_cuda_walsh_max_quads(uint32_t degree)
 {
     return (((size_t)1 << degree) +
@@ -133,7 +133,7 @@ int pnr_cuda_walsh_tables_fill(const pnr_plan *plan, pnr_cuda_walsh *tables, pnr
 /* Prepare the long kernels for the device in use. */
 int pnr_cuda_walsh_rows_open(pnr_format format, pnr_error *error);
 int pnr_cuda_walsh_columns_open(uint32_t degree, pnr_error *error);
-/* Shared memory of a block of the long kernels, at most. */
+/* Returns the greatest shared memory that a block of the long kernels takes. */
 size_t pnr_cuda_walsh_long_bytes(pnr_format format);
 
 /* Enqueue a group of windows: rows sorts its samples and transforms the rows; columns transforms

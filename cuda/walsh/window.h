@@ -8,11 +8,10 @@
 #include "cuda/walsh/transform.h"
 #include "cuda/walsh/walsh.h"
 
-/* The windows of a block: one from degree 10 on, else as many as fit 1024 values, those of a
- * warp. */
+/* The windows of a block: one from degree 10 on, else as many as fit the 1024 values of a warp. */
 template <typename T, int DEGREE> struct pnr_walsh_size {
     static constexpr uint32_t N = (1u << DEGREE) - 1;
-    static constexpr uint32_t TEAM = (1u << DEGREE) / PNR_WALSH_EACH; /* threads a window */
+    static constexpr uint32_t TEAM = (1u << DEGREE) / PNR_WALSH_EACH; /* threads of a window */
     static constexpr uint32_t THREADS = TEAM < 32 ? 32 : TEAM;
     static constexpr uint32_t WARPS = THREADS / 32;
     static constexpr uint32_t WINDOWS = THREADS / TEAM;
@@ -40,7 +39,7 @@ template <typename T, int DEGREE> struct pnr_walsh_stage {
         pnr_walsh_fetch<size::THREADS>(samples, (const char *)p.raw + begin(first) - before,
                                        (bytes + 15) / 16 * 16);
     }
-    /* The samples of window first + own. */
+    /* Returns the samples of window first + own. */
     __device__ __forceinline__ const pnr_cuda_pair<T> *at(size_t first, uint32_t own) const
     {
         return (const pnr_cuda_pair<T> *)(samples + begin(first) % 16) + own * size::N;
@@ -79,10 +78,10 @@ static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<
 }
 
 /*
- * Runs all searches of a dwell whose powers are in shared memory. One warp calls. power(u): of cell
- * u. The greatest power of the cells u = t mod TEAM is top in lane t, or with TEAM > 32 tops[t] in
- * shared memory. own: the team of the dwell in the warp. Afterwards list has the kept candidates
- * and d the sums.
+ * Runs all searches of a dwell whose powers are in shared memory. One warp calls. power(u): P of
+ * cell u. The greatest power of the cells u = t mod TEAM is top in lane t, or with TEAM > 32
+ * tops[t] in shared memory. own: the team of the dwell in the warp. Afterwards list has the kept
+ * candidates and d the sums.
  */
 template <typename T, int DEGREE, typename POWER>
 static __device__ __forceinline__ void
@@ -162,7 +161,7 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
     PNR_WALSH_SHORT_ROWS(KERNEL, 12)                                                               \
     PNR_WALSH_SHORT_ROWS(KERNEL, 13)
 
-/* NULL: there is none. */
+/* Finds a kernel in a table; NULL: there is none. */
 template <size_t N>
 static const pnr_cuda_walsh_short *pnr_walsh_find_short(const pnr_cuda_walsh_short (&table)[N],
                                                         pnr_format format, uint32_t degree)

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* One word of the account and its number. */
+/* The name of one part of a sum and its count. */
 typedef struct part {
     const char *name;
     uint64_t value;
@@ -62,7 +62,7 @@ static void add_part(pnr_text *text, const char *before, uint64_t value, const c
     pnr_text_add(text, name);
 }
 
-/* Writes "41943 samples = 40960 used + 983 skipped tail"; only the first part is written if 0. */
+/* Writes "41943 samples = 40960 used + 983 skipped tail". The first part is written even if 0. */
 static void add_sum(pnr_text *text, const char *before, uint64_t total, const char *noun,
                     const part *parts, size_t n)
 {

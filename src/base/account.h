@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The account: how every sample, window and result was used or lost. Its sums hold at every end. */
+/* The account: how each sample, window and result was used or lost. Its sums hold at every exit. */
 #ifndef PNR_ACCOUNT_H
 #define PNR_ACCOUNT_H
 
@@ -8,14 +8,13 @@
 #include <stdint.h>
 
 /*
- * Three sums hold at every end of the program:
+ * Three sums hold whenever the program ends:
  *     positions = used + skipped_alignment + skipped_tail + skipped_refused
  *               + lost_source + lost_ring_full
  *     windows   = processed + dropped_engine_error + dropped_shutdown + refused_too_much_lost
  *     results   = sent + unsent_publish_refused
- * A non-finite sample counts as lost_source. A sample of a refused window counts as
- * skipped_refused unless it is lost. A window that was handed out and then dropped counts its
- * samples as used.
+ * A non-finite sample counts as lost_source. A sample of a refused window counts as skipped_refused
+ * unless it is lost. The samples of a window that was handed out and then dropped count as used.
  */
 #define PNR_ACCOUNT_SAMPLES(X)                                                                     \
     X(used) X(skipped_alignment) X(skipped_tail) X(skipped_refused) X(lost_source) X(lost_ring_full)

@@ -64,7 +64,7 @@ static void date_of_days(int64_t days, int *year, int *month, int *day)
     *year = (int)(year_of_era + era * 400 + (*month <= 2));
 }
 
-/* Reads ".5Z" or "Z", the end of a time; *fraction_ns: 0 when there is no fraction. */
+/* Reads ".5Z" or "Z", the end of a time. *fraction_ns is 0 when there is no fraction. */
 static bool read_fraction(const char *text, int64_t *fraction_ns)
 {
     int64_t unit_ns = PNR_NS_PER_S;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Explained errors, and the three tables that are made from the one list. */
+/* Errors with an explanation, and three tables that are generated from the list in error.h. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
         snprintf(text, sizeof text, "%s", pnr_error_text(code));
     va_end(arguments);
 
-    /* A file name may contain a line break; the text stays one line. */
+    /* A file name may contain line breaks. They are replaced, so that the text stays one line. */
     size_t length = strlen(text);
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
         text[--length] = '\0';

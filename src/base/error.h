@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One list of all errors makes the codes, their texts and the exit status of the programs. */
+/* One list of all errors gives their codes, their texts and the exit status of the programs. */
 #ifndef PNR_ERROR_H
 #define PNR_ERROR_H
 
@@ -7,9 +7,9 @@
 
 /*
  * X(name, value, exit status, text)
- * EAGAIN means later: the same call may succeed soon. EEND means never again: the stream has ended.
- * Exit status as in sysexits.h, plus 3 (finished, but something was lost, with --strict) and 75
- * (GPU lost: a supervisor restarts the program).
+ * EAGAIN: the same call may succeed soon. EEND: the stream has ended, and the call cannot succeed
+ * again. The exit statuses are those of sysexits.h, and also 3 (with --strict: the program
+ * finished, but something was lost) and 75 (the GPU was lost: a supervisor restarts the program).
  */
 #define PNR_ERRORS(X)                                                                              \
     X(OK, 0, 0, "done")                                                                            \
@@ -34,9 +34,9 @@ enum {
 #undef PNR_ERROR_ENUM
 };
 
-enum { PNR_EXIT_LOST = 3 }; /* --strict: finished, but something was lost */
+enum { PNR_EXIT_LOST = 3 }; /* with --strict: the program finished, but something was lost */
 
-/* An explained error: the code and one line with the value that was wrong. Owner: the caller. */
+/* An error with an explanation: the code, and one line with the wrong value. Owner: the caller. */
 typedef struct pnr_error {
     int code;       /* a PNR_E..., or PNR_OK */
     char text[512]; /* one line, no trailing newline */

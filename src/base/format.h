@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sample formats: one table of names, the field's aliases, sizes and scales. */
+/* Sample formats: one table of names, the aliases that other programs use, sizes and scales. */
 #ifndef PNR_FORMAT_H
 #define PNR_FORMAT_H
 
@@ -38,21 +38,21 @@ typedef struct pnr_format_info {
 const pnr_format_info *pnr_format_get(pnr_format format);
 /* Finds a format by name or alias, case-insensitive; PNR_FORMAT_NONE when unknown. */
 pnr_format pnr_format_find(const char *name);
-/* Finds a format by the extension of a path (".sc16"); PNR_FORMAT_NONE when it has none or an
- * unknown one. */
+/* Finds a format by the extension of a path (".sc16"). PNR_FORMAT_NONE: the path has no extension,
+ * or an unknown one. */
 pnr_format pnr_format_of_path(const char *path);
 /* The names, space-separated, for messages. */
 const char *pnr_format_names(void);
 
 /* Converts one sample at raw (no alignment needed) to I, Q with full scale = 1; returns flags.
  * Every engine's conversion is tested against this function. A non-finite I or Q gives 0, 0 and
- * PNR_SAMPLE_NONFINITE. An integer I or Q at either end of its range (cu8/u8: 0, 255) is clipped;
- * floats never clip. */
+ * PNR_SAMPLE_NONFINITE. An integer I or Q at either end of its range (cu8/u8: 0, 255) sets
+ * PNR_SAMPLE_CLIPPED; floats never clip. */
 enum { PNR_SAMPLE_CLIPPED = 1, PNR_SAMPLE_NONFINITE = 2 };
 unsigned pnr_format_read(pnr_format format, const void *raw, double iq[2]);
 
-/* The inverse, for generators: rounds half away from zero (lround), clips integers to their range.
- * Returns PNR_SAMPLE_CLIPPED when a value was limited. Real formats store I. */
+/* The inverse of pnr_format_read, for generators. It rounds half away from zero (lround) and limits
+ * integers to their range. Returns PNR_SAMPLE_CLIPPED if it limited one. Real formats store I. */
 unsigned pnr_format_write(pnr_format format, const double iq[2], void *raw);
 
 #endif

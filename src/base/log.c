@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events to stderr: each line is formatted completely and then written in one call. */
+/* Writes events to stderr. Each line is formatted completely and then written in one call. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static pnr_log_level most_talkative(void)
     return PNR_LOG_INFO;
 }
 
-/* write() may accept only a part, and a signal may interrupt it. */
+/* Repeats write(), which may accept only a part of the data, and which a signal may interrupt. */
 static void write_all(const char *data, size_t n_bytes)
 {
     while (n_bytes > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events to stderr, one a line, with numbers and units. */
+/* Writes events to stderr, one event in each line, with numbers and units. */
 #ifndef PNR_LOG_H
 #define PNR_LOG_H
 
@@ -9,9 +9,9 @@
  * debug. */
 typedef enum { PNR_LOG_ERROR, PNR_LOG_WARN, PNR_LOG_INFO, PNR_LOG_DEBUG } pnr_log_level;
 
-/* Writes "<program>: [warning: |error: ]<text>\n" in one write. The two threads of the pipeline
- * never call it between start and end, except for errors that end the program, and at most once a
- * second when pnr_log_is_ready. */
+/* Writes "<program>: [warning: |error: ]<text>\n" in one write. Between start and end, the two
+ * threads of the pipeline call it only for errors that end the program, or when pnr_log_is_ready,
+ * and then at most once a second. */
 void pnr_log(pnr_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* True when standard error accepts a line without blocking. */
 bool pnr_log_is_ready(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pause of a polling thread between two polls, for the other hardware thread of its core. */
+/* A polling thread pauses between polls, so that the other hardware thread of its core can run. */
 #ifndef PNR_PAUSE_H
 #define PNR_PAUSE_H
 

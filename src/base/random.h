@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small repeatable random numbers for tests and measurements: splitmix64 (G. L. Steele, D. Lea,
- * C. H. Flood, "Fast splittable pseudorandom number generators", 2014). */
+/* A small generator of repeatable random numbers for tests and measurements: splitmix64 (G. L.
+ * Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", 2014). */
 #ifndef PNR_RANDOM_H
 #define PNR_RANDOM_H
 

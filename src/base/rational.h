@@ -5,13 +5,13 @@
 
 #include <stdint.h>
 
-/* In lowest terms, den >= 1. The zero value {0, 0} means "not given". */
+/* A fraction in lowest terms, den >= 1. The value {0, 0} means "not given". */
 typedef struct pnr_rational {
     int64_t num;
     int64_t den;
 } pnr_rational;
 
-/* "1.023e6", "-1680", "40000000/3", "0.5": exact; spaces, hex, inf and nan are refused.
+/* Reads "1.023e6", "-1680", "40000000/3" or "0.5" exactly; refuses spaces, hex, inf and nan.
  * PNR_OK, or PNR_ECONFIG (not a number, zero denominator, or does not fit 64 bits). */
 int pnr_rational_parse(const char *text, pnr_rational *out);
 double pnr_rational_double(pnr_rational r); /* 0 for {0, 0} */
@@ -21,11 +21,11 @@ int pnr_rational_mul(pnr_rational a, pnr_rational b, pnr_rational *out);
 int pnr_rational_div(pnr_rational a, pnr_rational b, pnr_rational *out);
 
 /* frac(r * n) in units of 2^-64 turns (rounded to nearest), exact for every n: the phase of a
- * rotation of r cycles a sample at absolute sample n. */
+ * rotation of r cycles per sample at absolute sample n. */
 uint64_t pnr_rational_phase(pnr_rational r, uint64_t n);
 
-/* floor(n / rate * 1e9) ns, exact: the time of sample n at `rate` samples a second. Saturates;
- * 0 without a rate above 0. */
+/* floor(n / rate * 1e9) ns, exact: the time of sample n at `rate` samples a second. The result
+ * saturates. It is 0 unless the rate is above 0. */
 int64_t pnr_rational_time_ns(pnr_rational rate, uint64_t n);
 
 /* Writes "p" or "p/q"; returns out (at least 48 bytes). */

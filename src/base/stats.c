@@ -8,7 +8,7 @@
 
 enum { LINEAR_BITS = 5, LINEAR = 1 << LINEAR_BITS };
 
-/* Values below 32 have a bucket each; then every power of two has 32. */
+/* Each value below 32 has its own bucket. Each power of two from 32 on has 32 buckets. */
 static size_t bucket_of(uint64_t value)
 {
     if (value < LINEAR)
@@ -58,7 +58,7 @@ uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p)
     return value < histogram->max ? value : histogram->max;
 }
 
-/* Ascending; NaN comes last, so that the order is total. */
+/* Sorts ascending. NaN comes last, so that the order is total. */
 static int compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;

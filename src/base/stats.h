@@ -8,7 +8,7 @@
 
 enum { PNR_HISTOGRAM_BUCKETS = 64 * 32 };
 
-/* Each power of two has 32 linear buckets: right within 1/64. A zeroed histogram is empty. */
+/* Each power of two has 32 linear buckets (error at most 1/64). A histogram of zeros is empty. */
 typedef struct pnr_histogram {
     uint64_t n;
     uint64_t max;
@@ -16,7 +16,7 @@ typedef struct pnr_histogram {
 } pnr_histogram;
 
 void pnr_histogram_add(pnr_histogram *histogram, uint64_t value);
-/* The value such that the share p (0..1) of all values is at or below it; 0 when empty. */
+/* The value at or below which the share p (0..1) of all values lies; 0 when there are no values. */
 uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p);
 
 /* The lower median of n values, and their quantile p by nearest rank. Sorts in place. n >= 1. */

@@ -9,7 +9,7 @@
 
 enum { PNR_NUMBER_LEN = 32 }; /* bytes of the longest number with its NUL */
 
-/* The caller owns the memory. A text that is full ignores everything that is added later. */
+/* The caller owns the memory. A full text ignores everything that is added later. */
 typedef struct pnr_text {
     char *at;        /* where the next byte goes */
     const char *end; /* one byte is reserved for the NUL of pnr_text_end */

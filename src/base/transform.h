@@ -6,9 +6,9 @@
 
 #include <stddef.h>
 
-/* In place, data is [n][2] (re, im): X[m] = sum_k x[k] exp(-2 pi i m k / n); powers of two by
- * split steps, other lengths by Bluestein's chirp (L. Bluestein, 1970) with phases from exact
- * integer arguments. Relative L2 error below 1e-14 * log2 n. PNR_OK, PNR_ENOMEMORY. n >= 1. */
+/* In place, data is [n][2] (re, im): X[m] = sum_k x[k] exp(-2 pi i m k / n); powers of two in steps
+ * of radix 4 and 2, other lengths by Bluestein's chirp (L. Bluestein, 1970) with phases from exact
+ * integers. Relative L2 error below 1e-14 * log2 n. PNR_OK, PNR_ENOMEMORY. n >= 1. */
 int pnr_transform_forward(double (*data)[2], size_t n);
 /* x[k] = sum_m X[m] exp(+2 pi i m k / n): NOT divided by n. */
 int pnr_transform_inverse(double (*data)[2], size_t n);
@@ -17,8 +17,8 @@ int pnr_transform_inverse(double (*data)[2], size_t n);
  * quadrants are exact and |value| is 1 within an ulp. n < 2^60. */
 void pnr_transform_root(size_t j, size_t n, double value[2]);
 
-/* The smallest 2^a 3^b 5^c 7^d >= n, a length at which every FFT library is fast; 0 when none fits
- * a size_t. */
+/* The smallest 2^a 3^b 5^c 7^d >= n: every FFT library is fast at such a length. 0: no such length
+ * fits a size_t. */
 size_t pnr_transform_fast_length(size_t n);
 
 #endif

@@ -22,8 +22,8 @@ typedef struct pnr_code {
 
 /*
  * Chip k of L of each type (each builder in this folder explains more):
- * - m-sequence: see above; it starts with `degree` ones; empty taps take the fewest of a primitive
- *   polynomial. L = 2^degree - 1.
+ * - m-sequence: see above; it starts with `degree` ones; empty taps mean the primitive polynomial
+ *   with the fewest taps. L = 2^degree - 1.
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
  *   multiple of 4); 2 + s: u[k] xor v[k + s], to index 2^degree.
  * - kasami: even degree; index 0: u; 1 + s: u[k] xor w[k + s], w[k] = u[(2^(degree/2) + 1) k].
@@ -36,9 +36,9 @@ typedef struct pnr_code {
  * - random: exp(2 pi i u[k]), u = numpy.random.RandomState(seed).random_sample(length).
  * - file: one chip a sample of code.path, scaled to mean power 1.
  *
- * From the keys code.*; see config.h for each type's parameters. PNR_OK; PNR_ECONFIG with the value
- * and what would be right (degree out of range, non-primitive taps, length not prime for legendre,
- * root not coprime, ...); PNR_ENOINPUT/PNR_EDATA for a code file. Owner: the caller,
+ * Builds the code of the keys code.*; config.h has the parameters of each type. PNR_OK; PNR_ECONFIG
+ * with the value and the valid ones (degree out of range, non-primitive taps, length not prime for
+ * legendre, root not coprime, ...); PNR_ENOINPUT/PNR_EDATA for a code file. Owner: the caller,
  * pnr_code_destroy.
  */
 int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error);
@@ -46,10 +46,10 @@ void pnr_code_destroy(pnr_code *code);
 
 /*
  * Writes the N code samples of one period: samples[n_samples][2], mean power 1.
- * With the pulse rectangular or band-limited, sample n carries chip floor(n L / N) (exact
- * integers); the two differ only between the samples (see waveform.h). With pulse = file, each chip
- * excites the pulse read from code.pulse_path (sampled at source.rate_hz). The pulses are added
- * circularly, chip i at sample i N / L, fractions by a band-limited shift.
+ * With a rectangular or band-limited pulse, sample n carries chip floor(n L / N) (exact integers);
+ * the two differ only between the samples (see waveform.h). With pulse = file, each chip excites
+ * the pulse read from code.pulse_path (sampled at source.rate_hz). The pulses are added circularly,
+ * chip i at sample i N / L. A band-limited shift gives the fraction of a sample.
  */
 int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
                     double (*samples)[2], pnr_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes and pulses from files of samples, one sample a chip. */
+/* Codes and pulses from files of samples. Each sample is one chip. */
 #include "base/format.h"
 #include "code/family.h"
 
@@ -37,7 +37,7 @@ int pnr_code_normalise(double (*samples)[2], size_t n_samples)
     return PNR_OK;
 }
 
-/* Opens a regular file and counts its samples; refuses a size with a part of a sample. */
+/* Opens a regular file and counts its samples. Refuses a file that ends within a sample. */
 static int open_samples(const char *path, const char *key, const pnr_format_info *format,
                         FILE **file, size_t *n_samples, pnr_error *error)
 {

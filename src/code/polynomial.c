@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: primitive ones, their test, their sequence. */
+/* Feedback polynomials of shift registers: primitive ones, the test for them, their sequences. */
 #include "code/polynomial.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ bool pnr_polynomial_is_primitive(pnr_polynomial polynomial)
     return true;
 }
 
-/* The primitive polynomial with the fewest and then the smallest taps: 2 taps, else 4. */
+/* The primitive polynomial with the fewest taps (2, else 4) and, among these, the smallest taps. */
 static pnr_polynomial smallest_primitive(unsigned degree)
 {
     pnr_polynomial polynomial = {.degree = degree};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: choice of a primitive one, its test, its sequence. */
+/* Feedback polynomials of shift registers: choice of a primitive one, test for one, sequence. */
 #ifndef PNR_CODE_POLYNOMIAL_H
 #define PNR_CODE_POLYNOMIAL_H
 
@@ -19,13 +19,13 @@ typedef struct pnr_polynomial {
     unsigned long taps; /* bit t-1 set for tap t; the largest is the degree */
 } pnr_polynomial;
 
-/* Makes the polynomial from code.degree and code.taps; empty taps take the fewest and
- * then the smallest of a primitive polynomial, 2 or 4. PNR_OK, or PNR_ECONFIG with the reason; taps
- * that are not primitive are refused with their period. */
+/* Makes the polynomial from code.degree and code.taps. Empty taps mean the primitive polynomial
+ * with the fewest taps, 2 or 4, and of these the smallest. PNR_OK, or PNR_ECONFIG with the reason;
+ * taps that are not primitive are refused with their period. */
 int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_error *error);
 
-/* True when the order of x modulo the characteristic polynomial is 2^degree - 1; tests the prime
- * factors of that number. */
+/* True when the order of x modulo the characteristic polynomial is 2^degree - 1. It tests x to the
+ * power of (2^degree - 1) / p for each prime factor p. */
 bool pnr_polynomial_is_primitive(pnr_polynomial polynomial);
 
 /* Writes the first n_bits of the sequence that starts with `degree` ones; n_bits >= degree. */

@@ -45,7 +45,7 @@ static uint32_t twister_next(twister *mt)
     return y ^ (y >> 18);
 }
 
-/* Uniform in [0, 1) with 53 bits, as genrand_res53. */
+/* Returns a uniform number in [0, 1) with 53 bits, as genrand_res53 does. */
 static double twister_uniform(twister *mt)
 {
     double high = (double)(twister_next(mt) >> 5);

@@ -111,7 +111,7 @@ int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_sam
             return rc;
     } else {
         hold_chips(code, n_samples, samples);
-        /* Chips of modulus 1 keep their bits. */
+        /* Chips of modulus 1 are not scaled, so that they keep their bits. */
         if (fabs(mean_power((const double complex *)samples, n_samples) - 1) < 1e-12)
             return PNR_OK;
     }

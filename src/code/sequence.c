@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The terms of u[i] xor u[decimation ((i + shift) mod period)], u from the register. */
+/* The terms of u[i] xor u[decimation ((i + shift) mod period)]; the register generates u. */
 typedef struct terms {
     bool has_first, has_second;
     size_t decimation, shift, period;

@@ -15,9 +15,9 @@
 
 enum {
     OVERSAMPLE = 4,
-    HALF = 10,              /* of the 20 Lagrange nodes, on either side */
+    HALF = 10,              /* Lagrange nodes on either side; 20 in all */
     GUARD_BELOW = HALF - 1, /* table entries before the entry at or below t */
-    GUARD_ABOVE = HALF + 1  /* after the last entry, and one more for a t that rounds up to N */
+    GUARD_ABOVE = HALF + 1  /* after the last entry, and one more in case t rounds up to N */
 };
 
 typedef double pairs __attribute__((vector_size(4 * sizeof(double))));
@@ -35,7 +35,7 @@ struct pnr_waveform {
  * 20-point Lagrange interpolation between nodes 9 and 10 of f, 0 <= x <= 1 from node 9. With u = x
  * - 1/2 the nodes are +-h_k, h_k = k + 1/2, and the pair k has the weights
  *     +-(u +- h_k) prod_{j != k} (u^2 - h_j^2) / (2 h_k prod_{j != k} (h_k^2 - h_j^2)).
- * A harmonic of w rad per node is right within (2 sin(w/2))^20 prod_j h_j^2 / 20!: 1e-9 at pi/4.
+ * At w rad per node the relative error is below (2 sin(w/2))^20 prod_j h_j^2 / 20!: 1e-9 at pi/4.
  */
 static const double pair_scale[HALF] = {
     /* 1 / (2 h_k prod_{j != k} (h_k^2 - h_j^2)) */
@@ -93,7 +93,7 @@ static void sum_moments(pnr_waveform *waveform)
     if (!(total > 0))
         return;
     waveform->bandwidth = second / total - (first / total) * (first / total);
-    for (size_t bin = 0; bin < n; bin++) { /* about the mean */
+    for (size_t bin = 0; bin < n; bin++) { /* moments about the mean */
         double harmonic = 2 * bin <= n ? (double)bin : -(double)(n - bin);
         double w = 2 * M_PI * harmonic / (double)n - (2 * bin == n ? 0 : first / total);
 
@@ -162,7 +162,7 @@ static int shift_fraction(const pnr_waveform *waveform, double fraction, double 
     return pnr_transform_inverse((double(*)[2])out, n);
 }
 
-/* out[k] = in[k - steps], cyclic, in place: three reversals. */
+/* out[k] = in[k - steps], cyclic and in place, by three reversals. */
 static void reverse_samples(double complex *data, size_t first, size_t end)
 {
     while (first + 1 < end) {
@@ -183,8 +183,8 @@ static void rotate_samples(double complex *data, size_t n, size_t steps)
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out)
 {
     const size_t n = waveform->n;
-    /* The whole samples of a shift are a rotation; only the fraction needs the phase ramp, which
-     * therefore stays small and exact. */
+    /* The whole samples of a shift are a rotation. Only the fraction needs the phase ramp, so the
+     * ramp stays small and exact. */
     double wrapped = fmod(shift, (double)n);
     double whole = nearbyint(wrapped);
     double fraction = wrapped - whole;
@@ -263,7 +263,7 @@ PNR_MULTIVERSION static void interpolate_all(const pnr_waveform *waveform, size_
 
     for (size_t n = 0; n < waveform->n; n++) {
         const double complex *f = waveform->table + first;
-        pairs sum = {0}; /* of two nodes each: re, im, re, im */
+        pairs sum = {0}; /* each is the sum of two nodes: re, im, re, im */
 
         for (int j = 0; j < HALF; j++) {
             const double even = weight[2 * j], odd = weight[2 * j + 1];

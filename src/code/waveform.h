@@ -17,14 +17,14 @@ typedef struct pnr_waveform pnr_waveform;
 int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out);
 void pnr_waveform_destroy(pnr_waveform *waveform);
 
-/* Returns a(t) at any real time t in samples, periodic, from a table (4 values a sample) by
- * 20-point Lagrange interpolation: the error against the direct sum is below 1e-8 of the rms. Call
- * pnr_waveform_prepare before, which builds the table (asserted). */
+/* Returns a(t) at any real time t in samples, periodic, from a table (4 values per sample) by
+ * 20-point Lagrange interpolation. The error against the direct sum is below 1e-8 of the rms. Call
+ * pnr_waveform_prepare, which builds the table, before (asserted). */
 int pnr_waveform_prepare(pnr_waveform *waveform);
 double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 
-/* value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0..N-1; either may be NULL. As accurate
- * as pnr_waveform_at, from the same prepared table; allocates nothing. Both: [n_samples]. */
+/* value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0..N-1, both [n_samples]; either may be
+ * NULL. As accurate as pnr_waveform_at, from the same prepared table. Allocates nothing. */
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope);
 
@@ -42,12 +42,12 @@ double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over t
  * square bandwidth. The Cramer-Rao bound of a delay is 1 / sqrt(2 S B) samples, S the SNR. The
  * Nyquist bin counts at |w| = pi with mean 0. */
 double pnr_waveform_bandwidth(const pnr_waveform *waveform);
-/* The fourth central moment of the spectrum divided by B^2: 9/5 when flat, more for chips of
- * several samples. */
+/* The fourth central moment of the spectrum divided by B^2: 9/5 when it is flat, more when a chip
+ * has several samples. */
 double pnr_waveform_kurtosis(const pnr_waveform *waveform);
-/* The share of the Nyquist bin in the energy; 0 for odd N. That bin is a cosine, which vanishes
- * half-way between the samples: the waveform delayed by d has the energy
- * R(0) (1 - share sin^2(pi d)). */
+/* The share of the energy in the Nyquist bin; 0 for odd N. That bin is a cosine, which vanishes
+ * half-way between samples: the waveform delayed by d has the energy R(0) (1 - share
+ * sin^2(pi d)). */
 double pnr_waveform_nyquist(const pnr_waveform *waveform);
 
 #endif

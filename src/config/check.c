@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules between keys, checked when all keys are read. */
+/* The rules between keys, which are checked after all keys are read. */
 #include "config/keys.h"
 #include "engine/engine.h"
 
@@ -216,7 +216,7 @@ static int check_looks(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* A thread that spins leaves no time to another thread on its processor. */
+/* A thread that spins leaves no time for another thread on its processor. */
 static int check_realtime(const pnr_config *config, pnr_error *error)
 {
     const int cpu = config->realtime.processing_cpu;

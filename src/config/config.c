@@ -12,7 +12,7 @@
 
 enum {
     LINE_MAX_BYTES = 4096,
-    FILE_MAX_BYTES = 16 << 20 /* because /dev/zero has no end */
+    FILE_MAX_BYTES = 16 << 20 /* a limit, because /dev/zero has no end */
 };
 
 /* The current position, for messages. */
@@ -114,8 +114,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Refuses control bytes, which would appear in messages, prints and topics. Does not quote the
- * text, so that the message stays one line. */
+/* Refuses control bytes, because they would appear in messages, prints and topics. The message does
+ * not quote the text, so that it stays one line. */
 static int refuse_control(const place *at, const char *text)
 {
     for (; *text; text++)
@@ -187,7 +187,7 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
 
 /* --- a whole text --- */
 
-/* The sections and keys of a text read so far: a repeated one is refused. */
+/* The sections and keys of a text read so far. A repeated section or key is refused. */
 typedef struct reader {
     place at;
     pnr_config *config;
@@ -315,7 +315,7 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
     return rc;
 }
 
-/* Reads the whole file. Owner of *text, also after an error: the caller. */
+/* Reads the whole file. The caller owns *text, also after an error. */
 static int load_file(const place *at, FILE *file, char **text, size_t *length)
 {
     *text = malloc(FILE_MAX_BYTES); /* only the file's own pages use memory */

@@ -60,7 +60,7 @@ typedef struct pnr_run {
     uint64_t count;
 } pnr_run;
 
-/* A time: a sample index or UTC. */
+/* A point in time: a sample index or UTC. */
 typedef struct pnr_epoch {
     bool is_utc;
     int64_t sample; /* when !is_utc; may be negative */
@@ -99,18 +99,18 @@ typedef struct pnr_config {
     } stream;
     struct {
         char input[PNR_PATH_LEN]; /* "-" is stdin; "" is none */
-        pnr_format format;        /* NONE: as the extension says */
+        pnr_format format;        /* NONE: from the extension of the file */
         pnr_rational rate_hz;
-        pnr_rational tune_hz;          /* mixed to zero before correlation */
+        pnr_rational tune_hz;          /* frequency that is mixed to zero before correlation */
         int spectrum;                  /* pnr_spectrum */
         int layout;                    /* pnr_layout */
         size_t channels;               /* interleaved channels in a raw file */
         size_t channel;                /* correlated channel, from 0 */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
-        size_t chunk;                  /* samples a read; 0: chosen */
-        pnr_run *lost; /* [n_lost] positions that the recorder lost and that the file does not
-                        * contain; ascending, none empty, with samples between them */
+        size_t chunk;                  /* samples of a read; 0: automatic */
+        pnr_run *lost; /* [n_lost] positions that the recorder lost and the file does not contain;
+                        * ascending, none empty, with samples between them */
         size_t n_lost;
     } source;
     struct {
@@ -154,8 +154,7 @@ typedef struct pnr_config {
     } dwell;
     struct {
         double min_hz, max_hz; /* both 0: no search; for a Doppler dwell +-1 / (2 Tr) */
-        int step;              /* pnr_step: distance of the rotations of the samples, in bins of
-                                * 1/Tr */
+        int step;              /* distance between the rotations of the samples, in bins of 1/Tr */
     } doppler;
     struct {
         double pfa; /* expected false alarms of a search */
@@ -164,7 +163,7 @@ typedef struct pnr_config {
         int cfar;                               /* pnr_cfar_kind of plan.h */
         int cfar_axis;                          /* pnr_cfar_axis of plan.h */
         size_t cfar_guard, cfar_training;       /* cells on either side */
-        size_t exclusion_cells, exclusion_rows; /* no weaker cell within +- this is an echo */
+        size_t exclusion_cells, exclusion_rows; /* no weaker cell within this distance is an echo */
         size_t subtract;                        /* number of further searches, each without the
                                                  * echoes found so far */
     } detector;
@@ -172,22 +171,22 @@ typedef struct pnr_config {
         char name[PNR_TEXT_LEN];
         char method[PNR_TEXT_LEN];
         size_t device;
-        size_t depth;    /* submits in flight */
-        size_t batch;    /* dwells of a submit, at most; 0: chosen */
+        size_t depth;    /* most submits in flight */
+        size_t batch;    /* most dwells in a submit; 0: automatic */
         size_t threads;  /* of the cpu engine; 0: one for each core */
         int wait;        /* pnr_wait */
         double deadline; /* s; 0: one period of a live stream */
     } engine;
     struct {
-        double seconds; /* 0: chosen */
+        double seconds; /* 0: automatic */
         size_t bytes;   /* 0: from seconds */
     } ring;
     struct {
         bool lock_memory;
         int acquisition_cpu; /* -1: any */
         int processing_cpu;  /* -1: any */
-        size_t priority;     /* priority of acquisition, SCHED_FIFO; processing has one less; 0:
-                              * none */
+        size_t priority;     /* SCHED_FIFO priority of acquisition; that of processing is one less;
+                              * 0: neither has one */
     } realtime;
     struct {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
@@ -197,7 +196,7 @@ typedef struct pnr_config {
         int profile;       /* pnr_profile */
         size_t high_water; /* messages kept for a slow subscriber */
         double wait_s;     /* longest wait for a first subscriber */
-        double linger_s;   /* longest wait for the last messages at the end */
+        double linger_s;   /* longest wait at the end for the last messages to leave */
     } publisher;
     struct {
         size_t seed;
@@ -206,7 +205,7 @@ typedef struct pnr_config {
         double leak_amplitude; /* direct path at zero range */
         double cw_hz;
         double cw_amplitude;
-        double clock_ppm; /* relative error of the sampling clock against the transmitter */
+        double clock_ppm; /* relative error of the sampling clock against that of the transmitter */
         size_t bits;      /* of the ADC; 0: the bits of the format */
     } echo;
     pnr_code_section *codes; /* [n_codes]; if there are none, [code] is the only code */
@@ -219,14 +218,14 @@ typedef struct pnr_config {
 void pnr_config_init(pnr_config *config);
 void pnr_config_clear(pnr_config *config);
 
-/* Reads an INI file; its values replace the present ones. PNR_ECONFIG and "file:line: ..." with the
- * value and the nearest known name: unknown or repeated key or section, text after a value, out of
- * range, NUL, a line over 4096 bytes, a directory. PNR_ENOINPUT: the file cannot be opened. */
+/* Reads an INI file; its values replace the present ones. PNR_ENOINPUT: the file cannot be opened.
+ * PNR_ECONFIG (unknown or repeated key or section, text after a value, out of range, NUL, a line
+ * over 4096 bytes, a directory): "file:line: ..." with the value and the nearest known name. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
-/* The same from memory; name: of the text in messages. */
+/* Reads the same from memory. Messages call the text `name`. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
                      pnr_error *error);
-/* Sets one key to a new value; assignment: "section.key=value", as after -s. */
+/* Sets one key to a new value. The assignment is "section.key=value", as after -s. */
 int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error);
 
 /* Returns the number of codes in the stream: the [code.<n>] sections, or 1. */
@@ -234,8 +233,8 @@ size_t pnr_config_codes(const pnr_config *config);
 /* *out: config with code c, counted from 0, as its only code. config owns the arrays of *out. */
 void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
 
-/* Checks the rules between keys. Each program calls it once, after all keys are read. PNR_OK or
- * PNR_ECONFIG. */
+/* Checks the rules between keys. Each program calls it once, after all keys are read. Returns
+ * PNR_OK or PNR_ECONFIG. */
 int pnr_config_check(const pnr_config *config, pnr_error *error);
 
 /* Prints every key with its present value, as an INI file that reads back to the same
@@ -243,7 +242,7 @@ int pnr_config_check(const pnr_config *config, pnr_error *error);
 void pnr_config_print(const pnr_config *config, FILE *stream);
 /* Prints every key with default, unit, range and one sentence: the text of config/pnradar.conf. */
 void pnr_config_print_reference(FILE *stream);
-/* Prints the same as mdoc list items, for pnradar.conf(5). */
+/* Prints the same as a list in mdoc, for pnradar.conf(5). */
 void pnr_config_print_mdoc(FILE *stream);
 
 #endif

@@ -24,7 +24,7 @@ typedef enum {
     PNR_KEY_RUNS      /* pnr_run *; their number is a size_t at the offset `also` */
 } pnr_key_type;
 
-/* Ends of a range that are themselves excluded. */
+/* The ends of a range that the range does not include. */
 enum { PNR_OPEN_MIN = 1, PNR_OPEN_MAX = 2 };
 
 typedef struct pnr_key {
@@ -45,13 +45,13 @@ typedef struct pnr_key {
 
 extern const pnr_key pnr_config_keys[];
 extern const size_t pnr_config_n_keys;
-/* Returns the key with this section and name; section NULL: of any section. NULL: not found. */
+/* Returns the key of this section, or of any section when it is NULL. Returns NULL if not found. */
 const pnr_key *pnr_key_find(const char *section, const char *name);
-/* Returns the key of this section after `key`. NULL as `key` means before the first; NULL returned
- * means after the last. */
+/* Returns the key of this section after `key`, or the first one when `key` is NULL. Returns NULL
+ * after the last one. */
 const pnr_key *pnr_key_next(const char *section, const pnr_key *key);
-/* The word of a PNR_KEY_CHOICE key of a section without numbers, as it is written in a
- * configuration. */
+/* Returns the present value of a PNR_KEY_CHOICE key as the word that a configuration has for it.
+ * The section has no numbers. */
 const char *pnr_config_word(const pnr_config *config, const char *section, const char *name);
 
 /* The sections in the order of the table; the last one has a NULL name. The numbered section
@@ -66,7 +66,7 @@ typedef struct pnr_section {
 extern const pnr_section pnr_config_sections[];
 
 enum { PNR_SECTION_LEN = 32 };
-/* "stream" or "target.3"; "target.n" for number 0. Returns out. */
+/* Writes "stream" or "target.3", or "target.n" for number 0. Returns out. */
 char *pnr_section_title(const pnr_section *section, size_t number, char out[PNR_SECTION_LEN]);
 const pnr_section *pnr_section_of(const pnr_key *key);
 /* Returns the section with this name in a file; *number: n of a numbered section. NULL: not
@@ -90,11 +90,11 @@ enum {
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
 /* The text that pnr_value_parse reads back to the same value; "" for none. Returns out. */
 char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1]);
-/* "1 to 64", "more than 0", "iq | channels", "yes | no"; "" for any value. Returns out. */
+/* Writes "1 to 64", "more than 0", "iq | channels" or "yes | no"; "" for any value. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 
 /* The optimal string alignment distance: insertions, deletions, replacements and swaps of
- * neighbours. Names beyond 63 bytes are cut. */
+ * neighbouring letters. Only the first 63 bytes of a name count. */
 size_t pnr_name_distance(const char *a, const char *b);
 
 #endif

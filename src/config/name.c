@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The distance of two names: the refusal of an unknown name suggests the nearest one. */
+/* The distance between two names: the message about an unknown name suggests the nearest one. */
 #include "config/keys.h"
 
 #include <string.h>

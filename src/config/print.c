@@ -36,7 +36,7 @@ void pnr_config_print(const pnr_config *config, FILE *stream)
     }
 }
 
-/* "Hz, more than 0"; "" without a unit and a range. */
+/* Writes "Hz, more than 0", or "" without a unit and a range. */
 static const char *describe_key(const pnr_key *key, char out[PNR_WHY_LEN])
 {
     char range[PNR_WHY_LEN];
@@ -73,7 +73,7 @@ void pnr_config_print_reference(FILE *stream)
     }
 }
 
-/* Literal text for mdoc: no macro, no escape, no typographic hyphen. */
+/* Prints literal text for mdoc: no macro, no escape, no typographic hyphen. */
 static void print_escaped(const char *text, FILE *stream)
 {
     for (; *text; text++) {

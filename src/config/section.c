@@ -32,7 +32,7 @@ const pnr_section *pnr_section_of(const pnr_key *key)
     return s;
 }
 
-/* 12 for "target.12" of "target.n"; 0 for another name. */
+/* Returns 12 for the name "target.12" and the section "target.n"; 0 for another name. */
 static size_t number_of(const pnr_section *table, const char *name)
 {
     const size_t prefix = strlen(table->name) - 1;
@@ -59,7 +59,7 @@ void pnr_section_reset(const pnr_section *numbered, void *base)
 {
     char why[PNR_WHY_LEN];
 
-    /* Every default is valid, which a test checks. */
+    /* A test checks that every default is valid. */
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
         const pnr_key *key = &pnr_config_keys[i];
         const pnr_section *of = pnr_section_of(key);

@@ -158,7 +158,7 @@ static int parse_digits(const char *text, const char **end, uint64_t *out, char 
     return errno == 0 ? PNR_OK : refuse_value(why, "does not fit 64 bits");
 }
 
-/* The binary digits that a suffix of bytes adds; 0: there is no such suffix. */
+/* Returns the shift in bits of a suffix such as K; 0: there is no such suffix. */
 static unsigned shift_of(const pnr_key *key, char letter)
 {
     const struct suffix *suffix = suffixes;
@@ -227,7 +227,7 @@ static int parse_rational(const member *to, const char *text)
     return PNR_OK;
 }
 
-/* Reads a word of a choice or a format. Formats also have aliases; an empty one is auto. */
+/* Reads a word of a choice or a format. Formats also have aliases, and an empty text means auto. */
 static int parse_choice(const member *to, const char *text)
 {
     const pnr_key *key = to->key;
@@ -379,7 +379,7 @@ int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[P
 
 /* --- values to text --- */
 
-/* Quotes only a text that needs quotes, so that most lines look as people write them. */
+/* Quotes a text only when it needs quotes, so that most lines look as people write them. */
 static void format_text(const char *text, char *out)
 {
     const bool is_quoted = strpbrk(text, " \t\"#;") != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlator: an engine, and the headers of the windows in flight. */
+/* The correlator: one engine, and the headers of the windows that are in flight. */
 #include "correlator/correlator.h"
 
 #include "base/clock.h"

@@ -19,7 +19,7 @@ const char *const *pnr_engine_names(void)
     return names;
 }
 
-/* The folder of modules beside the program: <program's folder>/../lib/pnradar. */
+/* The folder of modules relative to the program: <folder of the program>/../lib/pnradar. */
 static int folder_beside_program(char *folder, size_t size)
 {
     char program[PATH_MAX];

@@ -8,19 +8,19 @@
 
 /*
  * Finds an engine. "reference" is built in; others are modules <name>.so in $PNR_ENGINE_PATH
- * (colon-separated), else beside the program (../lib/pnradar from its folder), else the installed
+ * (colon-separated), else in ../lib/pnradar from the folder of the program, else in the installed
  * folder. PNR_OK, or PNR_EUNAVAILABLE with the reason (no such module, missing library, wrong ABI,
- * probe's reason). Modules stay loaded until exit.
+ * the reason of probe). Modules stay loaded until exit.
  */
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
 
-/* Finds the engine for a plan, and fills *choice as its describe does. name "auto": the first of
- * cuda, cpu that works for the plan; logs which, and why not the others; never reference. A named
- * engine is never replaced. */
+/* Finds the engine for a plan, and fills *choice as its describe does. With name "auto" it takes
+ * the first of cuda and cpu that works for the plan, and logs the choice and the reasons against
+ * the other; it never takes reference. A named engine is never replaced. */
 int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
                       pnr_engine_choice *choice, pnr_error *error);
 
-/* The names that --list-engines shows, best first, ends with NULL. */
+/* The names that --list-engines shows, best first. The list ends with NULL. */
 const char *const *pnr_engine_names(void);
 
 /* The benchmark table of an engine that pnr_engine_find has found; NULL when it has none. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The second table of a module whose device has separate memory: the measurements of
- * pnradar-bench. */
+/* The second table of a module whose device has its own memory. pnradar-bench measures with it. */
 #ifndef PNR_ENGINE_BENCH_H
 #define PNR_ENGINE_BENCH_H
 
@@ -11,39 +10,37 @@
 /* A kernel that a method launches for one submit. */
 typedef struct pnr_kernel_note {
     char name[120];
-    size_t n_blocks, n_threads; /* of the launch; threads of a block */
-    size_t n_registers;         /* for each thread */
-    size_t local_bytes;         /* of a thread: spills, and arrays outside registers */
+    size_t n_blocks, n_threads; /* blocks of the launch; threads of a block */
+    size_t n_registers;         /* registers of each thread */
+    size_t local_bytes;         /* local memory of a thread: spills and arrays */
     size_t shared_bytes;        /* of a block, static and dynamic */
-    size_t blocks_a_processor;  /* that run at the same time; 0: unknown */
+    size_t blocks_a_processor;  /* blocks that run on one processor; 0: unknown */
     double occupancy;           /* share of the threads that a processor can hold */
 } pnr_kernel_note;
 
 /*
  * One method of an engine. Its samples are already on the device, in several sets, and its results
- * stay there. `pnradar-bench methods` measures it. Functions return PNR_OK, or a code and text as
- * the engine's create and submit do.
+ * stay there. `pnradar-bench methods` measures it. The functions return PNR_OK, or a code and text
+ * like create and submit of the engine.
  */
 typedef struct pnr_resident pnr_resident; /* defined by the engine */
 typedef struct pnr_resident_ops {
-    /* Bytes a second, read and written, of a copy within the device: median of >= 10; 0: failed. */
+    /* Bytes per second, read and written, of a copy on the device: median of >= 10; 0: failed. */
     double (*copy_rate)(size_t device, size_t bytes);
-    /* One line: processors, clocks now (measured) and at most, cache. */
+    /* Writes one line: processors, clocks (as measured now, and the highest), cache. */
     int (*describe)(size_t device, char *text, size_t text_size);
     /* A submit has plan->batch dwells; plan->depth and want_profile are ignored. */
     int (*create)(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_error *error);
     void (*destroy)(pnr_resident *resident);
-    /* Fills a set on the device as pnr_measure_scatter does: noise of 0.2 of full scale (rms), and
-     * in dwell d the code, 0.2 of full scale, at lags[d]. The same plan, seed and lags give the
-     * same samples. */
+    /* Fills a set on the device as pnr_measure_scatter does: noise of 0.2 of full scale (rms) and,
+     * in dwell d at lags[d], the code of 0.2. Equal plan, seed and lags give equal samples. */
     int (*fill)(pnr_resident *resident, size_t set, uint64_t seed, const uint32_t *lags,
                 pnr_error *error);
     /* Overwrites the memory of the results with a pattern, correlates one set, and copies the
-     * results to the host, where they are valid until the next call. Fills only dwells, candidates
-     * and nonfinite. */
+     * results to the host. They are valid until the next call. Fills only dwells, candidates,
+     * nonfinite. */
     int (*run)(pnr_resident *resident, size_t set, pnr_result *result, pnr_error *error);
-    /* Measures the sets in turn. ns: [n_sets]: the time between samples and results, for each
-     * set. */
+    /* Measures the sets in turn. ns: [n_sets], for each set the time from samples to results. */
     int (*time)(pnr_resident *resident, double *ns, pnr_error *error);
     /* Lists the launches of one submit in order. Returns their number; writes at most
      * `capacity`. */
@@ -54,8 +51,8 @@ typedef struct pnr_resident_ops {
 
 typedef struct pnr_engine_bench {
     int abi;
-    /* Host to device with pinned memory, bytes a second, median of >= 10 copies of `bytes`; 0:
-     * failed. */
+    /* Bytes per second from the host to the device with pinned memory: the median of >= 10 copies
+     * of `bytes`; 0: failed. */
     double (*link_rate)(size_t device, size_t bytes);
     const pnr_resident_ops *resident;
 } pnr_engine_bench;

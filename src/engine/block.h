@@ -15,17 +15,17 @@ typedef enum { PNR_LOST_SOURCE, PNR_LOST_RING_FULL, PNR_LOST_COUNT } pnr_lost_re
 
 typedef enum { PNR_TIME_NONE, PNR_TIME_FILE, PNR_TIME_HOST } pnr_time_source;
 
-/* Lost samples first .. + count - 1, counted from the view's first sample. */
+/* Lost samples first .. first + count - 1, counted from the first sample of the view. */
 typedef struct pnr_lost_run {
     uint64_t first, count;
 } pnr_lost_run;
 
 /*
- * A view of consecutive whole dwells in the ring, which owns the memory and keeps it until release.
- * Lost samples are zero in memory. A window with lost > N/2 is not used.
+ * A view of consecutive whole dwells in the ring. The ring owns the memory and does not reuse it
+ * before release. Lost samples are zero in memory. A window with lost > N/2 is not used.
  */
 typedef struct pnr_windows {
-    pnr_span spans[2];     /* the second is empty unless the view wraps; for a linear correlation
+    pnr_span spans[2];     /* the second is empty unless the view wraps; with a linear correlation
                               they reach to the end of the last window */
     uint64_t first_sample; /* absolute index of the first sample */
     size_t n_dwells;
@@ -36,7 +36,7 @@ typedef struct pnr_windows {
                                     * gap between any two. If a dwell has more than 1024, the last
                                     * run ends with the dwell's last lost sample */
     size_t n_lost_runs;
-    uint64_t lost_before; /* samples lost or refused between the previous view and this one */
+    uint64_t lost_before; /* samples lost or refused after the previous view, before this one */
     const uint64_t
         *ready_ns; /* [n_dwells] CLOCK_MONOTONIC when the dwell's last sample was committed */
     uint64_t submitted_ns, collected_ns; /* the same clock */

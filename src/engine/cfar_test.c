@@ -7,16 +7,16 @@
 #include <float.h>
 #include <string.h>
 
-/* The training cells of a cell, or of a block of cells that all have the same number of them. */
+/* The training cells of one cell, or of several cells that all have the same number of them. */
 typedef struct training {
     ptrdiff_t first, step; /* distances in powers */
     size_t n_before, n_after;
 } training;
 
 /*
- * Each cell has separate sums. A sliding sum carries the rounding of a strong echo into the noise
- * after it; these sums have only `training` roundings in double. OS sorts nothing: P > factor z(r),
- * with z(r) the r-th smallest, when r values or more have P > factor z.
+ * Each cell has separate sums. A sliding sum would carry the rounding error of a strong echo into
+ * the noise after it; these sums have only `training` roundings in double. OS needs no sort:
+ * P > factor z(r), with z(r) the r-th smallest, when r values or more have P > factor z.
  */
 
 static size_t rank_of(size_t n)
@@ -41,7 +41,7 @@ static double factor_of(const pnr_search_cfar *s, const training *t)
     return s->factor[t->n_before * (s->plan->cfar.training + 1) + t->n_after];
 }
 
-/* One cell, with these training cells around it. */
+/* Tests one cell against these training cells. */
 static bool is_above_level(const pnr_search_cfar *s, const training *t, const float *here)
 {
     const double factor = factor_of(s, t), power = (double)*here;
@@ -67,8 +67,8 @@ static bool is_above_level(const pnr_search_cfar *s, const training *t, const fl
     return power > factor * level_of(s->plan->cfar.kind, t, before, after);
 }
 
-/* A first test in single precision, SCREEN cells at a time. Its factor is reduced by the sum of all
- * rounding errors, so every cell that is above passes, and hardly any other. */
+/* A first test in single precision, SCREEN cells at a time. It reduces the factor by the sum of all
+ * rounding errors, so every cell that is above passes, and few others do. */
 enum { SCREEN = 64, SIXTEENS = SCREEN / 16 };
 typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t sixteen_counts __attribute__((vector_size(64), aligned(4), may_alias));
@@ -128,7 +128,7 @@ PNR_MULTIVERSION static void screen_ranks(const training *t, float factor, const
         may[c] = -count[c] >= rank;
 }
 
-/* Up to PNR_SEARCH_BLOCK cells from `here` on, all with the same training cells around them. */
+/* Tests up to PNR_SEARCH_BLOCK cells from `here` on. All have the same number of training cells. */
 static void test_block(const pnr_search_cfar *s, const training *t, const float *here, size_t n,
                        bool *is_above)
 {
@@ -200,7 +200,7 @@ static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t 
                         .step = (ptrdiff_t)(cfar->stride * plan->oversample),
                         .n_before = cfar->training,
                         .n_after = cfar->training};
-    /* [from, to): cells whose training cells all lie in the row without a wrap */
+    /* [from, to): the cells whose training cells all lie in the row without a wrap */
     size_t from = low + reach > at ? low + reach : at;
     size_t to = high < reach ? 0 : high - reach;
 

@@ -12,16 +12,16 @@ enum { PNR_SEARCH_BLOCK = 1024 };
 typedef struct pnr_search_cfar {
     const pnr_plan *plan;
     const float *power;     /* [n_codes][n_rows][n_cells] */
-    size_t n_rows, n_cells; /* n_cells of a row */
+    size_t n_rows, n_cells; /* n_cells: cells of a row */
     const double *factor;   /* [training + 1][training + 1]; NULL: a threshold, no CFAR */
 } pnr_search_cfar;
 
 /* Tests cells at .. at + n - 1 of line `number` = code * rows + row; n is at most PNR_SEARCH_BLOCK.
- * The cells lie in a part [first, end) of the line that is in the gate. */
+ * The cells lie in a part [first, end) of the line, and this part is in the gate. */
 void pnr_search_cfar_test(const pnr_search_cfar *cfar, size_t number, const size_t part[2],
                           size_t at, size_t n, bool *is_above);
 
-/* The first true entry from `from` on, or n. memchr, because hardly any is true. */
+/* Returns the first true entry from `from` on, or n. memchr is fast: hardly any entry is true. */
 static inline size_t pnr_search_next(const bool *is, size_t from, size_t n)
 {
     const bool *at = (const bool *)memchr(is + from, 1, n - from);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The contract of every engine: one table of operations; samples in, candidates out. */
+/* The contract of every engine: one table of operations. Samples go in, candidates come out. */
 #ifndef PNR_ENGINE_H
 #define PNR_ENGINE_H
 
 #include "engine/plan.h"
 
-/* Both sides of a loaded module must have been built for the same number. */
+/* Both sides of a loaded module must be built with the same number. */
 enum { PNR_ENGINE_ABI = 6 };
 
 /* The stages that bench `chain` names, in order. */
@@ -25,7 +25,7 @@ typedef struct pnr_candidate {
     uint32_t cell; /* g: lag = g / oversample */
     uint16_t code;
     uint16_t channel;
-    uint32_t row;                   /* Doppler row, through all hypotheses */
+    uint32_t row;                   /* Doppler row, counted through all hypotheses */
     float power;                    /* P[cell] */
     float value[PNR_NEIGHBOURS][2]; /* at lag centre-8 .. centre+8 */
 } pnr_candidate;
@@ -34,19 +34,19 @@ typedef struct pnr_candidate {
 typedef struct pnr_dwell {
     double energy;         /* sum |x|^2 of the windows used, full scale = 1 */
     double noise_sum;      /* sum of P over all codes, rows and integer lags */
-    double floor;          /* the noise that the last search assumed */
+    double floor;          /* mean noise power of a cell, after the last search */
     uint64_t n_valid;      /* samples neither lost nor non-finite in the windows used */
     uint64_t n_clipped;    /* in all windows of the dwell */
     uint64_t n_nonfinite;  /* in all windows of the dwell */
     uint32_t n_periods;    /* windows used */
-    uint32_t n_above;      /* cells above in the first search, which pfa_cell predicts */
+    uint32_t n_above;      /* cells above in the first search; pfa_cell predicts them */
     uint32_t n_maxima;     /* local maxima above in the last search */
     uint32_t n_candidates; /* returned */
 } pnr_dwell;
 
 /* The result of a submit. The engine owns its memory, which is valid until the next submit. */
 typedef struct pnr_result {
-    uint64_t tag; /* of the job */
+    uint64_t tag; /* the tag of the job */
     size_t n_dwells;
     const pnr_dwell *dwells; /* [n_dwells] */
     const pnr_candidate
@@ -59,7 +59,7 @@ typedef struct pnr_result {
      * lags][2], rows -8 .. +8 around the candidate's row, zeros for rows that do not exist; else
      * NULL */
     const float *patches;
-    uint64_t stage_ns[PNR_STAGE_COUNT]; /* plan.measure: of the whole submit */
+    uint64_t stage_ns[PNR_STAGE_COUNT]; /* with plan.measure: times of the whole submit */
 } pnr_result;
 
 /* One submit. The samples, and the arrays of the windows, stay untouched until the job is
@@ -70,8 +70,8 @@ typedef struct pnr_job {
 } pnr_job;
 
 /* An echo to subtract. Sample n counts from the first sample of each look. After conversion,
- * conjugation and tune, samples that are neither lost nor non-finite lose peak replica[n mod N]
- * exp(2 pi i F n / N). */
+ * conjugation and tune, peak replica[n mod N] exp(2 pi i F n / N) is subtracted from each sample
+ * that is neither lost nor non-finite. */
 typedef struct pnr_removal {
     const float (*replica)[2]; /* [n_samples] */
     double peak[2];
@@ -82,7 +82,7 @@ typedef struct pnr_removal {
 typedef struct pnr_engine_choice {
     char method[32];     /* "library" */
     char why[160];       /* one sentence */
-    size_t n_transform;  /* length of the transforms; N, or an extension of it */
+    size_t n_transform;  /* length of the transforms: N or greater */
     uint64_t host_bytes; /* memory that the engine will allocate */
     uint64_t device_bytes;
 } pnr_engine_choice;
@@ -96,13 +96,13 @@ typedef struct pnr_engine_ops {
     /* PNR_OK: the engine works here, and text describes the device ("NVIDIA H200, 143771 MiB,
      * driver 13.0"); else PNR_EUNAVAILABLE, and text gives the reason in one line. */
     int (*probe)(size_t device, char *text, size_t text_size);
-    /* Sample memory that the engine reads fastest (pinned); aligned to 64; zeroed. NULL: out of
-     * memory. */
+    /* Returns sample memory that the engine reads fastest (pinned), aligned to 64 bytes and zeroed.
+     * NULL: out of memory. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
     /* PNR_OK, PNR_ECONFIG (unknown method), PNR_EUNSUPPORTED (error names the unsupported part). */
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);
-    /* Slow; on failure error gives the reason. After create nothing is allocated. */
+    /* Slow. On failure the error has the reason. After create the engine allocates nothing. */
     int (*create)(const pnr_plan *plan, pnr_engine **engine, pnr_error *error);
     void (*destroy)(pnr_engine *engine); /* waits for the submits in flight */
     /* Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_EENGINE: this job failed
@@ -113,16 +113,16 @@ typedef struct pnr_engine_ops {
      * PNR_ELOST. */
     int (*collect)(pnr_engine *engine, bool wait, pnr_result *result);
     /* Uploads the part of the next submit's samples that has already arrived. NULL in an engine
-     * that does not upload ahead. n_dwells of the windows is ignored. The samples stay untouched
+     * that does not upload ahead. n_dwells of the windows is ignored. The samples must not change
      * until that submit is collected. If the next submit begins at another sample, the uploaded
      * part is void and its memory may change at any time. Never waits. PNR_OK; PNR_EAGAIN: depth
      * submits are in flight; PNR_ELOST. */
     int (*upload_ahead)(pnr_engine *engine, const pnr_windows *windows);
     /* Subtracts the echoes from the samples of one dwell of the last collected result, and searches
-     * it again with the same plan; n_looks is 1. windows: as submitted, still untouched. Waits, and
-     * does not disturb submits in flight. *result has one dwell and is valid until the next submit,
-     * collect or search_without; the collected result stays unchanged. PNR_OK, PNR_EENGINE,
-     * PNR_ELOST. */
+     * it again with the same plan; n_looks is 1. windows: as submitted, with unchanged samples.
+     * Waits for the result, and does not disturb submits in flight. *result has one dwell and is
+     * valid until the next submit, collect or search_without; the collected result stays unchanged.
+     * PNR_OK, PNR_EENGINE, PNR_ELOST. */
     int (*search_without)(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result);
 } pnr_engine_ops;

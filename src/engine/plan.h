@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan: an engine is created for it. It defines each value of a result. The functions below are
- * common to all engines. */
+/* The plan for which an engine is created. It defines each value of a result. The functions below
+ * are common to all engines. */
 #ifndef PNR_PLAN_H
 #define PNR_PLAN_H
 
@@ -18,7 +18,7 @@ enum {
     PNR_MAX_CANDIDATES = 64, /* for each dwell */
     PNR_MAX_DEPTH = 4,       /* submits in flight */
     PNR_MAX_TRAINING = 256,  /* cells of CFAR on a side */
-    PNR_MAX_SEARCHES = 3     /* of one dwell, see plan.threshold */
+    PNR_MAX_SEARCHES = 3     /* searches of one dwell, see plan.threshold */
 };
 
 typedef enum { PNR_REFERENCE_STORED, PNR_REFERENCE_CHANNEL } pnr_reference;
@@ -43,15 +43,15 @@ typedef struct pnr_hypothesis {
 #define PNR_CFAR_LEAST 1e-6
 
 /*
- * Constant false alarm rate. A cell is above when P > factor Z and P > 1e-6 of the floor before
- * the search; the second condition rejects the rounding that a removed mean leaves.
+ * Constant false alarm rate. A cell is above when P > factor Z and P > 1e-6 of the floor before the
+ * search; the second condition rejects the rounding that a removed mean leaves.
  *
  * Z comes from training cells on both sides of the cell, either along the lags of its row (cyclic
  * when the correlation is) or along the rows at its lag (not cyclic). They lie at the distances
  *     guard + 1 + i stride,   i = 0 .. training - 1,
  * in lags (a half lag trains on half lags) or in rows. Cells beyond an end do not exist.
  *     CA      Z is the mean of all cells
- *     GO, SO  Z is the greater or the lesser of both sides' means; a side without cells does not
+ *     GO, SO  Z is the greater or the lesser mean of a side; a side without cells does not
  *             count
  *     OS      Z is the ceil(3 m / 4)-th smallest of the m cells that exist
  * When no training cell exists, no cell is above.
@@ -65,14 +65,14 @@ typedef struct pnr_cfar {
 } pnr_cfar;
 
 /*
- * A dwell is n_looks looks of K = n_periods windows; each window begins N samples after the one
- * before it. The samples x are converted to full scale = 1, conjugated when `conjugate`, then
+ * A dwell is n_looks looks of K = n_periods windows; each window begins N samples after the
+ * previous one. The samples x are converted to full scale = 1, conjugated when `conjugate`, then
  * tuned; lost and non-finite samples are 0. The simplest dwell has one code, row, look and period.
  *
- * Windows. A circular window has N samples, its index i = n + k is taken mod N, and n_lags = N. A
- * linear window has N + n_lags - 1 samples, i = n + k, and the gate lies 8 lags within both ends.
- * A window is used when lost + non-finite <= N/2 within its first N samples. A look is used when
- * one of its windows is; with remove_mean when two are.
+ * Windows. A circular window has N samples, its index i = n + k is reduced mod N, and n_lags = N. A
+ * linear window has N + n_lags - 1 samples, i = n + k, and the gate lies 8 lags within both ends. A
+ * window is used when lost + non-finite <= N/2 within its first N samples. A look is used when one
+ * of its windows is; with remove_mean when two are.
  *
  * remove_mean: each sample of a used window loses the mean of the samples at its place in the used
  * windows of the look. Lost and non-finite samples do not count in the mean and stay 0.
@@ -82,9 +82,9 @@ typedef struct pnr_cfar {
  * k = 0 .. n_lags - 1, over the used windows p = 0 .. K - 1 with the taper w_p. With oversample 2
  * also at k + 1/2: the same sum with a[n - 1/2]. A cell g is lag g / oversample. Rows are numbered
  * through all hypotheses in order, at ascending F. Where h has a stretch, x_p comes from the
- * stretched look: it is made of the samples of all windows, used or not (each without the mean of
- * its place in the window whose own N samples it belongs to; those after the last N, in the last
- * window), and 0 beyond.
+ * stretched look. This is made of the samples of all windows, used or not, and of 0 beyond them. A
+ * sample belongs to the window whose first N samples contain it (after the last N, to the last
+ * window) and loses the mean at its place there.
  * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; others are 0.
  * The power P is the sum of |c|^2 over the used looks.
  *
@@ -96,23 +96,24 @@ typedef struct pnr_cfar {
  * says. A candidate is a cell in the gate that is above, greater than every cell before it and at
  * least equal to every cell after it within +-exclusion_cells cells of the lag grid (by distance,
  * across the end of a circular one too) and +-exclusion_rows rows of its code; before means a lower
- * row, or the same row and a lower lag. When there are more than max_candidates the strongest are
- * kept, of equal ones the first. They are in the order of code, row, cell.
+ * row, or the same row and a lower lag. When there are more than max_candidates, the strongest are
+ * kept and, among equal ones, the first. They are in the order of code, row, cell.
  *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
  * excluded, with all rows; the mean of the cells of the other columns, when these are at least half
- * of all, is the rest, but no less than rounding: 1e-12 sum|x|^2 E_a (windows used). If the rest is
- * below 0.95 floor it becomes the floor, and while fewer than max_candidates are kept the search is
- * repeated, up to PNR_MAX_SEARCHES searches. So a strong echo does not hide a weak one, and the
- * code's own sidelobes stay in the floor. With CFAR there is one search, and the rest is the floor.
+ * of all, is the rest. Its lower limit is the rounding error: 1e-12 sum|x|^2 E_a (windows used). If
+ * the rest is below 0.95 floor it becomes the floor, and while fewer than max_candidates are kept
+ * the search is repeated, up to PNR_MAX_SEARCHES searches. So a strong echo does not hide a weak
+ * one, and the code's own sidelobes stay in the floor. With CFAR there is one search, and the rest
+ * is the floor.
  *
  * Neighbours. The centre lag of a candidate is floor(g / oversample). Its 17 values are at integer
- * lags centre - 8 .. centre + 8 (mod N): c itself when n_looks is 1, else sum over looks
- * c[j] conj(c[0]) / sqrt(P[0]), with 0 at the centre. With more than one row there are patches: the
- * same values of the rows -8 .. +8 around the candidate's row too.
+ * lags centre - 8 .. centre + 8 (mod N): c itself when n_looks is 1, else sum over looks c[j]
+ * conj(c[0]) / sqrt(P[0]), with 0 at the centre. With more than one row there are patches: the same
+ * values of the rows -8 .. +8 around the candidate's row too.
  *
- * All pointers are read during create only.
+ * Only create reads the pointers.
  */
 typedef struct pnr_plan {
     size_t n_samples;  /* N, 1 .. 2^24 */
@@ -124,11 +125,11 @@ typedef struct pnr_plan {
     size_t n_codes;                        /* 1 .. 65535, all with the energy of the first */
     size_t n_hypotheses;
     const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one, at 0, with one row */
-    size_t n_periods;                 /* K: windows that add coherently */
-    size_t n_looks;                   /* looks whose powers add */
+    size_t n_periods;                 /* K: windows that are added coherently */
+    size_t n_looks;                   /* looks whose powers are added */
     pnr_reference reference;
     bool linear;
-    size_t n_lags; /* N, or of a linear correlation */
+    size_t n_lags; /* N, or those of a linear correlation */
     bool remove_mean;
     const double *taper;       /* [n_periods]; NULL: 1 */
     const double (*filter)[2]; /* [gate_count][gate_count]; NULL: none */
@@ -144,35 +145,35 @@ typedef struct pnr_plan {
      * is not that sequence. */
     unsigned m_degree;
     uint64_t m_taps;  /* bit t-1 set for tap t; the largest is the degree */
-    size_t m_samples; /* q, samples a chip: at least 1 where m_degree is not 0 */
+    size_t m_samples; /* q, samples of a chip: at least 1 if m_degree is not 0 */
 
-    pnr_rational tune; /* cycles a sample, mixed down: x[n] exp(-2 pi i frac(tune n)), n the
-                          absolute sample index; {0,0}: none */
+    pnr_rational tune; /* cycles per sample that are mixed down: x[n] exp(-2 pi i frac(tune n)) with
+                          n the absolute sample index; {0,0}: none */
     bool conjugate;    /* the recording is I - jQ: x is conjugated before the tune */
 
     size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);
-                                      with oversample 2 the half lags above each of them too */
-    const double *threshold;       /* [n_looks n_periods]: times floor, by windows used - 1 */
+                                      with oversample 2 also the half lag above each of them */
+    const double *threshold;       /* [n_looks n_periods] ratio to floor, at windows used - 1 */
     size_t max_candidates;         /* 1..PNR_MAX_CANDIDATES */
 
-    size_t batch;          /* dwells a submit, at most */
-    size_t depth;          /* submits in flight, 1..PNR_MAX_DEPTH */
+    size_t batch;          /* most dwells in a submit */
+    size_t depth;          /* most submits in flight, 1..PNR_MAX_DEPTH */
     pnr_want want_profile; /* also return every lag of every dwell */
     bool measure;          /* fill stage_ns: may be slower */
     bool spin;             /* collect polls and never sleeps */
-    size_t device;         /* which GPU */
-    size_t threads;        /* cpu: 0 = one a core */
-    const char *method;    /* "auto" or one of the engine's */
-    bool will_subtract;    /* search_without will be called: create allocates for it; otherwise its
-                            * first call does */
+    size_t device;         /* index of the GPU */
+    size_t threads;        /* threads of the cpu engine; 0: one for each core */
+    const char *method;    /* "auto" or a method of the engine */
+    bool will_subtract;    /* search_without will be called, and create allocates its memory; if
+                            * false, its first call does */
 } pnr_plan;
 
-/* PNR_OK; PNR_EUNSUPPORTED: the plan needs an axis that `engine` lacks, named in error;
+/* PNR_OK; PNR_EUNSUPPORTED: `engine` lacks an axis that the plan needs, and the error names it;
  * PNR_EINTERNAL: no configuration makes such a plan. */
 int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
 
-/* A copy that outlives create: pointers into one allocation, freed with free(copy). NULL: out of
- * memory. references are copied too. */
+/* Returns a copy that outlives create. All its pointers lie in one allocation; free(copy) frees it.
+ * The references are copied too. NULL: out of memory. */
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
 /* True if a plan has one line, whose windows only need to be added: one code, one row at F = 0, and
@@ -183,16 +184,16 @@ bool pnr_plan_is_one_line(const pnr_plan *plan);
 bool pnr_plan_is_plain(const pnr_plan *plan);
 /* Doppler rows of all hypotheses together. */
 size_t pnr_plan_rows(const pnr_plan *plan);
-/* Returns hypothesis h. If the plan lists none, the single hypothesis at 0 with one row. */
+/* Returns hypothesis h. A plan that lists none has one hypothesis, at 0, with one row. */
 pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
-/* The frequency of a row, bins: F = quarters / 4 + s / K. */
+/* The frequency of a row in bins: F = quarters / 4 + s / K. */
 double pnr_plan_bins(const pnr_plan *plan, size_t row);
 /* Windows of a dwell: looks times periods. */
 size_t pnr_plan_windows(const pnr_plan *plan);
-/* Samples of one window: N, linear N + n_lags - 1. */
+/* Samples of one window: N, or N + n_lags - 1 if it is linear. */
 size_t pnr_plan_window_samples(const pnr_plan *plan);
-/* Samples from dwell to dwell, and samples of a view of n_dwells, which a linear correlation reads
- * to the end of the last window. */
+/* Samples from one dwell to the next, and samples of a view of n_dwells. The view of a linear
+ * correlation reaches to the end of the last window. */
 size_t pnr_plan_dwell_samples(const pnr_plan *plan);
 size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
 /* Values of one dwell's profile: codes, rows, lags times oversample. */
@@ -200,17 +201,17 @@ size_t pnr_plan_cells(const pnr_plan *plan);
 
 /* Bytes of one sample of all channels. */
 size_t pnr_plan_sample_bytes(const pnr_plan *plan);
-/* sum |a|^2 of references[0]; all codes have the same. */
+/* sum |a|^2 of references[0]. All codes have the same energy. */
 double pnr_plan_code_energy(const pnr_plan *plan);
 
-/* The address of sample `first` of a view, counted from the view's first sample. *count: in, the
- * samples that are wanted from there on; out, those that are contiguous in memory. */
+/* Returns the address of sample `first`, counted from the first sample of the view. *count: in, how
+ * many samples are wanted from there on; out, how many of these are contiguous in memory. */
 const void *pnr_plan_locate(const pnr_plan *plan, const pnr_windows *windows, size_t first,
                             size_t *count);
 
 /* True when the length has no prime factor above 7, so that the circular transform at N is fast.
- * Other lengths are extended periodically to pnr_transform_fast_length(2 N - 1). Both engines that
- * transform use this rule. */
+ * Other lengths are extended periodically to pnr_transform_fast_length(2 N - 1). The cpu engine and
+ * the cuda engine follow this rule. */
 bool pnr_plan_is_direct(size_t n_samples);
 size_t pnr_plan_transform_length(size_t n_samples);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threshold or CFAR, maxima within their boxes in the order of code, row and cell, and the second
- * search with a floor that is free of echoes. */
+/* The search: threshold or CFAR, the maxima within their boxes in the order of code, row and cell,
+ * and the second search with a floor that is free of echoes. */
 #include "engine/search.h"
 
 #include "base/multiversion.h"
@@ -19,7 +19,7 @@ enum {
 
 /* One search: its conditions, and the candidates found so far. */
 typedef struct search {
-    pnr_search_cfar map; /* factor: NULL without CFAR */
+    pnr_search_cfar map; /* map.factor: NULL without CFAR */
     float threshold;
     bool is_plain;
     const pnr_search_line *lines;    /* NULL: not scanned yet */
@@ -48,8 +48,8 @@ PNR_MULTIVERSION static double sum_exactly(const float *x, size_t n, size_t step
     return lane[0];
 }
 
-/* Adds the values in floats within blocks and in doubles between them: a plain dwell has one line,
- * which one thread sums, and this is faster. */
+/* Adds the values in floats within blocks, and the sums of the blocks in doubles. A plain dwell has
+ * one line, which one thread sums, and this is faster. */
 PNR_MULTIVERSION static double sum_in_floats(const float *x, size_t n, size_t step)
 {
     double total = 0;
@@ -98,7 +98,7 @@ static float power_at(const search *s, size_t code, size_t row, size_t cell)
     return row_of(s, code, row)[s->places != NULL ? s->places->place[cell] : cell];
 }
 
-/* P over the integer lags of a line. */
+/* Sums P over the integer lags of a line. */
 static double sum_line(const search *s, size_t number)
 {
     const pnr_plan *plan = s->map.plan;
@@ -118,8 +118,8 @@ static bool is_before(const pnr_candidate *a, const pnr_candidate *b)
                               : a->cell < b->cell;
 }
 
-/* Keeps the strongest candidates in order, of equal ones the first. They may arrive in any
- * order. */
+/* Keeps the strongest candidates in order and, among equal ones, the first ones. Candidates may
+ * come in any order. */
 static void keep_candidate(search *s, const pnr_candidate *candidate)
 {
     size_t at;
@@ -143,7 +143,7 @@ static void keep_candidate(search *s, const pnr_candidate *candidate)
     s->n_kept++;
 }
 
-/* True if P > all cells before it and >= all cells after it within its box. */
+/* True if P is > that of all cells before it in its box, and >= that of all cells after it. */
 static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, float here)
 {
     const pnr_plan *plan = s->map.plan;
@@ -155,7 +155,7 @@ static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, f
 
     for (size_t r = first; r <= last; r++)
         for (size_t i = 0; i <= 2 * reach; i++) {
-            const size_t at = cell + n_cells + i - reach; /* + n_cells: never negative */
+            const size_t at = cell + n_cells + i - reach; /* n_cells avoids a negative place */
 
             if ((r == row && i == reach) || (plan->linear && (at < n_cells || at >= 2 * n_cells)))
                 continue;
@@ -175,7 +175,7 @@ static void take_cell(search *s, size_t number, size_t cell)
     const size_t code = number / s->map.n_rows, row = number % s->map.n_rows;
     const float here = power_at(s, code, row, cell);
 
-    if (!(here > s->threshold)) /* only CFAR compares a cell with its neighbours */
+    if (!(here > s->threshold)) /* only a cell that has passed CFAR can fail here */
         return;
     s->n_above++;
     if (is_greatest(s, code, row, cell, here)) {
@@ -255,7 +255,7 @@ static void take_marked_cells(search *s, size_t number)
             take_cell(s, number, 64 * w + (size_t)__builtin_ctzll(rest));
 }
 
-/* The gate of every row. */
+/* Scans the gate of every row. */
 static void scan_dwell(search *s)
 {
     size_t parts[2][2];
@@ -286,7 +286,7 @@ static size_t centre_of(const search *s, size_t i)
     return s->kept[i].cell / s->map.plan->oversample;
 }
 
-/* True if a candidate before i excludes the column of candidate i's code at this lag. */
+/* True if a candidate before i already excludes this lag for the code of candidate i. */
 static bool is_left_out(const search *s, size_t i, size_t lag)
 {
     for (size_t e = 0; e < i; e++) {
@@ -301,7 +301,7 @@ static bool is_left_out(const search *s, size_t i, size_t lag)
     return false;
 }
 
-/* P of all rows at an integer lag of a code. */
+/* Sums P of all rows at an integer lag of a code. */
 static double sum_column(const search *s, size_t code, size_t lag)
 {
     if (s->map.n_rows == 1)
@@ -310,8 +310,8 @@ static double sum_column(const search *s, size_t code, size_t lag)
                        s->map.n_cells);
 }
 
-/* The mean power of the columns that no kept candidate reaches, or -INFINITY if no candidate is
- * kept or fewer than half of the columns remain. */
+/* Returns the mean power of the columns that no kept candidate reaches, or -INFINITY if no
+ * candidate is kept or fewer than half of the columns remain. */
 static double find_rest(const search *s, double noise_sum)
 {
     const pnr_plan *plan = s->map.plan;
@@ -323,7 +323,7 @@ static double find_rest(const search *s, double noise_sum)
     if (s->n_kept == 0)
         return -INFINITY;
     for (size_t i = 0; i < s->n_kept; i++) {
-        /* each lag once, even if the code is shorter than the neighbourhood */
+        /* each lag counts once, even if the code is shorter than the neighbourhood */
         for (size_t j = 0; j < PNR_NEIGHBOURS && j < n; j++) {
             const size_t at = centre_of(s, i) + n * PNR_NEIGHBOURS + j - REACH, lag = at % n;
 
@@ -407,7 +407,7 @@ static void repeat_search(search *s, double energy_of_code, pnr_dwell *dwell)
             break;
         dwell->floor = floor;
         if (s->n_kept == plan->max_candidates)
-            break; /* a lower threshold adds only weaker ones */
+            break; /* a lower threshold adds only weaker candidates */
     }
 }
 

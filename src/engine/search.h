@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The candidate search on the host. It gives the same results as the searches of the GPU; plan.h
+/* The candidate search on the host. It gives the same results as the searches on the GPU; plan.h
  * has the rules. */
 #ifndef PNR_SEARCH_H
 #define PNR_SEARCH_H
@@ -10,19 +10,19 @@
  * search. */
 typedef struct pnr_search_line {
     double sum;      /* of P over the integer lags */
-    float greatest;  /* P in the gate; 0 at least */
-    uint64_t *above; /* CFAR: [pnr_search_words] bit c mod 64 of c / 64: cell c is above */
+    float greatest;  /* greatest P in the gate; at least 0 */
+    uint64_t *above; /* CFAR: [pnr_search_words] bit c mod 64 of word c / 64: cell c is above */
 } pnr_search_line;
 
-/* Powers that are not in the order of lags, as method walsh has them: only for one code, one row,
- * oversample 1, a circular correlation and no CFAR. */
+/* Powers that are not in the order of lags, as method walsh leaves them: only for one code, one
+ * row, oversample 1, a circular correlation and no CFAR. */
 typedef struct pnr_search_places {
     const uint32_t *place;  /* [n_lags]: lag k is at power[place[k]] */
     const uint32_t *lag_at; /* [n_places] */
-    size_t n_places;        /* powers; 0 at a place without a lag */
+    size_t n_places;        /* number of powers; the power at a place without a lag is 0 */
 } pnr_search_places;
 
-/* 0 without CFAR. */
+/* Returns the number of words in `above` of a line; 0 without CFAR. */
 size_t pnr_search_words(const pnr_plan *plan);
 /* Fills sum, greatest and the words of `above` for line code * rows + row of a dwell's powers. */
 void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks_used,
@@ -30,8 +30,8 @@ void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks
 
 /*
  * Searches one dwell as plan.h says. power: [n_codes][n_rows][n_lags * oversample]. Reads
- * dwell->energy, n_periods and floor (all of x noise); sets noise_sum, floor (of the last search),
- * n_above, n_maxima and n_candidates; fills cell, code, row, channel and power of
+ * dwell->energy, n_periods and floor (all of x is noise); sets noise_sum, floor (of the last
+ * search), n_above, n_maxima and n_candidates; fills cell, code, row, channel and power of
  * out[0 .. n_candidates - 1] (the engine gathers value). energy_of_code: E_a. looks_used: looks
  * with a used window. lines: [n_codes][n_rows] from pnr_search_scan_line; NULL: the search scans
  * them itself, with the same answer. places: NULL when the powers are in the order of lags; else
@@ -39,14 +39,14 @@ void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks
  *
  * Rules that plan.h leaves open: the box of the exclusion covers all cells of the lag grid, also
  * those outside the gate. With a filter a training cell at a lag outside the gate does not exist.
- * With CFAR the rest becomes the floor also when it exceeds 0.95 of it; when no candidate is kept,
- * or fewer than half of the columns are left, the floor stays as it was.
+ * With CFAR the rest becomes the floor even if it exceeds 0.95 of the floor; when no candidate is
+ * kept, or fewer than half of the columns are left, the floor stays as it was.
  */
 void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const float *power,
                       size_t looks_used, const pnr_search_line *lines,
                       const pnr_search_places *places, pnr_dwell *dwell, pnr_candidate *out);
 
-/* The integer lag j = -8 .. 8 lags from a candidate's centre, mod n_lags. */
+/* Returns the integer lag that is j = -8 .. 8 lags from the centre of a candidate, mod n_lags. */
 size_t pnr_search_lag(const pnr_plan *plan, uint32_t cell, int j);
 
 #endif

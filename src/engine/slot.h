@@ -8,7 +8,7 @@
 typedef struct pnr_slot {
     pnr_windows windows;
     uint64_t tag;
-    size_t first_dwell; /* index of the first dwell in windows */
+    size_t first_dwell; /* index in windows of the first dwell */
     const pnr_removal *removals;
     size_t n_removals;
     size_t n_taken, n_done; /* dwells */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A windowed sinc, tabulated. */
+/* The table of a windowed sinc. */
 #include "engine/stretch.h"
 
 #include <math.h>
 
 enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 }; /* taps before the sample that precedes the time */
 
-/* A short transition matters more than deep stop bands: a code fills its band. */
+/* A code fills its band, so a short transition matters more than a deep stop band. */
 static const double kaiser_beta = 6;
 
 /* The modified Bessel function of order 0, by its power series. */
@@ -39,7 +39,7 @@ void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS])
         for (int i = 0; i < PNR_STRETCH_TAPS; i++) {
             const double t = (double)j / PNR_STRETCH_STEPS - (i - BEFORE);
 
-            /* exactly 0 at the other samples: sin(pi t) is not */
+            /* exactly 0 at the other samples, where sin(pi t) is not 0 */
             weight[i] = t != 0 && t == floor(t) ? 0 : weight_of(t);
             sum += weight[i];
         }

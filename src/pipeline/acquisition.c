@@ -12,7 +12,7 @@ static bool is_stopped(const pnr_acquisition *a)
            atomic_load(&a->cancel) != 0;
 }
 
-/* The most samples to read at `position`. */
+/* Returns the most samples to read at `position`. */
 static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
 {
     if (!a->is_live || a->dwell == 0)
@@ -25,8 +25,8 @@ static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
     return to_end < a->chunk ? (size_t)to_end : a->chunk;
 }
 
-/* Returns memory for the next samples: in the ring, or spare memory when a live source finds the
- * ring full. NULL: stopped. */
+/* Returns memory for the next samples: in the ring, or spare memory when the source is live and the
+ * ring is full. NULL: stopped. */
 static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples, bool *is_spare)
 {
     const size_t chunk = next_chunk(a, position);

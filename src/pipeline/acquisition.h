@@ -14,23 +14,23 @@
 typedef struct pnr_acquisition {
     pnr_source *source;
     pnr_ring *ring;
-    size_t chunk; /* samples a read, at most */
+    size_t chunk; /* most samples of a read */
     uint64_t first_window;
     size_t
         dwell; /* samples of a live read, which ends where a dwell ends, so that the dwell is ready
                 * at once; 0: no such limit */
-    void *spare; /* [chunk] for the samples of a live source that find the ring full */
+    void *spare; /* [chunk] for samples of a live source when the ring is full */
     pnr_rational rate_hz;
     bool is_live;                 /* the source cannot wait: a full ring drops samples */
     bool is_paced;                /* a recording that plays in real time */
     const volatile int *stop;     /* may be NULL */
-    _Atomic int cancel;           /* stop of the pipeline itself */
+    _Atomic int cancel;           /* stop flag of the pipeline itself */
     _Atomic int64_t start_utc_ns; /* host time of sample 0; 0 before the first samples */
     int code;                     /* after the end: PNR_OK, or the error of the source */
     pnr_error error;
 } pnr_acquisition;
 
-/* Reads until the end, stop or cancel, then ends the ring. */
+/* Reads until the end of the source, stop or cancel, then ends the ring. */
 void pnr_acquisition_run(pnr_acquisition *acquisition);
 
 #endif

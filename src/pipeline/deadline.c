@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadline of results: counts late results and logs them together, one line at a time. */
+/* The deadline of results: counts the late results, and logs several of them in one line. */
 #include "pipeline/deadline.h"
 
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadline of results: counts late results and logs them together, one line at a time. */
+/* The deadline of results: counts the late results, and logs several of them in one line. */
 #ifndef PNR_DEADLINE_H
 #define PNR_DEADLINE_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef struct pnr_deadline {
-    uint64_t due_ns; /* from the commit of the last sample of the dwell; 0: no deadline */
+    uint64_t due_ns; /* after the commit of the last sample of the dwell; 0: no deadline */
     uint64_t n_results, n_missed;
     uint64_t n_unlogged, worst_ns; /* since the last line */
 } pnr_deadline;

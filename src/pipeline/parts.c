@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens and closes the parts of the pipeline: all slow work and all allocation. */
+/* Opens and closes the parts of the pipeline. All slow work and all allocation is here. */
 #include "pipeline/state.h"
 
 #include "base/log.h"
@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How many dwells a submit may hold so that the ring has space for all submits in flight and for
- * the source, and the number of samples of that ring. */
+/* Finds how many dwells a submit may hold so that the ring has space for all submits in flight and
+ * for the source. Also finds the number of samples of that ring. */
 static int shape_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
@@ -41,7 +41,7 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* The system grants more memory than it has, and kills the program when it uses that memory. */
+/* The system grants more memory than it has, and later kills the program: this check avoids it. */
 static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -95,8 +95,8 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
     return pnr_ring_create(&shape, &p->ring, error);
 }
 
-/* The smallest part of a dwell to upload ahead, in samples; 0: none. A smaller part is not worth a
- * copy. */
+/* Returns the smallest part of a dwell to upload ahead, in samples; 0: none. A smaller part is not
+ * worth a copy. */
 static size_t ahead_samples(const pnr_pipeline *p)
 {
     enum { WORTH_BYTES = 1 << 16, PARTS = 16 };
@@ -108,8 +108,8 @@ static size_t ahead_samples(const pnr_pipeline *p)
     return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
 }
 
-/* The chunk is a fraction of a dwell: the last chunk arrives soon after the others, which are
- * uploaded ahead. */
+/* Returns a chunk that is a fraction of a dwell. Earlier chunks are uploaded ahead, so only the
+ * last one remains at the end of the dwell. */
 static size_t live_chunk(size_t dwell)
 {
     enum { CHUNK_SAMPLES = 4096, PARTS = 8 };
@@ -234,7 +234,7 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
 }
 
-/* Messages in the queue of a slow subscriber take memory of this program. */
+/* Warns of a long queue: the messages for a slow subscriber use memory of this program. */
 static void warn_of_queue(const pnr_pipeline *p)
 {
     const pnr_plan *plan = &p->setup->plan;

@@ -23,7 +23,7 @@ static bool has_room(const pnr_pipeline *p)
     return p->n_fed - p->n_back < p->setup->plan.depth;
 }
 
-/* Drops the oldest submit: its windows give no result. */
+/* Drops the oldest submit. Its windows give no result. */
 static void drop_oldest(pnr_pipeline *p)
 {
     pnr_pipeline_drop(p, &p->fed[p->n_back++ % PNR_MAX_DEPTH], &p->account.dropped_engine_error);
@@ -90,7 +90,7 @@ static int upload_ahead(pnr_pipeline *p)
 }
 
 /* Waits for a result or for samples. With engine.wait = spin it waits inside the engine only if the
- * engine could not take new samples. is_over: no samples will arrive. */
+ * engine could not take new samples anyway. is_over: no more samples will arrive. */
 static int wait_for_work(pnr_pipeline *p, bool is_over)
 {
     const bool spins = p->setup->plan.spin;
@@ -119,7 +119,7 @@ static int process_ready(pnr_pipeline *p)
            (acquired = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) == PNR_OK) {
         if (feed_engine(p, &windows) == PNR_ELOST || collect_result(p, false) == PNR_ELOST)
             return PNR_ELOST;
-        pnr_pipeline_send_status(p); /* also in a stream that never pauses */
+        pnr_pipeline_send_status(p); /* also in a stream without pauses */
     }
     if (acquired == PNR_EEND && !is_in_flight(p))
         return PNR_EEND;

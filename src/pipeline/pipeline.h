@@ -11,11 +11,11 @@
 #include "publisher/message.h"
 #include "ring/ring.h"
 
-/* Called in the processing thread with each result after its publication; it must be quick. */
+/* The processing thread calls this with each result after its publication. It must be quick. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
-/* Fills the ring instead of the source until *stop is not 0 or its stream ends; for benchmarks.
- * Called in the acquisition thread. The stream is live when source.pace is real-time. memory: the
+/* Fills the ring in place of the source until *stop is not 0 or its stream ends; for benchmarks.
+ * The acquisition thread calls it. The stream is live when source.pace is real-time. memory: the
  * memory of the ring, [capacity] samples of plan->format (source.format of the configuration). */
 typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                                   size_t capacity, const volatile int *stop);
@@ -30,7 +30,7 @@ typedef struct pnr_pipeline_options {
 
 /* Runs the whole stream; the account always closes. PNR_OK: the stream ended or was stopped, and
  * every window was finished. PNR_EENGINE: the engine failed on some windows; PNR_ELOST: the engine
- * is lost, restart the program. Other codes are the errors of the parts. */
+ * is lost, and the program must be restarted. Other codes are the errors of the parts. */
 int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *options,
                      pnr_account *account, pnr_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests to the operating system so that the two threads keep time; a refusal is never fatal. */
+/* Asks the operating system to let the two threads keep time. A refusal is never fatal. */
 #ifndef PNR_REALTIME_H
 #define PNR_REALTIME_H
 
@@ -13,22 +13,22 @@
 typedef struct pnr_realtime {
     pnr_realtime_outcome outcome; /* for status and log */
 
-    /* The state of the processing thread before begin, which end restores. */
+    /* The state of the processing thread before begin; end restores it. */
     bool is_locked;
     cpu_set_t cpus;
     int policy;
     struct sched_param param;
 } pnr_realtime;
 
-/* Locks memory. Called by the processing thread when it has allocated all its memory, before the
+/* Locks memory. The processing thread calls this after it has allocated all its memory, before the
  * acquisition thread begins. A finite RLIMIT_MEMLOCK without CAP_IPC_LOCK counts as a refusal: an
  * allocation beyond the limit would fail, and libzmq would end the program. */
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
-/* Sets the processors and priorities of both threads. Called by the processing thread when the
+/* Sets the processors and priorities of both threads. The processing thread calls this when the
  * acquisition thread runs. The threads of libzmq and of the engine are not changed: libzmq ends the
  * program if the system refuses its options for that. */
 void pnr_realtime_enter(pnr_realtime *realtime, const pnr_config *config, pthread_t acquisition);
-/* Restores the state before begin. Called by the processing thread. */
+/* Restores the state before begin. The processing thread calls this. */
 void pnr_realtime_end(pnr_realtime *realtime);
 
 /* Touches the stack that the calling thread may need, so that no page fault occurs later. */

@@ -59,8 +59,8 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
            (dwell->n_maxima > dwell->n_candidates ? PNR_FLAG_MORE_ECHOES : 0);
 }
 
-/* Complex values of several looks are those of the last look: their noise is that of one look, and
- * they have no threshold. */
+/* Complex values of a dwell of several looks are those of the last look: their noise is that of one
+ * look, and they have no threshold. */
 static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -76,8 +76,7 @@ static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profi
     }
 }
 
-/* Moves the gate with the direct path by whole cells, at most by the half width of the search for
- * it. */
+/* Moves the gate together with the direct path by whole cells, at most by zero_search_s. */
 static void place_gate(const pnr_pipeline *p, pnr_profile_info *info)
 {
     const double moved_s = p->zero.last.delay_s - p->config->radar.zero_delay_s;
@@ -185,7 +184,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
         p->options->tap(p->options->tap_context, report);
 }
 
-/* Prefetches the first candidate of dwell d: a device wrote it, so it is in no cache. */
+/* Prefetches the first candidate of dwell d. A device wrote it, so no cache has it. */
 static void prefetch_dwell(const pnr_plan *plan, const pnr_result *result, size_t d)
 {
     if (d < result->n_dwells) {

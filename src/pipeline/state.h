@@ -48,16 +48,15 @@ typedef struct pnr_pipeline {
     pnr_report report;       /* of the present dwell */
     pnr_map_info map;        /* of the present dwell; a profile is its row */
     const char **code_names; /* [plan.n_codes] of the map */
-    double gate_delay_s;     /* delay of the gate with radar.zero_delay_s; gate_first_cell is its
-                              * cell */
+    double gate_delay_s;     /* delay of gate_first_cell with radar.zero_delay_s */
     size_t gate_first_cell;
     pnr_zero_tracker zero;
-    bool is_zero_kept;    /* in radar.zero_state_path, for the next run */
+    bool is_zero_kept;    /* the zero delay is kept in radar.zero_state_path */
     bool is_zero_refused; /* a write of the state failed */
-    pnr_account account;  /* without the part of the ring */
+    pnr_account account;  /* without the part that the ring keeps */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
-    uint64_t unreported; /* positions of dwells without a result since the last result */
+    uint64_t unreported; /* positions of dwells without a result, since the last result */
     uint64_t began_ns;   /* time of the first sample */
     uint64_t status_ns;  /* time of the last status; at first began_ns */
 } pnr_pipeline;

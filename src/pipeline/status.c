@@ -28,8 +28,8 @@ static void fill_status(pnr_pipeline *p, pnr_status *status)
     status->zero = &p->zero;
 }
 
-/* Writes the zero delay for the next run. Logs the first failure only. lasting: to disk, not only
- * to the page cache. */
+/* Writes the zero delay for the next run. Logs only the first failure. lasting: writes to the disk,
+ * not only to the page cache. */
 static void write_zero_state(pnr_pipeline *p, bool lasting)
 {
     pnr_zero_memory memory;

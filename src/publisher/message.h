@@ -42,12 +42,12 @@ extern const char *const pnr_flag_words[PNR_N_FLAGS]; /* by bit */
 enum { PNR_N_TIME_SOURCES = 3 };
 extern const char *const pnr_time_source_words[PNR_N_TIME_SOURCES]; /* by pnr_time_source */
 
-/* One dwell as published: the range message. */
+/* One dwell as it is published: the range message. */
 typedef struct pnr_report {
     char run[17]; /* 16 hex digits */
     char stream[PNR_TEXT_LEN];
     char engine[48]; /* "cuda/library" */
-    uint64_t seq;    /* counts per topic */
+    uint64_t seq;    /* number of the message in its topic */
     uint64_t sample; /* first sample of the dwell */
     bool has_time;
     int64_t time_ns; /* UTC of that sample */
@@ -57,8 +57,8 @@ typedef struct pnr_report {
     unsigned flags;
     double latency_us; /* from the last sample in the ring to the message */
     double pfa_cell;
-    uint32_t cells_above; /* cells above the threshold, before max_echoes */
-    pnr_zero zero;        /* on the wire when it is tracked */
+    uint32_t cells_above; /* cells above the threshold, before the limit max_echoes */
+    pnr_zero zero;        /* on the wire if the zero delay is tracked */
     /* CLOCK_MONOTONIC, not on the wire: the last sample is in the ring, the engine has the dwell,
      * the engine has finished it */
     uint64_t ready_ns, submitted_ns, collected_ns;
@@ -67,9 +67,9 @@ typedef struct pnr_report {
 
 enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text: max_echoes echoes */
 
-/* All writers: NUL-terminated JSON; null for NaN and infinities; numbers with 12 significant digits
- * in any locale; samples and counts of the account as strings. Return the length, or 0 when
- * capacity is too small. Never allocate. */
+/* All writers write NUL-terminated JSON: null for NaN and infinities, numbers with 12 significant
+ * digits in any locale, samples and counts of the account as strings. They return the length, or 0
+ * when capacity is too small. They never allocate. */
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
 
 /* The cells of a profile, cell g at lag g / oversample: little-endian float32, powers or (I, Q)
@@ -81,12 +81,12 @@ typedef struct pnr_profile_info {
     double delay_s;           /* of first_cell */
     double step_s;            /* from one cell to the next */
     double metres_per_second; /* range per delay */
-    uint64_t dwell_samples;   /* from one dwell's first sample to the next one's */
+    uint64_t dwell_samples;   /* from the first sample of a dwell to that of the next one */
     double floor, threshold;  /* powers: the mean of the noise, and the smallest power of an echo;
                                * NAN: not known */
 } pnr_profile_info;
 
-/* Rows of a map at even steps of Doppler. */
+/* Rows of a map at equal steps of Doppler. */
 typedef struct pnr_doppler_run {
     double first_hz, step_hz; /* step: above 0 if there is more than one row */
     size_t n_rows;
@@ -105,7 +105,7 @@ typedef struct pnr_map_info {
     pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* of all rows, ascending */
 } pnr_map_info;
 
-/* Doppler of a row, row < n_rows. */
+/* The Doppler of a row in Hz; row < n_rows. */
 double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
 /* True for one row of one code, which is sent as a profile: runs, code_names and mps_per_hz do not
  * count. */
@@ -117,7 +117,7 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
 /*
  * Packed results: a JSON header (dtype, counts, first seq, run, stream, ...) and an array of
  * records, one for each echo. X(C type, numpy type, name), the widest first, so that the struct has
- * no padding; FIRST is X for the first.
+ * no padding; FIRST replaces X for the first field.
  *   time_ns   INT64_MIN: unknown
  *   flags     PNR_FLAG_... bits
  *   zero_...  as in pnr_zero; zero_delay_s is NaN when it is not tracked
@@ -153,7 +153,7 @@ typedef struct pnr_record {
     PNR_RECORD_FIELDS(PNR_RECORD_MEMBER, PNR_RECORD_MEMBER)
 #undef PNR_RECORD_MEMBER
 } pnr_record;
-/* The numpy dtype of pnr_record as JSON: [["seq","<u8"],...]: made from the same list. */
+/* The numpy dtype of pnr_record as JSON, [["seq","<u8"],...], made from the same list. */
 extern const char pnr_record_dtype[];
 void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *out);
 size_t pnr_message_write_pack(const pnr_report *first, size_t n_results, size_t n_records,
@@ -179,9 +179,9 @@ typedef struct pnr_status {
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
     double deadline_s; /* 0: none */
     size_t subscribers;
-    const char *reason; /* in an end message: "end of input", "stopped", the text of an error; else
+    const char *reason; /* end message: "end of input", "stopped" or the text of an error; else
                          * NULL */
-    int exit_status;    /* end only */
+    int exit_status;    /* in an end message only */
     const pnr_radar *radar;
     const pnr_config *config; /* the radar's configuration */
     const pnr_realtime_outcome *realtime;
@@ -200,14 +200,14 @@ typedef struct pnr_end_summary {
     double deadline_s; /* NAN: none */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
-/* detection.n_echoes <= PNR_MAX_CANDIDATES; lag, snr, and in a pack zero.moved_s are not on the
- * wire and become NAN. */
+/* detection.n_echoes <= PNR_MAX_CANDIDATES. lag and snr are not on the wire and become NAN; in a
+ * pack the same holds for zero.moved_s. */
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
                             pnr_error *error);
 int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error);
-/* bytes: length of the cells of the message. Sets run, stream, seq, sample, time and engine of the
- * report, and the rest to 0. */
+/* bytes: the length of the cells of the message. Sets run, stream, seq, sample, time and engine of
+ * the report; all other members become 0. */
 int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
                              pnr_profile_info *info, pnr_error *error);
 int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,

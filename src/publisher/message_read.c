@@ -12,7 +12,7 @@
 
 static const int64_t year_2262_ns = INT64_C(9214646400) * PNR_NS_PER_S;
 
-/* The first error is kept; reads after it are harmless. Owner of root: this, from open to close. */
+/* Keeps the first error; later reads are harmless. It owns root from open to close. */
 typedef struct reader {
     json_t *root;
     pnr_error *error;
@@ -48,7 +48,7 @@ static uint64_t get_u64(reader *r, const json_t *object, const char *name, uint6
     return 0;
 }
 
-/* A 64-bit integer as a string of digits. */
+/* Returns a 64-bit integer that the message has as a string of digits. */
 static uint64_t get_long(reader *r, const json_t *object, const char *name)
 {
     const char *digits = json_string_value(get_member(r, object, name));
@@ -78,7 +78,7 @@ static double get_double(reader *r, const json_t *object, const char *name)
     return NAN;
 }
 
-/* A string without control characters. */
+/* Copies a string without control characters. */
 static void get_string(reader *r, const json_t *object, const char *name, char *out, size_t size)
 {
     const char *text = json_string_value(get_member(r, object, name));
@@ -334,8 +334,8 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
     return close_message(&r);
 }
 
-/* The shape must have as many cells as arrived. It divides their number, so no product
- * overflows. */
+/* Reads the shape, which must have as many cells as arrived. No product overflows, because it
+ * divides their number. */
 static void read_shape(reader *r, size_t bytes, size_t each, pnr_map_info *out)
 {
     const json_t *shape = get_member(r, r->root, "shape"), *codes = get_member(r, r->root, "codes");
@@ -418,7 +418,7 @@ static size_t records_of(const pnr_record *record)
     return record->n_echoes > 0 ? record->n_echoes : 1;
 }
 
-/* The n records of one dwell. */
+/* Checks the n records of one dwell. */
 static void check_dwell(reader *r, const void *records, size_t at, size_t n)
 {
     const pnr_record first = record_at(records, at);
@@ -435,7 +435,7 @@ static void check_dwell(reader *r, const void *records, size_t at, size_t n)
     }
 }
 
-/* The counts of the header, and the place of every record in its dwell. */
+/* Checks the counts of the header, and the place of each record in its dwell. */
 static void check_pack(reader *r, const void *records, size_t bytes)
 {
     const size_t n = bytes / sizeof(pnr_record);

@@ -52,11 +52,11 @@ struct pnr_publisher {
     size_t pack;
     size_t n_results, n_records, max_records;
     pnr_record *records; /* [max_records] */
-    pnr_report first;    /* of the pack */
+    pnr_report first;    /* the first report of the pack */
 };
 
-/* Sends the topic, the text in p->text and the data (NULL: none), or nothing: it allocates all
- * parts before it sends the first. */
+/* Sends the topic, the text in p->text and the data (NULL: none), or sends nothing: it allocates
+ * all parts before it sends the first one. */
 static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const void *data,
                      size_t bytes)
 {
@@ -252,7 +252,7 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         int option, value;
         const char *name;
     } options[] = {
-        /* 0 would mean no limit. */
+        /* ZeroMQ takes 0 as no limit. */
         {ZMQ_SNDHWM, positive_int((double)config->publisher.high_water), "publisher.high_water"},
         {ZMQ_LINGER, positive_int(config->publisher.linger_s * 1e3), "publisher.linger_s"},
         {ZMQ_XPUB_VERBOSER, 1, "ZMQ_XPUB_VERBOSER"},

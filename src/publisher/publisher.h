@@ -16,7 +16,7 @@ int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_erro
 void pnr_publisher_destroy(pnr_publisher *publisher);
 /* Waits for the first subscriber. PNR_OK, or PNR_EAGAIN after patience_s or once *stop is set. */
 int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volatile int *stop);
-/* Each send sets run, stream and seq (of a status also subscribers). PNR_OK, or PNR_EAGAIN: the
+/* Each send sets run, stream and seq, and in a status also subscribers. PNR_OK, or PNR_EAGAIN: the
  * socket refused the message; the caller counts it as unsent, and subscribers see a gap in seq.
  * With publisher.pack > 1, PNR_OK means that the result is kept until its pack is full; a refused
  * pack is kept for the next call. */
@@ -29,7 +29,7 @@ int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool
  * the last flush the caller counts pnr_publisher_waiting() results as unsent. */
 int pnr_publisher_flush(pnr_publisher *publisher);
 size_t pnr_publisher_waiting(const pnr_publisher *publisher);
-/* Subscriptions to range/<stream> or to a prefix of it. */
+/* Returns the number of subscriptions to range/<stream> or to a prefix of it. */
 size_t pnr_publisher_subscribers(pnr_publisher *publisher);
 const char *pnr_publisher_endpoint(const pnr_publisher *publisher); /* as bound */
 

@@ -54,16 +54,16 @@ static char *flag_list(unsigned flags, char between, char *out)
 
 /* --- table --- */
 
-/* Columns that a table has from the first result on that has a value for them. */
+/* Columns that the table gets with the first result that has a value for them. */
 enum { COLUMN_CODE = 1, COLUMN_DOPPLER = 2, COLUMN_VELOCITY = 4, COLUMN_ZERO = 8 };
 
-/* A column with a double of pnr_echo; all of these precede code, zero, truth and flags. */
+/* A column with a double of pnr_echo. All these columns precede code, zero, truth and flags. */
 static const struct column {
     const char *title;
     int width, decimals;
     double scale;
     size_t offset;
-    unsigned only; /* 0: always there */
+    unsigned only; /* a COLUMN_...; 0: always there */
 } columns[] = {
     {"range m", 14, 3, 1, offsetof(pnr_echo, range_m), 0},
     {"+- m", 10, 3, 1, offsetof(pnr_echo, range_sigma_m), 0},
@@ -143,7 +143,7 @@ static void table_echo(const pnr_printer *p, const pnr_report *report, const pnr
     }
 }
 
-/* truth: of this echo, or NULL. */
+/* truth belongs to this echo, or is NULL. */
 static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                       size_t i)
 {
@@ -235,7 +235,7 @@ static void csv_zero(pnr_text *t, const pnr_zero *zero)
     }
 }
 
-/* truth: of this echo, or NULL. */
+/* truth belongs to this echo, or is NULL. */
 static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                     size_t i)
 {

@@ -12,14 +12,14 @@
 
 typedef enum { PNR_PRINT_TABLE, PNR_PRINT_CSV, PNR_PRINT_JSON } pnr_print;
 
-/* "table", "csv", "json". PNR_OK, or PNR_EUSAGE naming the three. */
+/* name: "table", "csv" or "json". PNR_OK, or PNR_EUSAGE with these three names. */
 int pnr_print_find(const char *name, pnr_print *out, pnr_error *error);
 
 /* The true values of an echo in a synthetic scene. NAN: the dwell has no target for it. */
 typedef struct pnr_report_truth {
     unsigned target;
     double range_m;
-    double error_m; /* measured less true */
+    double error_m; /* measured minus true value */
 } pnr_report_truth;
 
 /* Allocates nothing. Owner of the stream: the caller. */
@@ -29,17 +29,17 @@ typedef struct pnr_printer {
     bool with_truth;
     bool has_begun;
     bool by_time;     /* the table's first column: the time, or the sample index */
-    unsigned columns; /* columns of the table besides the fixed ones */
+    unsigned columns; /* columns of the table in addition to the fixed ones */
 } pnr_printer;
 
 void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool with_truth);
 
 /*
- * table: one line an echo below a header line. The header line is repeated with one more column
- * when an echo first has a Doppler, a velocity or a code above 0, or a result a tracked zero delay.
- * csv: one row an echo; a dwell without an echo has a row with empty fields. json: the range
- * message, one a line, without truth. truth: [n_echoes], or NULL. PNR_OK, or PNR_EIO: the stream
- * takes no more.
+ * table: one line for each echo below a header line. The header line is repeated with one more
+ * column when an echo first has a Doppler, a velocity or a code above 0, or when a result first has
+ * a tracked zero delay. csv: one row for each echo; a dwell without an echo has a row with empty
+ * fields. json: the range message in one line, without truth. truth: [n_echoes], or NULL. PNR_OK,
+ * or PNR_EIO: the stream accepts no more.
  */
 int pnr_printer_print(pnr_printer *printer, const pnr_report *report,
                       const pnr_report_truth *truth);

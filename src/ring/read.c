@@ -27,7 +27,7 @@ static void clear_lost(pnr_ring *ring, uint64_t first, uint64_t end)
     }
 }
 
-/* Appends the lost run [first, end). It joins the last run when it touches that one, or when the
+/* Appends the lost run [first, end). It joins the run to the last one when they touch or when the
  * list is full. */
 static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t first, uint64_t end)
 {
@@ -39,8 +39,8 @@ static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t f
         runs[(*n_runs)++] = (pnr_lost_run){first, end - first};
 }
 
-/* Takes the marks of [passed, end), end <= head, and adds to *losses. Returns the lost positions;
- * is_view: also lists them in runs and zeroes them in memory. */
+/* Takes the marks of [passed, end), end <= head, and adds their losses to *losses. Returns the
+ * number of lost positions. is_view: also lists them in runs and zeroes them in memory. */
 static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_losses *losses)
 {
     uint64_t lost = 0;
@@ -69,7 +69,7 @@ static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_
     return lost;
 }
 
-/* The end of the lost run at `passed`, or `passed` if there is no lost run. */
+/* Returns the end of the lost run at `passed`, or `passed` if there is no lost run. */
 static uint64_t end_of_loss(const pnr_ring *ring)
 {
     const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
@@ -79,7 +79,7 @@ static uint64_t end_of_loss(const pnr_ring *ring)
     return ring->marks[m % ring->n_marks].end;
 }
 
-/* Moves the losses to the account. */
+/* Moves the losses to the account and sets them to zero. */
 static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
 {
     ring->account.lost_source += losses->n[PNR_LOST_SOURCE];
@@ -111,7 +111,7 @@ static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
     return lost;
 }
 
-/* Adds the same counts by reason to *losses. */
+/* Adds the same counts to *losses, by reason. */
 static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
 {
     for (size_t p = 0; p < n_windows; p++)
@@ -178,7 +178,7 @@ static void refuse_lost_run(pnr_ring *ring)
     refuse_dwells(ring, n_dwells, n_dwells * ring->dwell, &losses);
 }
 
-/* Takes the marks of the next dwell and n_behind up to head; true when they are complete. */
+/* Takes the marks of the next dwell and of n_behind samples, up to head; true if all are taken. */
 static bool build_dwell(pnr_ring *ring, uint64_t head)
 {
     const size_t n_samples = ring->shape.n_samples;
@@ -204,7 +204,7 @@ static bool is_usable(const pnr_ring *ring)
     return false;
 }
 
-/* Copies the lost runs of the first n_samples from next on to offset `at` of view v. */
+/* Copies the lost runs in the first n_samples positions from `next` to offset `at` of view v. */
 static void copy_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v, uint64_t at)
 {
     for (size_t i = 0; i < ring->n_runs && ring->runs[i].first < n_samples; i++) {
@@ -215,7 +215,7 @@ static void copy_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v
     }
 }
 
-/* Makes the built dwell dwell d of view v. */
+/* Adds the dwell that build_dwell has built to view v, as its dwell d. */
 static void take_dwell(pnr_ring *ring, pnr_ring_view *v, size_t d)
 {
     const size_t n_periods = ring->shape.n_periods;
@@ -233,7 +233,7 @@ static void free_memory(pnr_ring *ring)
     wake_writer(ring);
 }
 
-/* Accounts for the end of the stream, which fills no dwell. */
+/* Accounts for the positions at the end of the stream that fill no dwell. */
 static void account_for_tail(pnr_ring *ring, uint64_t head)
 {
     const uint64_t taken = ring->passed - ring->next;
@@ -248,8 +248,8 @@ static void account_for_tail(pnr_ring *ring, uint64_t head)
     ring->next = head;
 }
 
-/* True when the reader owns the memory of the next dwell and may zero its lost positions. If no
- * view is lent it always does: free_memory moves tail to the dwell. */
+/* True when the reader owns the memory of the next dwell and may zero its lost positions. It owns
+ * that memory whenever no view is lent, because free_memory moves tail to the dwell. */
 static bool is_ours(const pnr_ring *ring, size_t n_in_view)
 {
     const uint64_t limit =
@@ -258,8 +258,8 @@ static bool is_ours(const pnr_ring *ring, size_t n_in_view)
     return ring->n_views + n_in_view == 0 || ring->next + ring->reach <= limit;
 }
 
-/* Builds the next usable dwell as far as it has arrived and refuses the dwells before it; true when
- * it is whole. */
+/* Builds the next usable dwell from the samples that have arrived, and refuses the dwells before
+ * it; true when the dwell is complete. */
 static bool reach_dwell(pnr_ring *ring, uint64_t head)
 {
     while (is_ours(ring, 0)) {
@@ -363,7 +363,7 @@ int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
     return PNR_OK;
 }
 
-/* End of the part of the next dwell that peek has shown. */
+/* The end of the part of the next dwell that peek has shown. */
 static uint64_t end_of_shown(const pnr_ring *ring)
 {
     return ring->shown > ring->next ? ring->shown : ring->next;
@@ -404,8 +404,8 @@ void pnr_ring_release(pnr_ring *ring)
     free_memory(ring);
 }
 
-/* The head at which the reader can continue: the next dwell is complete, or peek has at_least new
- * samples. */
+/* The value of head at which the reader can continue: the next dwell is complete, or peek has
+ * at_least new samples. */
 static uint64_t next_work(const pnr_ring *ring, size_t at_least)
 {
     const uint64_t end = ring->next + ring->reach;

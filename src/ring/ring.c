@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring from create to destroy. */
+/* Creates and destroys the ring. */
 #include "ring/state.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static bool allocate(pnr_ring *ring)
         i++;
     if (i < depth || ring->marks == NULL || ring->lost == NULL || ring->losses == NULL)
         return false;
-    /* Touches its pages before the first sample comes. */
+    /* Touches the pages of the marks before the first sample arrives. */
     memset(ring->marks, 0xff, ring->n_marks * sizeof *ring->marks);
     return true;
 }

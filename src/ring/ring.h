@@ -17,15 +17,15 @@ typedef struct pnr_ring pnr_ring;
 typedef struct pnr_ring_shape {
     void *memory;        /* capacity * sample_bytes bytes; owner: the caller */
     size_t capacity;     /* samples; at least (max_dwells + 1) dwells and n_behind */
-    size_t sample_bytes; /* of one sample of all channels */
-    size_t n_samples;    /* N: from window to window */
+    size_t sample_bytes; /* bytes of one sample of all channels */
+    size_t n_samples;    /* N: samples from one window to the next */
     size_t n_behind;  /* samples after the last dwell that a view also shows, because linear windows
                        * are longer than N by this number; they belong to the next dwell */
     size_t n_periods; /* windows in a dwell, over all its looks */
-    size_t max_dwells;     /* in a view, at most */
+    size_t max_dwells;     /* most dwells in a view */
     uint64_t first_window; /* sample index where the first window starts */
     size_t zero_byte;      /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
-    size_t depth;          /* views lent at one time, at most */
+    size_t depth;          /* most views lent at one time */
 } pnr_ring_shape;
 
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);
@@ -34,29 +34,29 @@ void pnr_ring_destroy(pnr_ring *ring);
 /*
  * --- the acquisition thread ---
  *
- * A ring stores 2^14 commits and losses at one time, or 4 for each dwell if that is more. It is
- * full when it has no space for samples or for the next commit.
+ * A ring holds at most 2^14 commits and losses, or 4 for each dwell if that is more. It is full
+ * when it has no space for samples or for the next commit.
  */
 
-/* *data: memory for the next *n_samples contiguous samples, at most max_samples. PNR_OK, or
- * PNR_EAGAIN: the ring is full. */
+/* Sets *data to the memory for the next *n_samples contiguous samples, at most max_samples. PNR_OK,
+ * or PNR_EAGAIN: the ring is full. */
 int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_samples);
 /* Commits the first n_samples of the reserved memory, which now hold samples. */
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples);
-/* The next n_samples positions are lost. Never fails. */
+/* Marks the next n_samples positions as lost. Never fails. */
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason);
 /* Waits until reserve may succeed. PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns);
-/* The stream ends here. */
+/* Ends the stream at this position. */
 void pnr_ring_end(pnr_ring *ring);
 
 /* --- the processing thread --- */
 
 /* Lends the next view: 1..max_dwells whole dwells, in order, and n_behind samples. Lost samples are
  * zeroed, and each is counted in the window whose first N samples contain it. A dwell in which
- * every window has lost more than half is refused here and never shown. The number of dwells in a
- * view depends on timing; the dwells do not. PNR_OK; PNR_EAGAIN: no dwell is ready; PNR_EEND: no
- * dwell will come. */
+ * every window has lost more than half of its samples is refused here and never shown. The number
+ * of dwells in a view depends on timing; the dwells do not. PNR_OK; PNR_EAGAIN: no dwell is ready;
+ * PNR_EEND: no dwell will come. */
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
 /* Gives the memory of the oldest view back. */
 void pnr_ring_release(pnr_ring *ring);
@@ -68,16 +68,15 @@ void pnr_ring_release(pnr_ring *ring);
  * is free at once. PNR_OK; PNR_EAGAIN: fewer than at_least samples (0 means 1) are new since the
  * last peek; PNR_EEND: no view will come. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
-/* Waits until acquire, or with at_least above 0 peek(at_least), may succeed or the stream has ended.
+/* Waits until acquire (with at_least above 0: peek(at_least)) may succeed or the stream has ended.
  * PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
-/* Adds the part of the account that the ring keeps, totals so far, to *account: alignment, refused
- * dwells, losses in released views, and after the end the tail. The borrower of a view accounts for
- * its other samples before it releases the view; then the sum of both parts closes at any time.
- * Called by the processing thread. */
+/* Adds the totals that the ring keeps to *account: alignment, refused dwells, losses in released
+ * views and, after the end, the tail. The borrower of a view accounts for its other samples before
+ * it releases the view; then both parts together close at any time. Processing thread only. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
-/* Stream positions committed or skipped so far. */
+/* Stream positions that are committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);
 
 #endif

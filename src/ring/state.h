@@ -9,9 +9,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* One run of positions, from the end of the mark before: all samples, or all lost. */
+/* A run of positions that begins where the previous mark ends: all samples, or all lost. */
 typedef struct pnr_ring_mark {
-    uint64_t end;     /* position after its last one */
+    uint64_t end;     /* position after the last one of the run */
     uint64_t time_ns; /* CLOCK_MONOTONIC of the commit */
     int lost;         /* a pnr_lost_reason, or PNR_RING_HELD */
 } pnr_ring_mark;
@@ -30,15 +30,15 @@ typedef struct pnr_ring_losses {
 } pnr_ring_losses;
 
 typedef struct pnr_ring_view {
-    uint64_t first;     /* position of its first sample */
+    uint64_t first;     /* position of the first sample of the view */
     uint32_t *lost;     /* [max_dwells * n_periods] */
     uint64_t *ready_ns; /* [max_dwells] */
     size_t n_runs;
-    pnr_lost_run runs[PNR_RING_VIEW_RUNS]; /* from its first sample on */
-    pnr_ring_losses losses;                /* of its dwells; release adds them to the account */
+    pnr_lost_run runs[PNR_RING_VIEW_RUNS]; /* from the first sample of the view on */
+    pnr_ring_losses losses;                /* its losses; release accounts for them */
 } pnr_ring_view;
 
-/* One side. The other side wakes it when it can continue. */
+/* One side of the ring. The other side wakes it when it can continue. */
 typedef struct pnr_ring_sleeper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -53,7 +53,7 @@ typedef struct pnr_ring_sleeper {
  */
 struct pnr_ring {
     pnr_ring_shape shape;
-    uint64_t dwell;       /* samples a dwell */
+    uint64_t dwell;       /* samples of a dwell */
     uint64_t reach;       /* samples that a dwell needs: its own, and n_behind after it */
     size_t n_windows;     /* windows that begin within reach */
     pnr_ring_mark *marks; /* [n_marks], single writer, single reader */
@@ -80,17 +80,17 @@ struct pnr_ring {
     uint64_t lost_before;
     pnr_ring_view *views; /* [depth], a queue */
     size_t first_view, n_views;
-    pnr_account account;              /* the part of the ring */
-    pnr_lost_run runs[PNR_RING_RUNS]; /* as lost, as runs counted from next */
+    pnr_account account;              /* the part that the ring keeps */
+    pnr_lost_run runs[PNR_RING_RUNS]; /* lost runs, counted from next */
 };
 
 /* --- marks.c --- */
 
 /* Appends a mark over the next n_samples and wakes the reader when it has work. lost: as in a mark.
- * Called by the writer; after the end by the reader. The queue must have space. */
+ * The queue must have space. The writer calls this; after the end the reader does. */
 void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost);
-/* Appends the losses that found the queue full; false: it does not have space for all of them.
- * Called by the writer; after the end by the reader. */
+/* Appends the losses that found the queue full; false: it does not have space for all of them. The
+ * writer calls this; after the end the reader does. */
 bool pnr_ring_mark_losses(pnr_ring *ring);
 /* True when the reader, or the writer, can continue. Both sides may ask. */
 bool pnr_ring_has_work(const pnr_ring *ring);
@@ -100,7 +100,7 @@ bool pnr_ring_has_space(const pnr_ring *ring);
 
 void pnr_ring_sleeper_init(pnr_ring_sleeper *sleeper);
 void pnr_ring_sleeper_clear(pnr_ring_sleeper *sleeper);
-/* Wakes the side when it sleeps. */
+/* Wakes the side if it sleeps. */
 void pnr_ring_wake(pnr_ring_sleeper *sleeper);
 /* Waits until is_ready(ring). PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_sleep(pnr_ring *ring, pnr_ring_sleeper *sleeper,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* White Gaussian noise: Philox4x32-10 and Box-Muller, in blocks that a compiler vectorises. */
+/* White Gaussian noise: Philox4x32-10 and Box-Muller, in blocks that the compiler vectorises. */
 #include "scene/noise.h"
 
 #include <math.h>

@@ -17,16 +17,16 @@ enum { BLOCK = 256 };
 static const double turn = 6.283185307179586476925;
 static const double edge = 1e-9; /* samples */
 
-/* A rotation, turns a sample, with its first BLOCK steps. */
+/* A rotation by `turns` cycles in each sample, and its first BLOCK steps. */
 typedef struct rotation {
     long double turns;
     double complex *steps; /* [BLOCK] exp(2 pi i turns j); NULL: no rotation */
 } rotation;
 
-/* An echo: code time is n + drift n + start. */
+/* An echo. Its code time is n + drift n + start. */
 typedef struct echo {
     long double start; /* samples, 0 <= start < N */
-    long double drift; /* samples a sample: stretch and clock error */
+    long double drift; /* samples per sample: stretch and clock error */
     double amplitude;
     double complex value; /* amplitude exp(i phase) */
     size_t code;          /* from 0 */
@@ -49,7 +49,7 @@ struct pnr_scene {
     double complex *still; /* [N] the sum of the echoes at rest; NULL: there are none */
     double cw_amplitude;
     rotation cw;
-    pnr_rational tune; /* cycles a sample */
+    pnr_rational tune; /* cycles per sample */
     bool tuned;
     rotation tuning;
     bool conjugate;
@@ -104,8 +104,8 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
 
 /* --- construction --- */
 
-/* Finds the peak of the first code, and for each code the factor from chips to samples of mean power
- * 1. */
+/* Finds the peak of the first code. Finds for each code the factor from chips to samples of mean
+ * power 1. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
     int rc = pnr_setup_create_codes(scene->config, &scene->setup, error);
@@ -137,7 +137,7 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
     return rc;
 }
 
-/* The geometry of one target: code time, drift, Doppler. See scene.h. */
+/* Computes the geometry of one target: code time, drift, Doppler. See scene.h. */
 static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number, echo *out,
                       pnr_error *error)
 {
@@ -338,7 +338,7 @@ static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t t
         *out += scene->cw_amplitude * (value * scene->cw.steps[j]);
 }
 
-/* The phase at the block's start is exact for every n. */
+/* The phase at the start of a block is exact for every n. */
 static void tune_samples(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
                          double complex *out)
 {
@@ -405,11 +405,11 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     long double time = centre / (scene->rate * scene->clock);
     long double speed = config->radar.speed_mps, velocity = t->velocity_mps;
 
-    /* The receiver's window starts at the code's: lag = n - window - u(n), mod N. */
+    /* The window of the receiver starts where the code starts: lag = n - window - u(n), mod N. */
     double lag = (double)wrap_time(-e->drift * centre - e->start - first, n);
 
     if (scene->setup->radar.is_linear && lag < (double)scene->setup->radar.gate_first)
-        lag += (double)n; /* before the gate: the echo belongs to a later period */
+        lag += (double)n; /* before the gate: this is the echo of a later period */
     out->delay_s = pnr_radar_delay_s(&scene->setup->radar, config, lag);
     out->delay_samples = out->delay_s * scene->rate;
     out->range_m = (double)((t->range_m - velocity * time) * speed / (speed - velocity));

@@ -20,17 +20,17 @@
  * k = 2 two-way, 1 one-way; v = radar.speed_mps. tau is exact for reception at t from a reflector
  * (two-way) or emitter (one-way) in uniform motion. The wave leaves it at t - s, s = r / v,
  * r = range_m - velocity_mps (t - s). The stretch of the code and the Doppler,
- * k velocity_mps carrier / (v - velocity_mps), follow from tau. One-way neglects the time dilation
- * of the emitter, (velocity / speed of light)^2 / 2.
+ * k velocity_mps carrier / (v - velocity_mps), follow from tau. The one-way formula neglects the
+ * time dilation of the emitter, (velocity / speed of light)^2 / 2.
  *
  * a is the waveform (waveform.h) of the target's code; the leak and the transmitter use the first
- * code. With pulse = rectangular, a is the chip floor(u L / N); an edge less than 1e-9 samples
- * ahead counts as reached.
+ * code. With pulse = rectangular, a is the chip floor(u L / N); u counts as past the edge of a chip
+ * from 1e-9 samples before it.
  *
  * Leak: leak_amplitude at range 0, phase 0. CW: cw_amplitude exp(2 pi i cw_hz t). Both, and the
- * targets, then turn by exp(+2 pi i frac(tune_hz n / rate)), and are conjugated when
- * source.spectrum is inverted. Noise: white, E|z|^2 = noise_rms^2, independent in every channel.
- * An echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
+ * targets, are then multiplied by exp(+2 pi i frac(tune_hz n / rate)), and conjugated when
+ * source.spectrum is inverted. Noise: white, E|z|^2 = noise_rms^2, independent in every channel. An
+ * echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
  */
 typedef struct pnr_scene pnr_scene;
 
@@ -40,8 +40,8 @@ typedef enum {
     PNR_SCENE_TRANSMIT
 } pnr_scene_kind;
 
-/* Borrows config, which has passed pnr_config_check and must not change. PNR_ECONFIG (the reasons of
- * radar.h and code.h), PNR_ENOMEMORY. The caller owns *out. */
+/* Borrows config, which has passed pnr_config_check and must not change. PNR_ECONFIG (the reasons
+ * of radar.h and code.h), PNR_ENOMEMORY. The caller owns *out. */
 int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **out,
                      pnr_error *error);
 void pnr_scene_destroy(pnr_scene *scene);
@@ -65,7 +65,7 @@ typedef struct pnr_truth {
     double snr_db; /* per sample; INFINITY without noise, -INFINITY without an echo */
 } pnr_truth;
 
-/* Period p has the samples first_window + p N + 0 .. N - 1; the truth is that of its centre, sample
+/* Period p has the samples first_window + p N + 0 .. N - 1. The truth is that at its centre, sample
  * first_window + p N + (N - 1) / 2. target counts from 0. */
 void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr_truth *out);
 

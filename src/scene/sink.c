@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks: the ADC, the encoding, and the two outputs: raw bytes and libsndfile. */
+/* Sinks: the ADC, the encoding, and the two kinds of output: raw bytes and libsndfile. */
 #include "scene/sink.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum {
     CHUNK = 4096,      /* samples encoded at a time */
-    PIPE_BYTES = 4096, /* a writable pipe accepts as many without blocking */
+    PIPE_BYTES = 4096, /* a writable pipe accepts this many without blocking */
     PATIENCE_MS = 50   /* between two checks of the stop flag */
 };
 
@@ -65,7 +65,7 @@ struct pnr_sink {
     bool is_stdout;
     bool is_pipe;
     SNDFILE *sound;    /* NULL: raw */
-    pnr_format format; /* in which samples are encoded */
+    pnr_format format; /* format of the encoded samples */
     size_t bits;
     unsigned char *bytes; /* [CHUNK][n_channels] in format */
     short *shorts;        /* [CHUNK][n_channels][2]: 8-bit sound */
@@ -110,7 +110,7 @@ static int open_fifo(pnr_sink *sink, pnr_error *error)
     }
 }
 
-/* Refuses whatever can be refused before a file is created or truncated, and before any wait. */
+/* Refuses all that it can before a file is created or truncated, and before any wait. */
 static int check_output(pnr_sink *sink, bool is_sound, bool is_endless, pnr_error *error)
 {
     struct stat st;

@@ -12,7 +12,7 @@
 
 typedef struct pnr_sink pnr_sink;
 
-/* Known after open. */
+/* Properties of the output, known after open. */
 typedef struct pnr_sink_info {
     pnr_format
         format; /* of one sample of one channel; of a sound file: as the source reads it back */
@@ -26,15 +26,15 @@ typedef struct pnr_sink_info {
 /*
  * path "-" is stdout, raw only. A path that ends in .wav .rf64 .w64 .au .flac is written by
  * libsndfile: 8, 16 bits or floats as source.format says (none: 16); two sound channels are I and Q
- * of one complex channel; a real format has one, or with layout channels source.channels.
- * Anything else is raw: source.format, else the extension's.
+ * of one complex channel; a real format has one, or with layout channels source.channels. Anything
+ * else is raw, in source.format, else in the format of the extension.
  *
  * echo.bits = b > 1: values are first rounded to multiples of 2^(1-b) and limited to
- * -1 .. 1 - 2^(1-b), as a b-bit ADC does; b = 1: to -1/2, 1/2 by their sign, never clipped;
- * 0: the format's own.
+ * -1 .. 1 - 2^(1-b), as a b-bit ADC does; b = 1: to -1/2, 1/2 by their sign, never clipped; 0: the
+ * bits of the format.
  *
- * n_samples: how many will be written (a WAV file ends at 4 GiB: refused before, not after);
- * 0: until stopped, which no regular file can take.
+ * n_samples: how many will be written (a WAV file of more than 4 GiB is refused before the first
+ * one); 0: until stopped, which is refused for a regular file.
  * Opening a FIFO waits until a reader opens it; *stop (may be NULL) ends every wait.
  *
  * PNR_EUSAGE: stdout is a terminal, or the file would have no end; PNR_ECONFIG: the format is
@@ -45,11 +45,11 @@ int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples
 const pnr_sink_info *pnr_sink_get_info(const pnr_sink *sink);
 
 /* samples[n_samples][n_channels][2], full scale = 1; real formats take the real part. PNR_OK;
- * PNR_EEND: the reader has closed its end, or *stop; PNR_EIO, explained. */
+ * PNR_EEND: the reader has closed its end, or *stop; PNR_EIO with the reason. */
 int pnr_sink_write(pnr_sink *sink, const double (*samples)[2], size_t n_samples, pnr_error *error);
 
-/* Completes and closes the output; removes a regular file when !keep or when completing fails. NULL
- * is allowed. */
+/* Completes and closes the output. Removes a regular file when !keep or when the output cannot be
+ * completed. NULL is allowed. */
 int pnr_sink_close(pnr_sink *sink, bool keep, pnr_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR factors: the density of the training cells' statistic, quadrature over it,
- * and its inverse. */
+/* CFAR factors: the density of the statistic of the training cells, Pfa as an integral over it, and
+ * the inverse of Pfa. */
 #include "setup/cfar_factor.h"
 
 #include "engine/plan.h"
@@ -91,8 +91,8 @@ static node node_at(statistic *s, double log_factor, int i)
                   .log_slope = s->log_density[HALF + i] + cell.density};
 }
 
-/* log Pfa, and its derivative by log f. The sum goes from the integrand's peak outwards until the
- * terms are below rounding. */
+/* log Pfa, and its derivative with respect to log f. The sum goes from the peak of the integrand
+ * outwards until the terms are below the rounding error. */
 static double log_pfa(statistic *s, double log_factor, double *slope)
 {
     int peak = 0;
@@ -160,8 +160,8 @@ static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
     return fitting < cfar->training ? fitting : cfar->training;
 }
 
-/* Fills the table of one number of looks. Pairs are taken in the order of the line, so that each
- * factor is the initial guess of the next; the other half of the line is the mirror image. */
+/* Fills the table of one number of looks. It takes the pairs in the order of the line, so that each
+ * factor is the initial guess of the next one. The other half of the line is the mirror image. */
 static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
                        double *factor)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Doppler hypotheses: assigns each row to a rotation, in integers, and to a stretch when echoes
- * walk far. */
+/* Doppler hypotheses: assigns each row to a rotation, in integers, and to a stretch when the range
+ * walk of echoes is large. */
 #include "setup/hypothesis.h"
 
 #include "config/keys.h"
@@ -12,17 +12,17 @@
 enum { MAX_ROWS = 1 << 20 };
 
 static const double edge_rows = 1e-6;   /* a frequency this close to a row counts as the row */
-static const double walk_samples = 0.5; /* rows of one hypothesis walk at most this far apart */
+static const double walk_samples = 0.5; /* most range walk between the rows of a hypothesis */
 static const double most_stretch = 0.1; /* engines refuse more */
 
 /* The rows: F = j / K bins, first <= j <= last; without Doppler K is 1 and j counts rotations. */
 typedef struct grid {
     int64_t first, last;
     int64_t n_periods; /* K */
-    int64_t quarters;  /* from rotation to rotation */
+    int64_t quarters;  /* quarter bins from rotation to rotation */
     bool is_doppler;
     double rows_a_hertz;    /* j per Hz */
-    double samples_a_hertz; /* walk during a look; 0 without a carrier */
+    double samples_a_hertz; /* range walk per Hz during a look; 0 without a carrier */
 } grid;
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -69,7 +69,7 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
 /* The rotation of row j, in quarter bins. */
 static int64_t rotation_of(const grid *g, int64_t j)
 {
-    const int64_t step = g->n_periods * g->quarters; /* of 4 j */
+    const int64_t step = g->n_periods * g->quarters; /* difference of 4 j between rotations */
 
     return g->is_doppler ? floor_div(8 * j + step, 2 * step) * g->quarters : j * g->quarters;
 }

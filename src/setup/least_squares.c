@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The inverse of a Hermitian Toeplitz matrix by N. Levinson's and W. F. Trench's recursions, its
+/* The inverse of a Hermitian Toeplitz matrix by the recursions of N. Levinson and W. F. Trench, its
  * condition, and rows of equal noise. */
 #include "setup/least_squares.h"
 
@@ -12,13 +12,13 @@
 
 enum { REACH = PNR_NEIGHBOURS / 2, POWER_STEPS = 24 };
 
-/* Engines compute in single precision: their errors grow with the root of the condition, here to
- * 1e-4 of the strongest echo. */
+/* Engines compute in single precision. Their errors grow with the square root of the condition
+ * number: at this condition they reach 1e-4 of the strongest echo. */
 static const double worst_condition = 1e6;
 
 /*
  * Levinson: finds a with a[0] = 1 and T a = (E, 0, .. 0), T[k][j] = r[k - j]; a / E is the first
- * column of T^-1. Returns E, the least error of a gate's column predicted from the columns after
+ * column of T^-1. Returns E, the least error of the prediction of a column from the columns after
  * it; 0 or less when T is not positive definite within rounding.
  */
 static double predict_columns(const double complex *r, size_t n, double complex *a)
@@ -57,7 +57,7 @@ static void invert_toeplitz(const double complex *a, double error, size_t n, dou
 
             if (i == 0) {
                 *at = conj(a[j]) / error;
-            } else { /* in this order of the sums */
+            } else { /* the order of these sums is fixed */
                 const double complex pq = a[i] * conj(a[j]), s = a[n - i], t = a[n - j];
 
                 *at = b[(i - 1) * n + j - 1] +
@@ -112,7 +112,7 @@ static double greatest_eigenvalue(const double complex *r, const double complex 
     return length;
 }
 
-/* R(0) is 1, so the loss is the diagonal. */
+/* R(0) is 1, so the diagonal of T^-1 is the loss. */
 static void scale_rows(pnr_least_squares *ls)
 {
     const size_t n = ls->n_gates;
@@ -131,7 +131,7 @@ static void scale_rows(pnr_least_squares *ls)
     ls->worst_loss_db = 10 * log10(worst);
 }
 
-/* Finds T^-1 for R(0) = 1, and its condition. space: [4 n_gates]. false: T is nearly singular. */
+/* Finds T^-1 and the condition of T for R(0) = 1. space: [4 n_gates]. false: T is near singular. */
 static bool solve_gates(pnr_least_squares *ls, double complex *space)
 {
     const size_t n = ls->n_gates;

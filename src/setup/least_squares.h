@@ -18,7 +18,7 @@ enum { PNR_MAX_FILTER_GATES = 4096 }; /* a matrix of 256 MiB */
  * correlation c at the gates and T = A^H A the Toeplitz matrix R(k - j). Each row is scaled so that
  * white noise has the variance R(0) sigma^2 in it, as in the correlation:
  *     c'[k] = sum_j filter[k][j] c[j],   filter[k][j] = sqrt(R(0) / T^-1[k][k]) T^-1[k][j].
- * An echo A at gate k gives c'[k] = A R(0) / sqrt(loss[k]), and 0 at all other gates. The whole
+ * An echo A at gate k gives c'[k] = A R(0) / sqrt(loss[k]), and 0 at all other gates. The total
  * loss of SNR is loss[k] = R(0) T^-1[k][k] >= 1. Echoes from outside the gates are not modelled.
  */
 typedef struct pnr_least_squares {
@@ -36,8 +36,8 @@ typedef struct pnr_least_squares {
  * autocorrelation: R(u)/R(0), prepared; the filter keeps the pointer. It is cyclic also for linear
  * windows, because the code repeats after N samples. n_gates: 1 .. PNR_MAX_FILTER_GATES. is_cyclic:
  * the gates are all N lags of a circular correlation.
- * PNR_OK, PNR_ENOMEMORY; PNR_ECONFIG: too many gates, or the code does not separate their echoes
- * (condition above 1e6), in words. Takes n_gates^2 steps. The caller owns *out.
+ * PNR_OK, PNR_ENOMEMORY; PNR_ECONFIG with the reason: too many gates, or the code does not separate
+ * their echoes (condition above 1e6). Takes n_gates^2 steps. The caller owns *out.
  */
 int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates, bool is_cyclic,
                              pnr_least_squares **out, pnr_error *error);
@@ -47,14 +47,14 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares);
  * The filtered values at the gates `gate` - 8 .. + 8 of an echo with A R(0) = 1 that lies `delay`
  * gates after `gate`, any fraction; 0 beyond the ends of gates that are not cyclic:
  *     out[i] = sum_j filter[k][j] R(j - gate - delay)/R(0),   k = gate + i - 8.
- * At whole delays this is 1 / sqrt(loss) at the echo and 0 around it. Gates count from 0. Takes 17
- * n_gates steps.
+ * At delays of whole gates this is 1 / sqrt(loss) at the echo and 0 around it. Gates count from 0.
+ * Takes 17 n_gates steps.
  */
 void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t gate, double delay,
                                 double complex *out);
 
 /*
- * The correlation that the echoes of the gates `gate` - 8 .. + 8 alone would have, from their
+ * The correlation that the echoes of the gates `gate` - 8 .. + 8 alone give, computed from their
  * filtered values:
  *     out[i] = sum_j R(i - j)/R(0) sqrt(loss[j]) filtered[j],
  * without the sidelobes of all other gates. Formulas of the correlation hold for it: an echo of
@@ -65,8 +65,8 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
 void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
                                const double complex *filtered, double complex *out);
 
-/* Both steps: the response to an echo with A R(0) = 1, restored. A candidate lacks
- * R(i - d)/R(0) - out[i]. */
+/* Both steps: the response to an echo with A R(0) = 1, restored. The values of a candidate are too
+ * small by R(i - d)/R(0) - out[i]. */
 void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
                             double complex *out);
 

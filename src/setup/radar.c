@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lengths, times and ranges that follow from the configuration before any sample. */
+/* Lengths, times and ranges that follow from the configuration, before the first sample. */
 #include "setup/radar.h"
 
 #include "base/clock.h"
@@ -117,7 +117,7 @@ static int derive_epoch(const pnr_config *config, pnr_radar *out, pnr_error *err
     } else {
         if (!out->has_start)
             return pnr_refuse(error, "code.epoch is in UTC: source.start_time is needed too");
-        /* (epoch - start) rate: 63 + 63 bits over 63 + 30. */
+        /* the numerator has 63 + 63 bits, the denominator 63 + 30 */
         i128 rest, den = (i128)out->rate_hz.den * PNR_NS_PER_S;
         i128 num = ((i128)epoch->utc_ns - out->start_utc_ns) * out->rate_hz.num;
         if (num / den >= INT64_MAX || num / den <= INT64_MIN)
@@ -156,7 +156,7 @@ static int derive_scales(const pnr_config *config, pnr_radar *out, pnr_error *er
     return PNR_OK;
 }
 
-/* Undoes the rounding that moved a lag off a whole sample. */
+/* Undoes rounding that has moved a lag away from a whole sample. */
 static double snap_lag(double lag)
 {
     double whole = round(lag);
@@ -170,8 +170,8 @@ static double lag_of_delay(const pnr_radar *radar, const pnr_config *config, dou
            radar->epoch_fraction;
 }
 
-/* Places the windows, and the gate in them: `count` lags from `low` on, counted from the code's
- * start. */
+/* Places the windows and the gate in them. The gate has `count` lags from `low` on, counted from
+ * the start of the code. */
 static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
 {
     const size_t n = out->n_samples;
@@ -185,12 +185,12 @@ static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
         out->gate_first = out->gate_count == n ? 0 : wrap_index(low, n);
         out->n_lags = n;
     }
-    /* A start before sample 0 is moved by whole periods: the code repeats. */
+    /* A start before sample 0 moves by whole periods, because the code repeats. */
     out->first_window = (wrap_index(out->epoch_sample, n) + wrap_index(out->first_lag, n)) % n;
 }
 
-/* Widens the gate so that it also holds the direct path and the distance by which it may move, and
- * with it the wanted ranges. */
+/* Widens the gate to the direct path. Then moves both ends outwards by the distance by which the
+ * direct path, and with it the wanted ranges, may move. */
 static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s, double *last_s)
 {
     const double rate_hz = pnr_rational_double(out->rate_hz), asked_m = config->radar.zero_search_m;
@@ -205,7 +205,7 @@ static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s,
     *last_s = fmax(*last_s, 0) + out->zero_search_s;
 }
 
-/* The gate: the whole lags on either side of every delay in [min, max]. */
+/* Finds the gate: the whole lags on either side of every delay in [min, max]. */
 static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *error)
 {
     const double min_m = config->radar.min_range_m;

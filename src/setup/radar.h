@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lengths, times and ranges that follow from the configuration before any sample. */
+/* Lengths, times and ranges that follow from the configuration, before the first sample. */
 #ifndef PNR_RADAR_H
 #define PNR_RADAR_H
 
@@ -10,12 +10,12 @@
 
 typedef struct pnr_radar {
     size_t n_chips;            /* L */
-    size_t n_samples;          /* N, samples a period: rate * L / chip rate, an integer */
+    size_t n_samples;          /* N, samples of a period: rate * L / chip rate, an integer */
     pnr_rational rate_hz;      /* samples a second */
     pnr_rational chip_rate_hz; /* chips a second */
     double period_s;           /* Tr */
     double gain_db;            /* 10 log10 N, times the coherent periods */
-    double metres_per_second;  /* range per delay: v/2 two-way, v one-way */
+    double metres_per_second;  /* range for a delay of 1 s: v/2 two-way, v one-way */
     double resolution_m;       /* metres_per_second / chip rate */
     double unambiguous_m;      /* metres_per_second * Tr */
     double min_delay_s;        /* start of the wrapped delay interval [min, min + Tr): min_range /
@@ -30,18 +30,17 @@ typedef struct pnr_radar {
     bool has_start;
     bool is_linear;       /* window.correlation: lags are not cyclic, delays not wrapped */
     int64_t first_lag;    /* samples from the code's start to lag 0; circular: 0 */
-    size_t n_lags;        /* of a window; circular: N, linear: the gate and 8 on either side */
-    size_t first_window;  /* first window's sample index: (epoch_sample + first_lag) mod N */
-    double zero_search_s; /* the direct path is searched within +- this of its last delay; 0: not
-                           * searched */
-    size_t gate_first;    /* lags searched: gate_first .. + gate_count - 1, mod N; linear: 8 */
+    size_t n_lags;        /* lags of a window; circular: N, linear: the gate and 8 on either side */
+    size_t first_window;  /* sample index of the first window: (epoch_sample + first_lag) mod N */
+    double zero_search_s; /* the direct path is searched within this of its last delay; 0: never */
+    size_t gate_first;    /* lags searched: gate_first .. + gate_count - 1, mod N; linear: from 8 */
     size_t gate_count;    /* 1..N */
 } pnr_radar;
 
-/* n_chips comes from the code. PNR_ECONFIG: N is not an integer (names the nearest good rates),
- * rate missing, gate empty or beyond the unambiguous range, epoch in UTC without source.start_time,
- * ... The gate of a linear correlation has at most N lags: the next window, one period later, finds
- * an echo beyond them again. */
+/* n_chips comes from the code. PNR_ECONFIG: N is not an integer (the message names the nearest good
+ * rates), rate missing, gate empty or beyond the unambiguous range, epoch in UTC without
+ * source.start_time, ... The gate of a linear correlation has at most N lags, because the next
+ * window, one period later, finds an echo beyond them again. */
 int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error);
 
 /* The delay of an echo at lag + fraction (samples from the window's start), wrapped into
@@ -49,7 +48,7 @@ int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, p
  * + first_lag - epoch fraction)/rate - zero_delay, not wrapped, also outside the gate. */
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag);
 /* Finds the cells of a grid of 1 / oversample samples inside the gate: *n_gate cells from
- * *first_cell on, modulo n_lags oversample. Returns the delay of the first one, s. */
+ * *first_cell on, modulo n_lags oversample. Returns the delay of the first cell, in s. */
 double pnr_radar_cells(const pnr_radar *radar, const pnr_config *config, size_t oversample,
                        size_t *first_cell, size_t *n_gate);
 double pnr_radar_range_m(const pnr_radar *radar, double delay_s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a configuration to the plan: code, waveform, thresholds, batch. */
+/* Makes the plan from a configuration: code, waveform, thresholds, batch. */
 #include "setup/setup.h"
 
 #include "base/complex.h"
@@ -14,11 +14,11 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
-/* Samples of a submit whose upload takes longer than its launches; the most bytes of its powers. */
+/* Limits of a submit: samples (their upload takes longer than the launches) and bytes of powers. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
-/* Powers that `used` windows sum, for the threshold: the whole looks that they make. A further
- * partial look only reduces the variance of the sum. */
+/* The number of looks that the threshold assumes for `used` windows: the whole looks among them. A
+ * further partial look only reduces the variance of the sum. */
 static size_t looks_in(const pnr_plan *plan, size_t used)
 {
     return used > plan->n_periods ? used / plan->n_periods : 1;
@@ -42,8 +42,7 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
 }
 
 /* Thresholds are exact for 1 to 16 whole looks of `stride` windows, for powers of two and for the
- * whole dwell. Others are linear in 1/sqrt(looks), within 1 %: they serve dwells that lost
- * windows. */
+ * whole dwell. The others are linear in 1/sqrt(looks), within 1 %, for dwells that lost windows. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
     const size_t stride = setup->plan.n_looks > 1 ? setup->plan.n_periods : 1;
@@ -73,8 +72,8 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* Makes one code and its waveform. The samples of each code have mean power 1, so that all codes have
- * the energy of the first. */
+/* Makes one code and its waveform. The samples of each code have mean power 1, so that all codes
+ * have the energy of the first. */
 static int make_code(const pnr_config *config, pnr_setup_code *to, pnr_radar *radar,
                      pnr_error *error)
 {
@@ -200,8 +199,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* The distance in cells from which on noise is not correlated: a chip of range; in Doppler a main
- * lobe of the taper, or of one period when each row is a rotation. 0: out of memory. */
+/* The least distance in cells at which noise is not correlated: a chip along the lags; along the
+ * rows a main lobe of the taper, or of one period when each row is a rotation. 0: out of memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;
@@ -213,9 +212,9 @@ static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
                : (size_t)1 << config->doppler.step; /* rows a bin */
 }
 
-/* Guard and training cells, and the factors that hold the false-alarm probability of a cell. The
- * tested cell is not correlated with the nearest training cell: the guard counts chips of range,
- * which keep the main lobe of an echo out, or rows, at least the lobe of the taper. */
+/* Sets the guard, the training cells and the factors for the false-alarm probability of a cell. The
+ * tested cell is not correlated with the nearest training cell. Along lags the guard counts chips
+ * and keeps the main lobe of an echo out; along rows it is at least the lobe of the taper. */
 static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -259,11 +258,11 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
                                        [PNR_PROFILE_POWER] = PNR_WANT_POWER,
                                        [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};
-    /* The direct path counts as an echo, and so do echoes between it and the wanted ranges. */
+    /* The direct path counts as an echo, and so do the echoes between it and the wanted ranges. */
     const size_t echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH
                               ? 2 * config->detector.max_echoes + 8
                               : config->detector.max_echoes;
-    const size_t candidates = 2 * echoes + 8; /* sidelobes take places too */
+    const size_t candidates = 2 * echoes + 8; /* sidelobes also need places */
     pnr_rational tune = {0, 1};
 
     if (config->source.tune_hz.num != 0 &&
@@ -309,7 +308,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     return PNR_OK;
 }
 
-/* The least-squares filter of the gates. */
+/* Makes the least-squares filter of the gates. */
 static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;

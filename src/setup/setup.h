@@ -25,10 +25,9 @@ typedef struct pnr_setup {
     size_t n_codes;
     pnr_setup_code *codes;      /* [n_codes] */
     double (*references)[2];    /* [n_codes][oversample][N][2] */
-    double *threshold;          /* [windows a dwell] */
-    double pfa_cell;            /* of a whole dwell */
-    size_t max_echoes;          /* echoes that the detector searches, including those that zero.h
-                                 * removes */
+    double *threshold;          /* [windows of a dwell] */
+    double pfa_cell;            /* of a cell of a whole dwell */
+    size_t max_echoes;          /* most echoes of a search, including those that zero.h removes */
     pnr_hypothesis *hypotheses; /* [plan.n_hypotheses] */
     double *taper;              /* [plan.n_periods]; NULL: none */
     double *cfar_factor;        /* [n_looks][training + 1][training + 1]; NULL: no CFAR */
@@ -37,7 +36,7 @@ typedef struct pnr_setup {
 } pnr_setup;
 
 /*
- * format, n_channels: how samples lie in memory, from the source's info. The plan's depth is
+ * format, n_channels: the layout of samples in memory, from the source. The plan's depth is
  * engine.depth, its batch engine.batch. When that is 0, the batch is 1 to 4096 dwells: about 2^23
  * samples, and at most 256 MiB of powers.
  *

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* An opened input. Owner of fd and name: source.c; both outlive the state of the kind. */
+/* An opened input. source.c owns fd and name; both outlive the state of the kind. */
 typedef struct pnr_source_input {
     const char *name; /* the path, or "stdin" */
     int fd;
@@ -24,7 +24,7 @@ typedef struct pnr_source_kind {
      * address until close; read may still set n_trailing_bytes. */
     int (*open)(const pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
                 void **state, pnr_error *error);
-    /* As pnr_source_read without gaps; after the end it always returns PNR_EEND. */
+    /* Reads as pnr_source_read does, but without gaps. After the end it always returns PNR_EEND. */
     int (*read)(void *state, void *data, size_t max_samples, size_t *n_samples, pnr_error *error);
     void (*close)(void *state);
 } pnr_source_kind;

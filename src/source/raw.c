@@ -17,7 +17,7 @@ typedef struct raw {
     const pnr_source_input *input;
     pnr_source_info *info;
     size_t sample_bytes; /* of all channels */
-    uint64_t n_left;     /* samples; of a pipe: no limit */
+    uint64_t n_left;     /* samples not read yet; of a pipe: no limit */
     uint64_t n_read;     /* samples */
     bool ended;
     size_t n_carry;        /* bytes of the incomplete sample */
@@ -32,7 +32,7 @@ static bool is_ready(int fd)
     return poll(&wanted, 1, PATIENCE_MS) > 0;
 }
 
-/* Reads the first bytes of a pipe, which no later read returns: only for a refused pipe. */
+/* Reads the first bytes of a pipe that is refused. No later read returns these bytes. */
 static size_t read_head(const pnr_source_input *input, unsigned char *head, size_t n_bytes)
 {
     size_t n = 0;
@@ -101,7 +101,7 @@ static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr
     return PNR_OK;
 }
 
-/* The end of the input: an error when a file is shorter than at its opening. */
+/* Handles the end of the input: an error when a file is shorter than when it was opened. */
 static int finish_input(raw *r, pnr_error *error)
 {
     r->ended = true;

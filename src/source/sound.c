@@ -15,13 +15,13 @@
 typedef struct sound {
     const pnr_source_input *input;
     SNDFILE *file;
-    bool is_integer;   /* read as int16, else as float */
+    bool is_integer;   /* it is read as int16, else as float */
     uint64_t n_frames; /* as stated in the header */
     uint64_t n_read;
     bool ended;
 } sound;
 
-/* Extensions of sound files; a file with one of them and other first bytes is an error. */
+/* Extensions of sound files. A file with one of them but with other first bytes is an error. */
 static const char *const extensions[] = {"wav", "wave", "rf64", "w64", "au", "snd", "flac"};
 
 static bool has_sound_extension(const char *path)
@@ -44,7 +44,7 @@ bool pnr_source_is_sound(const pnr_source_input *input, const pnr_config *config
            has_sound_extension(input->name);
 }
 
-/* Reads n_bytes at offset. *out: new memory, also after an error; owner: the caller. */
+/* Reads n_bytes at offset to new memory. The caller owns *out, also after an error. */
 static int read_part(const pnr_source_input *input, uint64_t offset, size_t n_bytes,
                      unsigned char **out, pnr_error *error)
 {
@@ -125,7 +125,7 @@ static int fill_info(const pnr_source_input *input, const pnr_config *config,
     return PNR_OK;
 }
 
-/* Checks that configuration and file agree. */
+/* Checks that the configuration and the file agree. */
 static int check_against_config(const pnr_source_input *input, const pnr_config *config,
                                 const pnr_source_info *info, pnr_error *error)
 {
@@ -158,8 +158,8 @@ static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
                          : sf_readf_float(s->file, data, n_frames);
 }
 
-/* libsndfile must agree with our reading of the header, and it must read the last frame. That finds
- * FLAC files that are cut short, and the decoder allocates its memory before the stream starts. */
+/* libsndfile must agree with our reading of the header, and it must read the last frame. That read
+ * finds FLAC files that are cut short, and makes the decoder allocate memory before the stream. */
 static int check_frames(sound *s, const pnr_sound_header *header, const SF_INFO *found,
                         pnr_error *error)
 {

@@ -51,7 +51,7 @@ static bool is_in_view(const view *v, uint64_t offset, uint64_t n)
     return offset <= v->n_bytes && n <= v->n_bytes - offset;
 }
 
-/* Reports bytes outside the view: the file ends before them, or they lie too far in it. */
+/* Reports bytes outside the view: the file ends before them, or they are too far from its start. */
 static int refuse_unseen(const view *v, uint64_t offset, uint64_t n)
 {
     if (offset > v->file_bytes || n > v->file_bytes - offset)
@@ -72,7 +72,7 @@ static int check_rate_and_channels(const view *v, uint64_t rate_hz, uint64_t n_c
     return PNR_OK;
 }
 
-/* Counts the whole frames in n_bytes of samples; the file has all of them. */
+/* Counts the whole frames in n_bytes of samples, which are all in the file. */
 static int count_frames(const view *v, uint64_t n_bytes, uint64_t offset, pnr_sound_header *out)
 {
     unsigned frame_bytes = out->n_channels * out->bits / 8;
@@ -194,7 +194,7 @@ static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *ou
     return PNR_OK;
 }
 
-/* The chunks from offset to end, the end of the file as the header states it. */
+/* The chunks from offset to the end of the file, as the header states it. */
 typedef struct chunks {
     const layout *layout;
     uint64_t offset, end;
@@ -337,7 +337,7 @@ static int read_au(const view *v, pnr_sound_header *out)
                              "the header says that the samples begin at byte %" PRIu64
                              ", the file has %" PRIu64 " bytes",
                              offset, v->file_bytes);
-    if (n_bytes == UINT32_MAX) /* unknown: to the end of the file */
+    if (n_bytes == UINT32_MAX) /* unknown: the samples reach to the end of the file */
         n_bytes = v->file_bytes - offset;
     if (n_bytes != v->file_bytes - offset)
         return refuse_header(v,
@@ -380,7 +380,7 @@ static int read_flac(const view *v, pnr_sound_header *out)
 static const struct kind {
     const char *magic;
     const char *name;
-    size_t n_bytes; /* that read needs */
+    size_t n_bytes; /* bytes that `read` needs */
     int (*read)(const view *v, pnr_sound_header *out);
 } kinds[] = {
     {"RIFF", "WAV", 12, read_wav}, {"RF64", "RF64", 48, read_rf64}, {"riff", "W64", 40, read_w64},

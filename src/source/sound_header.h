@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The samples must begin within this many bytes, and as many may follow them at most. */
+/* The samples must begin within this many bytes. At most this many bytes may follow them. */
 enum { PNR_SOUND_HEAD_BYTES = 1 << 20 };
 enum { PNR_SOUND_MAX_CHANNELS = 1024 };
 
@@ -21,7 +21,7 @@ typedef struct pnr_sound_header {
     unsigned bits;       /* of one channel: 8, 16, 24, 32, 64 (float); FLAC 4..32 */
     bool is_float;
     uint32_t rate_hz;          /* > 0 */
-    unsigned n_trailing_bytes; /* after the last whole frame */
+    unsigned n_trailing_bytes; /* bytes after the last whole frame */
     uint64_t rest_offset;      /* of the bytes after the samples (tags, cues) */
     uint64_t rest_bytes;       /* how many; 0: none */
 } pnr_sound_header;
@@ -31,9 +31,9 @@ const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes);
 
 /*
  * bytes: the first n_bytes of the file (all of it, or PNR_SOUND_HEAD_BYTES); file_bytes: its size.
- * PNR_OK, or PNR_EDATA with the reason, and both numbers where two sizes disagree: none of the five
- * kinds, cut short, data size 0, unfinished (0xffffffff), wrapped past 4 GiB, an encoding other
- * than integers and floats, ... The header of FLAC does not state a size in bytes to compare.
+ * PNR_OK, or PNR_EDATA with the reason, and with both numbers when two sizes disagree: none of the
+ * five kinds, cut short, data size 0, unfinished (0xffffffff), wrapped past 4 GiB, an encoding
+ * other than integers and floats, ... The header of FLAC does not state a size in bytes to compare.
  */
 int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes,
                           pnr_sound_header *out, pnr_error *error);

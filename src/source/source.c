@@ -94,7 +94,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     input->is_stdin = strcmp(path, "-") == 0;
     if (input->is_stdin)
         input->fd = STDIN_FILENO;
-    else /* O_NONBLOCK: open does not wait for the writer of a FIFO */
+    else /* with O_NONBLOCK open does not wait for the writer of a FIFO */
         input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (input->fd < 0)
         return pnr_error_set(error, open_failure(errno), "%s: %s", path, strerror(errno));
@@ -105,7 +105,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     input->is_regular = S_ISREG(status.st_mode);
     if (!input->is_regular)
         return PNR_OK;
-    offset = lseek(input->fd, 0, SEEK_CUR); /* stdin may have been read in part */
+    offset = lseek(input->fd, 0, SEEK_CUR); /* a part of stdin may have been read already */
     if (offset < 0)
         return pnr_error_set(error, PNR_EIO, "%s: %s", input->name, strerror(errno));
     input->n_bytes = status.st_size > offset ? (uint64_t)(status.st_size - offset) : 0;

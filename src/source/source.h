@@ -16,7 +16,7 @@ typedef struct pnr_source_info {
     uint64_t n_samples;   /* positions of the stream; includes the lost runs that begin at or before
                              the end of the file; UINT64_MAX: not known */
     pnr_rational rate_hz; /* of a sound file, else {0, 0} */
-    uint64_t n_trailing_bytes; /* after the last whole sample; of a pipe: known at the end */
+    uint64_t n_trailing_bytes; /* bytes after the last whole sample; of a pipe: known at the end */
     char text[256];            /* "raw ci16, 1 channel, 41943 samples: echo.sc16" for the log */
 } pnr_source_info;
 
@@ -35,12 +35,12 @@ void pnr_source_close(pnr_source *source);
 const pnr_source_info *pnr_source_get_info(const pnr_source *source);
 
 /*
- * Reads up to max_samples >= 1 samples and sets *n_samples >= 1; or reads nothing and sets *gap >=
- * 1: that many positions are lost here (source.lost). Joins a sample that is split between two
- * reads. PNR_OK; PNR_EAGAIN: no whole sample within 50 ms (check the stop flag and call again);
+ * Reads up to max_samples >= 1 samples and sets *n_samples >= 1; or reads nothing and sets
+ * *gap >= 1: that many positions are lost here (source.lost). Joins a sample that is split between
+ * two reads. PNR_OK; PNR_EAGAIN: no whole sample within 50 ms (check the stop flag and call again);
  * PNR_EEND: the end; PNR_EIO: read error; PNR_EDATA: the file is shorter than its size or header
- * stated, or a pipe ended before its first sample. Never allocates (libFLAC may, at a frame more
- * intricate than all before).
+ * stated, or a pipe ended before its first sample. Never allocates (libFLAC may, for a frame more
+ * complex than all before).
  */
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
                     uint64_t *gap, pnr_error *error);

@@ -24,7 +24,7 @@ static const double amplitude = 0.1; /* of the echo */
     "snr_db oversample outliers_pct rms_over_bound bias_over_sigma delay_variance amp_variance "   \
     "phase_variance snr_error_db rms_samples bound_samples bound_amp bound_phase_rad"
 static const char delay_columns[] = DELAY_COLUMNS;
-/* A row is 1 / (K Tr). */
+/* Doppler errors are in rows. The width of a row is 1 / (K Tr). */
 static const char doppler_columns[] =
     DELAY_COLUMNS " doppler_rms_over_bound doppler_bias_over_sigma doppler_variance rms_rows "
                   "bound_rows";
@@ -39,7 +39,7 @@ static const bench_picture picture_doppler = {
     .series = "oversample",
     .x_scale = BENCH_X_LINEAR};
 
-/* The objects between samples and echoes, for one detector.oversample. */
+/* The objects that make echoes from samples, for one value of detector.oversample. */
 typedef struct chain {
     pnr_config config;
     bench_subject subject;
@@ -54,17 +54,17 @@ typedef struct scene {
     double (*noise)[2];   /* [N] */
     double complex *echo; /* [N] */
     double *phase;        /* [batch] */
-    double lag, bins;     /* of all its echoes; bins of 1/Tr */
+    double lag, bins;     /* equal for all echoes; bins in units of 1/Tr */
     uint64_t position;    /* of the noise */
     uint64_t state;       /* of the other random numbers */
 } scene;
 
-/* Sums over the dwells whose strongest echo is within a sample of the truth: n dwells, without the
- * n_missed others. */
+/* Sums over the n dwells whose strongest echo is within a sample of the truth. The other n_missed
+ * dwells do not count. */
 typedef struct tally {
     double n, n_missed;
     double bias, square;
-    double delay, amplitude, phase; /* of (error / sigma)^2 */
+    double delay, amplitude, phase; /* sums of (error / sigma)^2 */
     double bins_bias, bins_square, doppler;
     double snr;
 } tally;
@@ -77,7 +77,7 @@ static int open_chain(const bench *b, size_t n_samples, size_t oversample, chain
     pnr_measure_configure(b->config, n_samples, &c->config);
     c->config.detector.oversample = oversample;
     c->config.source.spectrum = PNR_SPECTRUM_NORMAL;
-    c->config.source.format = PNR_FORMAT_CF32; /* the bound is computed for noise alone */
+    c->config.source.format = PNR_FORMAT_CF32; /* the bound does not include quantisation */
     if (b->config->engine.batch == 0)
         c->config.engine.batch = BATCH_SAMPLES / (n_samples * c->config.dwell.periods) + 1;
     rc = bench_prepare(&c->config, n_samples, 0, &c->subject, error);
@@ -124,7 +124,7 @@ static bool is_doppler(const chain *c)
     return c->config.dwell.combine == PNR_COMBINE_DOPPLER;
 }
 
-/* A random Doppler within the middle four fifths of the rows. */
+/* Returns a random Doppler within the middle four fifths of the rows. */
 static double draw_bins(const chain *c, scene *s)
 {
     const pnr_plan *plan = &c->setup->plan;
@@ -136,7 +136,7 @@ static double draw_bins(const chain *c, scene *s)
 }
 
 /* Draws one delay and Doppler for the whole batch, a phase for the middle of each dwell, and noise
- * of this power a sample. */
+ * of the given power per sample. */
 static int fill_scene(const chain *c, double power, scene *s)
 {
     const pnr_plan *plan = &c->setup->plan;

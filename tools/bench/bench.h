@@ -22,12 +22,12 @@ typedef struct bench {
     double seconds;                         /* for each size (publish: for each pack) */
     double pace;   /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
     size_t points; /* methods: approximate number of samples in a submit; 0: chosen */
-    size_t check;  /* methods: random samples to check, at least */
+    size_t check;  /* methods: least number of random samples to check */
     bool verbose;  /* methods: also list the kernels */
     bool csv;
     bool *lost;           /* set when a part lost samples, windows or results */
-    double every_s;       /* latency: from one window to the next; 0: chosen */
-    const char *endpoint; /* latency: NULL: chosen */
+    double every_s;       /* latency: time between two windows; 0: chosen */
+    const char *endpoint; /* latency: address; NULL: chosen */
     const char *plot;     /* PNG path; NULL: none */
     const char *dump;     /* serve: path for the code and the samples; NULL: none */
 } bench;
@@ -43,13 +43,13 @@ typedef struct bench_subject {
     char engine[64]; /* "cuda/fused" */
 } bench_subject;
 
-/* n_samples 0: config has its code and rate; otherwise pnr_measure_configure chooses them. batch:
- * dwells of a submit; 0: as configured. config must outlive *out. */
+/* Prepares one size. n_samples 0: code and rate are those of config; else pnr_measure_configure
+ * chooses them. batch: dwells of a submit; 0: as configured. config must outlive *out. */
 int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, bench_subject *out,
                   pnr_error *error);
 /* Sets publisher.endpoint to an ipc address of this process. */
 void bench_set_endpoint(pnr_config *config);
-/* Prints the CPU and each engine's probe; as comments before a CSV. */
+/* Prints the CPU and the probe of each engine. Before a CSV they are comments. */
 void bench_print_machine(const bench *b);
 
 int bench_chain(const bench *b, pnr_error *error);
@@ -80,7 +80,7 @@ size_t bench_table_rows(const bench_table *table);
 /* How the first column is drawn along x; y is logarithmic. */
 typedef enum { BENCH_X_LOG2, BENCH_X_LOG10, BENCH_X_LINEAR } bench_x_scale;
 
-/* One line for each y column, or for each value of the column `series`. */
+/* A picture has one line for each y column, or for each value of the column `series`. */
 typedef struct bench_picture {
     const char *y_label;
     const char *y;           /* names of columns, separated by spaces */

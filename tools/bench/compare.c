@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* bench seed: this machine against the memoir's Tables 16 and 17, in four ways.
- * bench crossover: the CPU against the GPU, by the length of the code and the dwells a submit. */
+ * bench crossover: the CPU against the GPU, by the code's length and by the dwells in a submit. */
 #include "tools/bench/bench.h"
 #include "tools/bench/contest.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods of one engine compared on the same resident samples: entered, checked, and timed in
- * turns. */
+/* Compares methods of one engine on the same resident samples: enters them, checks their results,
+ * and times them in turns. */
 #include "tools/bench/contest.h"
 
 #include "base/clock.h"
@@ -50,7 +50,7 @@ static int enter_methods(contest *c, const char *const *methods, size_t n, pnr_e
     return PNR_OK;
 }
 
-/* The strongest candidate must be the echo: its code, its row, its lag. */
+/* Checks that the strongest candidate is the echo: its code, its row and its lag. */
 static int check_dwell(const contest *c, const contest_entry *e, size_t d, pnr_error *error)
 {
     const pnr_plan *plan = &c->subject->setup->plan;

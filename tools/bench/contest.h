@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods of one engine compared on the same resident samples: every result is checked, then all
- * methods are timed in turns. */
+/* Compares methods of one engine on the same resident samples: checks every result, then times all
+ * methods in turns. */
 #ifndef PNR_TOOLS_BENCH_CONTEST_H
 #define PNR_TOOLS_BENCH_CONTEST_H
 
@@ -15,7 +15,7 @@ typedef struct contest_entry {
     resident *resident;
     pnr_result result; /* of the last set */
     double *ns;        /* [n_times] */
-    double deviation;  /* for the caller's judge */
+    double deviation;  /* set by the caller's judge */
 } contest_entry;
 
 /* Zeroed except for subject, runs and judge. The caller calls contest_end, also after an error. */
@@ -29,7 +29,7 @@ typedef struct contest {
     size_t n_entries, n_times;
     uint32_t *lags;   /* [batch] */
     uint64_t state;   /* of the random delays */
-    size_t n_checked; /* dwells, of each method */
+    size_t n_checked; /* checked dwells of each method */
 } contest;
 
 /* Enters each of the n methods that supports the plan, and logs why the others do not. Then

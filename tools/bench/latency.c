@@ -67,7 +67,7 @@ typedef struct tables {
     bench_table *latency, *stages, *histogram;
 } tables;
 
-/* Paced windows through the whole program. */
+/* A run of paced windows through the whole program. */
 typedef struct latency_run {
     pnr_config config;
     bench_subject subject;
@@ -136,7 +136,7 @@ static void note_result(void *context, const pnr_report *report)
     m[SENT] = pnr_clock_ns();
 }
 
-/* Runs in the thread of the subscriber, which writes this time only. */
+/* Runs in the thread of the subscriber, which writes only this time. */
 static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns)
 {
     const latency_run *run = context;
@@ -167,7 +167,7 @@ static int pace_windows(latency_run *run, double seconds, pnr_error *error)
     run->windows = malloc(run->n_windows * sizeof *run->windows);
     if (run->windows == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", run->n_windows);
-    memset(run->windows, 0, run->n_windows * sizeof *run->windows); /* in memory, not on demand */
+    memset(run->windows, 0, run->n_windows * sizeof *run->windows); /* touches all pages now */
     if (run->config.engine.deadline == 0)
         run->config.engine.deadline = (double)run->every_ns * 1e-9;
     return bench_run(&run->config, run->subject.setup,

@@ -43,7 +43,7 @@ static const char columns[] =
     "map: N periods codes rows batch method: median_us dwell_us GBps floor_us "
     "floor_pct samples_us Gcells_s checked";
 
-/* With several codes, these are GPS codes. */
+/* A map of several codes takes GPS codes. */
 static int configure_map(const bench *b, const struct map_case *own, pnr_config *config,
                          pnr_error *error)
 {
@@ -61,8 +61,8 @@ static int configure_map(const bench *b, const struct map_case *own, pnr_config 
     return rc;
 }
 
-/* The least time: each sample is read once, and the power of each cell is written once and read
- * once, at the device's copy bandwidth. */
+/* Adds a row. In the least time each sample is read once, and the power of each cell is written
+ * once and read once, at the copy bandwidth of the device. */
 static void add_row(const contest *c, const contest_entry *e, const char *name, double copy_rate,
                     bench_table *table)
 {

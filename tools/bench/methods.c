@@ -64,7 +64,7 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
     return fabs(low - 0.95 * high) <= deviation_limit * floor_unit(plan, want);
 }
 
-/* The distance of a dwell's values from those of the first method, in units of eps sqrt(log2 N)
+/* Returns how far a dwell's values are from those of the first method, in units of eps sqrt(log2 N)
  * sqrt(sum |x|^2 sum |a|^2), for sums of powers in a unit of the same relative size. */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
@@ -106,15 +106,15 @@ static int compare_values(const contest *c, contest_entry *e, size_t d, pnr_erro
 
 /* --- times --- */
 
-/* The least memory traffic in bytes for each sample of the input: the sample itself, and between
- * two kernels a complex value written and read. NAN: not known. */
+/* Returns the least memory traffic in bytes for each sample of the input: the sample itself, and a
+ * complex value that is written and read between two kernels. NAN: not known. */
 static double floor_bytes(const pnr_plan *plan, const pnr_engine_choice *choice)
 {
     static const struct {
         const char *name;
-        size_t most_in_one; /* values, in one kernel */
+        size_t most_in_one; /* greatest number of values in one kernel */
         size_t most;
-        double between; /* kernels */
+        double between; /* number of changes from kernel to kernel */
     } rules[] = {{"fused", 1 << 14, 1 << 22, 2}, {"walsh", 1 << 13, 1 << 22, 1}};
     const double bytes = (double)pnr_plan_sample_bytes(plan);
     const double values = (double)choice->n_transform / (double)plan->n_samples;
@@ -134,7 +134,7 @@ static void add_row(const contest *c, const contest_entry *e, const load *l, dou
     const double samples = (double)(plan->batch * pnr_plan_dwell_samples(plan));
     const double bytes = samples * (double)pnr_plan_sample_bytes(plan);
     const double floor_ns = samples * floor_bytes(plan, &e->choice) / l->copy_rate * 1e9;
-    const double median_ns = pnr_median(e->ns, c->n_times); /* sorts */
+    const double median_ns = pnr_median(e->ns, c->n_times); /* sorts e->ns */
 
     bench_table_add(table, "%zu %s %zu %s", plan->n_samples, l->name, plan->batch,
                     e->choice.method);
@@ -184,7 +184,7 @@ static void add_kernels(const contest *c, const contest_entry *e, const load *l)
 
 /* --- contests --- */
 
-/* The number of submits that check this number of samples: each set at least once. */
+/* Returns how many submits check this number of samples: each set at least once. */
 static size_t count_checks(const bench *b, const pnr_plan *plan)
 {
     const size_t samples = plan->batch * pnr_plan_dwell_samples(plan);
@@ -221,8 +221,8 @@ static int hold_contest(const bench *b, contest *c, const load *l, bench_table *
     return PNR_OK;
 }
 
-/* batch 0: the number of dwells that makes about b->points samples, where the length of a window is
- * rounded to a power of two. */
+/* Measures one load. batch 0: as many dwells as make about b->points samples, with the length of a
+ * window rounded to a power of two. */
 static int measure_load(const bench *b, const load *l, size_t n_samples, size_t batch,
                         bench_table *table, pnr_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sizes that a user names, the engine for one of them, and the machine that is measured. */
+/* Reads the sizes that a user names, chooses the engine for a size, and describes the machine. */
 #include "tools/bench/bench.h"
 
 #include "cli.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench publish: the time of a result after the engine, and the results a second that reach a
- * subscriber. */
+/* bench publish: the time of a result after the engine, and the rate of results at a subscriber. */
 #include "tools/bench/bench.h"
 #include "tools/bench/resident.h"
 #include "tools/bench/run.h"
@@ -108,8 +107,8 @@ static void detect_next(work *w)
     pnr_detector_detect(w->detector, &observed, &w->report.detection);
 }
 
-/* Times in ns for each result: of detecting, and of publishing without a subscriber; medians of
- * blocks. */
+/* Gives the times in ns to detect one result, and to publish it without a subscriber: medians over
+ * blocks of results. */
 static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error *error)
 {
     double *const out[] = {detect_ns, publish_ns};

@@ -30,7 +30,7 @@ int resident_fill(resident *r, size_t set, uint64_t seed, const uint32_t *lags, 
 int resident_run(resident *r, size_t set, pnr_result *result, pnr_error *error);
 size_t resident_kernels(const resident *r, pnr_kernel_note *notes, size_t capacity);
 
-/* ns: [RESIDENT_SETS], of one round, each set once. */
+/* Times one round, in which each set is used once. ns: [RESIDENT_SETS]. */
 int resident_time(resident *r, double *ns, pnr_error *error);
 
 #endif

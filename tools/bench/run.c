@@ -165,9 +165,9 @@ void bench_subscriber_finish(bench_subscriber *s, double patience, bench_receive
 
 /* --- the run --- */
 
-/* The samples of the ring are whole dwells, so that repeated commits continue without a seam:
- * ring.bytes if it is set, else space for all dwells in flight and more; for a live feed many
- * submits more, since it drops. */
+/* Returns ring.bytes if it is set, else space for all dwells in flight and more. A live feed gets
+ * many submits more, since it drops. The ring holds whole dwells, so that repeated commits continue
+ * without a seam. */
 static size_t ring_bytes(const pnr_config *config, const pnr_plan *plan, double rate_hz)
 {
     const size_t dwell = pnr_plan_dwell_samples(plan);
@@ -201,7 +201,7 @@ int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
     fed.ring.bytes = ring_bytes(config, &setup->plan, rate_hz);
     if (rate_hz > 0) {
         fed.source.pace = PNR_PACE_REAL_TIME;
-        if (fed.engine.deadline == 0) /* when the ring has no space left */
+        if (fed.engine.deadline == 0) /* the time in which the ring becomes full */
             fed.engine.deadline =
                 (double)fed.ring.bytes / (rate_hz * (double)pnr_plan_sample_bytes(&setup->plan));
     }

@@ -31,8 +31,8 @@ typedef struct bench_subscriber bench_subscriber;
 /* spin: the thread polls for messages and never sleeps. seen: may be NULL. */
 int bench_subscriber_start(const char *endpoint, bool spin, bench_seen seen, void *context,
                            bench_subscriber **out, pnr_error *error);
-/* Waits for the end message, at most patience_s after the last message, and joins the thread. NULL
- * is allowed: *out is empty. */
+/* Waits for the end message, at most patience_s after the last message, and joins the thread. With
+ * subscriber NULL *out is empty. */
 void bench_subscriber_finish(bench_subscriber *subscriber, double patience_s, bench_received *out);
 
 /* The functions of one run; all get the same context. */
@@ -42,7 +42,7 @@ typedef struct bench_run_hooks {
     bench_seen seen;        /* may be NULL */
     void *context;
     size_t high_water; /* lower limit of publisher.high_water */
-    bool spin;         /* the subscriber's */
+    bool spin;         /* of the subscriber */
 } bench_run_hooks;
 
 typedef struct bench_outcome {
@@ -51,8 +51,8 @@ typedef struct bench_outcome {
 } bench_outcome;
 
 /* Runs the pipeline to the end of its feed. rate_hz: samples a second of a live feed, whose ring
- * drops when it is full; 0: the feed waits for space. publisher.endpoint is set. Errors as the
- * pipeline's. */
+ * drops when it is full; 0: the feed waits for space. publisher.endpoint must be set. Errors are
+ * those of the pipeline. */
 int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
               const bench_run_hooks *hooks, bench_outcome *out, pnr_error *error);
 

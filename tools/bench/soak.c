@@ -43,7 +43,7 @@ typedef struct watch {
     stream_subject subject;
     double seconds, interval_s;
     bench_table *table;
-    uint64_t start_ns;                 /* the first result */
+    uint64_t start_ns;                 /* time of the first result */
     interval intervals[MAX_INTERVALS]; /* the processing thread adds to interval n_ended */
     _Atomic size_t n_ended;            /* the monitor reads those before it */
     _Atomic bool stop;
@@ -70,7 +70,7 @@ static void add_result(void *context, const pnr_report *report)
 
 /* --- the monitor --- */
 
-/* Bytes of memory that this process occupies; NAN: unknown. */
+/* Returns the memory in bytes that this process occupies; NAN: unknown. */
 static double resident_bytes(void)
 {
     FILE *statm = fopen("/proc/self/statm", "re");

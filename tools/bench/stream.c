@@ -28,7 +28,7 @@ enum { PACK = 256, LINK_BYTES = 64 << 20, SUBMITS_BEHIND = 16, MIN_BATCHES = 8 }
 static const double file_seconds = 1.0; /* of a file at the rate of the ring; the file source is
                                          * slower */
 static const double most_file_bytes = 2e9;
-static const double space_share = 0.5; /* of the free bytes, for the file */
+static const double space_share = 0.5; /* share of the free bytes for the file */
 static const uint64_t patience_ns = 20000000;
 
 static const char columns[] =
@@ -105,7 +105,7 @@ static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void 
         feed_fast(p, ring, chunk, stop);
 }
 
-/* The time that this thread has run on a processor. */
+/* Returns the time that this thread has run on a processor. */
 static uint64_t thread_ns(void)
 {
     struct timespec t;
@@ -173,7 +173,7 @@ static const char *folder(void)
     return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-/* Bytes that may be written to the folder. */
+/* Returns the bytes that may be written to the folder. */
 static double free_bytes(const char *in)
 {
     struct statvfs fs;

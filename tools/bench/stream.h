@@ -26,8 +26,8 @@ typedef struct stream_subject {
     double link_bytes_per_s; /* of the engine's link to its device; 0: no link */
 } stream_subject;
 
-/* Also chooses publisher.pack if there are many results a second. The caller destroys engine.setup,
- * also after an error. */
+/* Prepares one size, and chooses publisher.pack if there are many results a second. The caller
+ * destroys engine.setup, also after an error. */
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error);
 
 /* Runs the pipeline from the memory of its ring, which is filled once and then committed repeatedly

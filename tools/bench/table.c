@@ -140,7 +140,7 @@ static const char *format_cell(const bench_table *table, size_t row, size_t colu
     return out;
 }
 
-/* The length of the longest text of a column, including its head. */
+/* Returns the length of the longest text of a column, including its head. */
 static int measure_column(const bench_table *table, size_t column)
 {
     size_t width = strlen(table->columns[column].name);

@@ -73,7 +73,7 @@ int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_re
                                pnr_error_text(rc), plan->n_samples, n_dwells);
 }
 
-/* Returns the samples of a chip by the rates, if that is a whole number; else 1. */
+/* Returns how many samples a chip has by the rates, if that is a whole number; else 1. */
 static size_t chip_samples_of(const pnr_config *config)
 {
     pnr_rational q;
@@ -269,7 +269,7 @@ void pnr_measure_destroy(pnr_measure *measure)
     free(measure);
 }
 
-/* The strongest candidate of a dwell must be within one chip of the lag of the echo. */
+/* Checks that the strongest candidate of a dwell is within one chip of the lag of the echo. */
 static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *lags,
                       pnr_error *error)
 {

@@ -24,7 +24,7 @@ typedef struct pnr_trial {
 int pnr_trial_open(const pnr_engine_ops *ops, const pnr_plan *plan, pnr_trial *out,
                    pnr_error *error);
 void pnr_trial_close(pnr_trial *trial);
-/* Submits n_dwells and collects. samples: [pnr_plan_view_samples][n_channels] of a whole batch. */
+/* Submits n_dwells and collects. samples: those of a batch, [pnr_plan_view_samples][n_channels]. */
 int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_result *result,
                   pnr_error *error);
 
@@ -56,18 +56,18 @@ typedef enum {
 /*
  * Makes a configuration for N = n_samples from base. The code is an m-sequence when N = 2^k - 1 (k
  * = 2..24), or N = q (2^k - 1) if the rates of base give q whole samples a chip; else it is a
- * random-phase code. The gate is the whole period, without tune; ci16 when base has no format, 1
- * MHz when base has no rate. *out borrows the arrays of base: do not clear it.
+ * random-phase code. The gate is the whole period. There is no tune. The format is ci16 and the
+ * rate 1 MHz where base has none. *out borrows the arrays of base: do not clear it.
  */
 void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config *out);
 
 /*
- * Fills memory, [n_samples][n_channels] in the plan's format, with the code delayed by
- * pnr_measure_lag, 0 dB per sample above white noise, 0.2 of full scale each; memory[0] is stream
- * position 0. The same plan gives the same samples.
+ * Fills memory, [n_samples][n_channels] in the plan's format, with white noise and with the code
+ * delayed by pnr_measure_lag. Both have 0.2 of full scale (rms), so 0 dB per sample. memory[0] is
+ * stream position 0. The same plan gives the same samples.
  */
 void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
-/* The integer lag of that echo: one third of the gate after its first lag. */
+/* Returns the integer lag of that echo: one third of the gate after its first lag. */
 size_t pnr_measure_lag(const pnr_setup *setup);
 
 /*
@@ -84,13 +84,13 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
 int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                        pnr_measure **out, pnr_error *error);
 void pnr_measure_destroy(pnr_measure *measure);
-/* One submit and its collect. lags: [batch] lag of each dwell's strongest candidate; may be NULL.
+/* Submits once and collects. lags: [batch] lag of each dwell's strongest candidate; may be NULL.
  * PNR_EENGINE when a dwell has no echo at the right lag: wrong results are not timed. */
 int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error);
-/* The samples of the batch, [pnr_plan_view_samples][n_channels]; the measure owns them. */
+/* Returns the samples of the batch, [pnr_plan_view_samples][n_channels], which the measure owns. */
 const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);
 
-/* Creates, discards one run, times n_runs >= PNR_MEASURE_MIN_RUNS, destroys. */
+/* Creates a measure, discards one run, times n_runs >= PNR_MEASURE_MIN_RUNS, and destroys it. */
 int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                      size_t n_runs, pnr_timing *out, pnr_error *error);
 

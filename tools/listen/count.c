@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The account of each received stream: results received, results lost by seq, complete or not,
- * restarts. */
+/* The account of each received stream: results received, results lost by seq, restarts, and whether
+ * it is complete. */
 #include "tools/listen/count.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The account of each received stream: results received, results lost by seq, complete or not,
- * restarts. */
+/* The account of each received stream: results received, results lost by seq, restarts, and whether
+ * it is complete. */
 #ifndef LISTEN_COUNT_H
 #define LISTEN_COUNT_H
 
@@ -31,8 +31,8 @@ typedef struct listen_counts {
     bool is_faulty;    /* something was lost in an earlier run */
 } listen_counts;
 
-/* Returns the run of a message; NULL: there are too many streams. A new run id closes the run
- * before, and writes its summary and the restart to `log`. */
+/* Returns the run of a message; NULL: there are too many streams. A new run id closes the previous
+ * run, and writes its summary and the restart to `log`. */
 listen_run *listen_count_run(listen_counts *counts, const char *stream, const char *run, FILE *log);
 /* Counts one result; false: it arrived twice or late, and does not count. */
 bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The power of a profile or map on the terminal: range to the right; upwards the bars of a profile,
- * or the Doppler of a map in colours. */
+/* Draws the power of a profile or map on the terminal. Range increases to the right. A profile has
+ * bars upwards; a map has Doppler upwards and power in colours. */
 #include "tools/listen/graph.h"
 
 #include <math.h>
@@ -9,12 +9,12 @@
 
 enum {
     LEVELS = LISTEN_HEAT_LEVELS,
-    AXIS_EVERY = 3, /* rows */
-    BOTTOM_DB = -5  /* of the scale of a profile; 0 is the noise floor */
+    AXIS_EVERY = 3, /* rows between two labels of the axis */
+    BOTTOM_DB = -5  /* lowest level of a profile's scale; 0 is the noise floor */
 };
 
-/* From the noise to the strongest power: they show the levels without colours, and without
- * UTF-8. */
+/* Glyphs from the noise to the strongest power. They show the levels without colours, the second
+ * set also without UTF-8. */
 static const char *const glyphs[LEVELS] = {" ", "·", "░", "░", "▒", "▒", "▓", "█"};
 static const char ascii[] = " .:-=+%#";
 
@@ -61,7 +61,7 @@ void listen_graph_fill(listen_graph *g, const listen_profile *profile, const lis
     }
 }
 
-/* The power at column x, `up` rows above the bottom. */
+/* Returns the power at column x, `up` rows above the bottom. */
 static float power_at(const listen_graph *g, const listen_place *at, int x, int up)
 {
     const size_t bin = is_map(g) ? (size_t)up * g->doppler.n_bins / (size_t)at->rows : 0;
@@ -125,7 +125,7 @@ static void draw_map(const listen_graph *g, listen_screen *screen, const listen_
     draw_scale(screen, at, g->top_db);
 }
 
-/* The row of a Doppler, -1: outside the map. */
+/* Returns the row of a Doppler; -1: outside the map. */
 static int doppler_row(const listen_graph *g, const listen_place *at, double doppler_hz)
 {
     const double bin = (doppler_hz - g->doppler.first_hz) / g->doppler.step_hz + 0.5;
@@ -136,7 +136,7 @@ static int doppler_row(const listen_graph *g, const listen_place *at, double dop
 
 /* --- a profile --- */
 
-/* The height of a power in eighths of a row from the bottom. */
+/* Returns the height of a power in eighths of a row from the bottom. */
 static int height_of(const listen_graph *g, const listen_place *at, double db)
 {
     const double share = (db - BOTTOM_DB) / (g->top_db - BOTTOM_DB);
@@ -193,10 +193,10 @@ static void draw_profile(const listen_graph *g, listen_screen *screen, const lis
     draw_power_axis(g, screen, at);
 }
 
-/* --- both --- */
+/* --- profiles and maps --- */
 
-/* The column of a range, -1: outside the profile. A cell is as wide as the step, with its range in
- * the middle. */
+/* Returns the column of a range; -1: outside the profile. A cell is as wide as the step, with its
+ * range in the middle. */
 static int column_of(const listen_graph *g, const listen_place *at, double range_m)
 {
     const double first_m = listen_range_m(&g->info.row, -0.5);
@@ -206,7 +206,7 @@ static int column_of(const listen_graph *g, const listen_place *at, double range
     return x >= 0 && x < at->columns ? (int)x : -1;
 }
 
-/* 1, 2 or 5 times a power of ten, at least `least`. */
+/* Returns 1, 2 or 5 times a power of ten, at least `least`. */
 static double nice_step(double least)
 {
     const double power = pow(10, floor(log10(least)));
@@ -251,8 +251,8 @@ char listen_graph_mark(size_t echo, char many)
     return echo < sizeof marks - 1 ? marks[echo] : many;
 }
 
-/* The row of the mark of an echo at column x: on a map the row of its Doppler, else above its
- * peak. */
+/* Returns the row for the mark of an echo at column x: on a map that of its Doppler, else the row
+ * above its peak. */
 static int mark_row(const listen_graph *g, const listen_place *at, int x, const pnr_echo *e)
 {
     const int top = at->bottom - at->rows + 1;

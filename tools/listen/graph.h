@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The power of a profile or map on the terminal: range to the right; upwards the bars of a profile,
- * or the Doppler of a map in colours. */
+/* Draws the power of a profile or map on the terminal. Range increases to the right. A profile has
+ * bars upwards; a map has Doppler upwards and power in colours. */
 #ifndef LISTEN_GRAPH_H
 #define LISTEN_GRAPH_H
 
@@ -23,7 +23,7 @@ typedef struct listen_graph {
     listen_doppler doppler; /* a bin is a row, or several; a profile has one bin */
     size_t n_columns;
     float power[LISTEN_GRAPH_ROWS][LISTEN_GRAPH_COLUMNS]; /* [doppler.n_bins][n_columns] */
-    int top_db;                                           /* of the scale */
+    int top_db;                                           /* top of the scale */
 } listen_graph;
 
 /* Takes a profile or map, for a place with at least one row and one column. */
@@ -31,7 +31,7 @@ void listen_graph_fill(listen_graph *graph, const listen_profile *profile, const
 /* Draws the power, its axes, and the marks of the echoes. */
 void listen_graph_draw(listen_graph *graph, listen_screen *screen, const listen_place *at,
                        const pnr_detection *detection);
-/* The mark of an echo; many: the mark of all further echoes. */
+/* Returns the mark of an echo; many: the mark of all further echoes. */
 char listen_graph_mark(size_t echo, char many);
 
 #endif

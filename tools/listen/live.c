@@ -38,7 +38,7 @@ struct listen_live {
     size_t log_bytes;
 };
 
-/* The place of the graph on the screen; *listed: the echoes below it. */
+/* Returns the place of the graph on the screen. *listed: how many echoes are listed below it. */
 static listen_place place_of(const listen_live *l, int *listed)
 {
     const listen_size size = listen_screen_size(l->screen);
@@ -51,7 +51,7 @@ static listen_place place_of(const listen_live *l, int *listed)
     return at;
 }
 
-/* --- what came --- */
+/* --- received messages --- */
 
 void listen_live_result(listen_live *l, const pnr_report *report)
 {

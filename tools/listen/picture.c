@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 enum {
-    MAX_COLUMNS = 2000,     /* columns over time: when all are used, each two become one */
+    MAX_COLUMNS = 2000,     /* columns over time: when all are used, pairs are joined */
     MAX_DOPPLER = 1000,     /* columns over Doppler */
-    MAX_ROWS = 1000,        /* of range */
-    MAX_COLUMN_ECHOES = 64, /* echoes kept of one column */
+    MAX_ROWS = 1000,        /* rows of range */
+    MAX_COLUMN_ECHOES = 64, /* echoes that one column keeps */
     MANY_ECHOES = 400,      /* more echoes are drawn as dots, so that the map stays visible */
     NOTHING = -999,         /* in dB, below any power; for a NaN gnuplot would print a warning */
     WIDTH = 1800,           /* pixels of the PNG */
@@ -43,7 +43,7 @@ typedef struct spot {
     double doppler_hz; /* NAN: not estimated */
 } spot;
 
-/* The echoes of one column, by range. */
+/* The echoes of one column, sorted by range. */
 typedef struct column {
     size_t n;
     spot spots[MAX_COLUMN_ECHOES];
@@ -79,7 +79,7 @@ struct listen_picture {
 
 /* --- columns --- */
 
-/* The column of a sample; the sample is not before the first one. */
+/* Returns the column of a sample. The sample is not before the first one. */
 static size_t find_column(listen_picture *p, timeline *t, uint64_t sample,
                           void (*fold)(listen_picture *p))
 {
@@ -146,7 +146,7 @@ static void fold_echoes(listen_picture *p)
     memset(p->columns + MAX_COLUMNS / 2, 0, MAX_COLUMNS / 2 * sizeof *p->columns);
 }
 
-/* --- what came --- */
+/* --- received messages --- */
 
 int listen_picture_create(const char *path, const char *map, listen_picture **out, pnr_error *error)
 {
@@ -185,7 +185,7 @@ void listen_picture_destroy(listen_picture *p)
     free(p);
 }
 
-/* Begins a new picture with a new run. False: the report belongs to the run before. */
+/* Begins a new picture with a new run. False: the report belongs to the previous run. */
 static bool is_current(listen_picture *p, const pnr_report *head)
 {
     listen_picture next;

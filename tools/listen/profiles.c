@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The profiles and maps of a stream, by a separate subscription, so that they never displace a
- * result. */
+/* Receives the profiles and maps of a stream by a separate subscription, so that they never
+ * displace a result. */
 #include "tools/listen/profiles.h"
 
 #include <inttypes.h>
@@ -106,7 +106,7 @@ listen_doppler listen_doppler_of(const pnr_map_info *map, size_t most_bins)
     return (listen_doppler){first_hz + (step_hz - row_hz) / 2, step_hz, n};
 }
 
-/* The first row at or above a Doppler. */
+/* Returns the first row at or above a Doppler. */
 static size_t row_from(const pnr_map_info *map, double doppler_hz)
 {
     size_t low = 0, high = map->n_rows;

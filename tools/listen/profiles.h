@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The profiles and maps of a stream, by a separate subscription, so that they never displace a
- * result. */
+/* Receives the profiles and maps of a stream by a separate subscription, so that they never
+ * displace a result. */
 #ifndef LISTEN_PROFILES_H
 #define LISTEN_PROFILES_H
 
@@ -24,13 +24,13 @@ typedef struct listen_profile {
 void listen_profile_reduce(const listen_profile *profile, size_t first_row, size_t n_rows,
                            double cells_per_bin, size_t n_bins, float *bins);
 
-/* The range of the middle of a cell of the gate; a cell is as wide as the step. */
+/* Returns the range of the middle of a cell of the gate. A cell is as wide as the step. */
 double listen_range_m(const pnr_profile_info *info, double cell);
 bool listen_is_km(const pnr_profile_info *info); /* the gate's ranges are shown in km */
 
 /* Equal steps of Doppler that cover all rows of a map. */
 typedef struct listen_doppler {
-    double first_hz, step_hz; /* the middle of bin 0, and from one to the next */
+    double first_hz, step_hz; /* the middle of bin 0, and the distance of bins */
     size_t n_bins;            /* at most n_rows */
 } listen_doppler;
 
@@ -46,13 +46,13 @@ typedef struct listen_profiles listen_profiles;
 int listen_profiles_open(void *context, const pnr_subscriber_source *source, listen_profiles **out,
                          pnr_error *error);
 void listen_profiles_close(listen_profiles *profiles);
-/* The socket to poll: the monitor until the publisher is reached, then the subscription. */
+/* Returns the socket to poll: the monitor until the publisher is reached, then the subscription. */
 void *listen_profiles_socket(listen_profiles *profiles);
 
 /* True once the publisher has been reached: a later subscription to its results misses no
  * profile. */
 bool listen_profiles_reached(listen_profiles *profiles);
-/* The next profile of the stream. Never waits. PNR_OK, PNR_EAGAIN, or PNR_EDATA: a profile
+/* Gives the next profile of the stream and never waits. PNR_OK, PNR_EAGAIN, or PNR_EDATA: a profile
  * cannot be read. */
 int listen_profiles_next(listen_profiles *profiles, listen_profile *out, pnr_error *error);
 /* True when this subscription has received the end of this run: it will bring no more profiles. */

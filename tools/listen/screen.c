@@ -62,8 +62,8 @@ struct listen_screen {
 static struct termios before;
 static volatile sig_atomic_t is_taken, has_termios;
 
-/* *stop: returns when a signal interrupts the write, since Ctrl-S may have stopped the terminal;
- * NULL: continues. PNR_OK, PNR_EIO. */
+/* With stop it returns when a signal interrupts the write, since Ctrl-S may have stopped the
+ * terminal. With NULL it continues. PNR_OK, PNR_EIO. */
 static int write_all(const char *data, size_t bytes, const volatile int *stop)
 {
     while (bytes > 0) {

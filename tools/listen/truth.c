@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The truth of pnradar-echo against the measurement: matches, errors, statistics of each target. */
+/* Compares the truth of pnradar-echo with the measurement: matches, errors, target statistics. */
 #include "tools/listen/truth.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static const char header[] =
 
 /* The true place of a target in one period. */
 typedef struct row {
-    uint64_t sample; /* first of the period */
+    uint64_t sample; /* first sample of the period */
     double range_m;
     unsigned target;
 } row;
@@ -26,14 +26,14 @@ typedef struct tally {
 } tally;
 
 struct listen_truth {
-    row *rows; /* [n_rows], by sample */
+    row *rows; /* [n_rows], sorted by sample */
     size_t n_rows, capacity;
     uint64_t period;      /* samples from one period to the next; 0: only one period */
     size_t n_periods;     /* for each dwell */
     double unambiguous_m; /* 0: not known */
     double gate_m;        /* greatest error of a detected target */
     uint64_t n_strays;
-    unsigned n_targets; /* the highest number */
+    unsigned n_targets; /* the highest number of a target */
     tally tallies[MAX_TARGETS + 1];
     /* The targets of one dwell: */
     double mean_m[MAX_TARGETS + 1];
@@ -146,7 +146,7 @@ void listen_truth_destroy(listen_truth *truth)
     free(truth);
 }
 
-/* The first row at or after a sample. */
+/* Returns the first row at or after a sample. */
 static size_t find_row(const listen_truth *t, uint64_t sample)
 {
     size_t low = 0, high = t->n_rows;
@@ -162,7 +162,7 @@ static size_t find_row(const listen_truth *t, uint64_t sample)
     return low;
 }
 
-/* The mean range of each target over the dwell's periods. */
+/* Computes the mean range of each target over the dwell's periods. */
 static void gather_targets(listen_truth *t, uint64_t sample)
 {
     const uint64_t end = sample + (t->period > 0 ? t->period * t->n_periods : 1);
@@ -190,7 +190,7 @@ static double error_of(const listen_truth *t, const pnr_echo *echo, unsigned tar
     return t->unambiguous_m > 0 ? remainder(error_m, t->unambiguous_m) : error_m;
 }
 
-/* The echo nearest to a target. */
+/* Returns the echo nearest to a target. */
 static size_t nearest_echo(const listen_truth *t, const pnr_detection *d, unsigned target)
 {
     size_t best = 0, i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The truth of pnradar-echo against the measurement: matches, errors, statistics of each target. */
+/* Compares the truth of pnradar-echo with the measurement: matches, errors, target statistics. */
 #ifndef LISTEN_TRUTH_H
 #define LISTEN_TRUTH_H
 

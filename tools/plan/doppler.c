@@ -41,15 +41,15 @@ static rows rows_of(const pnr_config *config, const pnr_setup *setup)
     return r;
 }
 
-/* The loss of an echo whose Doppler shift within a period is `bins` / Tr after the rotation. */
+/* Returns the loss of an echo that has Doppler `bins` / Tr within a period after the rotation. */
 static double within_db(double bins)
 {
     return bins == 0 ? 0 : -20 * log10(sin(M_PI * bins) / (M_PI * bins));
 }
 
-/* The loss in dB of an echo half-way between two rows of a Doppler dwell. If codes are resampled,
- * the echo is also displaced on its autocorrelation, by half the difference between the stretches
- * of two rows, rate / carrier samples. */
+/* Returns the loss in dB of an echo half-way between two rows of a Doppler dwell. If codes are
+ * resampled, the echo is also displaced on its autocorrelation, by half the difference between the
+ * stretches of two rows, rate / carrier samples. */
 static double between_db(const pnr_config *config, const pnr_setup *setup, bool is_stretched)
 {
     const pnr_plan *plan = &setup->plan;
@@ -121,7 +121,7 @@ static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr
 void plan_doppler(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
 {
     const pnr_radar *radar = &setup->radar;
-    /* Two-way, the path changes by twice the range. */
+    /* A two-way path changes by twice the range. */
     const double metres_per_cycle =
         radar->wavelength_m / (config->radar.path == PNR_PATH_TWO_WAY ? 2.0 : 1.0);
     const rows r = rows_of(config, setup);

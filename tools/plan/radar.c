@@ -12,9 +12,10 @@
 #include <math.h>
 
 /*
- * The probability that K summed looks of an echo of constant amplitude pass the threshold. snr: S
- * of one look; ratio: the threshold over the mean of noise. The sum of K powers over the mean of
- * one is a Poisson(K S) mixture of gammas: Pd = sum_j exp(-K S) (K S)^j / j! Q(K + j, K ratio)
+ * Returns the probability that K summed looks of an echo of constant amplitude pass the threshold.
+ * snr: S of one look; ratio: threshold over mean of noise. The sum of K powers over the mean of one
+ * is a Poisson(K S) mixture of gammas:
+ *  Pd = sum_j exp(-K S) (K S)^j / j! Q(K + j, K ratio)
  */
 static double detection_probability(double snr, double ratio, double looks)
 {
@@ -133,7 +134,7 @@ static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, d
     return pnr_beta_i(training * looks, looks, 1 / (1 + factor / training)) / pfa_cell;
 }
 
-/* Adds the losses by the noise of the CFAR threshold and by the filter. */
+/* Adds the losses that the noise of the CFAR threshold causes, and those of the filter. */
 static void loss_section(plan_sheet *sheet, const pnr_setup *setup)
 {
     const pnr_cfar *cfar = &setup->plan.cfar;

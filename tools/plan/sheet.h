@@ -22,8 +22,8 @@ typedef struct plan_sheet {
 
 /* Begins a section, to which the next results belong. */
 void plan_sheet_section(plan_sheet *sheet, const char *key, const char *title);
-/* unit: "s", "m", "Hz", "B", "B/s", "m/s" are printed with an SI prefix, any other without. NaN
- * gives null. */
+/* unit: "s", "m", "Hz", "B", "B/s", "m/s" have an SI prefix, other units have none. NaN gives
+ * null. */
 void plan_sheet_number(plan_sheet *sheet, const char *key, const char *label, double value,
                        const char *unit);
 void plan_sheet_count(plan_sheet *sheet, const char *key, const char *label, uint64_t value);
@@ -38,11 +38,11 @@ int plan_sheet_finish(const plan_sheet *sheet, pnr_error *error);
 /* Writes "62 ms": five significant digits and an SI prefix. Returns out. */
 char *plan_format_si(double value, const char *unit, char out[48]);
 
-/* Doppler: rows, losses, velocities, and the limits of stretched codes. */
+/* Adds Doppler: rows, losses, velocities, and the limits of stretched codes. */
 void plan_doppler(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup);
-/* Code, range, Doppler, accuracy, detection. */
+/* Adds code, range, Doppler, accuracy and detection. */
 void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup);
-/* The link and the memory. choice: the engine that would run; NULL: none. */
+/* Adds the link and the memory. choice: the engine that would run; NULL: none. */
 void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                const pnr_engine_choice *choice);
 /* Adds which engine and method would run, why, and why not the others. *ops: the engine that would

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The axes of a dwell as the cpu engine computes them: which transforms feed which rows. */
+/* The axes of a dwell in the cpu engine: which transforms belong to which rows. */
 #include "engine/cpu/axes.h"
 
 #include "base/transform.h"
@@ -11,7 +11,7 @@
 
 static const uint32_t NOWHERE = UINT32_MAX;
 
-/* A linear correlation reads n + k < N + n_lags - 1, which does not wrap at this length. */
+/* A linear correlation reads n + k < N + n_lags - 1, so nothing wraps at this length. */
 static size_t transform_length(const pnr_plan *plan)
 {
     return plan->linear ? pnr_transform_fast_length(pnr_plan_window_samples(plan))
@@ -71,8 +71,8 @@ static shift_kind choose_shift(const pnr_plan *plan, size_t n_transform)
     return plan->n_codes <= MOST_ROTATED_CODES ? ROTATED_CODE : ROTATED_SAMPLES;
 }
 
-/* A transform gives all bins, but it turns columns into rows and back. Measured at 64 and 512
- * periods, it is faster from about this number of bins on. */
+/* One transform gives all bins, but it must turn columns into rows and back. In measurements at 64
+ * and 512 periods it is faster from about this number of bins on. */
 enum { FEWEST_TRANSFORMED = 13, FEWEST_PERIODS = 8 };
 
 static bool is_summed(size_t n_bins, size_t n_periods)
@@ -80,7 +80,7 @@ static bool is_summed(size_t n_bins, size_t n_periods)
     return n_bins < FEWEST_TRANSFORMED || n_periods < FEWEST_PERIODS;
 }
 
-/* Numbers the spectra of one set, each once, and assigns them to its rows. at: [n_rotations][K] */
+/* Numbers each spectrum of one set once, and assigns it to rows of the set. at: [n_rotations][K] */
 static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
                            const uint32_t *set_of_hypothesis, uint32_t *at)
 {
@@ -100,7 +100,7 @@ static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
         }
         for (uint32_t i = 0; i < hypothesis.n_rows; i++, row++) {
             const uint32_t bin = modulo(hypothesis.first_bin + (int64_t)i + quarter, k);
-            const uint32_t rotation = axes->rows[row].spectrum; /* held here until now */
+            const uint32_t rotation = axes->rows[row].spectrum; /* fill_rows has stored it here */
             uint32_t *spectrum = &at[rotation * k + bin];
 
             if (*spectrum == NOWHERE) {
@@ -114,7 +114,7 @@ static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
     s->is_summed = is_summed(s->count, k);
 }
 
-/* Rows of one spectrum follow each other, so that it stays in the cache. */
+/* Puts the rows of one spectrum next to each other, so that the spectrum stays in the cache. */
 static void order_rows(pnr_cpu_axes *axes, uint32_t *first) /* [n_spectra + 1], zeros */
 {
     for (size_t row = 0; row < axes->n_rows; row++)
@@ -139,8 +139,8 @@ static bool allocate_axes(const pnr_plan *plan, pnr_cpu_axes *axes)
            axes->spectra != NULL && axes->rotations != NULL && axes->variants != NULL;
 }
 
-/* Fills the rows of each hypothesis, and its set. Until number_spectra, row.spectrum holds the
- * rotation. */
+/* Fills the rows of each hypothesis and finds its set. row.spectrum holds the rotation until
+ * number_spectra replaces it. */
 static void fill_rows(const pnr_plan *plan, pnr_cpu_axes *axes, uint32_t *set_of_hypothesis)
 {
     const shift_kind how = choose_shift(plan, axes->n_transform);

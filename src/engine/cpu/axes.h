@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The axes of a dwell as the cpu engine computes them: which transforms feed which rows. */
+/* The axes of a dwell in the cpu engine: which transforms belong to which rows. */
 #ifndef PNR_ENGINE_CPU_AXES_H
 #define PNR_ENGINE_CPU_AXES_H
 
 #include "engine/engine.h"
 
 /*
- * A row is linear in the samples, so its sum over the periods comes first and its correlation last.
+ * A row is linear in the samples, so the sum over the periods comes first and the correlation last.
  * With F = f + s/K, f = q/4, q = 4 m + r, r = 0 .. 3, and i = (n + k) mod N, linear: n + k,
  *
  *     y[i] = sum_p w_p exp(-2 pi i (r/4 + s/K) p) x_p[i]        exp(-2 pi i m p) = 1
@@ -14,17 +14,17 @@
  *
  * - y is the slow-time transform of the samples at bin s; when 4 divides K, at bin s + r K/4. The y
  *   of one stretch (and of one r when 4 does not divide K) are a set. One transform down the
- *   columns i gives all bins of a set; few bins are summed over p one by one.
+ *   columns i gives all bins of a set. If the bins are few, each is a sum over p.
  * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It serves all codes, and
  *   all rows whose q differ by whole bins. So each row and code needs one inverse transform, and
  *   not K.
  * - When the transform has length N: C[j] = Y[(j + m) mod N] conj(A[j]), a rotated index.
  * - Extended or linear: a bin of 1/N is not a bin of the longer transform. Since
  *   exp(-2 pi i m i / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N) for i = n + k, also in the
- *   periodic extension, the code is rotated instead: a[n] exp(2 pi i m n / N). The spectrum of each
- *   m is stored: a variant. c then lacks the factor exp(-2 pi i m k / N), which does not change
- *   |c|^2; values get it when they are read. With many codes each inverse transform would load a
- *   variant from memory, and with four or more codes the spectra that variants save are at most a
+ *   periodic extension, the code is rotated instead: a[n] exp(2 pi i m n / N). The stored spectrum
+ *   of each m is a variant. c then lacks the factor exp(-2 pi i m k / N), which does not change
+ *   |c|^2; it is applied to values that are read. With many codes each inverse transform would load
+ *   a variant from memory, and with four or more codes the spectra that variants save are at most a
  *   fifth of all transforms. Then the samples are rotated by the whole of q, and each q has its own
  *   spectra.
  */
@@ -40,7 +40,7 @@ typedef struct pnr_cpu_set {
     double stretch;
     unsigned quarters;   /* r when 4 does not divide K; else 0 */
     size_t first, count; /* of the spectra */
-    bool is_summed;      /* few bins: each is a sum */
+    bool is_summed;      /* the bins are few, and each is a sum */
 } pnr_cpu_set;
 
 typedef struct pnr_cpu_row {
@@ -54,14 +54,14 @@ typedef struct pnr_cpu_axes {
     size_t n_transform; /* L */
     size_t n_rows, n_sets, n_spectra, n_rotations, n_variants;
     pnr_cpu_row *rows;
-    uint32_t *order; /* [n_rows] rows of one spectrum next to each other */
+    uint32_t *order; /* [n_rows] rows of one spectrum are next to each other */
     pnr_cpu_set *sets;
-    pnr_cpu_spectrum *spectra; /* those of a set next to each other */
+    pnr_cpu_spectrum *spectra; /* those of a set are next to each other */
     int32_t *rotations;        /* quarters of a bin: x exp(-2 pi i rotation i / (4 N)) */
     int32_t *variants;         /* m */
 } pnr_cpu_axes;
 
-/* PNR_OK, PNR_ENOMEMORY; destroy in either case. */
+/* PNR_OK, PNR_ENOMEMORY; call destroy in either case. */
 int pnr_cpu_axes_create(const pnr_plan *plan, pnr_cpu_axes *axes);
 void pnr_cpu_axes_destroy(pnr_cpu_axes *axes);
 

@@ -12,11 +12,11 @@ enum { LANES = PNR_CPU_LANES };
 
 #define INLINE static inline __attribute__((always_inline))
 /*
- * The lanes are independent. Every loop over them loads lines into named variables and stores
- * lines, with no array between: so gcc compiles it to vectors of any width.
+ * The lanes are independent. Every loop over them loads lines into named variables and stores lines
+ * from these, without an array between. Then gcc compiles the loop to vectors of any width.
  */
 #ifdef __clang__
-#define IVDEP /* clang does not know it */
+#define IVDEP /* clang does not know this pragma */
 #else
 #define IVDEP _Pragma("GCC ivdep")
 #endif
@@ -47,7 +47,7 @@ bool pnr_cpu_columns_can(size_t n)
     return split(n, radix) > 0;
 }
 
-/* The roots of all stages but the last: at most n and n / R0. */
+/* The number of roots of all stages except the last: at most n and n / R0. */
 static size_t roots_of(size_t n)
 {
     return n + n / 8;
@@ -86,7 +86,7 @@ void pnr_cpu_columns_destroy(pnr_cpu_columns *columns)
 
 /* --- butterflies of scalars, which the compiler vectorises --- */
 
-/* Transforms places a, b, c, d: outputs 0 .. 3 in this order. */
+/* Transforms places a, b, c, d, and leaves outputs 0 .. 3 there in this order. */
 INLINE void four(float *re, float *im, int a, int b, int c, int d)
 {
     const float r0 = re[a] + re[c], i0 = im[a] + im[c];
@@ -126,7 +126,7 @@ INLINE void turn(float *re, float *im, int a, float wr, float wi)
 static const float ROOT_HALF = 0.70710678118654752440f;
 static const float COS_16 = 0.92387953251128675613f, SIN_16 = 0.38268343236508977173f;
 
-/* Multiplies place a by W_8; the next two by W_8^3 = -i W_8 and by -i. */
+/* Multiplies place a by W_8. turn_38 multiplies it by W_8^3 = -i W_8, and turn_4 by -i. */
 INLINE void turn_8(float *re, float *im, int a)
 {
     const float r = (re[a] + im[a]) * ROOT_HALF;
@@ -275,7 +275,7 @@ INLINE void first_inverse(size_t radix, size_t m, const float (*z)[2], size_t ro
     }
 }
 
-/* Works within each n lines of the tile. */
+/* Runs the middle stage on radix m lines of the tile, in place. */
 INLINE void middle(size_t radix, size_t m, const float (*roots)[2], pnr_cpu_line *tile)
 {
     for (size_t j = 0; j < m; j++) {
@@ -297,7 +297,7 @@ INLINE void middle(size_t radix, size_t m, const float (*roots)[2], pnr_cpu_line
     }
 }
 
-/* Lines tile[0 .. radix - 1] are k, k + step, ... */
+/* Transforms tile[0 .. radix - 1] to lines k, k + step, ... and applies the twiddle. */
 INLINE void last_forward(size_t radix, const pnr_cpu_line *tile,
                          const pnr_cpu_column_twiddle *twiddle, size_t k, size_t step,
                          float (*z)[2], size_t row)
@@ -329,7 +329,7 @@ INLINE void last_forward(size_t radix, const pnr_cpu_line *tile,
     }
 }
 
-/* Writes line p to out, and its |c|^2 to power[p] or adds it there. */
+/* Writes line p to out. Writes its |c|^2 to power[p] or adds it there. */
 INLINE void last_inverse(size_t radix, const pnr_cpu_line *tile, size_t step, float (*out)[2],
                          size_t row, float *const *power, bool add)
 {

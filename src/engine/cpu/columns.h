@@ -13,11 +13,11 @@
 /*
  * Decimation in frequency, in place, in two or three stages: N = R M, n = q M + j, k = p + R k',
  * W_N^(nk) = W_R^(qp) W_N^(jp) W_M^(jk'). A stage replaces the R lines q M + j by the R values p,
- * times W_N^(jp), at p M + j; the next stage does the same within each M lines. So at the end place
- * p0 N / R0 + p1 N / (R0 R1) + p2 holds k = p0 + R0 p1 + R0 R1 p2, and the last stage stores each
- * line at its k. The first stage reads lines of complex values and the last one writes them;
- * between them the tile holds real and imaginary parts separately. The inverse transform exchanges
- * the two parts at both ends.
+ * times W_N^(jp), at p M + j; the next stage does the same within each M lines. So after the last
+ * stage place p0 N / R0 + p1 N / (R0 R1) + p2 holds k = p0 + R0 p1 + R0 R1 p2, and the last stage
+ * stores each line at its k. The first stage reads lines of complex values and the last one writes
+ * them; between them the tile holds real and imaginary parts separately. The inverse transform
+ * exchanges the two parts at both ends.
  */
 enum { PNR_CPU_LANES = 16, PNR_CPU_COLUMN_STAGES = 3, PNR_CPU_COLUMN_MAX = 4096 };
 
@@ -25,7 +25,7 @@ enum { PNR_CPU_LANES = 16, PNR_CPU_COLUMN_STAGES = 3, PNR_CPU_COLUMN_MAX = 4096 
 typedef float pnr_cpu_line[2][PNR_CPU_LANES];
 
 typedef struct pnr_cpu_columns {
-    size_t n; /* 0: no such transform */
+    size_t n; /* 0: there is no such transform */
     size_t n_stages;
     size_t radix[PNR_CPU_COLUMN_STAGES]; /* 8 or 16 */
     float (*roots)[2];                   /* of stage 0, then of stage 1: [j][p] W^(jp) */
@@ -47,7 +47,7 @@ static inline void pnr_cpu_round(double complex a, float out[2])
 /* True if a transform of length n exists. */
 bool pnr_cpu_columns_can(size_t n);
 size_t pnr_cpu_columns_table_bytes(size_t n);
-/* PNR_OK, PNR_ENOMEMORY; destroy in either case. A zeroed struct may be destroyed too. */
+/* PNR_OK, PNR_ENOMEMORY; call destroy in either case. A zeroed struct may also be destroyed. */
 int pnr_cpu_columns_create(pnr_cpu_columns *columns, size_t n);
 void pnr_cpu_columns_destroy(pnr_cpu_columns *columns);
 
@@ -55,8 +55,8 @@ void pnr_cpu_columns_destroy(pnr_cpu_columns *columns);
 void pnr_cpu_columns_forward(const pnr_cpu_columns *columns, const float (*const *from)[2],
                              const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
                              float (*z)[2], size_t row);
-/* Transforms z, line k times the conjugate of the twiddle. Writes line m to c + m row, and for
- * m < n_power its |c|^2 to power + m power_row, or adds it there. */
+/* Transforms z after multiplying line k by the conjugate of the twiddle. Writes line m to c + m
+ * row. For m < n_power it writes |c|^2 to power + m power_row, or adds it there. */
 void pnr_cpu_columns_inverse(const pnr_cpu_columns *columns, const float (*z)[2], size_t row,
                              const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
                              float (*c)[2], float *power, size_t power_row, size_t n_power,

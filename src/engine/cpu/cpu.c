@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cpu engine, a separate module (FFTW is GPL): transforms in single precision, threads. */
+/* The cpu engine: threads, and transforms in single precision. FFTW is GPL, so this is a module. */
 #include "engine/engine.h"
 
 #include "engine/cpu/fused.h"
@@ -114,7 +114,7 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     return code;
 }
 
-/* Threads finish the dwells that they lead, then take this dwell before all others that wait. */
+/* Threads first finish the dwells that they lead. Then one takes this dwell before all others. */
 static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {

@@ -18,11 +18,11 @@
  *
  *   read      converts the windows of some looks to x[look][p][i] and removes their mean
  *   slow      sums over the periods: y[look][spectrum][i]
- *   lines     correlates y with each code, adds |c|^2 of the looks
+ *   lines     correlates y with each code and adds |c|^2 of the looks
  *   search    finds the candidates
  *   gather    takes the complex values around each candidate
  *
- * A line is one row of one code. There are two ways:
+ * A line is one row of one code. There are two ways to compute lines:
  *   fused     The plan has one line. Windows are added as they are read, and the team computes the
  *             line of each look (see fused.h). c of every look is kept for gather.
  *   kept      The plan has several lines. The spectra of all looks are kept, and each thread
@@ -36,21 +36,21 @@ typedef struct pnr_cpu_fused pnr_cpu_fused;
 typedef struct pnr_cpu_scratch {
     pnr_cpu_transform_scratch transform;
     pnr_cpu_value *slow[2]; /* [slow_columns][slow_pitch] */
-    pnr_cpu_value *line;    /* [line]: samples of a look from which a window is stretched */
+    pnr_cpu_value *line;    /* [line] samples of a look that a stretched window is made from */
     pnr_cpu_value *filter;  /* [gate_count][4] input, then [filter_pitch] output */
 } pnr_cpu_scratch;
 
-/* Constant after create. */
+/* The state of the engine that does not change after create. */
 typedef struct pnr_cpu {
     const pnr_plan *plan;
     double energy_of_code;
-    bool is_plain; /* see pnr_plan_is_plain: its floor and energy keep their order of sums */
-    size_t window; /* samples of one */
+    bool is_plain; /* see pnr_plan_is_plain: floor and energy then have their own order of sums */
+    size_t window; /* samples of a window */
     const pnr_cpu_fused *fused; /* NULL: the lines are kept */
-    bool is_shaped;             /* the sizes are known */
+    bool is_shaped;             /* shape has set the sizes */
     bool is_shared;             /* the team shares the steps of a dwell */
     bool finishes_first;        /* the team finishes one dwell before it begins another */
-    size_t n_leaders;           /* dwells in work at the same time */
+    size_t n_leaders;           /* dwells that are computed at the same time */
 
     pnr_cpu_axes axes;
     pnr_cpu_transform transform;
@@ -64,7 +64,7 @@ typedef struct pnr_cpu {
     size_t in_values;     /* values of y; 0: y lies in the profile */
     size_t profile_pitch; /* values from profile to profile */
     size_t n_spectra;     /* that are computed at the same time */
-    size_t n_places;      /* powers in method walsh's order of places; 0: in the order of lags */
+    size_t n_places;      /* powers in the order of places of method walsh; 0: order of lags */
     bool is_ordered;      /* powers in places are put into the order of lags before the search */
 
     /* kept */
@@ -72,8 +72,7 @@ typedef struct pnr_cpu {
     size_t looks_at_once;
     size_t slow_columns, slow_pitch;
     size_t line;               /* 0: nothing is stretched */
-    bool is_transformed_late;  /* each spectrum serves one line only, and the thread of that line
-                                * computes it */
+    bool is_transformed_late;  /* each spectrum serves one line, and its thread computes it */
     pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
     pnr_cpu_value **weights;   /* [n_sets]: summed: [count / 4][K][4]; else [K], NULL: 1 */
     pnr_cpu_value *filter;     /* [gate_count j][filter_pitch k] */
@@ -82,7 +81,7 @@ typedef struct pnr_cpu {
     fftwf_plan slow;
 } pnr_cpu;
 
-/* Counts of one window. */
+/* The counts of one window. */
 typedef struct pnr_cpu_window {
     double energy; /* after the mean is removed */
     uint64_t n_nonfinite, n_lost;
@@ -98,14 +97,14 @@ typedef struct pnr_cpu_around {
 typedef struct pnr_cpu_memory {
     float *power;            /* [n_codes][n_rows][n_lags * oversample]; NULL: in the result */
     pnr_search_line *lines;  /* [n_codes][n_rows] */
-    uint64_t *above;         /* one bit a cell, for all lines */
+    uint64_t *above;         /* one bit for each cell of all lines */
     pnr_cpu_window *windows; /* [n_looks][K] */
 
     pnr_converted *converted; /* [windows that are read at once][blocks] */
 
     /* fused */
     pnr_cpu_value *y;        /* [in_values]; later a product; may be part of profile */
-    pnr_cpu_value *period;   /* [window] the next period of a look of several */
+    pnr_cpu_value *period;   /* [window] the next period of a look that has several */
     pnr_cpu_value *fused[2]; /* [spectrum_pitch] */
     pnr_cpu_value *profile;  /* [n_looks][oversample][profile_pitch] */
     float *grid;             /* [oversample][n_lags] or [places] powers of one grid of lags */
@@ -115,7 +114,7 @@ typedef struct pnr_cpu_memory {
     pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] */
     pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch]; first y */
     double *energies;             /* [looks_at_once][blocks of columns][K] */
-    size_t *looks;                /* [n_looks] those with a used window */
+    size_t *looks;                /* [n_looks] the looks that have a used window */
     pnr_cpu_value *centres;       /* [max_candidates][n_looks] c at each candidate */
     pnr_cpu_around *around;       /* [max_candidates * 17] */
 } pnr_cpu_memory;
@@ -124,17 +123,17 @@ typedef struct pnr_cpu_memory {
  * PNR_EUNSUPPORTED, PNR_ENOMEMORY, in words. */
 int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engine_choice *choice,
                   pnr_error *error);
-/* After shape: tables, transforms and the scratch memory of n_threads. PNR_OK, PNR_ENOMEMORY. */
+/* Call after shape. Allocates tables, transforms and scratch memory. PNR_OK, PNR_ENOMEMORY. */
 int pnr_cpu_create(pnr_cpu *cpu, size_t n_threads);
 void pnr_cpu_destroy(pnr_cpu *cpu);
 /* Fills the tables that create has allocated. PNR_OK, PNR_ENOMEMORY. */
 int pnr_cpu_fill_tables(pnr_cpu *cpu);
-/* The memory of one dwell; destroy in either case. PNR_OK, PNR_ENOMEMORY. */
+/* Allocates the memory of one dwell; call destroy in either case. PNR_OK, PNR_ENOMEMORY. */
 int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory);
 void pnr_cpu_memory_destroy(const pnr_cpu *cpu, pnr_cpu_memory *memory);
 
-/* Computes one dwell by thread `worker` with the help of the team. The bits of the results do not
- * depend on the threads that help. */
+/* Computes one dwell. Thread `worker` leads, and the team helps. The bits of the results do not
+ * depend on which threads help. */
 void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr_slot_dwell *dwell,
                      pnr_cpu_team *team, size_t worker);
 

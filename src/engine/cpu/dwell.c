@@ -47,7 +47,7 @@ static void compute_kept(pnr_cpu_step *s)
         pnr_cpu_rows(s);
 }
 
-/* Method walsh's powers are searched in its order of places, unless they have been ordered. */
+/* The powers of method walsh are searched in the order of places, unless they have been ordered. */
 static void search(const pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;

@@ -10,7 +10,7 @@
 
 typedef pnr_cpu_value value;
 
-/* LARGE: the cache of one core does not hold a dwell of this size. TEAM_WALSH: from this length on
+/* LARGE: the cache of one core does not hold a dwell of this size. TEAM_WALSH: from this length on,
  * several threads are faster than one. */
 enum { LARGE = 1 << 18, TEAM_WALSH = 1 << 15 };
 
@@ -47,11 +47,11 @@ static void shape_whole(pnr_cpu *cpu)
 
     pnr_cpu_transform_shape(length, false, &cpu->transform);
     cpu->in_values = length;
-    cpu->profile_pitch = (length + 7) / 8 * 8; /* FFTW wants all rows aligned alike */
+    cpu->profile_pitch = (length + 7) / 8 * 8; /* FFTW needs the same alignment in all rows */
     cpu->n_spectra = 1;
 }
 
-/* An extended transform reads x[n mod N] for n < 2 N - 1, then zeros. */
+/* Extended transforms read x[n mod N] for n < 2 N - 1, then zeros. */
 static void correlate_whole(pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;
@@ -71,7 +71,7 @@ static void correlate_whole(pnr_cpu_step *s)
                                     cpu->plan->n_lags, powers_at(s, h), s->n_used > 0,
                                     s->dwell->stage_ns);
     }
-    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since); /* they have timed themselves */
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since); /* each has measured its time */
 }
 
 static void whole_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
@@ -90,8 +90,8 @@ static bool suits_split(const pnr_plan *plan, size_t n_transform)
     return pnr_cpu_split_factors(n_transform, &n1, &n2);
 }
 
-/* With one profile the samples are not needed once it begins, so both use the same memory and stay
- * in the cache. */
+/* With one profile, the samples are not needed after the profile begins. Both use the same memory,
+ * so that they stay in the cache. */
 static void shape_split(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
@@ -159,8 +159,8 @@ static bool suits_walsh(const pnr_plan *plan, size_t n_transform)
     return strcmp(plan->method, "library") != 0 && pnr_cpu_walsh_refusal(plan) == NULL;
 }
 
-/* At one sample a chip c and its powers stay in walsh's order of places: reordering them by lag
- * would take as long as the columns do. CFAR needs the order of lags for its training cells. */
+/* At one sample per chip, c and its powers stay in the order of places of walsh: a reordering by
+ * lag would take as long as the columns. CFAR needs the order of lags for its training cells. */
 static void shape_walsh(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
@@ -176,8 +176,8 @@ static void shape_walsh(pnr_cpu *cpu)
     cpu->is_ordered = plan->cfar.kind != PNR_CFAR_OFF;
 }
 
-/* A window in one piece is gathered directly from the ring: a copy would take longer than its
- * transform. */
+/* A window that is contiguous in the ring is gathered directly from there: a copy would take longer
+ * than the transform. */
 static void choose_walsh_input(pnr_cpu_step *s)
 {
     const pnr_plan *plan = s->cpu->plan;
@@ -270,7 +270,7 @@ static void walsh_value(const pnr_cpu *cpu, const value *profile, size_t lag, va
 
 /* --- the table --- */
 
-/* Best first: additions alone are faster than a transform at every length. */
+/* Best first: additions alone are faster than transforms at every length. */
 static const pnr_cpu_fused lines[] = {
     {"walsh", suits_walsh, shape_walsh, choose_walsh_input, correlate_walsh, walsh_value},
     {"library", suits_split, shape_split, NULL, correlate_split, split_value},
@@ -288,8 +288,8 @@ const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transfo
     return line;
 }
 
-/* With more than two threads, a second large dwell begins before the first ends: it keeps threads
- * busy during the steps that one thread does alone. */
+/* With more than two threads, a second large dwell begins before the first ends. It keeps threads
+ * busy during the steps that one thread computes alone. */
 void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads)
 {
     cpu->fused->shape(cpu);

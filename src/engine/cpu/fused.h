@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fused lines: a plan with one row of one code, from the samples of a look to c and |c|^2. */
+/* The fused lines, for one row of one code: from the samples of a look to c and |c|^2. */
 #ifndef PNR_ENGINE_CPU_FUSED_H
 #define PNR_ENGINE_CPU_FUSED_H
 
@@ -8,14 +8,13 @@
 /* One way to compute the line. */
 struct pnr_cpu_fused {
     const char *method;
-    /* false: this way does not suit the plan, whose transforms have n_transform values. */
+    /* Returns false if this way does not suit the plan. Transforms have n_transform values. */
     bool (*suits)(const pnr_plan *plan, size_t n_transform);
     void (*shape)(pnr_cpu *cpu);
-    /* Chooses where window step->number is read from. NULL: every window is converted to
-     * step->to. */
+    /* Chooses from where window step->number is read. NULL: each is converted to step->to. */
     void (*choose_input)(pnr_cpu_step *step);
-    /* Correlates y with the code: c to the profile of look number n_used, |c|^2 to the powers, or
-     * added to them. */
+    /* Correlates y with the code. Writes c to the profile of look number n_used. Writes |c|^2 to
+     * the powers or adds it to them. */
     void (*correlate)(pnr_cpu_step *step);
     /* c at an integer lag of a profile. */
     void (*value)(const pnr_cpu *cpu, const pnr_cpu_value *profile, size_t lag, pnr_cpu_value c);
@@ -28,8 +27,8 @@ void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads);
 /* Sets method, why and n_transform. */
 void pnr_cpu_fused_describe(const pnr_cpu *cpu, pnr_engine_choice *choice);
 
-/* After the last look: puts the powers into the order of lags where the search or the result needs
- * it, and c of the last used look into the result. */
+/* Runs after the last look. Puts the powers into the order of lags if the search or the result
+ * needs it, and c of the last used look into the result. */
 void pnr_cpu_fused_finish(const pnr_cpu_step *step);
 /* Sets the 17 values around each candidate. */
 void pnr_cpu_fused_gather(const pnr_cpu_step *step);

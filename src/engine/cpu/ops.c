@@ -9,7 +9,7 @@
 
 enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
 
-/* Converts packed integers (complex: 2 values a sample). Nearly every block has no clipped value
+/* Converts packed integers (complex: 2 values per sample). Nearly every block has no clipped value
  * and costs one comparison; in the others a sample with both I and Q clipped counts once. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
     static uint64_t name##_clipped(const type *in, size_t count, size_t values)                    \
@@ -45,7 +45,7 @@ DEFINE_CONVERT_PACKED(convert_i8, int8_t, -128, 127, 0.0f, 1.0f / 128)
 DEFINE_CONVERT_PACKED(convert_u8, uint8_t, 0, 255, -127.5f, 1.0f / 128)
 DEFINE_CONVERT_PACKED(convert_i16, int16_t, -32768, 32767, 0.0f, 1.0f / 32768)
 
-/* Converts floats of either width, and every format with a stride, sample by sample. */
+/* Converts floats of both widths, and every format with a stride, sample by sample. */
 static void convert_plain(pnr_format format, const char *raw, size_t stride, size_t n,
                           float (*out)[2], pnr_converted *total)
 {
@@ -76,7 +76,7 @@ PNR_MULTIVERSION static void convert_cf32(const float (*raw)[2], size_t n, float
     total->n_nonfinite += bad;
 }
 
-/* Makes real values complex in place, the last first, so that no value is overwritten early. */
+/* Makes real values complex in place, from the last on, so that no value is overwritten early. */
 static void spread_real(size_t n, float (*out)[2])
 {
     const float *real = &out[0][0];
@@ -129,8 +129,8 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
             out[i][1] = -out[i][1];
 }
 
-/* Adds floats in LANES sums within 2 SUM_BLOCK values, so that no addition waits for the one
- * before. The sums are then added by halves, and the blocks in double. */
+/* Adds floats in LANES sums within 2 SUM_BLOCK values, so that no addition waits for the previous
+ * one. Then adds the sums by halves, and the blocks in double. */
 PNR_MULTIVERSION double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];
@@ -245,7 +245,7 @@ static inline void transpose_tile(const float (*from)[2], size_t from_row, float
     *(quad *)(to + 3 * to_row) = __builtin_shufflevector(ab_odd, cd_odd, 2, 3, 6, 7);
 }
 
-/* The shorter side is the inner loop, which so reads or writes whole cache lines. */
+/* The shorter side is the inner loop, so that it reads or writes whole cache lines. */
 PNR_MULTIVERSION void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
                                         size_t from_row, float (*to)[2], size_t to_row)
 {
@@ -318,8 +318,8 @@ PNR_MULTIVERSION void pnr_cpu_power_columns(size_t rows, size_t columns, const f
 
 enum { TILE = 16 };
 
-/* Eight complex values. With the factor w as (re, re) and (-im, im), and x with its parts exchanged
- * as x': x w = x (re, re) + x' (-im, im). */
+/* Eight complex values. The factor w is stored as (re, re) and (-im, im); x' is x with its parts
+ * exchanged. Then x w = x (re, re) + x' (-im, im). */
 typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
 
 PNR_MULTIVERSION void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],

@@ -18,8 +18,8 @@ typedef struct pnr_converted {
 } pnr_converted;
 
 /* Converts n samples, `stride` bytes apart, to out[n][2] in full scale = 1; adds to the counts of
- * *total, not to its energy. Non-finite samples become 0. conjugate: I - jQ. Equal to
- * pnr_format_read, value for value, in single precision. */
+ * *total, but not to its energy. Non-finite samples become 0. conjugate: I - jQ. Each value equals
+ * that of pnr_format_read in single precision. */
 void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n, bool conjugate,
                      float (*out)[2], pnr_converted *total);
 /* sum |x|^2, in an order that depends on n alone. */
@@ -38,13 +38,13 @@ void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step,
 void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2]);
 /* out[i] = x[i] h[i] */
 void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2]);
-/* power[i] = |c[i]|^2; add: += */
+/* power[i] = |c[i]|^2; with add it is += instead. */
 void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power);
 
 /* to[c][r] = from[r][c]; rows `from_row` and `to_row` values apart. */
 void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
                        float (*to)[2], size_t to_row);
-/* power[r][j] = |c[j][r]|^2; add: +=; r < rows, j < columns. */
+/* power[r][j] = |c[j][r]|^2, with add += instead; r < rows, j < columns. */
 void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
                            size_t power_row, bool add, float *power);
 /* x[16 b + j] *= coarse[b] fine[j], or its conjugate; fine[16]. */

@@ -29,7 +29,7 @@ static void mark_nonfinite(pnr_format format, const char *raw, size_t stride, si
 static void mark_lost(const pnr_windows *windows, size_t first, size_t n, float (*x)[2])
 {
     const pnr_lost_run *runs = windows->lost_runs;
-    size_t low = 0, high = windows->n_lost_runs; /* to the first run that ends after `first` */
+    size_t low = 0, high = windows->n_lost_runs; /* finds the first run that ends after `first` */
 
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -55,7 +55,7 @@ PNR_MULTIVERSION static void clear_marks(size_t n, float (*x)[2])
     }
 }
 
-/* The fraction of cycles, in units of 2^-64. */
+/* Returns the fraction of the cycles in units of 2^-64. */
 static uint64_t fraction_of(double cycles)
 {
     const double fraction = cycles - floor(cycles);

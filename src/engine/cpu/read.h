@@ -6,7 +6,7 @@
 #include "engine/cpu/ops.h"
 #include "engine/engine.h"
 
-enum { PNR_CPU_READ_MOST = 2048 }; /* samples a call */
+enum { PNR_CPU_READ_MOST = 2048 }; /* samples of one call */
 
 typedef struct pnr_cpu_reading {
     const pnr_plan *plan;
@@ -23,8 +23,8 @@ typedef struct pnr_cpu_reading {
  * energy. */
 void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                   pnr_converted *counts);
-/* The first two steps of pnr_cpu_read, for plans without marks and removals: converts, then
- * tunes. */
+/* Does the first two steps of pnr_cpu_read: it converts, then tunes. For plans without marks and
+ * without removals. */
 void pnr_cpu_convert_view(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                           pnr_converted *counts);
 void pnr_cpu_tune(const pnr_cpu_reading *reading, size_t first, size_t n, float (*x)[2]);

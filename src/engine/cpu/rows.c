@@ -45,8 +45,8 @@ static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t fir
 }
 
 /* Correlates a row of one look with a code, at the integer lags (h = 0) or the half lags above
- * them. c stays in the scratch memory of the worker. power: |c|^2, or added there; NULL: not
- * wanted. */
+ * them. c stays in the scratch memory of the worker. |c|^2 goes to power or is added there; NULL:
+ * it is not wanted. */
 static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size_t number, size_t h,
                            float *power, bool add, size_t worker)
 {
@@ -61,8 +61,8 @@ static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size
                                 cpu->plan->n_lags, power, add, s->dwell->stage_ns);
 }
 
-/* Returns c from the scratch memory, in the order of lags. With a filter its phase is complete,
- * else restore_phase must still be called. */
+/* Returns c from the scratch memory, in the order of lags. With a filter its phase is complete;
+ * without one the caller must call restore_phase. */
 static value *ordered_lags(const pnr_cpu *cpu, size_t number, size_t worker)
 {
     const pnr_cpu_scratch *scratch = &cpu->scratch[worker];
@@ -100,7 +100,7 @@ static void return_values(const pnr_cpu_step *s, size_t code, size_t row, size_t
         memcpy(out[k * plan->oversample], c[k], sizeof *c);
 }
 
-/* Scans one line for the search. CFAR along the rows needs all lines first. */
+/* Scans one line for the search. CFAR along the rows needs all lines before this. */
 static void scan_line(void *context, size_t number, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -180,8 +180,8 @@ static void value_at_lag(const pnr_cpu *cpu, size_t row, const value *c, size_t 
         restore_phase(cpu, &cpu->axes.rows[row], lag, 1, (value *)out);
 }
 
-/* Takes c at the centres of all candidates of one line, look by look. The task of the line's first
- * candidate does this for all of them. */
+/* Takes c at the centres of all candidates of one line, look by look. Only the task of the first
+ * candidate of the line does this. */
 static void gather_centres(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -204,8 +204,8 @@ static void gather_centres(void *context, size_t task, size_t worker)
     }
 }
 
-/* Takes the values of one line around all candidates near it: c of one look; of several looks the
- * sum of c[j] conj(c[0]), which scale_values divides by sqrt(P[0]). */
+/* Takes the values of one line around all candidates near it. With one look these are c; with
+ * several looks they are the sum of c[j] conj(c[0]), which scale_values divides by sqrt(P[0]). */
 static void gather_row(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -244,12 +244,12 @@ static void gather_row(void *context, size_t task, size_t worker)
     }
 }
 
-/* Lists the lines around all candidates, each once. Candidates are in the order of code and row. */
+/* Lists each line around the candidates once. The candidates are in the order of code and row. */
 static size_t list_lines(const pnr_cpu_step *s)
 {
     const size_t reach = s->dwell->patches != NULL ? REACH : 0, n_rows = s->cpu->axes.n_rows;
     const pnr_candidate *candidates = s->dwell->candidates;
-    size_t n = 0, next = 0; /* next: a row */
+    size_t n = 0, next = 0; /* next: the first row that is not listed yet */
 
     for (size_t t = 0; t < s->dwell->sums->n_candidates; t++) {
         const pnr_candidate *c = &candidates[t];

@@ -18,7 +18,7 @@ enum {
     SLOW_BYTES = 1 << 18,  /* part of that cache for the slow-time columns of a thread */
     FEWEST_COLUMNS = 16,
     MOST_COLUMNS = 64,
-    READ_BYTES = 1 << 24 /* samples that are read at once when looks are short */
+    READ_BYTES = 1 << 24 /* bytes of samples that are read at once when looks are short */
 };
 
 static size_t slow_columns(const pnr_cpu *cpu)
@@ -28,7 +28,7 @@ static size_t slow_columns(const pnr_cpu *cpu)
     return fit < FEWEST_COLUMNS ? FEWEST_COLUMNS : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
 }
 
-/* A stretched window is made from up to a tenth more samples, see plan.c, and from the taps. */
+/* A stretched window needs up to a tenth more samples (see plan.c), and those of the taps. */
 static size_t stretched_samples(size_t window)
 {
     return window + window / 10 + 2 * PNR_STRETCH_TAPS;
@@ -170,8 +170,8 @@ static double weight_values(const pnr_cpu *cpu, size_t i)
     return cpu->plan->taper != NULL || set->quarters != 0 ? each : 0;
 }
 
-/* Returns table i of a list. The list is NULL while bytes are counted or when its allocation has
- * failed. */
+/* Returns table i of a list. The list is NULL while bytes are counted, and after a failed
+ * allocation. */
 static void list_table(allocation *a, double n, value **tables, size_t i)
 {
     value *table = next_memory(a, n, sizeof *table, tables != NULL ? tables[i] : NULL);
@@ -191,7 +191,7 @@ static void list_tables(pnr_cpu *cpu, allocation *a)
         return;
     MEMORY(cpu->filter, (double)plan->gate_count * (double)cpu->filter_pitch);
     MEMORY(cpu->kernel, cpu->line > 0 ? PNR_STRETCH_STEPS + 1 : 0);
-    if (a->purpose != FREE) { /* freed after the tables that they list */
+    if (a->purpose != FREE) { /* freed after the tables that are in the lists */
         MEMORY(cpu->rotations, (double)axes->n_rotations);
         MEMORY(cpu->weights, (double)axes->n_sets);
     }
@@ -230,8 +230,8 @@ static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
 
 /* --- sizes --- */
 
-/* If the cache of one core holds a kept dwell, one thread computes it. Several threads share a
- * larger one; with more than two threads, a second begins before the first ends. */
+/* If the cache of one core holds a kept dwell, one thread computes the dwell. Several threads share
+ * a larger one. With more than two threads, a second dwell begins before the first ends. */
 static void arrange_kept(pnr_cpu *cpu, size_t n_threads)
 {
     if (memory_bytes(cpu) < SMALL_BYTES || n_threads < 2)
@@ -281,7 +281,7 @@ int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engi
     double bytes;
     int code;
 
-    if (power > available) /* refused before its rows are arranged */
+    if (power > available) /* refused before the rows are arranged */
         return refuse(plan, power, available, error);
     if ((code = arrange_sizes(plan, n_threads, cpu)) != PNR_OK)
         return pnr_error_set(error, code, "engine cpu: no memory to arrange %zu rows of a map",
@@ -317,7 +317,7 @@ void pnr_cpu_memory_destroy(const pnr_cpu *cpu, pnr_cpu_memory *memory)
     list_memory(cpu, memory, &(allocation){.purpose = FREE});
 }
 
-/* Estimated plans are the same in every process, so the results are the same bits. */
+/* Estimated plans are the same in every process, so the results have the same bits. */
 static int create_slow(pnr_cpu *cpu)
 {
     const pnr_cpu_scratch *scratch = &cpu->scratch[0];

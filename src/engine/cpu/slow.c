@@ -9,8 +9,8 @@
 typedef pnr_cpu_value value;
 
 /* SUM_COLUMNS: columns of a task when bins are sums. SUM_PERIODS: periods that are added before
- * their sum is added to the total. Their samples stay in the first cache, and rounding grows with
- * the square root of the number of periods. */
+ * their sum is added to the total. The samples of these periods stay in the first cache, and the
+ * rounding error grows with the square root of the number of periods. */
 enum { SUM_COLUMNS = 128, SUM_PERIODS = 32 };
 
 typedef pnr_cpu_wide wide;
@@ -47,7 +47,7 @@ PNR_MULTIVERSION static void sum_few_periods(size_t n_periods, size_t n, const f
     }
 }
 
-/* The rows are so far apart that the processor does not prefetch them, so the code does. */
+/* The rows are too far apart for the processor to prefetch them, so this code prefetches them. */
 static void prefetch_rows(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch)
 {
     for (size_t p = 0; p < n_periods; p++)
@@ -89,8 +89,8 @@ static void sum_columns(void *context, size_t task, size_t worker)
                  cpu->transform.spectrum_pitch);
 }
 
-/* Turns columns into rows, transforms them, and turns the wanted bins back in groups of adjacent
- * bins. */
+/* Turns columns into rows, transforms them, and turns the wanted bins back, each group of adjacent
+ * bins at once. */
 static void transform_columns(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -157,7 +157,7 @@ static void forward_spectrum(void *context, size_t task, size_t worker)
                         worker);
 }
 
-/* Unused windows have weight 0. */
+/* Clears the unused windows, which have weight 0. */
 static void clear_unused(pnr_cpu_step *s)
 {
     const size_t n_periods = s->cpu->plan->n_periods, first = s->first_look * n_periods;
@@ -178,8 +178,8 @@ static void compute_set(pnr_cpu_step *s, size_t set)
                s->n_looks * ((cpu->window + most - 1) / most));
 }
 
-/* Stretched sets come first: they use all windows, also the unused ones, which are cleared
- * afterwards. */
+/* Stretched sets come first, because they need all windows. Then the unused windows are cleared for
+ * the other sets. */
 void pnr_cpu_slow_time(pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;

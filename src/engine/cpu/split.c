@@ -12,7 +12,7 @@
 
 enum {
     COLUMNS = PNR_CPU_COLUMNS,
-    ROWS = 16, /* of a task of pass B */
+    ROWS = 16, /* rows of a task of pass B */
     EDGES =
         2, /* the ends of the first and of the second period; a row of a block has at most one */
     SHORTEST = 16384,
@@ -56,7 +56,7 @@ void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split)
     split->row1 = pnr_cpu_pitch(split->n1);
     split->n_blocks = (split->n2 + COLUMNS - 1) / COLUMNS;
     split->is_wide = pnr_cpu_columns_can(split->n1);
-    /* memory holds all lanes of the last block */
+    /* the rows hold all lanes of the last block */
     split->row2 = pnr_cpu_pitch(split->is_wide ? split->n_blocks * COLUMNS : split->n2);
     split->next1 = split->is_wide ? split->row2 : 1;
     split->next2 = split->is_wide ? 1 : split->row1;
@@ -79,7 +79,7 @@ size_t pnr_cpu_split_profile_values(const pnr_cpu_split *split)
     return split->is_wide ? split->n1 * split->row2 : split->n2 * split->row1;
 }
 
-/* COLUMNS + 1 rows of N1, or two rows of N2. */
+/* The tile holds COLUMNS + 1 rows of N1 values, or two rows of N2 values. */
 size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
 {
     const size_t columns = (COLUMNS + 1) * split->row1;
@@ -132,7 +132,7 @@ int pnr_cpu_split_create(pnr_cpu_split *split)
 
     split->coarse = fftwf_malloc(split->n1 * split->n_blocks * sizeof *split->coarse);
     is_complete = is_complete && split->coarse != NULL;
-    /* Estimated plans are the same in every process, so the results are the same bits. */
+    /* Estimated plans are the same in every process, so the results have the same bits. */
     for (int way = 0; way < 2 && is_complete; way++) {
         split->row[way] =
             fftwf_plan_dft_1d((int)split->n2, row, tile, way == 0 ? FFTW_FORWARD : FFTW_BACKWARD,
@@ -180,7 +180,7 @@ static size_t width_of(const pnr_cpu_split *split, size_t block)
     return split->n2 - first < COLUMNS ? split->n2 - first : COLUMNS;
 }
 
-/* Transforms columns 1 .. width of the tile, each to the place before it. */
+/* Transforms columns 1 .. width of the tile and moves each of them to the previous place. */
 static void transform_columns(const pnr_cpu_split *split, int way, size_t width,
                               pnr_cpu_value *tile)
 {
@@ -188,8 +188,8 @@ static void transform_columns(const pnr_cpu_split *split, int way, size_t width,
         fftwf_execute_dft(split->column[way], tile + (j + 1) * split->row1, tile + j * split->row1);
 }
 
-/* Fills rows first .. end - 1 of a block's columns one value at a time: they hold the end of a
- * period or zeros. */
+/* Fills rows first .. end - 1 of the columns of a block value by value, because these rows hold the
+ * end of a period or zeros. */
 static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first, size_t end,
                          const pnr_cpu_value *x, size_t n_samples, size_t n_lit,
                          pnr_cpu_value *columns)
@@ -207,7 +207,7 @@ static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first,
         }
 }
 
-/* Pass A in lanes. A line is read from x, or is zeros, or is assembled in `edge` when it contains
+/* Pass A in lanes. A line is read from x, or is zero, or is assembled in `edge` when it contains
  * the end of a period. Lanes after the last column hold values that are never read. */
 static void forward_wide(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
                          size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile)
@@ -333,7 +333,7 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
         whole = width < COLUMNS ? 0 : whole;
         pnr_cpu_columns_inverse(&split->columns, z + first, split->row2, &twiddle,
                                 (pnr_cpu_line *)tile, out, power + first, n2, whole, add);
-        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since); /* includes most of computing |c|^2 */
+        pnr_cpu_lap(stage_ns, PNR_STAGE_INVERSE, &since); /* includes most of the time for |c|^2 */
     } else {
         pnr_cpu_transpose(split->n1, width, z + first, split->row2, tile, split->row1);
         for (size_t j = 0; j < width; j++)

@@ -35,23 +35,23 @@ typedef float pnr_cpu_value[2]; /* re, im */
 typedef struct pnr_cpu_split {
     size_t length, n1, n2; /* L, N1, N2 */
     size_t row1, row2;     /* values from row to row: row1 in c and the tile, row2 in Z and H */
-    size_t n_blocks;       /* of columns: tasks of passes A and C */
-    size_t n_row_blocks;   /* of rows: tasks of pass B */
+    size_t n_blocks;       /* number of blocks of columns: tasks of passes A and C */
+    size_t n_row_blocks;   /* number of blocks of rows: tasks of pass B */
     size_t next1, next2;   /* values in c from m1 to m1 + 1, from m2 to m2 + 1 */
-    bool is_wide;          /* N1 is a power of two */
+    bool is_wide;          /* N1 is a power of two, and columns are computed in lanes */
     /* W_L^(COLUMNS b k1) and W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
     pnr_cpu_value *coarse;        /* [N1][n_blocks]; is_wide: [n_blocks][N1] */
     pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: none */
-    pnr_cpu_line *lines;          /* is_wide: the same, [N1] */
+    pnr_cpu_line *lines;          /* with is_wide: the same factors, [N1] */
     pnr_cpu_columns columns;      /* is_wide */
     fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: no columns */
 } pnr_cpu_split;
 
-/* Finds N1 and N2 for L. false: L is too short or lacks such factors, and a whole transform is
- * faster. */
+/* Finds N1 and N2 for L. Returns false if L is too short or lacks such factors; then a whole
+ * transform is faster. */
 bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
-/* True if three passes by one thread are faster than a whole transform: also at some shorter L
- * whose columns are computed in lanes. */
+/* True if three passes by one thread are faster than a whole transform. This holds also at some
+ * shorter L whose columns are computed in lanes. */
 bool pnr_cpu_split_pays(size_t length);
 /* Sizes that follow from L: bytes of the tables; values of Z or H, of c, and of the tile of a
  * thread. */
@@ -61,7 +61,7 @@ size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
 size_t pnr_cpu_split_profile_values(const pnr_cpu_split *split);
 size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split);
 
-/* After shape. PNR_OK, PNR_ENOMEMORY; destroy in either case. */
+/* Call after shape. PNR_OK, PNR_ENOMEMORY; call destroy in either case. */
 int pnr_cpu_split_create(pnr_cpu_split *split);
 void pnr_cpu_split_destroy(pnr_cpu_split *split);
 
@@ -78,7 +78,7 @@ static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)
     return k % split->n2 * split->next2 + k / split->n2 * split->next1;
 }
 
-/* Rounds natural[L], conj(spectrum of the code) / L, to H. */
+/* Rounds natural[L], which is conj(spectrum of the code) / L, to H. */
 void pnr_cpu_split_order(const pnr_cpu_split *split, const double (*natural)[2], pnr_cpu_value *h);
 
 /* Pass A of one block of columns. The input is x[n mod n_samples] for n < n_lit, then zeros. An
@@ -90,14 +90,14 @@ void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_c
 void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
                         pnr_cpu_value *const z[2], pnr_cpu_value *const h[2], pnr_cpu_value *tile,
                         uint64_t *stage_ns);
-/* Pass C of one block of columns. For lags k < n_samples power[k] = |c|^2; add: +=. */
+/* Pass C of one block of columns. For lags k < n_samples power[k] = |c|^2; with add it is +=. */
 void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *z,
                            pnr_cpu_value *c, size_t n_samples, bool add, float *power,
                            pnr_cpu_value *tile, uint64_t *stage_ns);
 
-/* Pass B in two halves, for a spectrum that is kept; one thread computes all rows. The first half
- * goes from z, which is overwritten, to X. The second reads X from bin `shift` on, multiplies by h
- * and writes z. */
+/* Pass B in two halves, for a spectrum that is kept. One thread computes all rows. The first half
+ * goes from z, which it overwrites, to X. The second half reads X from bin `shift` on, multiplies
+ * it by h and writes z. */
 void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cpu_value *x);
 void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
                            const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z);

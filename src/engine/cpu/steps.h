@@ -23,11 +23,11 @@ typedef struct pnr_cpu_step {
     size_t worker;              /* number of the leading thread */
     size_t first_look, n_looks; /* the looks that are read at once */
     size_t n_used;              /* looks with enough used windows so far */
-    float *power;               /* all lines in the order of lags; NULL: in the order of places, see
-                                 * n_places */
+    float *power;               /* all lines in the order of lags; NULL: the powers are in the order
+                                 * of places, see n_places */
     uint64_t since;             /* the stopwatch */
-    size_t number;              /* of the first window in the dwell that is read */
-    pnr_cpu_value *to;          /* its place; NULL: its samples are only counted */
+    size_t number;              /* index in the dwell of the first window that is read now */
+    pnr_cpu_value *to;          /* place of that window; NULL: its samples are only counted */
 
     /* fused */
     pnr_cpu_walsh_input input; /* method walsh reads y from here */
@@ -39,23 +39,23 @@ typedef struct pnr_cpu_step {
     double stretch;
 } pnr_cpu_step;
 
-/* Runs all tasks by the team. */
+/* The team runs all tasks. */
 void pnr_cpu_do(const pnr_cpu_step *step, pnr_cpu_task *task, size_t n_tasks);
 
-/* Blocks in which a window is read, and blocks of columns of its first N samples for the removal of
- * the mean. */
+/* The number of blocks in which a window is read, and of blocks of columns of its first N samples
+ * in which the mean is removed. */
 size_t pnr_cpu_read_blocks(const pnr_cpu *cpu);
 size_t pnr_cpu_mean_blocks(const pnr_cpu *cpu);
 
-/* Fused: reads one look, counts its samples and adds its used windows in memory->y. False if none
- * is used. */
+/* Fused: reads one look, counts its samples and adds its used windows in memory->y. Returns false
+ * if no window is used. */
 bool pnr_cpu_read_fused(pnr_cpu_step *step);
-/* Kept: reads the step's looks to memory->x, counts their samples, removes their mean and lists the
- * used looks. */
+/* Kept: reads the looks of the step to memory->x, counts their samples, removes their mean and
+ * lists the used looks. */
 void pnr_cpu_read_kept(pnr_cpu_step *step);
-/* Kept: from memory->x to y, and to the spectra unless they are transformed late. */
+/* Kept: sums from memory->x to y, and transforms y to spectra unless this is done late. */
 void pnr_cpu_slow_time(pnr_cpu_step *step);
-/* Kept: the step's looks at another time scale, to memory->stretched; unused windows are 0. */
+/* Kept: resamples the looks of the step to memory->stretched. The unused windows become 0. */
 void pnr_cpu_stretch(pnr_cpu_step *step, double stretch);
 /* Kept: transforms y of a spectrum in its place. */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker);
@@ -72,8 +72,8 @@ static inline pnr_cpu_value *pnr_cpu_spectrum_at(const pnr_cpu *cpu, const pnr_c
     return my->spectra + (look * cpu->axes.n_spectra + spectrum) * cpu->transform.spectrum_pitch;
 }
 
-/* out[u][i] = sum_p w[u / 4][p][u mod 4] x[p][i], u < n_out; i < n, and on to the next multiple of
- * 8: rows of x and out are that long. */
+/* out[u][i] = sum_p w[u / 4][p][u mod 4] x[p][i] for u < n_out and i < n. Rows of x and out are as
+ * long as the next multiple of 8 of n, and the sums go on to there. */
 void pnr_cpu_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch,
                   const float (*w)[4][2], size_t n_out, float (*out)[2], size_t out_pitch);
 

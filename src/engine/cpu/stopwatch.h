@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 
-/* The time at which a lap begins. */
+/* Returns the time at which a lap begins. */
 static inline uint64_t pnr_cpu_start(const uint64_t *stage_ns)
 {
     return stage_ns != NULL ? pnr_clock_ns() : 0;

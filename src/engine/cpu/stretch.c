@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A look at another time scale on the cpu engine. */
+/* Reads a look with another time scale on the cpu engine. */
 #include "engine/cpu/steps.h"
 
 #include "base/multiversion.h"

@@ -38,7 +38,7 @@ static void fill_weights(const pnr_cpu *cpu, size_t number)
         }
 }
 
-/* conj(DFT of a[n] exp(2 pi i m n / N), zero beyond N) / length, in double, rounded once. */
+/* conj(DFT of a[n] exp(2 pi i m n / N), zero beyond N) / length, in double, then rounded once. */
 static int fill_code(const pnr_cpu *cpu, size_t code, double complex *spectrum)
 {
     const size_t n = cpu->plan->n_samples, length = cpu->axes.n_transform;
@@ -59,7 +59,7 @@ static int fill_code(const pnr_cpu *cpu, size_t code, double complex *spectrum)
     return PNR_OK;
 }
 
-/* Stores the filter by columns j, so that c'[k] = sum_j filter[k][j] c[j] is a sum of rows. */
+/* Stores the columns j of the filter as rows: c'[k] = sum_j filter[k][j] c[j] is a sum of rows. */
 static void fill_filter(const pnr_cpu *cpu)
 {
     const size_t n = cpu->plan->gate_count;

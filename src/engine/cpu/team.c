@@ -7,8 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The tasks of one step of one dwell. The leader keeps this on its stack and waits for its
- * helpers. */
+/* The tasks of one step of one dwell. The leader has this on its stack until its helpers finish. */
 struct pnr_cpu_job {
     pnr_cpu_task *task;
     void *context;
@@ -127,10 +126,10 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
-/* A submit wakes a thread on the core of the submitting thread, where it may queue for milliseconds
- * while other cores are idle. So the threads of the team leave that core to the thread that waits
- * and works. They are not bound otherwise, and they leave its new core when the kernel moves that
- * thread. */
+/* A submit wakes a thread on the core of the submitting thread, where it may wait for milliseconds
+ * while other cores are idle. So the threads of the team leave that core to the thread that
+ * collects and helps. They may use all other cores. When the kernel moves that thread, they leave
+ * its new core. */
 static void leave_core(pnr_cpu_team *team, int cpu)
 {
     cpu_set_t rest = team->allowed;
@@ -143,7 +142,7 @@ static void leave_core(pnr_cpu_team *team, int cpu)
     team->waiter_cpu = cpu;
 }
 
-/* A team of one thread runs on its own, so that a caller that only polls gets a result too. */
+/* A team of one thread runs without help, so that a caller that only polls also gets a result. */
 void pnr_cpu_team_wait(pnr_cpu_team *team)
 {
     if (team->n_threads > 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The threads of the cpu engine: each leads dwells, or helps with the tasks of a dwell that another
- * thread leads. A thread that waits for a result works too: its core is awake already. */
+ * thread leads. A thread that waits for a result works too, because its core is already awake. */
 #ifndef PNR_ENGINE_CPU_TEAM_H
 #define PNR_ENGINE_CPU_TEAM_H
 
@@ -29,29 +29,29 @@ typedef struct pnr_cpu_team {
     size_t n_started;
     int waiter_cpu;    /* the core that is left to the waiting thread; -1: none yet */
     cpu_set_t allowed; /* cores that the process may use */
-    size_t n_leaders;  /* dwells that are led at the same time, at most */
-    bool help_first;   /* threads help with a begun dwell before they lead another */
+    size_t n_leaders;  /* most dwells that are led at the same time */
+    bool help_first;   /* threads help with a dwell that has begun before they lead another */
     pthread_t threads[PNR_CPU_MAX_THREADS];
     pthread_mutex_t lock;   /* guards all fields below */
-    pthread_cond_t changed; /* a dwell or a job has arrived, a helper or a dwell has finished */
+    pthread_cond_t changed; /* a dwell or a job has arrived, or a helper or a dwell has finished */
     pnr_slots slots;        /* the dwells to lead */
     pnr_cpu_job *jobs;      /* open ones, oldest first */
     bool is_leading[PNR_CPU_MAX_THREADS];
     bool quit;
 } pnr_cpu_team;
 
-/* Before the first start; n_leaders and help_first may be set after it. */
+/* Call before the first start. n_leaders and help_first may be set after it. */
 void pnr_cpu_team_init(pnr_cpu_team *team, pnr_cpu_lead *lead, void *owner);
 /* Starts threads 1 .. n_threads - 1; the thread that waits is number 0. With n_threads = 1 it
  * starts number 0. PNR_OK; PNR_ENOMEMORY: fewer run, and stop must still be called. */
 int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads);
-/* Called under the lock by a thread that waits for a dwell: works, or sleeps until `changed`. */
+/* A thread that waits for a dwell calls this under the lock. Works, or sleeps until `changed`. */
 void pnr_cpu_team_wait(pnr_cpu_team *team);
-/* Ends the threads after all submitted dwells, then the team. */
+/* Ends the threads after they have finished all submitted dwells, then clears the team. */
 void pnr_cpu_team_stop(pnr_cpu_team *team);
 
-/* Runs tasks 0 .. n_tasks - 1 by the caller, which is thread `worker` and leads a dwell, and by
- * idle threads. Returns when all have finished. */
+/* Runs tasks 0 .. n_tasks - 1. The caller, which is thread `worker` and leads a dwell, computes
+ * them together with idle threads. Returns when all have finished. */
 void pnr_cpu_team_do(pnr_cpu_team *team, size_t worker, pnr_cpu_task *task, void *context,
                      size_t n_tasks);
 

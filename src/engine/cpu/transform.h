@@ -22,27 +22,27 @@ typedef struct pnr_cpu_transform_scratch {
     pnr_cpu_value *tile; /* [tile_values]; NULL without three passes */
 } pnr_cpu_transform_scratch;
 
-/* Sets the sizes only. is_split: in three passes. */
+/* Only sets the sizes. is_split: the transform has three passes. */
 void pnr_cpu_transform_shape(size_t length, bool is_split, pnr_cpu_transform *transform);
 size_t pnr_cpu_transform_table_bytes(const pnr_cpu_transform *transform);
-/* After shape. PNR_OK, PNR_ENOMEMORY; destroy in either case. */
+/* Call after shape. PNR_OK, PNR_ENOMEMORY; call destroy in either case. */
 int pnr_cpu_transform_create(pnr_cpu_transform *transform);
 void pnr_cpu_transform_destroy(pnr_cpu_transform *transform);
 
-/* Rounds natural[L], the bins in order, to a spectrum. */
+/* Rounds natural[L], the bins in ascending order, to a spectrum. */
 void pnr_cpu_transform_order(const pnr_cpu_transform *transform, const double (*natural)[2],
                              pnr_cpu_value *spectrum);
 /* One thread transforms scratch->in[L] to a spectrum. */
 void pnr_cpu_transform_forward(const pnr_cpu_transform *transform,
                                const pnr_cpu_transform_scratch *scratch, pnr_cpu_value *spectrum);
-/* One thread writes c[k] = sum_j x[(j + shift) mod L] a[j] exp(2 pi i j k / L) to scratch->out, and
- * for k < n_lags |c|^2 to power, or adds it there. power NULL: no power. stage_ns NULL: nothing is
- * measured. */
+/* One thread writes c[k] = sum_j x[(j + shift) mod L] a[j] exp(2 pi i j k / L) to scratch->out. For
+ * k < n_lags it writes |c|^2 to power or adds it there. power NULL: no power. stage_ns NULL:
+ * nothing is measured. */
 void pnr_cpu_transform_correlate(const pnr_cpu_transform *transform,
                                  const pnr_cpu_transform_scratch *scratch, const pnr_cpu_value *x,
                                  size_t shift, const pnr_cpu_value *a, size_t n_lags, float *power,
                                  bool add, uint64_t *stage_ns);
-/* c of the last correlation in the order of lags; the caller may overwrite it. */
+/* Returns c of the last correlation in the order of lags. The caller may overwrite it. */
 pnr_cpu_value *pnr_cpu_transform_lags(const pnr_cpu_transform *transform,
                                       const pnr_cpu_transform_scratch *scratch);
 

@@ -14,8 +14,8 @@
 
 enum {
     LANES = 8,            /* values of a vector, which is a cache line */
-    ROW_BITS = 15,        /* a row of 256 KiB: the second-level cache of a core */
-    CHUNK = 4096 / LANES, /* vectors of 32 KiB: the first-level cache */
+    ROW_BITS = 15,        /* a row of 256 KiB fits the second-level cache of a core */
+    CHUNK = 4096 / LANES, /* vectors of 32 KiB fit the first-level cache */
     STRIP = 2,            /* vectors of each row in a tile of columns: cache lines come in pairs */
     TASK = 1024,          /* columns of a task */
     WORDS = 512,          /* samples that are fetched before they are converted */
@@ -27,10 +27,10 @@ enum {
 
 /*
  * All values are single-precision floats. Integer samples converted to full scale = 1 are integers
- * times a power of two, so that their sums are exact up to 24 bits: the first nine stages after
- * full-scale 16 bits. Later stages round once each, sqrt(stages) eps in all, within the tolerance
- * of every engine. 32-bit integers have the same width, so they are not faster, and they would need
- * a second conversion.
+ * times a power of two, so that their sums are exact up to 24 bits. With full-scale samples of 16
+ * bits the first nine stages are exact. Each later stage rounds once. The total error is
+ * sqrt(stages) eps, within the tolerance of every engine. 32-bit integers have the same width, so
+ * they are not faster, and they would need a second conversion.
  */
 typedef float vector __attribute__((vector_size(64), may_alias));
 
@@ -147,7 +147,7 @@ INLINE void lane_stages(vector *v)
     *v = x;
 }
 
-/* Transforms n vectors over their six lowest bits, or all bits of fewer than 8 vectors. */
+/* Transforms n vectors over their six lowest bits, or over all bits of fewer than 8 vectors. */
 INLINE void lowest_stages(vector *x, size_t n)
 {
     if (n < 8) {
@@ -186,8 +186,8 @@ INLINE void stages(vector *x, size_t h, size_t n)
                 butterfly(&x[i], &x[i + h]);
 }
 
-/* Gathers n values. The integers of a sample are fetched as one word. They are converted as by
- * pnr_cpu_convert once they are neighbours. */
+/* Gathers n values. Fetches the integers of a sample as one word. Converts them like
+ * pnr_cpu_convert after they are next to each other. */
 INLINE void gather_floats(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,
                           float (*to)[2])
 {
@@ -299,8 +299,8 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
 
     for (size_t r = 0; r < left; r++)
         memcpy(w[r], X[r * walsh->row + column], sizeof *w);
-    /* One bit at a time, the lowest first as in the tile, and only the half that leads to `place`.
-     * */
+    /* Takes one bit at a time, the lowest first as in the tile, and computes only the half that
+     * leads to `place`. */
     for (size_t bit = 1; left > 1; bit *= 2) {
         left /= 2;
         for (size_t r = 0; r < left; r++)
@@ -330,8 +330,8 @@ size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh)
     return (((size_t)1 << walsh->degree) + SUM_CHIPS - 1) / SUM_CHIPS;
 }
 
-/* Sums lags q first .. q (first + count) - 1. Each chip has separate sums, so that rounding does
- * not grow along the profile. */
+/* Sums lags q first .. q (first + count) - 1. Each chip has separate sums, so that the rounding
+ * error does not grow along the profile. */
 INLINE void sum_chips(const pnr_cpu_walsh *walsh, size_t first, size_t count, const float (*W)[2],
                       float (*c)[2])
 {

@@ -12,14 +12,14 @@
 
 /*
  * The code a[i] = 1 - 2 b[i], N = 2^n - 1, passes through the states s_i = sum_j b[i + j] 2^j,
- * which are the numbers 1 .. N, each once. b[i - k] is linear in the bits of s_i. So with X[s_i] =
- * x[i] and X[0] = 0
+ * which are the numbers 1 .. N, each of them once. b[i - k] is linear in the bits of s_i. So with
+ * X[s_i] = x[i] and X[0] = 0
  *     c[k] = sum_i x[i] (-1)^b[i - k] = W[u_k],   W[u] = sum_s X[s] (-1)^|s & u|,
  *     u_k = sum_j b[t_j - k] 2^j,   s_(t_j) = 2^j   (indices mod N).
  * W, the Walsh-Hadamard transform, takes n 2^n additions. W[0] = sum x belongs to no lag.
  *
- * X lies in rows of 2^m values. A row is gathered and transformed over its m bits while it is in a
- * core's own cache; then the columns are transformed over the other n - m bits. Rows begin two
+ * X lies in rows of 2^m values. A row is gathered and transformed over its m bits while it is in
+ * the cache of one core; then the columns are transformed over the other n - m bits. Rows begin two
  * cache lines more than 2^m values apart, so that a column spreads over all sets of a cache.
  *
  * At q samples a chip, a[j] = chip[floor(j / q)], N = q (2^n - 1): with W_r[k] the correlation, as
@@ -32,12 +32,12 @@ typedef struct pnr_cpu_walsh {
     size_t rows, columns;  /* 2^(n - m), 2^m */
     size_t row;            /* values from row to row */
     size_t n_column_tasks; /* of pnr_cpu_walsh_columns */
-    uint32_t *sample;      /* [2^n]: i of X[s]; s = 0 has none */
+    uint32_t *sample;      /* [2^n] the sample i of X[s]; X[0] has none */
     uint32_t *place;       /* [2^n - 1]: the place of u_k in X and W */
     uint32_t *lag_at;      /* [rows * row]: the lag there */
 } pnr_cpu_walsh;
 
-/* Returns NULL when this method suits a plan of one line, else the reason why not, a phrase. */
+/* Returns NULL when this method suits a plan of one line, else a phrase with the reason why not. */
 const char *pnr_cpu_walsh_refusal(const pnr_plan *plan);
 
 /* Sets the sizes, which follow from m_degree and m_samples. */
@@ -45,7 +45,7 @@ void pnr_cpu_walsh_shape(const pnr_plan *plan, pnr_cpu_walsh *walsh);
 size_t pnr_cpu_walsh_table_bytes(const pnr_cpu_walsh *walsh);
 size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of X of one part, and of its powers */
 
-/* After shape; the plan has passed pnr_plan_check. PNR_OK, PNR_ENOMEMORY; destroy in either case */
+/* After shape and pnr_plan_check. PNR_OK, PNR_ENOMEMORY; call destroy in either case. */
 int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan);
 void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 
@@ -53,30 +53,30 @@ void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 typedef struct pnr_cpu_walsh_input {
     const void *data;  /* sample i begins at byte i * stride */
     size_t stride;     /* bytes */
-    pnr_format format; /* cf32: converted before; ci16, ci8 */
+    pnr_format format; /* cf32: the samples are converted already; ci16, ci8 */
     bool conjugate;    /* not for cf32 */
 } pnr_cpu_walsh_input;
 
 /* True if the samples of a window can be gathered from the ring. With a tune, with several periods
- * and in other formats they are converted first. */
+ * and in other formats, they are converted before. */
 bool pnr_cpu_walsh_reads(const pnr_plan *plan);
 /* Gathers row `row` of X and transforms it over its m bits. The results are the same for converted
  * and unconverted input. */
 void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const pnr_cpu_walsh_input *input,
                        float (*X)[2]);
-/* After all rows: task `task` of the columns sets power = |W|^2 at the places of X, or adds it, and
- * sets 0 for W[0]. X stays as it is. */
+/* Runs after all rows. Task `task` of the columns sets power = |W|^2 at the places of X, or adds
+ * it, and sets 0 for W[0]. X does not change. */
 void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2], bool add,
                            float *power);
-/* c[k] from the same X that pnr_cpu_walsh_columns reads: its |c|^2 is the power at that lag. */
+/* Computes c[k] from the X that pnr_cpu_walsh_columns reads: |c|^2 is the power at that lag. */
 void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t k, float c[2]);
 
 /* --- several samples a chip --- */
 
-/* After all rows of a part that has several: task `task` of the columns replaces X by W. */
+/* Runs after all rows of one of several parts. Task `task` of the columns replaces X by W. */
 void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task, float (*X)[2]);
 size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh);
-/* After all columns: task `task` of the sums sets its lags of c in their order and power = |c|^2,
+/* Runs after all columns. Task `task` of the sums sets its lags of c, in order, and power = |c|^2,
  * or adds it. W: [n_parts][pnr_cpu_walsh_values]. */
 void pnr_cpu_walsh_sum(const pnr_cpu_walsh *walsh, size_t task, const float (*W)[2], bool add,
                        float (*c)[2], float *power);

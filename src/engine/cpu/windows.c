@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the windows of a look: converts and counts them, adds them or removes their mean. */
+/* Reads the windows of a look: converts and counts them, and adds them or removes their mean. */
 #include "engine/cpu/fused.h"
 
 #include "base/multiversion.h"
@@ -14,8 +14,8 @@ typedef pnr_cpu_value value;
  * neither on the thread that converts a block nor on the sample at which the view wraps. */
 enum { READ_BLOCK = PNR_CPU_READ_MOST, MEAN_BLOCK = PNR_CPU_MEAN_BLOCK };
 
-/* The number of blocks of n samples, and of a whole window: its first N samples, then the
- * others. */
+/* The number of blocks of n samples, and the number in a whole window: those of its first N
+ * samples, then those of the others. */
 static size_t blocks_of(size_t n, size_t size)
 {
     return (n + size - 1) / size;
@@ -28,7 +28,7 @@ static size_t blocks_of_window(const pnr_cpu *cpu, size_t size)
     return blocks_of(n, size) + blocks_of(cpu->window - n, size);
 }
 
-/* The first sample of a block, and how many it has. */
+/* Returns the first sample of a block; *count is the number of its samples. */
 static size_t find_block(const pnr_cpu *cpu, size_t size, size_t block, size_t *count)
 {
     const size_t n = cpu->plan->n_samples, n_own = blocks_of(n, size);
@@ -81,13 +81,12 @@ static void read_block(void *context, size_t task, size_t worker)
         pnr_cpu_tune(&reading, first, n, out);
     } else {
         pnr_cpu_read(&reading, first, n, out, converted);
-        if (!reading.keeps_marks) /* else after the mean is removed */
+        if (!reading.keeps_marks) /* else the energy is computed after the mean is removed */
             converted->energy = pnr_cpu_energy(n, (const value *)out);
     }
 }
 
-/* Counts one of the windows that were read. The samples after its first N are counted with the next
- * window. */
+/* Counts one of the windows that are read. The samples after its first N count for the next one. */
 static bool count_window(const pnr_cpu_step *s, size_t i)
 {
     const size_t number = s->number + i, n = s->cpu->plan->n_samples;
@@ -205,8 +204,8 @@ PNR_MULTIVERSION static void subtract_mean(size_t n, const double *restrict mean
     }
 }
 
-/* Removes the mean of one block of columns of a look, also from unused windows, because a stretched
- * look reads these too. */
+/* Removes the mean from one block of columns of a look. It also removes it from unused windows,
+ * because a stretched look reads these too. */
 static void remove_mean(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -240,7 +239,7 @@ static void remove_mean(void *context, size_t task, size_t worker)
     }
 }
 
-/* Sets the energies of the windows. The mean has removed 1/U of the noise, which is added again. */
+/* Sets the energies of the windows. Adds again the 1/U of the noise that the mean has removed. */
 static void add_energies(const pnr_cpu_step *s, size_t look)
 {
     const size_t n_periods = s->cpu->plan->n_periods, n_own = pnr_cpu_mean_blocks(s->cpu);

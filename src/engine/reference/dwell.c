@@ -109,7 +109,7 @@ static size_t read_look(pnr_engine *engine, const pnr_slot_dwell *task, size_t l
     return used;
 }
 
-/* Finds the mean at each place of the used windows, without lost and non-finite samples. */
+/* Finds the mean over the used windows at each place, without lost and non-finite samples. */
 static void find_mean(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;
@@ -157,14 +157,14 @@ static void fill_own_samples(pnr_engine *engine)
     }
 }
 
-/* Adds the energy of a look's windows to the dwell, and to the floor the mean of P that this energy
- * has as noise. */
+/* Adds the energy of the windows of a look to the dwell. Adds to the floor the mean of P that noise
+ * of this energy has. */
 static void add_energy(const pnr_engine *engine, size_t used, pnr_dwell *dwell)
 {
     const pnr_plan *plan = engine->plan;
     const pnr_reference_work *work = &engine->work;
     const size_t n = plan->n_samples;
-    /* The mean removed 1/used of the noise. */
+    /* The removal of the mean also removed 1/used of the noise. */
     const double unbiased = plan->remove_mean ? (double)used / (double)(used - 1) : 1;
 
     for (size_t p = 0; p < plan->n_periods; p++) {

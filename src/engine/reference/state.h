@@ -9,7 +9,7 @@
 
 /* The scratch memory of one dwell. */
 typedef struct pnr_reference_work {
-    size_t n_window, n_look; /* samples of a window and of a look, for linear lags with the tail */
+    size_t n_window, n_look; /* samples of a window and of a look; linear lags also need the tail */
     double complex *look;    /* [n_look], as converted */
     unsigned char *flags;    /* [n_look] */
     double complex *mean;    /* [n_window]; zeros without remove_mean */
@@ -34,11 +34,11 @@ struct pnr_engine {
 
 /* --- samples.c --- */
 
-/* A flag besides those of format.h. */
+/* A flag in addition to those of format.h. */
 enum { PNR_REFERENCE_LOST = 4 };
 
-/* Reads samples of a dwell from `first` on, all of one look or of the samples after it: full scale,
- * conjugated, tuned, without the echoes to remove. flags: [n_samples]. */
+/* Reads samples of a dwell from `first` on, all within one look or all after its end. They are in
+ * full scale, conjugated, tuned, and without the echoes to remove. flags: [n_samples]. */
 void pnr_reference_read(const pnr_engine *engine, const pnr_slot_dwell *task, size_t first,
                         size_t n_samples, double complex *x, unsigned char *flags);
 
@@ -48,7 +48,7 @@ void pnr_reference_correlate(const double complex *x, const double complex *a, s
 
 /* --- dwell.c --- */
 
-/* PNR_OK, PNR_ENOMEMORY; destroy in either case. */
+/* PNR_OK, PNR_ENOMEMORY; call destroy in either case. */
 int pnr_reference_work_create(pnr_engine *engine);
 void pnr_reference_work_destroy(pnr_engine *engine);
 void pnr_reference_process(pnr_engine *engine, const pnr_slot_dwell *task);
