@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "config/keys.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +32,15 @@ enum {
     COMMON_COUNT
 };
 
-/* Options with an argument also have a letter, the first one of the name. */
 static const pnr_cli_option common[COMMON_COUNT] = {
-    [COMMON_CONFIG] = {"config", "FILE", "Read this configuration; may be repeated.", NULL},
+    [COMMON_CONFIG] = {"config", "FILE", "Read this configuration; may be repeated.",
+                       .letter = 'c'},
     [COMMON_SET] = {"set", "SECTION.KEY=VALUE", "Set one key, after all files; may be repeated.",
-                    NULL},
-    [COMMON_PRINT] = {"print-config", NULL, "Print the whole configuration and exit.", NULL},
-    [COMMON_STRICT] = {"strict", NULL, "Exit with status 3 when anything was lost.", NULL},
-    [COMMON_HELP] = {"help", NULL, "Print this help and exit.", NULL},
-    [COMMON_VERSION] = {"version", NULL, "Print the version and exit.", NULL},
+                    .letter = 's'},
+    [COMMON_PRINT] = {"print-config", NULL, "Print the whole configuration and exit."},
+    [COMMON_STRICT] = {"strict", NULL, "Exit with status 3 when anything was lost."},
+    [COMMON_HELP] = {"help", NULL, "Print this help and exit."},
+    [COMMON_VERSION] = {"version", NULL, "Print the version and exit."},
 };
 
 /* The state of the reading of the command line. */
@@ -55,8 +56,7 @@ typedef struct reading {
     pnr_error *error;
 } reading;
 
-/* Option i: first those of the program, which have a value, then the common ones. NULL: there is no
- * option i. */
+/* Option i: first those of the program, then the common ones. NULL: there is no option i. */
 static const pnr_cli_option *get_option(const pnr_cli *cli, int i)
 {
     for (const pnr_cli_option *o = cli->options; o && o->name; o++)
@@ -65,10 +65,9 @@ static const pnr_cli_option *get_option(const pnr_cli *cli, int i)
     return i < COMMON_COUNT ? &common[i] : NULL;
 }
 
-/* '\0': none. */
-static char letter_of(const pnr_cli_option *o)
+static bool is_common(const pnr_cli_option *o)
 {
-    return !o->value && o->argument ? o->name[0] : '\0';
+    return o >= common && o < common + COMMON_COUNT;
 }
 
 static int refuse_unknown(reading *r, const char *argument)
@@ -91,6 +90,87 @@ static int refuse_unknown(reading *r, const char *argument)
                          argument, best);
 }
 
+/* --- numbers --- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t read_digits(const char *text, const char **end)
+{
+    char *after = (char *)(uintptr_t)text;
+    const size_t value = is_digit(*text) ? strtoull(text, &after, 10) : 0;
+
+    *end = after;
+    return value;
+}
+
+size_t pnr_cli_read_count(const char *text, const char **end)
+{
+    size_t value = read_digits(text, end), more;
+    const char *at = *end;
+
+    if (value != 2 || *at != '^' || !is_digit(at[1]))
+        return value;
+    more = read_digits(at + 1, end);
+    value = more < 64 ? (size_t)1 << more : 0;
+    at = *end;
+    if ((*at == '-' || *at == '+') && is_digit(at[1])) {
+        more = read_digits(at + 1, end);
+        value = *at == '-' ? value - more : value + more;
+    }
+    return value;
+}
+
+/* The factor of a unit of time; NAN: there is no such unit. */
+static double seconds_of(const char *unit)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}};
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(unit, units[i].unit) == 0)
+            return units[i].seconds;
+    return NAN;
+}
+
+/* Reads the argument of an option that has a range. NAN: it is no such number. */
+static double read_number(const pnr_cli_option *o, const char *text)
+{
+    const size_t length = strspn(text, "0123456789.");
+    const char *end;
+    char *after;
+    double value;
+
+    if (o->count) {
+        *o->count = pnr_cli_read_count(text, &end);
+        return end > text && *end == '\0' ? (double)*o->count : NAN;
+    }
+    value = strtod(text, &after);
+    if (length == 0 || after != text + length)
+        return NAN;
+    if (o->seconds)
+        return *o->seconds = value * seconds_of(after);
+    return *o->number = *after == '\0' ? value : NAN;
+}
+
+static int take_number(const pnr_cli_option *o, const char *text, pnr_error *error)
+{
+    const double value = read_number(o, text);
+    const char *what = o->count ? "a whole number" : o->seconds ? "a time" : "a number";
+
+    if (value >= o->min && value <= o->max)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_EUSAGE, "--%s %s: want %s, %.10g to %.10g%s", o->name, text,
+                         what, o->min, o->max,
+                         o->seconds ? " s, with its unit: 100us, 62ms, 1s" : "");
+}
+
+/* --- words --- */
+
 /* attached: the argument after '=' or the letter; NULL: the argument is the next word. */
 static int take_option(reading *r, const pnr_cli_option *o, const char *attached)
 {
@@ -105,10 +185,14 @@ static int take_option(reading *r, const pnr_cli_option *o, const char *attached
                                  o->name, o->argument);
         argument = r->argv[r->next++];
     }
-    if (o->value)
-        *o->value = o->argument ? argument : o->name;
-    else
+    if (is_common(o))
         r->is_set[o - common] = true;
+    else if (o->value)
+        *o->value = argument;
+    else if (o->flag)
+        *o->flag = true;
+    else
+        return take_number(o, argument, r->error);
     if (o == &common[COMMON_CONFIG])
         r->files[r->n_files++] = argument;
     if (o == &common[COMMON_SET])
@@ -131,7 +215,7 @@ static int read_option(reading *r, const char *word)
         const bool is_named =
             strlen(o->name) == length - 2 && memcmp(word + 2, o->name, length - 2) == 0;
 
-        if (is_long ? is_named : letter_of(o) == word[1])
+        if (is_long ? is_named : o->letter == word[1])
             return take_option(r, o, attached);
     }
     return refuse_unknown(r, word);
@@ -202,7 +286,7 @@ static void print_text(const char *text, size_t column)
 /* "  -c, --config FILE" */
 static void option_label(const pnr_cli_option *o, char out[LABEL_LEN])
 {
-    const char c = letter_of(o);
+    const char c = o->letter;
     const char start[] = {' ', ' ', c ? '-' : ' ', c ? c : ' ', c ? ',' : ' ', '\0'};
 
     snprintf(out, LABEL_LEN, "%s --%s%s%s", start, o->name, o->argument ? " " : "",
@@ -220,7 +304,7 @@ static void print_options(const pnr_cli *cli)
         column = strlen(label) > column ? strlen(label) : column;
     }
     for (int i = 0; (o = get_option(cli, i)) != NULL; i++) {
-        if (i == 0 && o->value)
+        if (i == 0 && !is_common(o))
             printf("\nOptions:\n");
         if (o == common)
             printf("\nCommon options:\n");

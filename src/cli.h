@@ -9,12 +9,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An option of one program; an array of these ends with a NULL name. */
+/* An option of one program; an array of these ends with a NULL name. One of the pointers receives
+ * the value. */
 typedef struct pnr_cli_option {
     const char *name;     /* "truth" for --truth */
     const char *argument; /* "FILE"; NULL: a flag */
     const char *help;     /* one sentence */
-    const char **value;   /* receives the argument, which lies in argv; a flag becomes non-NULL */
+    const char **value;   /* receives the argument, which lies in argv */
+    bool *flag;           /* becomes true */
+    size_t *count;        /* a whole number, min to max, as pnr_cli_read_count reads it */
+    double *number;       /* min to max: digits, and a point or none */
+    double *seconds;      /* min to max: a number with the unit ns, us, ms or s, as 62ms */
+    double min, max;
+    char letter; /* 'n' for -n, of an option with an argument; '\0': none */
 } pnr_cli_option;
 
 typedef struct pnr_cli {
@@ -39,6 +46,10 @@ typedef struct pnr_cli {
  * PNR_EUSAGE, PNR_ECONFIG, PNR_ENOINPUT and the reason.
  */
 int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_error *error);
+
+/* Reads "8192", "2^16", "2^20-1" or "2^20+1"; *end: the text after it, text if it has no number. 0
+ * if 2^n is too large. */
+size_t pnr_cli_read_count(const char *text, const char **end);
 
 /* Logs the error, with "try --help" for PNR_EUSAGE, and returns its exit status. */
 int pnr_cli_fail(const pnr_error *error);

@@ -112,12 +112,15 @@ static int run(const pnr_config *config, const char *print, bool strict, pnr_err
 
 int main(int argc, char **argv)
 {
-    const char *print = NULL, *list = NULL;
+    const char *print = NULL;
+    bool lists = false;
     const pnr_cli_option options[] = {
-        {"print", "FORMAT", "also write each result to stdout: table, json or csv", &print},
+        {"print", "FORMAT", "also write each result to stdout: table, json or csv",
+         .value = &print},
         {"list-engines", NULL,
-         "say which engines work here, how each would do this configuration, and why not", &list},
-        {NULL, NULL, NULL, NULL},
+         "say which engines work here, how each would do this configuration, and why not",
+         .flag = &lists},
+        {0},
     };
     pnr_cli cli = {
         .program = "pnradar",
@@ -137,7 +140,7 @@ int main(int argc, char **argv)
     int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
     int status;
 
-    if (code == PNR_OK && list == NULL) {
+    if (code == PNR_OK && !lists) {
         if (cli.n_operands > 0 &&
             (size_t)snprintf(config.source.input, sizeof config.source.input, "%s",
                              cli.operands[0]) >= sizeof config.source.input)
@@ -148,7 +151,7 @@ int main(int argc, char **argv)
     }
     if (code != PNR_OK)
         status = pnr_cli_fail(&error);
-    else if (list != NULL)
+    else if (lists)
         status = list_engines(&config, &error);
     else
         status = run(&config, print, cli.strict, &error);

@@ -28,8 +28,6 @@ static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
                                "pnradar-bench --csv --plot seed.png seed\n"
                                "pnradar-bench crossover --runs 30 > crossover.txt";
 
-enum { DEFAULT_RUNS = 20, MAX_RUNS = 1000000, MAX_LOG2_CHECK = 40 };
-
 static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
@@ -53,46 +51,6 @@ static const struct part {
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
-/* Reads "100us", "2ms", "0.5s", "0.5" in seconds. */
-static int parse_time(const char *option, const char *text, double *out, pnr_error *error)
-{
-    static const struct {
-        const char *unit;
-        double s;
-    } units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}};
-    char *end = NULL;
-    const double value = text != NULL ? strtod(text, &end) : 0;
-
-    if (text == NULL)
-        return PNR_OK;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strspn(text, "0123456789.") != (size_t)(end - text) || end == text ||
-            strcmp(end, units[i].unit) != 0 || !(value * units[i].s >= 1e-6 && value <= 1e6))
-            continue;
-        *out = value * units[i].s;
-        return PNR_OK;
-    }
-    return pnr_error_set(error, PNR_EUSAGE, "--%s %s: a time is needed, as 100us, 2ms or 1s",
-                         option, text);
-}
-
-/* Reads one number, low < value <= high. */
-static int parse_number(const char *option, const char *text, double low, double high, double *out,
-                        pnr_error *error)
-{
-    char *end = NULL;
-    const double value = text != NULL ? strtod(text, &end) : *out;
-
-    if (text == NULL)
-        return PNR_OK;
-    if (strspn(text, "0123456789.") != strlen(text) || end == text || *end != '\0' ||
-        !(value > low && value <= high))
-        return pnr_error_set(error, PNR_EUSAGE, "--%s %s: a number above %g up to %g is needed",
-                             option, text, low, high);
-    *out = value;
-    return PNR_OK;
-}
-
 static const struct part *find_part(const char *name)
 {
     for (size_t i = 0; i < N_PARTS; i++)
@@ -110,13 +68,9 @@ static int run_part(const struct part *part, const bench *b, pnr_error *error)
         one.seconds = part->seconds;
     if (one.pace == 0)
         one.pace = part->pace;
-    if (b->sizes == NULL && part->sizes != NULL)
-        rc = bench_parse_sizes(part->sizes, &one.sizes, &one.n_sizes, error);
-    if (rc == PNR_OK)
-        rc = part->run(&one, error);
-    if (b->sizes == NULL)
-        free(one.sizes);
-    return rc;
+    if (one.n_sizes == 0 && part->sizes != NULL)
+        rc = bench_parse_sizes(part->sizes, &one, error);
+    return rc == PNR_OK ? part->run(&one, error) : rc;
 }
 
 /* Runs "all": each part draws its own picture, with its name before the extension. */
@@ -161,64 +115,33 @@ static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
     return part != NULL ? run_part(part, b, error) : run_all(b, error);
 }
 
-/* Replaces -n by --sizes. Words after "--" stay unchanged. */
-static void spell_out_sizes(int argc, char **argv)
-{
-    static char sizes[] = "--sizes";
-
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "-n") == 0)
-            argv[i] = sizes;
-}
-
-typedef struct arguments {
-    const char *sizes, *runs, *seconds, *pace, *every, *points, *check, *verbose, *csv;
-} arguments;
-
-/* The caller frees b->sizes, also after an error. */
-static int read_arguments(const arguments *a, bench *b, pnr_error *error)
-{
-    double n_runs = DEFAULT_RUNS;
-    size_t n_check = 0;
-    int rc;
-
-    b->csv = a->csv != NULL;
-    b->verbose = a->verbose != NULL;
-    if ((rc = parse_number("runs", a->runs, PNR_MEASURE_MIN_RUNS - 0.5, MAX_RUNS, &n_runs,
-                           error)) != PNR_OK ||
-        (rc = parse_number("seconds", a->seconds, 0, 86400, &b->seconds, error)) != PNR_OK ||
-        (rc = parse_number("pace", a->pace, 0, 100, &b->pace, error)) != PNR_OK ||
-        (rc = parse_time("every", a->every, &b->every_s, error)) != PNR_OK ||
-        (rc = bench_parse_count("points", a->points, BENCH_MAX_LOG2_SIZE, &b->points, error)) !=
-            PNR_OK ||
-        (rc = bench_parse_count("check", a->check, MAX_LOG2_CHECK, &n_check, error)) != PNR_OK)
-        return rc;
-    b->runs = (int)n_runs;
-    b->check = n_check;
-    return a->sizes != NULL ? bench_parse_sizes(a->sizes, &b->sizes, &b->n_sizes, error) : PNR_OK;
-}
-
 int main(int argc, char **argv)
 {
-    arguments a = {0};
+    const char *sizes = NULL;
     bool lost = false;
     pnr_config config;
-    bench b = {.config = &config, .lost = &lost};
+    bench b = {.config = &config, .runs = 20, .lost = &lost};
     const pnr_cli_option options[] = {
-        {"sizes", "SIZES", "Or -n: samples a period, as 8192,2^16,2^20-1.", &a.sizes},
-        {"runs", "N", "Runs counted, at least 10; one more is discarded first.", &a.runs},
-        {"seconds", "S", "How long each size runs (5; soak 300, publish 1).", &a.seconds},
+        {"sizes", "SIZES", "Samples a period, as 8192,2^16,2^20-1.", &sizes, .letter = 'n'},
+        {"runs", "N", "Runs counted, at least 10; one more is discarded first.", .count = &b.runs,
+         .min = PNR_MEASURE_MIN_RUNS, .max = 1e6},
+        {"seconds", "S", "How long each size runs (5; soak 300, publish 1).", .number = &b.seconds,
+         .min = 1e-6, .max = 86400},
         {"pace", "SHARE", "stream, soak: live at this share of the ceiling; a full ring drops.",
-         &a.pace},
-        {"every", "TIME", "latency: from window to window, as 100us (by the size).", &a.every},
+         .number = &b.pace, .min = 1e-6, .max = 100},
+        {"every", "TIME", "latency: from window to window, as 100us (by the size).",
+         .seconds = &b.every_s, .min = 1e-6, .max = 1e6},
         {"endpoint", "ADDRESS", "latency: where it is published, as tcp://127.0.0.1:5599 (ipc).",
-         &b.endpoint},
-        {"points", "N", "methods: samples a submit, about, as 2^24.", &a.points},
-        {"check", "N", "methods: random samples checked at each size, as 2^28.", &a.check},
-        {"verbose", NULL, "methods: registers, memory and occupancy of every kernel.", &a.verbose},
-        {"csv", NULL, "Print comma-separated values.", &a.csv},
-        {"plot", "FILE.png", "Draw the table through gnuplot.", &b.plot},
-        {"dump", "FILE", "serve: write the code (float64) and the samples.", &b.dump},
+         .value = &b.endpoint},
+        {"points", "N", "methods: samples a submit, about, as 2^24.", .count = &b.points, .min = 1,
+         .max = 1 << BENCH_MAX_LOG2_SIZE},
+        {"check", "N", "methods: random samples checked at each size, as 2^28.", .count = &b.check,
+         .min = 1, .max = 0x1p40},
+        {"verbose", NULL, "methods: registers, memory and occupancy of every kernel.",
+         .flag = &b.verbose},
+        {"csv", NULL, "Print comma-separated values.", .flag = &b.csv},
+        {"plot", "FILE.png", "Draw the table through gnuplot.", .value = &b.plot},
+        {"dump", "FILE", "serve: write the code (float64) and the samples.", .value = &b.dump},
         {0},
     };
     pnr_cli cli = {
@@ -231,17 +154,13 @@ int main(int argc, char **argv)
         .max_operands = 1,
     };
     pnr_error error = {0};
-    int rc;
-
-    spell_out_sizes(argc, argv);
-    rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
-    if (rc == PNR_OK)
-        rc = read_arguments(&a, &b, &error);
+    int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
+    if (rc == PNR_OK && sizes != NULL)
+        rc = bench_parse_sizes(sizes, &b, &error);
     if (rc == PNR_OK) {
         pnr_cli_catch_signals();
         rc = run_named(&cli, &b, &error);
     }
-    free(b.sizes);
     pnr_config_clear(&config);
     if (rc != PNR_OK)
         return pnr_cli_fail(&error);

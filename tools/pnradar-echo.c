@@ -22,7 +22,8 @@ static const uint64_t progress_ns = 500000000; /* between two progress lines */
 /* The state of the program. */
 typedef struct work {
     const pnr_config *config;
-    const char *truth_path, *transmit, *output; /* from the command line; NULL: not given */
+    const char *truth_path, *output; /* from the command line; NULL: not given */
+    bool transmit;
     pnr_scene *scene;
     pnr_sink *sink;
     FILE *truth; /* NULL: none */
@@ -85,6 +86,8 @@ static bool same_file(const char *a, const char *b)
 
 static int open_truth(work *w, pnr_error *error)
 {
+    if (!w->truth_path)
+        return PNR_OK;
     w->truth = strcmp(w->truth_path, "-") == 0 ? stdout : fopen(w->truth_path, "we");
     if (!w->truth)
         return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_EIO,
@@ -93,9 +96,29 @@ static int open_truth(work *w, pnr_error *error)
     return PNR_OK;
 }
 
+/* Sets the samples of a chunk: in real time few, so that each is sent when it is due. */
+static int allocate_chunk(work *w, pnr_error *error)
+{
+    const pnr_config *config = w->config;
+    const double most = config->source.pace == PNR_PACE_REAL_TIME
+                            ? fmax(1, pnr_rational_double(config->source.rate_hz) * send_every_s)
+                            : INFINITY;
+
+    w->chunk = config->source.chunk ? config->source.chunk : CHUNK;
+    if ((double)w->chunk > most)
+        w->chunk = (size_t)most;
+    w->channel = malloc(w->chunk * sizeof *w->channel);
+    w->samples = malloc(w->chunk * w->n_channels * sizeof *w->samples);
+    return w->channel && w->samples
+               ? PNR_OK
+               : pnr_error_set(error, PNR_ENOMEMORY, "no memory for chunks of %zu samples",
+                               w->chunk);
+}
+
 static int prepare(work *w, pnr_error *error)
 {
     const pnr_config *config = w->config;
+    const pnr_sink_info *info;
     int rc;
 
     if (w->truth_path && w->transmit)
@@ -104,34 +127,17 @@ static int prepare(work *w, pnr_error *error)
         return pnr_error_set(error, PNR_EUSAGE, "--truth and OUTPUT are both '%s'", w->truth_path);
     rc = pnr_scene_create(config, w->transmit ? PNR_SCENE_TRANSMIT : PNR_SCENE_ECHOES, &w->scene,
                           error);
-    if (rc != PNR_OK)
+    if (rc != PNR_OK || (rc = plan_length(w, error)) != PNR_OK ||
+        (rc = pnr_sink_open(config, w->output, w->end == UINT64_MAX ? 0 : w->end, &pnr_stop,
+                            &w->sink, error)) != PNR_OK ||
+        (rc = open_truth(w, error)) != PNR_OK)
         return rc;
-    rc = plan_length(w, error);
-    if (rc != PNR_OK)
-        return rc;
-    rc = pnr_sink_open(config, w->output, w->end == UINT64_MAX ? 0 : w->end, &pnr_stop, &w->sink,
-                       error);
-    if (rc != PNR_OK)
-        return rc;
-    if (w->truth_path && (rc = open_truth(w, error)) != PNR_OK)
-        return rc;
-
-    const pnr_sink_info *info = pnr_sink_get_info(w->sink);
+    info = pnr_sink_get_info(w->sink);
     w->n_channels = info->n_channels;
     w->gain = w->transmit ? transmit_gain(w, info->format) : 1;
-    w->chunk = config->source.chunk ? config->source.chunk : CHUNK;
-    if (config->source.pace == PNR_PACE_REAL_TIME) {
-        double most = pnr_rational_double(config->source.rate_hz) * send_every_s;
-        if ((double)w->chunk > most)
-            w->chunk = most > 1 ? (size_t)most : 1;
-    }
-    w->channel = malloc(w->chunk * sizeof *w->channel);
-    w->samples = malloc(w->chunk * w->n_channels * sizeof *w->samples);
-    if (!w->channel || !w->samples)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for chunks of %zu samples", w->chunk);
     w->shows_progress = isatty(STDERR_FILENO);
     pnr_log(PNR_LOG_DEBUG, "writing %s", info->text);
-    return PNR_OK;
+    return allocate_chunk(w, error);
 }
 
 /* --- the stream --- */
@@ -249,39 +255,46 @@ static int stream(work *w, pnr_error *error)
 
 /* --- the end --- */
 
-/* Closes the files. A stop by the reader or by a signal is no error. */
+/* A stop by the reader or by a signal is no error. */
 static bool ends_well(const work *w, int rc)
 {
     return rc == PNR_OK || (rc == PNR_EEND && (pnr_stop || w->end == UINT64_MAX));
 }
 
+/* A regular file is removed unless it is kept. */
+static void close_truth(const work *w, bool keep)
+{
+    struct stat st;
+
+    if (!w->truth || w->truth == stdout)
+        return;
+    if (!keep && fstat(fileno(w->truth), &st) == 0 && S_ISREG(st.st_mode))
+        unlink(w->truth_path);
+    fclose(w->truth);
+}
+
+/* Closes the files. rc: how the stream ended. */
 static int finish(work *w, int rc, pnr_error *error)
 {
-    const pnr_sink_info *info = w->sink ? pnr_sink_get_info(w->sink) : NULL;
-    uint64_t n_written = info ? info->n_written : 0, n_clipped = info ? info->n_clipped : 0;
+    const pnr_sink_info info = w->sink ? *pnr_sink_get_info(w->sink) : (pnr_sink_info){0};
     bool keep = ends_well(w, rc);
+    int closed;
 
-    if (w->truth && fflush(w->truth) != 0 && keep)
+    if (w->truth && fflush(w->truth) != 0 && keep) {
         rc = pnr_error_set(error, PNR_EIO, "cannot write '%s': %s", w->truth_path, strerror(errno));
-    keep = keep && ends_well(w, rc);
-    int closed = pnr_sink_close(w->sink, keep, keep ? error : NULL);
+        keep = false;
+    }
+    closed = pnr_sink_close(w->sink, keep, keep ? error : NULL);
     if (keep && closed != PNR_OK) {
         rc = closed;
         keep = false;
     }
-    if (w->truth && w->truth != stdout) {
-        struct stat st;
-        bool is_ours = fstat(fileno(w->truth), &st) == 0 && S_ISREG(st.st_mode);
-
-        fclose(w->truth);
-        if (!keep && is_ours)
-            unlink(w->truth_path);
-    }
+    close_truth(w, keep);
     if (keep) {
         if (rc == PNR_EEND && w->end != UINT64_MAX)
             pnr_log(PNR_LOG_WARN, "stopped at sample %" PRIu64 " of %" PRIu64, w->position, w->end);
         pnr_log(PNR_LOG_INFO, "%" PRIu64 " samples written, %" PRIu64 " clipped, %" PRIu64 " lost",
-                n_written, n_clipped, w->n_lost);
+                info.n_written, info.n_clipped, w->n_lost);
         rc = PNR_OK;
     } else if (rc == PNR_EEND) {
         /* The reader closed its end before it had all samples. */
@@ -299,11 +312,11 @@ int main(int argc, char **argv)
     work w = {.config = &config, .output = "-"};
     const pnr_cli_option own[] = {
         {"truth", "FILE", "write the true delay of every target in every period, as CSV",
-         &w.truth_path},
+         .value = &w.truth_path},
         {"transmit", NULL,
          "write the transmit waveform alone: no targets, no noise; amplitude 1, or what fits",
-         &w.transmit},
-        {NULL, NULL, NULL, NULL}};
+         .flag = &w.transmit},
+        {0}};
     pnr_cli cli = {
         .program = "pnradar-echo",
         .usage = "[OPTION]... [OUTPUT]",

@@ -5,10 +5,14 @@
 #include "cli.h"
 #include "publisher/endpoint.h"
 #include "publisher/report.h"
+#include "tools/common/gnuplot.h"
 #include "tools/common/subscriber.h"
 #include "tools/listen/count.h"
+#include "tools/listen/live.h"
+#include "tools/listen/picture.h"
+#include "tools/listen/profiles.h"
+#include "tools/listen/screen.h"
 #include "tools/listen/truth.h"
-#include "tools/listen/view.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,23 +27,32 @@ enum {
 };
 static const char *const result_topics[] = {"range", "status", "end", NULL};
 static const double silence_s = 5; /* after this silence one warning is printed */
+/* Missing profiles are given up after this silence, counted from the last result. */
+static const double patience_s = 1;
 
 typedef struct listener {
     const pnr_config *config;
     pnr_subscriber_source source;
-    uint64_t count;   /* results to print; 0: no limit */
+    size_t count;     /* results to print; 0: no limit */
     double timeout_s; /* 0: none */
     bool follow;
 
     void *context, *socket;
     bool is_connected;
     FILE *log;
-    listen_view *view;
     listen_truth *truth;
     listen_counts counts;
     pnr_printer printer;
     pnr_report report;
     uint64_t n_bad;
+    uint64_t heard_ns; /* of the last message */
+
+    /* The ways to see results besides the table. NULL: not wanted. */
+    listen_picture *picture;
+    listen_live *live;
+    listen_profiles *profiles; /* for both */
+    listen_profile profile;    /* the last one */
+    uint64_t last_sample;      /* of the results */
 } listener;
 
 /* --- one message --- */
@@ -52,7 +65,9 @@ static bool is_wanted(const listener *l, const char *stream)
 
 static void warn_user(const listener *l, const char *text)
 {
-    if (!listen_view_notice(l->view, text))
+    if (l->live != NULL)
+        listen_live_notice(l->live, text);
+    else
         pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
@@ -93,8 +108,13 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     }
     if (l->truth != NULL)
         listen_truth_match(l->truth, report, truth);
-    if (listen_view_result(l->view, report))
+    l->last_sample = report->sample;
+    if (l->picture != NULL)
+        listen_picture_result(l->picture, report);
+    if (l->live != NULL) {
+        listen_live_result(l->live, report);
         return PNR_OK;
+    }
     for (i = 0; raw != NULL && i < length; i++)
         if ((unsigned char)raw[i] < 0x20)
             raw = NULL; /* not one line */
@@ -152,7 +172,25 @@ static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error
     return code == PNR_OK ? take_result(l, text, length, error) : code;
 }
 
+/* PNR_OK; PNR_EAGAIN: no profile has arrived; PNR_EDATA: it cannot be read; PNR_ENOMEMORY. */
+static int take_profile(listener *l, pnr_error *error)
+{
+    const int code =
+        l->profiles != NULL ? listen_profiles_next(l->profiles, &l->profile, error) : PNR_EAGAIN;
+
+    if (code == PNR_OK && l->live != NULL)
+        listen_live_profile(l->live, &l->profile);
+    return code == PNR_OK && l->picture != NULL
+               ? listen_picture_profile(l->picture, &l->profile, error)
+               : code;
+}
+
 /* --- the loop --- */
+
+static double silent_s(const listener *l)
+{
+    return (double)(pnr_clock_ns() - l->heard_ns) * 1e-9;
+}
 
 /* True when no more results are needed, or none will arrive. */
 static bool has_all(const listener *l)
@@ -160,14 +198,19 @@ static bool has_all(const listener *l)
     return is_full(l) || (!l->follow && listen_count_is_over(&l->counts));
 }
 
-static bool is_done(const listener *l)
+/* Called when all results have arrived: true when all profiles have, or none for a while. */
+static bool has_profiles(const listener *l)
 {
-    /* Pictures show one stream. */
-    return has_all(l) && listen_view_is_done(l->view, l->counts.runs[0].run);
+    const char *run = l->counts.runs[0].run; /* pictures show one stream */
+
+    return l->profiles == NULL || listen_profiles_ended(l->profiles, run) ||
+           (strcmp(l->profile.head.run, run) == 0 && l->profile.head.sample >= l->last_sample) ||
+           silent_s(l) > patience_s;
 }
 
-static int check_silence(listener *l, double seconds, bool *is_warned, pnr_error *error)
+static int check_silence(listener *l, bool *is_warned, pnr_error *error)
 {
+    const double seconds = silent_s(l);
     char text[PNR_ENDPOINT_LEN + 64];
 
     if (l->timeout_s > 0 && seconds >= l->timeout_s)
@@ -184,12 +227,13 @@ static int check_silence(listener *l, double seconds, bool *is_warned, pnr_error
     return PNR_OK;
 }
 
-/* Subscribes to the results after the profiles, see view.h. */
+/* Subscribes to the results once the profiles have reached the publisher, so that each result comes
+ * with its profile. */
 static int connect_when_reached(listener *l, pnr_error *error)
 {
     int code;
 
-    if (l->is_connected || !listen_view_reached(l->view))
+    if (l->is_connected || (l->profiles != NULL && !listen_profiles_reached(l->profiles)))
         return PNR_OK;
     code = pnr_subscriber_connect(l->socket, &l->source, error);
     l->is_connected = code == PNR_OK;
@@ -211,40 +255,41 @@ static int take_next(listener *l, pnr_error *error)
         if (result != PNR_OK)
             return result;
     }
-    code = pass_bad(l, listen_view_next(l->view, error), error);
+    code = pass_bad(l, take_profile(l, error), error);
     return code != PNR_EAGAIN ? code : result;
 }
 
 /* Waits until something can be read; false: POLL_MS have passed. */
 static bool wait_for_more(listener *l)
 {
-    zmq_pollitem_t items[3];
-    int n = listen_view_poll(l->view, items);
+    zmq_pollitem_t items[2] = {{.events = ZMQ_POLLIN}, {.events = ZMQ_POLLIN}};
+    int n = 0;
 
+    if (l->profiles != NULL)
+        items[n++].socket = listen_profiles_socket(l->profiles);
     if (!is_full(l))
-        items[n++] = (zmq_pollitem_t){.socket = l->socket, .events = ZMQ_POLLIN};
+        items[n++].socket = l->socket;
     return zmq_poll(items, n, POLL_MS) != 0;
 }
 
 static int listen_all(listener *l, pnr_error *error)
 {
-    uint64_t heard_ns = pnr_clock_ns();
     bool is_warned = false;
     int code = PNR_OK, drawn;
 
-    while (code == PNR_OK && !pnr_stop && !is_done(l)) {
+    l->heard_ns = pnr_clock_ns();
+    while (code == PNR_OK && !pnr_stop && !(has_all(l) && has_profiles(l))) {
         code = take_next(l, error);
         if (code == PNR_OK) {
-            heard_ns = pnr_clock_ns();
+            l->heard_ns = pnr_clock_ns();
             is_warned = true;
         } else if (code == PNR_EAGAIN) {
             code = PNR_OK;
             fflush(l->printer.stream); /* no message waits, so the lines printed so far are shown */
             if (!wait_for_more(l) && !has_all(l))
-                code =
-                    check_silence(l, (double)(pnr_clock_ns() - heard_ns) * 1e-9, &is_warned, error);
+                code = check_silence(l, &is_warned, error);
         }
-        drawn = listen_view_draw(l->view, &l->counts);
+        drawn = l->live != NULL ? listen_live_draw(l->live, &l->counts) : PNR_OK;
         if (drawn == PNR_EEND)
             pnr_stop = 1; /* as by a signal */
         else if (code == PNR_OK)
@@ -255,9 +300,22 @@ static int listen_all(listener *l, pnr_error *error)
     return code;
 }
 
+/* code: an earlier error, which stays. */
+static int draw_picture(const listener *l, int code, pnr_error *error)
+{
+    pnr_error own = {0};
+    const int drawn = listen_picture_draw(l->picture, code == PNR_OK ? error : &own);
+
+    if (code == PNR_OK)
+        return drawn;
+    if (drawn != PNR_OK && drawn != PNR_EDATA) /* nothing to draw: the first error is the reason */
+        pnr_log(PNR_LOG_WARN, "%s", own.text);
+    return code;
+}
+
 static int summarize(listener *l, int code, pnr_error *error)
 {
-    listen_view_leave(l->view, &l->counts, &l->log);
+    listen_live_close(l->live, &l->counts, &l->log);
     if (pnr_printer_finish(&l->printer) != PNR_OK && code == PNR_OK)
         code = pnr_error_set(error, PNR_EIO, "cannot write the results: %s", strerror(errno));
     listen_count_print(&l->counts, l->log);
@@ -265,12 +323,18 @@ static int summarize(listener *l, int code, pnr_error *error)
         fprintf(l->log, "%llu messages could not be read\n", (unsigned long long)l->n_bad);
     if (l->truth != NULL)
         listen_truth_print(l->truth, l->log);
-    return listen_view_finish(l->view, &l->counts, l->log, code, error);
+    if (l->profiles != NULL) {
+        if (l->counts.runs[0].has_ended)
+            listen_profiles_finish(l->profiles, &l->counts.runs[0].end);
+        listen_profiles_print(l->profiles, l->log);
+    }
+    return l->picture != NULL ? draw_picture(l, code, error) : code;
 }
 
 static void close_all(listener *l)
 {
-    listen_view_close(l->view);
+    listen_profiles_close(l->profiles);
+    listen_picture_destroy(l->picture);
     pnr_subscriber_destroy(l->socket);
     while (l->context != NULL && zmq_ctx_term(l->context) != 0 && zmq_errno() == EINTR)
         ;
@@ -280,53 +344,39 @@ static void close_all(listener *l)
 /* --- the command line --- */
 
 typedef struct arguments {
-    const char *format, *count, *timeout, *stream, *all, *follow, *curve_key, *truth, *plot, *map,
-        *live;
+    const char *format, *stream, *truth, *plot, *map;
+    bool all, live;
 } arguments;
 
 static int check_view(const arguments *a, pnr_error *error)
 {
-    if ((a->plot != NULL || a->live != NULL) && a->all != NULL)
+    if ((a->plot != NULL || a->live) && a->all)
         return pnr_error_set(error, PNR_EUSAGE, "--plot and --live show one stream: not --all");
     if (a->map != NULL && a->plot == NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--map says what --plot draws: it needs --plot");
-    if (a->live != NULL && a->format != NULL)
+    if (a->live && a->format != NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--live prints no results: not --format");
-    return listen_view_check(a->plot, a->live != NULL, error);
+    if (a->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
+        return error->code;
+    return a->live ? listen_screen_check(error) : PNR_OK;
 }
 
-static int read_arguments(const arguments *a, listener *l, pnr_print *print, pnr_error *error)
+static int check_arguments(const arguments *a, listener *l, pnr_print *print, pnr_error *error)
 {
-    char *end;
-    int code = check_view(a, error);
+    const int code = check_view(a, error);
 
     *print = PNR_PRINT_TABLE;
     if (code != PNR_OK)
         return code;
     if (a->format != NULL && pnr_print_find(a->format, print, error) != PNR_OK)
         return PNR_EUSAGE;
-    if (a->count != NULL) {
-        errno = 0;
-        l->count = strtoull(a->count, &end, 10);
-        if (*end != '\0' || a->count[0] < '0' || a->count[0] > '9' || errno != 0 || l->count == 0)
-            return pnr_error_set(error, PNR_EUSAGE, "--count %s: want a number from 1", a->count);
-    }
-    if (a->timeout != NULL) {
-        l->timeout_s = strtod(a->timeout, &end);
-        if (*end != '\0' || end == a->timeout || !(l->timeout_s > 0) || !isfinite(l->timeout_s))
-            return pnr_error_set(error, PNR_EUSAGE, "--timeout %s: want seconds above 0",
-                                 a->timeout);
-    }
-    if (a->stream != NULL && a->all != NULL)
+    if (a->stream != NULL && a->all)
         return pnr_error_set(error, PNR_EUSAGE, "--stream and --all exclude each other");
     if (a->stream != NULL && (a->stream[0] == '\0' || strlen(a->stream) >= PNR_TEXT_LEN))
         return pnr_error_set(error, PNR_EUSAGE, "--stream: want a name of 1 to %d bytes",
                              PNR_TEXT_LEN - 1);
-    l->source.stream = a->stream != NULL ? a->stream : l->config->stream.name;
-    if (a->all != NULL)
-        l->source.stream = NULL;
-    l->source.curve_key = a->curve_key;
-    l->follow = a->follow != NULL;
+    if (!a->all)
+        l->source.stream = a->stream != NULL ? a->stream : l->config->stream.name;
     if (l->source.endpoint[0] == '\0')
         return pnr_error_set(error, PNR_EUSAGE,
                              "no endpoint: give one, or publisher.endpoint in the configuration");
@@ -345,17 +395,19 @@ static int open_socket(listener *l, const arguments *a, pnr_error *error)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ context: %s",
                              zmq_strerror(zmq_errno()));
     if ((code = pnr_subscriber_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
-                                      error)) != PNR_OK)
+                                      error)) != PNR_OK ||
+        (a->plot != NULL &&
+         (code = listen_picture_create(a->plot, a->map, &l->picture, error)) != PNR_OK) ||
+        ((a->plot != NULL || a->live) &&
+         (code = listen_profiles_open(l->context, &l->source, &l->profiles, error)) != PNR_OK))
         return code;
-    code =
-        listen_view_open(l->context, &l->source, a->plot, a->map, a->live != NULL, &l->view, error);
-    return code == PNR_OK ? connect_when_reached(l, error) : code;
+    return connect_when_reached(l, error);
 }
 
 static int run(listener *l, const arguments *a, pnr_error *error)
 {
     pnr_print print;
-    int code = read_arguments(a, l, &print, error);
+    int code = check_arguments(a, l, &print, error);
 
     if (code != PNR_OK ||
         (a->truth != NULL &&
@@ -364,7 +416,8 @@ static int run(listener *l, const arguments *a, pnr_error *error)
         return code;
     pnr_printer_init(&l->printer, stdout, print, l->truth != NULL);
     pnr_cli_catch_signals();
-    if ((code = listen_view_enter(l->view, &l->log, error)) != PNR_OK)
+    if (a->live &&
+        (code = listen_live_open(l->source.endpoint, &l->live, &l->log, error)) != PNR_OK)
         return code;
     return summarize(l, listen_all(l, error), error);
 }
@@ -372,25 +425,32 @@ static int run(listener *l, const arguments *a, pnr_error *error)
 int main(int argc, char **argv)
 {
     arguments a = {0};
+    pnr_config config;
+    listener l = {.config = &config, .log = stderr};
     const pnr_cli_option options[] = {
-        {"format", "FORMAT", "table (default), json (the range message itself) or csv", &a.format},
-        {"count", "N", "stop after N results", &a.count},
-        {"timeout", "SECONDS", "give up (exit 69) when nothing comes for so long", &a.timeout},
-        {"stream", "NAME", "listen to this stream instead of the configuration's", &a.stream},
-        {"all", NULL, "listen to every stream of the endpoint", &a.all},
-        {"follow", NULL, "go on after the end, for the next run", &a.follow},
-        {"curve-key", "KEY", "the publisher's CURVE public key", &a.curve_key},
-        {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors", &a.truth},
+        {"format", "FORMAT", "table (default), json (the range message itself) or csv",
+         .value = &a.format},
+        {"count", "N", "stop after N results", .count = &l.count, .min = 1, .max = 0x1p53},
+        {"timeout", "SECONDS", "give up (exit 69) when nothing comes for so long",
+         .number = &l.timeout_s, .min = 1e-6, .max = 1e9},
+        {"stream", "NAME", "listen to this stream instead of the configuration's",
+         .value = &a.stream},
+        {"all", NULL, "listen to every stream of the endpoint", .flag = &a.all},
+        {"follow", NULL, "go on after the end, for the next run", .flag = &l.follow},
+        {"curve-key", "KEY", "the publisher's CURVE public key", .value = &l.source.curve_key},
+        {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors",
+         .value = &a.truth},
         {"plot", "FILE.png",
          "draw what came at the end (gnuplot): range over time, or over Doppler where maps are "
          "published; power and echoes",
-         &a.plot},
+         .value = &a.plot},
         {"map", "WHICH",
          "draw the mean of all maps (default), the last one, or over time their greatest: mean, "
          "last, time",
-         &a.map},
-        {"live", NULL, "show the profile or map and its echoes on the terminal; q leaves", &a.live},
-        {NULL, NULL, NULL, NULL}};
+         .value = &a.map},
+        {"live", NULL, "show the profile or map and its echoes on the terminal; q leaves",
+         .flag = &a.live},
+        {0}};
     pnr_cli cli = {
         .program = "pnradar-listen",
         .usage = "[OPTION]... [ENDPOINT]",
@@ -404,9 +464,7 @@ int main(int argc, char **argv)
         .options = options,
         .max_operands = 1,
     };
-    pnr_config config;
     pnr_error error = {0};
-    listener l = {.config = &config, .log = stderr};
     int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
     if (code == PNR_OK) {

@@ -33,25 +33,22 @@ static pnr_format format_of(const pnr_config *config)
     return format;
 }
 
-static int fill_sheet(plan_sheet *sheet, const pnr_config *config, const char *budget,
+static int fill_sheet(plan_sheet *sheet, const pnr_config *config, double budget_s,
                       pnr_error *error)
 {
     const pnr_engine_ops *ops = NULL;
     pnr_engine_choice choice = {0};
     pnr_setup *setup = NULL;
-    double budget_s = 0;
-    int rc = budget != NULL ? plan_budget_parse(budget, &budget_s, error) : PNR_OK;
+    int rc =
+        pnr_setup_create(config, format_of(config),
+                         config->source.channels > 0 ? config->source.channels : 1, &setup, error);
 
-    if (rc == PNR_OK)
-        rc = pnr_setup_create(config, format_of(config),
-                              config->source.channels > 0 ? config->source.channels : 1, &setup,
-                              error);
     if (rc != PNR_OK)
         return rc;
     plan_radar(sheet, config, setup);
     rc = plan_engine(sheet, config, setup, &ops, &choice, error);
     plan_load(sheet, config, setup, ops != NULL ? &choice : NULL);
-    if (rc == PNR_OK && budget != NULL)
+    if (rc == PNR_OK && budget_s > 0)
         rc = plan_budget(sheet, config, setup, ops, budget_s, error);
     pnr_setup_destroy(setup);
     return rc;
@@ -59,11 +56,12 @@ static int fill_sheet(plan_sheet *sheet, const pnr_config *config, const char *b
 
 int main(int argc, char **argv)
 {
-    const char *budget = NULL, *json = NULL;
+    double budget_s = 0; /* 0: none */
+    plan_sheet sheet = {.root = json_object()};
     const pnr_cli_option options[] = {
         {"budget", "TIME", "Measure the longest code within TIME a period (62ms; ns, us, ms, s).",
-         &budget},
-        {"json", NULL, "Print one JSON object instead of lines.", &json},
+         .seconds = &budget_s, .min = 1e-9, .max = 3600},
+        {"json", NULL, "Print one JSON object instead of lines.", .flag = &sheet.json},
         {0},
     };
     pnr_cli cli = {
@@ -73,9 +71,8 @@ int main(int argc, char **argv)
         .examples = examples,
         .options = options,
     };
-    plan_sheet sheet = {.root = json_object()};
     pnr_config config;
-    pnr_error error = {0}, print_error = {0};
+    pnr_error error = {0}, unprinted = {0};
     int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
     if (rc == PNR_OK)
@@ -84,14 +81,11 @@ int main(int argc, char **argv)
         rc = sheet.root != NULL ? PNR_OK
                                 : pnr_error_set(&error, PNR_ENOMEMORY, "no memory for the results");
     if (rc == PNR_OK) {
-        sheet.json = json != NULL;
-        rc = fill_sheet(&sheet, &config, budget, &error);
+        rc = fill_sheet(&sheet, &config, budget_s, &error);
         /* The results are printed even if no engine runs. */
-        if (json_object_size(sheet.root) > 0 && plan_sheet_finish(&sheet, &print_error) != PNR_OK &&
-            rc == PNR_OK) {
-            rc = print_error.code;
-            error = print_error;
-        }
+        const int printed = plan_sheet_finish(&sheet, rc == PNR_OK ? &error : &unprinted);
+
+        rc = rc == PNR_OK ? printed : rc;
     }
     json_decref(sheet.root);
     pnr_config_clear(&config);

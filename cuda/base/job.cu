@@ -25,6 +25,11 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 /* --- the launcher --- */
 
+const void *pnr_cuda_a_kernel(void)
+{
+    return (const void *)fetch_job;
+}
+
 int pnr_cuda_fetch_job(const pnr_cuda_job *from, pnr_cuda_job *to, size_t n_windows,
                        cudaStream_t stream, pnr_error *error)
 {

@@ -14,4 +14,7 @@
 int pnr_cuda_fetch_job(const pnr_cuda_job *from, pnr_cuda_job *to, size_t n_windows,
                        cudaStream_t stream, pnr_error *error);
 
+/* Any kernel of this module, to test whether a device can run it. */
+const void *pnr_cuda_a_kernel(void);
+
 #endif

@@ -67,9 +67,8 @@ pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cu
 extern const pnr_cuda_method pnr_cuda_method_walsh;      /* m-sequences: additions only */
 extern const pnr_cuda_method pnr_cuda_method_fused;      /* own kernel: one, up to 16384 points */
 extern const pnr_cuda_method pnr_cuda_method_fused_long; /* own kernels: three, above 16384 */
-extern const pnr_cuda_method pnr_cuda_method_library;    /* any length: cuFFT, cuBLAS */
 extern const pnr_cuda_method pnr_cuda_method_map_fused;  /* maps: fused */
 extern const pnr_cuda_method pnr_cuda_method_map_long;   /* maps of one line: fused, long */
-extern const pnr_cuda_method pnr_cuda_method_map;        /* maps: library */
+extern const pnr_cuda_method pnr_cuda_method_library;    /* every plan: cuFFT, cuBLAS */
 
 #endif

@@ -4,6 +4,7 @@
 #define PNR_CUDA_REDUCE_H
 
 #include "cuda/base/shape.h"
+#include "cuda/base/state.h"
 
 #include <cuda_runtime.h>
 
@@ -15,6 +16,25 @@ template <typename T> static inline __device__ T pnr_cuda_warp_sum(T x)
     for (int lane = PNR_CUDA_WARP / 2; lane > 0; lane /= 2)
         x += __shfl_xor_sync(0xffffffffu, x, lane);
     return x;
+}
+
+/* Gives every lane the sum of n energies, in a fixed order; all 32 lanes must call. */
+static inline __device__ pnr_cuda_energy pnr_cuda_sum_energies(const pnr_cuda_energy *parts,
+                                                               uint32_t n)
+{
+    pnr_cuda_energy sum = {0, 0, 0};
+
+    for (uint32_t i = threadIdx.x % PNR_CUDA_WARP; i < n; i += PNR_CUDA_WARP) {
+        const pnr_cuda_energy part = parts[i];
+
+        sum.energy += part.energy;
+        sum.n_clipped += part.n_clipped;
+        sum.n_nonfinite += part.n_nonfinite;
+    }
+    sum.energy = pnr_cuda_warp_sum(sum.energy);
+    sum.n_clipped = pnr_cuda_warp_sum(sum.n_clipped);
+    sum.n_nonfinite = pnr_cuda_warp_sum(sum.n_nonfinite);
+    return sum;
 }
 
 /* Gives thread 0 the sum and the others 0; all PNR_CUDA_THREADS threads must call. scratch:

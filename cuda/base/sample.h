@@ -5,6 +5,7 @@
 
 #include "cuda/base/pnr.h"
 
+#include <cassert>
 #include <cuda_runtime.h>
 
 /* The samples of one submit on the device. */
@@ -61,6 +62,9 @@ static inline __device__ pnr_cuda_sample pnr_cuda_make_sample(float i, float q, 
 
 /* A format is the type of a component, and whether it has a Q component. */
 template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
+    typedef T component;
+    static constexpr bool HAS_Q = IS_COMPLEX;
+
     /* index: of the sample in the submit */
     static __device__ pnr_cuda_sample read(const pnr_cuda_samples &s, size_t index)
     {
@@ -80,7 +84,7 @@ template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     }
 };
 
-/* X(format, type in memory, is complex), for tables with a kernel for each format. */
+/* X(format, type in memory, is complex) */
 #define PNR_CUDA_FORMATS(X)                                                                        \
     X(PNR_FORMAT_CI8, int8_t, true)                                                                \
     X(PNR_FORMAT_CU8, uint8_t, true)                                                               \
@@ -104,6 +108,20 @@ static inline __device__ pnr_cuda_sample pnr_cuda_read(const pnr_cuda_samples &s
 #undef CASE
     default:
         return pnr_cuda_make_sample(0.0f, 0.0f, false);
+    }
+}
+
+/* Calls launch(pnr_cuda_format), which launches the kernel of that format. */
+template <class LAUNCH> static inline void pnr_cuda_launch_for(pnr_format format, LAUNCH launch)
+{
+    switch (format) {
+#define CASE(format, type, is_complex)                                                             \
+    case format:                                                                                   \
+        return launch(pnr_cuda_format<type, is_complex>());
+        PNR_CUDA_FORMATS(CASE)
+#undef CASE
+    default:
+        assert(!"a format");
     }
 }
 

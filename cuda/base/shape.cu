@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of the work: transform length, rows of a call, dwells of a round, tiles. Host only. */
+/* Sizes of the work: transform length, rows of a call, dwells of a round. Host only. */
 #include "cuda/base/shape.h"
 
 static size_t divide_up(size_t n, size_t by)
@@ -10,12 +10,6 @@ static size_t divide_up(size_t n, size_t by)
 static size_t clamp(size_t n, size_t low, size_t high)
 {
     return n < low ? low : n > high ? high : n;
-}
-
-/* Calls that make the map of a dwell: each takes lines of one look and one half of the lag grid. */
-static size_t parts_of(const pnr_plan *plan, size_t group)
-{
-    return plan->n_looks * plan->oversample * divide_up(plan->n_codes * pnr_plan_rows(plan), group);
 }
 
 pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan)
@@ -30,17 +24,15 @@ pnr_cuda_shape pnr_cuda_shape_of(const pnr_plan *plan)
     s.oversample = plan->oversample;
     s.n_periods = pnr_plan_windows(plan);
     s.batch = plan->batch;
-    s.dwell_rows = pnr_plan_is_plain(plan) ? plan->n_looks : 1;
+    s.n_looks = plan->n_looks;
+    s.dwell_lines = plan->n_looks * plan->n_codes * pnr_plan_rows(plan) * plan->oversample;
     s.group = clamp(PNR_CUDA_GROUP_POINTS / s.n_transform, 1, PNR_CUDA_MAX_GROUP);
-    s.round_dwells = clamp(s.group / s.dwell_rows, 1, s.batch);
-    s.n_rows = divide_up(s.round_dwells * s.dwell_rows, s.group) * s.group;
-    s.n_rounds = pnr_plan_is_plain(plan) ? divide_up(s.batch, s.round_dwells)
-                                         : s.batch * parts_of(plan, s.group);
+    s.n_rounds = divide_up(s.batch, clamp(s.group / s.dwell_lines, 1, s.batch)) *
+                 divide_up(s.dwell_lines, s.group);
     s.n_windows = s.batch * s.n_periods;
     s.n_tail = pnr_plan_window_samples(plan) - s.n_samples;
     s.n_tail_windows = divide_up(s.n_tail, s.n_samples);
     s.n_cells = pnr_plan_cells(plan);
-    s.n_tiles = divide_up(s.n_cells, PNR_CUDA_TILE);
     s.n_segments = divide_up(s.n_samples, PNR_CUDA_BLOCK_SAMPLES);
     s.sample_bytes = pnr_plan_sample_bytes(plan);
     s.raw_bytes = divide_up((s.n_windows * s.n_samples + s.n_tail) * s.sample_bytes, 16) * 16;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of the work: transform length, rows of a call, dwells of a round, tiles. Host only. */
+/* Sizes of the work: transform length, rows of a call, dwells of a round. Host only. */
 #ifndef PNR_CUDA_SHAPE_H
 #define PNR_CUDA_SHAPE_H
 
@@ -8,7 +8,6 @@
 enum {
     PNR_CUDA_THREADS = 256,          /* of a block, unless a kernel says otherwise */
     PNR_CUDA_BLOCK_SAMPLES = 8192,   /* samples of a window that one block measures */
-    PNR_CUDA_TILE = 2048,            /* cells of the search grid that one block scans */
     PNR_CUDA_GROUP_POINTS = 1 << 22, /* values that one cuFFT call transforms, at most */
     PNR_CUDA_MAX_GROUP = 4096
 };
@@ -33,16 +32,14 @@ typedef struct pnr_cuda_shape {
     size_t oversample;     /* transforms back per row */
     size_t n_periods;      /* windows a dwell, of all its looks */
     size_t batch;          /* dwells of a submit, at most */
-    size_t dwell_rows;     /* forward transforms of a dwell: n_periods when incoherent, else 1 */
+    size_t n_looks;        /* of a dwell */
+    size_t dwell_lines;    /* transforms back of a dwell: looks, codes, rows and halves */
     size_t group;          /* G */
-    size_t round_dwells;   /* dwells a round */
-    size_t n_rows;         /* rows in memory: a multiple of G */
-    size_t n_rounds;       /* of a full submit */
+    size_t n_rounds;       /* of a full submit; a dwell of more than G lines counts as several */
     size_t n_windows;      /* of a full submit */
     size_t n_tail;         /* samples read after the end of a window: linear lags */
     size_t n_tail_windows; /* headers of windows that cover the tail */
     size_t n_cells;        /* of a dwell: N * oversample, or of its whole map */
-    size_t n_tiles;        /* of a dwell's grid */
     size_t n_segments;     /* of a window */
     size_t sample_bytes;   /* of one sample, all channels */
     size_t raw_bytes;      /* of a full submit, rounded up to 16: some kernels copy 16 at a time */

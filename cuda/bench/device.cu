@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the device itself does: its clocks under load, and how fast it copies within its memory. */
+/* What the device itself does: its clocks under load, and how fast it copies within its memory and
+ * from the host. */
 #include "cuda/bench/resident.h"
 
 #include "cuda/base/check.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 enum { COPY_RUNS = 20 };
 static const unsigned long long ramp_ns = 50 * 1000 * 1000; /* idle clocks need this time to rise */
@@ -66,47 +68,63 @@ int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Median of COPY_RUNS copies after one that is discarded; the halves are larger than any cache. */
-static double time_copies(char *memory, size_t bytes, cudaEvent_t marks[2])
+/* Returns the bytes a second of COPY_RUNS copies, each timed by events around it: their median,
+ * after one that is discarded. 0: failed. */
+static double time_copies(void *to, const void *from, size_t bytes, cudaEvent_t marks[2])
 {
     double rates[COPY_RUNS];
 
-    count_cycles<<<1, 1>>>(ramp_ns, (double *)memory);
+    count_cycles<<<1, 1>>>(ramp_ns, (double *)to);
     for (int run = -1; run < COPY_RUNS; run++) {
         float ms = 0;
 
         if (cudaEventRecord(marks[0], 0) != cudaSuccess ||
-            cudaMemcpyAsync(memory + bytes, memory, bytes, cudaMemcpyDeviceToDevice, 0) !=
-                cudaSuccess ||
+            cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, 0) != cudaSuccess ||
             cudaEventRecord(marks[1], 0) != cudaSuccess ||
             cudaEventSynchronize(marks[1]) != cudaSuccess ||
             cudaEventElapsedTime(&ms, marks[0], marks[1]) != cudaSuccess || !(ms > 0))
             return 0;
         if (run >= 0)
-            rates[run] = 2.0 * (double)bytes / (ms * 1e-3);
+            rates[run] = (double)bytes / (ms * 1e-3);
     }
     std::sort(rates, rates + COPY_RUNS);
-    return rates[COPY_RUNS / 2];
+    return (rates[COPY_RUNS / 2 - 1] + rates[COPY_RUNS / 2]) / 2;
 }
 
-double pnr_cuda_bench_copy_rate(size_t device, size_t bytes)
+/* Times copies to the device from pinned host memory, or from its own memory. */
+static double rate_from(bool is_host, size_t device, size_t bytes)
 {
     cudaEvent_t marks[2] = {NULL, NULL};
-    char *memory = NULL;
+    void *to = NULL, *from = NULL;
     double rate = 0;
 
-    if (bytes > 0 && cudaSetDevice((int)device) == cudaSuccess &&
+    if (bytes >= sizeof rate && cudaSetDevice((int)device) == cudaSuccess &&
         cudaEventCreate(&marks[0]) == cudaSuccess && cudaEventCreate(&marks[1]) == cudaSuccess &&
-        cudaMalloc((void **)&memory, 2 * bytes) == cudaSuccess &&
-        cudaMemset(memory, 0, 2 * bytes) == cudaSuccess)
-        rate = time_copies(memory, bytes, marks);
-    if (memory != NULL)
-        (void)cudaFree(memory);
+        cudaMalloc(&to, bytes) == cudaSuccess &&
+        (is_host ? cudaHostAlloc(&from, bytes, cudaHostAllocDefault) : cudaMalloc(&from, bytes)) ==
+            cudaSuccess) {
+        if (is_host)
+            memset(from, 0x5a, bytes);
+        if (is_host || cudaMemset(from, 0x5a, bytes) == cudaSuccess)
+            rate = time_copies(to, from, bytes, marks);
+    }
+    (void)cudaFree(to); /* also of NULL */
+    (void)(is_host ? cudaFreeHost(from) : cudaFree(from));
     for (cudaEvent_t mark : marks)
         if (mark != NULL)
             (void)cudaEventDestroy(mark);
     (void)cudaGetLastError();
     return rate;
+}
+
+double pnr_cuda_bench_link_rate(size_t device, size_t bytes)
+{
+    return rate_from(true, device, bytes);
+}
+
+double pnr_cuda_bench_copy_rate(size_t device, size_t bytes)
+{
+    return 2 * rate_from(false, device, bytes); /* read and written */
 }
 
 uint64_t pnr_cuda_bench_memory_used(size_t device)

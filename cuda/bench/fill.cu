@@ -6,7 +6,6 @@
 #include "cuda/base/sample.h"
 
 #include <algorithm>
-#include <cassert>
 
 enum { THREADS = 256, MAX_BLOCKS = 4096 };
 
@@ -14,7 +13,7 @@ typedef struct field {
     void *raw;
     const float2 *codes;           /* [n_codes][N] */
     const uint32_t *lags;          /* [n_dwells] */
-    const double *bins;            /* of a map: [n_rows], else NULL */
+    const double *bins;            /* [n_rows] */
     size_t n_samples;              /* of all windows */
     uint32_t n;                    /* N */
     uint32_t n_periods, n_windows; /* of a look, of a dwell */
@@ -60,9 +59,11 @@ template <> __device__ double quantise<double>(float v, float, float)
     return v;
 }
 
-template <typename T, bool IS_COMPLEX>
-__global__ void __launch_bounds__(THREADS) fill_windows(field f)
+template <class FORMAT> __global__ void __launch_bounds__(THREADS) fill_windows(field f)
 {
+    typedef typename FORMAT::component T;
+    constexpr bool IS_COMPLEX = FORMAT::HAS_Q;
+
     for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < f.n_samples;
          i += (size_t)gridDim.x * THREADS) {
         const uint64_t window = i / f.n;
@@ -70,8 +71,7 @@ __global__ void __launch_bounds__(THREADS) fill_windows(field f)
         const float2 a =
             f.codes[(size_t)(lag % f.n_codes) * f.n + (n >= lag ? n - lag : n + f.n - lag)];
         const uint64_t steady = window - window % f.n_periods;
-        const double moved =
-            f.bins != NULL ? f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n : 0;
+        const double moved = f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n;
         const float noise = 0.2f * 0.707106781f; /* of I and of Q */
         float s, c;
         /* With I alone the phase is 0 or pi: the echo keeps its full power. */
@@ -96,36 +96,15 @@ __global__ void __launch_bounds__(THREADS) fill_windows(field f)
     }
 }
 
-typedef void (*fill_kernel)(field);
-
-static fill_kernel find_kernel(pnr_format format)
-{
-    static const struct {
-        pnr_format format;
-        fill_kernel kernel;
-    } kernels[] = {
-#define ROW(format, type, is_complex) {format, fill_windows<type, is_complex>},
-        PNR_CUDA_FORMATS(ROW)
-#undef ROW
-    };
-
-    for (const auto &row : kernels)
-        if (row.format == format)
-            return row.kernel;
-    return NULL;
-}
-
 int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, const float2 *codes, const uint32_t *lags,
                         const double *bins, size_t n_rows, uint64_t seed, cudaStream_t stream,
                         pnr_error *error)
 {
     const pnr_format_info *format = pnr_format_get(plan->format);
-    const fill_kernel kernel = find_kernel(plan->format);
     const size_t n_samples = plan->batch * pnr_plan_windows(plan) * plan->n_samples;
     const size_t n_blocks = std::min<size_t>((n_samples + THREADS - 1) / THREADS, MAX_BLOCKS);
     field f = {};
 
-    assert(kernel != NULL);
     f.raw = raw;
     f.codes = codes;
     f.bins = bins;
@@ -140,6 +119,8 @@ int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, const float2 *codes, co
     f.seed = seed;
     f.scale = (float)format->scale;
     f.offset = (float)format->offset;
-    kernel<<<(unsigned)n_blocks, THREADS, 0, stream>>>(f);
+    pnr_cuda_launch_for(plan->format, [&](auto of_format) {
+        fill_windows<decltype(of_format)><<<(unsigned)n_blocks, THREADS, 0, stream>>>(f);
+    });
     return pnr_cuda_check_launch("fill_windows", error);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods timed with samples and results on the device: the bench table's resident operations. */
+/* Methods timed with samples and results on the device, and the table that pnradar-bench loads. */
 #include "cuda/bench/resident.h"
 
 #include "cuda/base/method.h"
+#include "cuda/base/resources.h"
 #include "cuda/engine/engine.h"
 
 #include <cstdio>
@@ -16,28 +17,21 @@ enum { MAX_SETS = 16, POISON = 0xa5 };
 /* The host enqueues a whole round while the device waits for this time. */
 static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000;
 
-/* The slot and method of the engine; only the address of the samples differs between sets. */
+/* The slot and method of an engine; only the address of the samples differs between sets. */
 struct pnr_resident {
-    pnr_plan plan; /* its pointers are NULL */
     pnr_engine *engine;
     const pnr_cuda_common *common;
-    pnr_cuda_slot *slot;
-    void *slots_raw; /* the samples of the slot, while slot->raw points to another set */
+    pnr_cuda_slot *slot; /* slot->host takes the results */
+    void *slots_raw;     /* the samples of the slot, while slot->raw points to another set */
 
-    size_t n_sets;        /* allocated */
+    size_t n_sets, n_rows;
     void *sets[MAX_SETS]; /* device, [n_windows * N] samples each */
     cudaGraph_t graphs[MAX_SETS];
     cudaGraphExec_t replays[MAX_SETS];
     cudaEvent_t marks[MAX_SETS + 1];
     float2 *codes;  /* [n_codes][N], device */
-    double *bins;   /* of a map: [n_rows], device */
+    double *bins;   /* [n_rows], device */
     uint32_t *lags; /* [batch], device */
-    size_t n_rows;
-
-    /* the results on the host */
-    pnr_dwell *dwells;         /* [batch] */
-    pnr_candidate *candidates; /* [batch][max_candidates] */
-    uint32_t *nonfinite;       /* [n_windows] */
 };
 
 /* --- kernels --- */
@@ -55,49 +49,44 @@ __global__ void hold(unsigned long long for_ns)
 
 /* --- life --- */
 
-static int allocate(void **memory, size_t bytes, pnr_error *error)
+/* Lists the memory of the device; returns the number of buffers. */
+static size_t list_buffers(pnr_resident *r, const pnr_plan *plan, size_t raw_bytes,
+                           pnr_cuda_buffer *list)
 {
-    return pnr_cuda_check(cudaMalloc(memory, bytes), "GPU memory for the measurement", error);
+    size_t n = 0;
+
+    list[n++] = {(void **)&r->codes, plan->n_codes * plan->n_samples * sizeof *r->codes, false};
+    list[n++] = {(void **)&r->bins, r->n_rows * sizeof *r->bins, false};
+    list[n++] = {(void **)&r->lags, plan->batch * sizeof *r->lags, false};
+    for (size_t i = 0; i < r->n_sets; i++)
+        list[n++] = {&r->sets[i], raw_bytes, false};
+    return n;
 }
 
-static int create_codes(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
+/* Uploads the codes without half lags, and the frequencies of the rows. */
+static int upload_tables(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
 {
-    const size_t n = plan->n_samples, bytes = plan->n_codes * n * sizeof *r->codes;
-    float2 *codes = (float2 *)malloc(bytes);
-    int status = allocate((void **)&r->codes, bytes, error);
+    const size_t n = plan->n_samples, n_chips = plan->n_codes * n;
+    float2 *codes = (float2 *)malloc(n_chips * sizeof *codes);
+    double *bins = (double *)malloc(r->n_rows * sizeof *bins);
+    int code = PNR_ENOMEMORY;
 
-    if (codes == NULL)
-        status = pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for the codes");
-    for (size_t i = 0; status == PNR_OK && i < plan->n_codes * n; i++) {
-        const double *a = plan->references[i / n * plan->oversample * n + i % n];
+    if (codes == NULL || bins == NULL) {
+        pnr_error_set(error, code, "cuda: no memory for the codes and rows");
+    } else {
+        for (size_t i = 0; i < n_chips; i++) {
+            const double *a = plan->references[i / n * plan->oversample * n + i % n];
 
-        codes[i] = make_float2((float)a[0], (float)a[1]);
+            codes[i] = make_float2((float)a[0], (float)a[1]);
+        }
+        for (size_t row = 0; row < r->n_rows; row++)
+            bins[row] = pnr_plan_bins(plan, row);
+        if ((code = pnr_cuda_upload(r->codes, codes, n_chips * sizeof *codes, error)) == PNR_OK)
+            code = pnr_cuda_upload(r->bins, bins, r->n_rows * sizeof *bins, error);
     }
-    if (status == PNR_OK)
-        status = pnr_cuda_check(cudaMemcpy(r->codes, codes, bytes, cudaMemcpyHostToDevice),
-                                "upload of the codes", error);
     free(codes);
-    return status;
-}
-
-static int create_bins(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
-{
-    const size_t bytes = pnr_plan_rows(plan) * sizeof *r->bins;
-    double *bins;
-    int status;
-
-    r->n_rows = pnr_plan_rows(plan);
-    if (pnr_plan_is_plain(plan))
-        return PNR_OK;
-    if ((bins = (double *)malloc(bytes)) == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for %zu rows", r->n_rows);
-    for (size_t row = 0; row < r->n_rows; row++)
-        bins[row] = pnr_plan_bins(plan, row);
-    if ((status = allocate((void **)&r->bins, bytes, error)) == PNR_OK)
-        status = pnr_cuda_check(cudaMemcpy(r->bins, bins, bytes, cudaMemcpyHostToDevice),
-                                "upload of the rows", error);
     free(bins);
-    return status;
+    return code;
 }
 
 /* One submit on one set, as a graph. */
@@ -110,7 +99,7 @@ static int capture(pnr_resident *r, size_t set, pnr_error *error)
     if ((code = pnr_cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
                                "capture", error)) != PNR_OK)
         return code;
-    code = r->common->method->compute(r->common, r->slot, r->plan.batch, error);
+    code = r->common->method->compute(r->common, r->slot, r->common->shape.batch, error);
     end = pnr_cuda_check(cudaStreamEndCapture(stream, &r->graphs[set]), "capture",
                          code == PNR_OK ? error : NULL);
     r->slot->raw = r->slots_raw;
@@ -124,84 +113,65 @@ static int capture(pnr_resident *r, size_t set, pnr_error *error)
 
 static void destroy(pnr_resident *r)
 {
+    pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS];
+    const pnr_plan plan = {};
+
     if (r == NULL)
         return;
     /* A failure here is ignored: the memory is freed in any case. */
-    (void)cudaSetDevice((int)r->plan.device);
-    if (r->slot != NULL)
+    if (r->slot != NULL) {
+        (void)cudaSetDevice((int)r->common->plan.device);
         (void)cudaStreamSynchronize(r->slot->stream);
+    }
     for (size_t i = 0; i < r->n_sets; i++) {
         if (r->replays[i] != NULL)
             (void)cudaGraphExecDestroy(r->replays[i]);
         if (r->graphs[i] != NULL)
             (void)cudaGraphDestroy(r->graphs[i]);
-        if (r->sets[i] != NULL)
-            (void)cudaFree(r->sets[i]);
     }
     for (cudaEvent_t mark : r->marks)
         if (mark != NULL)
             (void)cudaEventDestroy(mark);
-    if (r->codes != NULL)
-        (void)cudaFree(r->codes);
-    if (r->bins != NULL)
-        (void)cudaFree(r->bins);
-    if (r->lags != NULL)
-        (void)cudaFree(r->lags);
+    pnr_cuda_buffers_free(list, list_buffers(r, &plan, 0, list));
     pnr_engine_module()->destroy(r->engine);
-    free(r->dwells);
-    free(r->candidates);
-    free(r->nonfinite);
     free(r);
-}
-
-static int create_host(pnr_resident *r, pnr_error *error)
-{
-    const pnr_plan *plan = &r->plan;
-
-    r->dwells = (pnr_dwell *)calloc(plan->batch, sizeof *r->dwells);
-    r->candidates =
-        (pnr_candidate *)calloc(plan->batch * plan->max_candidates, sizeof *r->candidates);
-    r->nonfinite = (uint32_t *)calloc(plan->batch * pnr_plan_windows(plan), sizeof *r->nonfinite);
-    if (r->dwells == NULL || r->candidates == NULL || r->nonfinite == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "cuda: no memory for %zu results", plan->batch);
-    return PNR_OK;
 }
 
 /* Writes the header: every submit is a full one without losses. */
 static int write_job(pnr_resident *r, pnr_error *error)
 {
+    const pnr_cuda_shape *shape = &r->common->shape;
     pnr_cuda_job job = {};
     int code;
 
-    job.n_dwells = (uint32_t)r->plan.batch;
-    if ((code = pnr_cuda_check(cudaMemcpy(r->slot->job, &job, sizeof job, cudaMemcpyHostToDevice),
-                               "upload of the job", error)) != PNR_OK)
+    job.n_dwells = (uint32_t)shape->batch;
+    if ((code = pnr_cuda_upload(r->slot->job, &job, sizeof job, error)) != PNR_OK)
         return code;
     return pnr_cuda_check(
         cudaMemset(r->slot->windows, 0,
-                   (r->common->shape.n_windows + r->common->shape.n_tail_windows) *
-                       sizeof *r->slot->windows),
+                   (shape->n_windows + shape->n_tail_windows) * sizeof *r->slot->windows),
         "clearing the windows' headers", error);
 }
 
-static int create_device(const pnr_plan *plan, size_t n_sets, pnr_resident *r, pnr_error *error)
+static int open_resident(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
 {
+    pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS];
     int code;
 
     if ((code = pnr_engine_module()->create(plan, &r->engine, error)) != PNR_OK)
         return code;
     r->slot = pnr_cuda_engine_slot(r->engine, &r->common);
     r->slots_raw = r->slot->raw;
-    if ((code = create_codes(plan, r, error)) != PNR_OK ||
-        (code = create_bins(plan, r, error)) != PNR_OK ||
-        (code = allocate((void **)&r->lags, plan->batch * sizeof *r->lags, error)) != PNR_OK ||
-        (code = write_job(r, error)) != PNR_OK)
+    if ((code = pnr_cuda_buffers_allocate(list,
+                                          list_buffers(r, plan, r->common->shape.raw_bytes, list),
+                                          r->slot->stream, error)) != PNR_OK ||
+        (code = pnr_cuda_check(cudaStreamSynchronize(r->slot->stream), "clearing memory", error)) !=
+            PNR_OK ||
+        (code = upload_tables(plan, r, error)) != PNR_OK || (code = write_job(r, error)) != PNR_OK)
         return code;
     for (cudaEvent_t &mark : r->marks)
         if ((code = pnr_cuda_check(cudaEventCreate(&mark), "time mark", error)) != PNR_OK)
             return code;
-    for (; r->n_sets < n_sets && code == PNR_OK; r->n_sets++)
-        code = allocate(&r->sets[r->n_sets], r->common->shape.raw_bytes, error);
     for (size_t i = 0; i < r->n_sets && code == PNR_OK; i++)
         code = capture(r, i, error);
     return code;
@@ -221,16 +191,9 @@ static int create(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_e
     alone.depth = 1;
     alone.want_profile = PNR_WANT_NONE;
     alone.measure = alone.will_subtract = false;
-    r->plan = alone;
-    r->plan.references = NULL;
-    r->plan.threshold = NULL;
-    r->plan.hypotheses = NULL;
-    r->plan.taper = NULL;
-    r->plan.filter = NULL;
-    r->plan.cfar.factor = NULL;
-    r->plan.method = NULL;
-    if ((code = create_host(r, error)) != PNR_OK ||
-        (code = create_device(&alone, n_sets, r, error)) != PNR_OK) {
+    r->n_sets = n_sets;
+    r->n_rows = pnr_plan_rows(plan);
+    if ((code = open_resident(&alone, r, error)) != PNR_OK) {
         destroy(r);
         return code;
     }
@@ -242,34 +205,35 @@ static int create(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_e
 
 static int fill(pnr_resident *r, size_t set, uint64_t seed, const uint32_t *lags, pnr_error *error)
 {
-    int code = pnr_cuda_check(cudaSetDevice((int)r->plan.device), "selecting the GPU", error);
+    const pnr_plan *plan = &r->common->plan;
+    int code = pnr_cuda_check(cudaSetDevice((int)plan->device), "selecting the GPU", error);
 
     if (code != PNR_OK ||
-        (code = pnr_cuda_check(cudaMemcpyAsync(r->lags, lags, r->plan.batch * sizeof *lags,
+        (code = pnr_cuda_check(cudaMemcpyAsync(r->lags, lags, plan->batch * sizeof *lags,
                                                cudaMemcpyHostToDevice, r->slot->stream),
                                "upload of the delays", error)) != PNR_OK ||
-        (code = pnr_cuda_bench_fill(&r->plan, r->sets[set], r->codes, r->lags, r->bins, r->n_rows,
-                                    seed, r->slot->stream, error)) != PNR_OK)
+        (code = pnr_cuda_bench_fill(plan, r->sets[set], r->codes, r->lags, r->bins, r->n_rows, seed,
+                                    r->slot->stream, error)) != PNR_OK)
         return code;
-    /* The next fill overwrites the lags and bins that this one reads. */
+    /* The next fill overwrites the lags that this one reads. */
     return pnr_cuda_check(cudaStreamSynchronize(r->slot->stream), "samples", error);
 }
 
 static int run(pnr_resident *r, size_t set, pnr_result *result, pnr_error *error)
 {
-    const pnr_cuda_results *results = &r->slot->results;
+    const pnr_plan *plan = &r->common->plan;
+    const pnr_cuda_results *from = &r->slot->results, *to = &r->slot->host;
     const struct {
         void *host, *device;
         size_t bytes;
     } parts[] = {
-        {r->dwells, results->dwells, r->plan.batch * sizeof *r->dwells},
-        {r->candidates, results->candidates,
-         r->plan.batch * r->plan.max_candidates * sizeof *r->candidates},
-        {r->nonfinite, results->nonfinite,
-         r->plan.batch * pnr_plan_windows(&r->plan) * sizeof *r->nonfinite},
+        {to->dwells, from->dwells, plan->batch * sizeof *to->dwells},
+        {to->candidates, from->candidates,
+         plan->batch * plan->max_candidates * sizeof *to->candidates},
+        {to->nonfinite, from->nonfinite, r->common->shape.n_windows * sizeof *to->nonfinite},
     };
     cudaStream_t stream = r->slot->stream;
-    int code = pnr_cuda_check(cudaSetDevice((int)r->plan.device), "selecting the GPU", error);
+    int code = pnr_cuda_check(cudaSetDevice((int)plan->device), "selecting the GPU", error);
 
     for (const auto &part : parts)
         if (code == PNR_OK)
@@ -285,17 +249,18 @@ static int run(pnr_resident *r, size_t set, pnr_result *result, pnr_error *error
     if (code == PNR_OK)
         code = pnr_cuda_check(cudaStreamSynchronize(stream), "a submit", error);
     memset(result, 0, sizeof *result);
-    result->n_dwells = r->plan.batch;
-    result->dwells = r->dwells;
-    result->candidates = r->candidates;
-    result->nonfinite = r->nonfinite;
+    result->n_dwells = plan->batch;
+    result->dwells = to->dwells;
+    result->candidates = to->candidates;
+    result->nonfinite = to->nonfinite;
     return code;
 }
 
 static int time_sets(pnr_resident *r, double *ns, pnr_error *error)
 {
     cudaStream_t stream = r->slot->stream;
-    int code = pnr_cuda_check(cudaSetDevice((int)r->plan.device), "selecting the GPU", error);
+    int code =
+        pnr_cuda_check(cudaSetDevice((int)r->common->plan.device), "selecting the GPU", error);
 
     if (code != PNR_OK)
         return code;
@@ -362,7 +327,7 @@ static void describe_kernel(const pnr_resident *r, const cudaKernelNodeParams *l
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_blocks, launch->func, (int)note->n_threads,
                                                       launch->sharedMemBytes) != cudaSuccess ||
         cudaDeviceGetAttribute(&n_threads, cudaDevAttrMaxThreadsPerMultiProcessor,
-                               (int)r->plan.device) != cudaSuccess) {
+                               (int)r->common->plan.device) != cudaSuccess) {
         (void)cudaGetLastError();
         snprintf(note->name, sizeof note->name, "(a library's)");
         return;
@@ -402,7 +367,7 @@ static size_t list_kernels(const pnr_resident *r, pnr_kernel_note *notes, size_t
     return n;
 }
 
-const pnr_resident_ops pnr_cuda_resident = {
+static const pnr_resident_ops resident_ops = {
     pnr_cuda_bench_copy_rate,
     pnr_cuda_bench_describe,
     create,
@@ -413,3 +378,9 @@ const pnr_resident_ops pnr_cuda_resident = {
     list_kernels,
     pnr_cuda_bench_memory_used,
 };
+
+/* The type has the symbol's name already, so the object gets it by its label. */
+extern const struct pnr_engine_bench pnr_cuda_bench __asm__(PNR_ENGINE_BENCH_SYMBOL)
+    __attribute__((visibility("default")));
+const struct pnr_engine_bench pnr_cuda_bench = {PNR_ENGINE_ABI, pnr_cuda_bench_link_rate,
+                                                &resident_ops};

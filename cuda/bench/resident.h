@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods timed with samples and results on the device: the bench table's resident operations. */
+/* The measurements of pnradar-bench on the device, see engine/bench.h. */
 #ifndef PNR_CUDA_BENCH_RESIDENT_H
 #define PNR_CUDA_BENCH_RESIDENT_H
 
@@ -11,16 +11,15 @@ extern "C" {
 
 #include <cuda_runtime.h>
 
-extern const pnr_resident_ops pnr_cuda_resident;
-
 /* The samples of pnr_resident_ops.fill. raw: of all windows, [..][n_channels] in the plan's format,
- * the channels all alike. codes: [n_codes][N], lags: [batch], bins: of a map, [n_rows] frequencies,
- * else NULL; device. */
+ * the channels all alike. codes: [n_codes][N], lags: [batch], bins: the frequencies of n_rows rows;
+ * device. The pointers of plan are not read. */
 int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, const float2 *codes, const uint32_t *lags,
                         const double *bins, size_t n_rows, uint64_t seed, cudaStream_t stream,
                         pnr_error *error);
 
-/* In bench_device.cu: as in pnr_resident_ops. */
+/* As in pnr_engine_bench and pnr_resident_ops. */
+double pnr_cuda_bench_link_rate(size_t device, size_t bytes);
 double pnr_cuda_bench_copy_rate(size_t device, size_t bytes);
 int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size);
 uint64_t pnr_cuda_bench_memory_used(size_t device);

@@ -3,9 +3,9 @@
 #include "cuda/engine/engine.h"
 
 #include "cuda/base/check.h"
+#include "cuda/base/job.h"
 #include "cuda/base/method.h"
 #include "cuda/engine/without.h"
-#include "cuda/steps/peak.h"
 
 #include <cstdio>
 #include <cstdlib>

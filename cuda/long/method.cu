@@ -264,10 +264,9 @@ static int prepare_samples(const pnr_cuda_common *common, pnr_cuda_slot *slot, s
     int code;
 
     shape.n_transform = shape.row_stride = (size_t)1 << pnr_fused_long_bits(common->plan.n_samples);
-    shape.n_rows = shape.batch * shape.dwell_rows;
     if ((code = pnr_cuda_measure(&shape, &samples, &measured, n_dwells, slot->stream, error)) !=
             PNR_OK ||
-        (code = pnr_cuda_convert(&shape, &conversion, 0, n_dwells, w->memory.rows, slot->stream,
+        (code = pnr_cuda_convert(&shape, &conversion, n_dwells, w->memory.rows, slot->stream,
                                  error)) != PNR_OK)
         return code;
     return pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error);

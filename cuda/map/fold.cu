@@ -139,9 +139,11 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         const float2 x =
             s.stream != NULL ? pnr_map_clean(m, s, look, 0, i) : pnr_map_raw(m, s, look, 0, i);
         const float2 z = pnr_map_weighted(pnr_map_weight(m, s, look, base), x);
+        const uint64_t turns = m.turns[base];
 
-        bases[(size_t)r * m.row_stride + n] =
-            is_there ? pnr_cuda_rotate_back(z, i * m.turns[base]) : make_float2(0, 0);
+        bases[(size_t)r * m.row_stride + n] = !is_there    ? make_float2(0, 0)
+                                              : turns == 0 ? z
+                                                           : pnr_cuda_rotate_back(z, i * turns);
     }
 }
 
@@ -171,7 +173,6 @@ int pnr_map_fold(const pnr_map *m, const pnr_map_samples *s, size_t first_look, 
                 (scale->n_bases + TOGETHER - 1) / TOGETHER, (unsigned)n_looks);
     int code = PNR_OK;
 
-    assert(places.y <= 65535 && n_looks <= 65535 && m->n_periods <= 65535);
     if (scale->n_bases == m->n_bases && scale->stretch == 0 && m->n_periods == 1) {
         const size_t most = (TAKE_BLOCKS + places.x - 1) / places.x, n = n_looks * m->n_bases;
 
@@ -181,11 +182,13 @@ int pnr_map_fold(const pnr_map *m, const pnr_map_samples *s, size_t first_look, 
                                                               bases);
         return pnr_cuda_check_launch("take_windows", error);
     }
+    assert(places.y <= 65535 && n_looks <= 65535);
     if (scale->stretch == 0) {
         fold_windows<false><<<places, PNR_CUDA_THREADS, 0, stream>>>(
             *m, *s, first_look, scale->first_base, scale->n_bases, NULL, bases);
         return pnr_cuda_check_launch("fold_windows", error);
     }
+    assert(m->n_periods <= 65535);
     places.z = 1;
     for (size_t i = 0; code == PNR_OK && i < n_looks; i++)
         code = fold_stretched(m, s, first_look + i, scale, stretched,

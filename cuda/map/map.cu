@@ -135,6 +135,7 @@ void pnr_map_plan_free(pnr_map_plan *plan)
 
 int pnr_map_suits(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_error *error)
 {
+    const bool is_plain = pnr_plan_is_plain(plan);
     const struct {
         double value, most;
         const char *text;
@@ -143,10 +144,10 @@ int pnr_map_suits(const pnr_plan *plan, const pnr_cuda_shape *shape, pnr_error *
         {(double)shape->n_transform, 0x1p28, "points of a transform"},
         {(double)plan->batch * (double)pnr_plan_windows(plan) * (double)plan->n_samples, 0x1p40,
          "samples of a submit"},
-        {(double)plan->n_codes * (double)pnr_plan_rows(plan), 0x1p31 - 1, "rows of all codes"},
         {(double)pnr_plan_rows(plan), 0x1p19 - 8, "Doppler rows"},
-        {(double)plan->n_periods, 65535, "periods of a look"},
-        {(double)plan->batch * (double)plan->n_looks, 65535, "looks of a submit"},
+        {(double)shape->dwell_lines, 0x1p31 - 1, "lines of a dwell"},
+        {is_plain ? 0 : (double)plan->n_periods, 65535, "periods of a look"},
+        {is_plain ? 0 : (double)plan->batch * (double)plan->n_looks, 65535, "looks of a submit"},
         {(double)(shape->n_windows + shape->n_tail_windows) * (double)shape->n_segments, 0x1p31 - 1,
          "segments of a submit's windows"},
     };

@@ -20,7 +20,8 @@ size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_
                  m->has_stretch ? (size_t)m->n_periods * m->n_window * sizeof *w->stretched : 0,
                  false};
     list[n++] = {(void **)&w->bases, extent->n_bases * m->row_stride * sizeof *w->bases, false};
-    list[n++] = {(void **)&w->values, d * m->n_looks * lines * m->n_cells * sizeof *w->values,
+    list[n++] = {(void **)&w->values,
+                 extent->is_in_bases ? 0 : d * m->n_looks * lines * m->n_cells * sizeof *w->values,
                  false};
     list[n++] = {(void **)&w->power, d * lines * m->n_cells * sizeof *w->power, false};
     list[n++] = {(void **)&w->noise, d * tiles * sizeof *w->noise, false};

@@ -16,7 +16,7 @@ typedef struct pnr_map_memory {
     pnr_map_dwell *dwells;
     float2 *stretched; /* [n_periods][n_window], where there is a stretch */
     float2 *bases;     /* [D][n_looks][n_bases][row_stride] and room, or none */
-    float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells] */
+    float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells], unless is_in_bases */
     float *power;      /* [D][n_codes n_rows][n_cells] */
     double *noise;     /* [D][tiles] */
     float *greatest;   /* [D][tiles] */
@@ -31,6 +31,7 @@ typedef struct pnr_map_extent {
     size_t n_maps;  /* D, or 0 where no map is kept */
     size_t n_bases; /* of a round, and room after the last one */
     bool has_stream;
+    bool is_in_bases; /* the values lie in the memory of the bases */
 } pnr_map_extent;
 
 /* Lists all of it; returns the number of buffers. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method library for maps: cuFFT forward and back in groups of rows, cuBLAS for the filter. Dwells
- * are computed in rounds. It takes any length and any rows, and checks method fused. */
+/* Method library: cuFFT forward and back in groups of rows, cuBLAS for the filter. Dwells are
+ * computed in rounds. It takes every plan, and checks the other methods. */
 #include "cuda/base/resources.h"
 #include "cuda/map/memory.h"
 #include "cuda/map/values.h"
@@ -15,8 +15,10 @@ typedef struct shared {
     size_t round_dwells;     /* dwells whose maps are on the device at one time */
     size_t forward, inverse; /* rows of a call of cuFFT, always all of them */
     bool has_stream;
-    float2 *spectra; /* [n_codes][oversample][L]: conj(DFT of the code) / L */
-    float2 *filter;  /* [gate_count][gate_count], or NULL */
+    bool is_in_place; /* the lines replace their bases: plain dwells without half lags */
+    bool has_values;  /* else the lines are the values */
+    float2 *spectra;  /* [n_codes][oversample][L]: conj(DFT of the code) / L */
+    float2 *filter;   /* [gate_count][gate_count], or NULL */
 } shared;
 
 /* Data of one slot. */
@@ -24,7 +26,7 @@ typedef struct work {
     pnr_cuda_transforms transforms;
     cublasHandle_t blas;
     pnr_map_memory memory;
-    float2 *lines;    /* [inverse][row_stride] */
+    float2 *lines;    /* [inverse][row_stride], unless is_in_place */
     float2 *filtered; /* [inverse][gate_count], with a filter */
     void *blas_memory;
 } work;
@@ -34,19 +36,13 @@ static size_t bases_of(const pnr_map *m)
     return (size_t)m->n_looks * m->n_bases;
 }
 
-/* Returns the lines of a look. */
-static size_t lines_of(const pnr_map *m)
-{
-    return (size_t)m->n_codes * m->n_rows * m->oversample;
-}
-
 /* A round has as many dwells as fit a group of rows, at least one. A call of cuFFT has at most a
  * group of rows, and their number depends on the length and the map alone: so the bits of the
  * results do not depend on the batch. */
 static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared *own)
 {
-    const size_t bases = bases_of(m), lines = lines_of(m), most = bases > lines ? bases : lines;
-    const size_t fit = shape->group / most, n = fit < 1 ? 1 : fit;
+    const size_t bases = bases_of(m), lines = shape->dwell_lines; /* bases <= lines */
+    const size_t fit = shape->group / lines, n = fit < 1 ? 1 : fit;
 
     own->forward = n * bases < shape->group ? n * bases : shape->group;
     own->inverse = n * lines < shape->group ? n * lines : shape->group;
@@ -58,11 +54,13 @@ static size_t list_work(const pnr_cuda_common *common, void *memory, pnr_cuda_bu
     const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
     const size_t n_calls = (own->round_dwells * bases_of(m) + own->forward - 1) / own->forward;
-    const pnr_map_extent extent = {own->round_dwells, n_calls * own->forward, own->has_stream};
+    const pnr_map_extent extent = {own->round_dwells, n_calls * own->forward, own->has_stream,
+                                   !own->has_values};
     work *w = (work *)memory;
     size_t n = pnr_map_memory_list(&common->shape, m, &extent, &w->memory, list);
 
-    list[n++] = {(void **)&w->lines, own->inverse * m->row_stride * sizeof *w->lines, false};
+    list[n++] = {(void **)&w->lines,
+                 own->is_in_place ? 0 : own->inverse * m->row_stride * sizeof *w->lines, false};
     list[n++] = {(void **)&w->filtered,
                  m->is_filtered ? own->inverse * m->gate_count * sizeof *w->filtered : 0, false};
     list[n++] = {&w->blas_memory, m->is_filtered ? (size_t)PNR_CUDA_PRODUCT_BYTES : 0, false};
@@ -94,19 +92,23 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
     const pnr_map *m = &own->map;
     int code;
 
-    if (pnr_plan_is_plain(plan))
-        return PNR_EUNSUPPORTED;
     if ((code = pnr_map_suits(plan, shape, error)) != PNR_OK ||
         (code = pnr_map_plan_create(plan, shape->n_transform == shape->n_samples && !plan->linear,
                                     &own->tables, error)) != PNR_OK)
         return code;
     own->map = pnr_map_of(plan, shape, &own->tables, PNR_MAP_TILE);
     own->has_stream = !pnr_map_is_single(plan, &own->tables) || !pnr_map_is_raw(plan);
+    own->is_in_place = pnr_plan_is_plain(plan) && m->oversample == 1;
+    own->has_values = !own->is_in_place || m->row_stride != m->n_cells;
     choose_groups(shape, m, own);
     snprintf(choice->why, sizeof choice->why,
              "a map of %u codes, %u rows, %u lags: cuFFT at %u points, %zu windows and %zu lines a "
              "call",
              m->n_codes, m->n_rows, m->n_lags, m->n_transform, own->forward, own->inverse);
+    if (pnr_plan_is_plain(plan))
+        snprintf(choice->why, sizeof choice->why, "cuFFT at %u points%s, %zu transforms a call",
+                 m->n_transform, m->n_transform > m->n_samples ? " (extended periodically)" : "",
+                 own->inverse);
     choice->n_transform = shape->n_transform;
     /* The work area of the transforms is estimated as one group. */
     choice->device_bytes = (own->forward > own->inverse ? own->forward : own->inverse) *
@@ -197,23 +199,25 @@ static int filter_lines(const shared *own, work *w, pnr_error *error)
     return code;
 }
 
-/* Computes some lines of one look: product, inverse, filter, powers. */
+/* Computes some lines: product, inverse, filter, powers. */
 static int compute_part(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                         const pnr_map_part *part, pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
     work *w = (work *)slot->work;
+    float2 *lines =
+        own->is_in_place ? w->memory.bases + (size_t)part->first * m->row_stride : w->lines;
     int code;
 
-    if ((code = pnr_map_multiply(m, part, w->memory.bases, own->spectra, w->lines, slot->stream,
+    if ((code = pnr_map_multiply(m, part, w->memory.bases, own->spectra, lines, slot->stream,
                                  error)) != PNR_OK ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_PRODUCT, error)) != PNR_OK ||
-        (code = pnr_cuda_transforms_run(&w->transforms, w->lines, part->n_lines, CUFFT_INVERSE,
+        (code = pnr_cuda_transforms_run(&w->transforms, lines, part->n_lines, CUFFT_INVERSE,
                                         error)) != PNR_OK ||
         (m->is_filtered && (code = filter_lines(own, w, error)) != PNR_OK) ||
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_INVERSE, error)) != PNR_OK ||
-        (code = pnr_map_keep(m, part, m->is_filtered ? w->filtered : w->lines, w->memory.values,
+        (code = pnr_map_keep(m, part, m->is_filtered ? w->filtered : lines, w->memory.values,
                              w->memory.power, slot->stream, error)) != PNR_OK)
         return code;
     return pnr_cuda_mark(common, slot, PNR_STAGE_PEAK, error);
@@ -248,18 +252,19 @@ static int compute_round(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
     work *w = (work *)slot->work;
-    const pnr_map_search search = pnr_map_search_of(common, slot, m, &w->memory, first, n_dwells);
-    const size_t n_lines = n_dwells * lines_of(m);
+    pnr_map_search search = pnr_map_search_of(common, slot, m, &w->memory, first, n_dwells);
+    const size_t n_lines = n_dwells * common->shape.dwell_lines;
     int code = compute_bases(common, slot, samples, first, n_dwells, error);
 
-    for (uint32_t look = 0; look < m->n_looks; look++)
-        for (size_t line = 0; code == PNR_OK && line < n_lines; line += own->inverse) {
-            const size_t left = n_lines - line;
-            const pnr_map_part part = {look, (uint32_t)line,
-                                       (uint32_t)(left < own->inverse ? left : own->inverse)};
+    if (!own->has_values)
+        search.values = w->memory.bases;
+    for (size_t line = 0; code == PNR_OK && line < n_lines; line += own->inverse) {
+        const size_t left = n_lines - line;
+        const pnr_map_part part = {(uint32_t)line,
+                                   (uint32_t)(left < own->inverse ? left : own->inverse)};
 
-            code = compute_part(common, slot, &part, error);
-        }
+        code = compute_part(common, slot, &part, error);
+    }
     if (code == PNR_OK &&
         (code = pnr_map_measure_tiles(m, &search, slot->stream, error)) == PNR_OK &&
         (code = pnr_map_find(m, &search, slot->stream, error)) == PNR_OK)
@@ -284,7 +289,7 @@ static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
     return code;
 }
 
-const pnr_cuda_method pnr_cuda_method_map = {
+const pnr_cuda_method pnr_cuda_method_library = {
     "library",   sizeof(shared), sizeof(work), suits,        list_shared, list_work,
     open_shared, close_shared,   create_work,  destroy_work, compute,
 };

@@ -32,7 +32,7 @@ static size_t list_work(const pnr_cuda_common *common, void *work, pnr_cuda_buff
     const pnr_map *m = &own->map;
     const size_t n_bases = own->round_dwells * m->n_looks * m->n_bases;
     const pnr_map_extent extent = {own->is_whole ? 0 : own->round_dwells,
-                                   own->is_single ? 0 : n_bases, own->has_stream};
+                                   own->is_single ? 0 : n_bases, own->has_stream, false};
 
     return pnr_map_memory_list(&common->shape, m, &extent, (pnr_map_memory *)work, list);
 }

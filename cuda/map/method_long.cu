@@ -26,7 +26,7 @@ static size_t list_work(const pnr_cuda_common *common, void *memory, pnr_cuda_bu
     const size_t batch = common->shape.batch;
     const size_t n_points = (size_t)1 << pnr_fused_long_bits(common->plan.n_samples);
     const size_t n_tiles = batch * (n_points / PNR_FUSED_LONG_TILE);
-    const pnr_map_extent extent = {batch, 0, false};
+    const pnr_map_extent extent = {batch, 0, false, false};
     work *w = (work *)memory;
     pnr_fused_long *l = &w->lines;
     size_t n = pnr_map_memory_list(&common->shape, &own->map, &extent, &w->memory, list);

@@ -130,22 +130,25 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
     double taken = 0;
     uint32_t n_taken = 0;
 
-    for (uint32_t e = threadIdx.x % PNR_CUDA_WARP; e < n_kept * PNR_NEIGHBOURS;
-         e += PNR_CUDA_WARP) {
+    for (uint32_t first = 0; first < n_kept * PNR_NEIGHBOURS; first += PNR_CUDA_WARP) {
+        const uint32_t e = first + threadIdx.x % PNR_CUDA_WARP;
         const uint32_t i = e / PNR_NEIGHBOURS, j = e % PNR_NEIGHBOURS;
+
+        if (i >= n_kept)
+            continue;
+
         const uint32_t lag = pnr_candidate_neighbour(n, pnr_candidate_lag(kept[i]), j);
         bool is_counted = false;
 
         for (uint32_t o = 0; o < i && !is_counted; o++)
             is_counted = pnr_candidate_reaches(n, pnr_candidate_lag(kept[o]), lag);
         if (!is_counted) {
-            /* the power of the echo itself has the same bits as in the sum */
+            /* the power of the echo itself has the same bits as in the search */
             taken +=
                 (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(kept[i]) : power(i, j));
             n_taken++;
         }
     }
-    __syncwarp();
     taken = pnr_cuda_warp_sum(taken);
     n_taken = pnr_cuda_warp_sum(n_taken);
     if (2 * (n - n_taken) < n)

@@ -38,8 +38,8 @@ static __device__ float2 converted(const pnr_cuda_conversion &c, size_t first_wi
 
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    convert_rows(pnr_cuda_conversion c, size_t first_window, uint32_t row_windows, uint32_t n_rows,
-                 uint32_t n_transform, uint32_t row_stride, float2 *rows)
+    convert_rows(pnr_cuda_conversion c, uint32_t row_windows, uint32_t n_rows, uint32_t n_transform,
+                 uint32_t row_stride, float2 *rows)
 {
     const uint32_t n_samples = c.samples.n_samples;
     const uint32_t first = blockIdx.x * (PLACES * PNR_CUDA_THREADS) + threadIdx.x;
@@ -51,8 +51,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
             const uint32_t n = first + i * PNR_CUDA_THREADS;
 
             if (n < n_samples) {
-                const float2 x =
-                    converted<FORMAT>(c, first_window + (size_t)row * row_windows, row_windows, n);
+                const float2 x = converted<FORMAT>(c, (size_t)row * row_windows, row_windows, n);
 
                 out[n] = x;
                 if (n_transform > n_samples && n + 1 < n_samples)
@@ -66,46 +65,21 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 /* --- the launcher --- */
 
-typedef void (*convert_kernel)(pnr_cuda_conversion, size_t, uint32_t, uint32_t, uint32_t, uint32_t,
-                               float2 *);
-
-static const struct {
-    pnr_format format;
-    convert_kernel kernel;
-} kernels[] = {
-#define ROW(format, type, is_complex) {format, convert_rows<pnr_cuda_format<type, is_complex>>},
-    PNR_CUDA_FORMATS(ROW)
-#undef ROW
-};
-
-static convert_kernel find_kernel(pnr_format format)
-{
-    size_t i = 0;
-
-    while (kernels[i].format != format) {
-        i++;
-        assert(i < sizeof kernels / sizeof *kernels);
-    }
-    return kernels[i].kernel;
-}
-
 int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
-                     size_t first_dwell, size_t n_dwells, float2 *rows, cudaStream_t stream,
-                     pnr_error *error)
+                     size_t n_dwells, float2 *rows, cudaStream_t stream, pnr_error *error)
 {
-    const convert_kernel kernel = find_kernel(conversion->samples.format);
-    const size_t n_rows = n_dwells * shape->dwell_rows;
+    const size_t n_rows = n_dwells * shape->n_looks;
     const size_t block = PLACES * PNR_CUDA_THREADS;
     const dim3 grid((unsigned)((shape->n_transform + block - 1) / block),
                     (unsigned)(n_rows < 65535 ? n_rows : 65535));
 
-    assert(n_rows >= 1 && n_rows <= shape->n_rows);
-    assert(first_dwell + n_dwells <= shape->batch);
+    assert(n_dwells >= 1 && n_dwells <= shape->batch);
     assert(shape->n_transform == shape->n_samples ||
            shape->n_transform >= 2 * shape->n_samples - 1);
-    kernel<<<grid, PNR_CUDA_THREADS, 0, stream>>>(*conversion, first_dwell * shape->n_periods,
-                                                  (uint32_t)(shape->n_periods / shape->dwell_rows),
-                                                  (uint32_t)n_rows, (uint32_t)shape->n_transform,
-                                                  (uint32_t)shape->row_stride, rows);
+    pnr_cuda_launch_for(conversion->samples.format, [&](auto of_format) {
+        convert_rows<decltype(of_format)><<<grid, PNR_CUDA_THREADS, 0, stream>>>(
+            *conversion, (uint32_t)(shape->n_periods / shape->n_looks), (uint32_t)n_rows,
+            (uint32_t)shape->n_transform, (uint32_t)shape->row_stride, rows);
+    });
     return pnr_cuda_check_launch("convert_rows", error);
 }

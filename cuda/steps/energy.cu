@@ -42,22 +42,13 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_windows(pnr_cuda_measured m, uint32_t n_windows, uint32_t n_segments)
 {
     const size_t window = (size_t)blockIdx.x * PNR_CUDA_WARPS + threadIdx.x / PNR_CUDA_WARP;
-    const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
-    pnr_cuda_energy sum = {0, 0, 0};
 
     if (window >= n_windows)
         return; /* the whole warp */
-    for (uint32_t i = lane; i < n_segments; i += PNR_CUDA_WARP) {
-        const pnr_cuda_energy part = m.parts[window * n_segments + i];
 
-        sum.energy += part.energy;
-        sum.n_clipped += part.n_clipped;
-        sum.n_nonfinite += part.n_nonfinite;
-    }
-    sum.energy = pnr_cuda_warp_sum(sum.energy);
-    sum.n_clipped = pnr_cuda_warp_sum(sum.n_clipped);
-    sum.n_nonfinite = pnr_cuda_warp_sum(sum.n_nonfinite);
-    if (lane == 0) {
+    const pnr_cuda_energy sum = pnr_cuda_sum_energies(m.parts + window * n_segments, n_segments);
+
+    if (threadIdx.x % PNR_CUDA_WARP == 0) {
         m.sums[window] = sum;
         m.nonfinite[window] = sum.n_nonfinite;
     }
@@ -116,37 +107,19 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 /* --- the launcher --- */
 
-typedef void (*measure_kernel)(pnr_cuda_samples, uint32_t, pnr_cuda_energy *);
-
-static measure_kernel kernel_for(pnr_format format)
-{
-    static const struct {
-        pnr_format format;
-        measure_kernel kernel;
-    } table[] = {
-#define ROW(format, type, is_complex) {format, measure_windows<pnr_cuda_format<type, is_complex>>},
-        PNR_CUDA_FORMATS(ROW)
-#undef ROW
-    };
-
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].format == format)
-            return table[i].kernel;
-    return NULL;
-}
-
 int pnr_cuda_measure(const pnr_cuda_shape *shape, const pnr_cuda_samples *samples,
                      const pnr_cuda_measured *measured, size_t n_dwells, cudaStream_t stream,
                      pnr_error *error)
 {
-    const measure_kernel kernel = kernel_for(samples->format);
     const size_t n_windows = n_dwells * shape->n_periods;
     const size_t n_blocks = n_windows * shape->n_segments;
     int code;
 
-    assert(kernel != NULL && n_dwells >= 1 && n_dwells <= shape->batch && n_blocks <= INT32_MAX);
-    kernel<<<(unsigned)n_blocks, PNR_CUDA_THREADS, 0, stream>>>(
-        *samples, (uint32_t)shape->n_segments, measured->parts);
+    assert(n_dwells >= 1 && n_dwells <= shape->batch && n_blocks <= INT32_MAX);
+    pnr_cuda_launch_for(samples->format, [&](auto of_format) {
+        measure_windows<decltype(of_format)><<<(unsigned)n_blocks, PNR_CUDA_THREADS, 0, stream>>>(
+            *samples, (uint32_t)shape->n_segments, measured->parts);
+    });
     if ((code = pnr_cuda_check_launch("measure_windows", error)) != PNR_OK)
         return code;
     sum_windows<<<(unsigned)((n_windows + PNR_CUDA_WARPS - 1) / PNR_CUDA_WARPS), PNR_CUDA_THREADS,

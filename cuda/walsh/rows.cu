@@ -119,18 +119,8 @@ template <typename T> struct row_size {
 static __device__ void sum_parts(const pnr_cuda_walsh &p, uint32_t window)
 {
     const uint32_t n_chunks = 1u << (p.degree - PNR_WALSH_CHUNK_BITS), n = (1u << p.degree) - 1;
-    pnr_cuda_energy sum = {0, 0, 0};
+    const pnr_cuda_energy sum = pnr_cuda_sum_energies(p.parts + window * n_chunks, n_chunks);
 
-    for (uint32_t i = threadIdx.x; i < n_chunks; i += 32) {
-        const pnr_cuda_energy part = p.parts[window * n_chunks + i];
-
-        sum.energy += part.energy;
-        sum.n_clipped += part.n_clipped;
-        sum.n_nonfinite += part.n_nonfinite;
-    }
-    sum.energy = pnr_cuda_warp_sum(sum.energy);
-    sum.n_clipped = pnr_cuda_warp_sum(sum.n_clipped);
-    sum.n_nonfinite = pnr_cuda_warp_sum(sum.n_nonfinite);
     if (threadIdx.x == 0) {
         p.sums[window] = sum;
         p.nonfinite[window] = sum.n_nonfinite;

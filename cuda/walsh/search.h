@@ -102,41 +102,6 @@ static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint
 
 /* --- the floor, the result --- */
 
-/* The floor without the kept echoes: the mean P of the lags that none of them reaches, or -INFINITY
- * where fewer than half the lags remain. power(i, j): of neighbour j of kept i. */
-template <typename POWER>
-static __device__ double pnr_walsh_rest(const pnr_walsh_list &list, uint32_t n, double noise_sum,
-                                        POWER power)
-{
-    double taken = 0;
-    uint32_t n_taken = 0;
-
-    for (uint32_t first = 0; first < list.n * PNR_NEIGHBOURS; first += PNR_CUDA_WARP) {
-        const uint32_t e = first + threadIdx.x % PNR_CUDA_WARP;
-        const uint32_t i = e / PNR_NEIGHBOURS, j = e % PNR_NEIGHBOURS;
-
-        if (i >= list.n)
-            continue;
-
-        const uint32_t lag = pnr_candidate_neighbour(n, pnr_candidate_lag(list.keys[i]), j);
-        bool is_counted = false;
-
-        for (uint32_t o = 0; o < i && !is_counted; o++)
-            is_counted = pnr_candidate_reaches(n, pnr_candidate_lag(list.keys[o]), lag);
-        if (!is_counted) {
-            /* the power of the echo itself has the same bits as in the search */
-            taken += (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(list.keys[i])
-                                                       : power(i, j));
-            n_taken++;
-        }
-    }
-    taken = pnr_cuda_warp_sum(taken);
-    n_taken = pnr_cuda_warp_sum(n_taken);
-    if (2 * (n - n_taken) < n)
-        return -INFINITY;
-    return (noise_sum - taken) / (double)(n - n_taken);
-}
-
 /* Decides after search number `search` whether another one follows, and lowers the threshold in d
  * for it. list: the candidates that the search keeps. */
 template <typename POWER>
@@ -148,7 +113,7 @@ pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
     if (search + 1 == PNR_MAX_SEARCHES || list.n == 0 || n <= PNR_NEIGHBOURS)
         return false;
 
-    const double rest = pnr_walsh_rest(list, n, d.sums.noise_sum, power);
+    const double rest = pnr_candidates_rest(list.keys, list.n, n, d.sums.noise_sum, power);
     const double floor = fmax(rest, d.rounding);
 
     /* the same in all lanes */

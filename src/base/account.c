@@ -2,7 +2,8 @@
 /* Checks the three sums of the account and writes it as one line for people. */
 #include "base/account.h"
 
-#include <inttypes.h>
+#include "base/text.h"
+
 #include <stdio.h>
 
 /* One word of the account and its number. */
@@ -53,51 +54,45 @@ bool pnr_account_lossless(const pnr_account *account)
            account->unsent_publish_refused == 0;
 }
 
-/* Begins a line of text. The text is truncated at the end of its memory. */
-typedef struct line {
-    char *out;
-    size_t size, length;
-} line;
-
-static void add_part(line *l, const char *before, uint64_t value, const char *name)
+static void add_part(pnr_text *text, const char *before, uint64_t value, const char *name)
 {
-    char word[64];
-
-    snprintf(word, sizeof word, "%s", name);
-    for (char *c = word; *c != '\0'; c++)
-        if (*c == '_')
-            *c = ' ';
-    if (l->length >= l->size)
-        return;
-    int wrote =
-        snprintf(l->out + l->length, l->size - l->length, "%s%" PRIu64 " %s", before, value, word);
-    l->length = wrote < 0 ? l->size : l->length + (size_t)wrote;
+    pnr_text_add(text, before);
+    pnr_text_u64(text, value);
+    pnr_text_add(text, " ");
+    pnr_text_add(text, name);
 }
 
 /* Writes "41943 samples = 40960 used + 983 skipped tail"; only the first part is written if 0. */
-static void add_sum(line *l, const char *before, uint64_t total, const char *noun,
+static void add_sum(pnr_text *text, const char *before, uint64_t total, const char *noun,
                     const part *parts, size_t n)
 {
-    add_part(l, before, total, noun);
-    add_part(l, " = ", parts[0].value, parts[0].name);
+    add_part(text, before, total, noun);
+    add_part(text, " = ", parts[0].value, parts[0].name);
     for (size_t i = 1; i < n; i++)
         if (parts[i].value > 0)
-            add_part(l, " + ", parts[i].value, parts[i].name);
+            add_part(text, " + ", parts[i].value, parts[i].name);
 }
 
 char *pnr_account_format(const pnr_account *account, char *out, size_t size)
 {
     const part samples[] = SAMPLE_PARTS, windows[] = WINDOW_PARTS, results[] = RESULT_PARTS;
-    line l = {.out = out, .size = size};
+    char whole[1024];
+    pnr_text text;
 
-    add_sum(&l, "", account->positions, "samples", samples, LENGTH(samples));
-    add_sum(&l, "; ", account->windows, "windows", windows, LENGTH(windows));
-    add_sum(&l, "; ", account->results, "results", results, LENGTH(results));
+    pnr_text_begin(&text, whole, sizeof whole);
+    add_sum(&text, "", account->positions, "samples", samples, LENGTH(samples));
+    add_sum(&text, "; ", account->windows, "windows", windows, LENGTH(windows));
+    add_sum(&text, "; ", account->results, "results", results, LENGTH(results));
     if (account->n_clipped > 0)
-        add_part(&l, "; ", account->n_clipped, "clipped");
+        add_part(&text, "; ", account->n_clipped, "clipped");
     if (account->n_nonfinite > 0)
-        add_part(&l, "; ", account->n_nonfinite, "non-finite");
+        add_part(&text, "; ", account->n_nonfinite, "non-finite");
     if (account->deadline_missed > 0)
-        add_part(&l, "; ", account->deadline_missed, "late");
+        add_part(&text, "; ", account->deadline_missed, "late");
+    (void)pnr_text_end(&text);
+    for (char *c = whole; *c != '\0'; c++)
+        if (*c == '_')
+            *c = ' ';
+    snprintf(out, size, "%s", whole);
     return out;
 }

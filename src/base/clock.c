@@ -9,6 +9,7 @@
 #include <time.h>
 
 enum { STEP_NS = 50000000, SECONDS_PER_DAY = 86400 };
+static const int64_t LAST_SECOND = 9214646399; /* of the year 2261 */
 
 static int64_t read_ns(clockid_t clock)
 {
@@ -63,24 +64,6 @@ static void date_of_days(int64_t days, int *year, int *month, int *day)
     *year = (int)(year_of_era + era * 400 + (*month <= 2));
 }
 
-/* Compares text with a shape, in which "0" stands for any digit. */
-static bool has_shape(const char *text, const char *shape)
-{
-    for (; *shape; text++, shape++)
-        if (*shape == '0' ? *text < '0' || *text > '9' : *text != *shape)
-            return false;
-    return true;
-}
-
-static int read_digits(const char *text, int n)
-{
-    int value = 0;
-
-    for (int i = 0; i < n; i++)
-        value = value * 10 + (text[i] - '0');
-    return value;
-}
-
 /* Reads ".5Z" or "Z", the end of a time; *fraction_ns: 0 when there is no fraction. */
 static bool read_fraction(const char *text, int64_t *fraction_ns)
 {
@@ -91,30 +74,6 @@ static bool read_fraction(const char *text, int64_t *fraction_ns)
         for (text++; *text >= '0' && *text <= '9' && unit_ns > 1; text++)
             *fraction_ns += (*text - '0') * (unit_ns /= 10);
     return strcmp(text, "Z") == 0 && (text[-1] != '.');
-}
-
-int pnr_time_parse(const char *text, int64_t *utc_ns)
-{
-    int64_t fraction_ns;
-    struct tm given, tm = {0};
-
-    if (!has_shape(text, "0000-00-00T00:00:00"))
-        return PNR_ECONFIG;
-    tm.tm_year = read_digits(text, 4) - 1900;
-    tm.tm_mon = read_digits(text + 5, 2) - 1;
-    tm.tm_mday = read_digits(text + 8, 2);
-    tm.tm_hour = read_digits(text + 11, 2);
-    tm.tm_min = read_digits(text + 14, 2);
-    tm.tm_sec = read_digits(text + 17, 2);
-    given = tm;
-    /* timegm changes a date that does not exist, such as 31 November, to one that exists. */
-    const int64_t seconds = timegm(&tm);
-    if (tm.tm_year < 70 || tm.tm_year > 361 || tm.tm_mon != given.tm_mon ||
-        tm.tm_mday != given.tm_mday || tm.tm_hour != given.tm_hour || tm.tm_min != given.tm_min ||
-        tm.tm_sec != given.tm_sec || !read_fraction(text + 19, &fraction_ns))
-        return PNR_ECONFIG;
-    *utc_ns = seconds * PNR_NS_PER_S + fraction_ns;
-    return PNR_OK;
 }
 
 char *pnr_time_format(int64_t utc_ns, char out[PNR_TIME_LEN])
@@ -136,4 +95,29 @@ char *pnr_time_format(int64_t utc_ns, char out[PNR_TIME_LEN])
     snprintf(out, PNR_TIME_LEN, "%04d-%02d-%02dT%02d:%02d:%02d.%09dZ", year, month, day,
              second / 3600, second / 60 % 60, second % 60, (int)fraction_ns);
     return out;
+}
+
+int pnr_time_parse(const char *text, int64_t *utc_ns)
+{
+    int64_t fraction_ns;
+    char again[PNR_TIME_LEN];
+    struct tm tm = {0};
+
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+               &tm.tm_min, &tm.tm_sec) != 6)
+        return PNR_ECONFIG;
+    tm.tm_year -= 1900;
+    tm.tm_mon--;
+
+    const int64_t seconds = timegm(&tm);
+
+    if (seconds < 0 || seconds > LAST_SECOND)
+        return PNR_ECONFIG;
+    /* timegm changes a date that does not exist, such as 31 November, to one that exists. */
+    pnr_time_format(seconds * PNR_NS_PER_S, again);
+    if (strncmp(text, again, strlen("2026-11-21T02:40:12")) != 0 ||
+        !read_fraction(text + strlen("2026-11-21T02:40:12"), &fraction_ns))
+        return PNR_ECONFIG;
+    *utc_ns = seconds * PNR_NS_PER_S + fraction_ns;
+    return PNR_OK;
 }

@@ -3,8 +3,11 @@
 #ifndef PNR_COMPLEX_H
 #define PNR_COMPLEX_H
 
+#include "base/transform.h"
+
 #include <complex.h>
 #include <math.h>
+#include <stdint.h>
 
 #ifndef CMPLX /* clang 14 with glibc */
 #define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
@@ -20,6 +23,16 @@ static inline double pnr_power(double complex z)
 static inline double complex pnr_cis(double angle)
 {
     return CMPLX(cos(angle), sin(angle));
+}
+
+/* exp(2 pi i j / n) for any j, with the exactness of pnr_transform_root. */
+static inline double complex pnr_root(int64_t j, size_t n)
+{
+    const int64_t rest = j % (int64_t)n;
+    double root[2];
+
+    pnr_transform_root((size_t)(rest < 0 ? rest + (int64_t)n : rest), n, root);
+    return CMPLX(root[0], root[1]);
 }
 
 #endif

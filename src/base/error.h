@@ -45,6 +45,8 @@ typedef struct pnr_error {
 /* Fills *error (may be NULL) and returns code, for use as `return pnr_error_set(...)`. */
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for a configuration that is refused: the most frequent error. */
+#define pnr_refuse(error, ...) pnr_error_set(error, PNR_ECONFIG, __VA_ARGS__)
 
 const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for a code not in the list */
 const char *pnr_error_text(int code); /* the list's text; never NULL */

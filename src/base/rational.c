@@ -7,66 +7,32 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef __int128 i128;
 typedef unsigned __int128 u128;
 
-/*
- * Digits of a decimal number as an integer of 256 bits. That is enough for every number that fits:
- * m 10^-k with m not divisible by 10 keeps 2^k or 5^k whole in its denominator, so k <= 62, and
- * then m <= 2^63 * 5^62 < 2^208.
- */
-enum { N_LIMBS = 8 };
-typedef struct wide {
-    uint32_t limb[N_LIMBS]; /* least significant first */
-} wide;
-
-/* value = value * factor + digit; false when it does not fit. */
-static bool wide_push(wide *value, uint32_t factor, uint32_t digit)
+static u128 magnitude(i128 value)
 {
-    uint64_t carry = digit;
+    return value < 0 ? -(u128)value : (u128)value;
+}
 
-    for (int i = 0; i < N_LIMBS; i++) {
-        carry += (uint64_t)value->limb[i] * factor;
-        value->limb[i] = (uint32_t)carry;
-        carry >>= 32;
+/* num / den in lowest terms, den != 0. */
+static int reduce(i128 num, i128 den, pnr_rational *out)
+{
+    u128 n = magnitude(num), d = magnitude(den), a = n, b = d;
+
+    while (b) {
+        u128 rest = a % b;
+        a = b;
+        b = rest;
     }
-    return carry == 0;
-}
-
-/* Divides by a small divisor if there is no remainder. */
-static bool wide_divide(wide *value, uint32_t divisor)
-{
-    wide quotient;
-    uint64_t rest = 0;
-
-    for (int i = N_LIMBS - 1; i >= 0; i--) {
-        rest = rest << 32 | value->limb[i];
-        quotient.limb[i] = (uint32_t)(rest / divisor);
-        rest %= divisor;
-    }
-    if (rest == 0)
-        *value = quotient;
-    return rest == 0;
-}
-
-static bool wide_to_int64(const wide *value, int64_t *out)
-{
-    for (int i = 2; i < N_LIMBS; i++)
-        if (value->limb[i])
-            return false;
-    uint64_t low = (uint64_t)value->limb[1] << 32 | value->limb[0];
-    *out = (int64_t)low;
-    return low <= INT64_MAX;
-}
-
-/* Multiplies by base^power; false when the result does not fit. */
-static bool scale_up(int64_t *value, int64_t base, long power)
-{
-    for (; power > 0; power--)
-        if (__builtin_mul_overflow(*value, base, value))
-            return false;
-    return true;
+    n /= a;
+    d /= a;
+    if (n > INT64_MAX || d > INT64_MAX)
+        return PNR_EDATA;
+    *out = (pnr_rational){(num < 0) != (den < 0) ? -(int64_t)n : (int64_t)n, (int64_t)d};
+    return PNR_OK;
 }
 
 static bool is_digit(char c)
@@ -74,39 +40,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads digits with a point: "12.340" gives m = 1234 and exponent -2 (without zeros at the end). */
-static bool parse_digits(const char **text, wide *m, long *exponent)
-{
-    const char *p = *text;
-    bool point = false, any = false, nonzero = false;
-    long zeros = 0; /* pending zeros: counted only when another digit follows */
-
-    *m = (wide){{0}};
-    *exponent = 0;
-    for (; is_digit(*p) || (*p == '.' && !point); p++) {
-        if (*p == '.') {
-            point = true;
-            continue;
-        }
-        any = true;
-        *exponent -= point;
-        if (*p == '0') {
-            zeros++;
-            continue;
-        }
-        for (; zeros > 0; zeros--)
-            if (!wide_push(m, 10, 0))
-                return false;
-        if (!wide_push(m, 10, (uint32_t)(*p - '0')))
-            return false;
-        nonzero = true;
-    }
-    *exponent = nonzero ? *exponent + zeros : 0;
-    *text = p;
-    return any;
-}
-
-/* Adds an exponent such as "e-6" to *exponent; the sum saturates far beyond any valid number. */
+/* Reads an exponent such as "e-6"; it saturates far beyond any valid number. */
 static bool parse_exponent(const char **text, long *exponent)
 {
     const char *p = *text;
@@ -123,31 +57,65 @@ static bool parse_exponent(const char **text, long *exponent)
     for (; is_digit(*p); p++)
         if (value < 1000000)
             value = value * 10 + (*p - '0');
-    *exponent += negative ? -value : value;
+    *exponent = negative ? -value : value;
     *text = p;
     return true;
 }
 
-/* A decimal number without a sign. */
+/* The digits of a decimal number: digit i counts 10^(n_whole - 1 - i). */
+typedef struct decimal {
+    const char *first, *point; /* point: within the digits, or at their end */
+    long n_digits, n_whole;
+} decimal;
+
+/* Zero outside the digits. */
+static int digit_at(const decimal *d, long i)
+{
+    return i < 0 || i >= d->n_digits ? 0 : d->first[i + (d->first + i >= d->point)] - '0';
+}
+
+/* Reads a decimal number without a sign. */
+static bool parse_digits(const char **text, decimal *d)
+{
+    const char *p = *text;
+    long exponent = 0;
+
+    d->first = p;
+    p += strspn(p, "0123456789");
+    d->point = p;
+    d->n_whole = d->n_digits = p - d->first;
+    if (*p == '.') {
+        const size_t n = strspn(p + 1, "0123456789");
+
+        d->n_digits += (long)n;
+        p += n + 1;
+    }
+    *text = p;
+    if (d->n_digits == 0 || !parse_exponent(text, &exponent))
+        return false;
+    d->n_whole += exponent;
+    return true;
+}
+
+/* The whole part is a sum from its first digit on. The rest is a fraction from the last digit on:
+ * rest = (digit + rest) / 10. The denominator of each rest divides the number's own, so all of them
+ * fit when the number does. */
 static bool parse_decimal(const char **text, pnr_rational *out)
 {
-    wide m;
-    long exponent;
+    decimal d;
+    int64_t whole = 0;
 
-    if (!parse_digits(text, &m, &exponent) || !parse_exponent(text, &exponent))
-        return false;
     *out = (pnr_rational){0, 1};
-    if (wide_to_int64(&m, &out->num) && out->num == 0)
-        return true;
-
-    long twos = exponent, fives = exponent;
-    while (twos < 0 && wide_divide(&m, 2))
-        twos++;
-    while (fives < 0 && wide_divide(&m, 5))
-        fives++;
-    return wide_to_int64(&m, &out->num) && scale_up(&out->num, 2, twos) &&
-           scale_up(&out->num, 5, fives) && scale_up(&out->den, 2, -twos) &&
-           scale_up(&out->den, 5, -fives);
+    if (!parse_digits(text, &d))
+        return false;
+    for (long i = 0; i < d.n_whole; i++)
+        if (__builtin_mul_overflow(whole, 10, &whole) ||
+            __builtin_add_overflow(whole, digit_at(&d, i), &whole))
+            return false;
+    for (long i = d.n_digits; i-- > d.n_whole;)
+        if (reduce((i128)digit_at(&d, i) * out->den + out->num, (i128)out->den * 10, out) != PNR_OK)
+            return false;
+    return reduce((i128)whole * out->den + out->num, out->den, out) == PNR_OK;
 }
 
 int pnr_rational_parse(const char *text, pnr_rational *out)
@@ -176,29 +144,6 @@ int pnr_rational_parse(const char *text, pnr_rational *out)
 double pnr_rational_double(pnr_rational r)
 {
     return r.den == 0 ? 0 : (double)((long double)r.num / (long double)r.den);
-}
-
-static u128 magnitude(i128 value)
-{
-    return value < 0 ? -(u128)value : (u128)value;
-}
-
-/* num / den in lowest terms, den != 0. */
-static int reduce(i128 num, i128 den, pnr_rational *out)
-{
-    u128 n = magnitude(num), d = magnitude(den), a = n, b = d;
-
-    while (b) {
-        u128 rest = a % b;
-        a = b;
-        b = rest;
-    }
-    n /= a;
-    d /= a;
-    if (n > INT64_MAX || d > INT64_MAX)
-        return PNR_EDATA;
-    *out = (pnr_rational){(num < 0) != (den < 0) ? -(int64_t)n : (int64_t)n, (int64_t)d};
-    return PNR_OK;
 }
 
 int pnr_rational_mul(pnr_rational a, pnr_rational b, pnr_rational *out)

@@ -25,9 +25,8 @@ int pnr_code_build_barker(const pnr_config *config, pnr_code *code, pnr_error *e
         snprintf(code->name, sizeof code->name, "barker length=%zu", length);
         return pnr_code_set_bits(code, bits, length, error);
     }
-    return pnr_error_set(error, PNR_ECONFIG,
-                         "code.length %zu: a barker code has 2, 3, 4, 5, 7, 11 or 13 chips",
-                         length);
+    return pnr_refuse(error, "code.length %zu: a barker code has 2, 3, 4, 5, 7, 11 or 13 chips",
+                      length);
 }
 
 static bool is_prime(size_t n)
@@ -58,13 +57,12 @@ int pnr_code_build_legendre(const pnr_config *config, pnr_code *code, pnr_error 
     int rc;
 
     if (length > PNR_CODE_MAX_CHIPS)
-        return pnr_error_set(error, PNR_ECONFIG, "code.length %zu: must be a prime below %d",
-                             length, PNR_CODE_MAX_CHIPS);
+        return pnr_refuse(error, "code.length %zu: must be a prime below %d", length,
+                          PNR_CODE_MAX_CHIPS);
     if (length < 3 || !is_prime(length))
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "code.length %zu: must be an odd prime for legendre, %zu would be right", length,
-            prime_near(length));
+        return pnr_refuse(error,
+                          "code.length %zu: must be an odd prime for legendre, %zu would be right",
+                          length, prime_near(length));
     bits = malloc(length);
     if (!bits)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu chips", length);

@@ -4,21 +4,38 @@
 
 #include "code/family.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
-static pnr_code_builder *const builders[] = {
-    [PNR_CODE_M_SEQUENCE] = pnr_code_build_m_sequence,
-    [PNR_CODE_GOLD] = pnr_code_build_gold,
-    [PNR_CODE_GPS_L1CA] = pnr_code_build_gps_l1ca,
-    [PNR_CODE_KASAMI] = pnr_code_build_kasami,
-    [PNR_CODE_BARKER] = pnr_code_build_barker,
-    [PNR_CODE_LEGENDRE] = pnr_code_build_legendre,
-    [PNR_CODE_ZADOFF_CHU] = pnr_code_build_zadoff_chu,
-    [PNR_CODE_FRANK] = pnr_code_build_frank,
-    [PNR_CODE_P4] = pnr_code_build_p4,
-    [PNR_CODE_RANDOM] = pnr_code_build_random,
-    [PNR_CODE_FILE] = pnr_code_build_file,
+/* has_length: code.length is the number of chips, and any length may be allocated. */
+static const struct family {
+    pnr_code_builder *build;
+    bool has_length;
+} families[] = {
+    [PNR_CODE_M_SEQUENCE] = {pnr_code_build_sequence, false},
+    [PNR_CODE_GOLD] = {pnr_code_build_sequence, false},
+    [PNR_CODE_GPS_L1CA] = {pnr_code_build_gps_l1ca, false},
+    [PNR_CODE_KASAMI] = {pnr_code_build_sequence, false},
+    [PNR_CODE_BARKER] = {pnr_code_build_barker, false},
+    [PNR_CODE_LEGENDRE] = {pnr_code_build_legendre, false},
+    [PNR_CODE_ZADOFF_CHU] = {pnr_code_build_zadoff_chu, true},
+    [PNR_CODE_FRANK] = {pnr_code_build_frank, true},
+    [PNR_CODE_P4] = {pnr_code_build_p4, true},
+    [PNR_CODE_RANDOM] = {pnr_code_build_random, true},
+    [PNR_CODE_FILE] = {pnr_code_build_file, false},
 };
+
+static int allocate_chips(pnr_code *code, size_t n_chips, pnr_error *error)
+{
+    if (n_chips < 1 || n_chips > PNR_CODE_MAX_CHIPS)
+        return pnr_refuse(error, "a code of %zu chips: must be 1 to %d", n_chips,
+                          PNR_CODE_MAX_CHIPS);
+    code->chips = calloc(n_chips, sizeof *code->chips);
+    if (!code->chips)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu chips", n_chips);
+    code->n_chips = n_chips;
+    return PNR_OK;
+}
 
 int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
 {
@@ -27,19 +44,18 @@ int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
     int rc;
 
     *out = NULL;
-    if (type < 0 || (size_t)type >= sizeof builders / sizeof builders[0])
+    if (type < 0 || (size_t)type >= sizeof families / sizeof families[0])
         return pnr_error_set(error, PNR_EINTERNAL, "code.type: no code has number %d", type);
     code = calloc(1, sizeof *code);
     if (!code)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code");
-    rc = builders[type](config, code, error);
-    if (rc != PNR_OK)
-        goto fail;
-    *out = code;
-    return PNR_OK;
-
-fail:
-    pnr_code_destroy(code);
+    rc = families[type].has_length ? allocate_chips(code, config->code.length, error) : PNR_OK;
+    if (rc == PNR_OK)
+        rc = families[type].build(config, code, error);
+    if (rc == PNR_OK)
+        *out = code;
+    else
+        pnr_code_destroy(code);
     return rc;
 }
 
@@ -51,21 +67,9 @@ void pnr_code_destroy(pnr_code *code)
     free(code);
 }
 
-int pnr_code_allocate(pnr_code *code, size_t n_chips, pnr_error *error)
-{
-    if (n_chips < 1 || n_chips > PNR_CODE_MAX_CHIPS)
-        return pnr_error_set(error, PNR_ECONFIG, "a code of %zu chips: must be 1 to %d", n_chips,
-                             PNR_CODE_MAX_CHIPS);
-    code->chips = calloc(n_chips, sizeof *code->chips);
-    if (!code->chips)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu chips", n_chips);
-    code->n_chips = n_chips;
-    return PNR_OK;
-}
-
 int pnr_code_set_bits(pnr_code *code, const uint8_t *bits, size_t n_chips, pnr_error *error)
 {
-    int rc = pnr_code_allocate(code, n_chips, error);
+    int rc = allocate_chips(code, n_chips, error);
 
     if (rc != PNR_OK)
         return rc;

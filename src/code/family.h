@@ -10,21 +10,20 @@
 
 enum { PNR_CODE_MAX_CHIPS = 1 << 24 };
 
-/* Fills a zeroed code from config->code: chips and name. The caller owns its memory also after a
+/* Fills a code from config->code: chips and name. The code is zeroed; its code.length chips are
+ * allocated where the table of families says so. The caller owns its memory also after a
  * failure (pnr_code_destroy). Returns as pnr_code_create. */
 typedef int pnr_code_builder(const pnr_config *config, pnr_code *code, pnr_error *error);
 
-pnr_code_builder pnr_code_build_m_sequence, pnr_code_build_gold, pnr_code_build_kasami;
+pnr_code_builder pnr_code_build_sequence; /* m-sequence, gold and kasami */
 pnr_code_builder pnr_code_build_gps_l1ca;
 pnr_code_builder pnr_code_build_barker, pnr_code_build_legendre;
 pnr_code_builder pnr_code_build_zadoff_chu, pnr_code_build_frank, pnr_code_build_p4;
 pnr_code_builder pnr_code_build_random;
 pnr_code_builder pnr_code_build_file;
 
-/* Allocates zeroed chips and sets n_chips. PNR_OK; PNR_ECONFIG for 0 or more than
- * PNR_CODE_MAX_CHIPS; PNR_ENOMEMORY. */
-int pnr_code_allocate(pnr_code *code, size_t n_chips, pnr_error *error);
-/* Allocates as above and sets chip i = 1 - 2 bits[i]; bits: [n_chips], each 0 or 1. */
+/* Allocates the chips and sets chip i = 1 - 2 bits[i]; bits: [n_chips], each 0 or 1. PNR_OK;
+ * PNR_ECONFIG for 0 or more than PNR_CODE_MAX_CHIPS; PNR_ENOMEMORY. */
 int pnr_code_set_bits(pnr_code *code, const uint8_t *bits, size_t n_chips, pnr_error *error);
 
 /* Reads all samples of a file; its extension names the format. *samples is [*n_samples][2], finite,

@@ -87,11 +87,10 @@ int pnr_code_read_samples(const char *path, const char *key, double (**samples)[
     *samples = NULL;
     *n_samples = 0;
     if (path[0] == '\0')
-        return pnr_error_set(error, PNR_ECONFIG, "%s: not given", key);
+        return pnr_refuse(error, "%s: not given", key);
     if (format == PNR_FORMAT_NONE)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "%s %s: the extension names no sample format (one of: %s)", key, path,
-                             pnr_format_names());
+        return pnr_refuse(error, "%s %s: the extension names no sample format (one of: %s)", key,
+                          path, pnr_format_names());
     rc = open_samples(path, key, pnr_format_get(format), &file, n_samples, error);
     if (rc != PNR_OK)
         goto done;

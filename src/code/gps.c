@@ -28,7 +28,7 @@ int pnr_code_build_gps_l1ca(const pnr_config *config, pnr_code *code, pnr_error 
     uint8_t bits[N_CHIPS];
 
     if (prn < 1 || prn > N_PRN)
-        return pnr_error_set(error, PNR_ECONFIG, "code.prn %zu: must be 1 to %d", prn, N_PRN);
+        return pnr_refuse(error, "code.prn %zu: must be 1 to %d", prn, N_PRN);
     pnr_polynomial_run(g1, g1_bits, N_CHIPS);
     pnr_polynomial_run(g2, g2_bits, N_CHIPS + DEGREE);
     for (size_t i = 0; i < N_CHIPS; i++)

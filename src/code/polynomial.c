@@ -134,11 +134,10 @@ static int parse_taps(const char *text, unsigned long *taps, unsigned *degree, p
         for (; *at >= '0' && *at <= '9' && tap <= PNR_DEGREE_MAX; at++)
             tap = 10 * tap + (unsigned)(*at - '0');
         if (tap < 1 || tap > PNR_DEGREE_MAX)
-            return pnr_error_set(error, PNR_ECONFIG, "code.taps \"%s\": a tap must be 1 to %d",
-                                 text, PNR_DEGREE_MAX);
+            return pnr_refuse(error, "code.taps \"%s\": a tap must be 1 to %d", text,
+                              PNR_DEGREE_MAX);
         if (*taps & TAP(tap))
-            return pnr_error_set(error, PNR_ECONFIG, "code.taps \"%s\": tap %u comes twice", text,
-                                 tap);
+            return pnr_refuse(error, "code.taps \"%s\": tap %u comes twice", text, tap);
         *taps |= TAP(tap);
         *degree = tap > *degree ? tap : *degree;
         at += strspn(at, " ");
@@ -147,8 +146,7 @@ static int parse_taps(const char *text, unsigned long *taps, unsigned *degree, p
         if (*at++ != ',')
             break;
     }
-    return pnr_error_set(error, PNR_ECONFIG,
-                         "code.taps \"%s\": not a list of numbers like \"10,3\"", text);
+    return pnr_refuse(error, "code.taps \"%s\": not a list of numbers like \"10,3\"", text);
 }
 
 int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_error *error)
@@ -159,8 +157,8 @@ int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_err
     int rc;
 
     if (degree < PNR_DEGREE_MIN || degree > PNR_DEGREE_MAX)
-        return pnr_error_set(error, PNR_ECONFIG, "code.degree %zu: must be %d to %d", degree,
-                             PNR_DEGREE_MIN, PNR_DEGREE_MAX);
+        return pnr_refuse(error, "code.degree %zu: must be %d to %d", degree, PNR_DEGREE_MIN,
+                          PNR_DEGREE_MAX);
     if (text[0] == '\0') {
         *out = smallest_primitive((unsigned)degree);
         return PNR_OK;
@@ -169,14 +167,13 @@ int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_err
     if (rc != PNR_OK)
         return rc;
     if (polynomial.degree != degree)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "code.taps \"%s\": the largest tap must be code.degree, %zu", text,
-                             degree);
+        return pnr_refuse(error, "code.taps \"%s\": the largest tap must be code.degree, %zu", text,
+                          degree);
     if (!pnr_polynomial_is_primitive(polynomial))
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "code.taps \"%s\": not primitive, the sequence repeats after %lu chips, "
-            "not %lu (%s would be right)",
+        return pnr_refuse(
+            error,
+            "code.taps \"%s\": not primitive, the sequence repeats after %lu chips, not %lu (%s "
+            "would be right)",
             text, period_from_ones(polynomial), (1UL << degree) - 1,
             pnr_polynomial_format(smallest_primitive((unsigned)degree), (char[PNR_TAPS_LEN]){""}));
     *out = polynomial;

@@ -22,15 +22,12 @@ int pnr_code_build_zadoff_chu(const pnr_config *config, pnr_code *code, pnr_erro
 {
     const size_t length = config->code.length;
     const size_t root = config->code.root;
-    int rc = pnr_code_allocate(code, length, error);
 
-    if (rc != PNR_OK)
-        return rc;
     if (root < 1 || (root >= length && length > 1) || common_divisor(root, length) != 1)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "code.root %zu: must be 1 to %zu without a factor of code.length %zu "
-                             "(greatest common divisor is %zu)",
-                             root, length - 1, length, common_divisor(root, length));
+        return pnr_refuse(error,
+                          "code.root %zu: must be 1 to %zu without a factor of code.length %zu "
+                          "(greatest common divisor is %zu)",
+                          root, length - 1, length, common_divisor(root, length));
     for (size_t k = 0; k < length; k++) {
         size_t square = k * (k + length % 2) % (2 * length);
 
@@ -46,14 +43,10 @@ int pnr_code_build_frank(const pnr_config *config, pnr_code *code, pnr_error *er
 {
     const size_t length = config->code.length;
     const size_t side = (size_t)(sqrt((double)length) + 0.5);
-    int rc = pnr_code_allocate(code, length, error);
 
-    if (rc != PNR_OK)
-        return rc;
     if (side * side != length)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "code.length %zu: must be a square for frank, %zu would be right",
-                             length, side * side);
+        return pnr_refuse(error, "code.length %zu: must be a square for frank, %zu would be right",
+                          length, side * side);
     for (size_t k = 0; k < length; k++)
         pnr_transform_root(k / side * (k % side) % side, side, code->chips[k]);
     snprintf(code->name, sizeof code->name, "frank length=%zu", length);
@@ -64,10 +57,8 @@ int pnr_code_build_frank(const pnr_config *config, pnr_code *code, pnr_error *er
 int pnr_code_build_p4(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const size_t length = config->code.length;
-    int rc = pnr_code_allocate(code, length, error);
 
-    if (rc != PNR_OK)
-        return rc;
+    (void)error;
     for (size_t k = 0; k < length; k++)
         pnr_transform_root((k * k + k * length) % (2 * length), 2 * length, code->chips[k]);
     snprintf(code->name, sizeof code->name, "p4 length=%zu", length);

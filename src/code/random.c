@@ -60,14 +60,10 @@ int pnr_code_build_random(const pnr_config *config, pnr_code *code, pnr_error *e
     const size_t length = config->code.length;
     const size_t seed = config->code.seed;
     twister mt;
-    int rc;
 
     if (seed > UINT32_MAX)
-        return pnr_error_set(error, PNR_ECONFIG, "code.seed %zu: must be 0 to %lu", seed,
-                             (unsigned long)UINT32_MAX);
-    rc = pnr_code_allocate(code, length, error);
-    if (rc != PNR_OK)
-        return rc;
+        return pnr_refuse(error, "code.seed %zu: must be 0 to %lu", seed,
+                          (unsigned long)UINT32_MAX);
     twister_seed(&mt, (uint32_t)seed);
     for (size_t k = 0; k < length; k++) {
         /* 2 pi is rounded first, as in numpy, so that the phases have the same bits. */

@@ -102,10 +102,8 @@ int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_sam
     int rc;
 
     if (n_samples < code->n_chips)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "%zu samples a period for %zu chips: the chip rate is above the sample "
-            "rate",
+        return pnr_refuse(
+            error, "%zu samples a period for %zu chips: the chip rate is above the sample rate",
             n_samples, code->n_chips);
     if (config->code.pulse == PNR_PULSE_FILE) {
         rc = excite_pulses(code, config->code.pulse_path, n_samples, samples, error);

@@ -200,7 +200,7 @@ typedef struct pnr_config {
         double linger_s;   /* longest wait for the last messages at the end */
     } publisher;
     struct {
-        uint64_t seed;
+        size_t seed;
         size_t periods; /* 0: until stopped */
         double noise_rms;
         double leak_amplitude; /* direct path at zero range */

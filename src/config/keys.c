@@ -38,16 +38,15 @@ const pnr_section pnr_config_sections[] = {
     {0},
 };
 
-#define AT(section, member) .offset = offsetof(pnr_config, section.member)
+#define AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 #define KEY(section_, member, type_, initial_, help_)                                              \
-    .section = #section_, .name = #member, .type = PNR_KEY_##type_, AT(section_, member),          \
-    .initial = initial_, .help = help_
+    .section = #section_, .name = #member, .type = PNR_KEY_##type_,                                \
+    AT(pnr_config, section_.member), .initial = initial_, .help = help_
 #define TARGET(member, type_, initial_, help_)                                                     \
-    .section = "target.n", .name = #member, .type = PNR_KEY_##type_,                               \
-    .offset = offsetof(pnr_target, member), .initial = initial_, .help = help_
+    .section = "target.n", .name = #member, .type = PNR_KEY_##type_, AT(pnr_target, member),       \
+    .initial = initial_, .help = help_
 #define CODE(member, type_, help_)                                                                 \
-    .section = "code.n", .name = #member, .type = PNR_KEY_##type_,                                 \
-    .offset = offsetof(pnr_code_section, member),                                                  \
+    .section = "code.n", .name = #member, .type = PNR_KEY_##type_, AT(pnr_code_section, member),   \
     .given = offsetof(pnr_code_section, has_##member), .initial = "", .help = help_
 /* The words of a choice, in the order of its enum in config.h or plan.h. */
 #define WORDS(...)                                                                                 \
@@ -64,7 +63,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(stream, name, TEXT, "pnradar",
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},
 
-    {KEY(source, input, PATH, "",
+    {KEY(source, input, TEXT, "",
          "File, FIFO or - for stdin; the programs' operand overrides it.")},
     {KEY(source, format, FORMAT, "auto",
          "Sample format of raw input; auto takes the file name's extension.")},
@@ -108,10 +107,10 @@ const pnr_key pnr_config_keys[] = {
      RANGE(0, 16777216)},
     {KEY(code, seed, SIZE, "0", "For random: the seed, as for RandomState of numpy."),
      RANGE(0, 4294967295.0)},
-    {KEY(code, path, PATH, "", "For file: the file with the chips.")},
+    {KEY(code, path, TEXT, "", "For file: the file with the chips.")},
     {KEY(code, pulse, CHOICE, "band-limited", "The waveform between the samples."),
      WORDS("band-limited", "rectangular", "file")},
-    {KEY(code, pulse_path, PATH, "", "For pulse = file: the file with the pulse of one chip.")},
+    {KEY(code, pulse_path, TEXT, "", "For pulse = file: the file with the pulse of one chip.")},
     {KEY(code, chip_rate_hz, RATIONAL, "",
          "Chips a second, as a number or a quotient p/q; empty makes every sample a chip."),
      .unit = "Hz", ABOVE(0)},
@@ -128,7 +127,7 @@ const pnr_key pnr_config_keys[] = {
     {CODE(prn, SIZE, "For gps-l1ca: the number of the satellite."), RANGE(1, 37)},
     {CODE(index, SIZE, "For gold and kasami: the code of the set."), RANGE(0, 16777216)},
     {CODE(seed, SIZE, "For random: the seed."), RANGE(0, 4294967295.0)},
-    {CODE(path, PATH, "For file: the file with the chips.")},
+    {CODE(path, TEXT, "For file: the file with the chips.")},
 
     {KEY(window, correlation, CHOICE, "circular",
          "Circular for a code that repeats without pause; linear for pulses and for few range "
@@ -158,7 +157,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(radar, zero_alarm_m, DOUBLE, "0",
          "A movement of the direct path that raises an alarm, as a range; 0 is never."),
      .unit = "m", FROM(0)},
-    {KEY(radar, zero_state_path, PATH, "",
+    {KEY(radar, zero_state_path, TEXT, "",
          "File that keeps the last zero delay for the next start; empty keeps none.")},
     {KEY(radar, min_range_m, DOUBLE, "0", "The nearest range that is searched."), .unit = "m",
      RANGE(-1e15, 1e15)},
@@ -263,7 +262,7 @@ const pnr_key pnr_config_keys[] = {
          "ZeroMQ address to bind; empty publishes nothing.")},
     {KEY(publisher, expose, YES_NO, "no",
          "Yes allows an address beyond this machine without CURVE keys.")},
-    {KEY(publisher, curve_secret_path, PATH, "",
+    {KEY(publisher, curve_secret_path, TEXT, "",
          "File with the CURVE secret key; empty is no encryption.")},
     {KEY(publisher, pack, SIZE, "1",
          "Results a message: more than one are sent as an array of records."),
@@ -279,7 +278,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(publisher, linger_s, DOUBLE, "1", "Longest wait for the last messages at the end."),
      .unit = "s", RANGE(0, 3600)},
 
-    {KEY(echo, seed, UINT64, "1", "Seed of the noise: the same seed gives the same bits.")},
+    {KEY(echo, seed, SIZE, "1", "Seed of the noise: the same seed gives the same bits.")},
     {KEY(echo, periods, SIZE, "0", "Periods to write; 0 goes on until stopped."), .unit = "periods",
      RANGE(0, 1e15)},
     {KEY(echo, noise_rms, DOUBLE, "0.1", "Root mean square of the complex noise, full scale = 1."),
@@ -304,16 +303,14 @@ const pnr_key pnr_config_keys[] = {
     {TARGET(amplitude, DOUBLE, "0", "Amplitude of the echo, full scale = 1; 0 needs snr_db."),
      FROM(0)},
     {TARGET(
-         snr_db, OPTIONAL, "",
+         snr_db, DOUBLE, "",
          "Power of the echo relative to echo.noise_rms, before correlation; replaces amplitude."),
-     .also = offsetof(pnr_target, has_snr), .unit = "dB", RANGE(-300, 300)},
+     .given = offsetof(pnr_target, has_snr), .unit = "dB", RANGE(-300, 300)},
     {TARGET(code, SIZE, "1", "The code that it reflects: n of [code.n]."), RANGE(1, 65535)},
     {TARGET(phase_rad, DOUBLE, "0", "Phase of the echo at sample 0."), .unit = "rad"},
 };
 
 const size_t pnr_config_n_keys = sizeof pnr_config_keys / sizeof pnr_config_keys[0];
-
-const pnr_suffix pnr_suffixes[] = {{'G', 30}, {'M', 20}, {'K', 10}, {0, 0}};
 
 const pnr_key *pnr_key_find(const char *section, const char *name)
 {

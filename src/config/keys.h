@@ -10,15 +10,12 @@
 #include <stdio.h>
 
 typedef enum {
-    PNR_KEY_TEXT,     /* char[PNR_TEXT_LEN] */
-    PNR_KEY_PATH,     /* char[PNR_PATH_LEN] */
-    PNR_KEY_TIME,     /* char[PNR_TEXT_LEN]: UTC, or empty */
+    PNR_KEY_TEXT,     /* char[size] */
+    PNR_KEY_TIME,     /* char[size]: UTC, or empty */
     PNR_KEY_SIZE,     /* size_t */
     PNR_KEY_INT,      /* int, may be negative */
-    PNR_KEY_UINT64,   /* uint64_t */
     PNR_KEY_BYTES,    /* size_t, with K, M or G */
     PNR_KEY_DOUBLE,   /* double */
-    PNR_KEY_OPTIONAL, /* double; a bool at the offset `also` is true when it has a value */
     PNR_KEY_RATIONAL, /* pnr_rational; empty is {0, 0} if the default is empty */
     PNR_KEY_CHOICE,   /* int: index into choices */
     PNR_KEY_YES_NO,   /* bool */
@@ -35,6 +32,7 @@ typedef struct pnr_key {
     const char *name;
     pnr_key_type type;
     size_t offset;              /* in pnr_config, or in an item of a numbered section */
+    size_t size;                /* of the member */
     size_t also;                /* offset of the second member that the type needs */
     size_t given;               /* offset of a bool: the value is not empty; 0: there is none */
     const char *unit;           /* NULL: none */
@@ -87,26 +85,13 @@ enum {
     PNR_WHY_LEN = 320
 };
 
-/* The units of a PNR_KEY_BYTES value, largest first; the last one has letter 0. */
-typedef struct pnr_suffix {
-    char letter;
-    unsigned shift;
-} pnr_suffix;
-extern const pnr_suffix pnr_suffixes[];
-
 /* Reads text into the members of base, a pnr_config or an item. PNR_OK; PNR_ECONFIG or
  * PNR_ENOMEMORY: why gets the reason, and base is unchanged. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
-/* Prints text that pnr_value_parse reads back to the same value. */
-void pnr_value_print(const pnr_key *key, const void *base, FILE *stream);
-/* The shortest of 15 to 17 digits that reads back to the same value. Returns out. */
-enum { PNR_DOUBLE_LEN = 40 };
-char *pnr_value_double(double value, char out[PNR_DOUBLE_LEN]);
+/* The text that pnr_value_parse reads back to the same value; "" for none. Returns out. */
+char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1]);
 /* "1 to 64", "more than 0", "iq | channels", "yes | no"; "" for any value. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
-
-/* Returns word i of a PNR_KEY_CHOICE or PNR_KEY_FORMAT key. NULL: the key has no word i. */
-const char *pnr_value_word(const pnr_key *key, size_t i);
 
 /* The optimal string alignment distance: insertions, deletions, replacements and swaps of
  * neighbours. Names beyond 63 bytes are cut. */

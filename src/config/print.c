@@ -1,139 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration as text: its present values, the reference file, and the list of the manual. */
-#include "base/clock.h"
 #include "config/keys.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-/* --- one value --- */
-
-/* Quotes only a text that needs quotes, so that most lines look as people write them. */
-static void print_text(const char *text, FILE *stream)
-{
-    if (!strpbrk(text, " \t\"#;")) {
-        fputs(text, stream);
-        return;
-    }
-    fputc('"', stream);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', stream);
-        fputc(*text, stream);
-    }
-    fputc('"', stream);
-}
-
-static void print_whole(pnr_key_type type, const void *field, FILE *stream)
-{
-    if (type == PNR_KEY_INT)
-        fprintf(stream, "%d", *(const int *)field);
-    else if (type == PNR_KEY_SIZE)
-        fprintf(stream, "%zu", *(const size_t *)field);
-    else
-        fprintf(stream, "%" PRIu64, *(const uint64_t *)field);
-}
-
-static void print_bytes(size_t value, FILE *stream)
-{
-    const pnr_suffix *suffix = pnr_suffixes;
-
-    while (suffix->letter && (value == 0 || value % ((size_t)1 << suffix->shift) != 0))
-        suffix++;
-    fprintf(stream, "%zu", value >> suffix->shift);
-    if (suffix->letter)
-        fputc(suffix->letter, stream);
-}
-
-static void print_epoch(const pnr_epoch *epoch, FILE *stream)
-{
-    char text[PNR_TIME_LEN];
-
-    if (epoch->is_utc)
-        fputs(pnr_time_format(epoch->utc_ns, text), stream);
-    else
-        fprintf(stream, "%" PRId64, epoch->sample);
-}
-
-/* Without spaces the printed text is never longer than the text that was read, so it fits in a
- * line. */
-static void print_runs(const pnr_run *runs, size_t n, FILE *stream)
-{
-    for (size_t i = 0; i < n; i++)
-        fprintf(stream, "%s%" PRIu64 "+%" PRIu64, i ? "," : "", runs[i].first, runs[i].count);
-}
-
-/* True when the key has no value. */
-static bool is_empty(const pnr_key *key, const char *base)
-{
-    if (key->given != 0 && !*(const bool *)(base + key->given))
-        return true;
-    switch (key->type) {
-    case PNR_KEY_TEXT:
-    case PNR_KEY_PATH:
-    case PNR_KEY_TIME:
-        return base[key->offset] == '\0';
-    case PNR_KEY_OPTIONAL:
-        return !*(const bool *)(base + key->also);
-    case PNR_KEY_RATIONAL:
-        return ((const pnr_rational *)(const void *)(base + key->offset))->den == 0;
-    case PNR_KEY_RUNS:
-        return *(const size_t *)(const void *)(base + key->also) == 0;
-    default:
-        return false;
-    }
-}
-
-void pnr_value_print(const pnr_key *key, const void *base, FILE *stream)
-{
-    const void *field = (const char *)base + key->offset;
-    const void *also = (const char *)base + key->also;
-    char text[48];
-
-    if (is_empty(key, base))
-        return;
-    switch (key->type) {
-    case PNR_KEY_TEXT:
-    case PNR_KEY_PATH:
-    case PNR_KEY_TIME:
-        print_text(field, stream);
-        break;
-    case PNR_KEY_BYTES:
-        print_bytes(*(const size_t *)field, stream);
-        break;
-    case PNR_KEY_DOUBLE:
-    case PNR_KEY_OPTIONAL:
-        fputs(pnr_value_double(*(const double *)field, text), stream);
-        break;
-    case PNR_KEY_RATIONAL:
-        fputs(pnr_rational_format(*(const pnr_rational *)field, text), stream);
-        break;
-    case PNR_KEY_CHOICE:
-    case PNR_KEY_FORMAT:
-        fputs(pnr_value_word(key, (size_t)(*(const int *)field)), stream);
-        break;
-    case PNR_KEY_YES_NO:
-        fputs(*(const bool *)field ? "yes" : "no", stream);
-        break;
-    case PNR_KEY_EPOCH:
-        print_epoch(field, stream);
-        break;
-    case PNR_KEY_RUNS:
-        print_runs(*(pnr_run *const *)field, *(const size_t *)also, stream);
-        break;
-    default:
-        print_whole(key->type, field, stream);
-    }
-}
-
-/* --- whole files --- */
 
 static void print_section(const char *section, const void *base, FILE *stream)
 {
+    char value[PNR_VALUE_MAX + 1];
+
     for (const pnr_key *key = NULL; (key = pnr_key_next(section, key)) != NULL;) {
-        fprintf(stream, "%s =%s", key->name, is_empty(key, base) ? "" : " ");
-        pnr_value_print(key, base, stream);
-        fputc('\n', stream);
+        pnr_value_format(key, base, value);
+        fprintf(stream, "%s =%s%s\n", key->name, value[0] ? " " : "", value);
     }
 }
 

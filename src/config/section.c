@@ -103,24 +103,13 @@ size_t pnr_config_codes(const pnr_config *config)
 
 void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out)
 {
-    const pnr_code_section *from = config->n_codes > 0 ? &config->codes[c] : NULL;
+    const char *from = config->n_codes > 0 ? (const char *)&config->codes[c] : NULL;
 
     *out = *config;
     out->codes = NULL;
     out->n_codes = 0;
-    if (from == NULL)
-        return;
-#define COPY_GIVEN(member)                                                                         \
-    if (from->has_##member)                                                                        \
-    memcpy(&out->code.member, &from->member, sizeof from->member)
-    COPY_GIVEN(type);
-    COPY_GIVEN(degree);
-    COPY_GIVEN(taps);
-    COPY_GIVEN(length);
-    COPY_GIVEN(root);
-    COPY_GIVEN(prn);
-    COPY_GIVEN(index);
-    COPY_GIVEN(seed);
-    COPY_GIVEN(path);
-#undef COPY_GIVEN
+    for (const pnr_key *key = NULL; from != NULL && (key = pnr_key_next("code.n", key)) != NULL;)
+        if (*(const bool *)(from + key->given))
+            memcpy((char *)out + pnr_key_find("code", key->name)->offset, from + key->offset,
+                   key->size);
 }

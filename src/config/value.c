@@ -27,52 +27,38 @@ static int refuse_value(char why[PNR_WHY_LEN], const char *format, ...)
 
 /* --- numbers from text, in any locale --- */
 
-static const char ten_digits[] = "0123456789";
+enum { DOUBLE_LEN = 40 };
 
-/* [+-] digits [. digits] [e [+-] digits], a digit before or after the point. */
-static bool is_decimal(const char *text)
-{
-    size_t n, n_after;
+/* The units of a number of bytes, largest first. */
+static const struct suffix {
+    char letter;
+    unsigned shift;
+} suffixes[] = {{'G', 30}, {'M', 20}, {'K', 10}, {0, 0}};
 
-    text += *text == '+' || *text == '-';
-    n = strspn(text, ten_digits);
-    text += n;
-    if (*text == '.') {
-        n_after = strspn(text + 1, ten_digits);
-        text += 1 + n_after;
-        n += n_after;
-    }
-    if (n > 0 && (*text == 'e' || *text == 'E')) {
-        text++;
-        text += *text == '+' || *text == '-';
-        n = strspn(text, ten_digits);
-        text += n;
-    }
-    return n > 0 && *text == '\0';
-}
-
-/* newlocale of "C" returns a constant object of the C library: it cannot fail. */
-static double to_double(const char *text)
+/* Reads [+-] digits [. digits] [e [+-] digits], a digit before or after the point; false: any other
+ * text. errno is as strtod sets it. newlocale of "C" cannot fail: it returns a constant object. */
+static bool read_decimal(const char *text, double *value)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    double value = strtod_l(text, NULL, c);
+    char *end;
 
+    *value = strtod_l(text, &end, c);
     freelocale(c);
-    return value;
+    return end > text && text[strspn(text, "0123456789.+-eE")] == '\0' && *end == '\0';
 }
 
-char *pnr_value_double(double value, char out[PNR_DOUBLE_LEN])
+/* The shortest of 15 to 17 digits that reads back to the same value. */
+static void format_double(double value, char *out)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
 
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(out, PNR_DOUBLE_LEN, "%.*g", digits, value);
+        snprintf(out, DOUBLE_LEN, "%.*g", digits, value);
         if (strtod(out, NULL) == value)
             break;
     }
     uselocale(before);
     freelocale(c);
-    return out;
 }
 
 /* --- ranges --- */
@@ -90,7 +76,8 @@ static bool in_range(const pnr_key *key, double value)
            (key->open & PNR_OPEN_MAX ? value < key->max : value <= key->max);
 }
 
-const char *pnr_value_word(const pnr_key *key, size_t i)
+/* Word i of a choice or a format. NULL: the key has no word i. */
+static const char *word_of(const pnr_key *key, size_t i)
 {
     if (key->type == PNR_KEY_CHOICE)
         return key->choices[i];
@@ -101,18 +88,18 @@ const char *pnr_value_word(const pnr_key *key, size_t i)
 
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN])
 {
-    char low[PNR_DOUBLE_LEN], high[PNR_DOUBLE_LEN];
+    char low[DOUBLE_LEN], high[DOUBLE_LEN];
     const char *word;
     size_t n = 0;
 
     out[0] = '\0';
-    for (size_t i = 0; n < PNR_WHY_LEN && (word = pnr_value_word(key, i)) != NULL; i++)
+    for (size_t i = 0; n < PNR_WHY_LEN && (word = word_of(key, i)) != NULL; i++)
         n += (size_t)snprintf(out + n, PNR_WHY_LEN - n, "%s%s", i ? " | " : "", word);
     if (key->type == PNR_KEY_YES_NO) {
         strcpy(out, "yes | no");
     } else if (has_range(key)) {
-        pnr_value_double(key->min, low);
-        pnr_value_double(key->max, high);
+        format_double(key->min, low);
+        format_double(key->max, high);
         if (isinf(key->max))
             snprintf(out, PNR_WHY_LEN, key->open ? "more than %s" : "%s or more", low);
         else if (key->open)
@@ -140,13 +127,10 @@ typedef struct member {
     char *why;          /* [PNR_WHY_LEN] the reason of a refusal */
 } member;
 
-/* Reads texts and paths. */
 static int parse_text(const member *to, const char *text)
 {
-    const size_t size = to->key->type == PNR_KEY_PATH ? PNR_PATH_LEN : PNR_TEXT_LEN;
-
-    if (strlen(text) >= size)
-        return refuse_value(to->why, "too long: at most %zu bytes", size - 1);
+    if (strlen(text) >= to->key->size)
+        return refuse_value(to->why, "too long: at most %zu bytes", to->key->size - 1);
     strcpy(to->field, text);
     return PNR_OK;
 }
@@ -166,7 +150,7 @@ static int parse_digits(const char *text, const char **end, uint64_t *out, char 
 {
     char *after;
 
-    if (strspn(text, ten_digits) == 0)
+    if (strspn(text, "0123456789") == 0)
         return refuse_value(why, "must be a whole number");
     errno = 0;
     *out = strtoull(text, &after, 10);
@@ -177,21 +161,11 @@ static int parse_digits(const char *text, const char **end, uint64_t *out, char 
 /* The binary digits that a suffix of bytes adds; 0: there is no such suffix. */
 static unsigned shift_of(const pnr_key *key, char letter)
 {
-    const pnr_suffix *suffix = pnr_suffixes;
+    const struct suffix *suffix = suffixes;
 
     while (suffix->letter && suffix->letter != letter)
         suffix++;
     return key->type == PNR_KEY_BYTES ? suffix->shift : 0;
-}
-
-static void store_whole(const member *to, uint64_t value, bool is_negative)
-{
-    if (to->key->type == PNR_KEY_INT)
-        *(int *)to->field = is_negative ? -(int)value : (int)value;
-    else if (to->key->type == PNR_KEY_UINT64)
-        *(uint64_t *)to->field = value;
-    else
-        *(size_t *)to->field = (size_t)value;
 }
 
 /* Reads all types of whole numbers. Only an int may be negative. */
@@ -202,10 +176,11 @@ static int parse_whole(const member *to, const char *text)
     const bool is_negative = key->type == PNR_KEY_INT && *text == '-';
     const char *end = text;
     uint64_t value = 0;
+    double decimal;
     unsigned shift;
 
     if (parse_digits(text + is_negative, &end, &value, to->why) != PNR_OK)
-        return *text == '-' && is_decimal(text) && has_range(key) && !is_bytes
+        return *text == '-' && read_decimal(text, &decimal) && has_range(key) && !is_bytes
                    ? refuse_range(key, to->why)
                    : PNR_ECONFIG;
     shift = shift_of(key, *end);
@@ -215,7 +190,10 @@ static int parse_whole(const member *to, const char *text)
     if (value > (key->type == PNR_KEY_INT ? INT_MAX : UINT64_MAX >> shift) ||
         !in_range(key, is_negative ? -(double)value : (double)(value << shift)))
         return refuse_range(key, to->why);
-    store_whole(to, value << shift, is_negative);
+    if (key->type == PNR_KEY_INT)
+        *(int *)to->field = is_negative ? -(int)value : (int)value;
+    else
+        *(size_t *)to->field = value << shift;
     return PNR_OK;
 }
 
@@ -223,29 +201,15 @@ static int parse_double(const member *to, const char *text)
 {
     double value;
 
-    if (!is_decimal(text))
-        return refuse_value(to->why, "must be a decimal number");
     errno = 0;
-    value = to_double(text);
+    if (!read_decimal(text, &value))
+        return refuse_value(to->why, "must be a decimal number");
     if (errno == ERANGE)
         return refuse_value(to->why, "too large or too small for double precision");
     if (!in_range(to->key, value))
         return refuse_range(to->key, to->why);
     *(double *)to->field = value == 0 ? 0 : value; /* no negative zero */
     return PNR_OK;
-}
-
-static int parse_optional(const member *to, const char *text)
-{
-    int rc = PNR_OK;
-
-    if (*text)
-        rc = parse_double(to, text);
-    else
-        *(double *)to->field = 0;
-    if (rc == PNR_OK)
-        *(bool *)to->also = *text != '\0';
-    return rc;
 }
 
 static int parse_rational(const member *to, const char *text)
@@ -269,10 +233,10 @@ static int parse_choice(const member *to, const char *text)
     const pnr_key *key = to->key;
     const bool is_format = key->type == PNR_KEY_FORMAT;
     const pnr_format format = is_format ? pnr_format_find(text) : PNR_FORMAT_NONE;
-    const char *word, *best = pnr_value_word(key, 0);
+    const char *word, *best = word_of(key, 0);
     char range[PNR_WHY_LEN];
 
-    for (size_t i = 0; (word = pnr_value_word(key, i)) != NULL; i++) {
+    for (size_t i = 0; (word = word_of(key, i)) != NULL; i++) {
         if (strcmp(text, word) == 0 || (is_format && i == format && (i > 0 || !*text))) {
             *(int *)to->field = (int)i;
             return PNR_OK;
@@ -389,14 +353,12 @@ static int parse_runs(const member *to, const char *text)
 typedef int parse_fn(const member *to, const char *text);
 
 static parse_fn *const parsers[] = {
-    [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_PATH] = parse_text,
-    [PNR_KEY_TIME] = parse_time,         [PNR_KEY_SIZE] = parse_whole,
-    [PNR_KEY_INT] = parse_whole,         [PNR_KEY_UINT64] = parse_whole,
+    [PNR_KEY_TEXT] = parse_text,         [PNR_KEY_TIME] = parse_time,
+    [PNR_KEY_SIZE] = parse_whole,        [PNR_KEY_INT] = parse_whole,
     [PNR_KEY_BYTES] = parse_whole,       [PNR_KEY_DOUBLE] = parse_double,
-    [PNR_KEY_OPTIONAL] = parse_optional, [PNR_KEY_RATIONAL] = parse_rational,
-    [PNR_KEY_CHOICE] = parse_choice,     [PNR_KEY_YES_NO] = parse_yes_no,
-    [PNR_KEY_FORMAT] = parse_choice,     [PNR_KEY_EPOCH] = parse_epoch,
-    [PNR_KEY_RUNS] = parse_runs,
+    [PNR_KEY_RATIONAL] = parse_rational, [PNR_KEY_CHOICE] = parse_choice,
+    [PNR_KEY_YES_NO] = parse_yes_no,     [PNR_KEY_FORMAT] = parse_choice,
+    [PNR_KEY_EPOCH] = parse_epoch,       [PNR_KEY_RUNS] = parse_runs,
 };
 
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN])
@@ -413,4 +375,88 @@ int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[P
     if (rc == PNR_OK && key->given != 0)
         *(bool *)(at + key->given) = *text != '\0';
     return rc;
+}
+
+/* --- values to text --- */
+
+/* Quotes only a text that needs quotes, so that most lines look as people write them. */
+static void format_text(const char *text, char *out)
+{
+    const bool is_quoted = strpbrk(text, " \t\"#;") != NULL;
+
+    if (is_quoted)
+        *out++ = '"';
+    for (; *text; text++) {
+        if (is_quoted && (*text == '"' || *text == '\\'))
+            *out++ = '\\';
+        *out++ = *text;
+    }
+    strcpy(out, is_quoted ? "\"" : "");
+}
+
+static void format_bytes(size_t value, char out[PNR_VALUE_MAX + 1])
+{
+    const struct suffix *suffix = suffixes;
+
+    while (suffix->letter && (value == 0 || value % ((size_t)1 << suffix->shift) != 0))
+        suffix++;
+    snprintf(out, PNR_VALUE_MAX + 1, "%zu%.1s", value >> suffix->shift, &suffix->letter);
+}
+
+/* Without spaces the text is never longer than the text that was read, so it fits in a line. */
+static void format_runs(const pnr_run *runs, size_t n, char out[PNR_VALUE_MAX + 1])
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < n && used < PNR_VALUE_MAX; i++)
+        used += (size_t)snprintf(out + used, PNR_VALUE_MAX + 1 - used, "%s%" PRIu64 "+%" PRIu64,
+                                 i ? "," : "", runs[i].first, runs[i].count);
+}
+
+char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1])
+{
+    const char *at = base;
+    const void *field = at + key->offset, *also = at + key->also;
+
+    out[0] = '\0';
+    if (key->given != 0 && !*(const bool *)(at + key->given))
+        return out;
+    switch (key->type) {
+    case PNR_KEY_TEXT:
+    case PNR_KEY_TIME:
+        format_text(field, out);
+        break;
+    case PNR_KEY_SIZE:
+        snprintf(out, PNR_VALUE_MAX, "%zu", *(const size_t *)field);
+        break;
+    case PNR_KEY_INT:
+        snprintf(out, PNR_VALUE_MAX, "%d", *(const int *)field);
+        break;
+    case PNR_KEY_BYTES:
+        format_bytes(*(const size_t *)field, out);
+        break;
+    case PNR_KEY_DOUBLE:
+        format_double(*(const double *)field, out);
+        break;
+    case PNR_KEY_RATIONAL:
+        if (((const pnr_rational *)field)->den != 0)
+            pnr_rational_format(*(const pnr_rational *)field, out);
+        break;
+    case PNR_KEY_CHOICE:
+    case PNR_KEY_FORMAT:
+        strcpy(out, word_of(key, (size_t)(*(const int *)field)));
+        break;
+    case PNR_KEY_YES_NO:
+        strcpy(out, *(const bool *)field ? "yes" : "no");
+        break;
+    case PNR_KEY_EPOCH:
+        if (((const pnr_epoch *)field)->is_utc)
+            pnr_time_format(((const pnr_epoch *)field)->utc_ns, out);
+        else
+            snprintf(out, PNR_VALUE_MAX, "%" PRId64, ((const pnr_epoch *)field)->sample);
+        break;
+    case PNR_KEY_RUNS:
+        format_runs(*(pnr_run *const *)field, *(const size_t *)also, out);
+    }
+    return out;
 }

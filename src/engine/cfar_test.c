@@ -168,34 +168,23 @@ static const float *training_cell(const pnr_search_cfar *s, const float *line, s
     return line + other * plan->oversample + cell % plan->oversample;
 }
 
-/* One cell near an end of its row. */
+/* One cell near an end of its row: its training cells are put next to each other. */
 static bool is_above_at_end(const pnr_search_cfar *s, const float *line, size_t cell)
 {
     const pnr_cfar *cfar = &s->plan->cfar;
-    training t = {0};
-    double sum[2] = {0};
-    size_t n_below = 0;
+    training t = {.first = 1, .step = 1};
+    float around[2 * PNR_MAX_TRAINING + 1], *here = around + PNR_MAX_TRAINING;
 
-    for (size_t i = 0; i < 2 * cfar->training; i++)
-        if (training_cell(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2) != NULL)
-            i % 2 ? t.n_after++ : t.n_before++;
-    if (t.n_before + t.n_after == 0 || !(line[cell] > 0))
-        return false;
-
-    const double factor = factor_of(s, &t), here = (double)line[cell];
-
+    *here = line[cell];
     for (size_t i = 0; i < 2 * cfar->training; i++) {
+        const bool is_after = i % 2 == 1;
         const float *z =
-            training_cell(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, i % 2);
+            training_cell(s, line, cell, cfar->guard + 1 + i / 2 * cfar->stride, is_after);
 
-        if (z == NULL)
-            continue;
-        sum[i % 2] += (double)*z;
-        n_below += here > factor * (double)*z;
+        if (z != NULL)
+            here[is_after ? (ptrdiff_t)++t.n_after : -(ptrdiff_t)++t.n_before] = *z;
     }
-    if (cfar->kind == PNR_CFAR_OS)
-        return n_below >= rank_of(t.n_before + t.n_after);
-    return here > factor * level_of(cfar->kind, &t, sum[0], sum[1]);
+    return t.n_before + t.n_after > 0 && is_above_level(s, &t, here);
 }
 
 /* Tests cells [at, at + n) of a row; they lie in its part [first, end). */

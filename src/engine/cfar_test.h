@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { PNR_SEARCH_BLOCK = 512 };
+enum { PNR_SEARCH_BLOCK = 1024 };
 
 typedef struct pnr_search_cfar {
     const pnr_plan *plan;

@@ -62,9 +62,10 @@ typedef struct pnr_result {
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* plan.measure: of the whole submit */
 } pnr_result;
 
-/* One submit. The samples stay untouched until the job is collected. */
+/* One submit. The samples, and the arrays of the windows, stay untouched until the job is
+ * collected. */
 typedef struct pnr_job {
-    const pnr_windows *windows; /* copied if needed during submit; n_dwells <= batch */
+    const pnr_windows *windows; /* copied during submit; n_dwells <= batch */
     uint64_t tag;
 } pnr_job;
 

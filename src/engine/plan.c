@@ -44,15 +44,20 @@ static bool is_m_sequence(const pnr_plan *plan)
     return true;
 }
 
-bool pnr_plan_is_plain(const pnr_plan *plan)
+bool pnr_plan_is_one_line(const pnr_plan *plan)
 {
     const pnr_hypothesis only = pnr_plan_hypothesis(plan, 0);
 
     return plan->n_codes == 1 && plan->n_hypotheses == 1 && only.n_rows == 1 &&
-           only.quarters == 0 && only.first_bin == 0 && only.stretch == 0 &&
-           (plan->n_looks == 1 || plan->n_periods == 1) && !plan->linear && !plan->remove_mean &&
-           plan->taper == NULL && plan->filter == NULL && plan->cfar.kind == PNR_CFAR_OFF &&
-           plan->exclusion_cells == 1 && plan->exclusion_rows == 1;
+           only.quarters == 0 && only.first_bin == 0 && only.stretch == 0 && !plan->remove_mean &&
+           plan->taper == NULL && plan->filter == NULL;
+}
+
+bool pnr_plan_is_plain(const pnr_plan *plan)
+{
+    return pnr_plan_is_one_line(plan) && (plan->n_looks == 1 || plan->n_periods == 1) &&
+           !plan->linear && plan->cfar.kind == PNR_CFAR_OFF && plan->exclusion_cells == 1 &&
+           plan->exclusion_rows == 1;
 }
 
 size_t pnr_plan_rows(const pnr_plan *plan)
@@ -119,16 +124,19 @@ static bool are_lags_valid(const pnr_plan *plan)
            plan->gate_first + plan->gate_count + PNR_NEIGHBOURS / 2 <= plan->n_lags;
 }
 
+static bool is_cfar_valid(const pnr_cfar *cfar)
+{
+    return cfar->kind == PNR_CFAR_OFF || (cfar->factor != NULL && cfar->training >= 1 &&
+                                          cfar->training <= PNR_MAX_TRAINING && cfar->stride >= 1);
+}
+
 static bool are_axes_valid(const pnr_plan *plan)
 {
-    const pnr_cfar *cfar = &plan->cfar;
-
     return plan->n_codes >= 1 && plan->n_codes <= UINT16_MAX && plan->n_looks >= 1 &&
            plan->n_periods >= 1 && plan->n_hypotheses >= 1 &&
            (plan->hypotheses != NULL || plan->n_hypotheses == 1) && plan->exclusion_cells >= 1 &&
            plan->exclusion_rows >= 1 && (plan->filter == NULL || plan->oversample == 1) &&
-           (cfar->kind == PNR_CFAR_OFF ||
-            (cfar->factor != NULL && cfar->training >= 1 && cfar->stride >= 1));
+           is_cfar_valid(&plan->cfar);
 }
 
 static bool is_complete(const pnr_plan *plan)

@@ -17,6 +17,7 @@ enum {
     PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
     PNR_MAX_CANDIDATES = 64, /* for each dwell */
     PNR_MAX_DEPTH = 4,       /* submits in flight */
+    PNR_MAX_TRAINING = 256,  /* cells of CFAR on a side */
     PNR_MAX_SEARCHES = 3     /* of one dwell, see plan.threshold */
 };
 
@@ -174,9 +175,11 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
  * memory. references are copied too. */
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
-/* True if an engine may use its shorter path for single windows: one code, one row at F = 0, either
- * one look or looks of one period, circular, a threshold, exclusions of 1, and no taper, removed
- * mean or filter. */
+/* True if a plan has one line, whose windows only need to be added: one code, one row at F = 0, and
+ * no taper, removed mean or filter. */
+bool pnr_plan_is_one_line(const pnr_plan *plan);
+/* True if an engine may use its shorter path for single windows: one line, circular, with either
+ * one look or looks of one period, a threshold, and exclusions of 1. */
 bool pnr_plan_is_plain(const pnr_plan *plan);
 /* Doppler rows of all hypotheses together. */
 size_t pnr_plan_rows(const pnr_plan *plan);

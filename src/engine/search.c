@@ -190,12 +190,18 @@ static void take_cell(search *s, size_t number, size_t cell)
 /* --- the scan of a dwell --- */
 
 /* Splits the gate's cells of a row into ascending parts [first, end). A gate that wraps has its
- * upper part at the lowest lags. Returns the number of parts. */
-static size_t split_gate(const pnr_plan *plan, size_t (*parts)[2])
+ * upper part at the lowest lags. Places are one part. Returns the number of parts. */
+static size_t split_gate(const search *s, size_t (*parts)[2])
 {
+    const pnr_plan *plan = s->map.plan;
     const size_t n = plan->n_lags, end = plan->gate_first + plan->gate_count;
     size_t count = 0;
 
+    if (s->places != NULL) {
+        parts[0][0] = 0;
+        parts[0][1] = s->places->n_places;
+        return 1;
+    }
     if (end > n) {
         parts[count][0] = 0;
         parts[count++][1] = (end - n) * plan->oversample;
@@ -205,8 +211,20 @@ static size_t split_gate(const pnr_plan *plan, size_t (*parts)[2])
     return count;
 }
 
-/* Scans a part of a row. Whole blocks below a threshold, nearly all of them, cost one maximum. */
-static void scan_part(search *s, size_t number, const size_t part[2])
+/* Takes what is above at one place, or marks it in `above`. */
+static void take_place(search *s, size_t number, size_t at, uint64_t *above)
+{
+    const size_t cell = s->places != NULL ? s->places->lag_at[at] : at;
+
+    if (above != NULL)
+        above[cell / 64] |= (uint64_t)1 << cell % 64;
+    else if (s->places == NULL || pnr_search_is_in_gate(s->map.plan, cell))
+        take_cell(s, number, cell);
+}
+
+/* Scans a part of a row. Whole blocks below a threshold, nearly all of them, cost one maximum.
+ * above: the cells are only marked there; NULL: they are taken. */
+static void scan_part(search *s, size_t number, const size_t part[2], uint64_t *above)
 {
     const float *line = s->map.power + number * s->map.n_cells;
 
@@ -224,23 +242,7 @@ static void scan_part(search *s, size_t number, const size_t part[2])
         }
         for (size_t i = pnr_search_next(is_above, 0, n); i < n;
              i = pnr_search_next(is_above, i + 1, n))
-            take_cell(s, number, at + i);
-    }
-}
-
-/* Scans the only line, in the order of places. */
-static void scan_places(search *s)
-{
-    const float *power = s->map.power;
-
-    for (size_t first = 0; first < s->places->n_places; first += BLOCK) {
-        const size_t left = s->places->n_places - first, n = left < BLOCK ? left : BLOCK;
-
-        if (!(greatest_of(power + first, n) > s->threshold))
-            continue;
-        for (size_t i = first; i < first + n; i++)
-            if (power[i] > s->threshold && pnr_search_is_in_gate(s->map.plan, s->places->lag_at[i]))
-                take_cell(s, 0, s->places->lag_at[i]);
+            take_place(s, number, at + i, above);
     }
 }
 
@@ -257,20 +259,16 @@ static void take_marked_cells(search *s, size_t number)
 static void scan_dwell(search *s)
 {
     size_t parts[2][2];
-    const size_t n_parts = split_gate(s->map.plan, parts);
+    const size_t n_parts = split_gate(s, parts);
 
     s->n_kept = 0;
     s->n_above = s->n_maxima = 0;
-    if (s->places != NULL) {
-        scan_places(s);
-        return;
-    }
     for (size_t number = 0; number < s->map.plan->n_codes * s->map.n_rows; number++) {
         if (s->lines != NULL && s->map.factor != NULL)
             take_marked_cells(s, number);
         else if (s->lines == NULL || s->lines[number].greatest > s->threshold)
             for (size_t i = 0; i < n_parts; i++)
-                scan_part(s, number, parts[i]);
+                scan_part(s, number, parts[i], NULL);
     }
 }
 
@@ -306,8 +304,8 @@ static bool is_left_out(const search *s, size_t i, size_t lag)
 /* P of all rows at an integer lag of a code. */
 static double sum_column(const search *s, size_t code, size_t lag)
 {
-    if (s->places != NULL)
-        return (double)power_at(s, code, 0, lag);
+    if (s->map.n_rows == 1)
+        return (double)power_at(s, code, 0, lag * s->map.plan->oversample);
     return sum_exactly(row_of(s, code, 0) + lag * s->map.plan->oversample, s->map.n_rows,
                        s->map.n_cells);
 }
@@ -367,31 +365,24 @@ size_t pnr_search_words(const pnr_plan *plan)
 void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks_used,
                           size_t number, pnr_search_line *line)
 {
-    const search s = begin_search(plan, power, looks_used);
+    search s = begin_search(plan, power, looks_used);
     const float *cells = power + number * s.map.n_cells;
     size_t parts[2][2];
-    const size_t n_parts = split_gate(plan, parts);
+    const size_t n_parts = split_gate(&s, parts);
 
     line->sum = sum_line(&s, number);
     line->greatest = 0;
     for (size_t w = 0; w < pnr_search_words(plan); w++)
         line->above[w] = 0;
-    for (size_t p = 0; p < n_parts; p++)
-        for (size_t at = parts[p][0]; at < parts[p][1]; at += BLOCK) {
-            const size_t n = parts[p][1] - at < BLOCK ? parts[p][1] - at : BLOCK;
-            bool is_above[BLOCK];
+    for (size_t p = 0; p < n_parts; p++) {
+        if (s.map.factor != NULL) {
+            scan_part(&s, number, parts[p], line->above);
+        } else {
+            const float greatest = greatest_of(cells + parts[p][0], parts[p][1] - parts[p][0]);
 
-            if (s.map.factor == NULL) {
-                const float greatest = greatest_of(cells + at, n);
-
-                line->greatest = greatest > line->greatest ? greatest : line->greatest;
-                continue;
-            }
-            pnr_search_cfar_test(&s.map, number, parts[p], at, n, is_above);
-            for (size_t i = pnr_search_next(is_above, 0, n); i < n;
-                 i = pnr_search_next(is_above, i + 1, n))
-                line->above[(at + i) / 64] |= (uint64_t)1 << (at + i) % 64;
+            line->greatest = greatest > line->greatest ? greatest : line->greatest;
         }
+    }
 }
 
 /* Runs all searches of a dwell that has a used window. */

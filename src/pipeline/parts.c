@@ -31,11 +31,11 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     const size_t whole = p->capacity > behind ? (p->capacity - behind) / dwell : 0;
 
     if (whole < 2)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "ring of %zu samples (%zu bytes): a dwell has %zu samples, so at least "
-            "ring.bytes = %zu is needed",
-            p->capacity, p->capacity * sample_bytes, dwell, (2 * dwell + behind) * sample_bytes);
+        return pnr_refuse(error,
+                          "ring of %zu samples (%zu bytes): a dwell has %zu samples, so at least "
+                          "ring.bytes = %zu is needed",
+                          p->capacity, p->capacity * sample_bytes, dwell,
+                          (2 * dwell + behind) * sample_bytes);
     if (p->max_dwells > whole / views)
         p->max_dwells = whole >= views ? whole / views : 1;
     return PNR_OK;
@@ -166,11 +166,10 @@ static int fill_doppler(const pnr_pipeline *p, pnr_map_info *map, pnr_error *err
                 step = at - first;
             if (run == NULL || at != first + step * (int64_t)run->n_rows) {
                 if (map->n_runs == PNR_MAX_DOPPLER_RUNS)
-                    return pnr_error_set(error, PNR_ECONFIG,
-                                         "publisher.profile: this map's Doppler rows lie at more "
-                                         "than %d uneven steps; doppler.step = whole makes them "
-                                         "even",
-                                         PNR_MAX_DOPPLER_RUNS);
+                    return pnr_refuse(error,
+                                      "publisher.profile: this map's Doppler rows lie at more than "
+                                      "%d uneven steps; doppler.step = whole makes them even",
+                                      PNR_MAX_DOPPLER_RUNS);
                 run = &map->runs[map->n_runs++];
                 *run = (pnr_doppler_run){.first_hz = (double)at * unit_hz};
                 first = at;
@@ -223,11 +222,11 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     for (size_t h = 0; h < plan->n_hypotheses; h++)
         if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a waveform that is not periodic in N
                                                         * samples */
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "detector.subtract = %zu: the codes are resampled, as "
-                                 "radar.carrier_hz = %.10g and the range of Doppler want it, and "
-                                 "no echo can be taken out of the samples then",
-                                 p->config->detector.subtract, p->config->radar.carrier_hz);
+            return pnr_refuse(
+                error,
+                "detector.subtract = %zu: the codes are resampled, as radar.carrier_hz = %.10g and "
+                "the range of Doppler want it, and no echo can be taken out of the samples then",
+                p->config->detector.subtract, p->config->radar.carrier_hz);
     if (p->ops->search_without == NULL)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "detector.subtract = %zu: the engine %s cannot search again",
@@ -284,7 +283,7 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
             pnr_log(PNR_LOG_WARN, "source: %llu bytes after the last whole sample are no sample",
                     (unsigned long long)p->info.n_trailing_bytes);
     }
-    p->is_live = config->source.pace == PNR_PACE_REAL_TIME || p->info.is_live;
+    p->is_live = config->source.pace == PNR_PACE_REAL_TIME;
     return PNR_OK;
 }
 

@@ -102,7 +102,7 @@ static int wait_for_work(pnr_pipeline *p, bool is_over)
     if (spins)
         pnr_pause();
     else
-        (void)pnr_ring_wait_more(p->ring, p->ahead, patience_ns);
+        (void)pnr_ring_wait(p->ring, p->ahead, patience_ns);
     return PNR_OK;
 }
 
@@ -144,7 +144,7 @@ static void drop_stream(pnr_pipeline *p)
             pnr_pipeline_drop(p, &windows, &p->account.dropped_shutdown);
             pnr_ring_release(p->ring);
         } else {
-            (void)pnr_ring_wait(p->ring, patience_ns);
+            (void)pnr_ring_wait(p->ring, 0, patience_ns);
         }
     }
 }

@@ -104,10 +104,7 @@ static void publish_cells(pnr_pipeline *p, const pnr_result *result, size_t d)
     fill_levels(p, &result->dwells[d], &map->row);
     place_gate(p, &map->row);
     /* A profile or map only accompanies the result: a refused one is not a loss. */
-    if (map->n_codes * map->n_rows > 1)
-        (void)pnr_publisher_send_map(p->publisher, &p->report, map, cells);
-    else
-        (void)pnr_publisher_send_profile(p->publisher, &p->report, &map->row, cells);
+    (void)pnr_publisher_send_cells(p->publisher, &p->report, map, cells);
 }
 
 static void publish_dwell(pnr_pipeline *p, const pnr_result *result, size_t d)

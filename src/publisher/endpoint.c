@@ -54,11 +54,11 @@ static int read_tcp(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach
     size_t length = colon != NULL ? (size_t)(colon - host) : 0;
 
     if (length == 0 || !is_port(colon + 1) || length >= sizeof name)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "publisher.endpoint = %s: want tcp://ADDRESS:PORT, PORT 0..65535 or *",
-                             endpoint);
+        return pnr_refuse(error,
+                          "publisher.endpoint = %s: want tcp://ADDRESS:PORT, PORT 0..65535 or *",
+                          endpoint);
     if (is_v6 && (length < 2 || host[length - 1] != ']'))
-        return pnr_error_set(error, PNR_ECONFIG, "publisher.endpoint = %s: [ without ]", endpoint);
+        return pnr_refuse(error, "publisher.endpoint = %s: [ without ]", endpoint);
     memcpy(name, host + is_v6, length - 2 * is_v6);
     name[length - 2 * is_v6] = '\0';
     if (!is_v6 && strcmp(name, "localhost") == 0)
@@ -73,18 +73,17 @@ int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_rea
 {
     *reach = PNR_REACH_LOOPBACK;
     if (strlen(endpoint) >= PNR_ENDPOINT_LEN)
-        return pnr_error_set(error, PNR_ECONFIG, "publisher.endpoint is longer than %d bytes",
-                             PNR_ENDPOINT_LEN - 1);
+        return pnr_refuse(error, "publisher.endpoint is longer than %d bytes",
+                          PNR_ENDPOINT_LEN - 1);
     strcpy(bind, endpoint);
     if (starts_with(endpoint, "tcp://"))
         return read_tcp(endpoint, bind, reach, error);
     if ((starts_with(endpoint, "ipc://") && endpoint[6] != '\0') ||
         (starts_with(endpoint, "inproc://") && endpoint[9] != '\0'))
         return PNR_OK;
-    return pnr_error_set(error, PNR_ECONFIG,
-                         "publisher.endpoint = %s: want tcp://ADDRESS:PORT, ipc://PATH or "
-                         "inproc://NAME",
-                         endpoint);
+    return pnr_refuse(
+        error, "publisher.endpoint = %s: want tcp://ADDRESS:PORT, ipc://PATH or inproc://NAME",
+        endpoint);
 }
 
 static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
@@ -114,9 +113,8 @@ static int check_ipc(const char *endpoint, pnr_error *error)
         lstat(path, &status) != 0)
         return PNR_OK;
     if (!S_ISSOCK(status.st_mode))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "publisher.endpoint = %s: a file that is no socket lies there",
-                             endpoint);
+        return pnr_refuse(error, "publisher.endpoint = %s: a file that is no socket lies there",
+                          endpoint);
     if (strlen(path) >= sizeof address.sun_path)
         return PNR_OK; /* bind reports the error */
     strcpy(address.sun_path, path);
@@ -193,10 +191,10 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_END
     if (strcmp(bind, endpoint) != 0)
         pnr_log(PNR_LOG_INFO, "publisher: %s is bound as %s", endpoint, bind);
     if (reach == PNR_REACH_WIDER && secret_path[0] == '\0' && !config->publisher.expose)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "publisher.endpoint = %s reaches beyond this machine: give "
-                             "publisher.curve_secret_path, or publisher.expose = yes",
-                             endpoint);
+        return pnr_refuse(error,
+                          "publisher.endpoint = %s reaches beyond this machine: give "
+                          "publisher.curve_secret_path, or publisher.expose = yes",
+                          endpoint);
     if (secret_path[0] != '\0' && (code = use_curve(socket, secret_path, error)) != PNR_OK)
         return code;
     if (strchr(bind, '[') != NULL && zmq_setsockopt(socket, ZMQ_IPV6, &v6, sizeof v6) != 0)

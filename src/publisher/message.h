@@ -86,10 +86,6 @@ typedef struct pnr_profile_info {
                                * NAN: not known */
 } pnr_profile_info;
 
-/* The header of a profile; its cells are the next part of the message. seq: of profile/<stream>. */
-size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
-                                 const pnr_profile_info *info, char *text, size_t capacity);
-
 /* Rows of a map at even steps of Doppler. */
 typedef struct pnr_doppler_run {
     double first_hz, step_hz; /* step: above 0 if there is more than one row */
@@ -111,9 +107,12 @@ typedef struct pnr_map_info {
 
 /* Doppler of a row, row < n_rows. */
 double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
-/* The header of a map; its cells are the next part of the message. seq: of map/<stream>. */
-size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
-                             char *text, size_t capacity);
+/* True for one row of one code, which is sent as a profile: runs, code_names and mps_per_hz do not
+ * count. */
+bool pnr_map_is_profile(const pnr_map_info *info);
+/* The header of a profile or map; its cells are the next part of the message. seq: of its topic. */
+size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
+                               char *text, size_t capacity);
 
 /*
  * Packed results: a JSON header (dtype, counts, first seq, run, stream, ...) and an array of
@@ -213,8 +212,6 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
                              pnr_profile_info *info, pnr_error *error);
 int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
                          pnr_map_info *info, pnr_error *error);
-/* True when the text of a range message is the header of packed results. */
-bool pnr_message_is_pack(const char *text, size_t length);
 /* Reads one dwell at *offset (bytes, 0 at first) and advances *offset; PNR_EEND after the last
  * dwell. Checks the whole array at offset 0. */
 int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,

@@ -1,22 +1,167 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of range, status and end messages and of packed results: checks every value. */
-#include "publisher/message_reader.h"
-
+/* The reader of the wire: finds values by name and checks every one; the header of a profile or map
+ * must describe the bytes that came with it. */
 #include "base/clock.h"
+#include "publisher/message.h"
 
+#include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const int64_t year_2262_ns = INT64_C(9214646400) * PNR_NS_PER_S;
 
-static unsigned read_flags(pnr_reader *r)
+/* The first error is kept; reads after it are harmless. Owner of root: this, from open to close. */
+typedef struct reader {
+    json_t *root;
+    pnr_error *error;
+    int code;
+} reader;
+
+/* --- values by name --- */
+
+static void refuse_member(reader *r, const char *name, const char *what)
 {
-    const json_t *words = pnr_reader_get(r, r->root, "flags");
+    if (r->code == PNR_OK)
+        r->code = pnr_error_set(r->error, PNR_EDATA, "message: \"%s\" %s", name, what);
+}
+
+/* A member that is missing is an error. */
+static json_t *get_member(reader *r, const json_t *object, const char *name)
+{
+    json_t *value = json_object_get(object, name);
+
+    if (value == NULL)
+        refuse_member(r, name, "is missing");
+    return value;
+}
+
+static uint64_t get_u64(reader *r, const json_t *object, const char *name, uint64_t max)
+{
+    const json_t *value = get_member(r, object, name);
+    const json_int_t n = json_integer_value(value);
+
+    if (json_is_integer(value) && n >= 0 && (uint64_t)n <= max)
+        return (uint64_t)n;
+    refuse_member(r, name, "is no integer in its range");
+    return 0;
+}
+
+/* A 64-bit integer as a string of digits. */
+static uint64_t get_long(reader *r, const json_t *object, const char *name)
+{
+    const char *digits = json_string_value(get_member(r, object, name));
+    uint64_t value;
+
+    if (digits == NULL || digits[0] == '\0' || (digits[0] == '0' && digits[1] != '\0')) {
+        refuse_member(r, name, "is no integer in a string");
+        return 0;
+    }
+    errno = 0;
+    value = strtoull(digits, NULL, 10);
+    if (errno == 0 && digits[strspn(digits, "0123456789")] == '\0')
+        return value;
+    refuse_member(r, name, "is no 64-bit integer");
+    return 0;
+}
+
+/* NAN for null. */
+static double get_double(reader *r, const json_t *object, const char *name)
+{
+    const json_t *value = get_member(r, object, name);
+
+    if (json_is_number(value))
+        return json_number_value(value);
+    if (!json_is_null(value))
+        refuse_member(r, name, "is neither a number nor null");
+    return NAN;
+}
+
+/* A string without control characters. */
+static void get_string(reader *r, const json_t *object, const char *name, char *out, size_t size)
+{
+    const char *text = json_string_value(get_member(r, object, name));
+
+    out[0] = '\0';
+    if (text == NULL)
+        refuse_member(r, name, "is no string");
+    else if (strlen(text) >= size)
+        refuse_member(r, name, "is too long");
+    else
+        memcpy(out, text, strlen(text) + 1);
+    for (size_t i = 0; out[i] != '\0'; i++)
+        if ((unsigned char)out[i] < 0x20 || out[i] == 0x7f)
+            refuse_member(r, name, "has a control character");
+}
+
+/* Parses the text and reads the first members, which every message has. */
+static void open_message(reader *r, const char *text, size_t length, char run[17],
+                         char stream[PNR_TEXT_LEN], uint64_t *seq)
+{
+    json_error_t json_error;
+
+    r->root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &json_error);
+    if (r->root == NULL) {
+        r->code = pnr_error_set(r->error, PNR_EDATA, "message: no JSON: %s (byte %d)",
+                                json_error.text, json_error.position);
+        return;
+    }
+    if (!json_is_object(r->root)) {
+        r->code = pnr_error_set(r->error, PNR_EDATA, "message: no JSON object");
+        return;
+    }
+    if (get_u64(r, r->root, "v", INT64_MAX) != 1)
+        refuse_member(r, "v", "is not 1: made by another version");
+    get_string(r, r->root, "run", run, 17);
+    if (r->code == PNR_OK && (strlen(run) != 16 || strspn(run, "0123456789abcdef") != 16))
+        refuse_member(r, "run", "is not 16 hex digits");
+    get_string(r, r->root, "stream", stream, PNR_TEXT_LEN);
+    if (stream[0] == '\0')
+        refuse_member(r, "stream", "is empty");
+    *seq = get_u64(r, r->root, "seq", INT64_MAX);
+}
+
+static int close_message(reader *r)
+{
+    json_decref(r->root);
+    return r->code;
+}
+
+/* Clears *out, opens a message about a dwell and reads the first members that all of them have. */
+static void open_dwell(reader *r, const char *text, size_t length, pnr_report *out)
+{
+    const json_t *time;
+    char source[8];
+    size_t i = 0;
+
+    memset(out, 0, sizeof *out);
+    open_message(r, text, length, out->run, out->stream, &out->seq);
+    out->sample = get_long(r, r->root, "sample");
+    time = get_member(r, r->root, "time");
+    out->has_time = !json_is_null(time);
+    if (out->has_time &&
+        (!json_is_string(time) || pnr_time_parse(json_string_value(time), &out->time_ns) != PNR_OK))
+        refuse_member(r, "time", "is no UTC time");
+    get_string(r, r->root, "time_source", source, sizeof source);
+    while (i < PNR_N_TIME_SOURCES && strcmp(source, pnr_time_source_words[i]) != 0)
+        i++;
+    if (i == PNR_N_TIME_SOURCES)
+        refuse_member(r, "time_source", "is none of none, file, host");
+    else
+        out->time_source = (pnr_time_source)i;
+    get_string(r, r->root, "engine", out->engine, sizeof out->engine);
+}
+
+/* --- range, status and end --- */
+
+static unsigned read_flags(reader *r)
+{
+    const json_t *words = get_member(r, r->root, "flags");
     unsigned flags = 0;
 
     if (!json_is_array(words))
-        pnr_reader_wrong(r, "flags", "is no list");
+        refuse_member(r, "flags", "is no list");
     for (size_t i = 0; i < json_array_size(words); i++) {
         const char *word = json_string_value(json_array_get(words, i));
         size_t bit = 0;
@@ -24,33 +169,33 @@ static unsigned read_flags(pnr_reader *r)
         while (bit < PNR_N_FLAGS && (word == NULL || strcmp(word, pnr_flag_words[bit]) != 0))
             bit++;
         if (bit == PNR_N_FLAGS || flags & 1u << bit)
-            pnr_reader_wrong(r, "flags", "has an unknown or doubled word");
+            refuse_member(r, "flags", "has an unknown or doubled word");
         else
             flags |= 1u << bit;
     }
     return flags;
 }
 
-#define READ_COUNT(object, name) .name = (uint32_t)pnr_reader_u64(r, object, #name, UINT32_MAX),
-#define READ_DOUBLE(object, name) .name = pnr_reader_double(r, object, #name),
+#define READ_COUNT(object, name) .name = (uint32_t)get_u64(r, object, #name, UINT32_MAX),
+#define READ_DOUBLE(object, name) .name = get_double(r, object, #name),
 
-static void read_echo(pnr_reader *r, const json_t *object, pnr_echo *out)
+static void read_echo(reader *r, const json_t *object, pnr_echo *out)
 {
     if (!json_is_object(object))
-        pnr_reader_wrong(r, "echoes", "has an element that is no object");
+        refuse_member(r, "echoes", "has an element that is no object");
     *out = (pnr_echo){
         .lag = NAN, .snr = NAN, PNR_ECHO_FIELDS(READ_COUNT, READ_DOUBLE, READ_DOUBLE, object)};
 }
 
 /* Reads the zero delay; a message with a fixed zero delay does not have it. */
-static void read_zero(pnr_reader *r, pnr_zero *out)
+static void read_zero(reader *r, pnr_zero *out)
 {
     const json_t *object = json_object_get(r->root, "zero");
 
     if (object == NULL)
         return;
     if (!json_is_object(object))
-        pnr_reader_wrong(r, "zero", "is no object");
+        refuse_member(r, "zero", "is no object");
     *out = (pnr_zero){.is_tracked = true,
                       PNR_ZERO_FIELDS(READ_DOUBLE, READ_DOUBLE, READ_DOUBLE, object)};
 }
@@ -62,83 +207,202 @@ static double power_of(double db)
 
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error)
 {
-    pnr_reader r = {.error = error};
+    reader r = {.error = error};
     const json_t *echoes;
 
-    memset(out, 0, sizeof *out);
-    pnr_reader_open(&r, text, length, out->run, out->stream, &out->seq);
-    pnr_reader_moment(&r, out);
-    out->periods = (uint32_t)pnr_reader_u64(&r, r.root, "periods", UINT32_MAX);
-    out->lost = pnr_reader_u64(&r, r.root, "lost", INT64_MAX);
-    out->lost_before = pnr_reader_u64(&r, r.root, "lost_before", INT64_MAX);
+    open_dwell(&r, text, length, out);
+    out->periods = (uint32_t)get_u64(&r, r.root, "periods", UINT32_MAX);
+    out->lost = get_u64(&r, r.root, "lost", INT64_MAX);
+    out->lost_before = get_u64(&r, r.root, "lost_before", INT64_MAX);
     out->flags = read_flags(&r);
-    pnr_reader_string(&r, r.root, "engine", out->engine, sizeof out->engine);
-    out->latency_us = pnr_reader_double(&r, r.root, "latency_us");
-    out->detection.noise_power = power_of(pnr_reader_double(&r, r.root, "noise_db"));
-    out->pfa_cell = pnr_reader_double(&r, r.root, "pfa_cell");
-    out->cells_above = (uint32_t)pnr_reader_u64(&r, r.root, "cells_above", UINT32_MAX);
+    out->latency_us = get_double(&r, r.root, "latency_us");
+    out->detection.noise_power = power_of(get_double(&r, r.root, "noise_db"));
+    out->pfa_cell = get_double(&r, r.root, "pfa_cell");
+    out->cells_above = (uint32_t)get_u64(&r, r.root, "cells_above", UINT32_MAX);
     read_zero(&r, &out->zero);
-    echoes = pnr_reader_get(&r, r.root, "echoes");
+    echoes = get_member(&r, r.root, "echoes");
     if (!json_is_array(echoes) || json_array_size(echoes) > PNR_MAX_CANDIDATES)
-        pnr_reader_wrong(&r, "echoes", "is no list of at most 64");
+        refuse_member(&r, "echoes", "is no list of at most 64");
     for (size_t i = 0; r.code == PNR_OK && i < json_array_size(echoes); i++)
         read_echo(&r, json_array_get(echoes, i), &out->detection.echoes[i]);
     out->detection.n_echoes = r.code == PNR_OK ? json_array_size(echoes) : 0;
-    return pnr_reader_close(&r);
+    return close_message(&r);
 }
 
 /* Reads the members that a status and an end share. */
-static void read_summary(pnr_reader *r, const char *text, size_t length, pnr_end_summary *out)
+static void read_summary(reader *r, const char *text, size_t length, pnr_end_summary *out)
 {
     const json_t *account;
     uint64_t seq;
 
     memset(out, 0, sizeof *out);
-    pnr_reader_open(r, text, length, out->run, out->stream, &seq);
-    account = pnr_reader_get(r, r->root, "account");
+    open_message(r, text, length, out->run, out->stream, &seq);
+    account = get_member(r, r->root, "account");
     if (!json_is_object(account))
-        pnr_reader_wrong(r, "account", "is no object");
-#define READ_ACCOUNT(name) out->account.name = pnr_reader_long(r, account, #name);
+        refuse_member(r, "account", "is no object");
+#define READ_ACCOUNT(name) out->account.name = get_long(r, account, #name);
     PNR_ACCOUNT_FIELDS(READ_ACCOUNT)
-    out->deadline_s = pnr_reader_double(r, r->root, "deadline_s");
+    out->deadline_s = get_double(r, r->root, "deadline_s");
 }
 
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out, pnr_error *error)
 {
-    pnr_reader r = {.error = error};
+    reader r = {.error = error};
 
     read_summary(&r, text, length, out);
-    return pnr_reader_close(&r);
+    return close_message(&r);
 }
 
 int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error)
 {
-    pnr_reader r = {.error = error};
+    reader r = {.error = error};
     const char *reason;
 
     read_summary(&r, text, length, out);
-    reason = json_string_value(pnr_reader_get(&r, r.root, "reason"));
+    reason = json_string_value(get_member(&r, r.root, "reason"));
     if (reason == NULL)
-        pnr_reader_wrong(&r, "reason", "is no string");
+        refuse_member(&r, "reason", "is no string");
     else
         strncpy(out->reason, reason, sizeof out->reason - 1);
     for (size_t i = 0; out->reason[i] != '\0'; i++)
         if ((unsigned char)out->reason[i] < 0x20 || out->reason[i] == 0x7f)
             out->reason[i] = ' '; /* the text of an error may quote any byte */
-    out->exit_status = (int)pnr_reader_u64(&r, r.root, "exit_status", 255);
-    return pnr_reader_close(&r);
+    out->exit_status = (int)get_u64(&r, r.root, "exit_status", 255);
+    return close_message(&r);
+}
+
+/* --- profiles and maps --- */
+
+/* Reads a finite number; null is an error too. */
+static double get_finite(reader *r, const char *name, bool is_positive)
+{
+    const double value = get_double(r, r->root, name);
+
+    if (!isfinite(value) || (is_positive && value <= 0))
+        refuse_member(r, name, is_positive ? "is no number above 0" : "is no number");
+    return value;
+}
+
+/* name: "profile" or "map". Returns the size of a cell in bytes. */
+static size_t read_kind(reader *r, const char *name, pnr_profile_info *out)
+{
+    char kind[8];
+
+    get_string(r, r->root, name, kind, sizeof kind);
+    out->is_complex = strcmp(kind, "complex") == 0;
+    if (!out->is_complex && strcmp(kind, "power") != 0)
+        refuse_member(r, name, "is neither power nor complex");
+    get_string(r, r->root, "dtype", kind, sizeof kind);
+    if (strcmp(kind, out->is_complex ? "<c8" : "<f4") != 0)
+        refuse_member(r, "dtype", "is not that of the cells");
+    return out->is_complex ? 2 * sizeof(float) : sizeof(float);
+}
+
+/* Reads the last members of profiles and maps; n_cells is known. */
+static void read_cells(reader *r, pnr_profile_info *out)
+{
+    out->oversample = (size_t)get_u64(r, r->root, "oversample", UINT32_MAX);
+    if (out->oversample == 0)
+        refuse_member(r, "oversample", "is 0");
+    out->first_cell = (size_t)get_u64(r, r->root, "first_cell", UINT32_MAX);
+    out->n_gate = (size_t)get_u64(r, r->root, "n_gate", UINT32_MAX);
+    if (out->first_cell >= out->n_cells || out->n_gate < 1 || out->n_gate > out->n_cells)
+        refuse_member(r, "n_gate", "or first_cell is beyond n_cells");
+    out->delay_s = get_finite(r, "delay_s", false);
+    out->step_s = get_finite(r, "step_s", true);
+    out->metres_per_second = get_finite(r, "metres_per_second", true);
+    out->dwell_samples = get_u64(r, r->root, "dwell_samples", INT64_MAX);
+    if (out->dwell_samples == 0)
+        refuse_member(r, "dwell_samples", "is 0");
+    out->floor = get_double(r, r->root, "floor");
+    out->threshold = get_double(r, r->root, "threshold");
+}
+
+int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
+                             pnr_profile_info *info, pnr_error *error)
+{
+    reader r = {.error = error};
+    size_t each;
+
+    memset(info, 0, sizeof *info);
+    open_dwell(&r, text, length, report);
+    each = read_kind(&r, "profile", info);
+    info->n_cells = (size_t)get_u64(&r, r.root, "n_cells", UINT32_MAX);
+    if (info->n_cells == 0 || bytes % each != 0 || bytes / each != info->n_cells)
+        refuse_member(&r, "n_cells", "does not fit the bytes that came");
+    read_cells(&r, info);
+    return close_message(&r);
+}
+
+/* The shape must have as many cells as arrived. It divides their number, so no product
+ * overflows. */
+static void read_shape(reader *r, size_t bytes, size_t each, pnr_map_info *out)
+{
+    const json_t *shape = get_member(r, r->root, "shape"), *codes = get_member(r, r->root, "codes");
+    size_t *const sizes[] = {&out->n_codes, &out->n_rows, &out->row.n_cells};
+    uint64_t left = bytes % each == 0 ? bytes / each : 0;
+
+    if (!json_is_array(shape) || json_array_size(shape) != 3)
+        refuse_member(r, "shape", "is no list of three");
+    for (size_t i = 0; i < 3; i++) {
+        const json_int_t n = json_integer_value(json_array_get(shape, i));
+
+        *sizes[i] = n > 0 ? (size_t)n : 0;
+        left = n > 0 && left % (uint64_t)n == 0 ? left / (uint64_t)n : 0;
+    }
+    if (left != 1)
+        refuse_member(r, "shape", "does not fit the bytes that came");
+    if (!json_is_array(codes) || json_array_size(codes) != out->n_codes)
+        refuse_member(r, "codes", "is no list of as many names");
+    for (size_t i = 0; i < json_array_size(codes); i++)
+        if (!json_is_string(json_array_get(codes, i)))
+            refuse_member(r, "codes", "has an element that is no name");
+}
+
+static void read_doppler(reader *r, pnr_map_info *out)
+{
+    const json_t *runs = get_member(r, r->root, "doppler");
+    const size_t n = json_array_size(runs);
+    double last_hz = -INFINITY;
+    uint64_t n_rows = 0;
+
+    if (n < 1 || n > PNR_MAX_DOPPLER_RUNS)
+        refuse_member(r, "doppler", "is no list of 1 to 512");
+    for (size_t i = 0; i < n && r->code == PNR_OK; i++) {
+        const json_t *object = json_array_get(runs, i);
+        pnr_doppler_run *run = &out->runs[i];
+
+        if (!json_is_object(object))
+            refuse_member(r, "doppler", "has an element that is no object");
+        run->first_hz = get_double(r, object, "first_hz");
+        run->step_hz = get_double(r, object, "step_hz");
+        run->n_rows = (size_t)get_u64(r, object, "n_rows", UINT32_MAX);
+        if (!(run->first_hz > last_hz) || !isfinite(run->first_hz) || run->n_rows < 1 ||
+            !(run->step_hz > 0 || (run->step_hz == 0 && run->n_rows == 1)))
+            refuse_member(r, "doppler", "does not ascend");
+        last_hz = run->first_hz + run->step_hz * (double)(run->n_rows - 1);
+        n_rows += run->n_rows;
+    }
+    if (n_rows != out->n_rows || !isfinite(last_hz))
+        refuse_member(r, "doppler", "has not as many rows");
+    out->n_runs = n;
+}
+
+int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
+                         pnr_map_info *info, pnr_error *error)
+{
+    reader r = {.error = error};
+
+    memset(info, 0, sizeof *info);
+    open_dwell(&r, text, length, report);
+    read_shape(&r, bytes, read_kind(&r, "map", &info->row), info);
+    read_doppler(&r, info);
+    info->mps_per_hz = get_double(&r, r.root, "mps_per_hz");
+    read_cells(&r, &info->row);
+    return close_message(&r);
 }
 
 /* --- packed results --- */
-
-bool pnr_message_is_pack(const char *text, size_t length)
-{
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-    const bool is_pack = json_is_true(json_object_get(root, "pack"));
-
-    json_decref(root);
-    return is_pack;
-}
 
 static pnr_record record_at(const void *records, size_t index)
 {
@@ -155,7 +419,7 @@ static size_t records_of(const pnr_record *record)
 }
 
 /* The n records of one dwell. */
-static void check_dwell(pnr_reader *r, const void *records, size_t at, size_t n)
+static void check_dwell(reader *r, const void *records, size_t at, size_t n)
 {
     const pnr_record first = record_at(records, at);
 
@@ -163,41 +427,41 @@ static void check_dwell(pnr_reader *r, const void *records, size_t at, size_t n)
         const pnr_record record = record_at(records, at + i);
 
         if (record.seq != first.seq || record.n_echoes != first.n_echoes || record.echo != i)
-            pnr_reader_wrong(r, "echo", "of a record is out of order");
+            refuse_member(r, "echo", "of a record is out of order");
         if (record.time_ns != INT64_MIN && (record.time_ns < 0 || record.time_ns >= year_2262_ns))
-            pnr_reader_wrong(r, "time_ns", "of a record is not within 1970..2261");
+            refuse_member(r, "time_ns", "of a record is not within 1970..2261");
         if (record.flags >> PNR_N_FLAGS != 0)
-            pnr_reader_wrong(r, "flags", "of a record has an unknown bit");
+            refuse_member(r, "flags", "of a record has an unknown bit");
     }
 }
 
 /* The counts of the header, and the place of every record in its dwell. */
-static void check_pack(pnr_reader *r, const void *records, size_t bytes)
+static void check_pack(reader *r, const void *records, size_t bytes)
 {
     const size_t n = bytes / sizeof(pnr_record);
-    const uint64_t n_records = pnr_reader_u64(r, r->root, "n_records", INT64_MAX);
-    const uint64_t n_results = pnr_reader_u64(r, r->root, "n_results", INT64_MAX);
+    const uint64_t n_records = get_u64(r, r->root, "n_records", INT64_MAX);
+    const uint64_t n_results = get_u64(r, r->root, "n_results", INT64_MAX);
     uint64_t results = 0;
     size_t n_dwell;
     json_t *dtype = json_loads(pnr_record_dtype, 0, NULL);
 
-    if (!json_equal(pnr_reader_get(r, r->root, "dtype"), dtype))
-        pnr_reader_wrong(r, "dtype", "is not this version's record");
+    if (!json_equal(get_member(r, r->root, "dtype"), dtype))
+        refuse_member(r, "dtype", "is not this version's record");
     json_decref(dtype);
     if (bytes % sizeof(pnr_record) != 0 || n != n_records)
-        pnr_reader_wrong(r, "n_records", "does not fit the bytes that came");
+        refuse_member(r, "n_records", "does not fit the bytes that came");
     for (size_t at = 0; r->code == PNR_OK && at < n; at += n_dwell, results++) {
         const pnr_record first = record_at(records, at);
 
         n_dwell = records_of(&first);
         if (first.n_echoes > PNR_MAX_CANDIDATES || n_dwell > n - at) {
-            pnr_reader_wrong(r, "n_echoes", "of a record is too large");
+            refuse_member(r, "n_echoes", "of a record is too large");
             return;
         }
         check_dwell(r, records, at, n_dwell);
     }
     if (results != n_results)
-        pnr_reader_wrong(r, "n_results", "is not the number of dwells in the records");
+        refuse_member(r, "n_results", "is not the number of dwells in the records");
 }
 
 static double finite_or_nan(double value)
@@ -237,19 +501,16 @@ static void take_dwell(const pnr_record *record, pnr_report *out)
 int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
                           size_t *offset, pnr_report *out, pnr_error *error)
 {
-    pnr_reader r = {.error = error};
+    reader r = {.error = error};
     pnr_record record;
     size_t i, n, at;
 
-    memset(out, 0, sizeof *out);
-    pnr_reader_open(&r, header, length, out->run, out->stream, &out->seq);
+    open_dwell(&r, header, length, out);
     if (*offset == 0)
         check_pack(&r, records, bytes);
-    pnr_reader_moment(&r, out);
-    pnr_reader_string(&r, r.root, "engine", out->engine, sizeof out->engine);
-    out->pfa_cell = pnr_reader_double(&r, r.root, "pfa_cell");
+    out->pfa_cell = get_double(&r, r.root, "pfa_cell");
     if (r.code != PNR_OK)
-        return pnr_reader_close(&r);
+        return close_message(&r);
     if (*offset >= bytes) {
         json_decref(r.root);
         return PNR_EEND;
@@ -259,8 +520,8 @@ int pnr_message_read_pack(const char *header, size_t length, const void *records
     record = record_at(records, at);
     n = records_of(&record);
     if (*offset % sizeof record != 0 || n > bytes / sizeof record - at || n > PNR_MAX_CANDIDATES) {
-        pnr_reader_wrong(&r, "offset", "is not at a dwell");
-        return pnr_reader_close(&r);
+        refuse_member(&r, "offset", "is not at a dwell");
+        return close_message(&r);
     }
     take_dwell(&record, out);
     for (i = 0; i < record.n_echoes; i++) {
@@ -268,5 +529,5 @@ int pnr_message_read_pack(const char *header, size_t length, const void *records
         take_echo(&record, &out->detection.echoes[i]);
     }
     *offset += n * sizeof record;
-    return pnr_reader_close(&r);
+    return close_message(&r);
 }

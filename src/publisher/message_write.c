@@ -178,40 +178,6 @@ size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capa
 
 /* --- profiles and maps --- */
 
-/* name: "profile" or "map". */
-static void begin_cells(pnr_text *t, char *text, size_t capacity, const pnr_report *report,
-                        uint64_t seq, const char *name, bool is_complex)
-{
-    begin_dwell(t, text, capacity, report, seq);
-    add_string(t, "engine", report->engine);
-    add_string(t, name, is_complex ? "complex" : "power");
-    add_string(t, "dtype", is_complex ? "<c8" : "<f4");
-}
-
-static size_t end_cells(pnr_text *t, const pnr_profile_info *info)
-{
-    add_u64(t, "oversample", info->oversample);
-    add_u64(t, "first_cell", info->first_cell);
-    add_u64(t, "n_gate", info->n_gate);
-    add_double(t, "delay_s", info->delay_s);
-    add_double(t, "step_s", info->step_s);
-    add_double(t, "metres_per_second", info->metres_per_second);
-    add_u64(t, "dwell_samples", info->dwell_samples);
-    add_double(t, "floor", info->floor);
-    add_double(t, "threshold", info->threshold);
-    return end_message(t);
-}
-
-size_t pnr_message_write_profile(const pnr_report *report, uint64_t seq,
-                                 const pnr_profile_info *info, char *text, size_t capacity)
-{
-    pnr_text t;
-
-    begin_cells(&t, text, capacity, report, seq, "profile", info->is_complex);
-    add_u64(&t, "n_cells", info->n_cells);
-    return end_cells(&t, info);
-}
-
 double pnr_map_doppler_hz(const pnr_map_info *info, size_t row)
 {
     const pnr_doppler_run *run = info->runs;
@@ -235,28 +201,57 @@ static void add_doppler(pnr_text *t, const pnr_map_info *info)
     pnr_text_add(t, "]");
 }
 
-size_t pnr_message_write_map(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
-                             char *text, size_t capacity)
+/* The members that a profile does not have. */
+static void add_axes(pnr_text *t, const pnr_map_info *info)
 {
     const size_t shape[] = {info->n_codes, info->n_rows, info->row.n_cells};
+
+    add_json(t, "shape", "[");
+    for (size_t i = 0; i < 3; i++) {
+        add_comma(t);
+        pnr_text_u64(t, shape[i]);
+    }
+    pnr_text_add(t, "]");
+    add_json(t, "codes", "[");
+    for (size_t i = 0; i < info->n_codes; i++) {
+        add_comma(t);
+        pnr_text_string(t, info->code_names[i]);
+    }
+    pnr_text_add(t, "]");
+    add_doppler(t, info);
+    add_double(t, "mps_per_hz", info->mps_per_hz);
+}
+
+bool pnr_map_is_profile(const pnr_map_info *info)
+{
+    return info->n_codes * info->n_rows == 1;
+}
+
+size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
+                               char *text, size_t capacity)
+{
+    const pnr_profile_info *row = &info->row;
+    const bool is_profile = pnr_map_is_profile(info);
     pnr_text t;
 
-    begin_cells(&t, text, capacity, report, seq, "map", info->row.is_complex);
-    add_json(&t, "shape", "[");
-    for (size_t i = 0; i < 3; i++) {
-        add_comma(&t);
-        pnr_text_u64(&t, shape[i]);
-    }
-    pnr_text_add(&t, "]");
-    add_json(&t, "codes", "[");
-    for (size_t i = 0; i < info->n_codes; i++) {
-        add_comma(&t);
-        pnr_text_string(&t, info->code_names[i]);
-    }
-    pnr_text_add(&t, "]");
-    add_doppler(&t, info);
-    add_double(&t, "mps_per_hz", info->mps_per_hz);
-    return end_cells(&t, &info->row);
+    begin_dwell(&t, text, capacity, report, seq);
+    add_string(&t, "engine", report->engine);
+    add_string(&t, is_profile ? "profile" : "map", row->is_complex ? "complex" : "power");
+    add_string(&t, "dtype", row->is_complex ? "<c8" : "<f4");
+    if (is_profile)
+        add_u64(&t, "n_cells", row->n_cells);
+    else
+        add_axes(&t, info);
+    add_u64(&t, "oversample", row->oversample);
+    add_u64(&t, "first_cell", row->first_cell);
+    add_u64(&t, "n_gate", row->n_gate);
+    add_double(&t, "delay_s", row->delay_s);
+    add_double(&t, "step_s", row->step_s);
+    add_double(&t, "metres_per_second", row->metres_per_second);
+    add_u64(&t, "dwell_samples", row->dwell_samples);
+    add_double(&t, "floor", row->floor);
+    add_double(&t, "threshold", row->threshold);
+    return end_message(&t);
 }
 
 /* --- packed results --- */

@@ -150,29 +150,17 @@ int pnr_publisher_send_range(pnr_publisher *p, pnr_report *report)
                      0);
 }
 
-int pnr_publisher_send_profile(pnr_publisher *p, const pnr_report *report,
-                               const pnr_profile_info *info, const float *profile)
+int pnr_publisher_send_cells(pnr_publisher *p, const pnr_report *report, const pnr_map_info *info,
+                             const float *cells)
 {
-    const uint64_t seq = p->topics[TOPIC_PROFILE].seq++;
-
-    if (p->socket == NULL)
-        return PNR_OK;
-    return send_text(p, TOPIC_PROFILE,
-                     pnr_message_write_profile(report, seq, info, p->text, sizeof p->text), profile,
-                     info->n_cells * sizeof *profile * (info->is_complex ? 2 : 1));
-}
-
-int pnr_publisher_send_map(pnr_publisher *p, const pnr_report *report, const pnr_map_info *info,
-                           const float *cells)
-{
-    const uint64_t seq = p->topics[TOPIC_MAP].seq++;
+    const topic_kind kind = pnr_map_is_profile(info) ? TOPIC_PROFILE : TOPIC_MAP;
+    const uint64_t seq = p->topics[kind].seq++;
     const size_t n_cells = info->n_codes * info->n_rows * info->row.n_cells;
 
     if (p->socket == NULL)
         return PNR_OK;
-    return send_text(p, TOPIC_MAP,
-                     pnr_message_write_map(report, seq, info, p->text, sizeof p->text), cells,
-                     n_cells * sizeof *cells * (info->row.is_complex ? 2 : 1));
+    return send_text(p, kind, pnr_message_write_cells(report, seq, info, p->text, sizeof p->text),
+                     cells, n_cells * sizeof *cells * (info->row.is_complex ? 2 : 1));
 }
 
 int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
@@ -240,11 +228,6 @@ const char *pnr_publisher_endpoint(const pnr_publisher *p)
     return p->endpoint;
 }
 
-const char *pnr_publisher_run(const pnr_publisher *p)
-{
-    return p->run;
-}
-
 /* --- create and destroy --- */
 
 static int make_run(char run[17], pnr_error *error)
@@ -283,8 +266,8 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         if (zmq_setsockopt(p->socket, options[i].option,
                            is_wide ? (const void *)&wide : (const void *)&options[i].value,
                            is_wide ? sizeof wide : sizeof options[i].value) != 0)
-            return pnr_error_set(error, PNR_ECONFIG, "%s = %d is refused by libzmq: %s",
-                                 options[i].name, options[i].value, zmq_strerror(zmq_errno()));
+            return pnr_refuse(error, "%s = %d is refused by libzmq: %s", options[i].name,
+                              options[i].value, zmq_strerror(zmq_errno()));
     }
     return PNR_OK;
 }

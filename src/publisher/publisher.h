@@ -21,12 +21,9 @@ int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volati
  * With publisher.pack > 1, PNR_OK means that the result is kept until its pack is full; a refused
  * pack is kept for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
-/* profile: info->n_cells powers, or (I, Q) pairs. */
-int pnr_publisher_send_profile(pnr_publisher *publisher, const pnr_report *report,
-                               const pnr_profile_info *info, const float *profile);
-/* cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. */
-int pnr_publisher_send_map(pnr_publisher *publisher, const pnr_report *report,
-                           const pnr_map_info *info, const float *cells);
+/* Sends a profile or a map. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. */
+int pnr_publisher_send_cells(pnr_publisher *publisher, const pnr_report *report,
+                             const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
 /* Sends the results that are kept for a pack. PNR_OK, or PNR_EAGAIN: the socket refused them. After
  * the last flush the caller counts pnr_publisher_waiting() results as unsent. */
@@ -35,6 +32,5 @@ size_t pnr_publisher_waiting(const pnr_publisher *publisher);
 /* Subscriptions to range/<stream> or to a prefix of it. */
 size_t pnr_publisher_subscribers(pnr_publisher *publisher);
 const char *pnr_publisher_endpoint(const pnr_publisher *publisher); /* as bound */
-const char *pnr_publisher_run(const pnr_publisher *publisher);      /* 16 hex digits */
 
 #endif

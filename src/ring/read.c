@@ -417,15 +417,10 @@ static uint64_t next_work(const pnr_ring *ring, size_t at_least)
     return end_of_shown(ring) + at_least;
 }
 
-int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns)
+int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns)
 {
     atomic_store(&ring->wanted, next_work(ring, at_least));
     return pnr_ring_sleep(ring, &ring->reader, pnr_ring_has_work, patience_ns);
-}
-
-int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns)
-{
-    return pnr_ring_wait_more(ring, 0, patience_ns);
 }
 
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account)

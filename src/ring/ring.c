@@ -37,10 +37,9 @@ int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *erro
     *out = NULL;
     if (shape->depth < 1 || shape->max_dwells < 1 || shape->capacity < shape->n_behind ||
         (shape->capacity - shape->n_behind) / dwell < shape->max_dwells + 1)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "ring of %zu samples: %zu dwells of %zu samples need at least %zu",
-                             shape->capacity, shape->max_dwells + 1, dwell,
-                             (shape->max_dwells + 1) * dwell + shape->n_behind);
+        return pnr_refuse(error, "ring of %zu samples: %zu dwells of %zu samples need at least %zu",
+                          shape->capacity, shape->max_dwells + 1, dwell,
+                          (shape->max_dwells + 1) * dwell + shape->n_behind);
 
     pnr_ring *ring = aligned_alloc(PNR_RING_CACHE_LINE, sizeof *ring);
 

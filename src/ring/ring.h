@@ -60,9 +60,6 @@ void pnr_ring_end(pnr_ring *ring);
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
 /* Gives the memory of the oldest view back. */
 void pnr_ring_release(pnr_ring *ring);
-/* Waits until acquire may succeed or the stream has ended. PNR_OK, or PNR_EAGAIN after
- * patience_ns. */
-int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns);
 
 /* Shows the part of the next view that has arrived, from its first sample on, and lends nothing;
  * out->n_dwells is 1 when the dwell is complete, else 0. The part is final: its lost samples are
@@ -71,8 +68,9 @@ int pnr_ring_wait(pnr_ring *ring, uint64_t patience_ns);
  * is free at once. PNR_OK; PNR_EAGAIN: fewer than at_least samples (0 means 1) are new since the
  * last peek; PNR_EEND: no view will come. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
-/* Waits until acquire or peek(at_least) may succeed or the stream has ended. */
-int pnr_ring_wait_more(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
+/* Waits until acquire, or with at_least above 0 peek(at_least), may succeed or the stream has ended.
+ * PNR_OK, or PNR_EAGAIN after patience_ns. */
+int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
 /* Adds the part of the account that the ring keeps, totals so far, to *account: alignment, refused
  * dwells, losses in released views, and after the end the tail. The borrower of a view accounts for

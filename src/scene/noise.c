@@ -62,25 +62,22 @@ static double log_uniform(double u)
  * / 4. */
 static void unit_vector(double f, double value[2])
 {
+    static const double sine[] = {
+        1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800,
+        1.0 / 362880,          -1.0 / 5040,          1.0 / 120,        -1.0 / 6};
+    static const double cosine[] = {
+        1.0 / 20922789888000, -1.0 / 87178291200, 1.0 / 479001600, -1.0 / 3628800,
+        1.0 / 40320,          -1.0 / 720,         1.0 / 24,        -0.5};
     int quadrant = (int)(4 * f + 0.5);
     double x = turn * (f - 0.25 * quadrant), z = x * x;
-    double s = 1.0 / 355687428096000, c = 1.0 / 20922789888000;
+    double s = 0, c = 0;
 
-    s = s * z - 1.0 / 1307674368000;
-    s = s * z + 1.0 / 6227020800;
-    s = s * z - 1.0 / 39916800;
-    s = s * z + 1.0 / 362880;
-    s = s * z - 1.0 / 5040;
-    s = s * z + 1.0 / 120;
-    s = s * z - 1.0 / 6;
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; k++) {
+        s = s * z + sine[k];
+        c = c * z + cosine[k];
+    }
     s = x + x * (s * z);
-    c = c * z - 1.0 / 87178291200;
-    c = c * z + 1.0 / 479001600;
-    c = c * z - 1.0 / 3628800;
-    c = c * z + 1.0 / 40320;
-    c = c * z - 1.0 / 720;
-    c = c * z + 1.0 / 24;
-    c = c * z - 0.5;
     c = 1 + c * z;
 
     double re = quadrant & 1 ? s : c, im = quadrant & 1 ? c : s;

@@ -3,9 +3,8 @@
 #include "scene/scene.h"
 
 #include "base/complex.h"
-#include "code/code.h"
-#include "code/waveform.h"
 #include "scene/noise.h"
+#include "setup/setup.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,19 +34,11 @@ typedef struct echo {
     rotation doppler;
 } echo;
 
-/* One transmitter's code. */
-typedef struct sender {
-    pnr_code *code;
-    pnr_waveform *waveform;
-    double chip_gain; /* chips to samples of mean power 1 */
-} sender;
-
 struct pnr_scene {
     const pnr_config *config;
-    pnr_radar radar;
-    sender *codes; /* [n_codes] */
-    size_t n_codes;
-    size_t n; /* N */
+    pnr_setup *setup;  /* its codes alone */
+    double *chip_gain; /* [n_codes] chips to samples of mean power 1 */
+    size_t n;          /* N */
     double rate;
     long double clock; /* 1 + clock_ppm 1e-6 */
     bool rectangular;
@@ -96,79 +87,54 @@ static long double wrap_time(long double x, long double n)
 }
 
 /* a(u), u >= 0 */
-static double complex code_at(const pnr_scene *scene, const sender *of, double u)
+static double complex code_at(const pnr_scene *scene, size_t c, double u)
 {
-    if (!scene->rectangular)
-        return pnr_waveform_at(of->waveform, u);
-
+    const pnr_code *code = scene->setup->codes[c].code;
     double n = (double)scene->n;
+
+    if (!scene->rectangular)
+        return pnr_waveform_at(scene->setup->codes[c].waveform, u);
     u = fmod(u + edge, n);
     /* u L is exact for whole u, and its quotient by N never rounds up to an integer. */
-    size_t chip = (size_t)(u * (double)of->code->n_chips / n);
-    if (chip >= of->code->n_chips)
+    size_t chip = (size_t)(u * (double)code->n_chips / n);
+    if (chip >= code->n_chips)
         chip = 0;
-    return of->chip_gain * CMPLX(of->code->chips[chip][0], of->code->chips[chip][1]);
+    return scene->chip_gain[c] * CMPLX(code->chips[chip][0], code->chips[chip][1]);
 }
 
 /* --- construction --- */
 
-static int create_waveform(pnr_scene *scene, const pnr_config *config, sender *of, pnr_error *error)
-{
-    double complex *samples = malloc(scene->n * sizeof *samples);
-    double power = 0, peak = 0;
-    int rc;
-
-    if (!samples)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", scene->n);
-    rc = pnr_code_sample(of->code, config, scene->n, (double(*)[2])samples, error);
-    if (rc == PNR_OK) {
-        for (size_t i = 0; i < scene->n; i++) {
-            const double *chip = of->code->chips[i * of->code->n_chips / scene->n];
-            power += chip[0] * chip[0] + chip[1] * chip[1];
-            peak = fmax(peak, cabs(samples[i]));
-        }
-        if (of == scene->codes)
-            scene->peak = peak;
-        of->chip_gain = power > 0 ? sqrt((double)scene->n / power) : 0;
-        rc = pnr_waveform_create(samples, scene->n, &of->waveform);
-        if (rc != PNR_OK)
-            pnr_error_set(error, rc, "no memory for a waveform of %zu samples", scene->n);
-    }
-    free(samples);
-    return rc;
-}
-
-/* Makes the codes, and the radar from the first one. */
+/* Finds the peak of the first code, and for each code the factor from chips to samples of mean power
+ * 1. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
-    scene->n_codes = pnr_config_codes(scene->config);
-    scene->codes = calloc(scene->n_codes, sizeof *scene->codes);
-    if (!scene->codes)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", scene->n_codes);
-    for (size_t c = 0; c < scene->n_codes; c++) {
-        sender *of = &scene->codes[c];
-        pnr_config one;
-        pnr_radar radar;
-        int rc;
+    int rc = pnr_setup_create_codes(scene->config, &scene->setup, error);
+    double complex *samples;
 
-        pnr_config_code(scene->config, c, &one);
-        if ((rc = pnr_code_create(&one, &of->code, error)) != PNR_OK ||
-            (rc = pnr_radar_derive(&one, of->code->n_chips, &radar, error)) != PNR_OK)
-            return rc;
-        if (c == 0) {
-            scene->radar = radar;
-            scene->n = radar.n_samples;
-            scene->rate = pnr_rational_double(radar.rate_hz);
+    if (rc != PNR_OK)
+        return rc;
+    scene->n = scene->setup->radar.n_samples;
+    scene->rate = pnr_rational_double(scene->setup->radar.rate_hz);
+    scene->chip_gain = calloc(scene->setup->n_codes, sizeof *scene->chip_gain);
+    samples = malloc(scene->n * sizeof *samples);
+    if (!scene->chip_gain || !samples)
+        rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", scene->n);
+    for (size_t c = 0; rc == PNR_OK && c < scene->setup->n_codes; c++) {
+        const pnr_code *code = scene->setup->codes[c].code;
+        double power = 0;
+
+        for (size_t i = 0; i < scene->n; i++) {
+            const double *chip = code->chips[i * code->n_chips / scene->n];
+            power += chip[0] * chip[0] + chip[1] * chip[1];
         }
-        if (radar.n_samples != scene->n)
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "code.%zu is %s, %zu samples a period, and code.1 %zu: all codes "
-                                 "must repeat together",
-                                 c + 1, of->code->name, radar.n_samples, scene->n);
-        if ((rc = create_waveform(scene, &one, of, error)) != PNR_OK)
-            return rc;
+        scene->chip_gain[c] = power > 0 ? sqrt((double)scene->n / power) : 0;
     }
-    return PNR_OK;
+    if (rc == PNR_OK)
+        rc = pnr_waveform_shift(scene->setup->codes[0].waveform, 0, samples);
+    for (size_t i = 0; rc == PNR_OK && i < scene->n; i++)
+        scene->peak = fmax(scene->peak, cabs(samples[i]));
+    free(samples);
+    return rc;
 }
 
 /* The geometry of one target: code time, drift, Doppler. See scene.h. */
@@ -179,21 +145,12 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
     long double speed = config->radar.speed_mps, velocity = target->velocity_mps;
     long double ways = config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
 
-    if (!(fabsl(velocity) < speed))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "target.%zu.velocity_mps = %g: slower than the wave, %g m/s, please",
-                             number, target->velocity_mps, config->radar.speed_mps);
-    if (target->amplitude == 0 && target->has_snr && !(scene->noise_rms > 0))
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "target.%zu.snr_db needs echo.noise_rms above 0 (or give an amplitude)", number);
-
     /* -d tau / d t: the rate at which the delay decreases. */
     long double gain = ways * velocity / (speed - velocity);
     long double delay = ways * target->range_m / (speed - velocity) + config->radar.zero_delay_s;
 
-    out->start = wrap_time(-delay * scene->rate - (long double)scene->radar.epoch_sample -
-                               scene->radar.epoch_fraction,
+    out->start = wrap_time(-delay * scene->rate - (long double)scene->setup->radar.epoch_sample -
+                               scene->setup->radar.epoch_fraction,
                            (long double)scene->n);
     out->drift = (gain - (scene->clock - 1)) / scene->clock;
     out->amplitude = target->amplitude;
@@ -235,7 +192,7 @@ static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error
     return rc;
 }
 
-/* still[m] = sum of A a(m + start) */
+/* still[m] = sum of A a(m + start); also prepares the codes of moving echoes. */
 static int create_still(pnr_scene *scene, pnr_error *error)
 {
     double complex *shifted = NULL;
@@ -244,6 +201,8 @@ static int create_still(pnr_scene *scene, pnr_error *error)
     for (size_t i = 0; i < scene->n_echoes && rc == PNR_OK; i++) {
         const echo *e = &scene->echoes[i];
 
+        if (e->moves) /* needs the waveform between the samples */
+            rc = pnr_waveform_prepare(scene->setup->codes[e->code].waveform);
         if (e->moves || e->amplitude == 0)
             continue;
         if (!scene->still) {
@@ -257,10 +216,11 @@ static int create_still(pnr_scene *scene, pnr_error *error)
         if (scene->rectangular)
             for (size_t m = 0; m < scene->n; m++)
                 shifted[m] =
-                    code_at(scene, &scene->codes[e->code],
+                    code_at(scene, e->code,
                             (double)wrap_time((long double)m + e->start, (long double)scene->n));
         else
-            rc = pnr_waveform_shift(scene->codes[e->code].waveform, -(double)e->start, shifted);
+            rc = pnr_waveform_shift(scene->setup->codes[e->code].waveform, -(double)e->start,
+                                    shifted);
         for (size_t m = 0; m < scene->n && rc == PNR_OK; m++)
             scene->still[m] += shifted[m] * e->value;
     }
@@ -274,9 +234,9 @@ static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *er
     int rc = PNR_OK;
 
     if (config->source.tune_hz.num != 0) {
-        if (pnr_rational_div(config->source.tune_hz, scene->radar.rate_hz, &scene->tune) != PNR_OK)
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "source.tune_hz over source.rate_hz does not fit 64 bits");
+        if (pnr_rational_div(config->source.tune_hz, scene->setup->radar.rate_hz, &scene->tune) !=
+            PNR_OK)
+            return pnr_refuse(error, "source.tune_hz over source.rate_hz does not fit 64 bits");
         scene->tuned = true;
         rc = rotation_init(&scene->tuning, (long double)scene->tune.num / scene->tune.den);
     }
@@ -286,17 +246,6 @@ static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *er
                            (long double)config->echo.cw_hz / (scene->rate * scene->clock));
     }
     return rc == PNR_OK ? rc : pnr_error_set(error, rc, "no memory for the scene");
-}
-
-/* Moving echoes need the waveform between the samples. */
-static int prepare_codes(pnr_scene *scene, pnr_error *error)
-{
-    for (size_t i = 0; i < scene->n_echoes; i++)
-        if (scene->echoes[i].moves &&
-            pnr_waveform_prepare(scene->codes[scene->echoes[i].code].waveform) != PNR_OK)
-            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples",
-                                 scene->n);
-    return PNR_OK;
 }
 
 int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **out,
@@ -317,8 +266,7 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
     if ((rc = create_codes(scene, error)) == PNR_OK &&
         (rc = create_echoes(scene, kind, error)) == PNR_OK &&
         (rc = create_still(scene, error)) == PNR_OK &&
-        (rc = create_rotations(scene, kind, error)) == PNR_OK &&
-        (rc = prepare_codes(scene, error)) == PNR_OK)
+        (rc = create_rotations(scene, kind, error)) == PNR_OK)
         *out = scene;
     else
         pnr_scene_destroy(scene);
@@ -335,17 +283,14 @@ void pnr_scene_destroy(pnr_scene *scene)
     free(scene->still);
     free(scene->cw.steps);
     free(scene->tuning.steps);
-    for (size_t c = 0; scene->codes && c < scene->n_codes; c++) {
-        pnr_waveform_destroy(scene->codes[c].waveform);
-        pnr_code_destroy(scene->codes[c].code);
-    }
-    free(scene->codes);
+    free(scene->chip_gain);
+    pnr_setup_destroy(scene->setup);
     free(scene);
 }
 
 const pnr_radar *pnr_scene_radar(const pnr_scene *scene)
 {
-    return &scene->radar;
+    return &scene->setup->radar;
 }
 
 double pnr_scene_peak(const pnr_scene *scene)
@@ -378,7 +323,7 @@ static void add_moving(const pnr_scene *scene, const echo *e, uint64_t block, si
     if (e->doppler.steps)
         value *= rotation_at(&e->doppler, block);
     for (size_t j = from; j < to; j++, out++) {
-        double complex a = code_at(scene, &scene->codes[e->code], start + (double)j * step) * value;
+        double complex a = code_at(scene, e->code, start + (double)j * step) * value;
 
         *out += e->doppler.steps ? a * e->doppler.steps[j] : a;
     }
@@ -455,7 +400,7 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     const pnr_config *config = scene->config;
     const pnr_target *t = &config->targets[target];
     const echo *e = &scene->echoes[target];
-    long double n = (long double)scene->n, first = (long double)scene->radar.first_window;
+    long double n = (long double)scene->n, first = (long double)scene->setup->radar.first_window;
     long double centre = first + (long double)period * n + (n - 1) / 2;
     long double time = centre / (scene->rate * scene->clock);
     long double speed = config->radar.speed_mps, velocity = t->velocity_mps;
@@ -463,9 +408,9 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     /* The receiver's window starts at the code's: lag = n - window - u(n), mod N. */
     double lag = (double)wrap_time(-e->drift * centre - e->start - first, n);
 
-    if (scene->radar.is_linear && lag < (double)scene->radar.gate_first)
+    if (scene->setup->radar.is_linear && lag < (double)scene->setup->radar.gate_first)
         lag += (double)n; /* before the gate: the echo belongs to a later period */
-    out->delay_s = pnr_radar_delay_s(&scene->radar, config, lag);
+    out->delay_s = pnr_radar_delay_s(&scene->setup->radar, config, lag);
     out->delay_samples = out->delay_s * scene->rate;
     out->range_m = (double)((t->range_m - velocity * time) * speed / (speed - velocity));
     out->velocity_mps = t->velocity_mps;

@@ -40,8 +40,8 @@ typedef enum {
     PNR_SCENE_TRANSMIT
 } pnr_scene_kind;
 
-/* Borrows config, which must not change. PNR_ECONFIG (the reasons of radar.h and code.h; a target
- * as fast as the wave; an SNR without noise), PNR_ENOMEMORY. The caller owns *out. */
+/* Borrows config, which has passed pnr_config_check and must not change. PNR_ECONFIG (the reasons of
+ * radar.h and code.h), PNR_ENOMEMORY. The caller owns *out. */
 int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **out,
                      pnr_error *error);
 void pnr_scene_destroy(pnr_scene *scene);

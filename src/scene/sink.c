@@ -125,9 +125,8 @@ static int check_output(pnr_sink *sink, bool is_sound, bool is_endless, pnr_erro
         return pnr_error_set(error, PNR_EUSAGE,
                              "an endless stream cannot go into a file ('%.200s')", sink->path);
     if (!sink->info.is_regular && is_sound)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "'%.200s' is no regular file: a sound file cannot go there",
-                             sink->path);
+        return pnr_refuse(error, "'%.200s' is no regular file: a sound file cannot go there",
+                          sink->path);
     return PNR_OK;
 }
 
@@ -148,9 +147,9 @@ static int choose_raw(pnr_sink *sink, const pnr_config *config, pnr_error *error
     if (sink->format == PNR_FORMAT_NONE && !sink->is_stdout)
         sink->format = pnr_format_of_path(sink->path);
     if (sink->format == PNR_FORMAT_NONE)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "no sample format known for '%.200s': set source.format, one of %s",
-                             sink->path, pnr_format_names());
+        return pnr_refuse(error,
+                          "no sample format known for '%.200s': set source.format, one of %s",
+                          sink->path, pnr_format_names());
     sink->info.format = sink->format;
     sink->info.n_channels = config->source.channels;
     return PNR_OK;
@@ -173,22 +172,17 @@ static int check_sound(const pnr_config *config, const container *box, const sou
     const pnr_format_info *wanted = pnr_format_get(config->source.format);
     const bool is_real = config->source.format != PNR_FORMAT_NONE && !wanted->is_complex;
 
-    if (config->source.layout == PNR_LAYOUT_CHANNELS && wanted->is_complex)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.layout = channels in a sound file needs a real format, not %s",
-                             wanted->name);
     if (config->source.layout == PNR_LAYOUT_IQ && is_real && config->source.channels > 1)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "%zu real channels in a sound file need source.layout = channels",
-                             config->source.channels);
+        return pnr_refuse(error, "%zu real channels in a sound file need source.layout = channels",
+                          config->source.channels);
     if (pnr_format_get(f->real)->is_float && !box->wide)
-        return pnr_error_set(error, PNR_ECONFIG, "a %s file holds integers, not %s",
-                             box->extension + 1, wanted->name);
+        return pnr_refuse(error, "a %s file holds integers, not %s", box->extension + 1,
+                          wanted->name);
     if (rate.den != 1 || rate.num < 1 || rate.num > INT32_MAX)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "a sound file's rate is a whole number of Hz: %" PRId64 "/%" PRId64
-                             " goes into a raw file only",
-                             rate.num, rate.den);
+        return pnr_refuse(error,
+                          "a sound file's rate is a whole number of Hz: %" PRId64 "/%" PRId64
+                          " goes into a raw file only",
+                          rate.num, rate.den);
     return PNR_OK;
 }
 
@@ -210,15 +204,14 @@ static int choose_sound(pnr_sink *sink, const pnr_config *config, const containe
                     .channels = (int)config->source.channels * (is_complex ? 2 : 1),
                     .format = box->type | (f->subtype ? f->subtype : box->eight)};
     if (!sf_format_check(sf))
-        return pnr_error_set(error, PNR_ECONFIG, "a %s file cannot hold %d channels of %s at %d Hz",
-                             box->extension + 1, sf->channels, pnr_format_get(f->real)->name,
-                             sf->samplerate);
+        return pnr_refuse(error, "a %s file cannot hold %d channels of %s at %d Hz",
+                          box->extension + 1, sf->channels, pnr_format_get(f->real)->name,
+                          sf->samplerate);
     double bytes =
         (double)n_samples * (double)sink->info.n_channels * pnr_format_get(sink->format)->bytes;
     if (box->short_size && bytes > (double)(UINT32_MAX - 65536))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "%.0f bytes are too many for a %s file: write .rf64 or .w64", bytes,
-                             box->extension + 1);
+        return pnr_refuse(error, "%.0f bytes are too many for a %s file: write .rf64 or .w64",
+                          bytes, box->extension + 1);
     return PNR_OK;
 }
 

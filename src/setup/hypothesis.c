@@ -3,6 +3,8 @@
  * walk far. */
 #include "setup/hypothesis.h"
 
+#include "config/keys.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,10 +14,6 @@ enum { MAX_ROWS = 1 << 20 };
 static const double edge_rows = 1e-6;   /* a frequency this close to a row counts as the row */
 static const double walk_samples = 0.5; /* rows of one hypothesis walk at most this far apart */
 static const double most_stretch = 0.1; /* engines refuse more */
-static const int quarters_of[] = {
-    [PNR_STEP_WHOLE] = 4, [PNR_STEP_HALF] = 2, [PNR_STEP_QUARTER] = 1};
-static const char *const step_of[] = {
-    [PNR_STEP_WHOLE] = "whole", [PNR_STEP_HALF] = "half", [PNR_STEP_QUARTER] = "quarter"};
 
 /* The rows: F = j / K bins, first <= j <= last; without Doppler K is 1 and j counts rotations. */
 typedef struct grid {
@@ -42,7 +40,7 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
                            config->dwell.combine == PNR_COMBINE_COHERENT
                        ? (int64_t)config->dwell.periods
                        : 1;
-    g->quarters = quarters_of[config->doppler.step];
+    g->quarters = 4 >> config->doppler.step; /* whole, half, quarter */
     g->rows_a_hertz =
         radar->period_s * (g->is_doppler ? (double)g->n_periods : 4.0 / (double)g->quarters);
     if (carrier_hz > 0)
@@ -51,9 +49,8 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
     const double low = min_hz * g->rows_a_hertz, high = max_hz * g->rows_a_hertz;
 
     if (!(high - low < MAX_ROWS && fabs(low) < 0x1p40 && fabs(high) < 0x1p40))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "doppler.min_hz %.10g to max_hz %.10g: %.3g rows; %d are possible",
-                             min_hz, max_hz, high - low + 1, MAX_ROWS);
+        return pnr_refuse(error, "doppler.min_hz %.10g to max_hz %.10g: %.3g rows; %d are possible",
+                          min_hz, max_hz, high - low + 1, MAX_ROWS);
     if (!g->is_doppler) {
         g->first = (int64_t)floor(low + edge_rows);
         g->last = (int64_t)ceil(high - edge_rows);
@@ -106,11 +103,10 @@ int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_
     const int64_t most = is_split ? 1 + (int64_t)(walk_samples / row_walk) : MAX_ROWS;
 
     if (is_stretched && farthest_hz >= most_stretch * config->radar.carrier_hz)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "a Doppler shift of %.6g Hz stretches the code by more than a tenth at "
-            "radar.carrier_hz = %.10g",
-            farthest_hz, config->radar.carrier_hz);
+        return pnr_refuse(error,
+                          "a Doppler shift of %.6g Hz stretches the code by more than a tenth at "
+                          "radar.carrier_hz = %.10g",
+                          farthest_hz, config->radar.carrier_hz);
     if ((*out = malloc((size_t)(g.last - g.first + 1) * sizeof **out)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %" PRId64 " Doppler rows",
                              g.last - g.first + 1);
@@ -122,13 +118,12 @@ int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_
         if (g.is_doppler && quarters * g.n_periods % 4 != 0) {
             free(*out);
             *out = NULL;
-            return pnr_error_set(
-                error, PNR_ECONFIG,
-                "doppler.step = %s with dwell.periods = %" PRId64
-                ": the rows of neighbouring rotations would not meet; take a multiple of %d "
-                "periods, or whole steps",
-                step_of[config->doppler.step], g.n_periods,
-                config->doppler.step == PNR_STEP_HALF ? 2 : 4);
+            return pnr_refuse(error,
+                              "doppler.step = %s with dwell.periods = %" PRId64
+                              ": the rows of neighbouring rotations would not meet; take a "
+                              "multiple of %d periods, or whole steps",
+                              pnr_config_word(config, "doppler", "step"), g.n_periods,
+                              config->doppler.step == PNR_STEP_HALF ? 2 : 4);
         }
         *h = (pnr_hypothesis){
             .quarters = (int32_t)quarters,

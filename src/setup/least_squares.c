@@ -159,11 +159,11 @@ static int refuse_condition(const pnr_least_squares *ls, pnr_error *error)
 
     if (isfinite(ls->condition))
         snprintf(number, sizeof number, "%.2g", ls->condition);
-    return pnr_error_set(error, PNR_ECONFIG,
-                         "window.filter = least-squares: the code cannot tell echoes of the %zu "
-                         "range gates apart: condition number %s, at most %g is possible; it needs "
-                         "fewer gates, or power at all frequencies",
-                         ls->n_gates, number, worst_condition);
+    return pnr_refuse(error,
+                      "window.filter = least-squares: the code cannot tell echoes of the %zu range "
+                      "gates apart: condition number %s, at most %g is possible; it needs fewer "
+                      "gates, or power at all frequencies",
+                      ls->n_gates, number, worst_condition);
 }
 
 int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates, bool is_cyclic,
@@ -175,10 +175,10 @@ int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates
 
     *out = NULL;
     if (n_gates < 1 || n_gates > PNR_MAX_FILTER_GATES)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "window.filter = least-squares: %zu range gates; at most %d are "
-                             "possible: choose radar.min_range_m and radar.max_range_m",
-                             n_gates, PNR_MAX_FILTER_GATES);
+        return pnr_refuse(error,
+                          "window.filter = least-squares: %zu range gates; at most %d are "
+                          "possible: choose radar.min_range_m and radar.max_range_m",
+                          n_gates, PNR_MAX_FILTER_GATES);
     if ((ls = calloc(1, sizeof *ls)) != NULL) {
         ls->n_gates = n_gates;
         ls->is_cyclic = is_cyclic;

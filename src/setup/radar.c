@@ -69,33 +69,30 @@ static int derive_length(const pnr_config *config, size_t n_chips, pnr_radar *ou
     pnr_rational n;
 
     if (rate.num <= 0 || rate.den <= 0)
-        return pnr_error_set(error, PNR_ECONFIG, "source.rate_hz: %s; samples a second are needed",
-                             rate.den == 0 ? "not given" : "not above 0");
+        return pnr_refuse(error, "source.rate_hz: %s; samples a second are needed",
+                          rate.den == 0 ? "not given" : "not above 0");
     if (chip_rate.num <= 0)
-        return pnr_error_set(error, PNR_ECONFIG, "code.chip_rate_hz: %s is not above 0",
-                             pnr_rational_format(chip_rate, chip_rate_text));
+        return pnr_refuse(error, "code.chip_rate_hz: %s is not above 0",
+                          pnr_rational_format(chip_rate, chip_rate_text));
     if (n_chips < 1 || n_chips > MAX_SAMPLES)
-        return pnr_error_set(error, PNR_ECONFIG, "code: %zu chips; 1 to %d are possible", n_chips,
-                             MAX_SAMPLES);
+        return pnr_refuse(error, "code: %zu chips; 1 to %d are possible", n_chips, MAX_SAMPLES);
     pnr_rational_format(rate, rate_text);
     pnr_rational_format(chip_rate, chip_rate_text);
     if (pnr_rational_div(rate, chip_rate, &n) != PNR_OK || pnr_rational_mul(n, chips, &n) != PNR_OK)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.rate_hz %s and code.chip_rate_hz %s: their ratio does not fit "
-                             "64 bits",
-                             rate_text, chip_rate_text);
+        return pnr_refuse(
+            error, "source.rate_hz %s and code.chip_rate_hz %s: their ratio does not fit 64 bits",
+            rate_text, chip_rate_text);
     if (n.num / n.den >= MAX_SAMPLES && !(n.num == MAX_SAMPLES && n.den == 1))
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.rate_hz %s gives %.10g samples a period of %zu chips at %s "
-                             "chips/s; at most %d are possible",
-                             rate_text, pnr_rational_double(n), n_chips, chip_rate_text,
-                             MAX_SAMPLES);
+        return pnr_refuse(error,
+                          "source.rate_hz %s gives %.10g samples a period of %zu chips at %s "
+                          "chips/s; at most %d are possible",
+                          rate_text, pnr_rational_double(n), n_chips, chip_rate_text, MAX_SAMPLES);
     if (n.den != 1) {
         good_rates(chip_rate, n_chips, n.num / n.den, good, sizeof good);
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.rate_hz %s gives %.10g samples a period of %zu chips at %s "
-                             "chips/s, not a whole number; the nearest good rates: %s",
-                             rate_text, pnr_rational_double(n), n_chips, chip_rate_text, good);
+        return pnr_refuse(error,
+                          "source.rate_hz %s gives %.10g samples a period of %zu chips at %s "
+                          "chips/s, not a whole number; the nearest good rates: %s",
+                          rate_text, pnr_rational_double(n), n_chips, chip_rate_text, good);
     }
     out->n_chips = n_chips;
     out->n_samples = (size_t)n.num;
@@ -113,21 +110,19 @@ static int derive_epoch(const pnr_config *config, pnr_radar *out, pnr_error *err
 
     out->has_start = start[0] != '\0';
     if (out->has_start && pnr_time_parse(start, &out->start_utc_ns) != PNR_OK)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.start_time: '%s' is not UTC as 2026-11-21T02:40:12.5Z", start);
+        return pnr_refuse(error, "source.start_time: '%s' is not UTC as 2026-11-21T02:40:12.5Z",
+                          start);
     if (!epoch->is_utc) {
         out->epoch_sample = epoch->sample;
     } else {
         if (!out->has_start)
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "code.epoch is in UTC: source.start_time is needed too");
+            return pnr_refuse(error, "code.epoch is in UTC: source.start_time is needed too");
         /* (epoch - start) rate: 63 + 63 bits over 63 + 30. */
         i128 rest, den = (i128)out->rate_hz.den * PNR_NS_PER_S;
         i128 num = ((i128)epoch->utc_ns - out->start_utc_ns) * out->rate_hz.num;
         if (num / den >= INT64_MAX || num / den <= INT64_MIN)
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "code.epoch: too far from source.start_time %s to count samples",
-                                 start);
+            return pnr_refuse(
+                error, "code.epoch: too far from source.start_time %s to count samples", start);
         out->epoch_sample = floor_div(num, den, &rest);
         out->epoch_fraction = (double)((long double)rest / (long double)den);
         if (out->epoch_fraction >= 1)
@@ -142,11 +137,11 @@ static int derive_scales(const pnr_config *config, pnr_radar *out, pnr_error *er
     const size_t periods = config->dwell.periods;
 
     if (!isfinite(speed) || speed <= 0)
-        return pnr_error_set(error, PNR_ECONFIG, "radar.speed_mps: %g is not above 0", speed);
+        return pnr_refuse(error, "radar.speed_mps: %g is not above 0", speed);
     if (!isfinite(carrier) || carrier < 0)
-        return pnr_error_set(error, PNR_ECONFIG, "radar.carrier_hz: %g is below 0", carrier);
+        return pnr_refuse(error, "radar.carrier_hz: %g is below 0", carrier);
     if (periods < 1)
-        return pnr_error_set(error, PNR_ECONFIG, "dwell.periods: 0; at least 1 is needed");
+        return pnr_refuse(error, "dwell.periods: 0; at least 1 is needed");
 
     out->gain_db = 10 * log10((double)out->n_samples);
     if (config->dwell.combine == PNR_COMBINE_COHERENT ||
@@ -219,24 +214,21 @@ static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *erro
     const double half_sample_m = out->metres_per_second / (2 * pnr_rational_double(out->rate_hz));
 
     if (!isfinite(min_m) || !isfinite(max_m) || !isfinite(config->radar.zero_delay_s))
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "radar: min_range_m %g, max_range_m %g and zero_delay_s %g must be finite", min_m,
-            max_m, config->radar.zero_delay_s);
+        return pnr_refuse(
+            error, "radar: min_range_m %g, max_range_m %g and zero_delay_s %g must be finite",
+            min_m, max_m, config->radar.zero_delay_s);
     out->is_linear = config->window.correlation == PNR_CORRELATION_LINEAR;
     if (out->is_linear && is_whole)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "window.correlation = linear needs radar.max_range_m: the gates make "
-                             "the windows' length");
+        return pnr_refuse(error, "window.correlation = linear needs radar.max_range_m: the gates "
+                                 "make the windows' length");
     if (max_m < min_m)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "radar.max_range_m %.10g is below radar.min_range_m %.10g", max_m,
-                             min_m);
+        return pnr_refuse(error, "radar.max_range_m %.10g is below radar.min_range_m %.10g", max_m,
+                          min_m);
     if (max_m - min_m > out->unambiguous_m + half_sample_m)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "radar.min_range_m %.10g to max_range_m %.10g is more than the "
-                             "unambiguous range of %.10g m",
-                             min_m, max_m, out->unambiguous_m);
+        return pnr_refuse(error,
+                          "radar.min_range_m %.10g to max_range_m %.10g is more than the "
+                          "unambiguous range of %.10g m",
+                          min_m, max_m, out->unambiguous_m);
     out->min_delay_s = min_m / out->metres_per_second;
     out->max_delay_s = fmin(max_m / out->metres_per_second, out->min_delay_s + out->period_s);
 
@@ -247,15 +239,14 @@ static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *erro
     double low = floor(snap_lag(lag_of_delay(out, config, first_s)));
     double high = ceil(snap_lag(lag_of_delay(out, config, last_s)));
     if (!(fabs(low) < 0x1p52 && fabs(high) < 0x1p52))
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "radar: zero_delay_s %g or min_range_m %g is too large to count samples",
-            config->radar.zero_delay_s, min_m);
+        return pnr_refuse(error,
+                          "radar: zero_delay_s %g or min_range_m %g is too large to count samples",
+                          config->radar.zero_delay_s, min_m);
     if (out->is_linear && out->zero_search_s > 0 && high - low > (double)out->n_samples)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "radar.zero = direct-path: from it to radar.max_range_m %.10g is more "
-                             "than the %zu lags of a linear correlation",
-                             max_m, out->n_samples);
+        return pnr_refuse(error,
+                          "radar.zero = direct-path: from it to radar.max_range_m %.10g is more "
+                          "than the %zu lags of a linear correlation",
+                          max_m, out->n_samples);
     place_gate(out, (int64_t)low,
                high - low + 1 < (double)out->n_samples ? (size_t)(high - low) + 1 : out->n_samples,
                is_whole);

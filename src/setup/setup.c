@@ -73,60 +73,80 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* Fills the references of one code: the code itself and, with oversample 2, also the code half a
- * sample later. */
-static int fill_references(const pnr_setup *setup, const pnr_config *config, pnr_setup_code *to,
-                           double (*references)[2], pnr_error *error)
+/* Makes one code and its waveform. The samples of each code have mean power 1, so that all codes have
+ * the energy of the first. */
+static int make_code(const pnr_config *config, pnr_setup_code *to, pnr_radar *radar,
+                     pnr_error *error)
 {
-    const size_t n = setup->radar.n_samples;
-    const int code = pnr_code_sample(to->code, config, n, references, error);
+    double complex *samples;
+    int code = pnr_code_create(config, &to->code, error);
 
-    if (code != PNR_OK)
+    if (code != PNR_OK ||
+        (code = pnr_radar_derive(config, to->code->n_chips, radar, error)) != PNR_OK)
         return code;
-    if (pnr_waveform_create((const double complex *)references, n, &to->waveform) != PNR_OK ||
-        (config->detector.oversample == 2 &&
-         pnr_waveform_shift(to->waveform, 0.5, (double complex *)(references + n)) != PNR_OK) ||
-        pnr_waveform_autocorrelation(to->waveform, &to->autocorrelation) != PNR_OK)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples", n);
-    return PNR_OK;
+    if ((samples = malloc(radar->n_samples * sizeof *samples)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples",
+                             radar->n_samples);
+    code = pnr_code_sample(to->code, config, radar->n_samples, (double(*)[2])samples, error);
+    if (code == PNR_OK &&
+        (code = pnr_waveform_create(samples, radar->n_samples, &to->waveform)) != PNR_OK)
+        pnr_error_set(error, code, "no memory for a waveform of %zu samples", radar->n_samples);
+    free(samples);
+    return code;
 }
 
-/* The samples of each code have mean power 1, so that all codes have the energy of the first. */
-static int make_codes(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+int pnr_setup_create_codes(const pnr_config *config, pnr_setup **out, pnr_error *error)
 {
+    pnr_setup *setup = calloc(1, sizeof *setup);
+    int code = PNR_OK;
+
+    *out = setup;
+    if (setup == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
     setup->n_codes = pnr_config_codes(config);
     setup->codes = calloc(setup->n_codes, sizeof *setup->codes);
     if (setup->codes == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", setup->n_codes);
-    for (size_t c = 0; c < setup->n_codes; c++) {
-        pnr_setup_code *to = &setup->codes[c];
+        code = pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", setup->n_codes);
+    for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++) {
         pnr_config one;
         pnr_radar radar;
-        int code;
 
         pnr_config_code(config, c, &one);
-        if ((code = pnr_code_create(&one, &to->code, error)) != PNR_OK ||
-            (code = pnr_radar_derive(&one, to->code->n_chips, &radar, error)) != PNR_OK)
-            return code;
-        if (c == 0)
+        if ((code = make_code(&one, &setup->codes[c], &radar, error)) == PNR_OK && c == 0)
             setup->radar = radar;
-        if (radar.n_samples != setup->radar.n_samples)
-            return pnr_error_set(error, PNR_ECONFIG,
-                                 "code.%zu is %s, %zu samples a period, and code.1 %zu: all codes "
-                                 "must repeat together",
-                                 c + 1, to->code->name, radar.n_samples, setup->radar.n_samples);
-
-        const size_t n_references = config->detector.oversample * radar.n_samples;
-
-        if (c == 0 && (setup->references = calloc(setup->n_codes * n_references,
-                                                  sizeof *setup->references)) == NULL)
-            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes of %zu samples",
-                                 setup->n_codes, radar.n_samples);
-        if ((code = fill_references(setup, &one, to, setup->references + c * n_references,
-                                    error)) != PNR_OK)
-            return code;
+        if (code == PNR_OK && radar.n_samples != setup->radar.n_samples)
+            code = pnr_refuse(error,
+                              "code.%zu is %s, %zu samples a period, and code.1 %zu: all codes "
+                              "must repeat together",
+                              c + 1, setup->codes[c].code->name, radar.n_samples,
+                              setup->radar.n_samples);
     }
-    return PNR_OK;
+    if (code != PNR_OK) {
+        pnr_setup_destroy(setup);
+        *out = NULL;
+    }
+    return code;
+}
+
+/* The references of each code are its samples and, with oversample 2, those half a sample later. */
+static int make_references(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+{
+    const size_t n = setup->radar.n_samples, oversample = config->detector.oversample;
+    double complex *to = calloc(setup->n_codes * oversample * n, sizeof *to);
+    int code = to != NULL ? PNR_OK : PNR_ENOMEMORY;
+
+    setup->references = (double(*)[2])to;
+    for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++) {
+        pnr_setup_code *of = &setup->codes[c];
+
+        for (size_t i = 0; i < oversample && code == PNR_OK; i++, to += n)
+            code = pnr_waveform_shift(of->waveform, (double)i / (double)oversample, to);
+        if (code == PNR_OK)
+            code = pnr_waveform_autocorrelation(of->waveform, &of->autocorrelation);
+    }
+    return code == PNR_OK ? code
+                          : pnr_error_set(error, code, "no memory for %zu codes of %zu samples",
+                                          setup->n_codes, n);
 }
 
 static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
@@ -159,10 +179,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     plan->exclusion_cells = config->detector.exclusion_cells;
     plan->exclusion_rows = config->detector.exclusion_rows;
     if (plan->n_looks > MAX_WINDOWS / plan->n_periods)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one "
-            "result",
+        return pnr_refuse(
+            error, "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one result",
             plan->n_looks, plan->n_periods, MAX_WINDOWS);
     /* Each incoherent period is a look. A single one is an ordinary window and keeps its phase. */
     if (config->dwell.combine == PNR_COMBINE_INCOHERENT) {
@@ -186,15 +204,13 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
  * lobe of the taper, or of one period when each row is a rotation. 0: out of memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
-    static const size_t rows_a_bin[] = {
-        [PNR_STEP_WHOLE] = 1, [PNR_STEP_HALF] = 2, [PNR_STEP_QUARTER] = 4};
     const pnr_plan *plan = &setup->plan;
 
     if (config->detector.cfar_axis == PNR_CFAR_ALONG_LAGS)
         return (plan->n_samples + setup->radar.n_chips - 1) / setup->radar.n_chips;
     return config->dwell.combine == PNR_COMBINE_DOPPLER
                ? pnr_taper_stride(plan->taper, plan->n_periods)
-               : rows_a_bin[config->doppler.step];
+               : (size_t)1 << config->doppler.step; /* rows a bin */
 }
 
 /* Guard and training cells, and the factors that hold the false-alarm probability of a cell. The
@@ -225,12 +241,11 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
     const size_t reach = cfar->guard + 1 + (cfar->training - 1) * cfar->stride;
 
     if (is_range && !plan->linear ? 2 * reach >= n_cells : reach >= n_cells)
-        return pnr_error_set(
-            error, PNR_ECONFIG,
-            "detector.cfar_training = %zu, a cell in %zu behind detector.cfar_guard "
-            "= %zu, reaches %zu %s to either side; there are %zu",
-            cfar->training, cfar->stride, config->detector.cfar_guard, reach,
-            is_range ? "lags" : "Doppler rows", n_cells);
+        return pnr_refuse(error,
+                          "detector.cfar_training = %zu, a cell in %zu behind detector.cfar_guard "
+                          "= %zu, reaches %zu %s to either side; there are %zu",
+                          cfar->training, cfar->stride, config->detector.cfar_guard, reach,
+                          is_range ? "lags" : "Doppler rows", n_cells);
     pnr_cfar_factors(plan, setup->pfa_cell, setup->cfar_factor);
     cfar->factor = setup->cfar_factor;
     return PNR_OK;
@@ -253,8 +268,8 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
 
     if (config->source.tune_hz.num != 0 &&
         pnr_rational_div(config->source.tune_hz, setup->radar.rate_hz, &tune) != PNR_OK)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
+        return pnr_refuse(error,
+                          "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
 
     /* A chip lasts for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
     const pnr_code *first = setup->codes[0].code;
@@ -303,9 +318,8 @@ static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *er
     if (config->window.filter == PNR_FILTER_MATCHED)
         return PNR_OK;
     if (plan->n_codes > 1)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "window.filter = least-squares is for one code; there are %zu",
-                             plan->n_codes);
+        return pnr_refuse(error, "window.filter = least-squares is for one code; there are %zu",
+                          plan->n_codes);
     code = pnr_least_squares_create(setup->codes[0].autocorrelation, plan->gate_count,
                                     !plan->linear && plan->gate_count == plan->n_lags,
                                     &setup->least_squares, error);
@@ -329,13 +343,13 @@ static int plan_thresholds(pnr_setup *setup, const pnr_config *config, pnr_error
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error)
 {
-    pnr_setup *setup = calloc(1, sizeof *setup);
-    int code;
+    pnr_setup *setup;
+    int code = pnr_setup_create_codes(config, &setup, error);
 
     *out = NULL;
-    if (setup == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
-    if ((code = make_codes(setup, config, error)) != PNR_OK ||
+    if (code != PNR_OK)
+        return code;
+    if ((code = make_references(setup, config, error)) != PNR_OK ||
         (code = plan_samples(setup, config, format, n_channels, error)) != PNR_OK ||
         (code = plan_filter(setup, config, error)) != PNR_OK ||
         (code = plan_dwell(setup, config, error)) != PNR_OK ||

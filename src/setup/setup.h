@@ -48,6 +48,9 @@ typedef struct pnr_setup {
  */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);
+/* Makes radar, n_codes and codes alone, without autocorrelations: all that a scene needs. PNR_OK;
+ * PNR_ECONFIG (the reasons of code.h and radar.h, periods of different lengths); PNR_ENOMEMORY. */
+int pnr_setup_create_codes(const pnr_config *config, pnr_setup **out, pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);
 
 /* Samples of the ring: ring.bytes, else ring.seconds, else the submits in flight and one more. */

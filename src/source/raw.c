@@ -54,15 +54,13 @@ static int refuse_unknown_format(const pnr_source_input *input, pnr_error *error
     if (!kind && input->is_stdin && !input->is_regular)
         kind = pnr_sound_header_kind(head, read_head(input, head, sizeof head));
     if (kind)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "%s carries a %s file: name the file instead, or pipe raw samples "
-                             "without a header and set source.format (%s)",
-                             input->name, kind, pnr_format_names());
-    return pnr_error_set(error, PNR_ECONFIG,
-                         "%.200s: the format of its samples is not known%s: set source.format to "
-                         "one of: %s",
-                         input->name, input->is_stdin ? "" : " from its extension",
-                         pnr_format_names());
+        return pnr_refuse(error,
+                          "%s carries a %s file: name the file instead, or pipe raw samples "
+                          "without a header and set source.format (%s)",
+                          input->name, kind, pnr_format_names());
+    return pnr_refuse(
+        error, "%.200s: the format of its samples is not known%s: set source.format to one of: %s",
+        input->name, input->is_stdin ? "" : " from its extension", pnr_format_names());
 }
 
 static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
@@ -75,8 +73,8 @@ static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr
     if (format == PNR_FORMAT_NONE)
         return refuse_unknown_format(input, error);
     if (n_channels > MAX_CHANNELS)
-        return pnr_error_set(error, PNR_ECONFIG, "source.channels is %zu, at most %d are read",
-                             n_channels, MAX_CHANNELS);
+        return pnr_refuse(error, "source.channels is %zu, at most %d are read", n_channels,
+                          MAX_CHANNELS);
     size_t sample_bytes = words->bytes * n_channels;
     info->format = format;
     info->n_channels = n_channels;

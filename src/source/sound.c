@@ -106,10 +106,10 @@ static int fill_info(const pnr_source_input *input, const pnr_config *config,
     bool is_complex = config->source.layout == PNR_LAYOUT_IQ && n > 1;
 
     if (is_complex && n % 2 != 0)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "%s has %u channels, and layout iq needs pairs (or one): set "
-                             "source.layout = channels",
-                             input->name, n);
+        return pnr_refuse(
+            error,
+            "%s has %u channels, and layout iq needs pairs (or one): set source.layout = channels",
+            input->name, n);
     if (is_integer(header))
         info->format = is_complex ? PNR_FORMAT_CI16 : PNR_FORMAT_I16;
     else
@@ -137,20 +137,18 @@ static int check_against_config(const pnr_source_input *input, const pnr_config 
     if (!same_rate) {
         char text[48];
 
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "%s: the header says %" PRId64 " Hz, source.rate_hz says %s Hz",
-                             input->name, info->rate_hz.num, pnr_rational_format(rate_hz, text));
+        return pnr_refuse(error, "%s: the header says %" PRId64 " Hz, source.rate_hz says %s Hz",
+                          input->name, info->rate_hz.num, pnr_rational_format(rate_hz, text));
     }
     if (named != PNR_FORMAT_NONE && named != info->format)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "%.200s is a sound file (%s), but the format is given as %s: leave "
-                             "source.format out, or give it raw samples without a header",
-                             input->name, info->text, pnr_format_get(named)->name);
+        return pnr_refuse(error,
+                          "%.200s is a sound file (%s), but the format is given as %s: leave "
+                          "source.format out, or give it raw samples without a header",
+                          input->name, info->text, pnr_format_get(named)->name);
     if (config->source.channels > 1 && config->source.channels != info->n_channels)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.channels is %zu, but %.200s is %s with %zu",
-                             config->source.channels, input->name,
-                             pnr_format_get(info->format)->name, info->n_channels);
+        return pnr_refuse(error, "source.channels is %zu, but %.200s is %s with %zu",
+                          config->source.channels, input->name, pnr_format_get(info->format)->name,
+                          info->n_channels);
     return PNR_OK;
 }
 

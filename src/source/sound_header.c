@@ -32,22 +32,18 @@ static int refuse_header(const view *v, const char *format, ...)
     return pnr_error_set(v->error, PNR_EDATA, "%s: %s", v->name, text);
 }
 
-static uint64_t little_endian(const unsigned char *p, size_t n)
-{
-    uint64_t value = 0;
-
-    while (n > 0)
-        value = value << 8 | p[--n];
-    return value;
-}
-
-static uint64_t big_endian(const unsigned char *p, size_t n)
+static uint64_t read_number(const unsigned char *p, size_t n, bool is_big_endian)
 {
     uint64_t value = 0;
 
     for (size_t i = 0; i < n; i++)
-        value = value << 8 | p[i];
+        value = value << 8 | p[is_big_endian ? i : n - 1 - i];
     return value;
+}
+
+static uint64_t little_endian(const unsigned char *p, size_t n)
+{
+    return read_number(p, n, false);
 }
 
 static bool is_in_view(const view *v, uint64_t offset, uint64_t n)
@@ -322,8 +318,7 @@ static int read_au(const view *v, pnr_sound_header *out)
     uint64_t word[6];
 
     for (size_t i = 0; i < 6; i++) /* ".snd" is big endian, "dns." little */
-        word[i] =
-            v->data[0] == '.' ? big_endian(v->data + 4 * i, 4) : little_endian(v->data + 4 * i, 4);
+        word[i] = read_number(v->data + 4 * i, 4, v->data[0] == '.');
 
     uint64_t offset = word[1];
     uint64_t n_bytes = word[2];
@@ -361,10 +356,10 @@ static int read_flac(const view *v, pnr_sound_header *out)
     enum { STREAMINFO_BYTES = 34, HEAD_BYTES = 8 + STREAMINFO_BYTES };
     const unsigned char *p = v->data + 4;
 
-    if ((p[0] & 0x7f) != 0 || big_endian(p + 1, 3) != STREAMINFO_BYTES)
+    if ((p[0] & 0x7f) != 0 || read_number(p + 1, 3, true) != STREAMINFO_BYTES)
         return refuse_header(v, "no STREAMINFO block at byte 4");
 
-    uint64_t packed = big_endian(p + 14, 8);
+    uint64_t packed = read_number(p + 14, 8, true);
 
     out->rate_hz = (uint32_t)(packed >> 44);
     out->n_channels = (unsigned)(packed >> 41 & 7) + 1;

@@ -50,18 +50,17 @@ static int account_for_lost(pnr_source *source, pnr_error *error)
     int length;
 
     if (last != NULL && last->count >= UINT64_MAX - last->first)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.lost: %" PRIu64 " samples from sample %" PRIu64
-                             " is beyond any stream",
-                             last->count, last->first);
+        return pnr_refuse(
+            error, "source.lost: %" PRIu64 " samples from sample %" PRIu64 " is beyond any stream",
+            last->count, last->first);
     if (info->n_samples == UINT64_MAX) {
         snprintf(rest, room, ", length not known: %s", source->input.name);
         return PNR_OK;
     }
     lost = count_lost(source, info->n_samples, &n_beyond);
     if (lost >= UINT64_MAX - info->n_samples)
-        return pnr_error_set(error, PNR_ECONFIG,
-                             "source.lost: %" PRIu64 " samples lost is beyond any stream", lost);
+        return pnr_refuse(error, "source.lost: %" PRIu64 " samples lost is beyond any stream",
+                          lost);
     info->n_samples += lost;
     length = snprintf(rest, room, ", %" PRIu64 " samples", info->n_samples);
     if (lost > 0)
@@ -128,8 +127,8 @@ static int open_kind(pnr_source *source, const pnr_config *config, pnr_error *er
     if (rc != PNR_OK)
         return rc;
     if (config->source.channel >= source->info.n_channels)
-        return pnr_error_set(error, PNR_ECONFIG, "source.channel is %zu, but %s has %zu (from 0)",
-                             config->source.channel, source->input.name, source->info.n_channels);
+        return pnr_refuse(error, "source.channel is %zu, but %s has %zu (from 0)",
+                          config->source.channel, source->input.name, source->info.n_channels);
     return PNR_OK;
 }
 

@@ -16,7 +16,6 @@ typedef struct pnr_source_info {
     uint64_t n_samples;   /* positions of the stream; includes the lost runs that begin at or before
                              the end of the file; UINT64_MAX: not known */
     pnr_rational rate_hz; /* of a sound file, else {0, 0} */
-    bool is_live;         /* true: cannot wait, so a full ring drops samples; stdin and FIFO wait */
     uint64_t n_trailing_bytes; /* after the last whole sample; of a pipe: known at the end */
     char text[256];            /* "raw ci16, 1 channel, 41943 samples: echo.sc16" for the log */
 } pnr_source_info;

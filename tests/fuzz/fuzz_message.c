@@ -71,7 +71,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 info.first_cell < info.n_cells && info.n_gate <= info.n_cells);
     if (pnr_message_read_map(text, header, length - header, &report, &map, &error) == PNR_OK)
         check_map(&map, length - header);
-    (void)pnr_message_is_pack(text, header);
     while (pnr_message_read_pack(text, header, text + header, length - header, &offset, &report,
                                  &error) == PNR_OK) {
         require(offset > last && offset <= length - header);

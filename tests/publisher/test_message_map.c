@@ -34,7 +34,7 @@ static size_t write_map(const pnr_map_info *info, char text[CAPACITY])
     size_t length;
 
     report_fixture(&report, 0);
-    length = pnr_message_write_map(&report, 12, info, text, CAPACITY);
+    length = pnr_message_write_cells(&report, 12, info, text, CAPACITY);
     assert_true(length > 0 && length == strlen(text));
     return length;
 }
@@ -167,7 +167,7 @@ TEST(test_capacity)
     for (i = 0; i < most.n_runs; i++)
         most.runs[i] = (pnr_doppler_run){(double)i * 12345.678901234, 1.23456789012345, 2};
     report_fixture(&report, 0);
-    length = pnr_message_write_map(&report, UINT64_MAX >> 1, &most, text, sizeof text);
+    length = pnr_message_write_cells(&report, UINT64_MAX >> 1, &most, text, sizeof text);
     assert_true(length > 0);
     assert_int_equal(pnr_message_read_map(text, length, most.n_codes * most.n_rows * 2046 * 4,
                                           &read, &info, &error),
@@ -176,7 +176,7 @@ TEST(test_capacity)
                      pnr_map_doppler_hz(&most, most.n_rows - 1)) < 1e-4);
     for (i = 0; i <= length; i += i < 300 || i + 300 > length ? 1 : 97) {
         cut[i] = 'x';
-        assert_int_equal(pnr_message_write_map(&report, UINT64_MAX >> 1, &most, cut, i), 0);
+        assert_int_equal(pnr_message_write_cells(&report, UINT64_MAX >> 1, &most, cut, i), 0);
         assert_int_equal(cut[i], 'x');
     }
 }

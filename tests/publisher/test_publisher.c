@@ -123,7 +123,7 @@ static void exchange(const char *endpoint)
         assert_true(read.seq == i);
         assert_true(read.sample == i * 1023);
         assert_int_equal(read.detection.n_echoes, i % 4);
-        assert_string_equal(read.run, pnr_publisher_run(publisher));
+        assert_string_equal(read.run, report.run);
         assert_string_equal(read.stream, "demo");
     }
     unsubscribe(&s);
@@ -187,7 +187,7 @@ TEST(test_topics)
         assert_int_equal((i < 2 ? pnr_message_read_status : pnr_message_read_end)(text, (size_t)n,
                                                                                   &summary, &error),
                          PNR_OK);
-        assert_string_equal(summary.run, pnr_publisher_run(publisher));
+        assert_string_equal(summary.run, status.run);
         assert_int_equal(summary.account.results, 3);
     }
     assert_string_equal(summary.reason, "end of input");
@@ -361,9 +361,11 @@ TEST(test_profile)
     publisher = create(&config);
     subscribe(&s, publisher, "", 1000);
     report_fixture(&report, 0);
-    assert_int_equal(pnr_publisher_send_profile(
+    assert_int_equal(pnr_publisher_send_cells(
                          publisher, &report,
-                         &(pnr_profile_info){.is_complex = true, .n_cells = 3, .oversample = 1},
+                         &(pnr_map_info){.row = {.is_complex = true, .n_cells = 3, .oversample = 1},
+                                         .n_codes = 1,
+                                         .n_rows = 1},
                          profile),
                      PNR_OK);
     assert_true(part(&s, text, sizeof text) > 0);
@@ -400,7 +402,7 @@ TEST(test_map)
         char wanted[32];
 
         snprintf(wanted, sizeof wanted, "\"seq\":%d,", seq);
-        assert_int_equal(pnr_publisher_send_map(publisher, &report, &map, cells), PNR_OK);
+        assert_int_equal(pnr_publisher_send_cells(publisher, &report, &map, cells), PNR_OK);
         assert_true(part(&s, text, sizeof text) > 0);
         assert_string_equal(text, "map/demo");
         assert_true(part(&s, text, sizeof text) > 0);
@@ -428,12 +430,12 @@ TEST(test_no_endpoint)
     assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
     assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
     assert_true(report.seq == 1);
-    assert_string_equal(report.run, pnr_publisher_run(publisher));
     assert_int_equal(pnr_publisher_flush(publisher), PNR_OK);
     assert_int_equal(pnr_publisher_waiting(publisher), 0);
-    assert_int_equal(pnr_publisher_send_profile(publisher, &report, &(pnr_profile_info){0}, NULL),
+    assert_int_equal(pnr_publisher_send_cells(publisher, &report, &(pnr_map_info){0}, NULL),
                      PNR_OK);
     assert_int_equal(pnr_publisher_send_status(publisher, &status, true), PNR_OK);
+    assert_string_equal(report.run, status.run);
     assert_int_equal(pnr_publisher_subscribers(publisher), 0);
     assert_int_equal(pnr_publisher_wait(publisher, 1000, NULL), PNR_OK);
     pnr_publisher_destroy(publisher);

@@ -118,9 +118,12 @@ static void put_cells(FILE *out, const pnr_report *report)
         .runs = {{-100, 25, 4}, {50, 0, 1}},
     };
 
+    pnr_map_info profile = map;
+
+    profile.n_codes = profile.n_rows = 1;
     put_message(out, "profile",
-                pnr_message_write_profile(report, 12, &map.row, message, sizeof message));
-    put_message(out, "map", pnr_message_write_map(report, 13, &map, message, sizeof message));
+                pnr_message_write_cells(report, 12, &profile, message, sizeof message));
+    put_message(out, "map", pnr_message_write_cells(report, 13, &map, message, sizeof message));
 }
 
 static void put_prints(FILE *out, const pnr_report *report, const pnr_report *empty)

@@ -278,10 +278,12 @@ static int refused(const char *const *settings, const char *path, uint64_t n, co
 {
     pnr_config config;
     pnr_error error = {0};
-    pnr_sink *sink;
+    pnr_sink *sink = NULL;
 
     set_all(&config, settings);
-    int rc = pnr_sink_open(&config, path, n, NULL, &sink, &error);
+    int rc = pnr_config_check(&config, &error);
+    if (rc == PNR_OK)
+        rc = pnr_sink_open(&config, path, n, NULL, &sink, &error);
     assert_null(sink);
     if (!strstr(error.text, says))
         fail_msg("'%s' does not say '%s'", error.text, says);

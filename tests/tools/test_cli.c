@@ -16,7 +16,8 @@ typedef struct session {
     pnr_cli cli;
     pnr_config config;
     pnr_error error;
-    const char *truth, *transmit;
+    const char *truth;
+    bool transmit;
     pnr_cli_option options[3];
     char output[MAX_OUTPUT]; /* what went to stdout */
     int code;
@@ -53,8 +54,9 @@ static void run(session *s, const char *const *words)
     for (; words[argc - 1] && argc <= MAX_WORDS; argc++)
         argv[argc] = words[argc - 1];
     memset(s, 0, sizeof *s);
-    s->options[0] = (pnr_cli_option){"truth", "FILE", "Write the true delays.", &s->truth};
-    s->options[1] = (pnr_cli_option){"transmit", NULL, "Write the waveform alone.", &s->transmit};
+    s->options[0] = (pnr_cli_option){"truth", "FILE", "Write the true delays.", .value = &s->truth};
+    s->options[1] =
+        (pnr_cli_option){"transmit", NULL, "Write the waveform alone.", .flag = &s->transmit};
     s->cli = (pnr_cli){
         .program = "pnradar-echo",
         .usage = "[OPTION]... [OUTPUT]",
@@ -121,7 +123,7 @@ TEST(nothing_is_the_default)
     assert_int_equal(s->cli.n_operands, 0);
     assert_false(s->cli.strict);
     assert_null(s->truth);
-    assert_null(s->transmit);
+    assert_false(s->transmit);
     assert_true(s->config.dwell.periods == expected.dwell.periods);
     assert_true(s->config.radar.speed_mps == expected.radar.speed_mps);
     assert_string_equal(s->output, "");
@@ -139,7 +141,7 @@ TEST(own_options_and_operands)
     assert_string_equal(s->cli.operands[0], "a.sc16");
     assert_string_equal(s->cli.operands[1], "-");
     assert_string_equal(s->truth, "t.csv");
-    assert_non_null(s->transmit);
+    assert_true(s->transmit);
     assert_true(s->cli.strict);
     end(s);
 
@@ -224,6 +226,53 @@ TEST(wrong_words_are_named)
     REFUSED(PNR_EUSAGE, "'--transmit' takes no argument, got 'yes'", "--transmit=yes");
     REFUSED(PNR_EUSAGE, "'--strict' takes no argument, got ''", "--strict=");
     REFUSED(PNR_EUSAGE, "one operand too many: 'c'", "a", "b", "c");
+}
+
+/* The code of `-n count --share number --every seconds`, and its values. */
+static int read_numbers(const char *count, const char *number, const char *seconds, size_t *n,
+                        double *share, double *every_s)
+{
+    const pnr_cli_option options[] = {
+        {"number", "N", "", .count = n, .min = 1, .max = 0x1p40, .letter = 'n'},
+        {"share", "X", "", .number = share, .min = 0.25, .max = 100},
+        {"every", "TIME", "", .seconds = every_s, .min = 1e-9, .max = 3600},
+        {0}};
+    const char *argv[] = {"p", "-n", count, "--share", number, "--every", seconds};
+    pnr_cli cli = {.program = "p", .options = options};
+    pnr_config config;
+    pnr_error error = {0};
+    const int code = pnr_cli_parse(&cli, 7, (char **)(uintptr_t)argv, &config, &error);
+
+    pnr_config_clear(&config);
+    assert_true(code == PNR_OK || strstr(error.text, ": want a ") != NULL);
+    return code;
+}
+
+TEST(numbers_of_options)
+{
+    static const char *const no_count[] = {"0",    "-1",   "5x",    "1e3",   "2^", "2^41",
+                                           "2^64", "2^4-", "2^3-8", "2^3-9", ""};
+    static const char *const no_number[] = {"0.2",   "101", "1e1", "-1", "inf",
+                                            "1.2.3", ".",   "1s",  ""};
+    static const char *const no_time[] = {"1",    "ms",     "1e3ms", "2 ms", "2min",
+                                          "infs", "0x10ms", "3601s", "0ns"};
+    double share, every_s;
+    size_t n;
+
+    assert_int_equal(read_numbers("8192", "0.25", "62ms", &n, &share, &every_s), PNR_OK);
+    assert_true(n == 8192 && share == 0.25 && every_s == 0.062);
+    assert_int_equal(read_numbers("2^40", "100", ".5us", &n, &share, &every_s), PNR_OK);
+    assert_true(n == (size_t)1 << 40 && share == 100 && every_s == 0.5e-6);
+    assert_int_equal(read_numbers("2^20-1", "1", "3600s", &n, &share, &every_s), PNR_OK);
+    assert_true(n == (1 << 20) - 1);
+    assert_int_equal(read_numbers("2^0+1", "1", "1ns", &n, &share, &every_s), PNR_OK);
+    assert_true(n == 2);
+    for (size_t i = 0; i < sizeof no_count / sizeof no_count[0]; i++)
+        assert_int_equal(read_numbers(no_count[i], "1", "1s", &n, &share, &every_s), PNR_EUSAGE);
+    for (size_t i = 0; i < sizeof no_number / sizeof no_number[0]; i++)
+        assert_int_equal(read_numbers("1", no_number[i], "1s", &n, &share, &every_s), PNR_EUSAGE);
+    for (size_t i = 0; i < sizeof no_time / sizeof no_time[0]; i++)
+        assert_int_equal(read_numbers("1", "1", no_time[i], &n, &share, &every_s), PNR_EUSAGE);
 }
 
 TEST(a_wrong_word_wins_over_help)

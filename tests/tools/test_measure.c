@@ -153,7 +153,6 @@ TEST(test_time)
     assert_int_equal(pnr_measure_time(ops, setup, PNR_MEASURE_PINNED, 9, &timing, &error),
                      PNR_EUSAGE);
     assert_int_equal(pnr_measure_time(ops, setup, PNR_MEASURE_PINNED, 10, &timing, &error), PNR_OK);
-    assert_int_equal(timing.n_runs, 10);
     assert_true(timing.median_ns > 0 && timing.median_ns <= timing.p99_ns);
     pnr_setup_destroy(setup);
     pnr_config_clear(&base);

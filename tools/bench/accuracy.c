@@ -4,6 +4,7 @@
 #include "tools/bench/bench.h"
 
 #include "base/complex.h"
+#include "base/random.h"
 #include "cli.h"
 #include "detector/detector.h"
 #include "engine/plan.h"
@@ -54,7 +55,8 @@ typedef struct scene {
     double complex *echo; /* [N] */
     double *phase;        /* [batch] */
     double lag, bins;     /* of all its echoes; bins of 1/Tr */
-    uint64_t position;    /* of the random numbers */
+    uint64_t position;    /* of the noise */
+    uint64_t state;       /* of the other random numbers */
 } scene;
 
 /* Sums over the dwells whose strongest echo is within a sample of the truth: n dwells, without the
@@ -117,18 +119,6 @@ static void close_scene(const chain *c, scene *s)
     free(s->phase);
 }
 
-/* The next random number of the scene, 0 <= value < 1. */
-static double uniform(scene *s)
-{
-    static const uint32_t key[2] = {0x61636375, 0x72616379};
-    const uint32_t counter[4] = {(uint32_t)s->position, (uint32_t)(s->position >> 32), 1, 0};
-    uint32_t word[4];
-
-    s->position++;
-    pnr_philox(key, counter, word);
-    return word[0] * 0x1p-32 + word[1] * 0x1p-64;
-}
-
 static bool is_doppler(const chain *c)
 {
     return c->config.dwell.combine == PNR_COMBINE_DOPPLER;
@@ -139,7 +129,8 @@ static double draw_bins(const chain *c, scene *s)
 {
     const pnr_plan *plan = &c->setup->plan;
     const pnr_hypothesis first = pnr_plan_hypothesis(plan, 0);
-    const double row = (0.1 + 0.8 * uniform(s)) * (double)(pnr_plan_rows(plan) - 1);
+    const double row =
+        (0.1 + 0.8 * pnr_random_uniform(&s->state)) * (double)(pnr_plan_rows(plan) - 1);
 
     return first.quarters / 4.0 + (first.first_bin + row) / (double)plan->n_periods;
 }
@@ -152,7 +143,7 @@ static int fill_scene(const chain *c, double power, scene *s)
     const size_t n = plan->n_samples;
     const float scale = (float)sqrt(power);
 
-    s->lag = uniform(s) * (double)n;
+    s->lag = pnr_random_uniform(&s->state) * (double)n;
     s->bins = is_doppler(c) ? draw_bins(c, s) : 0;
     if (pnr_waveform_shift(c->setup->codes[0].waveform, s->lag, s->echo) != PNR_OK)
         return PNR_ENOMEMORY;
@@ -161,7 +152,7 @@ static int fill_scene(const chain *c, double power, scene *s)
         float(*x)[2] = s->x + w * n;
 
         if (w % pnr_plan_windows(plan) == 0)
-            s->phase[d] = 2 * M_PI * uniform(s) - M_PI;
+            s->phase[d] = 2 * M_PI * pnr_random_uniform(&s->state) - M_PI;
 
         const double periods = (double)(w % plan->n_periods) - ((double)plan->n_periods - 1) / 2;
         const double step = 2 * M_PI * s->bins / (double)n;
@@ -288,7 +279,7 @@ static int measure_snr(chain *chains, scene *s, double snr_db, size_t n_dwells, 
 int bench_accuracy(const bench *b, pnr_error *error)
 {
     const size_t n_samples = b->sizes[0];
-    const size_t n_dwells = (size_t)b->runs * DWELLS_A_RUN;
+    const size_t n_dwells = b->runs * DWELLS_A_RUN;
     chain chains[N_OVERSAMPLES] = {{.setup = NULL}};
     bench_table *table = NULL;
     scene s = {.x = NULL};

@@ -12,19 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_MAX_LOG2_SIZE = 24 };
+enum { BENCH_MAX_LOG2_SIZE = 24, BENCH_MAX_SIZES = 64 };
 
 /* The options of the command line; an option that is not given has the default of the part. */
 typedef struct bench {
     const pnr_config *config;
-    size_t *sizes; /* [n_sizes] */
-    size_t n_sizes;
-    int runs;       /* counted runs */
-    double seconds; /* for each size (publish: for each pack) */
-    double pace;    /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
-    size_t points;  /* methods: approximate number of samples in a submit; 0: chosen */
-    uint64_t check; /* methods: random samples to check, at least */
-    bool verbose;   /* methods: also list the kernels */
+    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* n_sizes 0: those of the part */
+    size_t runs;                            /* counted runs */
+    double seconds;                         /* for each size (publish: for each pack) */
+    double pace;   /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
+    size_t points; /* methods: approximate number of samples in a submit; 0: chosen */
+    size_t check;  /* methods: random samples to check, at least */
+    bool verbose;  /* methods: also list the kernels */
     bool csv;
     bool *lost;           /* set when a part lost samples, windows or results */
     double every_s;       /* latency: from one window to the next; 0: chosen */
@@ -33,13 +32,8 @@ typedef struct bench {
     const char *dump;     /* serve: path for the code and the samples; NULL: none */
 } bench;
 
-/* Reads "8192,2^16,2^20-1": sizes 1..2^24. The caller frees *sizes. PNR_OK, PNR_EUSAGE,
- * PNR_ENOMEMORY. */
-int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error);
-/* Reads one number 1..2^most of this option; with text NULL *out does not change. PNR_OK,
- * PNR_EUSAGE. */
-int bench_parse_count(const char *option, const char *text, unsigned most, size_t *out,
-                      pnr_error *error);
+/* Reads "8192,2^16,2^20-1": sizes 1..2^24. PNR_OK or PNR_EUSAGE. */
+int bench_parse_sizes(const char *text, bench *b, pnr_error *error);
 
 /* One size to measure: its plan, and the engine that engine.name chooses for it. */
 typedef struct bench_subject {
@@ -110,9 +104,9 @@ typedef struct bench_sweep {
                    pnr_error *error);
 } bench_sweep;
 
-/* Measures every size until a signal or an error, and shows the rows measured so far. Returns the
- * first error. */
-int bench_sweep_run(const bench *b, const char *title, const bench_sweep *sweep, void *context,
-                    pnr_error *error);
+/* Measures every size until a signal or an error, and shows the rows measured so far. title: the
+ * format of the table's title. Returns the first error. */
+int bench_sweep_run(const bench *b, const bench_sweep *sweep, void *context, pnr_error *error,
+                    const char *title, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

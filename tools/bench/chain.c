@@ -5,7 +5,6 @@
 #include "tools/common/measure.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static const char columns[] =
     "N batch engine: stat: upload_ms convert_ms forward_ms product_ms inverse_ms "
@@ -61,10 +60,9 @@ int bench_chain(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {
         .columns = columns, .picture = &picture, .measure = measure_size};
-    char title[128];
 
-    snprintf(title, sizeof title,
-             "chain: one submit, %d runs; plain is the same without the clocks between stages",
-             b->runs);
-    return bench_sweep_run(b, title, &sweep, NULL, error);
+    return bench_sweep_run(
+        b, &sweep, NULL, error,
+        "chain: one submit, %zu runs; plain is the same without the clocks between stages",
+        b->runs);
 }

@@ -21,9 +21,7 @@ static const char *const engine_names[N_ENGINES] = {"cpu", "cuda"};
 /* The ways of bench seed: those of pnr_measure_mode, and a resident one. */
 enum { RESIDENT = PNR_MEASURE_PINNED + 1, N_WAYS };
 
-typedef struct spell {
-    double median_ns, p99_ns;
-} spell;
+static const pnr_timing unknown = {.median_ns = NAN, .p99_ns = NAN};
 
 /* found[e]: engine e works here. PNR_OK, or PNR_EUNAVAILABLE when none does. */
 static int find_engines(const bench *b, const char *part, bool found[N_ENGINES], pnr_error *error)
@@ -46,43 +44,36 @@ static int find_engines(const bench *b, const char *part, bool found[N_ENGINES],
 }
 
 /* Times a method as bench methods does: samples and results stay where the engine computes. */
-static int time_resident(const bench_subject *s, int n_runs, spell *out, pnr_error *error)
+static int time_resident(const bench_subject *s, size_t n_runs, pnr_timing *out, pnr_error *error)
 {
     const char *const method = s->choice.method;
     contest c = {.subject = s, .runs = n_runs};
-    pnr_plan *plan = &s->setup->plan;
     int rc;
 
-    plan->depth = plan->max_candidates = 1;
-    plan->want_profile = PNR_WANT_NONE;
-    if ((rc = contest_enter(&c, &method, 1, error)) == PNR_OK && c.n_entries > 0 &&
-        (rc = contest_check(&c, RESIDENT_SETS, error)) == PNR_OK &&
-        (rc = contest_time(&c, error)) == PNR_OK)
-        *out = (spell){pnr_median(c.entries[0].ns, c.n_times),
-                       pnr_quantile(c.entries[0].ns, c.n_times, 0.99)};
+    s->setup->plan.max_candidates = 1;
+    rc = contest_run(&c, &method, 1, RESIDENT_SETS, error);
+    if (rc == PNR_OK && c.n_entries > 0)
+        *out = (pnr_timing){.median_ns = pnr_median(c.entries[0].ns, c.n_times),
+                            .p99_ns = pnr_quantile(c.entries[0].ns, c.n_times, 0.99)};
     contest_end(&c);
     return rc;
 }
 
 /* Logs the reason and gives NAN if the engine does not support the plan. */
 static int time_way(const bench *b, const char *engine, size_t n_samples, size_t batch, int way,
-                    spell *out, pnr_error *error)
+                    pnr_timing *out, pnr_error *error)
 {
     pnr_config config = *b->config;
     bench_subject s;
-    pnr_timing timing;
     int rc;
 
-    *out = (spell){NAN, NAN};
+    *out = unknown;
     snprintf(config.engine.name, sizeof config.engine.name, "%s", engine);
     rc = bench_prepare(&config, n_samples, batch, &s, error);
-    if (rc == PNR_OK && way == RESIDENT) {
-        rc = time_resident(&s, b->runs, out, error);
-    } else if (rc == PNR_OK) {
-        rc = pnr_measure_time(s.ops, s.setup, (pnr_measure_mode)way, b->runs, &timing, error);
-        if (rc == PNR_OK)
-            *out = (spell){timing.median_ns, timing.p99_ns};
-    }
+    if (rc == PNR_OK)
+        rc = way == RESIDENT
+                 ? time_resident(&s, b->runs, out, error)
+                 : pnr_measure_time(s.ops, s.setup, (pnr_measure_mode)way, b->runs, out, error);
     pnr_setup_destroy(s.setup);
     if (rc != PNR_EUNSUPPORTED && rc != PNR_ENOMEMORY)
         return rc;
@@ -104,7 +95,7 @@ static const char seed_columns[] =
     "reused_factor pinned_factor resident_factor";
 
 static void add_seed_rows(bench_table *table, size_t n_samples, const char *engine,
-                          const spell ways[N_WAYS])
+                          const pnr_timing ways[N_WAYS])
 {
     double theirs_ms = NAN;
 
@@ -132,7 +123,7 @@ static int measure_seed(const bench *b, void *context, size_t n_samples, bench_t
     int rc = PNR_OK;
 
     for (int e = 0; e < N_ENGINES && rc == PNR_OK && !pnr_stop; e++) {
-        spell ways[N_WAYS];
+        pnr_timing ways[N_WAYS];
 
         for (int way = 0; way < N_WAYS && found[e] && rc == PNR_OK; way++)
             rc = time_way(b, engine_names[e], n_samples, 1, way, &ways[way], error);
@@ -157,10 +148,9 @@ int bench_seed(const bench *b, pnr_error *error)
     const int rc = find_engines(b, "seed", found, error);
 
     return rc != PNR_OK ? rc
-                        : bench_sweep_run(b,
+                        : bench_sweep_run(b, &sweep, found, error,
                                           "seed: one correlation, against the memoir's Tables 16 "
-                                          "and 17 (its estimate for a GTX 470)",
-                                          &sweep, found, error);
+                                          "and 17 (its estimate for a GTX 470)");
 }
 
 /* --- crossover --- */
@@ -178,7 +168,7 @@ static int measure_crossover(const bench *b, void *context, size_t n_samples, be
     const bool *found = context;
 
     for (size_t i = 0; i < N_BATCHES && !pnr_stop; i++) {
-        spell times[N_ENGINES] = {{NAN, NAN}, {NAN, NAN}};
+        pnr_timing times[N_ENGINES] = {unknown, unknown};
         double ratio;
 
         if (i > 0 && n_samples * batches[i] > MAX_SAMPLES)
@@ -212,7 +202,7 @@ int bench_crossover(const bench *b, pnr_error *error)
         .columns = crossover_columns, .picture = &picture, .measure = measure_crossover};
 
     if (rc == PNR_OK)
-        rc = bench_sweep_run(b, "crossover: one submit of `batch` dwells, samples in host memory",
-                             &sweep, found, error);
+        rc = bench_sweep_run(b, &sweep, found, error,
+                             "crossover: one submit of `batch` dwells, samples in host memory");
     return rc;
 }

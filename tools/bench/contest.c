@@ -12,12 +12,14 @@
 
 static const uint64_t warm_ns = 100 * 1000 * 1000;
 
-int contest_enter(contest *c, const char *const *methods, size_t n, pnr_error *error)
+static int enter_methods(contest *c, const char *const *methods, size_t n, pnr_error *error)
 {
     const bench_subject *s = c->subject;
     pnr_plan *plan = &s->setup->plan;
 
-    c->n_times = ((size_t)c->runs + RESIDENT_SETS - 1) / RESIDENT_SETS * RESIDENT_SETS;
+    plan->depth = 1;
+    plan->want_profile = PNR_WANT_NONE;
+    c->n_times = (c->runs + RESIDENT_SETS - 1) / RESIDENT_SETS * RESIDENT_SETS;
     c->state = plan->n_samples;
     if ((c->lags = calloc(plan->batch, sizeof *c->lags)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu delays", plan->batch);
@@ -98,16 +100,9 @@ static int check_set(contest *c, size_t set, pnr_error *error)
     return rc;
 }
 
-int contest_check(contest *c, size_t n_submits, pnr_error *error)
-{
-    int rc = PNR_OK;
-
-    for (size_t i = 0; i < n_submits && rc == PNR_OK && !pnr_stop; i++)
-        rc = check_set(c, i % RESIDENT_SETS, error);
-    return rc;
-}
-
-int contest_time(contest *c, pnr_error *error)
+/* The entries are timed in turns, each set once in a round, for whole rounds and at least `runs`
+ * times. The times before the clocks have risen are discarded. */
+static int time_entries(contest *c, pnr_error *error)
 {
     const uint64_t start_ns = pnr_clock_ns();
     bool is_warm = false;
@@ -123,6 +118,18 @@ int contest_time(contest *c, pnr_error *error)
         is_warm = is_warm || pnr_clock_ns() - start_ns >= warm_ns;
     }
     return PNR_OK;
+}
+
+int contest_run(contest *c, const char *const *methods, size_t n, size_t n_submits,
+                pnr_error *error)
+{
+    int rc = enter_methods(c, methods, n, error);
+
+    if (c->n_entries == 0)
+        return rc;
+    for (size_t i = 0; i < n_submits && rc == PNR_OK && !pnr_stop; i++)
+        rc = check_set(c, i % RESIDENT_SETS, error);
+    return rc == PNR_OK ? time_entries(c, error) : rc;
 }
 
 void contest_end(contest *c)

@@ -21,7 +21,7 @@ typedef struct contest_entry {
 /* Zeroed except for subject, runs and judge. The caller calls contest_end, also after an error. */
 typedef struct contest {
     const bench_subject *subject; /* the contest uses its plan */
-    int runs;
+    size_t runs;
     /* Compares the result of an entry in one dwell with the result of the first entry. NULL: no
      * comparison. */
     int (*judge)(const struct contest *c, contest_entry *e, size_t dwell, pnr_error *error);
@@ -32,16 +32,12 @@ typedef struct contest {
     size_t n_checked; /* dwells, of each method */
 } contest;
 
-/* Enters each of the n methods that supports the plan. Logs why the others do not. Errors as the
- * engine's create. */
-int contest_enter(contest *c, const char *const *methods, size_t n, pnr_error *error);
-/* Correlates n_submits sets of new samples by every method. PNR_EENGINE: the strongest candidate of
- * a dwell is not its echo, or samples are missing. */
-int contest_check(contest *c, size_t n_submits, pnr_error *error);
-/* Fills ns of each entry. The entries are timed in turns, each set once in a round, for whole
- * rounds and at least `runs` times. Discards the times before the clocks have risen. A signal ends
- * it early. */
-int contest_time(contest *c, pnr_error *error);
+/* Enters each of the n methods that supports the plan, and logs why the others do not. Then
+ * correlates n_submits sets of new samples by every method, and fills ns of each entry. A signal
+ * ends it early. Errors as the engine's create; PNR_EENGINE: the strongest candidate of a dwell is
+ * not its echo, or samples are missing. */
+int contest_run(contest *c, const char *const *methods, size_t n, size_t n_submits,
+                pnr_error *error);
 void contest_end(contest *c);
 
 #endif

@@ -220,7 +220,8 @@ static void add_histogram(bench_table *table, size_t n_samples, const double *ns
 }
 
 /* Adds the times of one whole window as the engine measures them. */
-static int add_alone(const bench_subject *subject, int runs, bench_table *table, pnr_error *error)
+static int add_alone(const bench_subject *subject, size_t runs, bench_table *table,
+                     pnr_error *error)
 {
     static const struct {
         const char *name, *what;
@@ -338,17 +339,16 @@ int bench_latency(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {.columns = columns, .measure = measure_size};
     tables t = {0};
-    char title[128];
     int rc;
 
-    snprintf(title, sizeof title,
-             "latency: last sample in the ring to the message at a subscriber, %g s a size",
-             b->seconds);
     if ((rc = bench_table_create("stages: where the time goes", stage_columns, &t.stages, error)) ==
             PNR_OK &&
         (rc = bench_table_create("histogram: windows by latency", histogram_columns, &t.histogram,
                                  error)) == PNR_OK &&
-        (rc = bench_sweep_run(b, title, &sweep, &t, error)) == PNR_OK &&
+        (rc = bench_sweep_run(
+             b, &sweep, &t, error,
+             "latency: last sample in the ring to the message at a subscriber, %g s a size",
+             b->seconds)) == PNR_OK &&
         (rc = bench_table_show(b, t.stages, NULL, error)) == PNR_OK)
         rc = bench_table_show(b, t.histogram, &picture, error);
     bench_table_destroy(t.stages);

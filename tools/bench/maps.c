@@ -57,7 +57,6 @@ static int configure_map(const bench *b, const struct map_case *own, pnr_config 
     }
     config->engine = b->config->engine;
     config->engine.batch = own->batch;
-    config->engine.depth = 1;
     snprintf(config->engine.method, sizeof config->engine.method, "auto");
     return rc;
 }
@@ -104,9 +103,7 @@ static int measure_case(const bench *b, const struct map_case *own, bench_table 
     if (device == NULL && own->batch > HOST_BATCH) /* a host computes one dwell after another, so a
                                                     * larger batch shows nothing new */
         goto done;
-    if ((rc = contest_enter(&c, is_auto ? all : &chosen, is_auto ? 2 : 1, error)) == PNR_OK &&
-        (rc = contest_check(&c, RESIDENT_SETS, error)) == PNR_OK)
-        rc = contest_time(&c, error);
+    rc = contest_run(&c, is_auto ? all : &chosen, is_auto ? 2 : 1, RESIDENT_SETS, error);
     for (size_t i = 0; i < c.n_entries && rc == PNR_OK && !pnr_stop; i++)
         add_row(&c, &c.entries[i], own->name, resident_copy_rate(device, config.engine.device),
                 table);
@@ -132,10 +129,9 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 int bench_maps(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {.columns = columns, .measure = measure_size};
-    char title[160];
 
-    snprintf(title, sizeof title,
-             "maps: from samples in place to candidates in place, ci16, %d runs on %d sets",
-             b->runs, RESIDENT_SETS);
-    return bench_sweep_run(b, title, &sweep, NULL, error);
+    return bench_sweep_run(
+        b, &sweep, NULL, error,
+        "maps: from samples in place to candidates in place, ci16, %zu runs on %d sets", b->runs,
+        RESIDENT_SETS);
 }

@@ -201,17 +201,13 @@ static int hold_contest(const bench *b, contest *c, const load *l, bench_table *
     const char *const chosen[] = {names[0], b->config->engine.method};
     const bool is_all = strcmp(chosen[1], "auto") == 0, is_one = strcmp(chosen[1], names[0]) == 0;
     const pnr_plan *plan = &c->subject->setup->plan;
-    int rc = contest_enter(c, is_all ? names : chosen,
-                           is_all   ? CONTEST_METHODS
-                           : is_one ? 1
-                                    : 2,
-                           error);
+    const size_t n = is_all ? CONTEST_METHODS : is_one ? 1 : 2;
+    const int rc = contest_run(c, is_all ? names : chosen, n, count_checks(b, plan), error);
 
     if (rc == PNR_OK && c->n_entries == 0)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: no method for N = %zu",
                              c->subject->ops->name, plan->n_samples);
-    if (rc != PNR_OK || (rc = contest_check(c, count_checks(b, plan), error)) != PNR_OK ||
-        (rc = contest_time(c, error)) != PNR_OK || pnr_stop)
+    if (rc != PNR_OK || pnr_stop)
         return rc;
 
     const bool has_library = strcmp(c->entries[0].choice.method, names[0]) == 0;
@@ -246,9 +242,7 @@ static int measure_load(const bench *b, const load *l, size_t n_samples, size_t 
             power *= 2;
         points /= power * pnr_plan_windows(plan);
         plan->batch = batch > 0 ? batch : points > 0 ? points : 1;
-        plan->depth = 1;
         plan->max_candidates = 1;
-        plan->want_profile = PNR_WANT_NONE;
         rc = hold_contest(b, &c, l, table, error);
     }
     contest_end(&c);
@@ -289,19 +283,18 @@ int bench_methods(const bench *b, pnr_error *error)
         "kernels: what each method launches for one submit; local_B are spills and arrays";
     load l = {.copy_rate = measure_copy(b)};
     pnr_error unshown = {0};
-    char title[160];
     int rc, shown = PNR_OK;
 
-    snprintf(title, sizeof title,
-             "methods: from samples in place to candidates in place, %d runs in turns on %d sets",
-             b->runs, RESIDENT_SETS);
     if (isfinite(l.copy_rate))
         printf("%scopy within the device: %.0f GB/s read and written\n", b->csv ? "# " : "",
                l.copy_rate * 1e-9);
     rc = bench_table_create(kernels_title, kernel_columns, &l.kernels, error);
     if (rc != PNR_OK)
         return rc;
-    rc = bench_sweep_run(b, title, &sweep, &l, error);
+    rc = bench_sweep_run(
+        b, &sweep, &l, error,
+        "methods: from samples in place to candidates in place, %zu runs in turns on %d sets",
+        b->runs, RESIDENT_SETS);
     if (bench_table_rows(l.kernels) > 0)
         shown = bench_table_show(b, l.kernels, NULL, &unshown);
     bench_table_destroy(l.kernels);

@@ -2,81 +2,30 @@
 /* The sizes that a user names, the engine for one of them, and the machine that is measured. */
 #include "tools/bench/bench.h"
 
+#include "cli.h"
 #include "tools/bench/resident.h"
 #include "tools/common/measure.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Reads "8192", "2^16", "2^20-1", "2^20+1", up to 2^most; *end points after it. Returns 0 when the
- * text is not a size. */
-static size_t parse_size(const char *text, unsigned most, char **end)
+int bench_parse_sizes(const char *text, bench *b, pnr_error *error)
 {
-    unsigned long long size, more;
+    const char *at = text, *end = text;
 
-    *end = (char *)(uintptr_t)text;
-    if (*text < '0' || *text > '9')
-        return 0;
-    size = strtoull(text, end, 10);
-    if (**end == '^' && size == 2 && (*end)[1] >= '0' && (*end)[1] <= '9') {
-        const unsigned long long power = strtoull(*end + 1, end, 10);
+    for (b->n_sizes = 0; b->n_sizes < BENCH_MAX_SIZES; at = end + 1) {
+        const size_t size = pnr_cli_read_count(at, &end);
 
-        size = power <= most ? 1ULL << power : 0;
-        if ((**end == '-' || **end == '+') && (*end)[1] >= '0' && (*end)[1] <= '9') {
-            const bool less = **end == '-';
-
-            more = strtoull(*end + 1, end, 10);
-            if (more > size)
-                return 0;
-            size = less ? size - more : size + more;
-        }
-    }
-    return size <= 1ULL << most ? (size_t)size : 0;
-}
-
-int bench_parse_count(const char *option, const char *text, unsigned most, size_t *out,
-                      pnr_error *error)
-{
-    char *end;
-
-    if (text == NULL)
-        return PNR_OK;
-    *out = parse_size(text, most, &end);
-    if (*out == 0 || *end != '\0')
-        return pnr_error_set(error, PNR_EUSAGE, "--%s %s: a number 1 .. 2^%u is needed", option,
-                             text, most);
-    return PNR_OK;
-}
-
-int bench_parse_sizes(const char *text, size_t **sizes, size_t *n_sizes, pnr_error *error)
-{
-    /* Each size has at least two characters with its comma. */
-    size_t *list = calloc(strlen(text) / 2 + 1, sizeof *list);
-    size_t n = 0;
-
-    *sizes = NULL;
-    *n_sizes = 0;
-    if (list == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for sizes");
-    for (const char *at = text;; at++) {
-        char *end;
-
-        list[n] = parse_size(at, BENCH_MAX_LOG2_SIZE, &end);
-        if (list[n] == 0 || (*end != ',' && *end != '\0')) {
-            free(list);
-            return pnr_error_set(error, PNR_EUSAGE,
-                                 "-n %s: sizes 1 .. 2^24 are needed, as 8192,2^16,2^20-1", text);
-        }
-        n++;
-        at = end;
-        if (*at == '\0')
+        if (size < 1 || size > 1 << BENCH_MAX_LOG2_SIZE || (*end != ',' && *end != '\0'))
             break;
+        b->sizes[b->n_sizes++] = size;
+        if (*end == '\0')
+            return PNR_OK;
     }
-    *sizes = list;
-    *n_sizes = n;
-    return PNR_OK;
+    return pnr_error_set(error, PNR_EUSAGE,
+                         "-n %s: 1 to %d sizes 1 .. 2^24 are needed, as 8192,2^16,2^20-1", text,
+                         BENCH_MAX_SIZES);
 }
 
 int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, bench_subject *out,

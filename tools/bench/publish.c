@@ -19,13 +19,7 @@
 #include <string.h>
 
 static const size_t packs[] = {1, 16, 256, 4096};
-enum {
-    N_PACKS = sizeof packs / sizeof packs[0],
-    DWELLS = 256,
-    COPIES = 64,
-    AHEAD = 4,
-    BLOCKS = 1000
-};
+enum { N_PACKS = sizeof packs / sizeof packs[0], DWELLS = 256, COPIES = 64, BLOCKS = 1000 };
 static const double patience_s = 5.0;
 
 static const char columns[] = "N pack detect_ns publish_ns results_ps received_ps missed MBps";
@@ -218,8 +212,7 @@ int bench_publish(const bench *b, pnr_error *error)
     static const bench_sweep sweep = {
         .columns = columns, .picture = &picture, .measure = measure_size};
 
-    return bench_sweep_run(b,
-                           "publish: one echo a result, ipc, by publisher.pack; the two "
-                           "times are of one thread, the first without a subscriber",
-                           &sweep, NULL, error);
+    return bench_sweep_run(b, &sweep, NULL, error,
+                           "publish: one echo a result, ipc, by publisher.pack; the two times are "
+                           "of one thread, the first without a subscriber");
 }

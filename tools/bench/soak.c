@@ -14,12 +14,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const double ceiling_seconds = 3.0;
 static const double most_intervals = 60, least_intervals = 4, least_interval_s = 1.0;
 static const double MiB = 1024.0 * 1024.0;
 static const uint64_t poll_ns = 10 * 1000 * 1000;
-enum { MAX_INTERVALS = 256 };
+enum { MAX_INTERVALS = 64 };
 
 static const char columns[] =
     "elapsed_s N results results_ps lost p50_us p99_us p999_us max_us rss_MiB "
@@ -35,21 +36,17 @@ typedef struct interval {
     pnr_histogram latency_ns;
     uint64_t lost; /* samples lost before its results and in them */
     uint64_t start_ns, end_ns;
+    double p99_us, rss, device; /* at its end, by the monitor; memory in bytes */
 } interval;
 
 typedef struct watch {
     stream_subject subject;
     double seconds, interval_s;
     bench_table *table;
-    uint64_t start_ns; /* the first result */
-    /* Interval i is kept in halves[i mod 2]. The processing thread adds to interval n_ended until
-     * the monitor has shown the interval before. */
-    interval halves[2];
-    _Atomic size_t n_ended, n_shown;
+    uint64_t start_ns;                 /* the first result */
+    interval intervals[MAX_INTERVALS]; /* the processing thread adds to interval n_ended */
+    _Atomic size_t n_ended;            /* the monitor reads those before it */
     _Atomic bool stop;
-    struct {
-        double p99_us, rss, device; /* bytes */
-    } shown[MAX_INTERVALS];
 } watch;
 
 /* Runs in the processing thread. Time counts from the first result, since the engine is created
@@ -59,17 +56,16 @@ static void add_result(void *context, const pnr_report *report)
     watch *w = context;
     const uint64_t latency_ns = (uint64_t)(report->latency_us * 1e3);
     const uint64_t now_ns = report->ready_ns + latency_ns;
-    const size_t n = w->n_ended;
-    interval *i = &w->halves[n % 2];
+    interval *i = &w->intervals[w->n_ended];
 
     if (w->start_ns == 0)
         w->start_ns = i->start_ns = now_ns;
     pnr_histogram_add(&i->latency_ns, latency_ns);
     i->lost += report->lost + report->lost_before;
-    if ((double)(now_ns - i->start_ns) < w->interval_s * 1e9 || w->n_shown < n)
+    if ((double)(now_ns - i->start_ns) < w->interval_s * 1e9 || w->n_ended + 1 == MAX_INTERVALS)
         return;
-    i->end_ns = w->halves[(n + 1) % 2].start_ns = now_ns;
-    w->n_ended = n + 1;
+    i->end_ns = i[1].start_ns = now_ns;
+    w->n_ended++;
 }
 
 /* --- the monitor --- */
@@ -77,17 +73,13 @@ static void add_result(void *context, const pnr_report *report)
 /* Bytes of memory that this process occupies; NAN: unknown. */
 static double resident_bytes(void)
 {
-    FILE *status = fopen("/proc/self/status", "re");
-    unsigned long long kib;
-    double bytes = NAN;
-    char line[128];
+    FILE *statm = fopen("/proc/self/statm", "re");
+    unsigned long long pages;
+    const bool is_known = statm != NULL && fscanf(statm, "%*u %llu", &pages) == 1;
 
-    while (status != NULL && fgets(line, sizeof line, status) != NULL)
-        if (sscanf(line, "VmRSS: %llu kB", &kib) == 1)
-            bytes = (double)kib * 1024;
-    if (status != NULL)
-        fclose(status);
-    return bytes;
+    if (statm != NULL)
+        fclose(statm);
+    return is_known ? (double)pages * (double)sysconf(_SC_PAGESIZE) : (double)NAN;
 }
 
 static double device_bytes(const stream_subject *s)
@@ -97,48 +89,40 @@ static double device_bytes(const stream_subject *s)
     return device != NULL ? (double)device->memory_used(s->config.engine.device) : (double)NAN;
 }
 
-static void add_row(watch *w, size_t index)
+static void add_row(const watch *w, interval *s)
 {
     static const double shares[] = {0.5, 0.99, 0.999};
-    const interval *s = &w->halves[index % 2];
     const size_t n_samples = w->subject.engine.setup->plan.n_samples;
     const double elapsed_s = (double)(s->end_ns - w->start_ns) * 1e-9;
-    const double rss = resident_bytes(), device = device_bytes(&w->subject);
-    const double p99_us = (double)pnr_histogram_quantile(&s->latency_ns, 0.99) * 1e-3;
 
+    s->rss = resident_bytes();
+    s->device = device_bytes(&w->subject);
+    s->p99_us = (double)pnr_histogram_quantile(&s->latency_ns, 0.99) * 1e-3;
     bench_table_add(w->table, "%g %zu %g %g %g", elapsed_s, n_samples, (double)s->latency_ns.n,
                     (double)s->latency_ns.n * 1e9 / (double)(s->end_ns - s->start_ns),
                     (double)s->lost);
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
         bench_table_add(w->table, "%g",
                         (double)pnr_histogram_quantile(&s->latency_ns, shares[i]) * 1e-3);
-    bench_table_add(w->table, "%g %g %g", (double)s->latency_ns.max * 1e-3, rss / MiB,
-                    device / MiB);
+    bench_table_add(w->table, "%g %g %g", (double)s->latency_ns.max * 1e-3, s->rss / MiB,
+                    s->device / MiB);
     pnr_log(PNR_LOG_INFO,
             "soak: N = %zu, %.1f of %.1f s: %llu results, %llu samples lost, p99 %.1f us, %.1f MiB",
             n_samples, elapsed_s, w->seconds, (unsigned long long)s->latency_ns.n,
-            (unsigned long long)s->lost, p99_us, rss / MiB);
-    if (index < MAX_INTERVALS) {
-        w->shown[index].p99_us = p99_us;
-        w->shown[index].rss = rss;
-        w->shown[index].device = device;
-    }
+            (unsigned long long)s->lost, s->p99_us, s->rss / MiB);
 }
 
 /* Runs in a separate thread, since it prints, reads files and calls the driver. */
 static void *monitor(void *argument)
 {
     watch *w = argument;
+    size_t n = 0;
 
-    while (w->n_shown < w->n_ended || !w->stop) {
-        if (w->n_shown == w->n_ended) {
+    while (n < w->n_ended || !w->stop) {
+        if (n < w->n_ended)
+            add_row(w, &w->intervals[n++]);
+        else
             pnr_clock_sleep_until(pnr_clock_ns() + poll_ns, NULL);
-            continue;
-        }
-        add_row(w, w->n_shown);
-        memset(&w->halves[w->n_shown % 2].latency_ns, 0, sizeof w->halves[0].latency_ns);
-        w->halves[w->n_shown % 2].lost = 0;
-        w->n_shown++;
     }
     return NULL;
 }
@@ -150,24 +134,25 @@ static double mean_p99_us(const watch *w, size_t first, size_t n)
     double sum = 0;
 
     for (size_t i = first; i < first + n; i++)
-        sum += w->shown[i].p99_us;
+        sum += w->intervals[i].p99_us;
     return n > 0 ? sum / (double)n : NAN;
 }
 
 static void print_verdict(const bench *b, const watch *w, const stream_result *r, double rate_hz)
 {
-    const size_t n = w->n_shown < MAX_INTERVALS ? w->n_shown : MAX_INTERVALS;
-    const size_t quarter = n > 4 ? n / 4 : n > 0, last = n > 0 ? n - 1 : 0;
+    const size_t n = w->n_ended;
+    const interval *first = &w->intervals[0], *last = &w->intervals[n > 0 ? n - 1 : 0];
+    const size_t quarter = n > 4 ? n / 4 : n > 0;
     const double early_us = mean_p99_us(w, 0, quarter);
     const double late_us = mean_p99_us(w, n - quarter, quarter);
     const bool is_complete = bench_is_complete(&r->outcome);
     const char *comment = b->csv ? "# " : "";
-    double most_rss = w->shown[0].rss, most_device = w->shown[0].device;
+    double most_rss = first->rss, most_device = first->device;
     char text[512];
 
-    for (size_t i = 1; i < n; i++) {
-        most_rss = fmax(most_rss, w->shown[i].rss);
-        most_device = fmax(most_device, w->shown[i].device);
+    for (const interval *i = first; i < last; i++) {
+        most_rss = fmax(most_rss, i[1].rss);
+        most_device = fmax(most_device, i[1].device);
     }
     printf("%ssoak N = %zu: %s: %.1f s at %.1f Msample/s, %.2f GB/s\n", comment,
            w->subject.engine.setup->plan.n_samples,
@@ -182,11 +167,11 @@ static void print_verdict(const bench *b, const watch *w, const stream_result *r
     printf("%s  p99: %.1f us in the first quarter, %.1f us in the last, drift %+.1f %%\n", comment,
            early_us, late_us, 100.0 * (late_us / early_us - 1.0));
     printf("%s  memory: %.1f MiB at first, %.1f MiB at the end, %.1f MiB at most; device: ",
-           comment, w->shown[0].rss / MiB, w->shown[last].rss / MiB, most_rss / MiB);
+           comment, first->rss / MiB, last->rss / MiB, most_rss / MiB);
     if (isnan(most_device))
         printf("none\n");
     else
-        printf("%.1f, %.1f, %.1f MiB\n", w->shown[0].device / MiB, w->shown[last].device / MiB,
+        printf("%.1f, %.1f, %.1f MiB\n", first->device / MiB, last->device / MiB,
                most_device / MiB);
 }
 
@@ -238,9 +223,7 @@ int bench_soak(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {
         .columns = columns, .picture = &picture, .measure = measure_size};
-    char title[128];
 
-    snprintf(title, sizeof title, "soak: live at %.4g %% of the ceiling, by interval",
-             100.0 * b->pace);
-    return bench_sweep_run(b, title, &sweep, NULL, error);
+    return bench_sweep_run(b, &sweep, NULL, error,
+                           "soak: live at %.4g %% of the ceiling, by interval", 100.0 * b->pace);
 }

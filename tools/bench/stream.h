@@ -36,9 +36,4 @@ int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_erro
 int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipeline_tap tap,
                void *tap_context, stream_result *out, pnr_error *error);
 
-/* Sends a file of these samples (in $TMPDIR, else /dev/shm) through the pipeline at pace fast:
- * samples a second between the first and the last result. n_samples: its approximate length. */
-int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *samples_per_s,
-                     pnr_error *error);
-
 #endif

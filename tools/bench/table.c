@@ -212,43 +212,34 @@ static size_t print_block(FILE *to, const bench_table *table, const bench_pictur
     return n;
 }
 
-typedef struct curve {
-    size_t index; /* of its data block */
-    char label[2 * CELL_LEN];
-} curve;
-
-enum { MAX_CURVES = 64 };
-
-/* Writes all data blocks. Returns the number of curves with at least one point. */
-static size_t print_data(FILE *to, const bench_table *table, const bench_picture *picture,
-                         curve *curves)
+/* Writes all data blocks to `to`, and to `plot` the command that draws those with a point. Returns
+ * their number. */
+static size_t print_curves(FILE *to, FILE *plot, const bench_table *table,
+                           const bench_picture *picture)
 {
     const size_t by = find_column(table, picture->series);
     const char *names = picture->y;
     size_t n_curves = 0, index = 0;
-    char name[NAME_LEN];
+    char name[NAME_LEN], label[2 * CELL_LEN];
 
     while ((names = next_word(names, name)) != NULL) {
+        snprintf(label, sizeof label, "%s", name);
         for (size_t row = 0; row < bench_table_rows(table); row++) {
             char series[CELL_LEN] = "", text[CELL_LEN];
             bool seen = by == SIZE_MAX && row > 0;
 
-            if (by != SIZE_MAX)
+            if (by != SIZE_MAX) {
                 format_cell(table, row, by, 9, series);
+                snprintf(label, sizeof label, "%s, %s %s", name, picture->series, series);
+            }
             for (size_t r = 0; by != SIZE_MAX && r < row; r++)
                 seen = seen || strcmp(series, format_cell(table, r, by, 9, text)) == 0;
-            if (seen || n_curves == MAX_CURVES)
+            if (seen ||
+                print_block(to, table, picture, ++index, find_column(table, name), series) == 0)
                 continue;
-            if (print_block(to, table, picture, index, find_column(table, name), series) > 0) {
-                curve *c = &curves[n_curves++];
-
-                c->index = index;
-                if (by == SIZE_MAX)
-                    snprintf(c->label, sizeof c->label, "%s", name);
-                else
-                    snprintf(c->label, sizeof c->label, "%s, %s %s", name, picture->series, series);
-            }
-            index++;
+            fprintf(plot, "%s $d%zu using 1:2 with linespoints title ",
+                    n_curves++ == 0 ? "plot" : ",", index);
+            pnr_gnuplot_quote(plot, label);
         }
     }
     return n_curves;
@@ -263,35 +254,29 @@ static const char *const x_scales[] = {
 static int draw_picture(const char *path, const bench_table *table, const bench_picture *picture,
                         pnr_error *error)
 {
-    curve *curves = calloc(MAX_CURVES, sizeof *curves);
-    FILE *to = NULL;
-    size_t n_curves = 0;
-    int code = PNR_OK;
+    char *command = NULL;
+    size_t n_bytes, n_curves;
+    FILE *plot = open_memstream(&command, &n_bytes), *to = NULL;
+    int code = plot != NULL ? pnr_gnuplot_open(path, table->title, 1100, 700, &to, error)
+                            : pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
 
-    if (curves == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
-    if ((code = pnr_gnuplot_open(path, table->title, 1100, 700, &to, error)) != PNR_OK) {
-        free(curves);
-        return code;
+    if (code == PNR_OK) {
+        fputs("set xlabel ", to);
+        pnr_gnuplot_quote(to, table->columns[0].name);
+        fputs(" noenhanced\nset ylabel ", to);
+        pnr_gnuplot_quote(to, picture->y_label);
+        fprintf(to, " noenhanced\n%sset logscale y\nset key outside right noenhanced\nset grid\n",
+                x_scales[picture->x_scale]);
+        n_curves = print_curves(to, plot, table, picture);
+        fflush(plot);
+        fprintf(to, "%s\n", command);
+        code = pnr_gnuplot_close(to, path, error);
+        if (n_curves == 0)
+            code = pnr_error_set(error, PNR_EDATA, "--plot %s: nothing was measured to draw", path);
     }
-    fputs("set xlabel ", to);
-    pnr_gnuplot_quote(to, table->columns[0].name);
-    fputs(" noenhanced\nset ylabel ", to);
-    pnr_gnuplot_quote(to, picture->y_label);
-    fputs(" noenhanced\n", to);
-    fputs(x_scales[picture->x_scale], to);
-    fputs("set logscale y\nset key outside right noenhanced\nset grid\n", to);
-    n_curves = print_data(to, table, picture, curves);
-    for (size_t i = 0; i < n_curves; i++) {
-        fprintf(to, "%s $d%zu using 1:2 with linespoints title ", i == 0 ? "plot" : ",",
-                curves[i].index);
-        pnr_gnuplot_quote(to, curves[i].label);
-    }
-    fputc('\n', to);
-    code = pnr_gnuplot_close(to, path, error);
-    free(curves);
-    if (n_curves == 0)
-        return pnr_error_set(error, PNR_EDATA, "--plot %s: nothing was measured to draw", path);
+    if (plot != NULL)
+        fclose(plot);
+    free(command);
     return code;
 }
 
@@ -307,13 +292,19 @@ int bench_table_show(const bench *b, const bench_table *table, const bench_pictu
                                               : PNR_OK;
 }
 
-int bench_sweep_run(const bench *b, const char *title, const bench_sweep *sweep, void *context,
-                    pnr_error *error)
+int bench_sweep_run(const bench *b, const bench_sweep *sweep, void *context, pnr_error *error,
+                    const char *title, ...)
 {
     bench_table *table = NULL;
     pnr_error unshown = {0};
-    int rc = bench_table_create(title, sweep->columns, &table, error), shown;
+    char text[192];
+    va_list values;
+    int rc, shown;
 
+    va_start(values, title);
+    vsnprintf(text, sizeof text, title, values);
+    va_end(values);
+    rc = bench_table_create(text, sweep->columns, &table, error);
     for (size_t i = 0; i < b->n_sizes && rc == PNR_OK && !pnr_stop; i++)
         rc = sweep->measure(b, context, b->sizes[i], table, error);
     if (table != NULL && bench_table_rows(table) > 0) {

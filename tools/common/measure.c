@@ -335,20 +335,19 @@ const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes)
 }
 
 int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
-                     int n_runs, pnr_timing *out, pnr_error *error)
+                     size_t n, pnr_timing *out, pnr_error *error)
 {
     enum { TOTAL = PNR_STAGE_COUNT, EXPLAINED, N_COLUMNS };
-    const size_t n = (size_t)n_runs;
     pnr_measure *measure = NULL;
     pnr_measurement run;
     double *columns = NULL; /* [N_COLUMNS][n] */
     int rc;
 
-    if (n_runs < PNR_MEASURE_MIN_RUNS)
-        return pnr_error_set(error, PNR_EUSAGE, "%d runs: at least %d are counted", n_runs,
+    if (n < PNR_MEASURE_MIN_RUNS)
+        return pnr_error_set(error, PNR_EUSAGE, "%zu runs: at least %d are counted", n,
                              PNR_MEASURE_MIN_RUNS);
     if ((columns = calloc(N_COLUMNS * n, sizeof *columns)) == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %d runs", n_runs);
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu runs", n);
     rc = pnr_measure_create(ops, setup, mode, &measure, error);
     if (rc == PNR_OK)
         rc = pnr_measure_run(measure, &run, NULL, error); /* discarded */
@@ -362,7 +361,6 @@ int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_meas
         columns[TOTAL * n + i] = rc == PNR_OK ? (double)run.total_ns : 0;
     }
     if (rc == PNR_OK) {
-        out->n_runs = n_runs;
         out->median_ns = pnr_median(columns + TOTAL * n, n);
         out->p99_ns = pnr_quantile(columns + TOTAL * n, n, 0.99);
         out->explained = pnr_median(columns + EXPLAINED * n, n);
@@ -383,14 +381,9 @@ char *pnr_measure_machine(char *text, size_t size)
     cpu_set_t cores;
     int n_cores = 0;
 
-    while (info != NULL && fgets(line, sizeof line, info) != NULL) {
-        const char *value = strstr(line, ": ");
-
-        if (strncmp(line, "model name", 10) == 0 && value != NULL) {
-            snprintf(model, sizeof model, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
-            break;
-        }
-    }
+    while (info != NULL && fgets(line, sizeof line, info) != NULL &&
+           sscanf(line, "model name : %127[^\n]", model) != 1)
+        continue;
     if (info != NULL)
         fclose(info);
     CPU_ZERO(&cores);

@@ -39,7 +39,6 @@ typedef struct pnr_measurement {
 
 /* Statistics of many submits of plan.batch dwells, without the first one; ns of one submit. */
 typedef struct pnr_timing {
-    int n_runs; /* counted */
     double median_ns, p99_ns;
     double stage_median_ns[PNR_STAGE_COUNT], stage_p99_ns[PNR_STAGE_COUNT];
     double explained; /* median of (sum of the stages) / total, 0..1; 0 unless plan.measure */
@@ -93,7 +92,7 @@ const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);
 
 /* Creates, discards one run, times n_runs >= PNR_MEASURE_MIN_RUNS, destroys. */
 int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
-                     int n_runs, pnr_timing *out, pnr_error *error);
+                     size_t n_runs, pnr_timing *out, pnr_error *error);
 
 /* Writes "AMD EPYC 9575F, 2 cores usable", from the operating system. Returns text. */
 char *pnr_measure_machine(char *text, size_t size);

@@ -34,6 +34,8 @@ struct listen_live {
     uint64_t rate_ns, rate_received; /* time and count at the last measurement of the rate */
     double rate_hz;                  /* results a second; NAN: not known yet */
     char notice[256];
+    char *log; /* text that waits until the terminal is restored */
+    size_t log_bytes;
 };
 
 /* The place of the graph on the screen; *listed: the echoes below it. */
@@ -79,24 +81,19 @@ void listen_live_notice(listen_live *l, const char *text)
 
 /* --- units and numbers --- */
 
-/* Writes "20.0005 km", "999.50 m" or "-". */
-static const char *range_text(double range_m, char out[32])
-{
-    if (!isfinite(range_m))
-        return "-";
-    if (fabs(range_m) >= 1e4)
-        snprintf(out, 32, "%.4f km", range_m * 1e-3);
-    else
-        snprintf(out, 32, "%.2f m", range_m);
-    return out;
-}
-
-static const char *number_text(double value, const char *format_of_unit, int decimals, char out[32])
+static const char *number_text(double value, const char *unit, int decimals, char out[32])
 {
     if (!isfinite(value))
         return "-";
-    snprintf(out, 32, "%.*f %s", decimals, value, format_of_unit);
+    snprintf(out, 32, "%.*f %s", decimals, value, unit);
     return out;
+}
+
+/* Writes "20.0005 km", "999.50 m" or "-". */
+static const char *range_text(double range_m, char out[32])
+{
+    return fabs(range_m) >= 1e4 ? number_text(range_m * 1e-3, "km", 4, out)
+                                : number_text(range_m, "m", 2, out);
 }
 
 /* If the radar has no carrier, a Doppler gives no velocity. */
@@ -244,20 +241,19 @@ int listen_live_draw(listen_live *l, const listen_counts *counts)
     return listen_screen_show(l->screen);
 }
 
-int listen_live_keys(const listen_live *l)
-{
-    return listen_screen_keys(l->screen);
-}
-
-int listen_live_open(const char *endpoint, listen_live **out, pnr_error *error)
+int listen_live_open(const char *endpoint, listen_live **out, FILE **log, pnr_error *error)
 {
     listen_live *l = calloc(1, sizeof *l);
-    int code;
+    FILE *waiting = l != NULL ? open_memstream(&l->log, &l->log_bytes) : NULL;
+    const int code = waiting != NULL ? listen_screen_open(&l->screen, error)
+                                     : pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
 
     *out = NULL;
-    if (l == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
-    if ((code = listen_screen_open(&l->screen, error)) != PNR_OK) {
+    if (code != PNR_OK) {
+        if (waiting != NULL) {
+            fclose(waiting);
+            free(l->log);
+        }
         free(l);
         return code;
     }
@@ -265,16 +261,21 @@ int listen_live_open(const char *endpoint, listen_live **out, pnr_error *error)
     l->endpoint = endpoint;
     l->rate_hz = NAN;
     l->is_changed = true;
+    *log = waiting;
     *out = l;
     return PNR_OK;
 }
 
-void listen_live_close(listen_live *l, const listen_counts *counts)
+void listen_live_close(listen_live *l, const listen_counts *counts, FILE **log)
 {
     if (l == NULL)
         return;
     listen_screen_begin(l->screen);
     draw_frame(l, counts);
     listen_screen_close(l->screen);
+    fclose(*log);
+    *log = stderr;
+    fwrite(l->log, 1, l->log_bytes, *log);
+    free(l->log);
     free(l);
 }

@@ -8,14 +8,15 @@
 #include "tools/listen/count.h"
 #include "tools/listen/profiles.h"
 
-#include <stdbool.h>
+#include <stdio.h>
 
 typedef struct listen_live listen_live;
 
-/* Takes the terminal: see screen.h. endpoint must outlive *out. */
-int listen_live_open(const char *endpoint, listen_live **out, pnr_error *error);
-/* Restores the terminal and leaves the last frame on it. */
-void listen_live_close(listen_live *live, const listen_counts *counts);
+/* Takes the terminal: see screen.h. endpoint must outlive *out. Text written to *log waits until the
+ * terminal is restored. */
+int listen_live_open(const char *endpoint, listen_live **out, FILE **log, pnr_error *error);
+/* Restores the terminal and leaves the last frame on it. *log is standard error again. */
+void listen_live_close(listen_live *live, const listen_counts *counts, FILE **log);
 
 void listen_live_result(listen_live *live, const pnr_report *report);
 void listen_live_profile(listen_live *live, const listen_profile *profile);
@@ -23,6 +24,5 @@ void listen_live_notice(listen_live *live, const char *text); /* one line, on th
 /* Draws at most ten times a second, and only if the contents have changed. PNR_OK; PNR_EEND: q was
  * pressed; PNR_EIO. */
 int listen_live_draw(listen_live *live, const listen_counts *counts);
-int listen_live_keys(const listen_live *live); /* the file descriptor to poll; -1: none */
 
 #endif

@@ -16,6 +16,8 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
+#include <wctype.h>
 
 enum { MAX_WIDTH = 400, MAX_HEIGHT = 120, GLYPH_LEN = 5, ESCAPE_LEN = 16 };
 
@@ -51,7 +53,7 @@ typedef struct cell {
 struct listen_screen {
     listen_size size;
     bool is_utf8;
-    int keys;
+    int keys; /* a file descriptor; -1: no keyboard */
     cell cells[MAX_HEIGHT][MAX_WIDTH];
     char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)]; /* its text */
 };
@@ -134,17 +136,6 @@ static int take_keyboard(void)
     return tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0 ? STDIN_FILENO : -1;
 }
 
-static bool has_utf8(void)
-{
-    const locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    const bool is_utf8 =
-        locale != (locale_t)0 && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
-
-    if (locale != (locale_t)0)
-        freelocale(locale);
-    return is_utf8;
-}
-
 int listen_screen_check(pnr_error *error)
 {
     const char *term = getenv("TERM");
@@ -168,7 +159,8 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
         return code;
     if ((s = calloc(1, sizeof *s)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
-    s->is_utf8 = has_utf8();
+    (void)uselocale(newlocale(LC_CTYPE_MASK, "", (locale_t)0)); /* of this thread alone */
+    s->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     is_taken = 1;
     catch_signals();
     s->keys = take_keyboard();
@@ -177,30 +169,35 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
     return PNR_OK;
 }
 
-/* Writes the row without the spaces at its end. */
-static int length_of(const listen_screen *s, int y)
+/* Writes the row without the spaces at its end. Returns the end of the text. */
+static char *write_row(const listen_screen *s, int y, bool has_styles, char *at)
 {
-    int n = s->size.width;
+    listen_style style = LISTEN_PLAIN;
+    int length = s->size.width;
 
-    while (n > 0 && s->cells[y][n - 1].glyph[0] == '\0')
-        n--;
-    return n;
+    while (length > 0 && s->cells[y][length - 1].glyph[0] == '\0')
+        length--;
+    for (const cell *c = s->cells[y]; c < s->cells[y] + length; c++) {
+        if (has_styles && c->style != style)
+            at = stpcpy(at, styles[style = c->style]);
+        at = stpcpy(at, c->glyph[0] != '\0' ? c->glyph : " ");
+    }
+    return at;
 }
 
-static void leave_frame(const listen_screen *s)
+/* Prints the frame without the empty rows at its end. */
+static void leave_frame(listen_screen *s)
 {
-    int x, y, height = s->size.height;
+    char *at = s->frame, *end = at;
 
-    while (height > 0 && length_of(s, height - 1) == 0)
-        height--;
-    for (y = 0; y < height; y++) {
-        for (x = 0; x < length_of(s, y); x++) {
-            const cell *c = &s->cells[y][x];
+    for (int y = 0; y < s->size.height; y++) {
+        char *row = at;
 
-            fputs(c->glyph[0] != '\0' ? c->glyph : " ", stdout);
-        }
-        putchar('\n');
+        at = write_row(s, y, false, row);
+        at = stpcpy(at, "\n");
+        end = at > row + 1 ? at : end;
     }
+    fwrite(s->frame, 1, (size_t)(end - s->frame), stdout);
     fflush(stdout);
 }
 
@@ -258,38 +255,24 @@ void listen_screen_put(listen_screen *s, int x, int y, listen_style style, const
         snprintf(c->glyph, sizeof c->glyph, "%c", ascii);
 }
 
-/* Bytes of the character at text; 0 when the character must not be shown. */
-static size_t character(const unsigned char *text)
-{
-    size_t n = text[0] < 0x80 ? 1 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2, i;
-
-    if (text[0] < 0x20 || text[0] == 0x7f || (text[0] >= 0x80 && text[0] < 0xc2) || text[0] > 0xf4)
-        return 0;
-    if (text[0] == 0xc2 && text[1] < 0xa0)
-        return 0; /* a control character encoded in two bytes */
-    for (i = 1; i < n; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
-
 void listen_screen_text(listen_screen *s, int x, int y, listen_style style, const char *format, ...)
 {
     char text[1024], glyph[GLYPH_LEN];
-    const unsigned char *at;
     va_list arguments;
 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    for (at = (const unsigned char *)text; *at != '\0'; x++) {
-        const size_t n = character(at);
+    for (const char *at = text; *at != '\0'; x++) {
+        mbstate_t state = {0};
+        wchar_t wide;
+        size_t n = mbrtowc(&wide, at, GLYPH_LEN - 1, &state); /* greater than that: an error */
+        const bool is_good = n < GLYPH_LEN && iswprint((wint_t)wide);
 
-        memset(glyph, 0, sizeof glyph);
-        memcpy(glyph, n > 0 ? (const char *)at : "?", n > 0 ? n : 1);
+        n = n < GLYPH_LEN ? n : 1;
+        snprintf(glyph, sizeof glyph, "%.*s", (int)n, is_good ? at : "?");
         listen_screen_put(s, x, y, style, glyph, n == 1 ? glyph[0] : '?');
-        for (at += n > 0 ? n : 1; n == 0 && (*at & 0xc0) == 0x80; at++)
-            ; /* skips the rest of the bad character */
+        at += n;
     }
 }
 
@@ -308,31 +291,15 @@ void listen_screen_bar(listen_screen *s, int x, int bottom, int eighths, listen_
 int listen_screen_show(listen_screen *s)
 {
     char *at = s->frame;
-    int x, y;
 
-    for (y = 0; y < s->size.height; y++) {
-        const int length = length_of(s, y);
-        listen_style style = LISTEN_PLAIN;
-
-        at += sprintf(at, "\033[%d;1H%s", y + 1, styles[style]);
-        for (x = 0; x < length; x++) {
-            const cell *c = &s->cells[y][x];
-
-            if (c->style != style)
-                at = stpcpy(at, styles[style = c->style]);
-            at = stpcpy(at, c->glyph[0] != '\0' ? c->glyph : " ");
-        }
-        at = stpcpy(at, "\033[0m\033[K");
+    for (int y = 0; y < s->size.height; y++) {
+        at += sprintf(at, "\033[%d;1H%s", y + 1, styles[LISTEN_PLAIN]);
+        at = stpcpy(write_row(s, y, true, at), "\033[0m\033[K");
     }
     return write_all(s->frame, (size_t)(at - s->frame), &pnr_stop);
 }
 
 /* --- keys --- */
-
-int listen_screen_keys(const listen_screen *s)
-{
-    return s->keys;
-}
 
 bool listen_screen_quits(listen_screen *s)
 {

@@ -49,8 +49,6 @@ void listen_screen_text(listen_screen *screen, int x, int y, listen_style style,
 void listen_screen_bar(listen_screen *screen, int x, int bottom, int eighths, listen_style style);
 int listen_screen_show(listen_screen *screen); /* PNR_OK, PNR_EIO */
 
-/* The file descriptor to poll for keys; -1: none. */
-int listen_screen_keys(const listen_screen *screen);
 bool listen_screen_quits(listen_screen *screen); /* q was pressed */
 
 #endif

@@ -31,32 +31,6 @@ typedef struct series {
     size_t longest; /* greatest N within the time; 0: none */
 } series;
 
-int plan_budget_parse(const char *text, double *budget_s, pnr_error *error)
-{
-    static const struct {
-        const char *unit;
-        double seconds;
-    } units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}};
-    const size_t digits = strspn(text, "0123456789.");
-    char *end = NULL;
-    const double value = strtod(text, &end);
-
-    if (digits > 0 && end == text + digits) {
-        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-            const double seconds = value * units[i].seconds;
-
-            if (strcmp(end, units[i].unit) == 0 && seconds > 0 && seconds <= 3600.0) {
-                *budget_s = seconds;
-                return PNR_OK;
-            }
-        }
-    }
-    return pnr_error_set(error, PNR_EUSAGE,
-                         "--budget %s: a time up to 3600s with its unit (ns, us, ms, s) is needed, "
-                         "as 62ms",
-                         text);
-}
-
 /* Times one correlation of n samples: a submit of one dwell of one period. */
 static int time_length(const pnr_config *config, const pnr_engine_ops *ops, size_t n,
                        pnr_timing *timing, pnr_engine_choice *choice, pnr_error *error)

@@ -92,7 +92,7 @@ void plan_sheet_line(const plan_sheet *sheet, const char *format, ...)
 
 int plan_sheet_finish(const plan_sheet *sheet, pnr_error *error)
 {
-    if (sheet->json) {
+    if (sheet->json && json_object_size(sheet->root) > 0) {
         json_dumpf(sheet->root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
         putchar('\n');
     }

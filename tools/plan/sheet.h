@@ -53,7 +53,5 @@ int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
  * code. */
 int plan_budget(plan_sheet *sheet, const pnr_config *config, pnr_setup *setup,
                 const pnr_engine_ops *ops, double budget_s, pnr_error *error);
-/* Reads "62ms" in seconds; the unit is required. PNR_OK or PNR_EUSAGE. */
-int plan_budget_parse(const char *text, double *budget_s, pnr_error *error);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/multiversion.h"
-#include "base/transform.h"
 
 #include <stdlib.h>
 
@@ -71,13 +70,8 @@ int pnr_cpu_columns_create(pnr_cpu_columns *columns, size_t n)
         return PNR_ENOMEMORY;
     for (size_t stage = 0; stage + 1 < columns->n_stages; length /= radix[stage++])
         for (size_t j = 0; j < length / radix[stage]; j++)
-            for (size_t p = 0; p < radix[stage]; p++, at++) {
-                double root[2];
-
-                pnr_transform_root(j * p, length, root);
-                columns->roots[at][0] = (float)root[0];
-                columns->roots[at][1] = (float)-root[1];
-            }
+            for (size_t p = 0; p < radix[stage]; p++, at++)
+                pnr_cpu_round(conj(pnr_root((int64_t)(j * p), length)), columns->roots[at]);
     for (size_t b = 0; b < n / radix[columns->n_stages - 1]; b++)
         columns->order[b] =
             (uint16_t)(columns->n_stages == 2 ? b : b / radix[1] + radix[0] * (b % radix[1]));

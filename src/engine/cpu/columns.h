@@ -4,6 +4,8 @@
 #ifndef PNR_ENGINE_CPU_COLUMNS_H
 #define PNR_ENGINE_CPU_COLUMNS_H
 
+#include "base/complex.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +37,12 @@ typedef struct pnr_cpu_column_twiddle {
     const float (*coarse)[2];
     const pnr_cpu_line *fine;
 } pnr_cpu_column_twiddle;
+
+static inline void pnr_cpu_round(double complex a, float out[2])
+{
+    out[0] = (float)creal(a);
+    out[1] = (float)cimag(a);
+}
 
 /* True if a transform of length n exists. */
 bool pnr_cpu_columns_can(size_t n);

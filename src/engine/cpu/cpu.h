@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The types of the cpu engine: the engine itself, the memory of one dwell, and its input and
- * results. */
+/* The types of the cpu engine: the engine itself and the memory of one dwell. */
 #ifndef PNR_ENGINE_CPU_H
 #define PNR_ENGINE_CPU_H
 
@@ -11,9 +10,8 @@
 #include "engine/cpu/walsh.h"
 #include "engine/engine.h"
 #include "engine/search.h"
+#include "engine/slot.h"
 #include "engine/stretch.h"
-
-#include <fftw3.h>
 
 /*
  * A dwell passes through these steps. The team shares the tasks of each step.
@@ -122,26 +120,10 @@ typedef struct pnr_cpu_memory {
     pnr_cpu_around *around;       /* [max_candidates * 17] */
 } pnr_cpu_memory;
 
-/* The input of one dwell and the places of its results. */
-typedef struct pnr_cpu_dwell {
-    const pnr_windows *windows;
-    size_t number;        /* index of the dwell in the view */
-    const uint32_t *lost; /* [n_looks][n_periods] */
-    pnr_dwell *sums;
-    pnr_candidate *candidates;
-    uint32_t *nonfinite; /* [n_looks][n_periods] */
-    float *profile;      /* NULL: not wanted */
-    float *patches;      /* NULL: one row */
-    const pnr_removal *removals;
-    size_t n_removals;
-    uint64_t *stage_ns; /* NULL: not measured */
-} pnr_cpu_dwell;
-
-/* Answers describe. PNR_OK, PNR_ECONFIG, PNR_EUNSUPPORTED (in words), PNR_ENOMEMORY. */
-int pnr_cpu_describe(const pnr_plan *plan, size_t n_threads, pnr_engine_choice *choice,
-                     pnr_error *error);
-/* Sets the sizes and allocates the axes only; destroy in either case. PNR_OK, PNR_ENOMEMORY. */
-int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu);
+/* Answers describe: sets the sizes and allocates the axes only; destroy in either case. PNR_OK,
+ * PNR_EUNSUPPORTED, PNR_ENOMEMORY, in words. */
+int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engine_choice *choice,
+                  pnr_error *error);
 /* After shape: tables, transforms and the scratch memory of n_threads. PNR_OK, PNR_ENOMEMORY. */
 int pnr_cpu_create(pnr_cpu *cpu, size_t n_threads);
 void pnr_cpu_destroy(pnr_cpu *cpu);
@@ -153,7 +135,7 @@ void pnr_cpu_memory_destroy(const pnr_cpu *cpu, pnr_cpu_memory *memory);
 
 /* Computes one dwell by thread `worker` with the help of the team. The bits of the results do not
  * depend on the threads that help. */
-void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr_cpu_dwell *dwell,
+void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr_slot_dwell *dwell,
                      pnr_cpu_team *team, size_t worker);
 
 #endif

@@ -59,7 +59,7 @@ static void search(const pnr_cpu_step *s)
                      s->dwell->candidates);
 }
 
-void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr_cpu_dwell *dwell,
+void pnr_cpu_process(const pnr_cpu *cpu, const pnr_cpu_memory *memory, const pnr_slot_dwell *dwell,
                      pnr_cpu_team *team, size_t worker)
 {
     const bool is_power = cpu->plan->want_profile == PNR_WANT_POWER;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fused lines of the cpu engine: walsh, walsh in parts, three passes, and one whole transform.
- */
+/* The fused lines of the cpu engine: walsh, three passes, and one whole transform. */
 #include "engine/cpu/fused.h"
 
 #include "engine/plan.h"
@@ -157,13 +156,6 @@ static void split_value(const pnr_cpu *cpu, const value *profile, size_t lag, va
 static bool suits_walsh(const pnr_plan *plan, size_t n_transform)
 {
     (void)n_transform;
-    return strcmp(plan->method, "library") != 0 && pnr_cpu_walsh_refusal(plan) == NULL &&
-           plan->m_samples == 1;
-}
-
-static bool suits_walsh_parts(const pnr_plan *plan, size_t n_transform)
-{
-    (void)n_transform;
     return strcmp(plan->method, "library") != 0 && pnr_cpu_walsh_refusal(plan) == NULL;
 }
 
@@ -202,40 +194,14 @@ static void choose_walsh_input(pnr_cpu_step *s)
     }
 }
 
-static void walsh_row(void *context, size_t row, size_t worker)
+/* X of the first part. One part alone becomes the profile. */
+static value *first_part(const pnr_cpu_step *s)
 {
-    const pnr_cpu_step *s = context;
-
-    (void)worker;
-    pnr_cpu_walsh_row(&s->cpu->walsh, row, &s->input, profile_at(s, s->n_used, 0));
+    return s->cpu->walsh.n_parts > 1 ? s->my->parts : profile_at(s, s->n_used, 0);
 }
-
-static void walsh_columns(void *context, size_t task, size_t worker)
-{
-    const pnr_cpu_step *s = context;
-
-    (void)worker;
-    pnr_cpu_walsh_columns(&s->cpu->walsh, task, (const value *)profile_at(s, s->n_used, 0),
-                          s->n_used > 0, s->my->grid);
-}
-
-static void correlate_walsh(pnr_cpu_step *s)
-{
-    pnr_cpu_do(s, walsh_row, s->cpu->walsh.rows);
-    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &s->since);
-    pnr_cpu_do(s, walsh_columns, s->cpu->walsh.n_column_tasks);
-    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_INVERSE, &s->since);
-}
-
-static void walsh_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
-{
-    pnr_cpu_walsh_value(&cpu->walsh, profile, lag, c);
-}
-
-/* --- walsh at several samples a chip --- */
 
 /* Part r of the samples begins at sample r. */
-static void part_row(void *context, size_t task, size_t worker)
+static void walsh_row(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
     const pnr_cpu_walsh *walsh = &s->cpu->walsh;
@@ -246,7 +212,16 @@ static void part_row(void *context, size_t task, size_t worker)
     input.data = (const char *)input.data + part * input.stride;
     input.stride *= walsh->n_parts;
     pnr_cpu_walsh_row(walsh, task % walsh->rows, &input,
-                      s->my->parts + part * pnr_cpu_walsh_values(walsh));
+                      first_part(s) + part * pnr_cpu_walsh_values(walsh));
+}
+
+static void walsh_columns(void *context, size_t task, size_t worker)
+{
+    const pnr_cpu_step *s = context;
+
+    (void)worker;
+    pnr_cpu_walsh_columns(&s->cpu->walsh, task, (const value *)first_part(s), s->n_used > 0,
+                          s->my->grid);
 }
 
 static void part_columns(void *context, size_t task, size_t worker)
@@ -269,16 +244,28 @@ static void part_sums(void *context, size_t task, size_t worker)
                       profile_at(s, s->n_used, 0), s->power);
 }
 
-static void correlate_walsh_parts(pnr_cpu_step *s)
+static void correlate_walsh(pnr_cpu_step *s)
 {
     const pnr_cpu_walsh *walsh = &s->cpu->walsh;
 
-    pnr_cpu_do(s, part_row, walsh->n_parts * walsh->rows);
+    pnr_cpu_do(s, walsh_row, walsh->n_parts * walsh->rows);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_FORWARD, &s->since);
-    if (walsh->rows > 1)
-        pnr_cpu_do(s, part_columns, walsh->n_parts * walsh->n_column_tasks);
-    pnr_cpu_do(s, part_sums, pnr_cpu_walsh_n_sums(walsh));
+    if (walsh->n_parts == 1) {
+        pnr_cpu_do(s, walsh_columns, walsh->n_column_tasks);
+    } else {
+        if (walsh->rows > 1)
+            pnr_cpu_do(s, part_columns, walsh->n_parts * walsh->n_column_tasks);
+        pnr_cpu_do(s, part_sums, pnr_cpu_walsh_n_sums(walsh));
+    }
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_INVERSE, &s->since);
+}
+
+static void walsh_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
+{
+    if (cpu->walsh.n_parts == 1)
+        pnr_cpu_walsh_value(&cpu->walsh, profile, lag, c);
+    else
+        whole_value(cpu, profile, lag, c);
 }
 
 /* --- the table --- */
@@ -286,26 +273,15 @@ static void correlate_walsh_parts(pnr_cpu_step *s)
 /* Best first: additions alone are faster than a transform at every length. */
 static const pnr_cpu_fused lines[] = {
     {"walsh", suits_walsh, shape_walsh, choose_walsh_input, correlate_walsh, walsh_value},
-    {"walsh", suits_walsh_parts, shape_walsh, choose_walsh_input, correlate_walsh_parts,
-     whole_value},
     {"library", suits_split, shape_split, NULL, correlate_split, split_value},
     {"library", suits_always, shape_whole, NULL, correlate_whole, whole_value},
 };
-
-bool pnr_cpu_fused_is_one_line(const pnr_plan *plan)
-{
-    const pnr_hypothesis only = pnr_plan_hypothesis(plan, 0);
-
-    return plan->n_codes == 1 && plan->n_hypotheses == 1 && only.n_rows == 1 &&
-           only.quarters == 0 && only.first_bin == 0 && only.stretch == 0 && plan->taper == NULL &&
-           plan->filter == NULL && !plan->remove_mean;
-}
 
 const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transform)
 {
     const pnr_cpu_fused *line = lines;
 
-    if (!pnr_cpu_fused_is_one_line(plan))
+    if (!pnr_plan_is_one_line(plan))
         return NULL;
     while (!line->suits(plan, n_transform))
         line++;

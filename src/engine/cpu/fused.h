@@ -21,9 +21,6 @@ struct pnr_cpu_fused {
     void (*value)(const pnr_cpu *cpu, const pnr_cpu_value *profile, size_t lag, pnr_cpu_value c);
 };
 
-/* True if a plan has one line, whose windows only need to be added: one code and one row at F = 0,
- * no taper, removed mean or filter. */
-bool pnr_cpu_fused_is_one_line(const pnr_plan *plan);
 /* Chooses the fastest way for the plan and its method; NULL: the plan has several lines. */
 const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transform);
 /* Sets the sizes of cpu->fused and how n_threads share its dwells. */

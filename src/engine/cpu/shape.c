@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The sizes and the memory of the cpu engine. */
 #include "engine/cpu/fused.h"
-#include "engine/cpu/memory.h"
-#include "engine/cpu/slot.h"
 #include "engine/cpu/steps.h"
+#include "engine/memory.h"
 #include "engine/plan.h"
+#include "engine/slot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,13 +79,12 @@ static void *next_memory(allocation *a, double n, size_t each, void *old)
     if (a->purpose != ALLOCATE || a->has_failed || n == 0)
         return NULL;
     if (bytes < 0x1p62)
-        memory = pnr_cpu_zeroed((size_t)bytes);
+        memory = pnr_memory_zeroed((size_t)bytes);
     a->has_failed = memory == NULL;
     return memory;
 }
 
-/* COUNT reads no field. */
-#define MEMORY(field, n) field = next_memory(a, n, sizeof *field, a->purpose == FREE ? field : NULL)
+#define MEMORY(field, n) field = next_memory(a, n, sizeof *field, field)
 
 static void list_fused(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
 {
@@ -175,8 +174,7 @@ static double weight_values(const pnr_cpu *cpu, size_t i)
  * failed. */
 static void list_table(allocation *a, double n, value **tables, size_t i)
 {
-    value *table =
-        next_memory(a, n, sizeof *table, a->purpose == FREE && tables != NULL ? tables[i] : NULL);
+    value *table = next_memory(a, n, sizeof *table, tables != NULL ? tables[i] : NULL);
 
     if (tables != NULL)
         tables[i] = table;
@@ -209,7 +207,7 @@ static void list_tables(pnr_cpu *cpu, allocation *a)
 
 static double memory_bytes(const pnr_cpu *cpu)
 {
-    pnr_cpu_memory unused;
+    pnr_cpu_memory unused = {0};
     allocation a = {0};
 
     list_memory(cpu, &unused, &a);
@@ -219,7 +217,7 @@ static double memory_bytes(const pnr_cpu *cpu)
 static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
 {
     pnr_cpu sizes = *cpu;
-    pnr_cpu_scratch unused;
+    pnr_cpu_scratch unused = {0};
     allocation tables = {0}, scratch = {0};
 
     list_tables(&sizes, &tables);
@@ -227,7 +225,7 @@ static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
     return tables.bytes + (double)pnr_cpu_transform_table_bytes(&cpu->transform) +
            (cpu->walsh.degree > 0 ? (double)pnr_cpu_walsh_table_bytes(&cpu->walsh) : 0) +
            scratch.bytes * (double)n_threads + memory_bytes(cpu) * (double)cpu->n_leaders +
-           pnr_cpu_slots_bytes(cpu->plan);
+           pnr_slots_bytes(cpu->plan);
 }
 
 /* --- sizes --- */
@@ -243,7 +241,7 @@ static void arrange_kept(pnr_cpu *cpu, size_t n_threads)
     cpu->is_shared = cpu->finishes_first = cpu->n_leaders < n_threads;
 }
 
-int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu)
+static int arrange_sizes(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu)
 {
     const int code = pnr_cpu_axes_create(plan, &cpu->axes);
 
@@ -274,36 +272,32 @@ static int refuse(const pnr_plan *plan, double bytes, double available, pnr_erro
                          plan->n_periods, bytes / 0x1p20, available / 0x1p20);
 }
 
-int pnr_cpu_describe(const pnr_plan *plan, size_t n_threads, pnr_engine_choice *choice,
-                     pnr_error *error)
+int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engine_choice *choice,
+                  pnr_error *error)
 {
     const double available = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
     const double power = (double)plan->n_codes * (double)pnr_plan_rows(plan) *
                          (double)(plan->n_lags * plan->oversample) * (double)sizeof(float);
-    pnr_cpu cpu = {0};
-    double bytes = 0;
+    double bytes;
     int code;
 
     if (power > available) /* refused before its rows are arranged */
         return refuse(plan, power, available, error);
-    code = pnr_cpu_shape(plan, n_threads, &cpu);
-    if (code != PNR_OK)
-        (void)pnr_error_set(error, code, "engine cpu: no memory to arrange %zu rows of a map",
-                            pnr_plan_rows(plan));
-    else if ((bytes = all_bytes(&cpu, n_threads)) > available)
-        code = refuse(plan, bytes, available, error);
+    if ((code = arrange_sizes(plan, n_threads, cpu)) != PNR_OK)
+        return pnr_error_set(error, code, "engine cpu: no memory to arrange %zu rows of a map",
+                             pnr_plan_rows(plan));
+    bytes = all_bytes(cpu, n_threads);
     *choice = (pnr_engine_choice){
-        .method = "library", .n_transform = cpu.axes.n_transform, .host_bytes = (uint64_t)bytes};
-    if (cpu.fused != NULL)
-        pnr_cpu_fused_describe(&cpu, choice);
+        .method = "library", .n_transform = cpu->axes.n_transform, .host_bytes = (uint64_t)bytes};
+    if (cpu->fused != NULL)
+        pnr_cpu_fused_describe(cpu, choice);
     else
         snprintf(choice->why, sizeof choice->why,
                  "FFTW at %zu: %zu transforms a look forward, %zu x %zu back (rows x codes); %.0f "
                  "MiB",
-                 cpu.axes.n_transform, cpu.axes.n_spectra, cpu.axes.n_rows, plan->n_codes,
+                 cpu->axes.n_transform, cpu->axes.n_spectra, cpu->axes.n_rows, plan->n_codes,
                  bytes / 0x1p20);
-    pnr_cpu_destroy(&cpu);
-    return code;
+    return bytes > available ? refuse(plan, bytes, available, error) : PNR_OK;
 }
 
 /* --- life --- */

@@ -3,7 +3,6 @@
 #include "engine/cpu/split.h"
 
 #include "base/error.h"
-#include "base/transform.h"
 #include "engine/cpu/ops.h"
 #include "engine/cpu/stopwatch.h"
 #include "engine/engine.h"
@@ -13,19 +12,12 @@
 
 enum {
     COLUMNS = PNR_CPU_COLUMNS,
-    LINE = 8,  /* values of a cache line */
     ROWS = 16, /* of a task of pass B */
     EDGES =
         2, /* the ends of the first and of the second period; a row of a block has at most one */
     SHORTEST = 16384,
     SHORTEST_WIDE = 8192
 };
-
-/* An odd number of whole cache lines. */
-static size_t row_of(size_t n)
-{
-    return ((n + LINE - 1) / LINE | 1) * LINE;
-}
 
 static bool factors(size_t length, size_t *n1, size_t *n2)
 {
@@ -61,11 +53,11 @@ void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split)
     memset(split, 0, sizeof *split);
     split->length = length;
     (void)factors(length, &split->n1, &split->n2);
-    split->row1 = row_of(split->n1);
+    split->row1 = pnr_cpu_pitch(split->n1);
     split->n_blocks = (split->n2 + COLUMNS - 1) / COLUMNS;
     split->is_wide = pnr_cpu_columns_can(split->n1);
     /* memory holds all lanes of the last block */
-    split->row2 = row_of(split->is_wide ? split->n_blocks * COLUMNS : split->n2);
+    split->row2 = pnr_cpu_pitch(split->is_wide ? split->n_blocks * COLUMNS : split->n2);
     split->next1 = split->is_wide ? split->row2 : 1;
     split->next2 = split->is_wide ? 1 : split->row1;
     split->n_row_blocks = (split->n1 + ROWS - 1) / ROWS;
@@ -95,16 +87,7 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
     return columns > 2 * split->row2 ? columns : 2 * split->row2;
 }
 
-static void forward_root(size_t j, size_t n, pnr_cpu_value out)
-{
-    double w[2];
-
-    pnr_transform_root(j % n, n, w);
-    out[0] = (float)w[0];
-    out[1] = (float)-w[1];
-}
-
-/* Makes the plans and the powers of W_L for columns of any length. */
+/* The plans, and memory for the powers of W_L, of columns of any length. */
 static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
 {
     split->fine = fftwf_malloc(split->n1 * COLUMNS * sizeof *split->fine);
@@ -112,34 +95,33 @@ static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
         split->column[way] = fftwf_plan_dft_1d((int)split->n1, tile + split->row1, tile,
                                                way == 0 ? FFTW_FORWARD : FFTW_BACKWARD,
                                                FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
-    if (split->fine == NULL || split->column[0] == NULL || split->column[1] == NULL)
-        return false;
-    for (size_t k1 = 0; k1 < split->n1; k1++) {
-        for (size_t b = 0; b < split->n_blocks; b++)
-            forward_root(COLUMNS * b * k1, split->length, split->coarse[k1 * split->n_blocks + b]);
-        for (size_t j = 0; j < COLUMNS; j++)
-            forward_root(j * k1, split->length, split->fine[k1 * COLUMNS + j]);
-    }
-    return true;
+    return split->fine != NULL && split->column[0] != NULL && split->column[1] != NULL;
 }
 
 static bool create_wide(pnr_cpu_split *split)
 {
     split->lines = fftwf_malloc(split->n1 * sizeof *split->lines);
-    if (split->lines == NULL || pnr_cpu_columns_create(&split->columns, split->n1) != PNR_OK)
-        return false;
+    return split->lines != NULL && pnr_cpu_columns_create(&split->columns, split->n1) == PNR_OK;
+}
+
+/* The powers of W_L. */
+static void fill_powers(pnr_cpu_split *split)
+{
+    const size_t n_blocks = split->n_blocks;
+
     for (size_t k1 = 0; k1 < split->n1; k1++) {
-        for (size_t b = 0; b < split->n_blocks; b++)
-            forward_root(COLUMNS * b * k1, split->length, split->coarse[b * split->n1 + k1]);
+        for (size_t b = 0; b < n_blocks; b++)
+            pnr_cpu_round(conj(pnr_root((int64_t)(COLUMNS * b * k1), split->length)),
+                          split->coarse[split->is_wide ? b * split->n1 + k1 : k1 * n_blocks + b]);
         for (size_t j = 0; j < COLUMNS; j++) {
             pnr_cpu_value w;
 
-            forward_root(j * k1, split->length, w);
-            split->lines[k1][0][j] = w[0];
-            split->lines[k1][1][j] = w[1];
+            pnr_cpu_round(conj(pnr_root((int64_t)(j * k1), split->length)), w);
+            for (int part = 0; part < 2; part++)
+                *(split->is_wide ? &split->lines[k1][part][j]
+                                 : &split->fine[k1 * COLUMNS + j][part]) = w[part];
         }
     }
-    return true;
 }
 
 int pnr_cpu_split_create(pnr_cpu_split *split)
@@ -159,6 +141,8 @@ int pnr_cpu_split_create(pnr_cpu_split *split)
     }
     if (is_complete)
         is_complete = split->is_wide ? create_wide(split) : create_columns(split, tile);
+    if (is_complete)
+        fill_powers(split);
     fftwf_free(tile);
     fftwf_free(row);
     return is_complete ? PNR_OK : PNR_ENOMEMORY;

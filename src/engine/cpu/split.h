@@ -5,6 +5,7 @@
 
 #include "engine/cpu/columns.h"
 
+#define FFTW_NO_Complex /* a value is a pair of floats */
 #include <fftw3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,8 +25,7 @@
  * Columns of power-of-two length are transformed COLUMNS at a time in vector lanes (columns.h),
  * which also multiply by the powers of W_L; c then has the shape of Z, [m1][m2]. FFTW transforms
  * other columns as contiguous rows of a tile, COLUMNS at a time; c is then [m2][m1]. H has the
- * order of X; pnr_cpu_split_place finds a lag of c. Rows begin an odd number of cache lines apart,
- * so that columns spread over all sets of a cache. FFTW_ESTIMATE plans are good at these lengths
+ * order of X; pnr_cpu_split_place finds a lag of c. FFTW_ESTIMATE plans are good at these lengths
  * and poor at L.
  */
 enum { PNR_CPU_COLUMNS = PNR_CPU_LANES };
@@ -64,6 +64,13 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split);
 /* After shape. PNR_OK, PNR_ENOMEMORY; destroy in either case. */
 int pnr_cpu_split_create(pnr_cpu_split *split);
 void pnr_cpu_split_destroy(pnr_cpu_split *split);
+
+/* The distance in values from row to row for rows of n_values: an odd number of whole cache
+ * lines, so that the values of one column spread over all sets of a cache. */
+static inline size_t pnr_cpu_pitch(size_t n_values)
+{
+    return ((n_values + 7) / 8 | 1) * 8;
+}
 
 /* The place of lag k in c. */
 static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)

@@ -18,7 +18,7 @@ typedef float pnr_cpu_wide __attribute__((vector_size(64), aligned(4), may_alias
 typedef struct pnr_cpu_step {
     const pnr_cpu *cpu;
     const pnr_cpu_memory *my;
-    const pnr_cpu_dwell *dwell;
+    const pnr_slot_dwell *dwell;
     pnr_cpu_team *team;         /* NULL: the leader computes all tasks */
     size_t worker;              /* number of the leading thread */
     size_t first_look, n_looks; /* the looks that are read at once */

@@ -2,7 +2,7 @@
 /* The tables of the cpu engine: spectra of the codes, rotations, weights, and the filter. */
 #include "engine/cpu/cpu.h"
 
-#include "base/transform.h"
+#include "base/complex.h"
 #include "engine/plan.h"
 
 #include <stdlib.h>
@@ -10,35 +10,14 @@
 
 typedef pnr_cpu_value value;
 
-/* exp(-2 pi i j / n) */
-static void forward_root(uint64_t j, size_t n, double out[2])
-{
-    pnr_transform_root((size_t)(j % n), n, out);
-    out[1] = -out[1];
-}
-
-static void round_value(const double a[2], value out)
-{
-    out[0] = (float)a[0];
-    out[1] = (float)a[1];
-}
-
 /* exp(-2 pi i rotation i / (4 N)) */
 static void fill_rotations(const pnr_cpu *cpu)
 {
-    const size_t circle = 4 * cpu->plan->n_samples;
-
-    for (size_t r = 0; r < cpu->axes.n_rotations; r++) {
-        const int64_t quarters = cpu->axes.rotations[r] % (int64_t)circle;
-        const uint64_t step = (uint64_t)(quarters < 0 ? quarters + (int64_t)circle : quarters);
-
-        for (size_t i = 0; quarters != 0 && i < cpu->window; i++) {
-            double w[2];
-
-            forward_root(step * i, circle, w);
-            round_value(w, cpu->rotations[r][i]);
-        }
-    }
+    for (size_t r = 0; r < cpu->axes.n_rotations; r++)
+        for (size_t i = 0; cpu->rotations[r] != NULL && i < cpu->window; i++)
+            pnr_cpu_round(
+                conj(pnr_root(cpu->axes.rotations[r] * (int64_t)i, 4 * cpu->plan->n_samples)),
+                cpu->rotations[r][i]);
 }
 
 /* w_p exp(-2 pi i (r/4 + s/K) p); for a set that is transformed, without s. */
@@ -51,41 +30,30 @@ static void fill_weights(const pnr_cpu *cpu, size_t number)
     for (size_t u = 0; weights != NULL && u < count; u++)
         for (size_t p = 0; p < k; p++) {
             const double taper = cpu->plan->taper != NULL ? cpu->plan->taper[p] : 1;
-            const uint64_t bin = set->is_summed ? cpu->axes.spectra[set->first + u].bin : 0;
-            double w[2];
+            const size_t bin = set->is_summed ? cpu->axes.spectra[set->first + u].bin : 0;
+            const size_t quarters = (set->quarters * k + 4 * bin) % (4 * k);
 
-            forward_root((set->quarters * k + 4 * bin) % (4 * k) * p, 4 * k, w);
-            w[0] *= taper;
-            w[1] *= taper;
-            round_value(w, weights[set->is_summed ? (u / 4 * k + p) * 4 + u % 4 : p]);
+            pnr_cpu_round(taper * conj(pnr_root((int64_t)(quarters * p), 4 * k)),
+                          weights[set->is_summed ? (u / 4 * k + p) * 4 + u % 4 : p]);
         }
 }
 
 /* conj(DFT of a[n] exp(2 pi i m n / N), zero beyond N) / length, in double, rounded once. */
-static int fill_code(const pnr_cpu *cpu, size_t code, double (*spectrum)[2])
+static int fill_code(const pnr_cpu *cpu, size_t code, double complex *spectrum)
 {
     const size_t n = cpu->plan->n_samples, length = cpu->axes.n_transform;
-    const double(*a)[2] = cpu->plan->references + code * n;
+    const double complex *a = (const double complex *)cpu->plan->references + code * n;
 
     for (size_t v = 0; v < cpu->axes.n_variants; v++) {
-        const int64_t m = cpu->axes.variants[v] % (int64_t)n;
-        const uint64_t step = (uint64_t)(m < 0 ? m + (int64_t)n : m);
         value *out = cpu->codes + (code * cpu->axes.n_variants + v) * cpu->transform.spectrum_pitch;
 
         memset(spectrum, 0, length * sizeof *spectrum);
-        for (size_t i = 0; i < n; i++) {
-            double w[2];
-
-            forward_root(step * i, n, w);
-            spectrum[i][0] = a[i][0] * w[0] + a[i][1] * w[1];
-            spectrum[i][1] = a[i][1] * w[0] - a[i][0] * w[1];
-        }
-        if (pnr_transform_forward(spectrum, length) != PNR_OK)
+        for (size_t i = 0; i < n; i++)
+            spectrum[i] = a[i] * pnr_root(cpu->axes.variants[v] * (int64_t)i, n);
+        if (pnr_transform_forward((double(*)[2])spectrum, length) != PNR_OK)
             return PNR_ENOMEMORY;
-        for (size_t i = 0; i < length; i++) {
-            spectrum[i][0] /= (double)length;
-            spectrum[i][1] /= -(double)length;
-        }
+        for (size_t i = 0; i < length; i++)
+            spectrum[i] = conj(spectrum[i]) / (double)length;
         pnr_cpu_transform_order(&cpu->transform, (const double(*)[2])spectrum, out);
     }
     return PNR_OK;
@@ -95,16 +63,17 @@ static int fill_code(const pnr_cpu *cpu, size_t code, double (*spectrum)[2])
 static void fill_filter(const pnr_cpu *cpu)
 {
     const size_t n = cpu->plan->gate_count;
+    const double complex *filter = (const double complex *)cpu->plan->filter;
 
     for (size_t k = 0; cpu->filter != NULL && k < n; k++)
         for (size_t j = 0; j < n; j++)
-            round_value(cpu->plan->filter[k * n + j], cpu->filter[j * cpu->filter_pitch + k]);
+            pnr_cpu_round(filter[k * n + j], cpu->filter[j * cpu->filter_pitch + k]);
 }
 
 int pnr_cpu_fill_tables(pnr_cpu *cpu)
 {
     const size_t n_codes = cpu->codes != NULL ? cpu->plan->n_codes * cpu->plan->oversample : 0;
-    double(*spectrum)[2] = calloc(cpu->axes.n_transform, sizeof *spectrum);
+    double complex *spectrum = calloc(cpu->axes.n_transform, sizeof *spectrum);
     int code = spectrum != NULL ? PNR_OK : PNR_ENOMEMORY;
 
     pnr_cpu_rotation_tables(&cpu->rotation);

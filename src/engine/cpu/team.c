@@ -84,19 +84,20 @@ static bool help_with_job(pnr_cpu_team *team, size_t number)
 
 static bool lead_dwell(pnr_cpu_team *team, size_t number)
 {
-    pnr_cpu_work work;
-    size_t leader = 0;
+    pnr_slot *slot;
+    size_t dwell, leader = 0;
 
     while (leader < team->n_leaders && team->is_leading[leader])
         leader++;
-    if (leader == team->n_leaders || !team->owner.take(team->owner.owner, &work))
+    if (leader == team->n_leaders || !pnr_slots_take(&team->slots, &slot, &dwell))
         return false;
     team->is_leading[leader] = true;
     pthread_mutex_unlock(&team->lock);
-    team->owner.lead(team->owner.owner, &work, leader, number);
+    team->lead(team->owner, slot, dwell, leader, number);
     pthread_mutex_lock(&team->lock);
     team->is_leading[leader] = false;
-    if (team->owner.finish(team->owner.owner, &work))
+    slot->n_done++;
+    if (pnr_slot_is_done(slot)) /* a thread may wait for it; to wake one is expensive */
         pthread_cond_broadcast(&team->changed);
     return true;
 }
@@ -151,9 +152,9 @@ void pnr_cpu_team_wait(pnr_cpu_team *team)
         pthread_cond_wait(&team->changed, &team->lock);
 }
 
-void pnr_cpu_team_init(pnr_cpu_team *team, const pnr_cpu_owner *owner)
+void pnr_cpu_team_init(pnr_cpu_team *team, pnr_cpu_lead *lead, void *owner)
 {
-    *team = (pnr_cpu_team){.owner = *owner};
+    *team = (pnr_cpu_team){.lead = lead, .owner = owner};
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->changed, NULL);
 }

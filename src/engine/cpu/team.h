@@ -4,6 +4,8 @@
 #ifndef PNR_ENGINE_CPU_TEAM_H
 #define PNR_ENGINE_CPU_TEAM_H
 
+#include "engine/slot.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -15,26 +17,14 @@ enum { PNR_CPU_MAX_THREADS = 64 };
  * neither on the thread nor on the time: the tasks of one job share no output. */
 typedef void pnr_cpu_task(void *context, size_t task, size_t worker);
 
-/* The name of a dwell to lead, chosen by its owner. */
-typedef struct pnr_cpu_work {
-    void *slot;
-    size_t dwell;
-} pnr_cpu_work;
-
-/* The functions of the owner. take and finish run under the lock of the team, lead does not. finish
- * returns true when a thread may be waiting for the dwell; otherwise no thread is woken, which is
- * expensive. */
-typedef struct pnr_cpu_owner {
-    void *owner;
-    bool (*take)(void *owner, pnr_cpu_work *work); /* false: no dwell to lead */
-    void (*lead)(void *owner, const pnr_cpu_work *work, size_t leader, size_t worker);
-    bool (*finish)(void *owner, const pnr_cpu_work *work);
-} pnr_cpu_owner;
+/* Leads the computation of a dwell; not under the lock. leader: 0 .. n_leaders - 1. */
+typedef void pnr_cpu_lead(void *owner, pnr_slot *slot, size_t dwell, size_t leader, size_t worker);
 
 typedef struct pnr_cpu_job pnr_cpu_job;
 
 typedef struct pnr_cpu_team {
-    pnr_cpu_owner owner;
+    pnr_cpu_lead *lead;
+    void *owner;
     size_t n_threads; /* worker threads, including the thread that waits in collect */
     size_t n_started;
     int waiter_cpu;    /* the core that is left to the waiting thread; -1: none yet */
@@ -42,15 +32,16 @@ typedef struct pnr_cpu_team {
     size_t n_leaders;  /* dwells that are led at the same time, at most */
     bool help_first;   /* threads help with a begun dwell before they lead another */
     pthread_t threads[PNR_CPU_MAX_THREADS];
-    pthread_mutex_t lock;   /* guards all fields below, and fields of the owner */
+    pthread_mutex_t lock;   /* guards all fields below */
     pthread_cond_t changed; /* a dwell or a job has arrived, a helper or a dwell has finished */
+    pnr_slots slots;        /* the dwells to lead */
     pnr_cpu_job *jobs;      /* open ones, oldest first */
     bool is_leading[PNR_CPU_MAX_THREADS];
     bool quit;
 } pnr_cpu_team;
 
 /* Before the first start; n_leaders and help_first may be set after it. */
-void pnr_cpu_team_init(pnr_cpu_team *team, const pnr_cpu_owner *owner);
+void pnr_cpu_team_init(pnr_cpu_team *team, pnr_cpu_lead *lead, void *owner);
 /* Starts threads 1 .. n_threads - 1; the thread that waits is number 0. With n_threads = 1 it
  * starts number 0. PNR_OK; PNR_ENOMEMORY: fewer run, and stop must still be called. */
 int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads);

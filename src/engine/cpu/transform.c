@@ -4,10 +4,10 @@
 #include "engine/cpu/transform.h"
 
 #include "base/error.h"
-#include "engine/cpu/memory.h"
 #include "engine/cpu/ops.h"
 #include "engine/cpu/stopwatch.h"
 #include "engine/engine.h"
+#include "engine/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +48,8 @@ int pnr_cpu_transform_create(pnr_cpu_transform *t)
 
     if (t->is_split)
         return pnr_cpu_split_create(&t->split);
-    in = pnr_cpu_zeroed(t->in_values * sizeof *in);
-    out = pnr_cpu_zeroed(t->out_values * sizeof *out);
+    in = pnr_memory_zeroed(t->in_values * sizeof *in);
+    out = pnr_memory_zeroed(t->out_values * sizeof *out);
     if (in != NULL && out != NULL) {
         t->forward = fftwf_plan_dft_1d((int)t->length, in, out, FFTW_FORWARD,
                                        FFTW_ESTIMATE | FFTW_DESTROY_INPUT);

@@ -4,8 +4,8 @@
 #include "engine/cpu/walsh.h"
 
 #include "base/multiversion.h"
-#include "engine/cpu/memory.h"
 #include "engine/cpu/ops.h"
+#include "engine/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,9 +78,9 @@ int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan)
     const size_t n = ((size_t)1 << degree) - 1, q = walsh->n_parts;
     uint32_t state = 0;
 
-    walsh->sample = pnr_cpu_zeroed((n + 1) * sizeof *walsh->sample);
-    walsh->place = pnr_cpu_zeroed((n + 1) * sizeof *walsh->place);
-    walsh->lag_at = pnr_cpu_zeroed(pnr_cpu_walsh_values(walsh) * sizeof *walsh->lag_at);
+    walsh->sample = pnr_memory_zeroed((n + 1) * sizeof *walsh->sample);
+    walsh->place = pnr_memory_zeroed((n + 1) * sizeof *walsh->place);
+    walsh->lag_at = pnr_memory_zeroed(pnr_cpu_walsh_values(walsh) * sizeof *walsh->lag_at);
     if (walsh->sample == NULL || walsh->place == NULL || walsh->lag_at == NULL)
         return PNR_ENOMEMORY;
     for (unsigned j = 0; j < degree; j++)

@@ -2,7 +2,6 @@
 /* A dwell of the reference engine: codes, hypotheses, Doppler rows and looks as plan.h says. */
 #include "engine/reference/state.h"
 
-#include "base/transform.h"
 #include "engine/plan.h"
 #include "engine/search.h"
 
@@ -32,19 +31,20 @@ int pnr_reference_work_create(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;
     pnr_reference_work *work = &engine->work;
-    const size_t cells = pnr_plan_cells(plan), n = plan->n_samples;
+    const size_t n = plan->n_samples;
 
+    work->n_cells = pnr_plan_cells(plan);
     work->n_window = pnr_plan_window_samples(plan);
     work->n_look = (plan->n_periods - 1) * n + work->n_window;
     work->flags = calloc(work->n_look, 1);
     work->is_used = calloc(plan->n_periods, sizeof *work->is_used);
-    work->power = calloc(cells, sizeof *work->power);
+    work->power = calloc(work->n_cells, sizeof *work->power);
     work->look = calloc(work->n_look, sizeof *work->look);
     work->own = calloc(work->n_look, sizeof *work->own);
     work->mean = calloc(work->n_window, sizeof *work->mean);
     work->sum = calloc(plan->linear ? work->n_window : 2 * n, sizeof *work->sum);
     work->filtered = calloc(plan->gate_count, sizeof *work->filtered);
-    work->value = calloc(plan->n_looks * cells, sizeof *work->value);
+    work->value = calloc(plan->n_looks * work->n_cells, sizeof *work->value);
     if (!work->flags || !work->is_used || !work->power || !work->look || !work->own ||
         !work->mean || !work->sum || !work->filtered || !work->value)
         return PNR_ENOMEMORY;
@@ -68,14 +68,14 @@ void pnr_reference_work_destroy(pnr_engine *engine)
     free(work->power);
 }
 
-/* c of the used look `look`, at the integer lags (h = 0) or the half lags above them (h = 1). */
-static double complex *line_of(const pnr_engine *engine, size_t look, size_t code, size_t row,
-                               size_t h)
+/* c of the used look `look`, the cells of one line. */
+static double complex *line_of(const pnr_engine *engine, size_t look, size_t code, size_t row)
 {
     const pnr_plan *plan = engine->plan;
-    const size_t line = (look * plan->n_codes + code) * pnr_plan_rows(plan) + row;
+    const size_t line = code * pnr_plan_rows(plan) + row;
 
-    return engine->work.value + (line * plan->oversample + h) * plan->n_lags;
+    return engine->work.value + look * engine->work.n_cells +
+           line * plan->n_lags * plan->oversample;
 }
 
 static bool is_valid(const pnr_reference_work *work, size_t sample)
@@ -84,7 +84,7 @@ static bool is_valid(const pnr_reference_work *work, size_t sample)
 }
 
 /* Reads a look and counts its windows; returns the number of used windows. */
-static size_t read_look(pnr_engine *engine, const pnr_reference_task *task, size_t look)
+static size_t read_look(pnr_engine *engine, const pnr_slot_dwell *task, size_t look)
 {
     const pnr_plan *plan = engine->plan;
     pnr_reference_work *work = &engine->work;
@@ -95,7 +95,6 @@ static size_t read_look(pnr_engine *engine, const pnr_reference_task *task, size
                        work->flags);
     for (size_t p = 0; p < plan->n_periods; p++) {
         const size_t w = look * plan->n_periods + p;
-        const size_t lost = task->windows->lost[task->dwell * pnr_plan_windows(plan) + w];
         uint32_t *nonfinite = &task->nonfinite[w];
 
         *nonfinite = 0;
@@ -104,7 +103,7 @@ static size_t read_look(pnr_engine *engine, const pnr_reference_task *task, size
             task->sums->n_clipped += (work->flags[i] & PNR_SAMPLE_CLIPPED) != 0;
         }
         task->sums->n_nonfinite += *nonfinite;
-        work->is_used[p] = lost + *nonfinite <= n / 2;
+        work->is_used[p] = task->lost[w] + *nonfinite <= n / 2;
         used += work->is_used[p];
     }
     return used;
@@ -182,8 +181,7 @@ static void add_energy(const pnr_engine *engine, size_t used, pnr_dwell *dwell)
     }
 }
 
-static void count_used_windows(const pnr_engine *engine, const pnr_reference_task *task,
-                               size_t look)
+static void count_used_windows(const pnr_engine *engine, const pnr_slot_dwell *task, size_t look)
 {
     const pnr_plan *plan = engine->plan;
 
@@ -193,8 +191,7 @@ static void count_used_windows(const pnr_engine *engine, const pnr_reference_tas
         if (!engine->work.is_used[p])
             continue;
         task->sums->n_periods++;
-        task->sums->n_valid += plan->n_samples - task->nonfinite[w] -
-                               task->windows->lost[task->dwell * pnr_plan_windows(plan) + w];
+        task->sums->n_valid += plan->n_samples - task->nonfinite[w] - task->lost[w];
     }
 }
 
@@ -220,16 +217,6 @@ static void stretch_look(pnr_engine *engine, double by)
     }
 }
 
-/* exp(-2 pi i numerator / denominator), the numerator reduced as an integer. */
-static double complex find_rotation(int64_t numerator, int64_t denominator)
-{
-    const int64_t rest = numerator % denominator;
-    double root[2];
-
-    pnr_transform_root((size_t)(rest < 0 ? rest + denominator : rest), (size_t)denominator, root);
-    return CMPLX(root[0], -root[1]);
-}
-
 /* sum[i] = exp(-2 pi i f i / N) sum_p w_p exp(-2 pi i F p) x_p[i], f = quarters / 4, F = f + s / K.
  * A circular sum is written twice, so that n + k needs no modulo. */
 static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, int64_t s)
@@ -242,7 +229,7 @@ static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, in
     for (int64_t p = 0; p < periods; p++) {
         const double taper = plan->taper != NULL ? plan->taper[p] : 1;
         const double complex w =
-            find_rotation((hypothesis->quarters * periods + 4 * s) * p, 4 * periods);
+            conj(pnr_root((hypothesis->quarters * periods + 4 * s) * p, 4 * plan->n_periods));
 
         for (size_t i = 0; work->is_used[p] && i < work->n_window; i++)
             work->sum[i] +=
@@ -250,7 +237,7 @@ static void sum_windows(pnr_engine *engine, const pnr_hypothesis *hypothesis, in
                                                        : work->stretched[(size_t)(p * n) + i]));
     }
     for (size_t i = 0; hypothesis->quarters != 0 && i < work->n_window; i++)
-        work->sum[i] *= find_rotation(hypothesis->quarters * (int64_t)i, 4 * n);
+        work->sum[i] *= conj(pnr_root(hypothesis->quarters * (int64_t)i, 4 * plan->n_samples));
     if (!plan->linear)
         memcpy(work->sum + n, work->sum, (size_t)n * sizeof *work->sum);
 }
@@ -287,11 +274,11 @@ static void correlate_look(pnr_engine *engine, size_t look)
         for (size_t r = 0; r < hypothesis.n_rows; r++, row++) {
             sum_windows(engine, &hypothesis, (int64_t)hypothesis.first_bin + (int64_t)r);
             for (size_t i = 0; i < plan->n_codes * plan->oversample; i++) {
-                double complex *c =
-                    line_of(engine, look, i / plan->oversample, row, i % plan->oversample);
+                double complex *c = line_of(engine, look, i / plan->oversample, row);
 
                 pnr_reference_correlate(engine->work.sum, engine->code + i * plan->n_samples,
-                                        plan->n_samples, plan->n_lags, c);
+                                        plan->n_samples, plan->n_lags, plan->oversample,
+                                        c + i % plan->oversample);
                 if (plan->filter != NULL)
                     filter_gate(engine, c);
             }
@@ -299,24 +286,15 @@ static void correlate_look(pnr_engine *engine, size_t look)
     }
 }
 
-static void add_powers(pnr_engine *engine, size_t looks)
+static void add_powers(pnr_reference_work *work, size_t looks)
 {
-    const pnr_plan *plan = engine->plan;
-    const size_t rows = pnr_plan_rows(plan), cells = plan->n_lags * plan->oversample;
+    for (size_t cell = 0; cell < work->n_cells; cell++) {
+        double power = 0;
 
-    for (size_t line = 0; line < plan->n_codes * rows; line++)
-        for (size_t cell = 0; cell < cells; cell++) {
-            const size_t lag = cell / plan->oversample;
-            double power = 0;
-
-            for (size_t look = 0; look < looks; look++) {
-                double complex *c =
-                    line_of(engine, look, line / rows, line % rows, cell % plan->oversample);
-
-                power += pnr_power(c[lag]);
-            }
-            engine->work.power[line * cells + cell] = (float)power;
-        }
+        for (size_t look = 0; look < looks; look++)
+            power += pnr_power(work->value[look * work->n_cells + cell]);
+        work->power[cell] = (float)power;
+    }
 }
 
 /* The value of a row, j lags from a candidate's centre: c of one look, or the sum over several
@@ -325,16 +303,16 @@ static void find_neighbour(const pnr_engine *engine, size_t looks, const pnr_can
                            size_t row, int j, float out[2])
 {
     const pnr_plan *plan = engine->plan;
-    const size_t centre = candidate->cell / plan->oversample;
-    const size_t lag = pnr_search_lag(plan, candidate->cell, j);
+    const size_t centre = pnr_search_lag(plan, candidate->cell, 0) * plan->oversample;
+    const size_t cell = pnr_search_lag(plan, candidate->cell, j) * plan->oversample;
     const bool is_sum = plan->n_looks > 1;
     double complex sum = 0;
     double power = 0;
 
     for (size_t look = 0; look < looks; look++) {
-        const double complex c = line_of(engine, look, candidate->code, row, 0)[lag];
+        const double complex c = line_of(engine, look, candidate->code, row)[cell];
         const double complex c0 =
-            is_sum ? line_of(engine, look, candidate->code, candidate->row, 0)[centre] : 1;
+            is_sum ? line_of(engine, look, candidate->code, candidate->row)[centre] : 1;
 
         sum += c * conj(c0);
         power += pnr_power(c0);
@@ -346,8 +324,8 @@ static void find_neighbour(const pnr_engine *engine, size_t looks, const pnr_can
     out[1] = (float)(cimag(sum) * scale);
 }
 
-static void gather_neighbours(const pnr_engine *engine, const pnr_reference_task *task,
-                              size_t looks, size_t number)
+static void gather_neighbours(const pnr_engine *engine, const pnr_slot_dwell *task, size_t looks,
+                              size_t number)
 {
     const int64_t rows = (int64_t)pnr_plan_rows(engine->plan);
     pnr_candidate *candidate = &task->candidates[number];
@@ -360,38 +338,33 @@ static void gather_neighbours(const pnr_engine *engine, const pnr_reference_task
     float *patch = task->patches + number * PNR_NEIGHBOURS * PNR_NEIGHBOURS * 2;
 
     for (int r = -8; r <= 8; r++)
-        for (int j = -8; j <= 8; j++) {
+        for (int j = -8; j <= 8; j++, patch += 2) {
             const int64_t row = (int64_t)candidate->row + r;
-            float *out = patch + ((r + 8) * PNR_NEIGHBOURS + j + 8) * 2;
 
-            out[0] = out[1] = 0;
+            patch[0] = patch[1] = 0;
             if (row >= 0 && row < rows)
-                find_neighbour(engine, looks, candidate, (size_t)row, j, out);
+                find_neighbour(engine, looks, candidate, (size_t)row, j, patch);
         }
 }
 
+/* The powers, or c of the last used look. */
 static void return_profile(const pnr_engine *engine, float *profile, size_t looks)
 {
-    const pnr_plan *plan = engine->plan;
-    const size_t rows = pnr_plan_rows(plan), cells = plan->n_lags * plan->oversample;
+    const pnr_reference_work *work = &engine->work;
 
-    for (size_t line = 0; line < plan->n_codes * rows; line++)
-        for (size_t cell = 0; cell < cells; cell++) {
-            const size_t i = line * cells + cell, lag = cell / plan->oversample;
+    if (engine->plan->want_profile == PNR_WANT_POWER) {
+        memcpy(profile, work->power, work->n_cells * sizeof *profile);
+        return;
+    }
+    for (size_t i = 0; i < work->n_cells; i++) {
+        const double complex c = looks > 0 ? work->value[(looks - 1) * work->n_cells + i] : 0;
 
-            if (plan->want_profile == PNR_WANT_POWER) {
-                profile[i] = engine->work.power[i];
-            } else {
-                double complex *c = line_of(engine, looks > 0 ? looks - 1 : 0, line / rows,
-                                            line % rows, cell % plan->oversample);
-
-                profile[2 * i] = looks > 0 ? (float)creal(c[lag]) : 0;
-                profile[2 * i + 1] = looks > 0 ? (float)cimag(c[lag]) : 0;
-            }
-        }
+        profile[2 * i] = (float)creal(c);
+        profile[2 * i + 1] = (float)cimag(c);
+    }
 }
 
-void pnr_reference_process(pnr_engine *engine, const pnr_reference_task *task)
+void pnr_reference_process(pnr_engine *engine, const pnr_slot_dwell *task)
 {
     const pnr_plan *plan = engine->plan;
     pnr_dwell *dwell = task->sums;
@@ -410,7 +383,7 @@ void pnr_reference_process(pnr_engine *engine, const pnr_reference_task *task)
         add_energy(engine, used, dwell);
         correlate_look(engine, looks++);
     }
-    add_powers(engine, looks);
+    add_powers(&engine->work, looks);
     pnr_search_dwell(plan, engine->energy_of_code, engine->work.power, looks, NULL, NULL, dwell,
                      task->candidates);
     for (size_t i = 0; i < dwell->n_candidates; i++)

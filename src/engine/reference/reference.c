@@ -2,6 +2,7 @@
 /* The reference engine: dwells by their definition, in double precision. */
 #include "engine/reference/reference.h"
 
+#include "engine/memory.h"
 #include "engine/plan.h"
 #include "engine/reference/state.h"
 
@@ -14,15 +15,6 @@ static int probe(size_t device, char *text, size_t text_size)
     (void)device;
     snprintf(text, text_size, "N^2 operations a window: for tests and short codes");
     return PNR_OK;
-}
-
-static void *alloc_memory(size_t bytes)
-{
-    void *memory = NULL;
-
-    if (posix_memalign(&memory, 4096, bytes) != 0)
-        return NULL;
-    return memset(memory, 0, bytes);
 }
 
 static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error)
@@ -49,59 +41,9 @@ static void destroy(pnr_engine *engine)
     if (engine == NULL)
         return;
     pnr_reference_work_destroy(engine);
-    for (size_t i = 0; i < PNR_MAX_DEPTH; i++) {
-        free(engine->slots[i].lost);
-        free(engine->slots[i].is_lost);
-    }
-    free(engine->is_lost);
-    free(engine->dwells);
-    free(engine->candidates);
-    free(engine->nonfinite);
-    free(engine->profile);
-    free(engine->patches);
+    pnr_slots_destroy(&engine->slots);
     free(engine->plan);
     free(engine);
-}
-
-static size_t profile_values(const pnr_plan *plan)
-{
-    return pnr_plan_cells(plan) * (plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1);
-}
-
-static size_t patch_values(const pnr_plan *plan)
-{
-    return plan->max_candidates * PNR_NEIGHBOURS * PNR_NEIGHBOURS * 2;
-}
-
-/* The memory of the results and of the submits in flight. */
-static int create_results(pnr_engine *engine)
-{
-    const pnr_plan *plan = engine->plan;
-    const size_t n_windows = pnr_plan_windows(plan), n_dwells = plan->batch + 1;
-
-    for (size_t i = 0; i < plan->depth; i++) {
-        pnr_reference_slot *slot = &engine->slots[i];
-
-        if ((slot->lost = calloc(plan->batch * n_windows, sizeof *slot->lost)) == NULL ||
-            (plan->remove_mean && (slot->is_lost = calloc(pnr_plan_view_samples(plan, plan->batch),
-                                                          sizeof *slot->is_lost)) == NULL))
-            return PNR_ENOMEMORY;
-    }
-    engine->is_lost = calloc(pnr_plan_view_samples(plan, 1), sizeof *engine->is_lost);
-    engine->dwells = calloc(n_dwells, sizeof *engine->dwells);
-    engine->candidates = calloc(n_dwells * plan->max_candidates, sizeof *engine->candidates);
-    engine->nonfinite = calloc(n_dwells * n_windows, sizeof *engine->nonfinite);
-    if (engine->is_lost == NULL || engine->dwells == NULL || engine->candidates == NULL ||
-        engine->nonfinite == NULL)
-        return PNR_ENOMEMORY;
-    if (plan->want_profile != PNR_WANT_NONE &&
-        (engine->profile = calloc(n_dwells * profile_values(plan), sizeof *engine->profile)) ==
-            NULL)
-        return PNR_ENOMEMORY;
-    if (pnr_plan_rows(plan) > 1 &&
-        (engine->patches = calloc(n_dwells * patch_values(plan), sizeof *engine->patches)) == NULL)
-        return PNR_ENOMEMORY;
-    return PNR_OK;
 }
 
 static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
@@ -122,7 +64,8 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
     }
     engine->energy_of_code = pnr_plan_code_energy(plan);
     engine->code = (const double complex *)engine->plan->references;
-    if (pnr_reference_work_create(engine) != PNR_OK || create_results(engine) != PNR_OK)
+    if (pnr_reference_work_create(engine) != PNR_OK ||
+        pnr_slots_create(engine->plan, &engine->slots) != PNR_OK)
         goto fail;
     *out = engine;
     return PNR_OK;
@@ -132,105 +75,36 @@ fail:
                          "engine reference: no memory for %zu samples a period", plan->n_samples);
 }
 
-/* Marks which of the samples first .. first + n - 1 of a view are lost. */
-static void mark_lost(const pnr_windows *windows, size_t first, size_t n, bool *is_lost)
-{
-    memset(is_lost, 0, n * sizeof *is_lost);
-    for (size_t r = 0; r < windows->n_lost_runs; r++)
-        for (uint64_t i = 0; i < windows->lost_runs[r].count; i++) {
-            const uint64_t at = windows->lost_runs[r].first + i;
-
-            if (at >= first && at - first < n)
-                is_lost[at - first] = true;
-        }
-}
-
 static int submit(pnr_engine *engine, const pnr_job *job)
 {
-    const pnr_plan *plan = engine->plan;
-
-    if (engine->in_flight == plan->depth)
-        return PNR_EAGAIN;
-
-    pnr_reference_slot *s = &engine->slots[(engine->first + engine->in_flight) % plan->depth];
-    const size_t n_dwells = job->windows->n_dwells;
-
-    s->windows = *job->windows;
-    memcpy(s->lost, job->windows->lost, n_dwells * pnr_plan_windows(plan) * sizeof *s->lost);
-    s->windows.lost = s->lost;
-    if (s->is_lost != NULL)
-        mark_lost(job->windows, 0, pnr_plan_view_samples(plan, n_dwells), s->is_lost);
-    s->tag = job->tag;
-    engine->in_flight++;
-    return PNR_OK;
+    return pnr_slots_submit(&engine->slots, job);
 }
 
-/* Computes one dwell; its results go to place `out`. */
-static void process_dwell(pnr_engine *engine, pnr_reference_task task, size_t out)
+static void process_slot(pnr_engine *engine, pnr_slot *slot)
 {
-    const pnr_plan *plan = engine->plan;
+    for (size_t d = 0; d < slot->windows.n_dwells; d++) {
+        const pnr_slot_dwell dwell = pnr_slot_get_dwell(engine->plan, slot, d);
 
-    task.sums = &engine->dwells[out];
-    task.candidates = &engine->candidates[out * plan->max_candidates];
-    task.nonfinite = &engine->nonfinite[out * pnr_plan_windows(plan)];
-    task.profile = engine->profile != NULL ? engine->profile + out * profile_values(plan) : NULL;
-    task.patches = engine->patches != NULL ? engine->patches + out * patch_values(plan) : NULL;
-    pnr_reference_process(engine, &task);
-}
-
-/* The results of n dwells from place `first` on. */
-static pnr_result result_of(const pnr_engine *engine, size_t first, size_t n)
-{
-    const pnr_plan *plan = engine->plan;
-
-    return (pnr_result){
-        .n_dwells = n,
-        .dwells = engine->dwells + first,
-        .candidates = engine->candidates + first * plan->max_candidates,
-        .nonfinite = engine->nonfinite + first * pnr_plan_windows(plan),
-        .profile = engine->profile != NULL ? engine->profile + first * profile_values(plan) : NULL,
-        .patches = engine->patches != NULL ? engine->patches + first * patch_values(plan) : NULL,
-    };
+        pnr_reference_process(engine, &dwell);
+    }
 }
 
 static int collect(pnr_engine *engine, bool wait, pnr_result *result)
 {
-    (void)wait; /* submit has done the work, so the result is always ready */
-    if (engine->in_flight == 0)
+    (void)wait; /* the work is done here, so the result is always ready */
+    if (engine->slots.in_flight == 0)
         return PNR_EAGAIN;
-
-    const pnr_reference_slot *s = &engine->slots[engine->first];
-    const size_t n_dwell = pnr_plan_dwell_samples(engine->plan);
-
-    for (size_t d = 0; d < s->windows.n_dwells; d++)
-        process_dwell(
-            engine,
-            (pnr_reference_task){.windows = &s->windows,
-                                 .dwell = d,
-                                 .is_lost = s->is_lost != NULL ? s->is_lost + d * n_dwell : NULL},
-            d);
-    *result = result_of(engine, 0, s->windows.n_dwells);
-    result->tag = s->tag;
-    engine->first = (engine->first + 1) % engine->plan->depth;
-    engine->in_flight--;
+    process_slot(engine, pnr_slots_get(&engine->slots, 0));
+    pnr_slots_collect(&engine->slots, result);
     return PNR_OK;
 }
 
 static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
-    const pnr_plan *plan = engine->plan;
-
-    mark_lost(windows, dwell * pnr_plan_dwell_samples(plan), pnr_plan_view_samples(plan, 1),
-              engine->is_lost);
-    process_dwell(engine,
-                  (pnr_reference_task){.windows = windows,
-                                       .dwell = dwell,
-                                       .is_lost = engine->is_lost,
-                                       .removals = removals,
-                                       .n_removals = n_removals},
-                  plan->batch);
-    *result = result_of(engine, plan->batch, 1);
+    pnr_slots_begin_without(&engine->slots, windows, dwell, removals, n_removals);
+    process_slot(engine, &engine->slots.without);
+    *result = pnr_slot_result(&engine->slots.without);
     return PNR_OK;
 }
 
@@ -241,7 +115,7 @@ const pnr_engine_ops *pnr_engine_reference(void)
         .name = "reference",
         .title = "the sum as in the book, double precision",
         .probe = probe,
-        .alloc = alloc_memory,
+        .alloc = pnr_memory_zeroed,
         .free = free,
         .describe = describe,
         .create = create,

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLOCK = 512 }; /* lags whose sums stay in the first cache */
+
 /* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from samples n = first .. of a look. */
-static void remove_echoes(const pnr_plan *plan, const pnr_reference_task *task, size_t first,
+static void remove_echoes(const pnr_plan *plan, const pnr_slot_dwell *task, size_t first,
                           size_t n_samples, double complex *x, const unsigned char *flags)
 {
     for (size_t i = 0; i < n_samples; i++) {
@@ -29,13 +31,24 @@ static void remove_echoes(const pnr_plan *plan, const pnr_reference_task *task, 
     }
 }
 
-void pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *task, size_t first,
+/* Marks which of the samples first .. + n - 1 of a view are lost. */
+static void mark_lost(const pnr_windows *windows, size_t first, size_t n, unsigned char *flags)
+{
+    for (size_t r = 0; r < windows->n_lost_runs; r++) {
+        const size_t from = windows->lost_runs[r].first, end = from + windows->lost_runs[r].count;
+
+        for (size_t at = from > first ? from : first; at < end && at < first + n; at++)
+            flags[at - first] |= PNR_REFERENCE_LOST;
+    }
+}
+
+void pnr_reference_read(const pnr_engine *engine, const pnr_slot_dwell *task, size_t first,
                         size_t n_samples, double complex *out, unsigned char *flags)
 {
     const pnr_plan *plan = engine->plan;
     const size_t stride = pnr_plan_sample_bytes(plan);
     const size_t offset = plan->first_channel * pnr_format_get(plan->format)->bytes;
-    const size_t begin = task->dwell * pnr_plan_dwell_samples(plan) + first;
+    const size_t begin = task->number * pnr_plan_dwell_samples(plan) + first;
 
     for (size_t done = 0; done < n_samples;) {
         size_t count = n_samples - done;
@@ -47,8 +60,6 @@ void pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *task
             flags[done] =
                 (unsigned char)pnr_format_read(plan->format, data + i * stride + offset, iq);
             out[done] = CMPLX(iq[0], plan->conjugate ? -iq[1] : iq[1]);
-            if (task->is_lost != NULL && task->is_lost[first + done])
-                flags[done] |= PNR_REFERENCE_LOST;
             if (plan->tune.num != 0) {
                 /* x exp(-2 pi i frac(tune n)) */
                 const uint64_t phase =
@@ -58,18 +69,18 @@ void pnr_reference_read(const pnr_engine *engine, const pnr_reference_task *task
             }
         }
     }
+    mark_lost(task->windows, begin, n_samples, flags);
     if (task->n_removals > 0)
         remove_echoes(plan, task, first % (plan->n_periods * plan->n_samples), n_samples, out,
                       flags);
 }
 
 void pnr_reference_correlate(const double complex *x, const double complex *a, size_t n_samples,
-                             size_t n_lags, double complex *c)
+                             size_t n_lags, size_t step, double complex *c)
 {
-    memset(c, 0, n_lags * sizeof *c);
-    for (size_t first = 0; first < n_lags; first += 512) {
-        const size_t count = n_lags - first < 512 ? n_lags - first : 512;
-        double complex *restrict sum = c + first;
+    for (size_t first = 0; first < n_lags; first += BLOCK) {
+        const size_t count = n_lags - first < BLOCK ? n_lags - first : BLOCK;
+        double complex sum[BLOCK] = {0};
 
         for (size_t n = 0; n < n_samples; n++) {
             const double complex factor = conj(a[n]), *from = x + n + first;
@@ -77,5 +88,7 @@ void pnr_reference_correlate(const double complex *x, const double complex *a, s
             for (size_t k = 0; k < count; k++)
                 sum[k] += from[k] * factor;
         }
+        for (size_t k = 0; k < count; k++)
+            c[(first + k) * step] = sum[k];
     }
 }

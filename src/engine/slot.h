@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* The submits in flight of an engine on the host: their windows and the memory of their results. */
+#ifndef PNR_ENGINE_SLOT_H
+#define PNR_ENGINE_SLOT_H
+
+#include "engine/engine.h"
+
+typedef struct pnr_slot {
+    pnr_windows windows;
+    uint64_t tag;
+    size_t first_dwell; /* index of the first dwell in windows */
+    const pnr_removal *removals;
+    size_t n_removals;
+    size_t n_taken, n_done; /* dwells */
+    pnr_dwell *dwells;
+    pnr_candidate *candidates;
+    uint32_t *nonfinite;
+    float *profile, *patches; /* NULL: not wanted */
+    uint64_t stage_ns[PNR_STAGE_COUNT];
+} pnr_slot;
+
+typedef struct pnr_slots {
+    pnr_slot queue[PNR_MAX_DEPTH];
+    size_t depth, first, in_flight;
+    pnr_slot without; /* one dwell, of search_without */
+} pnr_slots;
+
+/* The input of one dwell and the places of its results. */
+typedef struct pnr_slot_dwell {
+    const pnr_windows *windows;
+    size_t number;        /* index of the dwell in the view */
+    const uint32_t *lost; /* [n_looks][n_periods] */
+    pnr_dwell *sums;
+    pnr_candidate *candidates; /* [max_candidates] */
+    uint32_t *nonfinite;       /* [n_looks][n_periods] */
+    float *profile;            /* NULL: not wanted */
+    float *patches;            /* NULL: one row */
+    const pnr_removal *removals;
+    size_t n_removals;
+    uint64_t *stage_ns; /* NULL: not measured */
+} pnr_slot_dwell;
+
+/* Bytes of all slots. */
+double pnr_slots_bytes(const pnr_plan *plan);
+/* PNR_OK, PNR_ENOMEMORY; destroy in either case. A zeroed struct may be destroyed too. */
+int pnr_slots_create(const pnr_plan *plan, pnr_slots *slots);
+void pnr_slots_destroy(pnr_slots *slots);
+
+/* The submits in flight, i = 0 is the oldest. */
+pnr_slot *pnr_slots_get(pnr_slots *slots, size_t i);
+/* PNR_OK; PNR_EAGAIN: depth submits are in flight. */
+int pnr_slots_submit(pnr_slots *slots, const pnr_job *job);
+/* Takes the oldest submit from the queue. */
+void pnr_slots_collect(pnr_slots *slots, pnr_result *result);
+/* Takes the next dwell that is to be computed, that of search_without before all others. false:
+ * there is none. */
+bool pnr_slots_take(pnr_slots *slots, pnr_slot **slot, size_t *dwell);
+/* Begins slots->without with one dwell of a view. */
+void pnr_slots_begin_without(pnr_slots *slots, const pnr_windows *windows, size_t dwell,
+                             const pnr_removal *removals, size_t n_removals);
+
+bool pnr_slot_is_done(const pnr_slot *slot);
+pnr_slot_dwell pnr_slot_get_dwell(const pnr_plan *plan, pnr_slot *slot, size_t d);
+pnr_result pnr_slot_result(const pnr_slot *slot);
+
+#endif
