@@ -179,7 +179,7 @@ keep_line(const pnr_map &m, bool has_before, bool is_there, float2 *values, floa
             const float2 c = v[chunk + k];
             const uint32_t lag = first + step * (chunk + k);
             const bool is_cell = is_there && lag < m.n_lags;
-            const float here = fmaf(c.y, c.y, c.x * c.x) + before[k];
+            const float own = fmaf(c.y, c.y, c.x * c.x), here = has_before ? own + before[k] : own;
 
             if (is_cell) {
                 if (values != NULL)
@@ -371,8 +371,9 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
 
     for (uint32_t i = begin; i < n_rows; i += step) {
         const uint32_t dwell = i / m.n_rows, row = i % m.n_rows;
-        const uint32_t n_dwells = block::GROUPS == 1 ? n_dwells_first : p.search.job->n_dwells;
-        const pnr_map_row base = block::GROUPS == 1 ? base_first : m.rows[row];
+        const bool is_first = block::GROUPS == 1 || KIND == OF_DWELLS; /* or as the first */
+        const uint32_t n_dwells = is_first ? n_dwells_first : p.search.job->n_dwells;
+        const pnr_map_row base = is_first ? base_first : m.rows[row];
 
         if (p.search.first_dwell + dwell >= n_dwells)
             return; /* the whole group */

@@ -200,11 +200,13 @@ template <int WARPS> struct pnr_map_searcher {
     /* Adds up the lines. A barrier must follow. */
     __device__ __forceinline__ void sum_lines() const
     {
+        const auto line = [&](uint32_t e) { return s.noise[(size_t)d * s.n_tiles + e]; };
+
         if (rank != 0)
             return;
 
-        const double noise = pnr_map_sum_in_order<double>(
-            s.n_tiles, [&](uint32_t e) { return s.noise[(size_t)d * s.n_tiles + e]; });
+        const double noise =
+            s.n_tiles == 1 ? line(0) : pnr_map_sum_in_order<double>(s.n_tiles, line);
 
         __syncwarp();
         if (is_first()) {
