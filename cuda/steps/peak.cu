@@ -344,8 +344,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
         if (search == 0)
             sums->n_above = m.n_above;
-        m.is_done = search + 1 == PNR_MAX_SEARCHES || m.n_keys == 0 ||
-                    p.n_samples <= PNR_NEIGHBOURS || isinf(rest) || !(floor < 0.95 * sums->floor);
+        m.is_done = search + 1 == PNR_MAX_SEARCHES || p.n_samples <= PNR_NEIGHBOURS ||
+                    isinf(rest) || !(floor < PNR_LOWER_FLOOR(m.n_keys) * sums->floor);
         if (!m.is_done) {
             sums->floor = floor;
             m.is_done = m.n_keys == p.max_candidates; /* a lower threshold adds only weaker ones */

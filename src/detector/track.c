@@ -305,6 +305,15 @@ static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_ga
            (g * g * detector->energy_of_code * t->share);
 }
 
+static void measure_track(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t)
+{
+    const double scale = gains->amplitude * detector->energy_of_code;
+
+    t->amplitude2 = squared_amplitude(detector, gains, t);
+    t->power = detector->is_sum ? t->amplitude2 * scale * scale / gains->looks
+                                : pnr_power(t->fit.peak) / t->loss;
+}
+
 /* The noise power of one cell of a map, from the energy minus that of the echoes found. */
 static double cell_without(const pnr_detector *detector, const dwell_view *view,
                            const pnr_track *tracks, size_t n)
@@ -403,11 +412,11 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
     if (!detector->is_sum && n > 1)
         refine_tracks(detector, &view, tracks, n);
     for (size_t i = 0; i < n; i++)
-        tracks[i].amplitude2 = squared_amplitude(detector, &view.gains, &tracks[i]);
+        measure_track(detector, &view.gains, &tracks[i]);
     return n;
 }
 
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, double cell,
                        double *cells)
 {
     if (detector->has_rows) {
@@ -415,15 +424,16 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
         const pnr_patch_fitted found = {.at = tracks[0].fit, .bins = tracks[0].bins};
         pnr_patch rest;
 
-        patch_alone(detector, &tracks[0], tracks, n, 0, rest);
+        patch_alone(detector, &tracks[0], tracks, n, cell, rest);
         if (detector->least_squares != NULL) {
             pnr_vector missing, rows;
 
             pnr_track_missing(detector, &tracks[0], missing);
-            pnr_track_rows(detector, &tracks[0], &tracks[0], 0, rows);
+            pnr_track_rows(detector, &tracks[0], &tracks[0], cell, rows);
             pnr_track_add_rows(rows, missing, rest);
         }
-        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cells) / tracks[0].loss;
+        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cell, cells) /
+               tracks[0].loss;
     }
 
     pnr_vector c;
@@ -436,26 +446,4 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
         pnr_track_add(tracks[0].fit.peak, missing, c);
     }
     return pnr_fit_noise(tracks[0].code->fit, c, &tracks[0].fit, cells) / tracks[0].loss;
-}
-
-/* sum_n a(n - x) conj(a(n - y)) / R(0) for two echoes at the lags x and y. This is R(y - x)/R(0),
- * except that the Nyquist bin, a cosine, gives cos(pi x) cos(pi y) and not cos(pi (x - y)). */
-double complex pnr_track_overlap(const pnr_detector *detector, const pnr_track *x,
-                                 const pnr_track *y)
-{
-    const double sines = sin(M_PI * x->fit.delay) * sin(M_PI * y->fit.delay);
-
-    if (x->code != y->code)
-        return 0;
-    if (detector->has_rows) {
-        const pnr_patch_echo a = pnr_track_echo(detector, x), b = pnr_track_echo(detector, y);
-
-        return pnr_fit_patch_overlap(detector->map, &a, &b);
-    }
-
-    const double distance = circular_distance(detector, (double)y->centre + y->fit.delay,
-                                              (double)x->centre + x->fit.delay);
-
-    return pnr_waveform_at(x->code->autocorrelation, distance) -
-           ((x->centre ^ y->centre) & 1 ? -1 : 1) * x->code->nyquist * sines;
 }

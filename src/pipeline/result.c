@@ -167,6 +167,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     /* If the engine is lost here, collecting the next result fails too. */
     if (p->clean != NULL)
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
+    report->flags |= report->detection.is_coloured ? PNR_FLAG_COLOURED : 0;
     pnr_zero_track(&p->zero, report->sample, &report->detection);
     report->zero = p->zero.last;
     report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;
