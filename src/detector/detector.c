@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From fitted tracks to echoes: noise, SNR and sigmas. */
+#include "detector/gate.h"
 #include "detector/state.h"
 
 #include "engine/plan.h"
@@ -107,7 +108,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
         .velocity_sigma_mps = NAN,
     };
     echo->amplitude_sigma = echo->amplitude * sqrt(v.amplitude);
-    echo->delay_s = pnr_radar_delay_s(radar, detector->config, echo->lag);
+    echo->delay_s = pnr_gate_wrap(radar, pnr_radar_delay_s(radar, detector->config, echo->lag));
     echo->delay_samples = echo->delay_s * rate;
     echo->delay_sigma_s = sqrt(v.delay) / rate;
     echo->range_m = pnr_radar_range_m(radar, echo->delay_s);
@@ -137,12 +138,52 @@ static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
     return n;
 }
 
+/* Adds the echo of a track, if it lies in the gate, before all weaker ones: its estimate may be
+ * stronger than that of a stronger candidate. */
+static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
+                     const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
+                     pnr_detection *out)
+{
+    const pnr_radar *radar = detector->radar;
+    size_t at = out->n_echoes;
+    pnr_echo echo;
+
+    describe_echo(detector, observed, gains, t, noise, &echo);
+    /* the tracker of the direct path looks at all delays, and moves the gate */
+    if (radar->zero_search_s == 0 && !pnr_gate_holds(radar, echo.delay_s, echo.delay_sigma_s))
+        return;
+    for (; at > 0 && out->echoes[at - 1].snr_db < echo.snr_db; at--)
+        out->echoes[at] = out->echoes[at - 1];
+    out->echoes[at] = echo;
+    out->n_echoes++;
+}
+
+/* True if the engine left out maxima, and the weakest that it returned is an echo: then one of those
+ * may be another. */
+static bool is_cut(const pnr_dwell *dwell, const pnr_observed *observed, const pnr_track *tracks,
+                   size_t n)
+{
+    const pnr_candidate *weakest = observed->candidates;
+
+    if (dwell->n_maxima <= dwell->n_candidates)
+        return false;
+    for (size_t i = 1; i < dwell->n_candidates; i++)
+        if (observed->candidates[i].power < weakest->power)
+            weakest = &observed->candidates[i];
+    for (size_t i = 0; i < n; i++)
+        if (tracks[i].candidate == weakest)
+            return true;
+    return false;
+}
+
 void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
                          pnr_detection *out)
 {
     const pnr_dwell *dwell = observed->dwell;
     pnr_track tracks[PNR_MAX_CANDIDATES];
+
     out->noise_power = 0;
+    out->is_coloured = out->is_more = false;
     out->n_echoes = 0;
     if (dwell->n_periods == 0 || dwell->n_valid == 0)
         return;
@@ -156,17 +197,11 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
         noise = pnr_noise_find(detector, observed, &gains, tracks, n);
     out->is_coloured = noise.is_coloured;
     out->noise_power = noise.cell / (gains.noise * detector->energy_of_code);
-    out->n_echoes = n;
     for (size_t i = 0; i < n; i++)
-        describe_echo(detector, observed, &gains, &tracks[i], &noise, &out->echoes[i]);
-    for (size_t i = 1; i < n; i++) { /* the refined fits may have another order */
-        const pnr_echo echo = out->echoes[i];
-        size_t at = i;
-
-        for (; at > 0 && out->echoes[at - 1].snr_db < echo.snr_db; at--)
-            out->echoes[at] = out->echoes[at - 1];
-        out->echoes[at] = echo;
-    }
+        add_echo(detector, observed, &gains, &tracks[i], &noise, out);
+    out->is_more = out->n_echoes > detector->max_echoes || is_cut(dwell, observed, tracks, n);
+    if (out->n_echoes > detector->max_echoes)
+        out->n_echoes = detector->max_echoes;
 }
 
 static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_detector_code *code)

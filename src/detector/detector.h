@@ -50,6 +50,7 @@ typedef struct pnr_detection {
      * the noise that they have. */
     double noise_power;
     bool is_coloured; /* the samples hold 0.5 dB more or less noise than that */
+    bool is_more;     /* the limits on echoes left out a real one */
     size_t n_echoes;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;

@@ -385,6 +385,18 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
     return best;
 }
 
+/* True when more echoes than wanted are found, and a candidate of this power cannot be among the
+ * strongest: between two lags its peak is at most 4 dB above its cell, with half lags 1 dB. */
+static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, size_t n, double power)
+{
+    const double peak = power * (detector->plan->oversample == 1 ? 2.5 : 1.26);
+    size_t n_stronger = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_stronger += tracks[i].fit.power > peak * tracks[i].loss;
+    return n > detector->max_echoes && n_stronger >= detector->max_echoes;
+}
+
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks)
 {
     const pnr_dwell *dwell = observed->dwell;
@@ -392,8 +404,12 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
     bool taken[PNR_MAX_CANDIDATES] = {false};
     size_t n = 0;
 
-    for (size_t k = 0; k < dwell->n_candidates && n < detector->max_echoes; k++) {
+    for (size_t k = 0; k < dwell->n_candidates; k++) {
         const size_t best = strongest_candidate(observed, taken);
+
+        if (is_enough(detector, tracks, n, (double)observed->candidates[best].power))
+            break;
+
         const double least = least_gain(detector, dwell, &observed->candidates[best]);
         pnr_track *t = &tracks[n];
 
