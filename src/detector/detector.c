@@ -99,7 +99,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
         .lag = (double)t->centre + t->fit.delay,
         .snr = snr,
         .snr_db = 10 * log10(s),
-        .amplitude = detector->amplitude_scale * sqrt(t->amplitude2),
+        .amplitude = t->code->amplitude_scale * sqrt(t->amplitude2),
         .phase_rad = detector->is_sum ? NAN : carg(t->fit.peak),
         .phase_sigma_rad = sqrt(v.phase),
         .doppler_hz = NAN,
@@ -206,7 +206,12 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
 
 static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_detector_code *code)
 {
+    const bool is_split =
+        !pnr_format_get(setup->plan.format)->is_complex && setup->plan.tune.num != 0;
+
     code->autocorrelation = from->autocorrelation;
+    code->amplitude_scale = (is_split ? 2 : 1) / sqrt(from->share);
+    code->energy_scale = (is_split ? 2 : 1) / from->share;
     code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
     for (int u = -J; u < J; u++)
         code->rho[J + u] = pnr_waveform_at(code->autocorrelation, u);
@@ -244,8 +249,6 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->is_sum = plan->n_looks > 1;
     detector->max_echoes = setup->max_echoes;
     detector->has_rows = pnr_plan_rows(plan) > 1;
-    detector->amplitude_scale =
-        !pnr_format_get(plan->format)->is_complex && plan->tune.num != 0 ? 2 : 1;
     detector->energy_of_code = pnr_waveform_energy(setup->codes[0].waveform);
     detector->n_codes = setup->n_codes;
     detector->codes = calloc(setup->n_codes, sizeof *detector->codes);

@@ -69,7 +69,8 @@ void pnr_cells_fill(const pnr_detector *detector, double pfa_cell, pnr_cells *ou
 {
     const pnr_plan *plan = detector->plan;
     const size_t n_lags = plan->filter != NULL ? plan->gate_count : plan->n_lags;
-    const double samples = (double)(plan->n_samples * plan->n_periods);
+    const double samples = (pnr_format_get(plan->format)->is_complex ? 1 : 0.5) *
+                           (double)(plan->n_samples * plan->n_periods);
     const double looks = (double)plan->n_looks;
 
     out->n = (double)(plan->n_codes * n_lags) * (double)pnr_plan_rows(plan);
@@ -241,7 +242,8 @@ static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
     double echoes = 0;
 
     for (size_t i = 0; i < n; i++)
-        echoes += tracks[i].amplitude2 * windows * detector->energy_of_code * scale;
+        echoes += tracks[i].code->energy_scale * tracks[i].amplitude2 * windows *
+                  detector->energy_of_code * scale;
     noise->white = fmax(scale * dwell->energy - echoes, 0);
 
     const double apart = fabs(noise->cell - noise->white);

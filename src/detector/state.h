@@ -15,7 +15,12 @@ typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
     pnr_lobe lobe;
-    double curvature_noise;                 /* (kurtosis - 1) / 2 */
+    double curvature_noise; /* (kurtosis - 1) / 2 */
+    /* An echo's amplitude in the samples divided by the fitted one, and its energy by that of the
+     * fitted echo. 1 for complex samples. With the share s of the code's energy at positive
+     * frequencies (setup/setup.h) 1 / sqrt(s) and 1 / s for a real recording, and twice that for a
+     * tuned one: A cos(wt) is A/2 on either side of 0. */
+    double amplitude_scale, energy_scale;
     double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) at u = -PNR_NEIGHBOURS .. */
 } pnr_detector_code;
 
@@ -32,9 +37,8 @@ struct pnr_detector {
     const pnr_least_squares *least_squares; /* the filter; NULL: matched */
     double energy_of_code;                  /* R(0) */
     pnr_cells cells;
-    bool is_sum;            /* values are sums of powers over several looks */
-    size_t max_echoes;      /* including the direct path, which zero.c removes */
-    double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
+    bool is_sum;       /* values are sums of powers over several looks */
+    size_t max_echoes; /* including the direct path, which zero.c removes */
 };
 
 /* The gains of a dwell for an echo's amplitude and for noise. */

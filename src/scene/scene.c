@@ -3,6 +3,7 @@
 #include "scene/scene.h"
 
 #include "base/complex.h"
+#include "code/analytic.h"
 #include "code/code.h"
 #include "code/waveform.h"
 #include "scene/noise.h"
@@ -121,6 +122,18 @@ static int create_waveform(pnr_scene *scene, const pnr_config *config, sender *o
     if (!samples)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", scene->n);
     rc = pnr_code_sample(of->code, config, scene->n, (double(*)[2])samples, error);
+    /* Real samples on a carrier: the channel ends at 0 and at half of the rate. What the pulse has
+     * beyond would be folded back, which no analogue receiver does. */
+    if (rc == PNR_OK && config->source.tune_hz.num != 0 &&
+        config->source.format != PNR_FORMAT_NONE &&
+        !pnr_format_get(config->source.format)->is_complex) {
+        double share;
+
+        rc = pnr_analytic_keep(samples, scene->n,
+                               pnr_rational_double(config->source.tune_hz) /
+                                   pnr_rational_double(config->source.rate_hz),
+                               &share);
+    }
     if (rc == PNR_OK) {
         for (size_t i = 0; i < scene->n; i++) {
             const double *chip = of->code->chips[i * of->code->n_chips / scene->n];

@@ -3,6 +3,7 @@
 #include "setup/setup.h"
 
 #include "base/complex.h"
+#include "code/analytic.h"
 #include "engine/plan.h"
 #include "setup/cfar_factor.h"
 #include "setup/hypothesis.h"
@@ -30,7 +31,9 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
 {
     const pnr_plan *plan = &setup->plan;
     const size_t n_looks = looks_in(plan, used);
-    const double n_samples = (double)plan->n_samples * (double)used / (double)n_looks;
+    /* a real sample is half a dimension of the noise */
+    const double dimensions = pnr_format_get(plan->format)->is_complex ? 1 : 0.5;
+    const double n_samples = dimensions * (double)plan->n_samples * (double)used / (double)n_looks;
     const double step = 1.0 / (double)plan->oversample;
     const double rho2 = pnr_power(pnr_waveform_at(setup->codes[0].autocorrelation, step));
     const double n_cells = (double)(plan->gate_count * plan->oversample) *
@@ -73,26 +76,46 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
+/* For real samples: keeps half of the code's spectrum, scaled to its energy before. */
+static int keep_positive(double complex *a, size_t n, double tune, double *share)
+{
+    const int code = pnr_analytic_keep(a, n, tune, share);
+
+    for (size_t i = 0; i < n && code == PNR_OK && *share > 0; i++)
+        a[i] /= sqrt(*share);
+    return code;
+}
+
 /* Fills the references of one code: the code itself and, with oversample 2, also the code half a
  * sample later. */
-static int fill_references(const pnr_setup *setup, const pnr_config *config, pnr_setup_code *to,
-                           double (*references)[2], pnr_error *error)
+static int fill_references(const pnr_setup *setup, const pnr_config *config, bool is_real,
+                           pnr_setup_code *to, double (*references)[2], pnr_error *error)
 {
     const size_t n = setup->radar.n_samples;
+    const double tune =
+        pnr_rational_double(config->source.tune_hz) / pnr_rational_double(setup->radar.rate_hz);
     const int code = pnr_code_sample(to->code, config, n, references, error);
 
     if (code != PNR_OK)
         return code;
-    if (pnr_waveform_create((const double complex *)references, n, &to->waveform) != PNR_OK ||
+    to->share = 1;
+    if ((is_real && keep_positive((double complex *)references, n, tune, &to->share) != PNR_OK) ||
+        pnr_waveform_create((const double complex *)references, n, &to->waveform) != PNR_OK ||
         (config->detector.oversample == 2 &&
          pnr_waveform_shift(to->waveform, 0.5, (double complex *)(references + n)) != PNR_OK) ||
         pnr_waveform_autocorrelation(to->waveform, &to->autocorrelation) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a waveform of %zu samples", n);
+    if (!(to->share > 0))
+        return pnr_error_set(error, PNR_ECONFIG,
+                             "source.tune_hz = %.10g: real samples of %.10g Hz show nothing of the "
+                             "code at positive frequencies",
+                             pnr_rational_double(config->source.tune_hz),
+                             pnr_rational_double(setup->radar.rate_hz));
     return PNR_OK;
 }
 
 /* The samples of each code have mean power 1, so that all codes have the energy of the first. */
-static int make_codes(pnr_setup *setup, const pnr_config *config, pnr_error *error)
+static int make_codes(pnr_setup *setup, const pnr_config *config, bool is_real, pnr_error *error)
 {
     setup->n_codes = pnr_config_codes(config);
     setup->codes = calloc(setup->n_codes, sizeof *setup->codes);
@@ -122,7 +145,7 @@ static int make_codes(pnr_setup *setup, const pnr_config *config, pnr_error *err
                                                   sizeof *setup->references)) == NULL)
             return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes of %zu samples",
                                  setup->n_codes, radar.n_samples);
-        if ((code = fill_references(setup, &one, to, setup->references + c * n_references,
+        if ((code = fill_references(setup, &one, is_real, to, setup->references + c * n_references,
                                     error)) != PNR_OK)
             return code;
     }
@@ -258,7 +281,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
 
     /* A chip lasts for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
     const pnr_code *first = setup->codes[0].code;
-    const bool is_m_sequence = first->is_m_sequence &&
+    const bool is_m_sequence = first->is_m_sequence && pnr_format_get(format)->is_complex &&
                                setup->radar.n_samples % first->n_chips == 0 &&
                                config->code.pulse != PNR_PULSE_FILE;
 
@@ -335,7 +358,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
     *out = NULL;
     if (setup == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "setup: out of memory");
-    if ((code = make_codes(setup, config, error)) != PNR_OK ||
+    if ((code = make_codes(setup, config, !pnr_format_get(format)->is_complex, error)) != PNR_OK ||
         (code = plan_samples(setup, config, format, n_channels, error)) != PNR_OK ||
         (code = plan_filter(setup, config, error)) != PNR_OK ||
         (code = plan_dwell(setup, config, error)) != PNR_OK ||

@@ -16,7 +16,12 @@ typedef struct pnr_setup_code {
     pnr_code *code;
     pnr_waveform *waveform;
     pnr_waveform *autocorrelation; /* R(u)/R(0) of the waveform */
+    double share;                  /* of the code's energy that the waveform has; it is scaled to
+                                    * the whole */
 } pnr_setup_code;
+
+/* For real samples references and waveforms are the half of the code that such samples show once
+ * (code/analytic.h): every engine and the estimates then see no image. */
 
 /* Owns all that it points to except plan.method, which the configuration owns. plan is ready for
  * the describe and create of an engine. */
