@@ -6,6 +6,7 @@
 
 #include "base/complex.h"
 #include "detector/detector.h"
+#include "detector/noise.h"
 #include "estimate/fit.h"
 #include "estimate/fit_patch.h"
 
@@ -13,8 +14,13 @@
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
-    double curvature_noise;                 /* (kurtosis - 1) / 2 */
-    double nyquist;                         /* the share of the Nyquist bin in the energy */
+    pnr_lobe lobe;
+    double curvature_noise; /* (kurtosis - 1) / 2 */
+    /* An echo's amplitude in the samples divided by the fitted one, and its energy by that of the
+     * fitted echo. 1 for complex samples. With the share s of the code's energy at positive
+     * frequencies (setup/setup.h) 1 / sqrt(s) and 1 / s for a real recording, and twice that for a
+     * tuned one: A cos(wt) is A/2 on either side of 0. */
+    double amplitude_scale, energy_scale;
     double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) at u = -PNR_NEIGHBOURS .. */
 } pnr_detector_code;
 
@@ -30,9 +36,9 @@ struct pnr_detector {
     pnr_patch *patches; /* [PNR_MAX_CANDIDATES] of the tracks; NULL without has_rows */
     const pnr_least_squares *least_squares; /* the filter; NULL: matched */
     double energy_of_code;                  /* R(0) */
-    bool is_sum;                            /* values are sums of powers over several looks */
-    size_t max_echoes;                      /* including the direct path, which zero.c removes */
-    double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
+    pnr_cells cells;
+    bool is_sum;       /* values are sums of powers over several looks */
+    size_t max_echoes; /* including the direct path, which zero.c removes */
 };
 
 /* The gains of a dwell for an echo's amplitude and for noise. */
@@ -56,6 +62,7 @@ typedef struct pnr_track {
     double bins, bins_variance; /* with several rows; the variance is multiplied by S */
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
+    double power;               /* P at the peak, as the engine has it */
 } pnr_track;
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
@@ -78,12 +85,9 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
  * subtracted. Returns their number. tracks: [PNR_MAX_CANDIDATES]. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks);
 /* The noise power of one cell around the strongest echo, and the number of independent cells in
- * this mean. */
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+ * this mean. cell: the approximate noise. */
+double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, double cell,
                        double *cells);
-/* The correlation of two echoes of peak 1 over all samples: sum_n x conj(y). */
-double complex pnr_track_overlap(const pnr_detector *detector, const pnr_track *x,
-                                 const pnr_track *y);
 
 /* --- after a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
 

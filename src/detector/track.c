@@ -305,6 +305,15 @@ static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_ga
            (g * g * detector->energy_of_code * t->share);
 }
 
+static void measure_track(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t)
+{
+    const double scale = gains->amplitude * detector->energy_of_code;
+
+    t->amplitude2 = squared_amplitude(detector, gains, t);
+    t->power = detector->is_sum ? t->amplitude2 * scale * scale / gains->looks
+                                : pnr_power(t->fit.peak) / t->loss;
+}
+
 /* The noise power of one cell of a map, from the energy minus that of the echoes found. */
 static double cell_without(const pnr_detector *detector, const dwell_view *view,
                            const pnr_track *tracks, size_t n)
@@ -376,6 +385,18 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
     return best;
 }
 
+/* True when more echoes than wanted are found, and a candidate of this power cannot be among the
+ * strongest: between two lags its peak is at most 4 dB above its cell, with half lags 1 dB. */
+static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, size_t n, double power)
+{
+    const double peak = power * (detector->plan->oversample == 1 ? 2.5 : 1.26);
+    size_t n_stronger = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_stronger += tracks[i].fit.power > peak * tracks[i].loss;
+    return n > detector->max_echoes && n_stronger >= detector->max_echoes;
+}
+
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks)
 {
     const pnr_dwell *dwell = observed->dwell;
@@ -383,8 +404,12 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
     bool taken[PNR_MAX_CANDIDATES] = {false};
     size_t n = 0;
 
-    for (size_t k = 0; k < dwell->n_candidates && n < detector->max_echoes; k++) {
+    for (size_t k = 0; k < dwell->n_candidates; k++) {
         const size_t best = strongest_candidate(observed, taken);
+
+        if (is_enough(detector, tracks, n, (double)observed->candidates[best].power))
+            break;
+
         const double least = least_gain(detector, dwell, &observed->candidates[best]);
         pnr_track *t = &tracks[n];
 
@@ -403,11 +428,11 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
     if (!detector->is_sum && n > 1)
         refine_tracks(detector, &view, tracks, n);
     for (size_t i = 0; i < n; i++)
-        tracks[i].amplitude2 = squared_amplitude(detector, &view.gains, &tracks[i]);
+        measure_track(detector, &view.gains, &tracks[i]);
     return n;
 }
 
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, double cell,
                        double *cells)
 {
     if (detector->has_rows) {
@@ -415,15 +440,16 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
         const pnr_patch_fitted found = {.at = tracks[0].fit, .bins = tracks[0].bins};
         pnr_patch rest;
 
-        patch_alone(detector, &tracks[0], tracks, n, 0, rest);
+        patch_alone(detector, &tracks[0], tracks, n, cell, rest);
         if (detector->least_squares != NULL) {
             pnr_vector missing, rows;
 
             pnr_track_missing(detector, &tracks[0], missing);
-            pnr_track_rows(detector, &tracks[0], &tracks[0], 0, rows);
+            pnr_track_rows(detector, &tracks[0], &tracks[0], cell, rows);
             pnr_track_add_rows(rows, missing, rest);
         }
-        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cells) / tracks[0].loss;
+        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cell, cells) /
+               tracks[0].loss;
     }
 
     pnr_vector c;
@@ -436,26 +462,4 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
         pnr_track_add(tracks[0].fit.peak, missing, c);
     }
     return pnr_fit_noise(tracks[0].code->fit, c, &tracks[0].fit, cells) / tracks[0].loss;
-}
-
-/* sum_n a(n - x) conj(a(n - y)) / R(0) for two echoes at the lags x and y. This is R(y - x)/R(0),
- * except that the Nyquist bin, a cosine, gives cos(pi x) cos(pi y) and not cos(pi (x - y)). */
-double complex pnr_track_overlap(const pnr_detector *detector, const pnr_track *x,
-                                 const pnr_track *y)
-{
-    const double sines = sin(M_PI * x->fit.delay) * sin(M_PI * y->fit.delay);
-
-    if (x->code != y->code)
-        return 0;
-    if (detector->has_rows) {
-        const pnr_patch_echo a = pnr_track_echo(detector, x), b = pnr_track_echo(detector, y);
-
-        return pnr_fit_patch_overlap(detector->map, &a, &b);
-    }
-
-    const double distance = circular_distance(detector, (double)y->centre + y->fit.delay,
-                                              (double)x->centre + x->fit.delay);
-
-    return pnr_waveform_at(x->code->autocorrelation, distance) -
-           ((x->centre ^ y->centre) & 1 ? -1 : 1) * x->code->nyquist * sines;
 }

@@ -411,7 +411,7 @@ static void fill_code(pnr_echo_model *model, size_t c)
     pnr_matrix_invert(code->w);
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
-            code->cells += creal(code->w[i][j] * code->p[j][i]);
+            code->crowd += pnr_power(code->p[i][j]) / J;
     code->roughness = roughness_of(model, c);
 }
 

@@ -30,7 +30,7 @@ typedef struct pnr_echo_lags {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_patch p;                         /* R(i - j)/R(0): the noise covariance of two lags */
     pnr_patch w;                         /* the inverse of the loaded p */
-    double cells;                        /* E(c^H w c) of noise, in cells */
+    double crowd;                        /* lags that count as one: sum |p|^2 / 17 */
     double roughness; /* the greatest difference of chi from R(k - d)/R(0) sin(pi e)/.., divided by
                        * e */
 } pnr_echo_lags;

@@ -383,11 +383,6 @@ double pnr_fit_patch_looks(const pnr_fit_patch *map)
     return pnr_slow_time_looks(map->slow);
 }
 
-double pnr_fit_patch_energy(const pnr_fit_patch *map, double bins)
-{
-    return pnr_slow_time_energy(map->slow, bins);
-}
-
 int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out)
 {
     pnr_fit_patch *map = calloc(1, sizeof *map);

@@ -108,7 +108,13 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
  * power 1. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
-    int rc = pnr_setup_create_codes(scene->config, &scene->setup, error);
+    /* Real samples on a carrier: the channel ends at 0 and at half of the rate. What the pulse has
+     * beyond would be folded back, which no analogue receiver does. */
+    const pnr_format format = scene->config->source.format;
+    const bool is_shown = scene->config->source.tune_hz.num != 0 && format != PNR_FORMAT_NONE &&
+                          !pnr_format_get(format)->is_complex;
+    int rc = pnr_setup_create_codes(scene->config, is_shown ? PNR_BAND_SHOWN : PNR_BAND_WHOLE,
+                                    &scene->setup, error);
     double complex *samples;
 
     if (rc != PNR_OK)
