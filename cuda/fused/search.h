@@ -287,8 +287,8 @@ static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_sea
     return warps;
 }
 
-/* Searches a dwell, and writes it and its candidates to the results. The first warp calls. found
- * (of this thread, and in s), the sums of the dwell and the first threshold must be set. */
+/* Searches a dwell, and writes it and its candidates to the results. Only the first warp calls it.
+ * Before it, set `found` (own and in s), the sums of the dwell, and the first threshold. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
 pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,

@@ -263,7 +263,7 @@ PNR_MULTIVERSION static void interpolate_all(const pnr_waveform *waveform, size_
 
     for (size_t n = 0; n < waveform->n; n++) {
         const double complex *f = waveform->table + first;
-        pairs sum = {0}; /* each is the sum of two nodes: re, im, re, im */
+        pairs sum = {0}; /* re, im of the even nodes; re, im of the odd nodes */
 
         for (int j = 0; j < HALF; j++) {
             const double even = weight[2 * j], odd = weight[2 * j + 1];

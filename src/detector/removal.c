@@ -124,7 +124,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
             continue;
         }
         if (detector->has_rows) {
-            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* cell 0: exact sums */
+            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* no noise: exact sums */
             continue;
         }
         if (echo->code != candidate->code)

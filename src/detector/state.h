@@ -54,8 +54,8 @@ typedef struct pnr_track {
     const pnr_detector_code *code;
     size_t centre; /* lag */
     double loss; /* noise of its values divided by a cell's: above 1 after a least-squares filter */
-    /* The engine's values, restored to the correlation after a filter; without the noise bias of a
-     * sum of powers. */
+    /* The engine's values without the mean noise of a sum of powers. After a filter they are
+     * restored to the values of the correlation. */
     pnr_vector c;
     pnr_vector *patch; /* with several rows this instead of c */
     pnr_fitted fit;

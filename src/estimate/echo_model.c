@@ -278,8 +278,8 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
     }
 }
 
-/* Copies the rows from i on that have the rotation of row i into three vectors, zero elsewhere.
- * Returns the next row; *is_marked: one of them needs the exact sums. */
+/* Copies row i and the next rows of the same rotation to three vectors. Other rows are zero.
+ * Returns the row after them. *is_marked: one of them needs the exact sums. */
 static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex *const from[3],
                          pnr_vector *to, bool *is_marked)
 {

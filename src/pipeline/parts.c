@@ -220,7 +220,7 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     if (p->config->detector.subtract == 0)
         return PNR_OK;
     for (size_t h = 0; h < plan->n_hypotheses; h++)
-        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a waveform that is not periodic in N
+        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a stretched code is not periodic in N
                                                         * samples */
             return pnr_refuse(
                 error,

@@ -227,8 +227,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* The least distance in cells at which noise is not correlated: a chip along the lags; along the
- * rows a main lobe of the taper, or of one period when each row is a rotation. 0: out of memory. */
+/* The least distance, in cells, of uncorrelated noise. Along lags: a chip. Along rows: a main lobe
+ * of the taper, or that of one period if each row is a rotation. 0: out of memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;
