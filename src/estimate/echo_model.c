@@ -196,17 +196,9 @@ static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, do
 static void fill_lags(const pnr_echo_lags *code, double distance, double complex *y,
                       double complex *slope)
 {
-    const double h = 1e-3;
-
-    for (int j = 0; j < J; j++) {
-        const double u = distance + j - MIDDLE;
-
-        y[j] = pnr_waveform_at(code->autocorrelation, u);
-        if (slope != NULL)
-            slope[j] = -(pnr_waveform_at(code->autocorrelation, u + h) -
-                         pnr_waveform_at(code->autocorrelation, u - h)) /
-                       (2 * h);
-    }
+    pnr_waveform_run(code->autocorrelation, distance - MIDDLE, J, y, slope);
+    for (int j = 0; j < J && slope != NULL; j++)
+        slope[j] = -slope[j];
 }
 
 double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stretch)
