@@ -81,7 +81,8 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
     t->candidate = candidate;
     t->code = &detector->codes[candidate->code];
     t->centre = candidate->cell / detector->plan->oversample;
-    t->bins = t->bins_variance = 0;
+    t->bins = detector->has_rows ? pnr_fit_patch_bins(detector->map, candidate->row) : 0;
+    t->bins_variance = 0;
     t->loss = pnr_track_loss(detector, t);
 
     const double floor = view->observed->dwell->floor * t->loss;
@@ -186,6 +187,24 @@ static void subtract_others(const pnr_detector *detector, pnr_track *t, const pn
             add_other(detector, t, &others[i], &others[i].told, -1);
 }
 
+/* True if an echo may put more than a hundredth of the noise's power `cell` into a cell of a
+ * track's patch. Far lags have the code's sidelobes, or with other rotations or codes the self-noise
+ * of chi, about 8/N (see pnr_echo_model_mark_exact); far rows have those of the slow time, 1 / (pi
+ * rows)^2. */
+static bool is_in_patch(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
+                        double cell)
+{
+    const double k = (double)detector->plan->n_periods, n = (double)detector->plan->n_samples;
+    const double lags = fabs(circular_distance(detector, (double)t->centre, (double)other->centre));
+    const double rows = k * fabs(remainder(t->bins - other->bins, 1)) - MIDDLE - 2;
+    const double greatest = fmax(other->code->lobe.greatest * other->code->lobe.greatest, 8 / n);
+    const double by_lag = t->code == other->code && lags < 4 * MIDDLE ? 1 : fmin(greatest, 1);
+    const double by_row = rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1;
+
+    return detector->least_squares != NULL ||
+           pnr_power(other->fit.peak) * by_lag * by_row > 0.01 * cell;
+}
+
 static void patch_alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                         size_t n_others, double cell, pnr_vector *out)
 {
@@ -193,7 +212,7 @@ static void patch_alone(const pnr_detector *detector, const pnr_track *t, const 
 
     memcpy(out, t->patch, sizeof(pnr_patch));
     for (size_t i = 0; i < n_others; i++) {
-        if (&others[i] == t)
+        if (&others[i] == t || !is_in_patch(detector, t, &others[i], cell))
             continue;
         if (detector->least_squares != NULL) {
             pnr_vector response, rows;
@@ -365,11 +384,11 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
 }
 
 /* Fits each track again after the weaker ones are subtracted, too, until no peak moves by more than
- * rounding. */
+ * a small part of the noise. */
 static void refine_patches(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
                            size_t n)
 {
-    const double least = 1e-6 * view->cell;
+    const double least = 1e-3 * view->cell;
     bool moved = true;
 
     for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
@@ -440,6 +459,22 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
     return best;
 }
 
+/* True if the others leave too little of a candidate in a map for an echo of the power `least`: the
+ * nine cells around its own hold two thirds of an echo wherever it lies between them, so a fit, which
+ * takes a hundred times as long, would find less. */
+static bool is_explained(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                         size_t n, double cell, double least)
+{
+    pnr_patch rest;
+    double power = 0;
+
+    patch_alone(detector, t, others, n, cell * t->loss, rest);
+    for (int r = MIDDLE - 1; r <= MIDDLE + 1; r++)
+        for (int j = MIDDLE - 1; j <= MIDDLE + 1 + (lags_of(detector, t) > 1); j++)
+            power += pnr_power(rest[r][j]);
+    return power < 0.5 * least;
+}
+
 /* True when more echoes than wanted are found, and a candidate of this power cannot be among the
  * strongest: between two lags its peak is at most 4 dB above its cell, with half lags 1 dB. */
 static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, size_t n, double power)
@@ -473,6 +508,9 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
         load_candidate(detector, &view, best, t);
         if (!detector->has_rows)
             subtract_others(detector, t, tracks, detector->is_sum ? 0 : n, negligible * view.cell);
+        if (detector->has_rows && !detector->is_sum && n > 0 &&
+            is_explained(detector, t, tracks, n, view.cell, least * t->loss))
+            continue;
         if (detector->is_sum) {
             fit_among(detector, t, NULL, 0, view.cell);
             n += n == 0 || !is_sidelobe(detector, &view, t, tracks, n);

@@ -340,10 +340,11 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
  * share their noise, and their weights amplify any difference between them: there either all rows
  * are marked or none. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
-                               const pnr_patch_echo *echo, size_t code, double cell)
+                               const pnr_patch_echo *echo, size_t code, double cell, bool may_move)
 {
     const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
-    const double least_share = 1e-3, tolerance = is_close ? 1e-4 : 0.005;
+    const double least_share = may_move ? 1e-3 : 0;
+    const double tolerance = is_close ? 1e-4 : may_move ? 0.005 : 0.01;
     const double power = pnr_power(echo->peak);
     const double rough = pow(model->codes[echo->code].roughness, 2);
     const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
