@@ -40,6 +40,7 @@ void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double ch
 
         mean += r;
         power += pnr_power(r);
+        out->greatest = fmax(out->greatest, 1.5 * sqrt(pnr_power(r)));
     }
     out->alike = power > 0 ? pnr_power(mean) / (n * power) : 0;
 }

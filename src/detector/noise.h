@@ -28,6 +28,7 @@ typedef struct pnr_lobe {
     double total;                  /* sum over u of |R(u)/R(0)|^2, u whole */
     double nyquist;                /* the share of R's Nyquist bin in it */
     double alike;                  /* |mean sidelobe|^2 / mean |sidelobe|^2 */
+    double greatest;               /* bound of the sidelobes' amplitude */
     double inside[PNR_LOBE_TABLE]; /* sum of |R(j - d)/R(0)|^2, |j| <= reach, at d = -1 .. 1 */
 } pnr_lobe;
 

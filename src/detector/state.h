@@ -57,7 +57,10 @@ typedef struct pnr_track {
     /* The engine's values without the mean noise of a sum of powers. After a filter they are
      * restored to the values of the correlation. */
     pnr_vector c;
-    pnr_vector *patch; /* with several rows this instead of c */
+    pnr_vector rest;        /* c without the other echoes, each as it was last told */
+    pnr_fitted told;        /* the fit that the others have subtracted */
+    bool is_told, is_dirty; /* dirty: rest has changed since the fit */
+    pnr_vector *patch;      /* with several rows this instead of c and rest */
     pnr_fitted fit;
     double bins, bins_variance; /* with several rows; the variance is multiplied by S */
     double share;               /* |value of the model echo in the centre| / |peak| */

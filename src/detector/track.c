@@ -13,6 +13,8 @@ enum {
     TURNS = 2       /* iterations of a fit that adds what a filter removed */
 };
 
+/* The power of a change, in cells of noise, that is not worth another fit. */
+static const double negligible = 1e-6;
 static const double strong = 100; /* least S at which the part that a filter removed matters */
 
 /* The vertex of the parabola through (-1, a), (0, b), (1, c). If b is the greatest, it lies within
@@ -79,7 +81,8 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
     t->candidate = candidate;
     t->code = &detector->codes[candidate->code];
     t->centre = candidate->cell / detector->plan->oversample;
-    t->bins = t->bins_variance = 0;
+    t->bins = detector->has_rows ? pnr_fit_patch_bins(detector->map, candidate->row) : 0;
+    t->bins_variance = 0;
     t->loss = pnr_track_loss(detector, t);
 
     const double floor = view->observed->dwell->floor * t->loss;
@@ -114,34 +117,92 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
 
 /* --- one candidate among others --- */
 
-/* Subtracts another echo from c: A g R(0) rho(lag - its delay). In a map with one row the other
- * echo has the frequency of that row. Echoes of other codes are not subtracted. */
-static void subtract_echo(const pnr_detector *detector, const pnr_track *from,
-                          const pnr_track *other, double complex *c)
+/* Adds `sign` times the echo `other`, as `fit` has it, to the values of `from`: A g R(0) rho(lag -
+ * its delay). In a map with one row the other echo has the frequency of that row. Echoes of other
+ * codes are not modelled. */
+static void add_other(const pnr_detector *detector, pnr_track *from, const pnr_track *other,
+                      const pnr_fitted *fit, double sign)
 {
-    const double distance =
-        circular_distance(detector, (double)from->centre, (double)other->centre + other->fit.delay);
+    pnr_vector response;
 
     if (detector->least_squares != NULL) {
-        pnr_vector response;
+        pnr_track moved = *other;
 
-        if (pnr_track_response(detector, from, other, response))
-            pnr_track_add(other->fit.peak, response, c);
+        moved.fit = *fit;
+        if (pnr_track_response(detector, from, &moved, response)) /* of peak -1 */
+            pnr_track_add(-sign * fit->peak, response, from->rest);
         return;
     }
-    for (int j = 0; j < J && from->code == other->code; j++)
-        c[j] -=
-            other->fit.peak * pnr_waveform_at(from->code->autocorrelation, distance + j - MIDDLE);
+
+    const double distance =
+        circular_distance(detector, (double)from->centre, (double)other->centre + fit->delay);
+
+    pnr_waveform_run(from->code->autocorrelation, distance - MIDDLE, J, response, NULL);
+    pnr_track_add(sign * fit->peak, response, from->rest);
 }
 
-/* out: the values of one candidate after all other echoes are subtracted. */
-static void load_without_others(const pnr_detector *detector, const pnr_track *t,
-                                const pnr_track *others, size_t n_others, double complex *out)
+/* True if a change of this power of the echo t matters in the values of `from`. */
+static bool is_reached(const pnr_detector *detector, const pnr_track *from, const pnr_track *t,
+                       double change, double tolerance)
 {
-    memcpy(out, t->c, sizeof t->c);
-    for (size_t i = 0; i < n_others; i++)
-        if (&others[i] != t)
-            subtract_echo(detector, t, &others[i], out);
+    enum { NEAR = 3 * MIDDLE }; /* beyond it there are only sidelobes and the end of the pulse */
+    const double apart =
+        fabs(circular_distance(detector, (double)from->centre, (double)t->centre)) - MIDDLE;
+    const double far = fmax(t->code->lobe.greatest, 0.35 / fmax(apart, 1));
+
+    if (detector->least_squares != NULL)
+        return true;
+    return from->code == t->code && change * (apart > NEAR ? far * far : 1) > tolerance;
+}
+
+/* Gives the last fit of track i to all others, which have the one before. */
+static void tell_others(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
+                        double tolerance)
+{
+    pnr_track *t = &tracks[i];
+    const double complex step = t->fit.peak - (t->is_told ? t->told.peak : 0);
+    const double shift = t->is_told ? t->fit.delay - t->told.delay : 0;
+    const double change = pnr_power(step) + 4 * pnr_power(t->fit.peak) * shift * shift;
+
+    for (size_t k = 0; k < n; k++) {
+        if (k == i || !is_reached(detector, &tracks[k], t, change, tolerance))
+            continue;
+        if (t->is_told)
+            add_other(detector, &tracks[k], t, &t->told, 1);
+        add_other(detector, &tracks[k], t, &t->fit, -1);
+        tracks[k].is_dirty = true;
+    }
+    t->told = t->fit;
+    t->is_told = true;
+}
+
+/* Fills the values of a new candidate without the echoes found so far. */
+static void subtract_others(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
+                            size_t n, double tolerance)
+{
+    memcpy(t->rest, t->c, sizeof t->c);
+    t->is_told = t->is_dirty = false;
+    for (size_t i = 0; i < n; i++)
+        if (is_reached(detector, t, &others[i], pnr_power(others[i].told.peak), tolerance))
+            add_other(detector, t, &others[i], &others[i].told, -1);
+}
+
+/* True if an echo may put more than a hundredth of the noise's power `cell` into a cell of a
+ * track's patch. Far lags have the code's sidelobes, or with other rotations or codes the self-noise
+ * of chi, about 8/N (see pnr_echo_model_mark_exact); far rows have those of the slow time, 1 / (pi
+ * rows)^2. */
+static bool is_in_patch(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
+                        double cell)
+{
+    const double k = (double)detector->plan->n_periods, n = (double)detector->plan->n_samples;
+    const double lags = fabs(circular_distance(detector, (double)t->centre, (double)other->centre));
+    const double rows = k * fabs(remainder(t->bins - other->bins, 1)) - MIDDLE - 2;
+    const double greatest = fmax(other->code->lobe.greatest * other->code->lobe.greatest, 8 / n);
+    const double by_lag = t->code == other->code && lags < 4 * MIDDLE ? 1 : fmin(greatest, 1);
+    const double by_row = rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1;
+
+    return detector->least_squares != NULL ||
+           pnr_power(other->fit.peak) * by_lag * by_row > 0.01 * cell;
 }
 
 static void patch_alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
@@ -151,7 +212,7 @@ static void patch_alone(const pnr_detector *detector, const pnr_track *t, const 
 
     memcpy(out, t->patch, sizeof(pnr_patch));
     for (size_t i = 0; i < n_others; i++) {
-        if (&others[i] == t)
+        if (&others[i] == t || !is_in_patch(detector, t, &others[i], cell))
             continue;
         if (detector->least_squares != NULL) {
             pnr_vector response, rows;
@@ -220,20 +281,13 @@ static void fit_whole(const pnr_detector *detector, pnr_track *t, const double c
 static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
                         size_t n_others, double cell)
 {
-    const double complex *c = t->c;
-    pnr_vector rest;
-
     if (detector->has_rows) {
         fit_patch(detector, t, others, n_others, cell);
         return t->fit.gain;
     }
-    if (n_others > 0) {
-        load_without_others(detector, t, others, n_others, rest);
-        c = rest;
-    }
-    pnr_fit_find(t->code->fit, c, first_guess(detector, t->candidate, c), &t->fit);
+    pnr_fit_find(t->code->fit, t->rest, first_guess(detector, t->candidate, t->rest), &t->fit);
     if (detector->least_squares != NULL)
-        fit_whole(detector, t, c, cell);
+        fit_whole(detector, t, t->rest, cell);
     t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
     return t->fit.gain;
 }
@@ -330,11 +384,11 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
 }
 
 /* Fits each track again after the weaker ones are subtracted, too, until no peak moves by more than
- * rounding. */
-static void refine_tracks(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
-                          size_t n)
+ * a small part of the noise. */
+static void refine_patches(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
+                           size_t n)
 {
-    const double least = detector->has_rows ? 1e-6 * view->cell : 0;
+    const double least = 1e-3 * view->cell;
     bool moved = true;
 
     for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
@@ -347,6 +401,26 @@ static void refine_tracks(const pnr_detector *detector, const dwell_view *view, 
             const double complex peak = tracks[i].fit.peak;
 
             moved = moved || pnr_power(peak - before) > 1e-14 * pnr_power(peak) + least;
+        }
+    }
+}
+
+/* The same in one row, where each track keeps its values without the others, and fits again only
+ * when these have changed. */
+static void refine_rows(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
+                        size_t n)
+{
+    bool moved = true;
+
+    for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
+        moved = false;
+        for (size_t i = 0; i < n; i++) {
+            if (!tracks[i].is_dirty)
+                continue;
+            tracks[i].is_dirty = false;
+            fit_among(detector, &tracks[i], tracks, n, view->cell);
+            tell_others(detector, tracks, n, i, negligible * view->cell);
+            moved = true;
         }
     }
 }
@@ -385,6 +459,22 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
     return best;
 }
 
+/* True if the others leave too little of a candidate in a map for an echo of the power `least`: the
+ * nine cells around its own hold two thirds of an echo wherever it lies between them, so a fit, which
+ * takes a hundred times as long, would find less. */
+static bool is_explained(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                         size_t n, double cell, double least)
+{
+    pnr_patch rest;
+    double power = 0;
+
+    patch_alone(detector, t, others, n, cell * t->loss, rest);
+    for (int r = MIDDLE - 1; r <= MIDDLE + 1; r++)
+        for (int j = MIDDLE - 1; j <= MIDDLE + 1 + (lags_of(detector, t) > 1); j++)
+            power += pnr_power(rest[r][j]);
+    return power < 0.5 * least;
+}
+
 /* True when more echoes than wanted are found, and a candidate of this power cannot be among the
  * strongest: between two lags its peak is at most 4 dB above its cell, with half lags 1 dB. */
 static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, size_t n, double power)
@@ -416,17 +506,24 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
         taken[best] = true;
         t->patch = detector->has_rows ? detector->patches[n] : NULL;
         load_candidate(detector, &view, best, t);
+        if (!detector->has_rows)
+            subtract_others(detector, t, tracks, detector->is_sum ? 0 : n, negligible * view.cell);
+        if (detector->has_rows && !detector->is_sum && n > 0 &&
+            is_explained(detector, t, tracks, n, view.cell, least * t->loss))
+            continue;
         if (detector->is_sum) {
             fit_among(detector, t, NULL, 0, view.cell);
             n += n == 0 || !is_sidelobe(detector, &view, t, tracks, n);
         } else {
             n += fit_among(detector, t, tracks, n, view.cell) > least * t->loss || n == 0;
+            if (!detector->has_rows && n > 0 && t == &tracks[n - 1])
+                tell_others(detector, tracks, n, n - 1, negligible * view.cell);
         }
         if (detector->has_rows && n > 0)
             lower_cell(detector, &view, tracks, n);
     }
     if (!detector->is_sum && n > 1)
-        refine_tracks(detector, &view, tracks, n);
+        (detector->has_rows ? refine_patches : refine_rows)(detector, &view, tracks, n);
     for (size_t i = 0; i < n; i++)
         measure_track(detector, &view.gains, &tracks[i]);
     return n;
@@ -454,7 +551,7 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
 
     pnr_vector c;
 
-    load_without_others(detector, &tracks[0], tracks, n, c);
+    memcpy(c, tracks[0].rest, sizeof c);
     if (detector->least_squares != NULL) {
         pnr_vector missing;
 

@@ -83,9 +83,10 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
 double pnr_echo_model_tone(const pnr_echo_model *model, double e);
 
 /* Marks the rows that need the exact sums, given the peak of the echo and the noise power of one
- * cell; returns true when there are any. Call it before pnr_echo_model_exact. */
+ * cell; returns true when there are any. may_move: the frequency is not final. Call it before
+ * pnr_echo_model_exact. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
-                               const pnr_patch_echo *echo, size_t code, double cell);
+                               const pnr_patch_echo *echo, size_t code, double cell, bool may_move);
 /* Fills the columns of an echo in a patch, from the smooth product or with exact sums in the marked
  * rows. The peak of the echo has no influence. smooth: echo.code must be the code of the patch. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,

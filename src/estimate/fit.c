@@ -354,11 +354,12 @@ PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double complex *c, 
 double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,
                      double *cells)
 {
+    pnr_vector echo;
     double energy = 0;
 
+    pnr_waveform_run(fit->autocorrelation, -MIDDLE - fitted->delay, J, echo, NULL);
     for (int j = 0; j < J; j++)
-        energy += pnr_power(c[j] - fitted->peak * pnr_waveform_at(fit->autocorrelation,
-                                                                  j - MIDDLE - fitted->delay));
+        energy += pnr_power(c[j] - fitted->peak * echo[j]);
     *cells = fmin(fmax(fit->rest_cells / fit->rest_crowd, 0.5), J - 1.5);
     return energy / fit->rest_cells;
 }

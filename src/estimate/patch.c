@@ -30,7 +30,7 @@ void pnr_fit_patch_subtract(pnr_fit_patch *map, const pnr_patch_place *place,
     pnr_echo_columns m;
 
     pnr_echo_model_rows(map->model, place->row, false, &rows);
-    if (pnr_echo_model_mark_exact(map->model, &rows, echo, place->code, cell))
+    if (pnr_echo_model_mark_exact(map->model, &rows, echo, place->code, cell, false))
         pnr_echo_model_exact(map->model, &rows, echo, place, false, &m);
     else if (place->code == echo->code)
         pnr_echo_model_smooth(map->model, &rows, echo, place->lag, false, &m);
