@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-/* The chips of one period, [n_chips][2] (I, Q), |chip| = 1 for every built-in type. */
+/* The chips of one period, [n_chips][2] (I, Q), |chip| = 1 for every built-in type, except that half
+ * of the chips of gps-l2c are 0. */
 typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
@@ -27,7 +28,12 @@ typedef struct pnr_code {
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
  *   multiple of 4); 2 + s: u[k] xor v[k + s], to index 2^degree.
  * - kasami: even degree; index 0: u; 1 + s: u[k] xor w[k + s], w[k] = u[(2^(degree/2) + 1) k].
- * - gps-l1ca: IS-GPS-200, prn 1..37.
+ * - gps-l1ca: IS-GPS-200, prn 1..210.
+ * - gps-l2c: IS-GPS-200, prn 1..63 and 159..210; CM (component data) in the even chips or CL (pilot)
+ *   in the odd ones, 0 in the others.
+ * - gps-l5: IS-GPS-705, prn 1..210; I5 (component data) or Q5 (pilot).
+ * - glonass: L1OF and L2OF, for all satellites.
+ * - bds-b1i, bds-b3i: BDS-SIS-ICD, prn 1..63.
  * - barker: length 2, 3, 4 (++-+), 5, 7, 11, 13.
  * - legendre: length an odd prime; +1 where k is 0 or a square modulo L.
  * - zadoff-chu: exp(-i pi root k (k + 1) / L) for odd, exp(-i pi root k^2 / L) for even length.

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The terms of u[i] xor u[decimation ((i + shift) mod period)]; the register generates u. */
 typedef struct terms {
@@ -72,7 +73,8 @@ int pnr_code_build_sequence(const pnr_config *config, pnr_code *code, pnr_error 
     uint8_t *u = malloc(n_chips), *bits = malloc(n_chips);
 
     if (u && bits) {
-        pnr_polynomial_run(polynomial, u, n_chips);
+        memset(u, 1, polynomial.degree);
+        pnr_polynomial_extend(polynomial, u, n_chips);
         for (size_t i = 0; i < n_chips; i++)
             bits[i] = (t.has_first ? u[i] : 0) ^
                       (t.has_second ? u[t.decimation * ((i + t.shift) % t.period) % n_chips] : 0);

@@ -19,6 +19,11 @@ typedef enum {
     PNR_CODE_M_SEQUENCE,
     PNR_CODE_GOLD,
     PNR_CODE_GPS_L1CA,
+    PNR_CODE_GPS_L2C,
+    PNR_CODE_GPS_L5,
+    PNR_CODE_GLONASS,
+    PNR_CODE_BDS_B1I,
+    PNR_CODE_BDS_B3I,
     PNR_CODE_KASAMI,
     PNR_CODE_BARKER,
     PNR_CODE_LEGENDRE,
@@ -29,6 +34,7 @@ typedef enum {
     PNR_CODE_FILE
 } pnr_code_type;
 
+typedef enum { PNR_COMPONENT_DATA, PNR_COMPONENT_PILOT } pnr_component;
 typedef enum { PNR_PULSE_BAND_LIMITED, PNR_PULSE_RECTANGULAR, PNR_PULSE_FILE } pnr_pulse;
 typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
@@ -83,11 +89,12 @@ typedef struct pnr_target {
 /* One of several codes in the stream, section [code.<n>]. A member whose has_... is false takes the
  * value of [code]. */
 typedef struct pnr_code_section {
-    int type; /* pnr_code_type */
+    int type;      /* pnr_code_type */
+    int component; /* pnr_component */
     size_t degree, length, root, prn, index, seed;
     char taps[PNR_TEXT_LEN], path[PNR_PATH_LEN];
     bool has_type, has_degree, has_length, has_root, has_prn, has_index, has_seed, has_taps,
-        has_path;
+        has_component, has_path;
     size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
                     * refuses missing numbers */
 } pnr_code_section;
@@ -120,6 +127,7 @@ typedef struct pnr_config {
         size_t length;
         size_t root;
         size_t prn;
+        int component; /* pnr_component */
         size_t index;
         size_t seed;
         char path[PNR_PATH_LEN];

@@ -6,9 +6,11 @@
 #include <string.h>
 
 /* In the order of pnr_code_type. */
-static const char *const code_types[] = {"m-sequence", "gold",     "gps-l1ca",   "kasami",
-                                         "barker",     "legendre", "zadoff-chu", "frank",
-                                         "p4",         "random",   "file",       NULL};
+static const char *const code_types[] = {
+    "m-sequence", "gold",    "gps-l1ca", "gps-l2c", "gps-l5",   "glonass",
+    "bds-b1i",    "bds-b3i", "kasami",   "barker",  "legendre", "zadoff-chu",
+    "frank",      "p4",      "random",   "file",    NULL};
+static const char *const code_components[] = {"data", "pilot", NULL};
 
 #define NUMBERED(name_, item, array)                                                               \
     .name = #name_ ".n", .item_bytes = sizeof(item), .items = offsetof(pnr_config, array),         \
@@ -102,7 +104,11 @@ const pnr_key pnr_config_keys[] = {
      .unit = "chips", RANGE(0, 16777216)},
     {KEY(code, root, SIZE, "1", "For zadoff-chu: its root, coprime to the length."),
      RANGE(1, 16777215)},
-    {KEY(code, prn, SIZE, "1", "For gps-l1ca: the number of the satellite."), RANGE(1, 37)},
+    {KEY(code, prn, SIZE, "1", "For codes of gps and bds: the number of the satellite."),
+     RANGE(1, 210)},
+    {KEY(code, component, CHOICE, "data",
+         "For gps-l5 and gps-l2c: I5 and CM carry data, Q5 and CL are the pilot."),
+     .choices = code_components},
     {KEY(code, index, SIZE, "0", "For gold and kasami: the code of the set, counted from 0."),
      RANGE(0, 16777216)},
     {KEY(code, seed, SIZE, "0", "For random: the seed, as for RandomState of numpy."),
@@ -124,7 +130,8 @@ const pnr_key pnr_config_keys[] = {
     {CODE(taps, TEXT, "For m-sequence: its taps.")},
     {CODE(length, SIZE, "The number of chips, as in [code]."), .unit = "chips", RANGE(0, 16777216)},
     {CODE(root, SIZE, "For zadoff-chu: its root."), RANGE(1, 16777215)},
-    {CODE(prn, SIZE, "For gps-l1ca: the number of the satellite."), RANGE(1, 37)},
+    {CODE(prn, SIZE, "For codes of gps and bds: the number of the satellite."), RANGE(1, 210)},
+    {CODE(component, CHOICE, "For gps-l5 and gps-l2c: data or pilot."), .choices = code_components},
     {CODE(index, SIZE, "For gold and kasami: the code of the set."), RANGE(0, 16777216)},
     {CODE(seed, SIZE, "For random: the seed."), RANGE(0, 4294967295.0)},
     {CODE(path, TEXT, "For file: the file with the chips.")},

@@ -41,7 +41,8 @@ static size_t period_of(pnr_polynomial polynomial)
     size_t period = 1;
 
     assert_non_null(bits);
-    pnr_polynomial_run(polynomial, bits, most + n);
+    memset(bits, 1, n);
+    pnr_polynomial_extend(polynomial, bits, most + n);
     while (memcmp(bits + period, bits, n) != 0)
         period++;
     free(bits);
@@ -119,7 +120,8 @@ TEST(every_window_of_bits_comes_once)
         assert_non_null(seen);
         assert_int_equal(pnr_polynomial_choose(config, &polynomial, NULL), PNR_OK);
         assert_true(pnr_polynomial_is_primitive(polynomial));
-        pnr_polynomial_run(polynomial, bits, n);
+        memset(bits, 1, polynomial.degree);
+        pnr_polynomial_extend(polynomial, bits, n);
         for (size_t i = 0; i < n + degree - 1; i++) {
             window = (window << 1 | bits[i < n ? i : i - n]) & n;
             if (i < degree - 1)
