@@ -5,7 +5,9 @@
 #include "code/family.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* has_length: code.length is the number of chips, and any length may be allocated. */
 static const struct family {
@@ -42,6 +44,19 @@ static int allocate_chips(pnr_code *code, size_t n_chips, pnr_error *error)
     return PNR_OK;
 }
 
+/* An inverted m-sequence does not follow the recurrence of its bits. */
+static void invert_chips(pnr_code *code)
+{
+    const size_t used = strlen(code->name);
+
+    for (size_t i = 0; i < code->n_chips; i++) {
+        code->chips[i][0] = -code->chips[i][0];
+        code->chips[i][1] = -code->chips[i][1];
+    }
+    code->is_m_sequence = 0;
+    snprintf(code->name + used, sizeof code->name - used, " inverted");
+}
+
 int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
 {
     const int type = config->code.type;
@@ -57,6 +72,8 @@ int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
     rc = families[type].has_length ? allocate_chips(code, config->code.length, error) : PNR_OK;
     if (rc == PNR_OK)
         rc = families[type].build(config, code, error);
+    if (rc == PNR_OK && config->code.invert)
+        invert_chips(code);
     if (rc == PNR_OK)
         *out = code;
     else

@@ -23,8 +23,8 @@ typedef struct pnr_code {
 
 /*
  * Chip k of L of each type (each builder in this folder explains more):
- * - m-sequence: see above; it starts with `degree` ones; empty taps mean the primitive polynomial
- *   with the fewest taps. L = 2^degree - 1.
+ * - m-sequence: see above; it starts with code.state, or `degree` ones; empty taps mean the primitive
+ *   polynomial with the fewest taps. L = 2^degree - 1.
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
  *   multiple of 4); 2 + s: u[k] xor v[k + s], to index 2^degree.
  * - kasami: even degree; index 0: u; 1 + s: u[k] xor w[k + s], w[k] = u[(2^(degree/2) + 1) k].
@@ -41,6 +41,8 @@ typedef struct pnr_code {
  * - p4: exp(i pi (k^2 / L - k)).
  * - random: exp(2 pi i u[k]), u = numpy.random.RandomState(seed).random_sample(length).
  * - file: one chip a sample of code.path, scaled to mean power 1.
+ *
+ * With code.invert, every chip has the other sign, and is_m_sequence is 0.
  *
  * Builds the code of the keys code.*; config.h has the parameters of each type. PNR_OK; PNR_ECONFIG
  * with the value and the valid ones (degree out of range, non-primitive taps, length not prime for

@@ -91,10 +91,11 @@ typedef struct pnr_target {
 typedef struct pnr_code_section {
     int type;      /* pnr_code_type */
     int component; /* pnr_component */
+    bool invert;
     size_t degree, length, root, prn, index, seed;
-    char taps[PNR_TEXT_LEN], path[PNR_PATH_LEN];
+    char taps[PNR_TEXT_LEN], state[PNR_TEXT_LEN], path[PNR_PATH_LEN];
     bool has_type, has_degree, has_length, has_root, has_prn, has_index, has_seed, has_taps,
-        has_component, has_path;
+        has_state, has_component, has_invert, has_path;
     size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
                     * refuses missing numbers */
 } pnr_code_section;
@@ -123,13 +124,15 @@ typedef struct pnr_config {
     struct {
         int type; /* pnr_code_type */
         size_t degree;
-        char taps[PNR_TEXT_LEN]; /* "10,3"; "": the fewest taps of a primitive polynomial */
+        char taps[PNR_TEXT_LEN];  /* "10,3"; "": the fewest taps of a primitive polynomial */
+        char state[PNR_TEXT_LEN]; /* "0000000001", the first bits; "": all ones */
         size_t length;
         size_t root;
         size_t prn;
         int component; /* pnr_component */
         size_t index;
         size_t seed;
+        bool invert; /* the sign of every chip */
         char path[PNR_PATH_LEN];
         int pulse; /* pnr_pulse */
         char pulse_path[PNR_PATH_LEN];

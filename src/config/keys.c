@@ -99,6 +99,8 @@ const pnr_key pnr_config_keys[] = {
      RANGE(2, 24)},
     {KEY(code, taps, TEXT, "",
          "For m-sequence: its taps, as 10,3; empty takes the fewest of a primitive one.")},
+    {KEY(code, state, TEXT, "",
+         "For m-sequence: its first bits, one for each stage, as 0001; empty is all ones.")},
     {KEY(code, length, SIZE, "0",
          "For barker, legendre, zadoff-chu, frank, p4 and random: the number of chips."),
      .unit = "chips", RANGE(0, 16777216)},
@@ -114,6 +116,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(code, seed, SIZE, "0", "For random: the seed, as for RandomState of numpy."),
      RANGE(0, 4294967295.0)},
     {KEY(code, path, TEXT, "", "For file: the file with the chips.")},
+    {KEY(code, invert, YES_NO, "no", "Yes changes the sign of every chip.")},
     {KEY(code, pulse, CHOICE, "band-limited", "The waveform between the samples."),
      WORDS("band-limited", "rectangular", "file")},
     {KEY(code, pulse_path, TEXT, "", "For pulse = file: the file with the pulse of one chip.")},
@@ -128,6 +131,7 @@ const pnr_key pnr_config_keys[] = {
     {CODE(degree, SIZE, "For m-sequence, gold and kasami: the length is 2^degree - 1 chips."),
      RANGE(2, 24)},
     {CODE(taps, TEXT, "For m-sequence: its taps.")},
+    {CODE(state, TEXT, "For m-sequence: its first bits.")},
     {CODE(length, SIZE, "The number of chips, as in [code]."), .unit = "chips", RANGE(0, 16777216)},
     {CODE(root, SIZE, "For zadoff-chu: its root."), RANGE(1, 16777215)},
     {CODE(prn, SIZE, "For codes of gps and bds: the number of the satellite."), RANGE(1, 210)},
@@ -135,6 +139,7 @@ const pnr_key pnr_config_keys[] = {
     {CODE(index, SIZE, "For gold and kasami: the code of the set."), RANGE(0, 16777216)},
     {CODE(seed, SIZE, "For random: the seed."), RANGE(0, 4294967295.0)},
     {CODE(path, TEXT, "For file: the file with the chips.")},
+    {CODE(invert, YES_NO, "Yes changes the sign of every chip.")},
 
     {KEY(window, correlation, CHOICE, "circular",
          "Circular for a code that repeats without pause; linear for pulses and for few range "
