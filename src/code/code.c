@@ -57,6 +57,17 @@ static void invert_chips(pnr_code *code)
     snprintf(code->name + used, sizeof code->name - used, " inverted");
 }
 
+/* The samples of a tuned m-sequence are complex, see pnr_code_sample. */
+static void note_tune(pnr_rational tune_hz, pnr_code *code)
+{
+    const size_t used = strlen(code->name);
+    char text[48];
+
+    code->is_m_sequence = 0;
+    snprintf(code->name + used, sizeof code->name - used, " tune_hz=%s",
+             pnr_rational_format(tune_hz, text));
+}
+
 int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
 {
     const int type = config->code.type;
@@ -74,6 +85,8 @@ int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
         rc = families[type].build(config, code, error);
     if (rc == PNR_OK && config->code.invert)
         invert_chips(code);
+    if (rc == PNR_OK && config->code.tune_hz.num != 0)
+        note_tune(config->code.tune_hz, code);
     if (rc == PNR_OK)
         *out = code;
     else

@@ -58,6 +58,10 @@ void pnr_code_destroy(pnr_code *code);
  * the two differ only between the samples (see waveform.h). With pulse = file, each chip excites
  * the pulse read from code.pulse_path (sampled at source.rate_hz). The pulses are added circularly,
  * chip i at sample i N / L. A band-limited shift gives the fraction of a sample.
+ *
+ * With code.tune_hz, sample n is turned by exp(2 pi i k n / N), k = tune_hz N / rate_hz, which must be
+ * whole (PNR_ECONFIG). The delayed code is then turned back by k delay / N cycles, which the phase of
+ * an echo contains.
  */
 int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
                     double (*samples)[2], pnr_error *error);

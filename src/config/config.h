@@ -92,10 +92,11 @@ typedef struct pnr_code_section {
     int type;      /* pnr_code_type */
     int component; /* pnr_component */
     bool invert;
+    pnr_rational tune_hz;
     size_t degree, length, root, prn, index, seed;
     char taps[PNR_TEXT_LEN], state[PNR_TEXT_LEN], path[PNR_PATH_LEN];
     bool has_type, has_degree, has_length, has_root, has_prn, has_index, has_seed, has_taps,
-        has_state, has_component, has_invert, has_path;
+        has_state, has_component, has_invert, has_tune_hz, has_path;
     size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
                     * refuses missing numbers */
 } pnr_code_section;
@@ -132,7 +133,8 @@ typedef struct pnr_config {
         int component; /* pnr_component */
         size_t index;
         size_t seed;
-        bool invert; /* the sign of every chip */
+        bool invert;          /* the sign of every chip */
+        pnr_rational tune_hz; /* carrier of this code, besides source.tune_hz */
         char path[PNR_PATH_LEN];
         int pulse; /* pnr_pulse */
         char pulse_path[PNR_PATH_LEN];

@@ -117,6 +117,9 @@ const pnr_key pnr_config_keys[] = {
      RANGE(0, 4294967295.0)},
     {KEY(code, path, TEXT, "", "For file: the file with the chips.")},
     {KEY(code, invert, YES_NO, "no", "Yes changes the sign of every chip.")},
+    {KEY(code, tune_hz, RATIONAL, "0",
+         "Carrier of the code relative to source.tune_hz, a multiple of the repetition rate."),
+     .unit = "Hz"},
     {KEY(code, pulse, CHOICE, "band-limited", "The waveform between the samples."),
      WORDS("band-limited", "rectangular", "file")},
     {KEY(code, pulse_path, TEXT, "", "For pulse = file: the file with the pulse of one chip.")},
@@ -140,6 +143,7 @@ const pnr_key pnr_config_keys[] = {
     {CODE(seed, SIZE, "For random: the seed."), RANGE(0, 4294967295.0)},
     {CODE(path, TEXT, "For file: the file with the chips.")},
     {CODE(invert, YES_NO, "Yes changes the sign of every chip.")},
+    {CODE(tune_hz, RATIONAL, "Carrier of this code relative to source.tune_hz."), .unit = "Hz"},
 
     {KEY(window, correlation, CHOICE, "circular",
          "Circular for a code that repeats without pause; linear for pulses and for few range "

@@ -45,4 +45,38 @@ while read -r type prn component samples rate delay other; do
         "$work/$type-$prn-$component.cf32" >"$work/out" 2>"$work/err" </dev/null && only_at "$delay"
     report $? "$name"
 done <"$work/cases"
+
+# GLONASS in two channels of one recording: 1 at 562.5 kHz with a Doppler shift of 700 Hz, -7 at -3937.5 kHz
+# with -900 Hz. Each code is tuned to a multiple of 1 kHz, 500 Hz from its channel.
+name='two channels of GLONASS in one stream'
+if [ -z "$python" ]; then
+    skip "$name" "no python3 with numpy"
+else
+    "$python" -c '
+import sys
+import numpy as np
+state, bits = [1] * 9, []
+for _ in range(511):
+    bits.append(state[6])
+    state = [state[8] ^ state[4]] + state[:8]
+code, n = np.repeat(1 - 2 * np.array(bits), 32), np.arange(2 * 16352)
+channels = ((562500 + 700, 2002), (-3937500 - 900, 14155))
+signal = sum(np.tile(np.roll(code, d), 2) * np.exp(2j * np.pi * f * n / 16.352e6) for f, d in channels)
+noise = np.random.RandomState(1).normal(0, 4, (2, n.size))
+(0.02 * (signal + noise[0] + 1j * noise[1])).astype(np.complex64).tofile(sys.argv[1])' \
+        "$work/channels.cf32" 2>"$work/err"
+    "$pnradar" -s engine.name=cpu -s publisher.endpoint= -s detector.pfa=1e-6 -s code.type=glonass \
+        -s code.chip_rate_hz=511e3 -s source.rate_hz=16.352e6 -s code.1.tune_hz=562e3 -s code.2.tune_hz=-3937e3 \
+        -s doppler.min_hz=-4e3 -s doppler.max_hz=4e3 --print csv "$work/channels.cf32" \
+        >"$work/out" 2>"$work/err" &&
+        awk -F, '
+            function near(name, value, by) {
+                return $at[name] > value - by && $at[name] < value + by
+            }
+            NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+            $at["code"] == 0 && near("delay_samples", 2002, 1) && near("doppler_hz", 1200, 80) { good++ }
+            $at["code"] == 1 && near("delay_samples", 14155, 1) && near("doppler_hz", -1400, 80) { good++ }
+            END { exit !(good == 4 && NR == 5) }' "$work/out"
+    report $? "$name"
+fi
 plan
