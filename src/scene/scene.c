@@ -128,7 +128,12 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
     for (size_t c = 0; rc == PNR_OK && c < scene->setup->n_codes; c++) {
         const pnr_code *code = scene->setup->codes[c].code;
         double power = 0;
+        pnr_config one;
 
+        pnr_config_code(scene->config, c, &one);
+        if (scene->rectangular && one.code.tune_hz.num != 0)
+            rc = pnr_refuse(error, "code.%zu.tune_hz: the scene has no rectangular pulses for it",
+                            c + 1);
         for (size_t i = 0; i < scene->n; i++) {
             const double *chip = code->chips[i * code->n_chips / scene->n];
             power += chip[0] * chip[0] + chip[1] * chip[1];
