@@ -262,7 +262,7 @@ static void add_residual(const pnr_detector *detector, const sums *s, double hol
     const double sidelobes = tracks[0].power * holes, sum = s->power / left;
     double cells = 0;
     const double near =
-        pnr_track_noise(detector, tracks, n, 0.1 * fmax(noise->cell, least), &cells) - sidelobes;
+        pnr_track_noise(detector, tracks, n, 0, 0.1 * fmax(noise->cell, least), &cells) - sidelobes;
     double cell = fmax(near, least);
 
     for (int i = 0; i < 4; i++) {
@@ -301,4 +301,50 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
         add_residual(detector, &s, pnr_noise_holes(detector, observed), tracks, n, least, &noise);
     compare_energy(detector, observed->dwell, gains, tracks, n, &noise);
     return noise;
+}
+
+/* The distance to another echo of the code that is nearer than 1.5 chips, and 1.5 rows; 0: none. */
+static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                              size_t i)
+{
+    const pnr_radar *radar = detector->radar;
+    const double chip = (double)radar->n_samples / (double)radar->n_chips;
+    const pnr_track *t = &tracks[i];
+    double least = 1.5 * chip;
+
+    for (size_t k = 0; k < n; k++) {
+        const double lags =
+            (double)tracks[k].centre + tracks[k].fit.delay - (double)t->centre - t->fit.delay;
+        const double rows = (tracks[k].bins - t->bins) * (double)detector->plan->n_periods;
+
+        if (k != i && tracks[k].code == t->code && fabs(rows) < 1.5)
+            least = fmin(least, fabs(remainder(lags, (double)radar->n_samples)));
+    }
+    return least < 1.5 * chip ? least : 0;
+}
+
+void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                      pnr_noise *noise)
+{
+    /* beyond the chance of a mean of `cells` */
+    const double sigmas = 5;
+    const double strong = 100, rounding = 1e-11;
+    const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;
+    double cells = 0;
+
+    noise->misfit = 0;
+    noise->beside = distance_beside(detector, tracks, n, i);
+    if (detector->is_sum || detector->least_squares != NULL ||
+        (!is_cfar && tracks[i].power < strong * noise->cell))
+        return;
+
+    const double near = pnr_track_noise(detector, tracks, n, i, 0.1 * noise->cell, &cells);
+    const double ratio = near / noise->cell, chance = sigmas * sqrt(1 / cells + noise->variance);
+
+    if (is_cfar && (ratio > 1 + chance || ratio < 1 / (1 + chance))) {
+        noise->cell = near;
+        noise->variance = fmin(1 / cells, 0.5);
+    } else if (ratio > 1 + chance && near > rounding * tracks[i].power) {
+        noise->misfit = (near - noise->cell) * cells / tracks[i].power;
+    }
 }
