@@ -366,40 +366,49 @@ static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, siz
     return n > detector->max_echoes && n_stronger >= detector->max_echoes;
 }
 
+/* Fits a candidate as the next track; returns whether it is an echo. The strongest always is. */
+static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t index,
+                    pnr_track *tracks, size_t n)
+{
+    const pnr_dwell *dwell = view->observed->dwell;
+    const double least = least_gain(detector, dwell, &view->observed->candidates[index]);
+    const double tolerance = negligible * view->cell;
+    pnr_track *t = &tracks[n];
+
+    t->patch = detector->has_rows ? detector->patches[n] : NULL;
+    load_candidate(detector, view, index, t);
+    if (!detector->has_rows)
+        pnr_others_subtract(detector, t, tracks, detector->is_sum ? 0 : n, tolerance);
+    if (detector->is_sum) {
+        fit_among(detector, t, NULL, 0, view->cell);
+        return n == 0 || !is_sidelobe(detector, view, t, tracks, n);
+    }
+    if (detector->has_rows && n > 0 &&
+        is_explained(detector, t, tracks, n, view->cell, least * t->loss))
+        return false;
+    if (!(fit_among(detector, t, tracks, n, view->cell) > least * t->loss) && n > 0)
+        return false;
+    if (!detector->has_rows)
+        pnr_others_tell(detector, tracks, n + 1, n, tolerance);
+    return true;
+}
+
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks)
 {
-    const pnr_dwell *dwell = observed->dwell;
-    dwell_view view = {observed, pnr_detector_gains(detector, observed), dwell->floor};
+    dwell_view view = {observed, pnr_detector_gains(detector, observed), observed->dwell->floor};
     bool taken[PNR_MAX_CANDIDATES] = {false};
     size_t n = 0;
 
-    for (size_t k = 0; k < dwell->n_candidates; k++) {
+    for (size_t k = 0; k < observed->dwell->n_candidates; k++) {
         const size_t best = strongest_candidate(observed, taken);
 
         if (is_enough(detector, tracks, n, (double)observed->candidates[best].power))
             break;
-
-        const double least = least_gain(detector, dwell, &observed->candidates[best]);
-        pnr_track *t = &tracks[n];
-
         taken[best] = true;
-        t->patch = detector->has_rows ? detector->patches[n] : NULL;
-        load_candidate(detector, &view, best, t);
-        if (!detector->has_rows)
-            pnr_others_subtract(detector, t, tracks, detector->is_sum ? 0 : n,
-                                negligible * view.cell);
-        if (detector->has_rows && !detector->is_sum && n > 0 &&
-            is_explained(detector, t, tracks, n, view.cell, least * t->loss))
+        if (!is_echo(detector, &view, best, tracks, n))
             continue;
-        if (detector->is_sum) {
-            fit_among(detector, t, NULL, 0, view.cell);
-            n += n == 0 || !is_sidelobe(detector, &view, t, tracks, n);
-        } else {
-            n += fit_among(detector, t, tracks, n, view.cell) > least * t->loss || n == 0;
-            if (!detector->has_rows && n > 0 && t == &tracks[n - 1])
-                pnr_others_tell(detector, tracks, n, n - 1, negligible * view.cell);
-        }
-        if (detector->has_rows && n > 0)
+        n++;
+        if (detector->has_rows)
             lower_cell(detector, &view, tracks, n);
     }
     if (!detector->is_sum && n > 1)
