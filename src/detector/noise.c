@@ -175,6 +175,21 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     return fmax(total - inside, 0);
 }
 
+/* The power that an echo puts into all cells of one other code: that of its lobe, spread evenly, as
+ * two unlike codes with the same spectrum have it (their cross-correlation). */
+static double crossed_by(const pnr_detector *detector, const pnr_track *t)
+{
+    const double power = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
+
+    if (!detector->has_rows)
+        return power;
+
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    const pnr_patch_spread spread = pnr_fit_patch_spread(detector->map, &place, t->bins);
+
+    return power * (spread.smooth + spread.rough);
+}
+
 static sums sum_outside(const pnr_detector *detector, const pnr_observed *observed,
                         const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
 {
@@ -209,6 +224,12 @@ static sums sum_outside(const pnr_detector *detector, const pnr_observed *observ
         s.error2 += cross * own * s.sidelobes + model * model * (own * own + 4e-3 * peak * peak) +
                     holes / 2 * peak * peak;
         s.sidelobes += own;
+        if (detector->n_codes > 1) {
+            const double crossed = (double)(detector->n_codes - 1) * crossed_by(detector, t);
+
+            s.power -= crossed;
+            s.error2 += 0.01 * crossed * crossed;
+        }
     }
     /* the rounding of sums in single precision */
     s.error2 += pow(1e-6 * observed->dwell->noise_sum, 2);
@@ -323,6 +344,19 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
     return least < 1.5 * chip ? least : 0;
 }
 
+/* The echoes of other codes are noise, in the cells of this one alone. */
+static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                            size_t i, pnr_noise *noise)
+{
+    const double before = noise->cell;
+
+    for (size_t k = 0; k < n; k++)
+        if (tracks[k].code != tracks[i].code)
+            noise->cell +=
+                crossed_by(detector, &tracks[k]) * (double)detector->n_codes / detector->cells.n;
+    noise->variance *= before * before / (noise->cell * noise->cell);
+}
+
 void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       pnr_noise *noise)
 {
@@ -332,6 +366,7 @@ void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, siz
     const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;
     double cells = 0;
 
+    add_other_codes(detector, tracks, n, i, noise);
     noise->misfit = 0;
     noise->beside = distance_beside(detector, tracks, n, i);
     if (detector->is_sum || detector->least_squares != NULL ||
