@@ -20,7 +20,8 @@ typedef struct variances {
 } variances;
 
 static variances find_variances(const pnr_detector *detector, const pnr_observed *observed,
-                                const pnr_dwell_gains *gains, const pnr_track *t, double s)
+                                const pnr_dwell_gains *gains, const pnr_track *t,
+                                const pnr_noise *noise, double s)
 {
     const pnr_fitted *fit = &t->fit;
     /* Lost samples do not disturb amplitude and phase, because every sample contributes equally to
@@ -32,6 +33,17 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
                                           pnr_noise_holes(detector, observed)),
                    fit->amplitude_variance / s, fit->phase_variance / s,
                    t->bins_variance * (1 + flat_curvature / s) / s};
+
+    /* Two paths of half the power each, apart by x, leave the residual u = (x^2 / 8)^2 B^2 (kurtosis -
+     * 1) of their power to the fit of one, and lie x / 2 from it: x^2 / 4 = 2 sqrt(u) / (B
+     * sqrt(kurtosis - 1)), from the expansion of exp(i w x / 2). */
+    if (noise->misfit > 0) {
+        v.delay +=
+            2 * sqrt(noise->misfit) / (t->code->bandwidth * sqrt(2 * t->code->curvature_noise));
+        v.amplitude += sqrt(noise->misfit);
+        v.phase += sqrt(noise->misfit);
+    }
+    v.delay += noise->beside * noise->beside / 4;
 
     if (detector->is_sum) {
         /* Each look is referred to the phase of its own centre value, which is a share of the peak.
@@ -89,7 +101,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
                            ? t->amplitude2 * scale * scale / cell
                            : t->fit.power / cell * (1 - noise->variance) - t->fit.cells;
     const double s = snr > 1e-3 ? snr : 1e-3;
-    const variances v = find_variances(detector, observed, gains, t, s);
+    const variances v = find_variances(detector, observed, gains, t, noise, s);
 
     *echo = (pnr_echo){
         .code = t->candidate->code,
@@ -156,6 +168,7 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
         out->echoes[at] = out->echoes[at - 1];
     out->echoes[at] = echo;
     out->n_echoes++;
+    out->is_unresolved |= noise->misfit > 0 || noise->beside > 0;
 }
 
 /* True if the engine left out maxima, and the weakest that it returned is an echo: then one of those
@@ -183,7 +196,7 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     pnr_track tracks[PNR_MAX_CANDIDATES];
 
     out->noise_power = 0;
-    out->is_coloured = out->is_more = false;
+    out->is_coloured = out->is_more = out->is_unresolved = false;
     out->n_echoes = 0;
     if (dwell->n_periods == 0 || dwell->n_valid == 0)
         return;
@@ -197,8 +210,12 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
         noise = pnr_noise_find(detector, observed, &gains, tracks, n);
     out->is_coloured = noise.is_coloured;
     out->noise_power = noise.cell / (gains.noise * detector->energy_of_code);
-    for (size_t i = 0; i < n; i++)
-        add_echo(detector, observed, &gains, &tracks[i], &noise, out);
+    for (size_t i = 0; i < n; i++) {
+        pnr_noise own = noise;
+
+        pnr_noise_around(detector, tracks, n, i, &own);
+        add_echo(detector, observed, &gains, &tracks[i], &own, out);
+    }
     out->is_more = out->n_echoes > detector->max_echoes || is_cut(dwell, observed, tracks, n);
     if (out->n_echoes > detector->max_echoes)
         out->n_echoes = detector->max_echoes;
@@ -213,6 +230,7 @@ static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_det
     code->amplitude_scale = (is_split ? 2 : 1) / sqrt(from->share);
     code->energy_scale = (is_split ? 2 : 1) / from->share;
     code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
+    code->bandwidth = pnr_waveform_bandwidth(from->waveform);
     for (int u = -J; u < J; u++)
         code->rho[J + u] = pnr_waveform_at(code->autocorrelation, u);
     pnr_lobe_fill(code->autocorrelation, setup->plan.n_samples,

@@ -175,6 +175,21 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     return fmax(total - inside, 0);
 }
 
+/* The power that an echo puts into all cells of one other code: that of its lobe, spread evenly, as
+ * two unlike codes with the same spectrum have it (their cross-correlation). */
+static double crossed_by(const pnr_detector *detector, const pnr_track *t)
+{
+    const double power = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
+
+    if (!detector->has_rows)
+        return power;
+
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    const pnr_patch_spread spread = pnr_fit_patch_spread(detector->map, &place, t->bins);
+
+    return power * (spread.smooth + spread.rough);
+}
+
 static sums sum_outside(const pnr_detector *detector, const pnr_observed *observed,
                         const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
 {
@@ -209,6 +224,12 @@ static sums sum_outside(const pnr_detector *detector, const pnr_observed *observ
         s.error2 += cross * own * s.sidelobes + model * model * (own * own + 4e-3 * peak * peak) +
                     holes / 2 * peak * peak;
         s.sidelobes += own;
+        if (detector->n_codes > 1) {
+            const double crossed = (double)(detector->n_codes - 1) * crossed_by(detector, t);
+
+            s.power -= crossed;
+            s.error2 += 0.01 * crossed * crossed;
+        }
     }
     /* the rounding of sums in single precision */
     s.error2 += pow(1e-6 * observed->dwell->noise_sum, 2);
@@ -262,7 +283,7 @@ static void add_residual(const pnr_detector *detector, const sums *s, double hol
     const double sidelobes = tracks[0].power * holes, sum = s->power / left;
     double cells = 0;
     const double near =
-        pnr_track_noise(detector, tracks, n, 0.1 * fmax(noise->cell, least), &cells) - sidelobes;
+        pnr_track_noise(detector, tracks, n, 0, 0.1 * fmax(noise->cell, least), &cells) - sidelobes;
     double cell = fmax(near, least);
 
     for (int i = 0; i < 4; i++) {
@@ -301,4 +322,64 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
         add_residual(detector, &s, pnr_noise_holes(detector, observed), tracks, n, least, &noise);
     compare_energy(detector, observed->dwell, gains, tracks, n, &noise);
     return noise;
+}
+
+/* The distance to another echo of the code that is nearer than 1.5 chips, and 1.5 rows; 0: none. */
+static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                              size_t i)
+{
+    const pnr_radar *radar = detector->radar;
+    const double chip = (double)radar->n_samples / (double)radar->n_chips;
+    const pnr_track *t = &tracks[i];
+    double least = 1.5 * chip;
+
+    for (size_t k = 0; k < n; k++) {
+        const double lags =
+            (double)tracks[k].centre + tracks[k].fit.delay - (double)t->centre - t->fit.delay;
+        const double rows = (tracks[k].bins - t->bins) * (double)detector->plan->n_periods;
+
+        if (k != i && tracks[k].code == t->code && fabs(rows) < 1.5)
+            least = fmin(least, fabs(remainder(lags, (double)radar->n_samples)));
+    }
+    return least < 1.5 * chip ? least : 0;
+}
+
+/* The echoes of other codes are noise, in the cells of this one alone. */
+static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                            size_t i, pnr_noise *noise)
+{
+    const double before = noise->cell;
+
+    for (size_t k = 0; k < n; k++)
+        if (tracks[k].code != tracks[i].code)
+            noise->cell +=
+                crossed_by(detector, &tracks[k]) * (double)detector->n_codes / detector->cells.n;
+    noise->variance *= before * before / (noise->cell * noise->cell);
+}
+
+void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                      pnr_noise *noise)
+{
+    /* beyond the chance of a mean of `cells` */
+    const double sigmas = 5;
+    const double strong = 100, rounding = 1e-11;
+    const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;
+    double cells = 0;
+
+    add_other_codes(detector, tracks, n, i, noise);
+    noise->misfit = 0;
+    noise->beside = distance_beside(detector, tracks, n, i);
+    if (detector->is_sum || detector->least_squares != NULL ||
+        (!is_cfar && tracks[i].power < strong * noise->cell))
+        return;
+
+    const double near = pnr_track_noise(detector, tracks, n, i, 0.1 * noise->cell, &cells);
+    const double ratio = near / noise->cell, chance = sigmas * sqrt(1 / cells + noise->variance);
+
+    if (is_cfar && (ratio > 1 + chance || ratio < 1 / (1 + chance))) {
+        noise->cell = near;
+        noise->variance = fmin(1 / cells, 0.5);
+    } else if (ratio > 1 + chance && near > rounding * tracks[i].power) {
+        noise->misfit = (near - noise->cell) * cells / tracks[i].power;
+    }
 }

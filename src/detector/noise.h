@@ -52,6 +52,8 @@ typedef struct pnr_noise {
     double cell;      /* power of one cell */
     double variance;  /* of this estimate, relative */
     double least;     /* what the sum of P alone is sure of, however strong the echoes are */
+    double misfit;    /* the residual's energy beyond the noise, divided by the echo's; 0: none */
+    double beside;    /* samples to an echo too near to tell apart; 0: none */
     double white;     /* power of one cell if the samples' energy besides the echoes were white */
     bool is_coloured; /* both differ by more than 0.5 dB, beyond what chance explains */
 } pnr_noise;
@@ -60,6 +62,11 @@ void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_ce
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
+/* Makes the noise of a dwell that of echo i. Where the residual of its fit is beyond chance, CFAR takes
+ * it for the noise: the user says that noise differs from place to place. Otherwise the echo is not
+ * alone, or not of this waveform: `misfit`. */
+void pnr_noise_around(const struct pnr_detector *detector, const struct pnr_track *tracks, size_t n,
+                      size_t i, pnr_noise *noise);
 /* Samples lost, divided by the valid ones, per valid sample: lost samples disturb an echo's
  * sidelobes like noise of this share of its peak power. */
 double pnr_noise_holes(const struct pnr_detector *detector, const struct pnr_observed *observed);

@@ -10,11 +10,14 @@
 #include "estimate/fit.h"
 #include "estimate/fit_patch.h"
 
+#include <math.h>
+
 /* One of the codes. */
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
     pnr_lobe lobe;
+    double bandwidth;       /* B */
     double curvature_noise; /* (kurtosis - 1) / 2 */
     /* An echo's amplitude in the samples divided by the fitted one, and its energy by that of the
      * fitted echo. 1 for complex samples. With the share s of the code's energy at positive
@@ -70,6 +73,15 @@ typedef struct pnr_track {
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
 
+/* The cyclic distance from lag b to lag a, in (-N/2, N/2]. */
+static inline double pnr_track_distance(const pnr_detector *detector, double a, double b)
+{
+    const double n = (double)detector->radar->n_samples;
+    const double difference = a - b;
+
+    return difference - n * floor(difference / n + 0.5);
+}
+
 static inline pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t)
 {
     return (pnr_patch_place){(size_t)(t->code - detector->codes), t->candidate->row,
@@ -87,10 +99,23 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
 /* Finds the echoes among the candidates, strongest first, each fitted after the others are
  * subtracted. Returns their number. tracks: [PNR_MAX_CANDIDATES]. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks);
-/* The noise power of one cell around the strongest echo, and the number of independent cells in
- * this mean. cell: the approximate noise. */
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, double cell,
-                       double *cells);
+/* The noise power of one cell around track i, and the number of independent cells in this mean.
+ * cell: the approximate noise. */
+double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                       double cell, double *cells);
+
+/* --- one track among others: one row, then a map --- */
+
+/* Gives the last fit of track i to all others, which have the one before. tolerance: the power of a
+ * change that does not matter. */
+void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
+                     double tolerance);
+/* Fills the values of a new candidate without the echoes found so far. */
+void pnr_others_subtract(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
+                         size_t n, double tolerance);
+/* Fills a track's patch without the other echoes. cell: the noise. */
+void pnr_others_patch(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                      size_t n_others, double cell, pnr_vector *out);
 
 /* --- after a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
 

@@ -40,15 +40,6 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
     return p[1] >= p[0] && p[1] >= p[2] ? parabola_vertex(p[0], p[1], p[2]) : 0;
 }
 
-/* The cyclic distance from lag b to lag a, in (-N/2, N/2]. */
-static double circular_distance(const pnr_detector *detector, double a, double b)
-{
-    const double n = (double)detector->radar->n_samples;
-    const double difference = a - b;
-
-    return difference - n * floor(difference / n + 0.5);
-}
-
 /* --- the candidates of a dwell --- */
 
 /* Data that all tracks of a dwell share. */
@@ -117,118 +108,6 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
 
 /* --- one candidate among others --- */
 
-/* Adds `sign` times the echo `other`, as `fit` has it, to the values of `from`: A g R(0) rho(lag -
- * its delay). In a map with one row the other echo has the frequency of that row. Echoes of other
- * codes are not modelled. */
-static void add_other(const pnr_detector *detector, pnr_track *from, const pnr_track *other,
-                      const pnr_fitted *fit, double sign)
-{
-    pnr_vector response;
-
-    if (detector->least_squares != NULL) {
-        pnr_track moved = *other;
-
-        moved.fit = *fit;
-        if (pnr_track_response(detector, from, &moved, response)) /* of peak -1 */
-            pnr_track_add(-sign * fit->peak, response, from->rest);
-        return;
-    }
-
-    const double distance =
-        circular_distance(detector, (double)from->centre, (double)other->centre + fit->delay);
-
-    pnr_waveform_run(from->code->autocorrelation, distance - MIDDLE, J, response, NULL);
-    pnr_track_add(sign * fit->peak, response, from->rest);
-}
-
-/* True if a change of this power of the echo t matters in the values of `from`. */
-static bool is_reached(const pnr_detector *detector, const pnr_track *from, const pnr_track *t,
-                       double change, double tolerance)
-{
-    enum { NEAR = 3 * MIDDLE }; /* beyond it there are only sidelobes and the end of the pulse */
-    const double apart =
-        fabs(circular_distance(detector, (double)from->centre, (double)t->centre)) - MIDDLE;
-    const double far = fmax(t->code->lobe.greatest, 0.35 / fmax(apart, 1));
-
-    if (detector->least_squares != NULL)
-        return true;
-    return from->code == t->code && change * (apart > NEAR ? far * far : 1) > tolerance;
-}
-
-/* Gives the last fit of track i to all others, which have the one before. */
-static void tell_others(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
-                        double tolerance)
-{
-    pnr_track *t = &tracks[i];
-    const double complex step = t->fit.peak - (t->is_told ? t->told.peak : 0);
-    const double shift = t->is_told ? t->fit.delay - t->told.delay : 0;
-    const double change = pnr_power(step) + 4 * pnr_power(t->fit.peak) * shift * shift;
-
-    for (size_t k = 0; k < n; k++) {
-        if (k == i || !is_reached(detector, &tracks[k], t, change, tolerance))
-            continue;
-        if (t->is_told)
-            add_other(detector, &tracks[k], t, &t->told, 1);
-        add_other(detector, &tracks[k], t, &t->fit, -1);
-        tracks[k].is_dirty = true;
-    }
-    t->told = t->fit;
-    t->is_told = true;
-}
-
-/* Fills the values of a new candidate without the echoes found so far. */
-static void subtract_others(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
-                            size_t n, double tolerance)
-{
-    memcpy(t->rest, t->c, sizeof t->c);
-    t->is_told = t->is_dirty = false;
-    for (size_t i = 0; i < n; i++)
-        if (is_reached(detector, t, &others[i], pnr_power(others[i].told.peak), tolerance))
-            add_other(detector, t, &others[i], &others[i].told, -1);
-}
-
-/* True if an echo may put more than a hundredth of the noise's power `cell` into a cell of a
- * track's patch. Far lags have the code's sidelobes, or with other rotations or codes the self-noise
- * of chi, about 8/N (see pnr_echo_model_mark_exact); far rows have those of the slow time, 1 / (pi
- * rows)^2. */
-static bool is_in_patch(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
-                        double cell)
-{
-    const double k = (double)detector->plan->n_periods, n = (double)detector->plan->n_samples;
-    const double lags = fabs(circular_distance(detector, (double)t->centre, (double)other->centre));
-    const double rows = k * fabs(remainder(t->bins - other->bins, 1)) - MIDDLE - 2;
-    const double greatest = fmax(other->code->lobe.greatest * other->code->lobe.greatest, 8 / n);
-    const double by_lag = t->code == other->code && lags < 4 * MIDDLE ? 1 : fmin(greatest, 1);
-    const double by_row = rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1;
-
-    return detector->least_squares != NULL ||
-           pnr_power(other->fit.peak) * by_lag * by_row > 0.01 * cell;
-}
-
-static void patch_alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
-                        size_t n_others, double cell, pnr_vector *out)
-{
-    const pnr_patch_place place = pnr_track_place(detector, t);
-
-    memcpy(out, t->patch, sizeof(pnr_patch));
-    for (size_t i = 0; i < n_others; i++) {
-        if (&others[i] == t || !is_in_patch(detector, t, &others[i], cell))
-            continue;
-        if (detector->least_squares != NULL) {
-            pnr_vector response, rows;
-
-            if (pnr_track_response(detector, t, &others[i], response)) {
-                pnr_track_rows(detector, t, &others[i], cell, rows);
-                pnr_track_add_rows(rows, response, out);
-            }
-            continue;
-        }
-        const pnr_patch_echo echo = pnr_track_echo(detector, &others[i]);
-
-        pnr_fit_patch_subtract(detector->map, &place, &echo, cell, out);
-    }
-}
-
 static void take_candidate(const pnr_patch_fitted *found, pnr_track *t)
 {
     t->fit = found->at;
@@ -245,7 +124,7 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
     pnr_patch rest;
 
     cell *= t->loss;
-    patch_alone(detector, t, others, n_others, cell, rest);
+    pnr_others_patch(detector, t, others, n_others, cell, rest);
     pnr_fit_patch_find(detector->map, &place, rest,
                        first_guess(detector, t->candidate, rest[MIDDLE]), cell, &found);
     take_candidate(&found, t);
@@ -314,8 +193,8 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
     if (t->code != other->code)
         return 0;
 
-    const double distance = circular_distance(detector, (double)t->centre + t->fit.delay,
-                                              (double)other->centre + other->fit.delay);
+    const double distance = pnr_track_distance(detector, (double)t->centre + t->fit.delay,
+                                               (double)other->centre + other->fit.delay);
 
     return pnr_power(pnr_waveform_at(t->code->autocorrelation, distance)) *
            pnr_power(other->fit.peak);
@@ -419,7 +298,7 @@ static void refine_rows(const pnr_detector *detector, const dwell_view *view, pn
                 continue;
             tracks[i].is_dirty = false;
             fit_among(detector, &tracks[i], tracks, n, view->cell);
-            tell_others(detector, tracks, n, i, negligible * view->cell);
+            pnr_others_tell(detector, tracks, n, i, negligible * view->cell);
             moved = true;
         }
     }
@@ -468,7 +347,7 @@ static bool is_explained(const pnr_detector *detector, const pnr_track *t, const
     pnr_patch rest;
     double power = 0;
 
-    patch_alone(detector, t, others, n, cell * t->loss, rest);
+    pnr_others_patch(detector, t, others, n, cell * t->loss, rest);
     for (int r = MIDDLE - 1; r <= MIDDLE + 1; r++)
         for (int j = MIDDLE - 1; j <= MIDDLE + 1 + (lags_of(detector, t) > 1); j++)
             power += pnr_power(rest[r][j]);
@@ -487,39 +366,49 @@ static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, siz
     return n > detector->max_echoes && n_stronger >= detector->max_echoes;
 }
 
+/* Fits a candidate as the next track; returns whether it is an echo. The strongest always is. */
+static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t index,
+                    pnr_track *tracks, size_t n)
+{
+    const pnr_dwell *dwell = view->observed->dwell;
+    const double least = least_gain(detector, dwell, &view->observed->candidates[index]);
+    const double tolerance = negligible * view->cell;
+    pnr_track *t = &tracks[n];
+
+    t->patch = detector->has_rows ? detector->patches[n] : NULL;
+    load_candidate(detector, view, index, t);
+    if (!detector->has_rows)
+        pnr_others_subtract(detector, t, tracks, detector->is_sum ? 0 : n, tolerance);
+    if (detector->is_sum) {
+        fit_among(detector, t, NULL, 0, view->cell);
+        return n == 0 || !is_sidelobe(detector, view, t, tracks, n);
+    }
+    if (detector->has_rows && n > 0 &&
+        is_explained(detector, t, tracks, n, view->cell, least * t->loss))
+        return false;
+    if (!(fit_among(detector, t, tracks, n, view->cell) > least * t->loss) && n > 0)
+        return false;
+    if (!detector->has_rows)
+        pnr_others_tell(detector, tracks, n + 1, n, tolerance);
+    return true;
+}
+
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks)
 {
-    const pnr_dwell *dwell = observed->dwell;
-    dwell_view view = {observed, pnr_detector_gains(detector, observed), dwell->floor};
+    dwell_view view = {observed, pnr_detector_gains(detector, observed), observed->dwell->floor};
     bool taken[PNR_MAX_CANDIDATES] = {false};
     size_t n = 0;
 
-    for (size_t k = 0; k < dwell->n_candidates; k++) {
+    for (size_t k = 0; k < observed->dwell->n_candidates; k++) {
         const size_t best = strongest_candidate(observed, taken);
 
         if (is_enough(detector, tracks, n, (double)observed->candidates[best].power))
             break;
-
-        const double least = least_gain(detector, dwell, &observed->candidates[best]);
-        pnr_track *t = &tracks[n];
-
         taken[best] = true;
-        t->patch = detector->has_rows ? detector->patches[n] : NULL;
-        load_candidate(detector, &view, best, t);
-        if (!detector->has_rows)
-            subtract_others(detector, t, tracks, detector->is_sum ? 0 : n, negligible * view.cell);
-        if (detector->has_rows && !detector->is_sum && n > 0 &&
-            is_explained(detector, t, tracks, n, view.cell, least * t->loss))
+        if (!is_echo(detector, &view, best, tracks, n))
             continue;
-        if (detector->is_sum) {
-            fit_among(detector, t, NULL, 0, view.cell);
-            n += n == 0 || !is_sidelobe(detector, &view, t, tracks, n);
-        } else {
-            n += fit_among(detector, t, tracks, n, view.cell) > least * t->loss || n == 0;
-            if (!detector->has_rows && n > 0 && t == &tracks[n - 1])
-                tell_others(detector, tracks, n, n - 1, negligible * view.cell);
-        }
-        if (detector->has_rows && n > 0)
+        n++;
+        if (detector->has_rows)
             lower_cell(detector, &view, tracks, n);
     }
     if (!detector->is_sum && n > 1)
@@ -529,34 +418,35 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
     return n;
 }
 
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, double cell,
-                       double *cells)
+double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                       double cell, double *cells)
 {
+    const pnr_track *t = &tracks[i];
+
     if (detector->has_rows) {
-        const pnr_patch_place place = pnr_track_place(detector, &tracks[0]);
-        const pnr_patch_fitted found = {.at = tracks[0].fit, .bins = tracks[0].bins};
+        const pnr_patch_place place = pnr_track_place(detector, t);
+        const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins};
         pnr_patch rest;
 
-        patch_alone(detector, &tracks[0], tracks, n, cell, rest);
+        pnr_others_patch(detector, t, tracks, n, cell, rest);
         if (detector->least_squares != NULL) {
             pnr_vector missing, rows;
 
-            pnr_track_missing(detector, &tracks[0], missing);
-            pnr_track_rows(detector, &tracks[0], &tracks[0], cell, rows);
+            pnr_track_missing(detector, t, missing);
+            pnr_track_rows(detector, t, t, cell, rows);
             pnr_track_add_rows(rows, missing, rest);
         }
-        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cell, cells) /
-               tracks[0].loss;
+        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cell, cells) / t->loss;
     }
 
     pnr_vector c;
 
-    memcpy(c, tracks[0].rest, sizeof c);
+    memcpy(c, t->rest, sizeof c);
     if (detector->least_squares != NULL) {
         pnr_vector missing;
 
-        pnr_track_missing(detector, &tracks[0], missing);
-        pnr_track_add(tracks[0].fit.peak, missing, c);
+        pnr_track_missing(detector, t, missing);
+        pnr_track_add(t->fit.peak, missing, c);
     }
-    return pnr_fit_noise(tracks[0].code->fit, c, &tracks[0].fit, cells) / tracks[0].loss;
+    return pnr_fit_noise(t->code->fit, c, &t->fit, cells) / t->loss;
 }

@@ -197,3 +197,133 @@ TEST(white_noise_stays_white)
         assert_on_average(s.delay2 > 0.9 && s.delay2 < 1.1);
     }
 }
+
+/* Noise that repeats from period to period lies in the rows around Doppler 0 and is 17 dB above that of
+ * an echo's row. CFAR finds the echo, and its SNR and sigma count the noise around it. */
+TEST(cfar_counts_the_noise_around_the_echo)
+{
+    static const char *const settings[] = {
+        "code.type=random",     "code.length=200",          "dwell.combine=doppler",
+        "dwell.periods=32",     "dwell.taper=hann",         "detector.cfar=ca",
+        "detector.pfa=1e-4",    "detector.cfar_training=8", "engine.batch=4",
+        "doppler.min_hz=-2500", "doppler.max_hz=2490",      NULL};
+    const double snr = 1000, bins = 0.3125, white = 1e-4, repeated = 4e-4;
+    double n_found = 0, n_dwells = 0, sum = 0, delay2 = 0;
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+
+    const size_t n = c.setup->plan.n_samples;
+    double gain = 0, noise_gain = 0;
+
+    for (size_t p = 0; p < c.n_windows; p++) {
+        gain += c.setup->plan.taper[p];
+        noise_gain += c.setup->plan.taper[p] * c.setup->plan.taper[p];
+    }
+    for (; n_dwells < 400.0 / SHARE;) {
+        const double lag = uniform() * (double)n, phase = 7 * uniform();
+        const double amplitude = sqrt(snr * white * noise_gain / ((double)n * gain * gain));
+        double(*a)[2] = delayed_code(&c, lag);
+        float(*same)[2] = calloc(n, sizeof *same);
+
+        assert_non_null(same);
+        clear_chain(&c);
+        add_noise(c.x, c.windows.spans[0].n_samples, white);
+        add_noise(same, n, repeated);
+        for (size_t i = 0; i < c.windows.spans[0].n_samples; i++) {
+            const double complex turn =
+                pnr_cis(phase + 2 * M_PI * bins * (double)(i % dwell_samples(&c)) / (double)n);
+            const double complex x = amplitude * turn * CMPLX(a[i % n][0], a[i % n][1]);
+
+            c.x[i][0] += (float)creal(x) + same[i % n][0];
+            c.x[i][1] += (float)cimag(x) + same[i % n][1];
+        }
+        free(a);
+        free(same);
+        correlate_chain(&c);
+        for (size_t d = 0; d < c.setup->plan.batch; d++, n_dwells++) {
+            pnr_detection found;
+
+            detect_dwell(&c, d, &found);
+            for (size_t e = 0; e < found.n_echoes; e++) {
+                const pnr_echo *echo = &found.echoes[e];
+                const double error = remainder(echo->lag - lag, (double)n);
+
+                if (fabs(error) > 1 ||
+                    fabs(echo->doppler_hz * c.setup->radar.period_s - bins) > 0.05)
+                    continue;
+                n_found++;
+                sum += echo->snr;
+                delay2 += pow(error / (echo->delay_sigma_s * 1e6), 2);
+            }
+        }
+    }
+    print_message("CFAR: found %.0f of %.0f, SNR %.2f of 30 dB, (error/sigma)^2 %.2f\n", n_found,
+                  n_dwells, 10 * log10(sum / n_found), delay2 / n_found);
+    close_chain(&c);
+    assert_on_average(n_found > 0.9 * n_dwells);
+    assert_on_average(fabs(10 * log10(sum / n_found) - 30) < 0.7);
+    assert_on_average(delay2 / n_found > 0.7 && delay2 / n_found < 1.4);
+}
+
+/* Two satellites, 45 and 28 dB above the noise: the strong one's cross-correlation is noise to the weak
+ * one, 13 dB above the rest, and counts in its SNR and sigma. */
+TEST(echoes_of_other_codes_are_noise)
+{
+    static const char *const settings[] = {"code.1.type=gps-l1ca",
+                                           "code.1.prn=3",
+                                           "code.2.type=gps-l1ca",
+                                           "code.2.prn=7",
+                                           "code.chip_rate_hz=1.023e6",
+                                           "source.rate_hz=2.046e6",
+                                           "engine.batch=1",
+                                           "detector.pfa=1e-4",
+                                           "detector.max_echoes=4",
+                                           NULL};
+    static const double levels_db[] = {45, 28};
+    double n_found = 0, n_false = 0, snr = 0, delay2 = 0;
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+
+    const size_t n = c.setup->plan.n_samples;
+    double complex *a = calloc(n, sizeof *a);
+
+    assert_non_null(a);
+    for (int i = 0; i < 1000 / SHARE; i++) {
+        double lag[2];
+        pnr_detection found;
+
+        clear_chain(&c);
+        add_noise(c.x, n, 1e-4);
+        for (int k = 0; k < 2; k++) {
+            const double amplitude = sqrt(pow(10, levels_db[k] / 10) * 1e-4 / (double)n);
+
+            lag[k] = uniform() * (double)n;
+            assert_int_equal(pnr_waveform_shift(c.setup->codes[k].waveform, lag[k], a), PNR_OK);
+            add_echo(&c, 0, (const double(*)[2])a, amplitude, 7 * uniform());
+        }
+        correlate_chain(&c);
+        detect_dwell(&c, 0, &found);
+        for (size_t e = 0; e < found.n_echoes; e++) {
+            const pnr_echo *echo = &found.echoes[e];
+            const double error = remainder(echo->lag - lag[echo->code], (double)n);
+
+            n_false += fabs(error) > 1;
+            if (fabs(error) > 1 || echo->code == 0)
+                continue;
+            n_found++;
+            snr += echo->snr;
+            delay2 += pow(error / (echo->delay_sigma_s * 2.046e6), 2);
+        }
+    }
+    print_message("another code: found %.0f, false %.0f, SNR %.2f dB, (error/sigma)^2 %.2f\n",
+                  n_found, n_false, 10 * log10(snr / n_found), delay2 / n_found);
+    free(a);
+    close_chain(&c);
+    assert_on_average(n_false <= 2 && n_found > 900);
+    assert_on_average(fabs(10 * log10(snr / n_found) - 14.7) < 1.5);
+    assert_on_average(delay2 / n_found > 0.65 && delay2 / n_found < 1.35);
+}

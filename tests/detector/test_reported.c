@@ -106,3 +106,36 @@ TEST(an_echo_at_an_edge_is_reported_at_that_edge)
     at_edge(far, 23e3 / sample_m, 23e3 + 1023 * sample_m, true); /* the gate wraps */
     at_edge(far, 120e3 / sample_m, 120e3, true);
 }
+
+/* Two paths within a chip are fitted as one echo, or as some: the result says so, and the sigmas hold
+ * what they say. Alone, an echo is never flagged. */
+TEST(unresolved_paths_are_flagged)
+{
+    static const char *const settings[] = {"code.degree=10", "engine.batch=1", "detector.pfa=1e-6",
+                                           NULL};
+    size_t n_flagged = 0, n_false = 0, n_far = 0, n_echoes = 0;
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+    for (int i = 0; i < 500; i++) {
+        const double lag = 100 + uniform();
+        const planted two[] = {{lag, 56}, {lag + 0.6, 40}};
+        pnr_detection found;
+
+        make_dwell(&c, 1, two, 2, &found);
+        n_flagged += found.is_unresolved;
+        for (size_t e = 0; e < found.n_echoes; e++, n_echoes++) {
+            const double off = found.echoes[e].lag - lag,
+                         sigma = found.echoes[e].delay_sigma_s * 1e6;
+
+            n_far += fmin(fabs(off), fabs(off - 0.6)) > 5 * sigma;
+        }
+        make_dwell(&c, 1, two, 1, &found);
+        n_false += found.is_unresolved;
+    }
+    print_message("unresolved: flagged %zu of 500, alone %zu, beyond 5 sigma %zu of %zu\n",
+                  n_flagged, n_false, n_far, n_echoes);
+    close_chain(&c);
+    assert_on_average(n_false == 0 && n_flagged > 400 && n_far < n_echoes / 20);
+}
