@@ -34,11 +34,11 @@ typedef struct reading {
     const char **settings; /* [n_settings] */
     int n_files, n_settings;
     bool prints, helps, tells_version;
-    pnr_cli_option common[N_COMMON]; /* the first two are the lists above */
+    pnr_cli_option common[N_COMMON]; /* the first two fill the lists above */
     pnr_error *error;
 } reading;
 
-/* Option i: first those of the program, then the common ones. NULL: there is no option i. */
+/* Returns option i of the program's options and the common ones after them. NULL: no option i. */
 static const pnr_cli_option *get_option(const reading *r, int i)
 {
     for (const pnr_cli_option *o = r->cli->options; o && o->name; o++)
@@ -102,7 +102,7 @@ size_t pnr_cli_read_count(const char *text, const char **end)
     return value;
 }
 
-/* The factor of a unit of time; NAN: there is no such unit. */
+/* Returns the seconds in a unit of time, such as 1e-3 for "ms". NAN: the unit is unknown. */
 static double seconds_of(const char *unit)
 {
     static const struct {
@@ -116,7 +116,7 @@ static double seconds_of(const char *unit)
     return NAN;
 }
 
-/* Reads the argument of an option that has a range. NAN: it is no such number. */
+/* Reads the number that is the argument of an option. NAN: the text is not such a number. */
 static double read_number(const pnr_cli_option *o, const char *text)
 {
     const size_t length = strspn(text, "0123456789.");
@@ -150,7 +150,8 @@ static int take_number(const pnr_cli_option *o, const char *text, pnr_error *err
 
 /* --- words --- */
 
-/* attached: the argument after '=' or the letter; NULL: the argument is the next word. */
+/* Stores an option. attached: its argument after '=' or the letter; NULL: its argument, if it has
+ * one, is the next word. */
 static int take_option(reading *r, const pnr_cli_option *o, const char *attached)
 {
     const char *argument = attached;

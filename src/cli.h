@@ -18,7 +18,7 @@ typedef struct pnr_cli_option {
     const char **value;   /* receives the argument, which lies in argv */
     bool *flag;           /* becomes true */
     size_t *count;        /* a whole number, min to max, as pnr_cli_read_count reads it */
-    double *number;       /* min to max: digits, and a point or none */
+    double *number;       /* min to max: digits, with or without a point */
     double *seconds;      /* min to max: a number with the unit ns, us, ms or s, as 62ms */
     double min, max;
     char letter; /* 'n' for -n, of an option with an argument; '\0': none */

@@ -115,7 +115,8 @@ static void step_radix4(const double complex *restrict x, double complex *restri
     }
 }
 
-/* The same step for any radix r: y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r). */
+/* The same step for any radix r:
+ * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r). */
 static void step_radix(const double complex *restrict x, double complex *restrict y, size_t n,
                        size_t s, size_t r, const double complex *roots, direction way)
 {

@@ -11,7 +11,7 @@
  * the frequencies of the code a that lie above 0 and below half of the rate in the samples, before
  * `tune` (cycles a sample) mixes them down; 0 and half of the rate, where both meet, are left out.
  * Correlating x with the result is the same as correlating the analytic signal of x with a (D.
- * Gabor, Theory of communication, 1946). a: [n], in place. *share: of the energy that is kept.
+ * Gabor, Theory of communication, 1946). a: [n], in place. *share: the part of the energy kept.
  * PNR_OK, PNR_ENOMEMORY.
  */
 int pnr_analytic_keep(double complex *a, size_t n, double tune, double *share);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* has_length: code.length is the number of chips, and any length may be allocated. */
+/* has_length: code.length is the number of chips, and pnr_code_create allocates them. */
 static const struct family {
     pnr_code_builder *build;
     bool has_length;

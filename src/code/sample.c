@@ -87,8 +87,8 @@ static int excite_pulses(const pnr_code *code, const char *path, size_t n_sample
     free(chips);
     if (rc != PNR_OK)
         return explain_no_memory(error, n_samples);
-    /* The inverse is not divided by N. A sum that is zero except for rounding is refused, because
-     * scaling would turn the rounding errors into a code. */
+    /* The inverse transform is not divided by N. A waveform that is zero except for rounding is
+     * refused, because scaling would turn the rounding errors into a code. */
     if (mean_power((const double complex *)samples, n_samples) <
         1e-20 * (double)n_samples * (double)code->n_chips * (double)n_pulse)
         return pnr_error_set(error, PNR_EDATA, "code.pulse_path %s: passes nothing of code %s",

@@ -17,7 +17,7 @@ typedef struct terms {
 /*
  * The preferred pair (R. Gold, 1967): u and its decimation v[i] = u[q i mod N], q = 2^k + 1, have
  * the three cross-correlations -1, -1 +- 2^((n+e)/2) where e = gcd(n, k) and n / e is odd. k = 1
- * for odd n and k = 2 for n = 2 mod 4 give the fewest; there is no such pair for n = 0 mod 4.
+ * for odd n and k = 2 for n = 2 mod 4 give the least e. There is no such pair for n = 0 mod 4.
  */
 static int choose_gold(unsigned degree, size_t index, terms *t, size_t *most, pnr_error *error)
 {

@@ -28,8 +28,8 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope);
 
-/* value[i] = a(from + i) and slope[i] = a'(from + i), i = 0 .. n_out - 1; either may be NULL. One
- * set of weights serves all: ten times as fast as pnr_waveform_at. */
+/* value[i] = a(from + i) and slope[i] = a'(from + i), i = 0 .. n_out - 1; either may be NULL. All
+ * n_out points share one set of weights: ten times as fast as pnr_waveform_at for each. */
 void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
                       double complex *value, double complex *slope);
 

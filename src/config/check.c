@@ -38,7 +38,7 @@ static int check_names(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* |a| * times > b, exactly; times 1 or 2, b not negative. */
+/* True if |a| * times > b, without rounding. times is 1 or 2, b is not negative. */
 static bool exceeds(pnr_rational a, int times, pnr_rational b)
 {
     __int128 left = (__int128)a.num * b.den, right = (__int128)b.num * a.den;
@@ -162,7 +162,7 @@ static int check_doppler(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Keys that only Doppler dwells or Doppler rows can use. */
+/* Checks the keys that only Doppler dwells or Doppler rows can use. */
 static int check_slow_time(const pnr_config *config, pnr_error *error)
 {
     const bool is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
@@ -216,7 +216,8 @@ static int check_looks(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* A thread that spins leaves no time for another thread on its processor. */
+/* Refuses a processing thread that spins on the processor of acquisition: it leaves no time for the
+ * other thread. */
 static int check_realtime(const pnr_config *config, pnr_error *error)
 {
     const int cpu = config->realtime.processing_cpu;

@@ -43,7 +43,8 @@ static int refuse_at(const place *at, int code, const char *format, ...)
 
 /* --- names --- */
 
-/* title: the name of the section in the file; section: its name in the table. */
+/* Refuses an unknown key, and suggests another. title: the name of the section in the file;
+ * section: its name in the table. */
 static int refuse_key(const place *at, const char *title, const char *section, const char *name)
 {
     const pnr_key *elsewhere = pnr_key_find(NULL, name), *best = NULL;
@@ -137,7 +138,7 @@ static char *trim_space(char *text)
     return text;
 }
 
-/* Ends text before a comment: # or ; at its start or after white space. */
+/* Cuts a comment off. A comment begins with # or ; at the start of `text` or after white space. */
 static void cut_comment(char *text)
 {
     for (size_t i = 0; text[i]; i++)
@@ -267,7 +268,7 @@ static int read_assignment(reader *r, char *line)
     return rc == PNR_OK ? assign_value(&r->at, r->config, &r->section, key, value) : rc;
 }
 
-/* Finds one line and replaces its end by a NUL. */
+/* Reads one line, which ends with a NUL at `length`. Refuses a NUL before that. */
 static int read_line(reader *r, char *line, size_t length)
 {
     if (strlen(line) != length)

@@ -166,7 +166,7 @@ typedef struct pnr_config {
         int clutter;              /* pnr_clutter */
     } dwell;
     struct {
-        double min_hz, max_hz; /* both 0: no search; for a Doppler dwell +-1 / (2 Tr) */
+        double min_hz, max_hz; /* both 0: no search, but +-1 / (2 Tr) in Doppler dwells */
         int step;              /* distance between the rotations of the samples, in bins of 1/Tr */
     } doppler;
     struct {
@@ -232,8 +232,9 @@ void pnr_config_init(pnr_config *config);
 void pnr_config_clear(pnr_config *config);
 
 /* Reads an INI file; its values replace the present ones. PNR_ENOINPUT: the file cannot be opened.
- * PNR_ECONFIG (unknown or repeated key or section, text after a value, out of range, NUL, a line
- * over 4096 bytes, a directory): "file:line: ..." with the value and the nearest known name. */
+ * PNR_ECONFIG: unknown or repeated key or section, text after a value, a value out of range, NUL, a
+ * line over 4096 bytes, a directory. The message is "file:line: ..." with the value and the nearest
+ * known name. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
 /* Reads the same from memory. Messages call the text `name`. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,

@@ -16,7 +16,7 @@ typedef enum {
     PNR_KEY_INT,      /* int, may be negative */
     PNR_KEY_BYTES,    /* size_t, with K, M or G */
     PNR_KEY_DOUBLE,   /* double */
-    PNR_KEY_RATIONAL, /* pnr_rational; empty is {0, 0} if the default is empty */
+    PNR_KEY_RATIONAL, /* pnr_rational; {0, 0} if empty, where the default is empty */
     PNR_KEY_CHOICE,   /* int: index into choices */
     PNR_KEY_YES_NO,   /* bool */
     PNR_KEY_FORMAT,   /* pnr_format; "auto" is PNR_FORMAT_NONE */
@@ -28,13 +28,13 @@ typedef enum {
 enum { PNR_OPEN_MIN = 1, PNR_OPEN_MAX = 2 };
 
 typedef struct pnr_key {
-    const char *section; /* of pnr_config_sections */
+    const char *section; /* a name in pnr_config_sections */
     const char *name;
     pnr_key_type type;
     size_t offset;              /* in pnr_config, or in an item of a numbered section */
     size_t size;                /* of the member */
     size_t also;                /* offset of the second member that the type needs */
-    size_t given;               /* offset of a bool: the value is not empty; 0: there is none */
+    size_t given;               /* offset of a bool that tells if the value is set; 0: no bool */
     const char *unit;           /* NULL: none */
     const char *initial;        /* the default as text */
     double min, max;            /* both 0: any value; max INFINITY: no upper end */
@@ -61,7 +61,7 @@ typedef struct pnr_section {
     const char *help;      /* one sentence */
     size_t item_bytes;     /* size of an item; 0: not numbered */
     size_t items, n_items; /* offsets in pnr_config: the array, sorted by n, and its length */
-    size_t number;         /* offset in an item: n */
+    size_t number;         /* offset of n in an item */
 } pnr_section;
 extern const pnr_section pnr_config_sections[];
 
@@ -88,7 +88,8 @@ enum {
 /* Reads text into the members of base, a pnr_config or an item. PNR_OK; PNR_ECONFIG or
  * PNR_ENOMEMORY: why gets the reason, and base is unchanged. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
-/* The text that pnr_value_parse reads back to the same value; "" for none. Returns out. */
+/* Writes the text that pnr_value_parse reads back to the same value; "" for no value. Returns
+ * out. */
 char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1]);
 /* Writes "1 to 64", "more than 0", "iq | channels" or "yes | no"; "" for any value. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);

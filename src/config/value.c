@@ -35,8 +35,9 @@ static const struct suffix {
     unsigned shift;
 } suffixes[] = {{'G', 30}, {'M', 20}, {'K', 10}, {0, 0}};
 
-/* Reads [+-] digits [. digits] [e [+-] digits], a digit before or after the point; false: any other
- * text. errno is as strtod sets it. newlocale of "C" cannot fail: it returns a constant object. */
+/* Reads [+-] digits [. digits] [e [+-] digits]. Digits may be missing on one side of the point.
+ * Returns false for any other text. errno is as strtod sets it. newlocale of "C" cannot fail,
+ * because it returns a constant object. */
 static bool read_decimal(const char *text, double *value)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -47,7 +48,7 @@ static bool read_decimal(const char *text, double *value)
     return end > text && text[strspn(text, "0123456789.+-eE")] == '\0' && *end == '\0';
 }
 
-/* The shortest of 15 to 17 digits that reads back to the same value. */
+/* Writes value with as few of 15 to 17 digits as read back to the same value. */
 static void format_double(double value, char *out)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
@@ -403,7 +404,8 @@ static void format_bytes(size_t value, char out[PNR_VALUE_MAX + 1])
     snprintf(out, PNR_VALUE_MAX + 1, "%zu%.1s", value >> suffix->shift, &suffix->letter);
 }
 
-/* Without spaces the text is never longer than the text that was read, so it fits in a line. */
+/* Writes runs as "first+count,...". Without spaces the text is never longer than the text that was
+ * read, so it fits in a line. */
 static void format_runs(const pnr_run *runs, size_t n, char out[PNR_VALUE_MAX + 1])
 {
     size_t used = 0;

@@ -11,10 +11,10 @@
 
 enum { J = PNR_NEIGHBOURS };
 
-/* (kurtosis - 1) / 2 of a uniform distribution: the observation time of a Doppler is uniform. */
+/* (kurtosis - 1) / 2 of a uniform distribution: a Doppler is observed uniformly in time. */
 static const double flat_curvature = 0.4;
 
-/* Fills the variances of delay (samples^2), relative amplitude, phase and frequency (bins^2). */
+/* The variances of delay (samples^2), relative amplitude, phase (rad^2) and frequency (bins^2). */
 typedef struct variances {
     double delay, amplitude, phase, bins;
 } variances;
@@ -58,7 +58,7 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     return v;
 }
 
-/* Fills Doppler and velocity. The stretch of a look has scaled its frequencies, too. */
+/* Fills Doppler and velocity of an echo. The stretch of a look also scales its frequencies. */
 static void describe_motion(const pnr_detector *detector, const pnr_track *t, double variance,
                             pnr_echo *echo)
 {
@@ -132,7 +132,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
 }
 
 /* Drops the weakest tracks that this noise explains, and returns the number of tracks left. The
- * noise of a cell is counted with the cell itself, as the threshold expects (setup/threshold.h).
+ * noise includes the cell that is compared with it, as the threshold expects (setup/threshold.h).
  * The engine's floor may be too low: it comes from the samples, which hold other noise. */
 static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
                          const pnr_noise *noise, const pnr_track *tracks, size_t n)
@@ -150,8 +150,8 @@ static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
     return n;
 }
 
-/* Adds the echo of a track, if it lies in the gate, before all weaker ones: its estimate may be
- * stronger than that of a stronger candidate. */
+/* Adds the echo of a track before all weaker echoes, if it lies in the gate. Echoes do not come in
+ * the order of strength, because a weaker candidate may be estimated as a stronger echo. */
 static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
                      const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
                      pnr_detection *out)
@@ -171,8 +171,8 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
     out->is_unresolved |= noise->misfit > 0 || noise->beside > 0;
 }
 
-/* True if the engine left out maxima, and the weakest that it returned is an echo: then one of those
- * may be another. */
+/* True if the engine left out maxima, and the weakest candidate that it returned is an echo. A
+ * maximum that it left out may then be an echo, too. */
 static bool is_cut(const pnr_dwell *dwell, const pnr_observed *observed, const pnr_track *tracks,
                    size_t n)
 {

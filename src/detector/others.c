@@ -8,9 +8,9 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Adds `sign` times the echo `other`, as `fit` has it, to the values of `from`: A g R(0) rho(lag -
- * its delay). In a map with one row the other echo has the frequency of that row. Echoes of other
- * codes are not modelled. */
+/* Adds `sign` times the echo of `other`, with the peak and delay of `fit`, to the values of `from`:
+ * A g R(0) rho(lag - delay). In a map with one row the other echo has the frequency of that row.
+ * Echoes of other codes are not modelled. */
 static void add_other(const pnr_detector *detector, pnr_track *from, const pnr_track *other,
                       const pnr_fitted *fit, double sign)
 {
@@ -32,11 +32,11 @@ static void add_other(const pnr_detector *detector, pnr_track *from, const pnr_t
     pnr_track_add(sign * fit->peak, response, from->rest);
 }
 
-/* True if a change of this power of the echo t matters in the values of `from`. */
+/* True if a change of the echo of t, with the power `change`, matters in the values of `from`. */
 static bool is_reached(const pnr_detector *detector, const pnr_track *from, const pnr_track *t,
                        double change, double tolerance)
 {
-    enum { NEAR = 3 * MIDDLE }; /* beyond it there are only sidelobes and the end of the pulse */
+    enum { NEAR = 3 * MIDDLE }; /* farther lags hold only sidelobes and the end of the pulse */
     const double apart =
         fabs(pnr_track_distance(detector, (double)from->centre, (double)t->centre)) - MIDDLE;
     const double far = fmax(t->code->lobe.greatest, 0.35 / fmax(apart, 1));
@@ -76,10 +76,10 @@ void pnr_others_subtract(const pnr_detector *detector, pnr_track *t, const pnr_t
             add_other(detector, t, &others[i], &others[i].told, -1);
 }
 
-/* True if an echo may put more than a hundredth of the noise's power `cell` into a cell of a
- * track's patch. Far lags have the code's sidelobes, or with other rotations or codes the self-noise
- * of chi, about 8/N (see pnr_echo_model_mark_exact); far rows have those of the slow time, 1 / (pi
- * rows)^2. */
+/* True if the echo `other` may put more than a hundredth of the noise power `cell` into a cell of
+ * the patch of t. Far lags hold the code's sidelobes; for another rotation or code they hold the
+ * self-noise of chi, about 8/N (see pnr_echo_model_mark_exact). Far rows hold the sidelobes of the
+ * slow time, 1 / (pi rows)^2. */
 static bool is_in_patch(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                         double cell)
 {

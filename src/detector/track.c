@@ -9,7 +9,7 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    MAX_PASSES = 4, /* over the fits of all echoes */
+    MAX_PASSES = 4, /* passes over the fits of all echoes */
     TURNS = 2       /* iterations of a fit that adds what a filter removed */
 };
 
@@ -26,8 +26,8 @@ static double parabola_vertex(double a, double b, double c)
     return curvature < 0 ? 0.5 * (a - c) / curvature : 0;
 }
 
-/* The start of the climb: the vertex of |c| over three lags around the cell, on the grid of the
- * search. */
+/* Returns the start of the climb, in lags: the vertex of |c| over the cell's lag and its
+ * neighbours, or 1/2 for a cell at a half lag. */
 static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
                           const double complex *c)
 {
@@ -62,8 +62,8 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
                              pnr_fit_patch_looks(detector->map)};
 }
 
-/* An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P). Subtracts the mean of the
- * noise in it, floor rho(j) / sqrt(P). */
+/* Fills a track from a candidate. An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) /
+ * sqrt(P). The mean of the noise in c_j, floor rho(j) / sqrt(P), is subtracted. */
 static void load_candidate(const pnr_detector *detector, const dwell_view *view, size_t index,
                            pnr_track *t)
 {
@@ -142,7 +142,7 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
     }
 }
 
-/* Fits again after adding the part that a filter removed. */
+/* Adds the part of the echo that the filter removed, and fits again. */
 static void fit_whole(const pnr_detector *detector, pnr_track *t, const double complex *c,
                       double cell)
 {
@@ -201,8 +201,8 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 }
 
 /* True when the sidelobes of stronger echoes explain a candidate in a sum of powers. The sum has no
- * phases, so the candidate must exceed them by 6 dB; in a map also by the amplitude that noise in
- * phase with them may add, taken from the weakest candidate. */
+ * phases, so the candidate must exceed the sidelobes by 6 dB. In a map its amplitude must also
+ * exceed theirs by that of the threshold, because noise may add to them in phase. */
 static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, const pnr_track *t,
                         const pnr_track *others, size_t n)
 {
@@ -284,8 +284,8 @@ static void refine_patches(const pnr_detector *detector, const dwell_view *view,
     }
 }
 
-/* The same in one row, where each track keeps its values without the others, and fits again only
- * when these have changed. */
+/* Does the same with one row. Each track keeps its values without the other echoes, and is fitted
+ * again only when these values have changed. */
 static void refine_rows(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
                         size_t n)
 {
@@ -317,7 +317,7 @@ static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track
 }
 
 /* The power that a candidate must have after the stronger ones are subtracted: the threshold. The
- * threshold of CFAR is not known here; half of the candidate's own power is taken. */
+ * threshold of CFAR is not known here: half of the candidate's own power replaces it. */
 static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
                          const pnr_candidate *candidate)
 {
@@ -338,9 +338,9 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
     return best;
 }
 
-/* True if the others leave too little of a candidate in a map for an echo of the power `least`: the
- * nine cells around its own hold two thirds of an echo wherever it lies between them, so a fit, which
- * takes a hundred times as long, would find less. */
+/* True if the others leave too little of a candidate in a map for an echo of the power `least`. The
+ * 3 x 3 cells around the candidate hold two thirds of an echo wherever it lies between them. If
+ * they hold less than half of `least`, a fit is not needed, which takes a hundred times as long. */
 static bool is_explained(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                          size_t n, double cell, double least)
 {

@@ -27,8 +27,8 @@ struct pnr_ambiguity {
     size_t code_of_echo; /* SIZE_MAX: no echo is set */
     double delay;
     bool has_slope;
-    double complex *value, *slope; /* [N] of the echo */
-    planar code;                   /* [N] the other code of the correlation */
+    double complex *value, *slope; /* [N] the echo's waveform, its slope */
+    planar code;                   /* [N] b, the code of the correlation */
     size_t code_held;
     planar phase, turned; /* [N + PNR_AMBIGUITY_LAGS - 1] the rotation by e; the rotated echo */
     double *memory;

@@ -208,9 +208,9 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
     return -bins * model->rate_over_carrier - stretch * (double)model->setup->plan.n_samples;
 }
 
-/* Fills walk = slope walk / (2 pi i): the product of slow time and walk is a derivative with
- * respect to frequency. This is linear in the walk, which is therefore limited to half a sample a
- * look. Returns false when the walk is zero in all rows. */
+/* Fills walk[i] = slope[i] w / (2 pi i), w the walk in row i: slow time times w is a derivative
+ * with respect to frequency. This is linear in w, so w is limited to half a sample a look. Returns
+ * false when w is zero in all rows. */
 static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       const double complex *slope, double complex *walk)
 {
@@ -300,8 +300,8 @@ static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walkin
     }
 }
 
-/* Models the echo as one product for each rotation among the rows. Rows that need it take the exact
- * chi. */
+/* Models the echo as one product for each rotation among the rows. A rotation with a marked row,
+ * and an echo of another code, use the exact chi. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           bool with_slopes, pnr_echo_columns *out)

@@ -46,7 +46,7 @@ struct pnr_fit {
     size_t n_basis;
     double cells; /* E(sum |basis^H c|^2) of noise, in cells */
     const pnr_waveform *autocorrelation;
-    double rest_cells, rest_crowd; /* E |c - echo|^2 of noise, in cells; cells that count as one */
+    double rest_cells, rest_crowd; /* E |c - echo|^2 of noise, in cells; how many count as one */
 };
 
 /* --- the table --- */
@@ -107,9 +107,9 @@ static void echo_at(const workshop *shop, double d, double complex *r, double co
 }
 
 /*
- * The variances at A g R(0) = 1 and S = 1 of d and of the real and imaginary part of the peak,
- * which are its relative amplitude and its phase. Least squares with the columns r, i r and r'
- * gives each error as Re(h^H n), linear in the noise n.
+ * Fills the variances, at A g R(0) = 1 and S = 1, of d and of the real and imaginary part of the
+ * peak, which are its relative amplitude and its phase. Least squares with the columns r, i r and
+ * r' gives each error as Re(h^H n), linear in the noise n.
  */
 static void fill_variances(const workshop *shop, const double complex *r,
                            const double complex *slope, const double complex *wr, step *s,
@@ -162,8 +162,8 @@ static void fill_basis(workshop *shop, pnr_fit *fit)
 }
 
 /*
- * E |c - echo|^2 of noise: the echo's error is sum_m x_m Re(h_m^H n) with the columns x of the
- * parameters, and E n Re(h^H n) = P h / 2.
+ * Returns E |c - echo|^2 of noise. The echo's error is sum_m x_m Re(h_m^H n) with the columns x of
+ * the parameters, and E n Re(h^H n) = P h / 2.
  */
 static double rest_of(const workshop *shop, const double complex *r, const double complex *slope,
                       const pnr_vector h[3])

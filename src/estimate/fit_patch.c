@@ -266,8 +266,8 @@ static double clamp(double x, double limit)
     return x < -limit ? -limit : x > limit ? limit : x;
 }
 
-/* Climbs from *echo to the maximum; s: the state at the maximum. *least: the least <echo, echo>;
- * the first climb, which finds 0, sets it. */
+/* Climbs from *echo to the maximum; s: the state at the maximum. *least: the least <echo, echo>
+ * that a step may reach; 0 before the first climb, which sets it. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
                         const pnr_vector *patch, bool is_exact, double cell, pnr_patch_echo *echo,
                         double *least, fit_state *s)
@@ -293,7 +293,7 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
         if (*least == 0)
             *least = least_share * creal(s->gram[0][0]);
         if ((s->gain < best * (1 - 1e-12) && !is_probed) ||
-            creal(s->gram[0][0]) < *least) { /* too far */
+            creal(s->gram[0][0]) < *least) { /* the step was too long */
             step[0] /= 2;
             step[1] /= 2;
         } else {

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A window that lacks samples, with the share 1 - u_p of its samples. */
+/* A window p that lacks the share 1 - u_p of its samples. */
 typedef struct lack {
     double place; /* p - (K - 1)/2 */
     double share; /* 1 - u_p */

@@ -41,7 +41,8 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* The system grants more memory than it has, and later kills the program: this check avoids it. */
+/* Refuses a plan that needs more memory than the machine has: the system would grant that, and
+ * later kill the program. */
 static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;

@@ -56,7 +56,7 @@ typedef struct pnr_pipeline {
     pnr_account account;  /* without the part that the ring keeps */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
-    uint64_t unreported; /* positions of dwells without a result, since the last result */
+    uint64_t unreported; /* positions without a result, since the last result */
     uint64_t began_ns;   /* time of the first sample */
     uint64_t status_ns;  /* time of the last status; at first began_ns */
 } pnr_pipeline;

@@ -63,8 +63,8 @@ typedef struct pnr_report {
     double pfa_cell;
     uint32_t cells_above; /* cells above the threshold, before the limit max_echoes */
     pnr_zero zero;        /* on the wire if the zero delay is tracked */
-    /* CLOCK_MONOTONIC, not on the wire: the last sample is in the ring, the engine has the dwell,
-     * the engine has finished it */
+    /* Times of CLOCK_MONOTONIC, not on the wire: when the last sample was in the ring, when the
+     * engine got the dwell, and when the engine had finished the dwell. */
     uint64_t ready_ns, submitted_ns, collected_ns;
     pnr_detection detection;
 } pnr_report;
@@ -84,7 +84,7 @@ typedef struct pnr_profile_info {
     size_t first_cell, n_gate;
     double delay_s;           /* of first_cell */
     double step_s;            /* from one cell to the next */
-    double metres_per_second; /* range per delay */
+    double metres_per_second; /* range for a delay of 1 s */
     uint64_t dwell_samples;   /* from the first sample of a dwell to that of the next one */
     double floor, threshold;  /* powers: the mean of the noise, and the smallest power of an echo;
                                * NAN: not known */
@@ -106,15 +106,16 @@ typedef struct pnr_map_info {
     const char *const *code_names;              /* [n_codes]; the reader sets NULL */
     double mps_per_hz;                          /* velocity per Doppler, NAN: no carrier */
     size_t n_runs;                              /* 1 .. PNR_MAX_DOPPLER_RUNS */
-    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* of all rows, ascending */
+    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* [n_runs]: all rows, ascending */
 } pnr_map_info;
 
 /* The Doppler of a row in Hz; row < n_rows. */
 double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
-/* True for one row of one code, which is sent as a profile: runs, code_names and mps_per_hz do not
- * count. */
+/* True for one row of one code, which is sent as a profile, without runs, code_names and
+ * mps_per_hz. */
 bool pnr_map_is_profile(const pnr_map_info *info);
-/* The header of a profile or map; its cells are the next part of the message. seq: of its topic. */
+/* Writes the header of a profile or map. The cells are the next part of the message. seq: the
+ * number of the message in its topic. */
 size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
                                char *text, size_t capacity);
 

@@ -28,7 +28,7 @@ typedef struct pnr_printer {
     pnr_print print;
     bool with_truth;
     bool has_begun;
-    bool by_time;     /* the table's first column: the time, or the sample index */
+    bool by_time;     /* first column of the table: the time; false: the sample index */
     unsigned columns; /* columns of the table in addition to the fixed ones */
 } pnr_printer;
 

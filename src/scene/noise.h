@@ -11,8 +11,9 @@ void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 
 /*
  * out[i] is sample first + i of channel `channel`: complex, circular, Gaussian, E|z|^2 = 1 (each
- * part has variance 1/2), by Box-Muller from 2 x 53 bits. Additions, products, quotients and square
- * roots alone give the same bits with every compiler and C library that follows IEEE 754.
+ * part has variance 1/2), by Box-Muller from 2 x 53 bits. The function only adds, multiplies,
+ * divides and takes square roots: every compiler and C library that follows IEEE 754 gives the same
+ * bits.
  */
 void pnr_noise_gaussian(uint64_t seed, uint32_t channel, uint64_t first, size_t n_samples,
                         double (*out)[2]);

@@ -15,7 +15,7 @@
 enum { BLOCK = 256 };
 
 static const double turn = 6.283185307179586476925;
-static const double edge = 1e-9; /* samples */
+static const double edge = 1e-9; /* samples: see scene.h */
 
 /* A rotation by `turns` cycles in each sample, and its first BLOCK steps. */
 typedef struct rotation {
@@ -108,8 +108,8 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
  * power 1. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
-    /* Real samples on a carrier: the channel ends at 0 and at half of the rate. What the pulse has
-     * beyond would be folded back, which no analogue receiver does. */
+    /* The band of real samples on a carrier ends at 0 and at half of the rate. The part of the
+     * pulse beyond would be folded back, which no analogue receiver does. */
     const pnr_format format = scene->config->source.format;
     const bool is_shown = scene->config->source.tune_hz.num != 0 && format != PNR_FORMAT_NONE &&
                           !pnr_format_get(format)->is_complex;
@@ -212,7 +212,7 @@ static int create_still(pnr_scene *scene, pnr_error *error)
     for (size_t i = 0; i < scene->n_echoes && rc == PNR_OK; i++) {
         const echo *e = &scene->echoes[i];
 
-        if (e->moves) /* needs the waveform between the samples */
+        if (e->moves) /* a moving echo needs the waveform between the samples */
             rc = pnr_waveform_prepare(scene->setup->codes[e->code].waveform);
         if (e->moves || e->amplitude == 0)
             continue;
@@ -349,7 +349,7 @@ static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t t
         *out += scene->cw_amplitude * (value * scene->cw.steps[j]);
 }
 
-/* The phase at the start of a block is exact for every n. */
+/* Turns the samples by the tune. The phase at the start of a block is exact for every n. */
 static void tune_samples(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
                          double complex *out)
 {

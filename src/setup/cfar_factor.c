@@ -57,8 +57,8 @@ static double log_density(const statistic *s, double z)
 }
 
 /*
- * The finest structure has the width 1 / sqrt(shape) in log z, with the shape of all cells
- * together. The rule's error at this step is |Gamma(K + 2 pi i / step) / Gamma(K)| < 1e-12.
+ * Sets the step. The integrand is at least 1 / sqrt(K) wide in log z, K the shape of all cells
+ * together. The error of the trapezoidal rule is |Gamma(K + 2 pi i / step) / Gamma(K)| < 1e-12.
  */
 static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, size_t before,
                             size_t after)
@@ -124,8 +124,8 @@ static double log_pfa(statistic *s, double log_factor, double *slope)
     return highest.log_value + log(sum * s->step);
 }
 
-/* log Pfa is concave in log f: Newton's method reaches the right-hand side with its first step and
- * stays there. */
+/* Solves Pfa = pfa_cell by Newton's method. log Pfa is concave in log f, so that after the first
+ * step f is never below the solution. */
 static double log_factor_from(double guess, statistic *s, double pfa_cell)
 {
     double x = guess;
@@ -152,7 +152,7 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
     return exp(log_factor_from(0, &s, pfa_cell));
 }
 
-/* Training cells on one side of a cell that has `beyond` cells between itself and the end. */
+/* Returns the training cells on one side of a cell with `beyond` cells between it and the end. */
 static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
 {
     const size_t fitting = beyond > cfar->guard ? (beyond - cfar->guard - 1) / cfar->stride + 1 : 0;
@@ -160,8 +160,9 @@ static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
     return fitting < cfar->training ? fitting : cfar->training;
 }
 
-/* Fills the table of one number of looks. It takes the pairs in the order of the line, so that each
- * factor is the initial guess of the next one. The other half of the line is the mirror image. */
+/* Fills the table of one number of looks. It computes the pairs (before, after) in the order of
+ * the line, so that each factor is the initial guess of the next one. The second half of the line
+ * is the mirror image of the first. */
 static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
                        double *factor)
 {
@@ -186,7 +187,7 @@ static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, si
     }
 }
 
-/* The next number of looks whose factor is computed exactly. */
+/* Returns the next number of looks, at most `last`, whose factors are computed exactly. */
 static size_t next_exact(size_t n_looks, size_t last)
 {
     const size_t next = n_looks + (n_looks < EXACT_LOOKS ? 1 : n_looks / 8);

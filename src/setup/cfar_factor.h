@@ -20,10 +20,10 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
                        size_t after);
 
 /*
- * Fills factor, which becomes plan->cfar.factor, [n_looks][training + 1][training + 1], from the
- * rest of the plan; it only asks whether the plan has a filter. Pairs of training cells that no
- * cell of the plan has are +INFINITY. Along cyclic lags every cell has all training cells. A line
- * has ends when it is the rows, the lags of a linear correlation, or the gate under a filter.
+ * Fills factor, [n_looks][training + 1][training + 1], which becomes plan->cfar.factor, from the
+ * rest of the plan. Of plan->filter only NULL or not matters. Factors of numbers of training cells
+ * that no cell of the plan has are +INFINITY. Along cyclic lags every cell has all training
+ * cells. Rows, the lags of a linear correlation, and the gate under a filter have ends.
  * Factors are exact for 1 to 32 looks, then in steps of one eighth, and for n_looks. The others are
  * interpolated in 1 / sqrt(looks), with an error below 2e-4: only dwells that lost looks use them.
  */

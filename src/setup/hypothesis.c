@@ -15,10 +15,11 @@ static const double edge_rows = 1e-6;   /* a frequency this close to a row count
 static const double walk_samples = 0.5; /* most range walk between the rows of a hypothesis */
 static const double most_stretch = 0.1; /* engines refuse more */
 
-/* The rows: F = j / K bins, first <= j <= last; without Doppler K is 1 and j counts rotations. */
+/* The rows first <= j <= last. In a Doppler dwell row j lies at F = j / K bins; in other dwells j
+ * counts rotations. */
 typedef struct grid {
     int64_t first, last;
-    int64_t n_periods; /* K */
+    int64_t n_periods; /* K, the periods of a look */
     int64_t quarters;  /* quarter bins from rotation to rotation */
     bool is_doppler;
     double rows_a_hertz;    /* j per Hz */

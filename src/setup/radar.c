@@ -18,7 +18,7 @@ enum {
 /* A lag this close to a whole sample counts as that sample: rounding must not move an edge by
  * one. */
 static const double edge_samples = 1e-6;
-static const double direct_path_samples = 10; /* default of the searched range on either side */
+static const double direct_path_samples = 10; /* radar.zero_search_m = 0 means this */
 
 static int64_t floor_div(i128 a, i128 b, i128 *rest)
 {

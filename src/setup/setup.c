@@ -31,7 +31,7 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
 {
     const pnr_plan *plan = &setup->plan;
     const size_t n_looks = looks_in(plan, used);
-    /* a real sample is half a dimension of the noise */
+    /* the noise of a real sample has half a complex dimension */
     const double dimensions = pnr_format_get(plan->format)->is_complex ? 1 : 0.5;
     const double n_samples = dimensions * (double)plan->n_samples * (double)used / (double)n_looks;
     const double step = 1.0 / (double)plan->oversample;
@@ -44,8 +44,9 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
                         : pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
 }
 
-/* Thresholds are exact for 1 to 16 whole looks of `stride` windows, for powers of two and for the
- * whole dwell. The others are linear in 1/sqrt(looks), within 1 %, for dwells that lost windows. */
+/* Fills the thresholds. They are exact for 1 to 16 whole looks of `stride` windows, for powers of
+ * two and for the whole dwell. Only dwells that lost windows use the others, which are linear in
+ * 1/sqrt(looks), within 1 %. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
     const size_t stride = setup->plan.n_looks > 1 ? setup->plan.n_periods : 1;
@@ -75,7 +76,8 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* For real samples: keeps half of the code's spectrum, scaled to its energy before if wanted. */
+/* Unless band is PNR_BAND_WHOLE: keeps the half of the code's spectrum that real samples show.
+ * PNR_BAND_SHOWN_SCALED: also scales that to the energy of the whole code. */
 static int keep_shown(const pnr_config *config, pnr_code_band band, size_t n, double complex *a,
                       double *share, pnr_error *error)
 {
@@ -189,7 +191,7 @@ static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
     return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
 }
 
-/* Looks, periods, Doppler rows and tapers: how windows make a dwell. */
+/* Fills the part of the plan that says how windows make a dwell: looks, periods, rows, taper. */
 static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -298,7 +300,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         return pnr_refuse(error,
                           "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
 
-    /* A chip lasts for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
+    /* The Walsh method needs chips of q whole samples: sample n carries chip floor(n / q). */
     const pnr_code *first = setup->codes[0].code;
     const bool is_m_sequence = first->is_m_sequence && pnr_format_get(format)->is_complex &&
                                setup->radar.n_samples % first->n_chips == 0 &&

@@ -158,8 +158,8 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    if (rho2 > 0.9999) /* on such a fine grid the region is one cell wide: the difference has no
-                        * digits left */
+    if (rho2 > 0.9999) /* the grid is so fine that the difference in false_alarms loses its
+                        * digits */
         rho2 = 0.9999;
     /* Above the mean the expected number of upcrossings falls with t. */
     double low = k, high = k + 50 + 40 * sqrt(k);
@@ -177,7 +177,7 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     return pnr_gamma_q(k, (low + high) / 2);
 }
 
-/* x: P(Beta(a, b) > x) = p */
+/* Returns the x with P(Beta(a, b) > x) = p. */
 static double beta_quantile(double a, double b, double p)
 {
     double low = 0, high = 1;

@@ -15,7 +15,7 @@
 typedef struct sound {
     const pnr_source_input *input;
     SNDFILE *file;
-    bool is_integer;   /* it is read as int16, else as float */
+    bool is_integer;   /* libsndfile reads int16, else float */
     uint64_t n_frames; /* as stated in the header */
     uint64_t n_read;
     bool ended;
@@ -158,7 +158,7 @@ static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
                          : sf_readf_float(s->file, data, n_frames);
 }
 
-/* libsndfile must agree with our reading of the header, and it must read the last frame. That read
+/* Checks that libsndfile finds the frames of our header, and that it reads the last one. That read
  * finds FLAC files that are cut short, and makes the decoder allocate memory before the stream. */
 static int check_frames(sound *s, const pnr_sound_header *header, const SF_INFO *found,
                         pnr_error *error)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kept lines of the cpu engine: correlations, their powers, and the values around candidates.
- * */
+/* The kept lines of the cpu engine: correlations, powers, and the values around candidates. */
 #include "engine/cpu/steps.h"
 
 #include "base/multiversion.h"
