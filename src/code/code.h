@@ -54,10 +54,14 @@ void pnr_code_destroy(pnr_code *code);
 
 /*
  * Writes the N code samples of one period: samples[n_samples][2], mean power 1.
- * With a rectangular or band-limited pulse, sample n carries chip floor(n L / N) (exact integers);
- * the two differ only between the samples (see waveform.h). With pulse = file, each chip excites
- * the pulse read from code.pulse_path (sampled at source.rate_hz). The pulses are added circularly,
- * chip i at sample i N / L. A band-limited shift gives the fraction of a sample.
+ * With a band-limited pulse, sample n carries chip floor(n L / N) (exact integers). With the others
+ * chip i excites a pulse p(t - i N / L), and the pulses are added circularly:
+ * - rectangular: 1 from t = 0 to N / L, without its frequencies from half of the rate upwards;
+ * - filtered: the same, without its frequencies from code.cutoff_hz upwards;
+ * - rrc: the root-raised cosine of code.rolloff, with its centre at t = 0;
+ * - file: the samples of code.pulse_path at source.rate_hz, from t = 0.
+ * PNR_ECONFIG: the cut-off is not above the repetition rate. waveform.h is the waveform between the
+ * samples.
  *
  * With code.tune_hz, sample n is turned by exp(2 pi i k n / N), k = tune_hz N / rate_hz, which must be
  * whole (PNR_ECONFIG). The delayed code is then turned back by k delay / N cycles, which the phase of

@@ -99,6 +99,8 @@ static int check_code(const pnr_config *config, pnr_error *error)
 
     if (config->code.pulse == PNR_PULSE_FILE && !*config->code.pulse_path)
         return refuse(error, "code.pulse = file needs code.pulse_path");
+    if (config->code.pulse == PNR_PULSE_FILTERED && !(config->code.cutoff_hz > 0))
+        return refuse(error, "code.pulse = filtered needs code.cutoff_hz above 0");
     if (config->code.chip_rate_hz.den != 0 &&
         exceeds(config->code.chip_rate_hz, 1, config->source.rate_hz))
         return refuse(error,

@@ -35,7 +35,13 @@ typedef enum {
 } pnr_code_type;
 
 typedef enum { PNR_COMPONENT_DATA, PNR_COMPONENT_PILOT } pnr_component;
-typedef enum { PNR_PULSE_BAND_LIMITED, PNR_PULSE_RECTANGULAR, PNR_PULSE_FILE } pnr_pulse;
+typedef enum {
+    PNR_PULSE_BAND_LIMITED,
+    PNR_PULSE_RECTANGULAR,
+    PNR_PULSE_RRC,
+    PNR_PULSE_FILTERED,
+    PNR_PULSE_FILE
+} pnr_pulse;
 typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
 typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
@@ -136,7 +142,9 @@ typedef struct pnr_config {
         bool invert;          /* the sign of every chip */
         pnr_rational tune_hz; /* carrier of this code, besides source.tune_hz */
         char path[PNR_PATH_LEN];
-        int pulse; /* pnr_pulse */
+        int pulse;        /* pnr_pulse */
+        double rolloff;   /* of rrc */
+        double cutoff_hz; /* of filtered */
         char pulse_path[PNR_PATH_LEN];
         pnr_rational chip_rate_hz; /* {0,0}: a chip is one sample */
         pnr_epoch epoch;

@@ -15,7 +15,6 @@
 enum { BLOCK = 256 };
 
 static const double turn = 6.283185307179586476925;
-static const double edge = 1e-9; /* samples: see scene.h */
 
 /* A rotation by `turns` cycles in each sample, and its first BLOCK steps. */
 typedef struct rotation {
@@ -36,13 +35,11 @@ typedef struct echo {
 
 struct pnr_scene {
     const pnr_config *config;
-    pnr_setup *setup;  /* its codes alone */
-    double *chip_gain; /* [n_codes] chips to samples of mean power 1 */
-    size_t n;          /* N */
+    pnr_setup *setup; /* its codes alone */
+    size_t n;         /* N */
     double rate;
     long double clock; /* 1 + clock_ppm 1e-6 */
-    bool rectangular;
-    double peak; /* of the first code */
+    double peak;       /* of the first code */
     double noise_rms;
     echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
     size_t n_echoes;
@@ -89,23 +86,12 @@ static long double wrap_time(long double x, long double n)
 /* a(u), u >= 0 */
 static double complex code_at(const pnr_scene *scene, size_t c, double u)
 {
-    const pnr_code *code = scene->setup->codes[c].code;
-    double n = (double)scene->n;
-
-    if (!scene->rectangular)
-        return pnr_waveform_at(scene->setup->codes[c].waveform, u);
-    u = fmod(u + edge, n);
-    /* u L is exact for whole u, and its quotient by N never rounds up to an integer. */
-    size_t chip = (size_t)(u * (double)code->n_chips / n);
-    if (chip >= code->n_chips)
-        chip = 0;
-    return scene->chip_gain[c] * CMPLX(code->chips[chip][0], code->chips[chip][1]);
+    return pnr_waveform_at(scene->setup->codes[c].waveform, u);
 }
 
 /* --- construction --- */
 
-/* Finds the peak of the first code. Finds for each code the factor from chips to samples of mean
- * power 1. */
+/* Makes the codes, and finds the peak of the first one. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
     /* The band of real samples on a carrier ends at 0 and at half of the rate. The part of the
@@ -121,25 +107,9 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
         return rc;
     scene->n = scene->setup->radar.n_samples;
     scene->rate = pnr_rational_double(scene->setup->radar.rate_hz);
-    scene->chip_gain = calloc(scene->setup->n_codes, sizeof *scene->chip_gain);
     samples = malloc(scene->n * sizeof *samples);
-    if (!scene->chip_gain || !samples)
+    if (!samples)
         rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", scene->n);
-    for (size_t c = 0; rc == PNR_OK && c < scene->setup->n_codes; c++) {
-        const pnr_code *code = scene->setup->codes[c].code;
-        double power = 0;
-        pnr_config one;
-
-        pnr_config_code(scene->config, c, &one);
-        if (scene->rectangular && one.code.tune_hz.num != 0)
-            rc = pnr_refuse(error, "code.%zu.tune_hz: the scene has no rectangular pulses for it",
-                            c + 1);
-        for (size_t i = 0; i < scene->n; i++) {
-            const double *chip = code->chips[i * code->n_chips / scene->n];
-            power += chip[0] * chip[0] + chip[1] * chip[1];
-        }
-        scene->chip_gain[c] = power > 0 ? sqrt((double)scene->n / power) : 0;
-    }
     if (rc == PNR_OK)
         rc = pnr_waveform_shift(scene->setup->codes[0].waveform, 0, samples);
     for (size_t i = 0; rc == PNR_OK && i < scene->n; i++)
@@ -224,14 +194,7 @@ static int create_still(pnr_scene *scene, pnr_error *error)
             rc = PNR_ENOMEMORY;
             break;
         }
-        if (scene->rectangular)
-            for (size_t m = 0; m < scene->n; m++)
-                shifted[m] =
-                    code_at(scene, e->code,
-                            (double)wrap_time((long double)m + e->start, (long double)scene->n));
-        else
-            rc = pnr_waveform_shift(scene->setup->codes[e->code].waveform, -(double)e->start,
-                                    shifted);
+        rc = pnr_waveform_shift(scene->setup->codes[e->code].waveform, -(double)e->start, shifted);
         for (size_t m = 0; m < scene->n && rc == PNR_OK; m++)
             scene->still[m] += shifted[m] * e->value;
     }
@@ -269,7 +232,6 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
     if (!scene)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the scene");
     scene->config = config;
-    scene->rectangular = config->code.pulse == PNR_PULSE_RECTANGULAR;
     scene->conjugate = config->source.spectrum == PNR_SPECTRUM_INVERTED;
     scene->noise_rms = kind == PNR_SCENE_ECHOES ? config->echo.noise_rms : 0;
     scene->clock = 1 + (long double)config->echo.clock_ppm * 1e-6L;
@@ -294,7 +256,6 @@ void pnr_scene_destroy(pnr_scene *scene)
     free(scene->still);
     free(scene->cw.steps);
     free(scene->tuning.steps);
-    free(scene->chip_gain);
     pnr_setup_destroy(scene->setup);
     free(scene);
 }

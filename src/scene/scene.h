@@ -24,8 +24,7 @@
  * time dilation of the emitter, (velocity / speed of light)^2 / 2.
  *
  * a is the waveform (waveform.h) of the target's code; the leak and the transmitter use the first
- * code. With pulse = rectangular, a is the chip floor(u L / N); u counts as past the edge of a chip
- * from 1e-9 samples before it.
+ * code.
  *
  * Leak: leak_amplitude at range 0, phase 0. CW: cw_amplitude exp(2 pi i cw_hz t). Both, and the
  * targets, are then multiplied by exp(+2 pi i frac(tune_hz n / rate)), and conjugated when

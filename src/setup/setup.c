@@ -304,7 +304,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     const pnr_code *first = setup->codes[0].code;
     const bool is_m_sequence = first->is_m_sequence && pnr_format_get(format)->is_complex &&
                                setup->radar.n_samples % first->n_chips == 0 &&
-                               config->code.pulse != PNR_PULSE_FILE;
+                               config->code.pulse == PNR_PULSE_BAND_LIMITED;
 
     setup->max_echoes = echoes < PNR_MAX_CANDIDATES ? echoes : PNR_MAX_CANDIDATES;
     setup->plan = (pnr_plan){
