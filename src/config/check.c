@@ -180,6 +180,11 @@ static int check_slow_time(const pnr_config *config, pnr_error *error)
                       "its periods %s",
                       config->dwell.combine == PNR_COMBINE_COHERENT ? "a coherent sum is nothing"
                                                                     : "a period alone is nothing");
+    if (config->window.dc == PNR_DC_REMOVE && !is_doppler && has_rows &&
+        config->doppler.step != PNR_STEP_WHOLE)
+        return refuse(
+            error, "window.dc = remove needs doppler.step = whole: other rotations of the samples "
+                   "put DC between two harmonics of the code");
     if (!has_rows && config->detector.exclusion_rows > 1)
         return refuse(error,
                       "detector.exclusion_rows = %zu: there is one row; rows come with "

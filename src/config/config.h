@@ -47,6 +47,7 @@ typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
 typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
 typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
 typedef enum { PNR_CORRELATION_CIRCULAR, PNR_CORRELATION_LINEAR } pnr_correlation_kind;
+typedef enum { PNR_DC_KEEP, PNR_DC_REMOVE } pnr_dc;
 typedef enum { PNR_FILTER_MATCHED, PNR_FILTER_LEAST_SQUARES } pnr_filter;
 typedef enum {
     PNR_COMBINE_NONE,
@@ -150,8 +151,10 @@ typedef struct pnr_config {
         pnr_epoch epoch;
     } code;
     struct {
-        int correlation; /* pnr_correlation_kind */
-        int filter;      /* pnr_filter */
+        int correlation;          /* pnr_correlation_kind */
+        int filter;               /* pnr_filter */
+        int dc;                   /* pnr_dc */
+        char notch[PNR_TEXT_LEN]; /* "50e3+-200,-125e3+-1e3" Hz; "": none */
     } window;
     struct {
         double speed_mps;

@@ -158,6 +158,12 @@ const pnr_key pnr_config_keys[] = {
     {KEY(window, filter, CHOICE, "matched",
          "Least-squares solves for the echoes of the range gates, without sidelobes of the code."),
      WORDS("matched", "least-squares")},
+    {KEY(window, dc, CHOICE, "keep",
+         "Remove takes the constant part of the samples out of the correlation."),
+     WORDS("keep", "remove")},
+    {KEY(window, notch, TEXT, "",
+         "Frequencies of the recording that the correlation leaves out, as 50e3+-200,-125e3+-1e3."),
+     .unit = "Hz"},
 
     {KEY(radar, speed_mps, DOUBLE, "299792458", "Speed of the wave: of light, or of sound."),
      .unit = "m/s", .min = 0, .max = 1e9, .open = PNR_OPEN_MIN},

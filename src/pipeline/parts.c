@@ -293,6 +293,7 @@ static void log_setup(const pnr_pipeline *p)
     const pnr_setup *setup = p->setup;
     const pnr_least_squares *filter = setup->least_squares;
     const pnr_radar *radar = &setup->radar;
+    double removed = 0;
 
     pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
             setup->codes[0].code->name, setup->plan.n_samples, setup->radar.period_s * 1e3,
@@ -303,6 +304,11 @@ static void log_setup(const pnr_pipeline *p)
                 "radar: the gate from %.10g m to %.10g m wraps: ranges repeat after %.10g m",
                 pnr_radar_range_m(radar, radar->min_delay_s),
                 pnr_radar_range_m(radar, radar->max_delay_s), radar->unambiguous_m);
+    for (size_t c = 0; c < setup->n_codes; c++)
+        removed = fmax(removed, setup->codes[c].removed);
+    if (removed > 0)
+        pnr_log(PNR_LOG_INFO, "window.dc and window.notch remove %.4g %% of the energy of %s",
+                100 * removed, setup->n_codes > 1 ? "a code, at most" : "the code");
     if (filter != NULL)
         pnr_log(PNR_LOG_INFO,
                 "least squares over %zu gates: SNR loss %.2f dB, at worst %.2f; condition %.3g",

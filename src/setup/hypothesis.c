@@ -86,6 +86,20 @@ static int64_t count_rows(const grid *g, int64_t j, int64_t most)
     return n;
 }
 
+int pnr_hypotheses_rotations(const pnr_config *config, const pnr_radar *radar, double *lowest,
+                             double *highest, pnr_error *error)
+{
+    const double quarters_a_cycle = 4 * (double)radar->n_samples;
+    grid g = {0};
+    int code = lay_grid(config, radar, &g, error);
+
+    if (code != PNR_OK)
+        return code;
+    *lowest = (double)rotation_of(&g, g.first) / quarters_a_cycle;
+    *highest = (double)rotation_of(&g, g.last) / quarters_a_cycle;
+    return PNR_OK;
+}
+
 int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_hypothesis **out,
                           size_t *n, pnr_error *error)
 {

@@ -32,4 +32,9 @@
 int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_hypothesis **out,
                           size_t *n, pnr_error *error);
 
+/* The rotations of the lowest and of the highest row, in cycles a sample. PNR_ECONFIG: too many
+ * rows. */
+int pnr_hypotheses_rotations(const pnr_config *config, const pnr_radar *radar, double *lowest,
+                             double *highest, pnr_error *error);
+
 #endif

@@ -3,7 +3,7 @@
 #include "setup/setup.h"
 
 #include "base/complex.h"
-#include "code/analytic.h"
+#include "code/band.h"
 #include "engine/plan.h"
 #include "setup/cfar_factor.h"
 #include "setup/hypothesis.h"
@@ -76,26 +76,39 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* Unless band is PNR_BAND_WHOLE: keeps the half of the code's spectrum that real samples show.
- * PNR_BAND_SHOWN_SCALED: also scales that to the energy of the whole code. */
-static int keep_shown(const pnr_config *config, pnr_code_band band, size_t n, double complex *a,
-                      double *share, pnr_error *error)
+/* Keeps the part of the code's spectrum that is correlated, or that real samples show. */
+static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_radar *radar,
+                     double complex *a, pnr_setup_code *to, pnr_error *error)
 {
+    const bool is_received = which == PNR_BAND_RECEIVED || which == PNR_BAND_RECEIVED_REAL;
     const double tune = pnr_rational_double(config->source.tune_hz);
     const double rate = pnr_rational_double(config->source.rate_hz);
+    const size_t n = radar->n_samples;
+    pnr_band band = {.is_half = which == PNR_BAND_SHOWN || which == PNR_BAND_RECEIVED_REAL,
+                     .tune = tune / rate};
+    double lowest, highest;
+    int code = PNR_OK;
 
-    *share = 1;
-    if (band == PNR_BAND_WHOLE)
+    if (is_received &&
+        ((code = pnr_hypotheses_rotations(config, radar, &lowest, &highest, error)) != PNR_OK ||
+         (code = pnr_band_add_notches(&band, config, band.is_half, lowest, highest, error)) !=
+             PNR_OK))
+        return code;
+    to->share = 1;
+    if (!band.is_half && band.n_notches == 0)
         return PNR_OK;
-    if (pnr_analytic_keep(a, n, tune / rate, share) != PNR_OK)
+    if (pnr_band_keep(&band, a, n, &to->share, &to->removed) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", n);
-    if (!(*share > 0))
+    if (to->removed > 1 - 1e-9)
+        return pnr_refuse(error, "window.dc and window.notch = \"%s\" leave nothing of the code",
+                          config->window.notch);
+    if (!(to->share > 0))
         return pnr_refuse(error,
                           "source.tune_hz = %.10g: real samples of %.10g Hz show nothing of the "
                           "code at positive frequencies",
                           tune, rate);
-    for (size_t i = 0; i < n && band == PNR_BAND_SHOWN_SCALED; i++)
-        a[i] /= sqrt(*share);
+    for (size_t i = 0; i < n && is_received; i++)
+        a[i] /= sqrt(to->share);
     return PNR_OK;
 }
 
@@ -115,7 +128,7 @@ static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_cod
                              radar->n_samples);
     code = pnr_code_sample(to->code, config, radar->n_samples, (double(*)[2])samples, error);
     if (code == PNR_OK)
-        code = keep_shown(config, band, radar->n_samples, samples, &to->share, error);
+        code = keep_band(config, band, radar, samples, to, error);
     if (code == PNR_OK &&
         (code = pnr_waveform_create(samples, radar->n_samples, &to->waveform)) != PNR_OK)
         pnr_error_set(error, code, "no memory for a waveform of %zu samples", radar->n_samples);
@@ -304,6 +317,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     const pnr_code *first = setup->codes[0].code;
     const bool is_m_sequence = first->is_m_sequence && pnr_format_get(format)->is_complex &&
                                setup->radar.n_samples % first->n_chips == 0 &&
+                               setup->codes[0].removed == 0 &&
                                config->code.pulse == PNR_PULSE_BAND_LIMITED;
 
     setup->max_echoes = echoes < PNR_MAX_CANDIDATES ? echoes : PNR_MAX_CANDIDATES;
@@ -374,8 +388,8 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
 {
     pnr_setup *setup;
     int code = pnr_setup_create_codes(
-        config, pnr_format_get(format)->is_complex ? PNR_BAND_WHOLE : PNR_BAND_SHOWN_SCALED, &setup,
-        error);
+        config, pnr_format_get(format)->is_complex ? PNR_BAND_RECEIVED : PNR_BAND_RECEIVED_REAL,
+        &setup, error);
 
     *out = NULL;
     if (code != PNR_OK)

@@ -17,12 +17,18 @@ typedef struct pnr_setup_code {
     pnr_waveform *waveform;
     pnr_waveform *autocorrelation; /* R(u)/R(0) of the waveform */
     double share;                  /* part of the code's energy in the band of the waveform */
+    double removed;                /* part of that energy that window.dc and window.notch removed */
 } pnr_setup_code;
 
-/* The band of a waveform: the whole code, or the half that real samples show once (see
- * code/analytic.h), with its own energy or scaled to the energy of the whole code. pnr_setup_create
- * scales the half for real samples, so that engines and estimates see no image. */
-typedef enum pnr_code_band { PNR_BAND_WHOLE, PNR_BAND_SHOWN, PNR_BAND_SHOWN_SCALED } pnr_code_band;
+/* The band of a waveform (see code/band.h). Scenes have the whole code, or the half that real
+ * samples show once. Receivers have either without DC and notches, scaled to the energy of the whole
+ * code, so that engines and estimates see neither an image nor what is removed. */
+typedef enum pnr_code_band {
+    PNR_BAND_WHOLE,
+    PNR_BAND_SHOWN,
+    PNR_BAND_RECEIVED,
+    PNR_BAND_RECEIVED_REAL
+} pnr_code_band;
 
 /* Owns all that it points to except plan.method, which the configuration owns. plan is ready for
  * the describe and create of an engine. */
