@@ -91,7 +91,9 @@ size_t pnr_cli_read_count(const char *text, const char **end)
     if (value != 2 || *at != '^' || !is_digit(at[1]))
         return value;
     more = read_digits(at + 1, end);
-    value = more < 64 ? (size_t)1 << more : 0;
+    if (more >= 64)
+        return 0;
+    value = (size_t)1 << more;
     at = *end;
     if ((*at == '-' || *at == '+') && is_digit(at[1])) {
         more = read_digits(at + 1, end);

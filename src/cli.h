@@ -47,8 +47,8 @@ typedef struct pnr_cli {
  */
 int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_error *error);
 
-/* Reads "8192", "2^16", "2^20-1" or "2^20+1"; *end: the text after it, text if it has no number. 0
- * if 2^n is too large. */
+/* Reads "8192", "2^16", "2^20-1" or "2^20+1". *end: the text after the number, or `text` if there
+ * is no number. Returns 0 if 2^n is too large. */
 size_t pnr_cli_read_count(const char *text, const char **end);
 
 /* Logs the error, with "try --help" for PNR_EUSAGE, and returns its exit status. */

@@ -68,8 +68,8 @@ int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Returns the bytes a second of COPY_RUNS copies, each timed by events around it: their median,
- * after one that is discarded. 0: failed. */
+/* Returns the median, in bytes a second, of COPY_RUNS copies. Events time each copy. One copy
+ * before them is not counted. 0: failed. */
 static double time_copies(void *to, const void *from, size_t bytes, cudaEvent_t marks[2])
 {
     double rates[COPY_RUNS];

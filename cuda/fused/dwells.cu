@@ -222,7 +222,7 @@ static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out
     }
 }
 
-/* Gives the search the greatest and the sum of a thread's powers; copies them to the profile. */
+/* Gives the search a thread's greatest power and sum of powers. Copies the powers to p.power. */
 template <int M>
 static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, const float *cells,
                                 size_t dwell, uint32_t u)

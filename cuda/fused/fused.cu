@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     const pnr_fused_view<M, true> view = {buffer};
     const int u = thread.u;
     const uint32_t together = M > 1 ? 1 : blockDim.x / T, step = gridDim.x * together;
-    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* spread over all blocks */
+    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* blocks take turns */
     word raw[32];
 
     /* A window after the last one of the submit gets old samples from memory. */

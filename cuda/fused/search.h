@@ -287,8 +287,8 @@ static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_sea
     return warps;
 }
 
-/* Searches a dwell, and writes it and its candidates to the results. The first warp calls. found
- * (of this thread, and in s), the sums of the dwell and the first threshold must be set. */
+/* Searches a dwell, and writes it and its candidates to the results. Only the first warp calls it.
+ * Before it, set `found` (own and in s), the sums of the dwell, and the first threshold. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
 pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
@@ -333,14 +333,14 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
         }
         /* A lower threshold keeps all candidates of the search before. If their number is the same,
          * so are the floor and the result. */
-        is_done = n_kept == n_before || search + 1 == PNR_MAX_SEARCHES || n <= PNR_NEIGHBOURS ||
-                  2 * (n - n_taken) < n;
+        is_done = (n_kept == n_before && search > 0) || search + 1 == PNR_MAX_SEARCHES ||
+                  n <= PNR_NEIGHBOURS || 2 * (n - n_taken) < n;
         if (!is_done) {
             const double rest = pnr_fused_over(noise_sum - taken, n - n_taken);
             const double rounding = 1e-12 * s.dwell.floor * n;
             const double lower = fmax(rest, IS_PLAIN ? rounding : rounding * s.dwell.n_periods);
 
-            is_done = !(lower < 0.95 * floor);
+            is_done = !(lower < PNR_LOWER_FLOOR(n_kept) * floor);
             if (!is_done)
                 floor = lower;
             /* a lower threshold adds only weaker candidates */

@@ -262,7 +262,7 @@ pnr_fused_transform_with(float2 (&v)[R], const float2 (&powers)[pnr_fused_bits(R
 /* --- a pass in shared memory --- */
 
 /* Does the middle pass of a direction in place: a thread transforms M points at 32 / M places, two
- * adjacent places at a time. PART: float2 from one point to the next. transform_pair(q, a, b)
+ * adjacent places at a time. PART: values from one point to the next. transform_pair(q, a, b)
  * transforms places 2 M q and 2 M q + 1. Only one warp reads and writes these places. */
 template <int M, int PART, class TRANSFORM>
 static __device__ __forceinline__ void pnr_fused_middle(float2 *middle, TRANSFORM transform_pair)

@@ -14,7 +14,7 @@ static __device__ __forceinline__ uint32_t pnr_fused_lag_of(const pnr_fused_long
     return (pnr_fused_row_of<P>(j) << p.row_bits) + pnr_fused_column<P>(tile);
 }
 
-/* Writes W_32P^(ka 2^i), [log2 P][32], for pnr_fused_transform_lags; a barrier must follow. */
+/* Writes [i < log2 P][k < 32] W_32P^(k 2^i) for pnr_fused_transform_lags. A barrier must follow. */
 template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(float2 *memory)
 {
     if constexpr (P > 1) {

@@ -76,7 +76,7 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused
         (code = pnr_cuda_check(cudaFuncGetAttributes(&attributes, rows), "a kernel's attributes",
                                error)) != PNR_OK)
         return code;
-    /* Code compiled for an older device does not wait in a chain. */
+    /* Kernels compiled for an older device must not be chained: their pnr_chain_wait is empty. */
     set->is_chained = capability >= 9 && attributes.ptxVersion >= 90;
     set->row_each = set->rows.n_threads * 32 >> row_bits;
     return set->row_blocks > 0 ? PNR_OK

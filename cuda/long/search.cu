@@ -314,8 +314,8 @@ static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const
     pnr_dwell &sums = s.state.sums;
     const double rest = pnr_candidates_rest(kept, n_kept, p.n_samples, sums.noise_sum, power);
     const double floor = fmax(rest, s.state.rounding);
-    const bool is_last = search + 1 == PNR_MAX_SEARCHES || n_kept == 0 || isinf(rest) ||
-                         !(floor < 0.95 * sums.floor);
+    const bool is_last = search + 1 == PNR_MAX_SEARCHES || isinf(rest) ||
+                         !(floor < PNR_LOWER_FLOOR(n_kept) * sums.floor);
     /* If max_candidates are kept, a lower threshold adds only weaker ones. */
     const bool is_done = is_last || n_kept == p.max_candidates;
 

@@ -63,7 +63,7 @@ struct pnr_map_level {
         return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
     }
 
-    /* Tells whether lower bounds of the sums before and after it can refuse a full cell. */
+    /* Tells whether lower bounds of the sums on both sides of a full cell can refuse it. */
     __device__ __forceinline__ bool has_screen() const
     {
         return factor != NULL && m.cfar_axis != PNR_CFAR_ALONG_ROWS && m.cfar_kind != PNR_CFAR_OS &&

@@ -18,8 +18,8 @@ typedef struct pnr_map_bins {
     uint64_t quarter_turns; /* 1 / (4 N) turns per sample, in units of 2^-64 */
 } pnr_map_bins;
 
-/* Tells whether a plan takes the transform over the slow time. block_bytes: shared memory that a
- * block may take. */
+/* Tells whether the bases of a plan are computed by the transform over the slow time. block_bytes:
+ * shared memory that a block may use. */
 bool pnr_map_has_slow(const pnr_plan *plan, const pnr_map_plan *tables, size_t block_bytes);
 /* Fills the tables of bins, which are allocated. */
 int pnr_map_upload_bins(const pnr_plan *plan, const pnr_map_plan *tables, pnr_map_bins *bins,

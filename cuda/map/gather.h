@@ -5,8 +5,8 @@
 
 #include "cuda/map/place.h"
 
-/* Returns the sum over looks of c conj(c[0]) / sqrt(P[0]); with one look c itself. stride: values
- * from one look to the next. */
+/* Returns the sum over looks of c conj(centre), divided by sqrt(sum |centre|^2); with one look c
+ * itself. stride: values from one look to the next. */
 static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const float2 *centre,
                                         size_t stride)
 {

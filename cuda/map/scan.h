@@ -389,13 +389,14 @@ static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, in
 {
     const bool is_cfar = m.cfar_kind != PNR_CFAR_OFF;
     const uint64_t n_columns = (uint64_t)m.n_codes * (m.is_filtered ? m.gate_count : m.n_lags);
-    const bool has_rest = state->n_kept > 0 && n_columns - n_taken >= (n_columns + 1) / 2;
+    const bool has_rest = n_columns - n_taken >= (n_columns + 1) / 2;
     pnr_dwell *sums = &state->sums;
     /* The mean power of the columns that no kept candidate reaches. */
     const double rest = (sums->noise_sum - taken) / (double)((n_columns - n_taken) * m.n_rows);
     const double floor = fmax(rest, state->rounding);
-    bool is_done = !has_rest ||
-                   (!is_cfar && (search + 1 == PNR_MAX_SEARCHES || !(floor < 0.95 * sums->floor)));
+    bool is_done =
+        !has_rest || (!is_cfar && (search + 1 == PNR_MAX_SEARCHES ||
+                                   !(floor < PNR_LOWER_FLOOR(state->n_kept) * sums->floor)));
 
     if (search == 0)
         sums->n_above = state->n_above;

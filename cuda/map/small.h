@@ -7,7 +7,7 @@
 #include "cuda/map/gather.h"
 #include "cuda/map/scan.h"
 
-/* Shared memory of a warp, which nobody needs after the search: the piece that it scans. */
+/* Shared memory of a warp for the piece that it scans. It is free after the search. */
 union pnr_map_warp_piece {
     pnr_map_piece piece;
     double taken[PNR_MAX_CANDIDATES * PNR_MAP_PARTS]; /* used in the first warp after the scan */

@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_so
         pnr_walsh_measure<T> measure;
         uint32_t odd = 0;
 
-        __syncthreads(); /* the last window's samples have been read */
+        __syncthreads(); /* all threads have read the previous window */
         pnr_walsh_fetch<SORT_THREADS>(stage, (const char *)p.raw + begin - before,
                                       (bytes + 15) / 16 * 16);
         __pipeline_wait_prior(0);

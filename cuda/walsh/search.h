@@ -110,14 +110,14 @@ pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
                    const pnr_walsh_list &list, int search, POWER power)
 {
     d.sums.n_candidates = list.n;
-    if (search + 1 == PNR_MAX_SEARCHES || list.n == 0 || n <= PNR_NEIGHBOURS)
+    if (search + 1 == PNR_MAX_SEARCHES || n <= PNR_NEIGHBOURS)
         return false;
 
     const double rest = pnr_candidates_rest(list.keys, list.n, n, d.sums.noise_sum, power);
     const double floor = fmax(rest, d.rounding);
 
     /* the same in all lanes */
-    if (!__any_sync(0xffffffffu, !isinf(rest) && floor < 0.95 * d.sums.floor))
+    if (!__any_sync(0xffffffffu, !isinf(rest) && floor < PNR_LOWER_FLOOR(list.n) * d.sums.floor))
         return false;
     d.sums.floor = floor;
     d.threshold = (float)(__ldg(p.thresholds + d.sums.n_periods - 1) * floor);

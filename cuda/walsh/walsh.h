@@ -22,8 +22,8 @@ enum {
     PNR_WALSH_CHUNK = 1 << PNR_WALSH_CHUNK_BITS, /* samples that a block sorts */
     PNR_WALSH_QUAD = 4,                          /* samples that are written together */
     PNR_WALSH_CHUNK_QUADS =
-        4608,                  /* at most: CHUNK + 1 samples, up to 3 more for each of 512 rows */
-    PNR_WALSH_ROW_QUADS = 2304 /* at most: TILE + 1 samples, up to 3 more for each of 256 chunks */
+        4608,                  /* CHUNK + 1 samples and up to 3 empty places in each of 512 rows */
+    PNR_WALSH_ROW_QUADS = 2304 /* TILE + 1 samples and up to 3 empty places in each of 256 chunks */
 };
 
 /*

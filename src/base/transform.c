@@ -6,16 +6,20 @@
 #include "base/error.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef enum { FORWARD = -1, INVERSE = 1 } direction;
 
-/* The tables of one power-of-two transform; they are made and freed within one call. */
+/* A length without a greater prime factor is transformed in steps of its factors. */
+enum { MAX_RADIX = 13 };
+
+/* The tables of one transform in steps; they are made and freed within one call. */
 typedef struct steps {
     size_t n;
-    double complex *roots;   /* [n / 4] exp(2 pi i p / n) */
+    double complex *roots;   /* exp(2 pi i p / n), p up to n / 4, or n / 3 if 3 divides n */
     double complex *scratch; /* [n] */
 } steps;
 
@@ -44,16 +48,38 @@ static void steps_close(steps *plan)
     free(plan->scratch);
 }
 
+/* Returns the radix of the first step of length n: 4, else an odd factor, else 2 for the length 2.
+ * 0: n has no factor up to MAX_RADIX. */
+static size_t next_radix(size_t n)
+{
+    if (n % 4 == 0)
+        return 4;
+    for (size_t r = 3; r <= MAX_RADIX; r += 2)
+        if (n % r == 0)
+            return r;
+    return n == 2 ? 2 : 0;
+}
+
+static bool is_smooth(size_t n)
+{
+    while (n > 1 && next_radix(n) > 0)
+        n /= next_radix(n);
+    return n == 1;
+}
+
 static int steps_open(steps *plan, size_t n)
 {
+    /* A step of radix r reads roots below n / r. Radix 2 comes last and reads root 0. */
+    const size_t n_roots = n / (n % 3 == 0 ? 3 : 4) + 1;
+
     plan->n = n;
-    plan->roots = allocate_values(n / 4 + 1);
+    plan->roots = allocate_values(n_roots);
     plan->scratch = allocate_values(n);
     if (!plan->roots || !plan->scratch) {
         steps_close(plan);
         return PNR_ENOMEMORY;
     }
-    for (size_t p = 0; p < n / 4; p++)
+    for (size_t p = 0; p < n_roots; p++)
         plan->roots[p] = pnr_root((int64_t)p, n);
     return PNR_OK;
 }
@@ -89,11 +115,32 @@ static void step_radix4(const double complex *restrict x, double complex *restri
     }
 }
 
-static void step_radix2(const double complex *restrict x, double complex *restrict y, size_t s)
+/* The same step for any radix r: y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r). */
+static void step_radix(const double complex *restrict x, double complex *restrict y, size_t n,
+                       size_t s, size_t r, const double complex *roots, direction way)
 {
-    for (size_t q = 0; q < s; q++) {
-        y[q] = x[q] + x[q + s];
-        y[q + s] = x[q] - x[q + s];
+    double complex of_r[MAX_RADIX], turn[MAX_RADIX];
+
+    for (size_t j = 0; j < r; j++)
+        of_r[j] = way == FORWARD ? conj(pnr_root((int64_t)j, r)) : pnr_root((int64_t)j, r);
+    for (size_t p = 0; p < n / r; p++) {
+        const double complex w1 = way == FORWARD ? conj(roots[p * s]) : roots[p * s];
+
+        turn[0] = 1;
+        for (size_t k = 1; k < r; k++)
+            turn[k] = turn[k - 1] * w1;
+        for (size_t q = 0; q < s; q++) {
+            const double complex *from = x + s * p + q;
+            double complex *to = y + r * s * p + q;
+
+            for (size_t k = 0; k < r; k++) {
+                double complex sum = from[0];
+
+                for (size_t j = 1; j < r; j++)
+                    sum += of_r[j * k % r] * from[j * s * (n / r)];
+                to[k * s] = turn[k] * sum;
+            }
+        }
     }
 }
 
@@ -104,16 +151,17 @@ static void steps_run(const steps *plan, double complex *data, direction way)
     size_t s = 1;
 
     while (n > 1) {
+        const size_t r = next_radix(n);
         double complex *swap = from;
 
-        if (n == 2)
-            step_radix2(from, to, s);
-        else
+        if (r == 4)
             step_radix4(from, to, n, s, plan->roots, way);
+        else
+            step_radix(from, to, n, s, r, plan->roots, way);
         from = to;
         to = swap;
-        s *= n == 2 ? 2 : 4;
-        n /= n == 2 ? 2 : 4;
+        s *= r;
+        n /= r;
     }
     if (from != data)
         memcpy(data, from, plan->n * sizeof *data);
@@ -180,7 +228,7 @@ static int transform_any(double complex *data, size_t n, direction way)
     assert(n >= 1);
     if (n > SIZE_MAX / 256)
         return PNR_ENOMEMORY;
-    if ((n & (n - 1)) != 0)
+    if (!is_smooth(n))
         return transform_bluestein(data, n, way);
     if (steps_open(&plan, n) != PNR_OK)
         return PNR_ENOMEMORY;

@@ -5,7 +5,9 @@
 #include "code/family.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* has_length: code.length is the number of chips, and any length may be allocated. */
 static const struct family {
@@ -15,6 +17,11 @@ static const struct family {
     [PNR_CODE_M_SEQUENCE] = {pnr_code_build_sequence, false},
     [PNR_CODE_GOLD] = {pnr_code_build_sequence, false},
     [PNR_CODE_GPS_L1CA] = {pnr_code_build_gps_l1ca, false},
+    [PNR_CODE_GPS_L2C] = {pnr_code_build_gps_l2c, false},
+    [PNR_CODE_GPS_L5] = {pnr_code_build_gps_l5, false},
+    [PNR_CODE_GLONASS] = {pnr_code_build_glonass, false},
+    [PNR_CODE_BDS_B1I] = {pnr_code_build_bds_b1i, false},
+    [PNR_CODE_BDS_B3I] = {pnr_code_build_bds_b3i, false},
     [PNR_CODE_KASAMI] = {pnr_code_build_sequence, false},
     [PNR_CODE_BARKER] = {pnr_code_build_barker, false},
     [PNR_CODE_LEGENDRE] = {pnr_code_build_legendre, false},
@@ -37,6 +44,30 @@ static int allocate_chips(pnr_code *code, size_t n_chips, pnr_error *error)
     return PNR_OK;
 }
 
+/* An inverted m-sequence does not follow the recurrence of its bits. */
+static void invert_chips(pnr_code *code)
+{
+    const size_t used = strlen(code->name);
+
+    for (size_t i = 0; i < code->n_chips; i++) {
+        code->chips[i][0] = -code->chips[i][0];
+        code->chips[i][1] = -code->chips[i][1];
+    }
+    code->is_m_sequence = 0;
+    snprintf(code->name + used, sizeof code->name - used, " inverted");
+}
+
+/* The samples of a tuned m-sequence are complex, see pnr_code_sample. */
+static void note_tune(pnr_rational tune_hz, pnr_code *code)
+{
+    const size_t used = strlen(code->name);
+    char text[48];
+
+    code->is_m_sequence = 0;
+    snprintf(code->name + used, sizeof code->name - used, " tune_hz=%s",
+             pnr_rational_format(tune_hz, text));
+}
+
 int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
 {
     const int type = config->code.type;
@@ -52,6 +83,10 @@ int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
     rc = families[type].has_length ? allocate_chips(code, config->code.length, error) : PNR_OK;
     if (rc == PNR_OK)
         rc = families[type].build(config, code, error);
+    if (rc == PNR_OK && config->code.invert)
+        invert_chips(code);
+    if (rc == PNR_OK && config->code.tune_hz.num != 0)
+        note_tune(config->code.tune_hz, code);
     if (rc == PNR_OK)
         *out = code;
     else

@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-/* The chips of one period, [n_chips][2] (I, Q), |chip| = 1 for every built-in type. */
+/* The chips of one period, [n_chips][2] (I, Q), |chip| = 1 for every built-in type, except that half
+ * of the chips of gps-l2c are 0. */
 typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
@@ -22,12 +23,17 @@ typedef struct pnr_code {
 
 /*
  * Chip k of L of each type (each builder in this folder explains more):
- * - m-sequence: see above; it starts with `degree` ones; empty taps mean the primitive polynomial
- *   with the fewest taps. L = 2^degree - 1.
+ * - m-sequence: see above; it starts with code.state, or `degree` ones; empty taps mean the primitive
+ *   polynomial with the fewest taps. L = 2^degree - 1.
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
  *   multiple of 4); 2 + s: u[k] xor v[k + s], to index 2^degree.
  * - kasami: even degree; index 0: u; 1 + s: u[k] xor w[k + s], w[k] = u[(2^(degree/2) + 1) k].
- * - gps-l1ca: IS-GPS-200, prn 1..37.
+ * - gps-l1ca: IS-GPS-200, prn 1..210.
+ * - gps-l2c: IS-GPS-200, prn 1..63 and 159..210; CM (component data) in the even chips or CL (pilot)
+ *   in the odd ones, 0 in the others.
+ * - gps-l5: IS-GPS-705, prn 1..210; I5 (component data) or Q5 (pilot).
+ * - glonass: L1OF and L2OF, for all satellites.
+ * - bds-b1i, bds-b3i: BDS-SIS-ICD, prn 1..63.
  * - barker: length 2, 3, 4 (++-+), 5, 7, 11, 13.
  * - legendre: length an odd prime; +1 where k is 0 or a square modulo L.
  * - zadoff-chu: exp(-i pi root k (k + 1) / L) for odd, exp(-i pi root k^2 / L) for even length.
@@ -35,6 +41,8 @@ typedef struct pnr_code {
  * - p4: exp(i pi (k^2 / L - k)).
  * - random: exp(2 pi i u[k]), u = numpy.random.RandomState(seed).random_sample(length).
  * - file: one chip a sample of code.path, scaled to mean power 1.
+ *
+ * With code.invert, every chip has the other sign, and is_m_sequence is 0.
  *
  * Builds the code of the keys code.*; config.h has the parameters of each type. PNR_OK; PNR_ECONFIG
  * with the value and the valid ones (degree out of range, non-primitive taps, length not prime for
@@ -50,6 +58,10 @@ void pnr_code_destroy(pnr_code *code);
  * the two differ only between the samples (see waveform.h). With pulse = file, each chip excites
  * the pulse read from code.pulse_path (sampled at source.rate_hz). The pulses are added circularly,
  * chip i at sample i N / L. A band-limited shift gives the fraction of a sample.
+ *
+ * With code.tune_hz, sample n is turned by exp(2 pi i k n / N), k = tune_hz N / rate_hz, which must be
+ * whole (PNR_ECONFIG). The delayed code is then turned back by k delay / N cycles, which the phase of
+ * an echo contains.
  */
 int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
                     double (*samples)[2], pnr_error *error);

@@ -16,7 +16,8 @@ enum { PNR_CODE_MAX_CHIPS = 1 << 24 };
 typedef int pnr_code_builder(const pnr_config *config, pnr_code *code, pnr_error *error);
 
 pnr_code_builder pnr_code_build_sequence; /* m-sequence, gold and kasami */
-pnr_code_builder pnr_code_build_gps_l1ca;
+pnr_code_builder pnr_code_build_gps_l1ca, pnr_code_build_gps_l2c, pnr_code_build_gps_l5;
+pnr_code_builder pnr_code_build_glonass, pnr_code_build_bds_b1i, pnr_code_build_bds_b3i;
 pnr_code_builder pnr_code_build_barker, pnr_code_build_legendre;
 pnr_code_builder pnr_code_build_zadoff_chu, pnr_code_build_frank, pnr_code_build_p4;
 pnr_code_builder pnr_code_build_random;

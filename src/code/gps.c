@@ -1,39 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* The coarse/acquisition codes of GPS L1: Gold codes chosen by two taps of the second register. */
-#include "code/family.h"
-#include "code/polynomial.h"
+/* The coarse/acquisition codes of GPS L1, which SBAS and QZSS share: Gold codes of G1 and a delayed
+ * G2. */
+#include "code/registers.h"
 
-#include <stdio.h>
+enum { N_CHIPS = 1023, N_PRN = 210 };
 
-enum { N_CHIPS = 1023, N_PRN = 37, DEGREE = 10 };
-
-/* The two stages of G2 that are added for each PRN (IS-GPS-200, table 3-Ia). PRN 34 equals 37. */
-static const unsigned char g2_stages[N_PRN + 1][2] = {
-    {0, 0}, {2, 6}, {3, 7}, {4, 8},  {5, 9},  {1, 9}, {2, 10}, {1, 8},  {2, 9},  {3, 10},
-    {2, 3}, {3, 4}, {5, 6}, {6, 7},  {7, 8},  {8, 9}, {9, 10}, {1, 4},  {2, 5},  {3, 6},
-    {4, 7}, {5, 8}, {6, 9}, {1, 3},  {4, 6},  {5, 7}, {6, 8},  {7, 9},  {8, 10}, {1, 6},
-    {2, 7}, {3, 8}, {4, 9}, {5, 10}, {4, 10}, {1, 7}, {2, 8},  {4, 10},
+/* The delay of G2, chips, by PRN (IS-GPS-200, table 3-Ia and section 6.3). PRN 34 equals 37. */
+static const uint16_t g2_delay[N_PRN + 1] = {
+    0,   5,   6,   7,   8,   17,   18,  139,  140, 141,  251, 252,  254,  255, 256, 257, 258, 469,
+    470, 471, 472, 473, 474, 509,  512, 513,  514, 515,  516, 859,  860,  861, 862, 863, 950, 947,
+    948, 950, 67,  103, 91,  19,   679, 225,  625, 946,  638, 161,  1001, 554, 280, 710, 709, 775,
+    864, 558, 220, 397, 55,  898,  759, 367,  299, 1018, 729, 695,  780,  801, 788, 732, 34,  320,
+    327, 389, 407, 525, 405, 221,  761, 260,  326, 955,  653, 699,  422,  188, 438, 959, 539, 879,
+    677, 586, 153, 792, 814, 446,  264, 1015, 278, 536,  819, 156,  957,  159, 712, 885, 461, 248,
+    713, 126, 807, 279, 122, 197,  693, 632,  771, 467,  647, 203,  145,  175, 52,  21,  237, 235,
+    886, 657, 634, 762, 355, 1012, 176, 603,  130, 359,  595, 68,   386,  797, 456, 499, 883, 307,
+    127, 211, 121, 118, 163, 628,  853, 484,  289, 811,  202, 1021, 463,  568, 904, 670, 230, 911,
+    684, 309, 644, 932, 12,  314,  891, 212,  185, 675,  503, 150,  395,  345, 846, 798, 992, 357,
+    995, 877, 112, 144, 476, 193,  109, 445,  291, 87,   399, 292,  901,  339, 208, 711, 189, 263,
+    537, 663, 942, 173, 900, 30,   500, 935,  556, 373,  85,  652,  310,
 };
 
 int pnr_code_build_gps_l1ca(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
-    /* Stage k of a register holds the bit that reaches the output 10 - k steps later: when stage 10
-     * outputs bit i, stage k holds bit i + 10 - k. */
-    const pnr_polynomial g1 = {DEGREE, 1UL << 9 | 1UL << 2};
-    const pnr_polynomial g2 = {DEGREE,
-                               1UL << 9 | 1UL << 8 | 1UL << 7 | 1UL << 5 | 1UL << 2 | 1UL << 1};
-    const size_t prn = config->code.prn;
-    uint8_t g1_bits[N_CHIPS];
-    uint8_t g2_bits[N_CHIPS + DEGREE];
-    uint8_t bits[N_CHIPS];
+    pnr_register g[] = {
+        {.polynomial = {10, PNR_STAGE(3) | PNR_STAGE(10)}},
+        {.polynomial = {10, PNR_STAGE(2) | PNR_STAGE(3) | PNR_STAGE(6) | PNR_STAGE(8) |
+                                PNR_STAGE(9) | PNR_STAGE(10)}},
+    };
+    int rc = pnr_registers_choose_prn(config, N_PRN, code, error);
 
-    if (prn < 1 || prn > N_PRN)
-        return pnr_refuse(error, "code.prn %zu: must be 1 to %d", prn, N_PRN);
-    pnr_polynomial_run(g1, g1_bits, N_CHIPS);
-    pnr_polynomial_run(g2, g2_bits, N_CHIPS + DEGREE);
-    for (size_t i = 0; i < N_CHIPS; i++)
-        bits[i] = g1_bits[i] ^ g2_bits[i + DEGREE - g2_stages[prn][0]] ^
-                  g2_bits[i + DEGREE - g2_stages[prn][1]];
-    snprintf(code->name, sizeof code->name, "gps-l1ca prn=%zu", prn);
-    return pnr_code_set_bits(code, bits, N_CHIPS, error);
+    if (rc != PNR_OK)
+        return rc;
+    g[1].advance = N_CHIPS - g2_delay[config->code.prn];
+    return pnr_registers_build(g, 2, N_CHIPS, code, error);
 }

@@ -82,7 +82,7 @@ static pnr_polynomial smallest_primitive(unsigned degree)
     }
 }
 
-void pnr_polynomial_run(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits)
+void pnr_polynomial_extend(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits)
 {
     unsigned delays[PNR_DEGREE_MAX];
     unsigned n_delays = 0;
@@ -91,7 +91,6 @@ void pnr_polynomial_run(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits)
         if (polynomial.taps & TAP(t))
             delays[n_delays++] = t;
     }
-    memset(bits, 1, polynomial.degree);
     for (size_t i = polynomial.degree; i < n_bits; i++) {
         uint8_t bit = 0;
 

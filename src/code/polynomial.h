@@ -28,8 +28,8 @@ int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_err
  * power of (2^degree - 1) / p for each prime factor p. */
 bool pnr_polynomial_is_primitive(pnr_polynomial polynomial);
 
-/* Writes the first n_bits of the sequence that starts with `degree` ones; n_bits >= degree. */
-void pnr_polynomial_run(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits);
+/* Continues a sequence to n_bits, of which the first `degree` are given; n_bits >= degree. */
+void pnr_polynomial_extend(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits);
 
 /* Writes the taps as "13,4,3,1"; returns out. */
 char *pnr_polynomial_format(pnr_polynomial polynomial, char out[PNR_TAPS_LEN]);

@@ -96,8 +96,40 @@ static int excite_pulses(const pnr_code *code, const char *path, size_t n_sample
     return PNR_OK;
 }
 
-int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
-                    double (*samples)[2], pnr_error *error)
+/* Turns the samples by k whole cycles a period, k = tune_hz N / rate_hz, so that they still repeat. */
+static int tune_samples(const pnr_config *config, size_t n_samples, double (*samples)[2],
+                        pnr_error *error)
+{
+    const pnr_rational tune = config->code.tune_hz, rate = config->source.rate_hz;
+    const double turns = pnr_rational_double(tune) * (double)n_samples / pnr_rational_double(rate);
+    const int64_t n = (int64_t)n_samples, k = (int64_t)round(turns);
+    pnr_rational whole;
+
+    if (!(fabs(2 * turns) <= (double)n_samples))
+        return pnr_refuse(error, "code.tune_hz = %.10g is beyond half of source.rate_hz = %.10g",
+                          pnr_rational_double(tune), pnr_rational_double(rate));
+    if (pnr_rational_mul(tune, (pnr_rational){n, 1}, &whole) != PNR_OK ||
+        pnr_rational_div(whole, rate, &whole) != PNR_OK || whole.den != 1)
+        return pnr_refuse(error,
+                          "code.tune_hz = %.10g: must be a multiple of the repetition rate; with "
+                          "%.10g, Doppler shifts are higher by %.10g Hz",
+                          pnr_rational_double(tune),
+                          (double)k * pnr_rational_double(rate) / (double)n,
+                          (turns - (double)k) * pnr_rational_double(rate) / (double)n);
+    for (int64_t i = 0, at = 0; i < n; i++, at = (at + k % n + n) % n) {
+        double complex turn;
+
+        pnr_transform_root((size_t)at, n_samples, (double *)&turn);
+        turn *= CMPLX(samples[i][0], samples[i][1]);
+        samples[i][0] = creal(turn);
+        samples[i][1] = cimag(turn);
+    }
+    return PNR_OK;
+}
+
+/* The samples of the code before it is tuned. */
+static int make_samples(const pnr_code *code, const pnr_config *config, size_t n_samples,
+                        double (*samples)[2], pnr_error *error)
 {
     int rc;
 
@@ -118,4 +150,14 @@ int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_sam
     if (pnr_code_normalise(samples, n_samples) != PNR_OK)
         return pnr_error_set(error, PNR_EDATA, "the samples of code %s are all zero", code->name);
     return PNR_OK;
+}
+
+int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
+                    double (*samples)[2], pnr_error *error)
+{
+    int rc = make_samples(code, config, n_samples, samples, error);
+
+    if (rc == PNR_OK && config->code.tune_hz.num != 0)
+        rc = tune_samples(config, n_samples, samples, error);
+    return rc;
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The terms of u[i] xor u[decimation ((i + shift) mod period)]; the register generates u. */
 typedef struct terms {
@@ -47,7 +48,23 @@ static int choose_kasami(unsigned degree, size_t index, terms *t, size_t *most, 
     return PNR_OK;
 }
 
-/* The name says family, degree, the index if there is one, and the taps. */
+/* Sets the first bits, as many as the degree: code.state of an m-sequence, otherwise ones. */
+static int set_start(const pnr_config *config, unsigned degree, uint8_t *bits, pnr_error *error)
+{
+    const char *state = config->code.type == PNR_CODE_M_SEQUENCE ? config->code.state : "";
+
+    memset(bits, 1, degree);
+    if (state[0] == '\0')
+        return PNR_OK;
+    if (strlen(state) != degree || strspn(state, "01") != degree || !strchr(state, '1'))
+        return pnr_refuse(error, "code.state \"%s\": must be %u digits 0 or 1 with at least one 1",
+                          state, degree);
+    for (unsigned i = 0; i < degree; i++)
+        bits[i] = state[i] == '1';
+    return PNR_OK;
+}
+
+/* The name says family, degree, the index or the state if there is one, and the taps. */
 int pnr_code_build_sequence(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const int type = config->code.type;
@@ -71,14 +88,16 @@ int pnr_code_build_sequence(const pnr_config *config, pnr_code *code, pnr_error 
     const size_t n_chips = ((size_t)1 << polynomial.degree) - 1;
     uint8_t *u = malloc(n_chips), *bits = malloc(n_chips);
 
-    if (u && bits) {
-        pnr_polynomial_run(polynomial, u, n_chips);
+    if (u && bits)
+        rc = set_start(config, polynomial.degree, u, error);
+    else
+        rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu chips", n_chips);
+    if (rc == PNR_OK) {
+        pnr_polynomial_extend(polynomial, u, n_chips);
         for (size_t i = 0; i < n_chips; i++)
             bits[i] = (t.has_first ? u[i] : 0) ^
                       (t.has_second ? u[t.decimation * ((i + t.shift) % t.period) % n_chips] : 0);
         rc = pnr_code_set_bits(code, bits, n_chips, error);
-    } else {
-        rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu chips", n_chips);
     }
     free(u);
     free(bits);
@@ -87,6 +106,8 @@ int pnr_code_build_sequence(const pnr_config *config, pnr_code *code, pnr_error 
     code->taps = polynomial.taps;
     if (has_index)
         snprintf(number, sizeof number, " index=%zu", index);
+    else if (config->code.state[0] != '\0')
+        snprintf(number, sizeof number, " state=%.24s", config->code.state);
     snprintf(code->name, sizeof code->name, "%s n=%u%s taps=%s",
              pnr_config_word(config, "code", "type"), polynomial.degree, number,
              pnr_polynomial_format(polynomial, taps));

@@ -255,15 +255,16 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
     return sum_nodes(waveform->table + (size_t)below, position - below);
 }
 
-/* out[n] = sum_j weight[j] table[(first + OVERSAMPLE n) mod OVERSAMPLE N + j] */
+/* out[n] = sum_j weight[j] table[(first + OVERSAMPLE n) mod OVERSAMPLE N + j], n = 0 .. n_out - 1 */
 PNR_MULTIVERSION static void interpolate_all(const pnr_waveform *waveform, size_t first,
-                                             const double weight[2 * HALF], double complex *out)
+                                             const double weight[2 * HALF], size_t n_out,
+                                             double complex *out)
 {
     const size_t n_table = OVERSAMPLE * waveform->n;
 
-    for (size_t n = 0; n < waveform->n; n++) {
+    for (size_t n = 0; n < n_out; n++) {
         const double complex *f = waveform->table + first;
-        pairs sum = {0}; /* each is the sum of two nodes: re, im, re, im */
+        pairs sum = {0}; /* re, im of the even nodes; re, im of the odd nodes */
 
         for (int j = 0; j < HALF; j++) {
             const double even = weight[2 * j], odd = weight[2 * j + 1];
@@ -281,8 +282,14 @@ PNR_MULTIVERSION static void interpolate_all(const pnr_waveform *waveform, size_
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope)
 {
+    pnr_waveform_run(waveform, -delay, waveform->n, value, slope);
+}
+
+void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
+                      double complex *value, double complex *slope)
+{
     const double n = (double)waveform->n, h = 1e-4;
-    const double t = -delay - n * floor(-delay / n);
+    const double t = from - n * floor(from / n);
     const double position = OVERSAMPLE * t, below = floor(position), x = position - below;
     const size_t first = (size_t)below % (OVERSAMPLE * waveform->n);
     double weight[2 * HALF], after[2 * HALF];
@@ -290,7 +297,7 @@ void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double compl
     assert(waveform->table);
     if (value != NULL) {
         lagrange_weights(x, weight);
-        interpolate_all(waveform, first, (const double *)weight, value);
+        interpolate_all(waveform, first, (const double *)weight, n_out, value);
     }
     if (slope == NULL)
         return;
@@ -298,7 +305,7 @@ void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double compl
     lagrange_weights(x + h, after);
     for (int j = 0; j < 2 * HALF; j++)
         weight[j] = (after[j] - weight[j]) * (OVERSAMPLE / (2 * h));
-    interpolate_all(waveform, first, (const double *)weight, slope);
+    interpolate_all(waveform, first, (const double *)weight, n_out, slope);
 }
 
 int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out)

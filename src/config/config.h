@@ -19,6 +19,11 @@ typedef enum {
     PNR_CODE_M_SEQUENCE,
     PNR_CODE_GOLD,
     PNR_CODE_GPS_L1CA,
+    PNR_CODE_GPS_L2C,
+    PNR_CODE_GPS_L5,
+    PNR_CODE_GLONASS,
+    PNR_CODE_BDS_B1I,
+    PNR_CODE_BDS_B3I,
     PNR_CODE_KASAMI,
     PNR_CODE_BARKER,
     PNR_CODE_LEGENDRE,
@@ -29,6 +34,7 @@ typedef enum {
     PNR_CODE_FILE
 } pnr_code_type;
 
+typedef enum { PNR_COMPONENT_DATA, PNR_COMPONENT_PILOT } pnr_component;
 typedef enum { PNR_PULSE_BAND_LIMITED, PNR_PULSE_RECTANGULAR, PNR_PULSE_FILE } pnr_pulse;
 typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
@@ -85,11 +91,14 @@ typedef struct pnr_target {
 /* One of several codes in the stream, section [code.<n>]. A member whose has_... is false takes the
  * value of [code]. */
 typedef struct pnr_code_section {
-    int type; /* pnr_code_type */
+    int type;      /* pnr_code_type */
+    int component; /* pnr_component */
+    bool invert;
+    pnr_rational tune_hz;
     size_t degree, length, root, prn, index, seed;
-    char taps[PNR_TEXT_LEN], path[PNR_PATH_LEN];
+    char taps[PNR_TEXT_LEN], state[PNR_TEXT_LEN], path[PNR_PATH_LEN];
     bool has_type, has_degree, has_length, has_root, has_prn, has_index, has_seed, has_taps,
-        has_path;
+        has_state, has_component, has_invert, has_tune_hz, has_path;
     size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
                     * refuses missing numbers */
 } pnr_code_section;
@@ -118,12 +127,16 @@ typedef struct pnr_config {
     struct {
         int type; /* pnr_code_type */
         size_t degree;
-        char taps[PNR_TEXT_LEN]; /* "10,3"; "": the fewest taps of a primitive polynomial */
+        char taps[PNR_TEXT_LEN];  /* "10,3"; "": the fewest taps of a primitive polynomial */
+        char state[PNR_TEXT_LEN]; /* "0000000001", the first bits; "": all ones */
         size_t length;
         size_t root;
         size_t prn;
+        int component; /* pnr_component */
         size_t index;
         size_t seed;
+        bool invert;          /* the sign of every chip */
+        pnr_rational tune_hz; /* carrier of this code, besides source.tune_hz */
         char path[PNR_PATH_LEN];
         int pulse; /* pnr_pulse */
         char pulse_path[PNR_PATH_LEN];

@@ -6,9 +6,11 @@
 #include <string.h>
 
 /* In the order of pnr_code_type. */
-static const char *const code_types[] = {"m-sequence", "gold",     "gps-l1ca",   "kasami",
-                                         "barker",     "legendre", "zadoff-chu", "frank",
-                                         "p4",         "random",   "file",       NULL};
+static const char *const code_types[] = {
+    "m-sequence", "gold",    "gps-l1ca", "gps-l2c", "gps-l5",   "glonass",
+    "bds-b1i",    "bds-b3i", "kasami",   "barker",  "legendre", "zadoff-chu",
+    "frank",      "p4",      "random",   "file",    NULL};
+static const char *const code_components[] = {"data", "pilot", NULL};
 
 #define NUMBERED(name_, item, array)                                                               \
     .name = #name_ ".n", .item_bytes = sizeof(item), .items = offsetof(pnr_config, array),         \
@@ -97,17 +99,27 @@ const pnr_key pnr_config_keys[] = {
      RANGE(2, 24)},
     {KEY(code, taps, TEXT, "",
          "For m-sequence: its taps, as 10,3; empty takes the fewest of a primitive one.")},
+    {KEY(code, state, TEXT, "",
+         "For m-sequence: its first bits, one for each stage, as 0001; empty is all ones.")},
     {KEY(code, length, SIZE, "0",
          "For barker, legendre, zadoff-chu, frank, p4 and random: the number of chips."),
      .unit = "chips", RANGE(0, 16777216)},
     {KEY(code, root, SIZE, "1", "For zadoff-chu: its root, coprime to the length."),
      RANGE(1, 16777215)},
-    {KEY(code, prn, SIZE, "1", "For gps-l1ca: the number of the satellite."), RANGE(1, 37)},
+    {KEY(code, prn, SIZE, "1", "For codes of gps and bds: the number of the satellite."),
+     RANGE(1, 210)},
+    {KEY(code, component, CHOICE, "data",
+         "For gps-l5 and gps-l2c: I5 and CM carry data, Q5 and CL are the pilot."),
+     .choices = code_components},
     {KEY(code, index, SIZE, "0", "For gold and kasami: the code of the set, counted from 0."),
      RANGE(0, 16777216)},
     {KEY(code, seed, SIZE, "0", "For random: the seed, as for RandomState of numpy."),
      RANGE(0, 4294967295.0)},
     {KEY(code, path, TEXT, "", "For file: the file with the chips.")},
+    {KEY(code, invert, YES_NO, "no", "Yes changes the sign of every chip.")},
+    {KEY(code, tune_hz, RATIONAL, "0",
+         "Carrier of the code relative to source.tune_hz, a multiple of the repetition rate."),
+     .unit = "Hz"},
     {KEY(code, pulse, CHOICE, "band-limited", "The waveform between the samples."),
      WORDS("band-limited", "rectangular", "file")},
     {KEY(code, pulse_path, TEXT, "", "For pulse = file: the file with the pulse of one chip.")},
@@ -122,12 +134,16 @@ const pnr_key pnr_config_keys[] = {
     {CODE(degree, SIZE, "For m-sequence, gold and kasami: the length is 2^degree - 1 chips."),
      RANGE(2, 24)},
     {CODE(taps, TEXT, "For m-sequence: its taps.")},
+    {CODE(state, TEXT, "For m-sequence: its first bits.")},
     {CODE(length, SIZE, "The number of chips, as in [code]."), .unit = "chips", RANGE(0, 16777216)},
     {CODE(root, SIZE, "For zadoff-chu: its root."), RANGE(1, 16777215)},
-    {CODE(prn, SIZE, "For gps-l1ca: the number of the satellite."), RANGE(1, 37)},
+    {CODE(prn, SIZE, "For codes of gps and bds: the number of the satellite."), RANGE(1, 210)},
+    {CODE(component, CHOICE, "For gps-l5 and gps-l2c: data or pilot."), .choices = code_components},
     {CODE(index, SIZE, "For gold and kasami: the code of the set."), RANGE(0, 16777216)},
     {CODE(seed, SIZE, "For random: the seed."), RANGE(0, 4294967295.0)},
     {CODE(path, TEXT, "For file: the file with the chips.")},
+    {CODE(invert, YES_NO, "Yes changes the sign of every chip.")},
+    {CODE(tune_hz, RATIONAL, "Carrier of this code relative to source.tune_hz."), .unit = "Hz"},
 
     {KEY(window, correlation, CHOICE, "circular",
          "Circular for a code that repeats without pause; linear for pulses and for few range "

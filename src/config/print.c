@@ -47,6 +47,23 @@ static const char *describe_key(const pnr_key *key, char out[PNR_WHY_LEN])
     return out;
 }
 
+/* A list of words that is longer than a line continues after a "|". */
+static void print_comment(const char *text, FILE *stream)
+{
+    size_t n = 100;
+
+    while (strlen(text) > n) {
+        while (n > 0 && text[n - 1] != '|')
+            n--;
+        if (n == 0)
+            break;
+        fprintf(stream, "# %.*s\n", (int)n, text);
+        text += n + 1;
+        n = 100;
+    }
+    fprintf(stream, "# %s\n", text);
+}
+
 void pnr_config_print_reference(FILE *stream)
 {
     char note[PNR_WHY_LEN], title[PNR_SECTION_LEN];
@@ -66,7 +83,7 @@ void pnr_config_print_reference(FILE *stream)
         for (const pnr_key *key = NULL; (key = pnr_key_next(s->name, key)) != NULL;) {
             fprintf(stream, "\n# %s\n", key->help);
             if (describe_key(key, note)[0])
-                fprintf(stream, "# %s\n", note);
+                print_comment(note, stream);
             fprintf(stream, "%s%s =%s%s\n", mark, key->name, key->initial[0] ? " " : "",
                     key->initial);
         }

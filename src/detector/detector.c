@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From fitted tracks to echoes: noise, SNR and sigmas. */
+#include "detector/gate.h"
 #include "detector/state.h"
 
 #include "engine/plan.h"
@@ -13,106 +14,14 @@ enum { J = PNR_NEIGHBOURS };
 /* (kurtosis - 1) / 2 of a uniform distribution: the observation time of a Doppler is uniform. */
 static const double flat_curvature = 0.4;
 
-/* The contribution of the echoes to sum |x|^2. */
-static double echo_energy(const pnr_detector *detector, const pnr_dwell *dwell,
-                          const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
-{
-    const double windows = (double)dwell->n_valid / (double)detector->radar->n_samples;
-    const double of_peaks =
-        windows / (gains->amplitude * gains->amplitude * detector->energy_of_code);
-    double energy = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        const pnr_track *t = &tracks[i];
-        double own = t->amplitude2 * windows * detector->energy_of_code;
-
-        if (t->code->nyquist > 0)
-            own *= 1 - t->code->nyquist * pow(sin(M_PI * t->fit.delay), 2);
-        if (detector->has_rows)
-            own *= pnr_fit_patch_energy(detector->map, t->bins);
-        energy += own;
-        /* An incoherent dwell has no phases, so its cross terms cancel on average. */
-        for (size_t k = 0; k < i && !detector->is_sum; k++)
-            energy += 2 *
-                      creal(t->fit.peak * conj(tracks[k].fit.peak) *
-                            pnr_track_overlap(detector, t, &tracks[k])) *
-                      of_peaks;
-    }
-    return energy;
-}
-
-/* The lost samples divided by the valid ones. Lost samples disturb an echo's sidelobes like noise
- * of this share of its peak power. */
-static double holes_of(const pnr_detector *detector, const pnr_dwell *dwell)
-{
-    const double n_all = (double)dwell->n_periods * (double)detector->radar->n_samples;
-
-    return (1 - (double)dwell->n_valid / n_all) / (double)dwell->n_valid;
-}
-
-/* The noise power of one cell and the relative variance of this estimate. */
-typedef struct noise_found {
-    double cell, variance;
-} noise_found;
-
-/*
- * Combines two estimates of the noise. The first is the energy of the dwell minus that of the
- * echoes. The peak of an echo is estimated from 17 values and not from all samples. The difference
- * e of the two errors, of variance (amplitude_variance - 1/2) sigma^2, leaves 2 |a| e in this
- * estimate, which is too much when S is near N^2. Lost samples also add an error, because they do
- * not all hold the same share of an echo. The second estimate is the residual of the fit at the
- * strongest echo's 17 values. Both are weighted by their variances, which depend on the noise
- * itself: a few iterations converge.
- */
-static noise_found find_noise(const pnr_detector *detector, const pnr_dwell *dwell,
-                              const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
-{
-    /* The noise power of a cell divided by that of a sample. */
-    const double scale = gains->noise * detector->energy_of_code;
-    /* Each real parameter of a fit, three or with Doppler four, absorbs half a sample's noise. */
-    const double taken = detector->has_rows ? 2 : 1.5;
-    const double n_left = fmax((double)dwell->n_valid - taken * (double)n, 1);
-    const double least = scale * dwell->energy / (double)dwell->n_valid * 1e-12; /* rounding */
-    const double rest =
-        scale * (dwell->energy - echo_energy(detector, dwell, gains, tracks, n)) / n_left;
-    const double holes = holes_of(detector, dwell);
-    double leak = 0, uneven = 0, cells = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        const double power = pnr_power(tracks[i].fit.peak) / (n_left * n_left);
-
-        leak += 4 * power * (tracks[i].loss * tracks[i].fit.amplitude_variance - 0.5);
-        /* The variance of |a(n)|^2 is half its square. */
-        uneven += power * pnr_power(tracks[i].fit.peak) * holes / 2;
-    }
-    if (n == 0 || detector->is_sum ||
-        (rest > 0 && leak * rest + uneven < 0.1 * rest * rest / n_left))
-        return (noise_found){fmax(rest, least), 1 / n_left};
-
-    const double sidelobes = pnr_power(tracks[0].fit.peak) * holes;
-    double cell, variance = 0;
-    const double near = pnr_track_noise(detector, tracks, n, &cells);
-
-    cell = fmax(near, least);
-    for (int turn = 0; turn < 4; turn++) {
-        const double of_rest = leak * (cell + sidelobes) + uneven + cell * cell / n_left;
-        const double of_near = (cell + sidelobes) * (cell + sidelobes) / cells;
-
-        variance = of_rest * of_near / (of_rest + of_near);
-        cell = (rest * of_near + (near - sidelobes) * of_rest) / (of_rest + of_near);
-        /* An estimate below half of its own uncertainty is no more accurate than that bound. */
-        cell = fmax(cell, fmax(sqrt(variance) / 2, least));
-    }
-    return (noise_found){cell, fmin(variance / (cell * cell), 0.5)};
-}
-
 /* Fills the variances of delay (samples^2), relative amplitude, phase and frequency (bins^2). */
 typedef struct variances {
     double delay, amplitude, phase, bins;
 } variances;
 
-static variances find_variances(const pnr_detector *detector, const pnr_dwell *dwell,
-                                const pnr_dwell_gains *gains, const pnr_track *t, double s)
+static variances find_variances(const pnr_detector *detector, const pnr_observed *observed,
+                                const pnr_dwell_gains *gains, const pnr_track *t,
+                                const pnr_noise *noise, double s)
 {
     const pnr_fitted *fit = &t->fit;
     /* Lost samples do not disturb amplitude and phase, because every sample contributes equally to
@@ -120,10 +29,21 @@ static variances find_variances(const pnr_detector *detector, const pnr_dwell *d
     /* To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
      * because the noise also bends the peak. Expressed by the measured S, which is taken at the
      * displaced peak, the term becomes kurtosis - 1. */
-    variances v = {fit->delay_variance *
-                       ((1 + t->code->curvature_noise / s) / s + holes_of(detector, dwell)),
+    variances v = {fit->delay_variance * ((1 + t->code->curvature_noise / s) / s +
+                                          pnr_noise_holes(detector, observed)),
                    fit->amplitude_variance / s, fit->phase_variance / s,
                    t->bins_variance * (1 + flat_curvature / s) / s};
+
+    /* Two paths of half the power each, apart by x, leave the residual u = (x^2 / 8)^2 B^2 (kurtosis -
+     * 1) of their power to the fit of one, and lie x / 2 from it: x^2 / 4 = 2 sqrt(u) / (B
+     * sqrt(kurtosis - 1)), from the expansion of exp(i w x / 2). */
+    if (noise->misfit > 0) {
+        v.delay +=
+            2 * sqrt(noise->misfit) / (t->code->bandwidth * sqrt(2 * t->code->curvature_noise));
+        v.amplitude += sqrt(noise->misfit);
+        v.phase += sqrt(noise->misfit);
+    }
+    v.delay += noise->beside * noise->beside / 4;
 
     if (detector->is_sum) {
         /* Each look is referred to the phase of its own centre value, which is a share of the peak.
@@ -169,8 +89,8 @@ static double middle_turn(const pnr_detector *detector)
 }
 
 static void describe_echo(const pnr_detector *detector, const pnr_observed *observed,
-                          const pnr_dwell_gains *gains, const pnr_track *t,
-                          const noise_found *noise, pnr_echo *echo)
+                          const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
+                          pnr_echo *echo)
 {
     const pnr_radar *radar = detector->radar;
     const double rate = pnr_rational_double(radar->rate_hz);
@@ -181,7 +101,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
                            ? t->amplitude2 * scale * scale / cell
                            : t->fit.power / cell * (1 - noise->variance) - t->fit.cells;
     const double s = snr > 1e-3 ? snr : 1e-3;
-    const variances v = find_variances(detector, observed->dwell, gains, t, s);
+    const variances v = find_variances(detector, observed, gains, t, noise, s);
 
     *echo = (pnr_echo){
         .code = t->candidate->code,
@@ -191,7 +111,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
         .lag = (double)t->centre + t->fit.delay,
         .snr = snr,
         .snr_db = 10 * log10(s),
-        .amplitude = detector->amplitude_scale * sqrt(t->amplitude2),
+        .amplitude = t->code->amplitude_scale * sqrt(t->amplitude2),
         .phase_rad = detector->is_sum ? NAN : carg(t->fit.peak),
         .phase_sigma_rad = sqrt(v.phase),
         .doppler_hz = NAN,
@@ -200,7 +120,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
         .velocity_sigma_mps = NAN,
     };
     echo->amplitude_sigma = echo->amplitude * sqrt(v.amplitude);
-    echo->delay_s = pnr_radar_delay_s(radar, detector->config, echo->lag);
+    echo->delay_s = pnr_gate_wrap(radar, pnr_radar_delay_s(radar, detector->config, echo->lag));
     echo->delay_samples = echo->delay_s * rate;
     echo->delay_sigma_s = sqrt(v.delay) / rate;
     echo->range_m = pnr_radar_range_m(radar, echo->delay_s);
@@ -211,43 +131,110 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
         echo->phase_rad = remainder(echo->phase_rad + middle_turn(detector), 2 * M_PI);
 }
 
+/* Drops the weakest tracks that this noise explains, and returns the number of tracks left. The
+ * noise of a cell is counted with the cell itself, as the threshold expects (setup/threshold.h).
+ * The engine's floor may be too low: it comes from the samples, which hold other noise. */
+static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
+                         const pnr_noise *noise, const pnr_track *tracks, size_t n)
+{
+    const double ratio = detector->plan->threshold[dwell->n_periods - 1] * detector->cells.ratio;
+    double cell = noise->least;
+
+    for (; n > 0 && detector->plan->cfar.kind == PNR_CFAR_OFF; n--) {
+        const double power = (double)tracks[n - 1].candidate->power;
+
+        cell += power * tracks[n - 1].code->lobe.total / detector->cells.n;
+        if (power > ratio * cell)
+            break;
+    }
+    return n;
+}
+
+/* Adds the echo of a track, if it lies in the gate, before all weaker ones: its estimate may be
+ * stronger than that of a stronger candidate. */
+static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
+                     const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
+                     pnr_detection *out)
+{
+    const pnr_radar *radar = detector->radar;
+    size_t at = out->n_echoes;
+    pnr_echo echo;
+
+    describe_echo(detector, observed, gains, t, noise, &echo);
+    /* the tracker of the direct path looks at all delays, and moves the gate */
+    if (radar->zero_search_s == 0 && !pnr_gate_holds(radar, echo.delay_s, echo.delay_sigma_s))
+        return;
+    for (; at > 0 && out->echoes[at - 1].snr_db < echo.snr_db; at--)
+        out->echoes[at] = out->echoes[at - 1];
+    out->echoes[at] = echo;
+    out->n_echoes++;
+    out->is_unresolved |= noise->misfit > 0 || noise->beside > 0;
+}
+
+/* True if the engine left out maxima, and the weakest that it returned is an echo: then one of those
+ * may be another. */
+static bool is_cut(const pnr_dwell *dwell, const pnr_observed *observed, const pnr_track *tracks,
+                   size_t n)
+{
+    const pnr_candidate *weakest = observed->candidates;
+
+    if (dwell->n_maxima <= dwell->n_candidates)
+        return false;
+    for (size_t i = 1; i < dwell->n_candidates; i++)
+        if (observed->candidates[i].power < weakest->power)
+            weakest = &observed->candidates[i];
+    for (size_t i = 0; i < n; i++)
+        if (tracks[i].candidate == weakest)
+            return true;
+    return false;
+}
+
 void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
                          pnr_detection *out)
 {
     const pnr_dwell *dwell = observed->dwell;
     pnr_track tracks[PNR_MAX_CANDIDATES];
-    noise_found noise = {0};
 
     out->noise_power = 0;
+    out->is_coloured = out->is_more = out->is_unresolved = false;
     out->n_echoes = 0;
     if (dwell->n_periods == 0 || dwell->n_valid == 0)
         return;
 
-    const size_t n = pnr_track_all(detector, observed, tracks);
+    const size_t n_found = pnr_track_all(detector, observed, tracks);
     const pnr_dwell_gains gains = pnr_detector_gains(detector, observed);
+    pnr_noise noise = pnr_noise_find(detector, observed, &gains, tracks, n_found);
+    const size_t n = drop_noise(detector, dwell, &noise, tracks, n_found);
 
-    noise = find_noise(detector, dwell, &gains, tracks, n);
+    if (n < n_found)
+        noise = pnr_noise_find(detector, observed, &gains, tracks, n);
+    out->is_coloured = noise.is_coloured;
     out->noise_power = noise.cell / (gains.noise * detector->energy_of_code);
-    out->n_echoes = n;
-    for (size_t i = 0; i < n; i++)
-        describe_echo(detector, observed, &gains, &tracks[i], &noise, &out->echoes[i]);
-    for (size_t i = 1; i < n; i++) { /* the refined fits may have another order */
-        const pnr_echo echo = out->echoes[i];
-        size_t at = i;
+    for (size_t i = 0; i < n; i++) {
+        pnr_noise own = noise;
 
-        for (; at > 0 && out->echoes[at - 1].snr_db < echo.snr_db; at--)
-            out->echoes[at] = out->echoes[at - 1];
-        out->echoes[at] = echo;
+        pnr_noise_around(detector, tracks, n, i, &own);
+        add_echo(detector, observed, &gains, &tracks[i], &own, out);
     }
+    out->is_more = out->n_echoes > detector->max_echoes || is_cut(dwell, observed, tracks, n);
+    if (out->n_echoes > detector->max_echoes)
+        out->n_echoes = detector->max_echoes;
 }
 
-static int fill_code(const pnr_setup_code *from, pnr_detector_code *code)
+static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_detector_code *code)
 {
+    const bool is_split =
+        !pnr_format_get(setup->plan.format)->is_complex && setup->plan.tune.num != 0;
+
     code->autocorrelation = from->autocorrelation;
-    code->nyquist = pnr_waveform_nyquist(from->waveform);
+    code->amplitude_scale = (is_split ? 2 : 1) / sqrt(from->share);
+    code->energy_scale = (is_split ? 2 : 1) / from->share;
     code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
+    code->bandwidth = pnr_waveform_bandwidth(from->waveform);
     for (int u = -J; u < J; u++)
         code->rho[J + u] = pnr_waveform_at(code->autocorrelation, u);
+    pnr_lobe_fill(code->autocorrelation, setup->plan.n_samples,
+                  (double)setup->radar.n_samples / (double)setup->radar.n_chips, &code->lobe);
     return pnr_fit_create(code->autocorrelation, &code->fit);
 }
 
@@ -280,15 +267,13 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     detector->is_sum = plan->n_looks > 1;
     detector->max_echoes = setup->max_echoes;
     detector->has_rows = pnr_plan_rows(plan) > 1;
-    detector->amplitude_scale =
-        !pnr_format_get(plan->format)->is_complex && plan->tune.num != 0 ? 2 : 1;
     detector->energy_of_code = pnr_waveform_energy(setup->codes[0].waveform);
     detector->n_codes = setup->n_codes;
     detector->codes = calloc(setup->n_codes, sizeof *detector->codes);
     if (detector->codes == NULL)
         code = PNR_ENOMEMORY;
     for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
-        code = fill_code(&setup->codes[c], &detector->codes[c]);
+        code = fill_code(setup, &setup->codes[c], &detector->codes[c]);
     if (code == PNR_OK && needs_patch_fit(plan))
         code = pnr_fit_patch_create(setup, config->radar.carrier_hz, &detector->map);
     if (code == PNR_OK && detector->has_rows &&
@@ -296,6 +281,7 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
         code = PNR_ENOMEMORY;
     if (code != PNR_OK)
         goto fail;
+    pnr_cells_fill(detector, setup->pfa_cell, &detector->cells);
     *out = detector;
     return PNR_OK;
 fail:

@@ -46,7 +46,12 @@ typedef struct pnr_echo {
 } pnr_echo;
 
 typedef struct pnr_detection {
-    double noise_power; /* per sample, full scale = 1: (energy - echo energy) / valid samples */
+    /* In the code's band, of a sample, full scale = 1: white noise of this power gives the cells
+     * the noise that they have. */
+    double noise_power;
+    bool is_coloured;   /* the samples hold 0.5 dB more or less noise than that */
+    bool is_unresolved; /* an echo does not have the shape of one: its sigmas are widened */
+    bool is_more;       /* the limits on echoes left out a real one */
     size_t n_echoes;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;

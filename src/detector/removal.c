@@ -26,7 +26,7 @@ static double complex amplitude_of(const pnr_detector *detector, const pnr_echo 
     const double middle = (n * (double)detector->plan->n_periods - 1) / (2 * n);
     const double phase = echo->phase_rad - 2 * M_PI * remainder(bins * middle, 1);
 
-    return echo->amplitude / detector->amplitude_scale * pnr_cis(phase);
+    return echo->amplitude / detector->codes[echo->code].amplitude_scale * pnr_cis(phase);
 }
 
 static void narrow_to_float(const double complex *from, size_t n, float (*to)[2])
@@ -124,7 +124,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
             continue;
         }
         if (detector->has_rows) {
-            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* cell 0: exact sums */
+            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* no noise: exact sums */
             continue;
         }
         if (echo->code != candidate->code)

@@ -6,15 +6,24 @@
 
 #include "base/complex.h"
 #include "detector/detector.h"
+#include "detector/noise.h"
 #include "estimate/fit.h"
 #include "estimate/fit_patch.h"
+
+#include <math.h>
 
 /* One of the codes. */
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
-    double curvature_noise;                 /* (kurtosis - 1) / 2 */
-    double nyquist;                         /* the share of the Nyquist bin in the energy */
+    pnr_lobe lobe;
+    double bandwidth;       /* B */
+    double curvature_noise; /* (kurtosis - 1) / 2 */
+    /* An echo's amplitude in the samples divided by the fitted one, and its energy by that of the
+     * fitted echo. 1 for complex samples. With the share s of the code's energy at positive
+     * frequencies (setup/setup.h) 1 / sqrt(s) and 1 / s for a real recording, and twice that for a
+     * tuned one: A cos(wt) is A/2 on either side of 0. */
+    double amplitude_scale, energy_scale;
     double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) at u = -PNR_NEIGHBOURS .. */
 } pnr_detector_code;
 
@@ -30,9 +39,9 @@ struct pnr_detector {
     pnr_patch *patches; /* [PNR_MAX_CANDIDATES] of the tracks; NULL without has_rows */
     const pnr_least_squares *least_squares; /* the filter; NULL: matched */
     double energy_of_code;                  /* R(0) */
-    bool is_sum;                            /* values are sums of powers over several looks */
-    size_t max_echoes;                      /* including the direct path, which zero.c removes */
-    double amplitude_scale; /* 2 for a tuned real recording: A cos(wt) is A/2 on either side of 0 */
+    pnr_cells cells;
+    bool is_sum;       /* values are sums of powers over several looks */
+    size_t max_echoes; /* including the direct path, which zero.c removes */
 };
 
 /* The gains of a dwell for an echo's amplitude and for noise. */
@@ -48,17 +57,30 @@ typedef struct pnr_track {
     const pnr_detector_code *code;
     size_t centre; /* lag */
     double loss; /* noise of its values divided by a cell's: above 1 after a least-squares filter */
-    /* The engine's values, restored to the correlation after a filter; without the noise bias of a
-     * sum of powers. */
+    /* The engine's values without the mean noise of a sum of powers. After a filter they are
+     * restored to the values of the correlation. */
     pnr_vector c;
-    pnr_vector *patch; /* with several rows this instead of c */
+    pnr_vector rest;        /* c without the other echoes, each as it was last told */
+    pnr_fitted told;        /* the fit that the others have subtracted */
+    bool is_told, is_dirty; /* dirty: rest has changed since the fit */
+    pnr_vector *patch;      /* with several rows this instead of c and rest */
     pnr_fitted fit;
     double bins, bins_variance; /* with several rows; the variance is multiplied by S */
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
+    double power;               /* P at the peak, as the engine has it */
 } pnr_track;
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
+
+/* The cyclic distance from lag b to lag a, in (-N/2, N/2]. */
+static inline double pnr_track_distance(const pnr_detector *detector, double a, double b)
+{
+    const double n = (double)detector->radar->n_samples;
+    const double difference = a - b;
+
+    return difference - n * floor(difference / n + 0.5);
+}
 
 static inline pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t)
 {
@@ -77,13 +99,23 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
 /* Finds the echoes among the candidates, strongest first, each fitted after the others are
  * subtracted. Returns their number. tracks: [PNR_MAX_CANDIDATES]. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks);
-/* The noise power of one cell around the strongest echo, and the number of independent cells in
- * this mean. */
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
-                       double *cells);
-/* The correlation of two echoes of peak 1 over all samples: sum_n x conj(y). */
-double complex pnr_track_overlap(const pnr_detector *detector, const pnr_track *x,
-                                 const pnr_track *y);
+/* The noise power of one cell around track i, and the number of independent cells in this mean.
+ * cell: the approximate noise. */
+double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                       double cell, double *cells);
+
+/* --- one track among others: one row, then a map --- */
+
+/* Gives the last fit of track i to all others, which have the one before. tolerance: the power of a
+ * change that does not matter. */
+void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
+                     double tolerance);
+/* Fills the values of a new candidate without the echoes found so far. */
+void pnr_others_subtract(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
+                         size_t n, double tolerance);
+/* Fills a track's patch without the other echoes. cell: the noise. */
+void pnr_others_patch(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                      size_t n_others, double cell, pnr_vector *out);
 
 /* --- after a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
 

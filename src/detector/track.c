@@ -13,6 +13,8 @@ enum {
     TURNS = 2       /* iterations of a fit that adds what a filter removed */
 };
 
+/* The power of a change, in cells of noise, that is not worth another fit. */
+static const double negligible = 1e-6;
 static const double strong = 100; /* least S at which the part that a filter removed matters */
 
 /* The vertex of the parabola through (-1, a), (0, b), (1, c). If b is the greatest, it lies within
@@ -36,15 +38,6 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
     for (int i = 0; i < 3; i++)
         p[i] = sqrt(pnr_power(c[MIDDLE - 1 + i]));
     return p[1] >= p[0] && p[1] >= p[2] ? parabola_vertex(p[0], p[1], p[2]) : 0;
-}
-
-/* The cyclic distance from lag b to lag a, in (-N/2, N/2]. */
-static double circular_distance(const pnr_detector *detector, double a, double b)
-{
-    const double n = (double)detector->radar->n_samples;
-    const double difference = a - b;
-
-    return difference - n * floor(difference / n + 0.5);
 }
 
 /* --- the candidates of a dwell --- */
@@ -79,7 +72,8 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
     t->candidate = candidate;
     t->code = &detector->codes[candidate->code];
     t->centre = candidate->cell / detector->plan->oversample;
-    t->bins = t->bins_variance = 0;
+    t->bins = detector->has_rows ? pnr_fit_patch_bins(detector->map, candidate->row) : 0;
+    t->bins_variance = 0;
     t->loss = pnr_track_loss(detector, t);
 
     const double floor = view->observed->dwell->floor * t->loss;
@@ -114,60 +108,6 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
 
 /* --- one candidate among others --- */
 
-/* Subtracts another echo from c: A g R(0) rho(lag - its delay). In a map with one row the other
- * echo has the frequency of that row. Echoes of other codes are not subtracted. */
-static void subtract_echo(const pnr_detector *detector, const pnr_track *from,
-                          const pnr_track *other, double complex *c)
-{
-    const double distance =
-        circular_distance(detector, (double)from->centre, (double)other->centre + other->fit.delay);
-
-    if (detector->least_squares != NULL) {
-        pnr_vector response;
-
-        if (pnr_track_response(detector, from, other, response))
-            pnr_track_add(other->fit.peak, response, c);
-        return;
-    }
-    for (int j = 0; j < J && from->code == other->code; j++)
-        c[j] -=
-            other->fit.peak * pnr_waveform_at(from->code->autocorrelation, distance + j - MIDDLE);
-}
-
-/* out: the values of one candidate after all other echoes are subtracted. */
-static void load_without_others(const pnr_detector *detector, const pnr_track *t,
-                                const pnr_track *others, size_t n_others, double complex *out)
-{
-    memcpy(out, t->c, sizeof t->c);
-    for (size_t i = 0; i < n_others; i++)
-        if (&others[i] != t)
-            subtract_echo(detector, t, &others[i], out);
-}
-
-static void patch_alone(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
-                        size_t n_others, double cell, pnr_vector *out)
-{
-    const pnr_patch_place place = pnr_track_place(detector, t);
-
-    memcpy(out, t->patch, sizeof(pnr_patch));
-    for (size_t i = 0; i < n_others; i++) {
-        if (&others[i] == t)
-            continue;
-        if (detector->least_squares != NULL) {
-            pnr_vector response, rows;
-
-            if (pnr_track_response(detector, t, &others[i], response)) {
-                pnr_track_rows(detector, t, &others[i], cell, rows);
-                pnr_track_add_rows(rows, response, out);
-            }
-            continue;
-        }
-        const pnr_patch_echo echo = pnr_track_echo(detector, &others[i]);
-
-        pnr_fit_patch_subtract(detector->map, &place, &echo, cell, out);
-    }
-}
-
 static void take_candidate(const pnr_patch_fitted *found, pnr_track *t)
 {
     t->fit = found->at;
@@ -184,7 +124,7 @@ static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_trac
     pnr_patch rest;
 
     cell *= t->loss;
-    patch_alone(detector, t, others, n_others, cell, rest);
+    pnr_others_patch(detector, t, others, n_others, cell, rest);
     pnr_fit_patch_find(detector->map, &place, rest,
                        first_guess(detector, t->candidate, rest[MIDDLE]), cell, &found);
     take_candidate(&found, t);
@@ -220,20 +160,13 @@ static void fit_whole(const pnr_detector *detector, pnr_track *t, const double c
 static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
                         size_t n_others, double cell)
 {
-    const double complex *c = t->c;
-    pnr_vector rest;
-
     if (detector->has_rows) {
         fit_patch(detector, t, others, n_others, cell);
         return t->fit.gain;
     }
-    if (n_others > 0) {
-        load_without_others(detector, t, others, n_others, rest);
-        c = rest;
-    }
-    pnr_fit_find(t->code->fit, c, first_guess(detector, t->candidate, c), &t->fit);
+    pnr_fit_find(t->code->fit, t->rest, first_guess(detector, t->candidate, t->rest), &t->fit);
     if (detector->least_squares != NULL)
-        fit_whole(detector, t, c, cell);
+        fit_whole(detector, t, t->rest, cell);
     t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
     return t->fit.gain;
 }
@@ -260,8 +193,8 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
     if (t->code != other->code)
         return 0;
 
-    const double distance = circular_distance(detector, (double)t->centre + t->fit.delay,
-                                              (double)other->centre + other->fit.delay);
+    const double distance = pnr_track_distance(detector, (double)t->centre + t->fit.delay,
+                                               (double)other->centre + other->fit.delay);
 
     return pnr_power(pnr_waveform_at(t->code->autocorrelation, distance)) *
            pnr_power(other->fit.peak);
@@ -305,6 +238,15 @@ static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_ga
            (g * g * detector->energy_of_code * t->share);
 }
 
+static void measure_track(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t)
+{
+    const double scale = gains->amplitude * detector->energy_of_code;
+
+    t->amplitude2 = squared_amplitude(detector, gains, t);
+    t->power = detector->is_sum ? t->amplitude2 * scale * scale / gains->looks
+                                : pnr_power(t->fit.peak) / t->loss;
+}
+
 /* The noise power of one cell of a map, from the energy minus that of the echoes found. */
 static double cell_without(const pnr_detector *detector, const dwell_view *view,
                            const pnr_track *tracks, size_t n)
@@ -321,11 +263,11 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
 }
 
 /* Fits each track again after the weaker ones are subtracted, too, until no peak moves by more than
- * rounding. */
-static void refine_tracks(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
-                          size_t n)
+ * a small part of the noise. */
+static void refine_patches(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
+                           size_t n)
 {
-    const double least = detector->has_rows ? 1e-6 * view->cell : 0;
+    const double least = 1e-3 * view->cell;
     bool moved = true;
 
     for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
@@ -338,6 +280,26 @@ static void refine_tracks(const pnr_detector *detector, const dwell_view *view, 
             const double complex peak = tracks[i].fit.peak;
 
             moved = moved || pnr_power(peak - before) > 1e-14 * pnr_power(peak) + least;
+        }
+    }
+}
+
+/* The same in one row, where each track keeps its values without the others, and fits again only
+ * when these have changed. */
+static void refine_rows(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
+                        size_t n)
+{
+    bool moved = true;
+
+    for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
+        moved = false;
+        for (size_t i = 0; i < n; i++) {
+            if (!tracks[i].is_dirty)
+                continue;
+            tracks[i].is_dirty = false;
+            fit_among(detector, &tracks[i], tracks, n, view->cell);
+            pnr_others_tell(detector, tracks, n, i, negligible * view->cell);
+            moved = true;
         }
     }
 }
@@ -376,86 +338,115 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
     return best;
 }
 
+/* True if the others leave too little of a candidate in a map for an echo of the power `least`: the
+ * nine cells around its own hold two thirds of an echo wherever it lies between them, so a fit, which
+ * takes a hundred times as long, would find less. */
+static bool is_explained(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                         size_t n, double cell, double least)
+{
+    pnr_patch rest;
+    double power = 0;
+
+    pnr_others_patch(detector, t, others, n, cell * t->loss, rest);
+    for (int r = MIDDLE - 1; r <= MIDDLE + 1; r++)
+        for (int j = MIDDLE - 1; j <= MIDDLE + 1 + (lags_of(detector, t) > 1); j++)
+            power += pnr_power(rest[r][j]);
+    return power < 0.5 * least;
+}
+
+/* True when more echoes than wanted are found, and a candidate of this power cannot be among the
+ * strongest: between two lags its peak is at most 4 dB above its cell, with half lags 1 dB. */
+static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, size_t n, double power)
+{
+    const double peak = power * (detector->plan->oversample == 1 ? 2.5 : 1.26);
+    size_t n_stronger = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_stronger += tracks[i].fit.power > peak * tracks[i].loss;
+    return n > detector->max_echoes && n_stronger >= detector->max_echoes;
+}
+
+/* Fits a candidate as the next track; returns whether it is an echo. The strongest always is. */
+static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t index,
+                    pnr_track *tracks, size_t n)
+{
+    const pnr_dwell *dwell = view->observed->dwell;
+    const double least = least_gain(detector, dwell, &view->observed->candidates[index]);
+    const double tolerance = negligible * view->cell;
+    pnr_track *t = &tracks[n];
+
+    t->patch = detector->has_rows ? detector->patches[n] : NULL;
+    load_candidate(detector, view, index, t);
+    if (!detector->has_rows)
+        pnr_others_subtract(detector, t, tracks, detector->is_sum ? 0 : n, tolerance);
+    if (detector->is_sum) {
+        fit_among(detector, t, NULL, 0, view->cell);
+        return n == 0 || !is_sidelobe(detector, view, t, tracks, n);
+    }
+    if (detector->has_rows && n > 0 &&
+        is_explained(detector, t, tracks, n, view->cell, least * t->loss))
+        return false;
+    if (!(fit_among(detector, t, tracks, n, view->cell) > least * t->loss) && n > 0)
+        return false;
+    if (!detector->has_rows)
+        pnr_others_tell(detector, tracks, n + 1, n, tolerance);
+    return true;
+}
+
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks)
 {
-    const pnr_dwell *dwell = observed->dwell;
-    dwell_view view = {observed, pnr_detector_gains(detector, observed), dwell->floor};
+    dwell_view view = {observed, pnr_detector_gains(detector, observed), observed->dwell->floor};
     bool taken[PNR_MAX_CANDIDATES] = {false};
     size_t n = 0;
 
-    for (size_t k = 0; k < dwell->n_candidates && n < detector->max_echoes; k++) {
+    for (size_t k = 0; k < observed->dwell->n_candidates; k++) {
         const size_t best = strongest_candidate(observed, taken);
-        const double least = least_gain(detector, dwell, &observed->candidates[best]);
-        pnr_track *t = &tracks[n];
 
+        if (is_enough(detector, tracks, n, (double)observed->candidates[best].power))
+            break;
         taken[best] = true;
-        t->patch = detector->has_rows ? detector->patches[n] : NULL;
-        load_candidate(detector, &view, best, t);
-        if (detector->is_sum) {
-            fit_among(detector, t, NULL, 0, view.cell);
-            n += n == 0 || !is_sidelobe(detector, &view, t, tracks, n);
-        } else {
-            n += fit_among(detector, t, tracks, n, view.cell) > least * t->loss || n == 0;
-        }
-        if (detector->has_rows && n > 0)
+        if (!is_echo(detector, &view, best, tracks, n))
+            continue;
+        n++;
+        if (detector->has_rows)
             lower_cell(detector, &view, tracks, n);
     }
     if (!detector->is_sum && n > 1)
-        refine_tracks(detector, &view, tracks, n);
+        (detector->has_rows ? refine_patches : refine_rows)(detector, &view, tracks, n);
     for (size_t i = 0; i < n; i++)
-        tracks[i].amplitude2 = squared_amplitude(detector, &view.gains, &tracks[i]);
+        measure_track(detector, &view.gains, &tracks[i]);
     return n;
 }
 
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
-                       double *cells)
+double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                       double cell, double *cells)
 {
+    const pnr_track *t = &tracks[i];
+
     if (detector->has_rows) {
-        const pnr_patch_place place = pnr_track_place(detector, &tracks[0]);
-        const pnr_patch_fitted found = {.at = tracks[0].fit, .bins = tracks[0].bins};
+        const pnr_patch_place place = pnr_track_place(detector, t);
+        const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins};
         pnr_patch rest;
 
-        patch_alone(detector, &tracks[0], tracks, n, 0, rest);
+        pnr_others_patch(detector, t, tracks, n, cell, rest);
         if (detector->least_squares != NULL) {
             pnr_vector missing, rows;
 
-            pnr_track_missing(detector, &tracks[0], missing);
-            pnr_track_rows(detector, &tracks[0], &tracks[0], 0, rows);
+            pnr_track_missing(detector, t, missing);
+            pnr_track_rows(detector, t, t, cell, rows);
             pnr_track_add_rows(rows, missing, rest);
         }
-        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cells) / tracks[0].loss;
+        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cell, cells) / t->loss;
     }
 
     pnr_vector c;
 
-    load_without_others(detector, &tracks[0], tracks, n, c);
+    memcpy(c, t->rest, sizeof c);
     if (detector->least_squares != NULL) {
         pnr_vector missing;
 
-        pnr_track_missing(detector, &tracks[0], missing);
-        pnr_track_add(tracks[0].fit.peak, missing, c);
+        pnr_track_missing(detector, t, missing);
+        pnr_track_add(t->fit.peak, missing, c);
     }
-    return pnr_fit_noise(tracks[0].code->fit, c, &tracks[0].fit, cells) / tracks[0].loss;
-}
-
-/* sum_n a(n - x) conj(a(n - y)) / R(0) for two echoes at the lags x and y. This is R(y - x)/R(0),
- * except that the Nyquist bin, a cosine, gives cos(pi x) cos(pi y) and not cos(pi (x - y)). */
-double complex pnr_track_overlap(const pnr_detector *detector, const pnr_track *x,
-                                 const pnr_track *y)
-{
-    const double sines = sin(M_PI * x->fit.delay) * sin(M_PI * y->fit.delay);
-
-    if (x->code != y->code)
-        return 0;
-    if (detector->has_rows) {
-        const pnr_patch_echo a = pnr_track_echo(detector, x), b = pnr_track_echo(detector, y);
-
-        return pnr_fit_patch_overlap(detector->map, &a, &b);
-    }
-
-    const double distance = circular_distance(detector, (double)y->centre + y->fit.delay,
-                                              (double)x->centre + x->fit.delay);
-
-    return pnr_waveform_at(x->code->autocorrelation, distance) -
-           ((x->centre ^ y->centre) & 1 ? -1 : 1) * x->code->nyquist * sines;
+    return pnr_fit_noise(t->code->fit, c, &t->fit, cells) / t->loss;
 }

@@ -2,6 +2,8 @@
 /* The zero range: a Kalman filter for the delay and drift of the direct path. */
 #include "detector/zero.h"
 
+#include "detector/gate.h"
+
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -120,11 +122,8 @@ static bool correct_delay(const pnr_zero_tracker *z, pnr_echo *echo)
     const pnr_radar *radar = z->radar;
     double delay_s = echo->delay_s + z->config->radar.zero_delay_s - z->x;
 
-    if (!radar->is_linear) {
-        delay_s -= radar->period_s * floor((delay_s - radar->min_delay_s) / radar->period_s);
-        delay_s = fmax(delay_s, radar->min_delay_s); /* differs by rounding only */
-    }
-    if (delay_s < radar->min_delay_s || delay_s > radar->max_delay_s)
+    delay_s = pnr_gate_wrap(radar, delay_s);
+    if (!pnr_gate_holds(radar, delay_s, hypot(echo->delay_sigma_s, sqrt(z->xx))))
         return false;
     echo->delay_s = delay_s;
     echo->delay_samples = delay_s * z->rate_hz;
@@ -138,11 +137,12 @@ static void correct_all(const pnr_zero_tracker *z, pnr_detection *d, size_t dire
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < d->n_echoes && n < z->config->detector.max_echoes; i++) {
+    for (size_t i = 0; i < d->n_echoes; i++) {
         d->echoes[n] = d->echoes[i];
         n += i != direct && correct_delay(z, &d->echoes[n]);
     }
-    d->n_echoes = n;
+    d->is_more |= n > z->config->detector.max_echoes;
+    d->n_echoes = n < z->config->detector.max_echoes ? n : z->config->detector.max_echoes;
 }
 
 static void watch_limit(pnr_zero_tracker *z)

@@ -9,7 +9,7 @@
 
 /* The training cells of one cell, or of several cells that all have the same number of them. */
 typedef struct training {
-    ptrdiff_t first, step; /* distances in powers */
+    ptrdiff_t first, step; /* distances from the cell, in array elements */
     size_t n_before, n_after;
 } training;
 
@@ -168,7 +168,7 @@ static const float *training_cell(const pnr_search_cfar *s, const float *line, s
     return line + other * plan->oversample + cell % plan->oversample;
 }
 
-/* One cell near an end of its row: its training cells are put next to each other. */
+/* Tests a cell near an end of its row. First copies its training cells next to each other. */
 static bool is_above_at_end(const pnr_search_cfar *s, const float *line, size_t cell)
 {
     const pnr_cfar *cfar = &s->plan->cfar;

@@ -52,9 +52,9 @@ typedef struct pnr_result {
     const pnr_candidate
         *candidates;           /* [n_dwells][max_candidates], the first n_candidates of each set */
     const uint32_t *nonfinite; /* [n_dwells][n_looks n_periods] */
-    const float *profile;      /* want_profile: [n_dwells][n_codes][n_rows][n_lags * oversample]
-                                * power, or [..][2] complex (with several looks, of the last used
-                                * one); else NULL */
+    const float *profile;      /* NULL unless plan.want_profile. [n_dwells][n_codes][n_rows]
+                                * [n_lags * oversample] powers, or [..][2] for the complex values
+                                * of the last used look */
     /* With more than one row: [n_dwells][max_candidates][PNR_NEIGHBOURS rows][PNR_NEIGHBOURS
      * lags][2], rows -8 .. +8 around the candidate's row, zeros for rows that do not exist; else
      * NULL */

@@ -41,6 +41,10 @@ typedef struct pnr_hypothesis {
 
 /* A cell under CFAR must exceed this share of the floor in any case. */
 #define PNR_CFAR_LEAST 1e-6
+/* The rest becomes the floor below this share of it. Without a kept candidate a lower rest is
+ * mostly chance; one below 0.7 comes from samples whose power the code suppresses: DC, a carrier,
+ * noise outside of its band. */
+#define PNR_LOWER_FLOOR(n_kept) ((n_kept) > 0 ? 0.95 : 0.7)
 
 /*
  * Constant false alarm rate. A cell is above when P > factor Z and P > 1e-6 of the floor before the
@@ -103,10 +107,10 @@ typedef struct pnr_cfar {
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
  * excluded, with all rows; the mean of the cells of the other columns, when these are at least half
  * of all, is the rest. Its lower limit is the rounding error: 1e-12 sum|x|^2 E_a (windows used). If
- * the rest is below 0.95 floor it becomes the floor, and while fewer than max_candidates are kept
- * the search is repeated, up to PNR_MAX_SEARCHES searches. So a strong echo does not hide a weak
- * one, and the code's own sidelobes stay in the floor. With CFAR there is one search, and the rest
- * is the floor.
+ * the rest is below PNR_LOWER_FLOOR of the floor it becomes the floor, and while fewer than
+ * max_candidates are kept the search is repeated, up to PNR_MAX_SEARCHES searches. So a strong echo
+ * does not hide a weak one, and the code's own sidelobes stay in the floor. With CFAR there is one
+ * search, and the rest is the floor.
  *
  * Neighbours. The centre lag of a candidate is floor(g / oversample). Its 17 values are at integer
  * lags centre - 8 .. centre + 8 (mod N): c itself when n_looks is 1, else sum over looks c[j]

@@ -310,8 +310,8 @@ static double sum_column(const search *s, size_t code, size_t lag)
                        s->map.n_cells);
 }
 
-/* Returns the mean power of the columns that no kept candidate reaches, or -INFINITY if no
- * candidate is kept or fewer than half of the columns remain. */
+/* Returns the mean power of the columns that no kept candidate reaches, or -INFINITY if fewer than
+ * half of the columns remain. */
 static double find_rest(const search *s, double noise_sum)
 {
     const pnr_plan *plan = s->map.plan;
@@ -320,8 +320,6 @@ static double find_rest(const search *s, double noise_sum)
     double sum = 0;
     size_t n_out = 0;
 
-    if (s->n_kept == 0)
-        return -INFINITY;
     for (size_t i = 0; i < s->n_kept; i++) {
         /* each lag counts once, even if the code is shorter than the neighbourhood */
         for (size_t j = 0; j < PNR_NEIGHBOURS && j < n; j++) {
@@ -402,8 +400,8 @@ static void repeat_search(search *s, double energy_of_code, pnr_dwell *dwell)
         const double rest = find_rest(s, dwell->noise_sum);
         const double floor = rest > rounding ? rest : rounding;
 
-        if (isinf(rest) ||
-            (!is_cfar && (i + 1 == PNR_MAX_SEARCHES || !(floor < 0.95 * dwell->floor))))
+        if (isinf(rest) || (!is_cfar && (i + 1 == PNR_MAX_SEARCHES ||
+                                         !(floor < PNR_LOWER_FLOOR(s->n_kept) * dwell->floor))))
             break;
         dwell->floor = floor;
         if (s->n_kept == plan->max_candidates)

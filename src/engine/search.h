@@ -39,8 +39,8 @@ void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks
  *
  * Rules that plan.h leaves open: the box of the exclusion covers all cells of the lag grid, also
  * those outside the gate. With a filter a training cell at a lag outside the gate does not exist.
- * With CFAR the rest becomes the floor even if it exceeds 0.95 of the floor; when no candidate is
- * kept, or fewer than half of the columns are left, the floor stays as it was.
+ * With CFAR the rest becomes the floor even if it exceeds 0.95 of the floor; when fewer than half
+ * of the columns are left, the floor stays as it was.
  */
 void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const float *power,
                       size_t looks_used, const pnr_search_line *lines,

@@ -196,17 +196,9 @@ static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, do
 static void fill_lags(const pnr_echo_lags *code, double distance, double complex *y,
                       double complex *slope)
 {
-    const double h = 1e-3;
-
-    for (int j = 0; j < J; j++) {
-        const double u = distance + j - MIDDLE;
-
-        y[j] = pnr_waveform_at(code->autocorrelation, u);
-        if (slope != NULL)
-            slope[j] = -(pnr_waveform_at(code->autocorrelation, u + h) -
-                         pnr_waveform_at(code->autocorrelation, u - h)) /
-                       (2 * h);
-    }
+    pnr_waveform_run(code->autocorrelation, distance - MIDDLE, J, y, slope);
+    for (int j = 0; j < J && slope != NULL; j++)
+        slope[j] = -slope[j];
 }
 
 double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stretch)
@@ -278,8 +270,8 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
     }
 }
 
-/* Copies the rows from i on that have the rotation of row i into three vectors, zero elsewhere.
- * Returns the next row; *is_marked: one of them needs the exact sums. */
+/* Copies row i and the next rows of the same rotation to three vectors. Other rows are zero.
+ * Returns the row after them. *is_marked: one of them needs the exact sums. */
 static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex *const from[3],
                          pnr_vector *to, bool *is_marked)
 {
@@ -348,10 +340,11 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
  * share their noise, and their weights amplify any difference between them: there either all rows
  * are marked or none. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
-                               const pnr_patch_echo *echo, size_t code, double cell)
+                               const pnr_patch_echo *echo, size_t code, double cell, bool may_move)
 {
     const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
-    const double least_share = 1e-3, tolerance = is_close ? 1e-4 : 0.005;
+    const double least_share = may_move ? 1e-3 : 0;
+    const double tolerance = is_close ? 1e-4 : may_move ? 0.005 : 0.01;
     const double power = pnr_power(echo->peak);
     const double rough = pow(model->codes[echo->code].roughness, 2);
     const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
@@ -411,7 +404,7 @@ static void fill_code(pnr_echo_model *model, size_t c)
     pnr_matrix_invert(code->w);
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
-            code->cells += creal(code->w[i][j] * code->p[j][i]);
+            code->crowd += pnr_power(code->p[i][j]) / J;
     code->roughness = roughness_of(model, c);
 }
 

@@ -30,7 +30,7 @@ typedef struct pnr_echo_lags {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_patch p;                         /* R(i - j)/R(0): the noise covariance of two lags */
     pnr_patch w;                         /* the inverse of the loaded p */
-    double cells;                        /* E(c^H w c) of noise, in cells */
+    double crowd;                        /* lags that count as one: sum |p|^2 / 17 */
     double roughness; /* the greatest difference of chi from R(k - d)/R(0) sin(pi e)/.., divided by
                        * e */
 } pnr_echo_lags;
@@ -83,9 +83,10 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
 double pnr_echo_model_tone(const pnr_echo_model *model, double e);
 
 /* Marks the rows that need the exact sums, given the peak of the echo and the noise power of one
- * cell; returns true when there are any. Call it before pnr_echo_model_exact. */
+ * cell; returns true when there are any. may_move: the frequency is not final. Call it before
+ * pnr_echo_model_exact. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
-                               const pnr_patch_echo *echo, size_t code, double cell);
+                               const pnr_patch_echo *echo, size_t code, double cell, bool may_move);
 /* Fills the columns of an echo in a patch, from the smooth product or with exact sums in the marked
  * rows. The peak of the echo has no influence. smooth: echo.code must be the code of the patch. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,

@@ -45,8 +45,8 @@ struct pnr_fit {
     planar basis[N_REACH];
     size_t n_basis;
     double cells; /* E(sum |basis^H c|^2) of noise, in cells */
-    pnr_vector w[J];
-    double all_cells; /* E(c^H W c) of noise, in cells */
+    const pnr_waveform *autocorrelation;
+    double rest_cells, rest_crowd; /* E |c - echo|^2 of noise, in cells; cells that count as one */
 };
 
 /* --- the table --- */
@@ -112,9 +112,10 @@ static void echo_at(const workshop *shop, double d, double complex *r, double co
  * gives each error as Re(h^H n), linear in the noise n.
  */
 static void fill_variances(const workshop *shop, const double complex *r,
-                           const double complex *slope, const double complex *wr, step *s)
+                           const double complex *slope, const double complex *wr, step *s,
+                           pnr_vector h[3])
 {
-    pnr_vector delay, re, im; /* h of each estimate */
+    double complex *delay = h[0], *re = h[1], *im = h[2];
 
     pnr_matrix_apply(shop->w, slope, delay);
 
@@ -160,15 +161,42 @@ static void fill_basis(workshop *shop, pnr_fit *fit)
     }
 }
 
-static void fill_step(const workshop *shop, const pnr_fit *fit, double d, step *s)
+/*
+ * E |c - echo|^2 of noise: the echo's error is sum_m x_m Re(h_m^H n) with the columns x of the
+ * parameters, and E n Re(h^H n) = P h / 2.
+ */
+static double rest_of(const workshop *shop, const double complex *r, const double complex *slope,
+                      const pnr_vector h[3])
 {
-    pnr_vector r, slope, v;
+    pnr_vector x[3], ph[3];
+    double sum = J;
+
+    for (int j = 0; j < J; j++) {
+        x[0][j] = slope[j];
+        x[1][j] = r[j];
+        x[2][j] = CMPLX(-cimag(r[j]), creal(r[j]));
+    }
+    for (int m = 0; m < 3; m++) {
+        pnr_matrix_apply(shop->p, h[m], ph[m]);
+        sum -= creal(pnr_inner(x[m], ph[m]));
+    }
+    for (int m = 0; m < 3; m++)
+        for (int k = 0; k < 3; k++)
+            sum += creal(pnr_inner(x[m], x[k])) * creal(pnr_inner(h[m], ph[k])) / 2;
+    return sum;
+}
+
+static void fill_step(const workshop *shop, pnr_fit *fit, double d, step *s)
+{
+    pnr_vector r, slope, v, h[3];
     double reach = 0;
 
     echo_at(shop, d, r, slope);
     pnr_matrix_apply(shop->w, r, v);
     s->quality = creal(pnr_inner(r, v));
-    fill_variances(shop, r, slope, v, s);
+    fill_variances(shop, r, slope, v, s, h);
+    if (d == 0)
+        fit->rest_cells = rest_of(shop, r, slope, (const pnr_vector *)h);
     scale_vector(v, 1 / sqrt(s->quality));
     lay_out(v, &s->v);
     for (size_t k = 0; k < fit->n_basis; k++)
@@ -191,10 +219,10 @@ int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
     for (int i = 0; i < J; i++) /* the lags of an oversampled code are nearly dependent */
         shop.w[i][i] += 1e-4;
     pnr_matrix_invert(shop.w);
-    memcpy(fit->w, shop.w, sizeof fit->w);
+    fit->autocorrelation = autocorrelation;
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
-            fit->all_cells += creal(shop.w[i][j] * shop.p[j][i]);
+            fit->rest_crowd += pnr_power(shop.p[i][j]) / J;
     fill_basis(&shop, fit);
     for (int s = 0; s < N_STEPS; s++)
         fill_step(&shop, fit, (double)(s - STEPS) / STEPS, &fit->steps[s]);
@@ -326,10 +354,12 @@ PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double complex *c, 
 double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,
                      double *cells)
 {
-    pnr_vector wc;
+    pnr_vector echo;
+    double energy = 0;
 
-    pnr_matrix_apply(fit->w, c, wc);
-    *cells =
-        fmax(fit->all_cells - 1.5, 0.5); /* the fit takes 3 of the 2 x cells degrees of freedom */
-    return fmax(creal(pnr_inner(c, wc)) - fitted->gain, 0) / *cells;
+    pnr_waveform_run(fit->autocorrelation, -MIDDLE - fitted->delay, J, echo, NULL);
+    for (int j = 0; j < J; j++)
+        energy += pnr_power(c[j] - fitted->peak * echo[j]);
+    *cells = fmin(fmax(fit->rest_cells / fit->rest_crowd, 0.5), J - 1.5);
+    return energy / fit->rest_cells;
 }

@@ -35,8 +35,8 @@ void pnr_fit_destroy(pnr_fit *fit);
  * Allocates nothing. */
 void pnr_fit_find(const pnr_fit *fit, const double complex *c, double start, pnr_fitted *out);
 
-/* The noise power of one cell, from the residual of c after the echo; *cells: the number of
- * independent cells in this mean. */
+/* The noise power of one cell, from the residual of c after the echo, of any spectrum; *cells: the
+ * number of independent cells in this mean. */
 double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,
                      double *cells);
 

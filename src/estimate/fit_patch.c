@@ -329,7 +329,8 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
     echo.bins = first_bins(&rows, patch, MIDDLE + (start > 0.25));
     climb_patch(map, place, &rows, patch, false, cell, &echo, &least, &s);
 
-    const bool is_exact = pnr_echo_model_mark_exact(map->model, &rows, &echo, place->code, cell);
+    const bool is_exact =
+        pnr_echo_model_mark_exact(map->model, &rows, &echo, place->code, cell, true);
 
     if (is_exact)
         climb_patch(map, place, &rows, patch, true, cell, &echo, &least, &s);
@@ -381,11 +382,6 @@ double pnr_fit_patch_noise_gain(const pnr_fit_patch *map)
 double pnr_fit_patch_looks(const pnr_fit_patch *map)
 {
     return pnr_slow_time_looks(map->slow);
-}
-
-double pnr_fit_patch_energy(const pnr_fit_patch *map, double bins)
-{
-    return pnr_slow_time_energy(map->slow, bins);
 }
 
 int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out)

@@ -61,8 +61,16 @@ void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_
 double pnr_fit_patch_gain(const pnr_fit_patch *map);
 double pnr_fit_patch_noise_gain(const pnr_fit_patch *map);
 double pnr_fit_patch_looks(const pnr_fit_patch *map); /* looks with at least one window */
-/* The share of an echo's energy that remains after the mean is removed; 1 without removal. */
-double pnr_fit_patch_energy(const pnr_fit_patch *map, double bins);
+/* Sums over the rows of the map: the mean noise of a cell, in cells, and the number of cells that
+ * count as one because their noise is correlated. */
+void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd);
+/* The rows' part of an echo's power, divided by that of its peak: `near` in the rows of the patch,
+ * `smooth` in all rows with the shape of R over the lags, `rough` spread over all lags. */
+typedef struct pnr_patch_spread {
+    double near, smooth, rough;
+} pnr_patch_spread;
+pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_place *place,
+                                      double bins);
 
 /* Reads a patch of the engine and refers its rows to the phase in the middle of the look. From sums
  * of several looks it subtracts the contribution of the noise, whose mean power is `floor`. */
@@ -81,13 +89,11 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
 /* The power of the model echo in the middle cell and the next n_lags - 1 lags of its row. */
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_patch_echo *echo, double cell, int n_lags);
-/* The normalised correlation of two echoes over all samples. */
-double complex pnr_fit_patch_overlap(const pnr_fit_patch *map, const pnr_patch_echo *x,
-                                     const pnr_patch_echo *y);
 /* The noise power of one cell, from the residual after the echo; *cells: the number of independent
- * cells in this mean. */
+ * cells in this mean. cell: the approximate noise. */
 double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
-                           const pnr_vector *patch, const pnr_patch_fitted *fitted, double *cells);
+                           const pnr_vector *patch, const pnr_patch_fitted *fitted, double cell,
+                           double *cells);
 /* The growth of an echo's delay in one period of a row, in samples. */
 double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch);
 /* The frequency F of a row in bins, and its change of time scale. */

@@ -30,7 +30,7 @@ void pnr_fit_patch_subtract(pnr_fit_patch *map, const pnr_patch_place *place,
     pnr_echo_columns m;
 
     pnr_echo_model_rows(map->model, place->row, false, &rows);
-    if (pnr_echo_model_mark_exact(map->model, &rows, echo, place->code, cell))
+    if (pnr_echo_model_mark_exact(map->model, &rows, echo, place->code, cell, false))
         pnr_echo_model_exact(map->model, &rows, echo, place, false, &m);
     else if (place->code == echo->code)
         pnr_echo_model_smooth(map->model, &rows, echo, place->lag, false, &m);
@@ -51,25 +51,79 @@ double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
     return power;
 }
 
-double complex pnr_fit_patch_overlap(const pnr_fit_patch *map, const pnr_patch_echo *x,
-                                     const pnr_patch_echo *y)
+void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd)
 {
-    /* sum_n a(n - x) conj(a(n - y)) exp(2 pi i (v_x - v_y) (n - m) / N) */
-    const double n = (double)map->plan->n_samples, k = (double)map->plan->n_periods;
-    const double e = x->bins - y->bins, below = k * sin(M_PI * e);
-    const double slow = fabs(below) > 1e-9 ? sin(M_PI * e * k) / below : 1;
-    const double share = slow * pnr_echo_model_tone(map->model, e);
-    double apart = y->lag - x->lag;
+    enum { REACH = 64 }; /* rows whose noise may be correlated with that of the middle one */
+    const size_t n_rows = pnr_plan_rows(map->plan), middle = n_rows / 2;
+    const size_t first = middle > REACH ? middle - REACH : 0;
+    const pnr_echo_row here = pnr_echo_model_row(map->model, middle);
+    const double own = creal(pnr_slow_time_noise(map->slow, here.bins, here.bins));
 
-    if (x->code != y->code)
-        return 0;
-    apart -= n * floor(apart / n + 0.5);
-    return share *
-           pnr_waveform_at(pnr_echo_model_lags(map->model, x->code)->autocorrelation, apart);
+    *weight = *crowd = 0;
+    for (size_t row = 0; row < n_rows; row++) {
+        const double bins = pnr_echo_model_row(map->model, row).bins;
+
+        *weight += creal(pnr_slow_time_noise(map->slow, bins, bins)) / (double)n_rows;
+    }
+    for (size_t row = first; row < n_rows && row <= middle + REACH; row++) {
+        const pnr_echo_row other = pnr_echo_model_row(map->model, row);
+        const double tone = pnr_echo_model_tone(map->model, other.rotation - here.rotation);
+
+        *crowd += tone * tone * pnr_power(pnr_slow_time_noise(map->slow, here.bins, other.bins)) /
+                  fmax(own * own, 1e-6);
+    }
+    *crowd = fmax(*crowd, 1);
+}
+
+/* sinc^2 at the rows 0 .. n - 1 of a cycle of k rows, summed, for an echo at the row x. */
+static double share_of_rows(double n, double k, double x)
+{
+    enum { REACH = 4 };
+    double sum = 0;
+
+    if (n >= k)
+        return 1;
+    for (int turn = 0; turn < 2; turn++, x -= k) /* x lies in -1/2 .. k - 1/2 */
+        for (double s = fmax(ceil(x - REACH), 0); s <= fmin(x + REACH, n - 1); s++)
+            sum += fabs(x - s) < 1e-6 ? 1 : pow(sin(M_PI * (x - s)) / (M_PI * (x - s)), 2);
+    return fmin(sum, 1);
+}
+
+/* Over the rows of a whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). The tone
+ * of a rotation that differs by e from the frequency keeps tone(e)^2 of the power in the shape of
+ * R, and spreads the rest. */
+pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_place *place,
+                                      double bins)
+{
+    const pnr_plan *plan = map->plan;
+    const double k = (double)plan->n_periods, looks = pnr_slow_time_looks(map->slow);
+    const double gain = pnr_slow_time_gain(map->slow) / looks;
+    const double cycle = k * pnr_slow_time_noise_gain(map->slow) / looks / (gain * gain);
+    pnr_patch_spread out = {0};
+    pnr_echo_rows rows;
+
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        const pnr_hypothesis *at = &plan->hypotheses[h];
+        const double e = bins - at->quarters / 4.0, tone = pnr_echo_model_tone(map->model, e);
+        const double x = k * e - at->first_bin;
+        const double share = cycle * share_of_rows(at->n_rows, k, x - k * floor((x + 0.5) / k));
+
+        out.smooth += share * tone * tone;
+        out.rough += share * (1 - tone * tone);
+    }
+    pnr_echo_model_rows(map->model, place->row, false, &rows);
+    for (int i = rows.first; i < rows.end; i++) {
+        const double tone = pnr_echo_model_tone(map->model, bins - rows.row[i].rotation);
+
+        out.near += tone * tone * pnr_power(pnr_slow_time_echo(map->slow, bins, rows.row[i].bins));
+    }
+    out.near = fmin(out.near, out.smooth);
+    return out;
 }
 
 double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
-                           const pnr_vector *patch, const pnr_patch_fitted *fitted, double *cells)
+                           const pnr_vector *patch, const pnr_patch_fitted *fitted, double cell,
+                           double *cells)
 {
     const pnr_patch_echo echo = {place->code, (double)place->lag + fitted->at.delay, fitted->bins,
                                  fitted->at.peak};
@@ -79,18 +133,17 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
     double energy = 0;
 
     memcpy(rest, patch, sizeof rest);
-    pnr_fit_patch_subtract(map, place, &echo, 0, rest);
+    pnr_fit_patch_subtract(map, place, &echo, cell, rest);
     pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
         const double g = creal(pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins));
-        pnr_vector weighted;
 
-        pnr_matrix_apply(code->w, rest[i], weighted);
-        energy += creal(pnr_inner(rest[i], weighted)) / fmax(g, 1e-3);
+        for (int j = 0; j < J; j++)
+            energy += pnr_power(rest[i][j]) / fmax(g, 1e-3);
     }
     /* The echo takes four real degrees of freedom: complex peak, delay and frequency. */
-    *cells = fmax(code->cells * (rows.end - rows.first) - 2, 0.5);
-    return energy / *cells;
+    *cells = fmax((double)(J * (rows.end - rows.first)) / code->crowd - 2, 0.5);
+    return energy / (*cells * code->crowd);
 }
 
 /* exp(2 pi i (F (K - 1)/2 + f (N - 1)/(2 N))): the phase from the first sample of the look to its

@@ -220,7 +220,7 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     if (p->config->detector.subtract == 0)
         return PNR_OK;
     for (size_t h = 0; h < plan->n_hypotheses; h++)
-        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a waveform that is not periodic in N
+        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a stretched code is not periodic in N
                                                         * samples */
             return pnr_refuse(
                 error,
@@ -291,10 +291,17 @@ static void log_setup(const pnr_pipeline *p)
 {
     const pnr_setup *setup = p->setup;
     const pnr_least_squares *filter = setup->least_squares;
+    const pnr_radar *radar = &setup->radar;
 
     pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
             setup->codes[0].code->name, setup->plan.n_samples, setup->radar.period_s * 1e3,
             p->capacity);
+    if (!radar->is_linear &&
+        (radar->min_delay_s < 0 || radar->max_delay_s > radar->period_s * (1 + 1e-9)))
+        pnr_log(PNR_LOG_WARN,
+                "radar: the gate from %.10g m to %.10g m wraps: ranges repeat after %.10g m",
+                pnr_radar_range_m(radar, radar->min_delay_s),
+                pnr_radar_range_m(radar, radar->max_delay_s), radar->unambiguous_m);
     if (filter != NULL)
         pnr_log(PNR_LOG_INFO,
                 "least squares over %zu gates: SNR loss %.2f dB, at worst %.2f; condition %.3g",

@@ -55,8 +55,7 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
     return (lost > dwell->n_nonfinite ? PNR_FLAG_LOST : 0) |
            (dwell->n_nonfinite > 0 ? PNR_FLAG_NONFINITE : 0) |
            (dwell->n_clipped > 0 ? PNR_FLAG_CLIPPED : 0) |
-           (dwell->n_periods < pnr_plan_windows(&p->setup->plan) ? PNR_FLAG_PARTIAL : 0) |
-           (dwell->n_maxima > dwell->n_candidates ? PNR_FLAG_MORE_ECHOES : 0);
+           (dwell->n_periods < pnr_plan_windows(&p->setup->plan) ? PNR_FLAG_PARTIAL : 0);
 }
 
 /* Complex values of a dwell of several looks are those of the last look: their noise is that of one
@@ -165,6 +164,9 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
     pnr_zero_track(&p->zero, report->sample, &report->detection);
     report->zero = p->zero.last;
+    report->flags |= report->detection.is_coloured ? PNR_FLAG_COLOURED : 0;
+    report->flags |= report->detection.is_unresolved ? PNR_FLAG_UNRESOLVED : 0;
+    report->flags |= report->detection.is_more ? PNR_FLAG_MORE_ECHOES : 0;
     report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;
 
     report->ready_ns = windows->ready_ns[d];

@@ -18,13 +18,17 @@
 #include <stdint.h>
 
 /* Flags of a dwell, as words on the wire. PARTIAL: fewer periods than configured were used; LATE:
- * latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond radar.zero_alarm_m. */
+ * latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond radar.zero_alarm_m;
+ * UNRESOLVED: the residual of an echo's fit is beyond the noise, and its sigmas are widened;
+ * COLOURED: the cells hold 0.5 dB more or less noise than the samples' energy gives them. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
     X(CLIPPED, "clipped")                                                                          \
     X(PARTIAL, "partial")                                                                          \
-    X(MORE_ECHOES, "more-echoes") X(LATE, "late") X(ZERO_ALARM, "zero-alarm")
+    X(MORE_ECHOES, "more-echoes")                                                                  \
+    X(LATE, "late")                                                                                \
+    X(ZERO_ALARM, "zero-alarm") X(COLOURED, "coloured-noise") X(UNRESOLVED, "unresolved")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)

@@ -140,7 +140,13 @@ static int limit_band(const pnr_scene *scene, pnr_waveform **waveform, double co
  * power 1. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
-    int rc = pnr_setup_create_codes(scene->config, &scene->setup, error);
+    /* Real samples on a carrier: the channel ends at 0 and at half of the rate. What the pulse has
+     * beyond would be folded back, which no analogue receiver does. */
+    const pnr_format format = scene->config->source.format;
+    const bool is_shown = scene->config->source.tune_hz.num != 0 && format != PNR_FORMAT_NONE &&
+                          !pnr_format_get(format)->is_complex;
+    int rc = pnr_setup_create_codes(scene->config, is_shown ? PNR_BAND_SHOWN : PNR_BAND_WHOLE,
+                                    &scene->setup, error);
     double complex *samples;
 
     if (rc != PNR_OK)
@@ -154,7 +160,12 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
     for (size_t c = 0; rc == PNR_OK && c < scene->setup->n_codes; c++) {
         const pnr_code *code = scene->setup->codes[c].code;
         double power = 0;
+        pnr_config one;
 
+        pnr_config_code(scene->config, c, &one);
+        if (scene->rectangular && one.code.tune_hz.num != 0)
+            rc = pnr_refuse(error, "code.%zu.tune_hz: the scene has no rectangular pulses for it",
+                            c + 1);
         for (size_t i = 0; i < scene->n; i++) {
             const double *chip = code->chips[i * code->n_chips / scene->n];
             power += chip[0] * chip[0] + chip[1] * chip[1];

@@ -112,7 +112,7 @@ static double greatest_eigenvalue(const double complex *r, const double complex 
     return length;
 }
 
-/* R(0) is 1, so the diagonal of T^-1 is the loss. */
+/* Divides each row of T^-1 by the root of its diagonal. As R(0) is 1, the diagonal is the loss. */
 static void scale_rows(pnr_least_squares *ls)
 {
     const size_t n = ls->n_gates;

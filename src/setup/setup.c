@@ -3,6 +3,7 @@
 #include "setup/setup.h"
 
 #include "base/complex.h"
+#include "code/analytic.h"
 #include "engine/plan.h"
 #include "setup/cfar_factor.h"
 #include "setup/hypothesis.h"
@@ -30,7 +31,9 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
 {
     const pnr_plan *plan = &setup->plan;
     const size_t n_looks = looks_in(plan, used);
-    const double n_samples = (double)plan->n_samples * (double)used / (double)n_looks;
+    /* a real sample is half a dimension of the noise */
+    const double dimensions = pnr_format_get(plan->format)->is_complex ? 1 : 0.5;
+    const double n_samples = dimensions * (double)plan->n_samples * (double)used / (double)n_looks;
     const double step = 1.0 / (double)plan->oversample;
     const double rho2 = pnr_power(pnr_waveform_at(setup->codes[0].autocorrelation, step));
     const double n_cells = (double)(plan->gate_count * plan->oversample) *
@@ -72,10 +75,32 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
+/* For real samples: keeps half of the code's spectrum, scaled to its energy before if wanted. */
+static int keep_shown(const pnr_config *config, pnr_code_band band, size_t n, double complex *a,
+                      double *share, pnr_error *error)
+{
+    const double tune = pnr_rational_double(config->source.tune_hz);
+    const double rate = pnr_rational_double(config->source.rate_hz);
+
+    *share = 1;
+    if (band == PNR_BAND_WHOLE)
+        return PNR_OK;
+    if (pnr_analytic_keep(a, n, tune / rate, share) != PNR_OK)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", n);
+    if (!(*share > 0))
+        return pnr_refuse(error,
+                          "source.tune_hz = %.10g: real samples of %.10g Hz show nothing of the "
+                          "code at positive frequencies",
+                          tune, rate);
+    for (size_t i = 0; i < n && band == PNR_BAND_SHOWN_SCALED; i++)
+        a[i] /= sqrt(*share);
+    return PNR_OK;
+}
+
 /* Makes one code and its waveform. The samples of each code have mean power 1, so that all codes
  * have the energy of the first. */
-static int make_code(const pnr_config *config, pnr_setup_code *to, pnr_radar *radar,
-                     pnr_error *error)
+static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_code *to,
+                     pnr_radar *radar, pnr_error *error)
 {
     double complex *samples;
     int code = pnr_code_create(config, &to->code, error);
@@ -87,6 +112,8 @@ static int make_code(const pnr_config *config, pnr_setup_code *to, pnr_radar *ra
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples",
                              radar->n_samples);
     code = pnr_code_sample(to->code, config, radar->n_samples, (double(*)[2])samples, error);
+    if (code == PNR_OK)
+        code = keep_shown(config, band, radar->n_samples, samples, &to->share, error);
     if (code == PNR_OK &&
         (code = pnr_waveform_create(samples, radar->n_samples, &to->waveform)) != PNR_OK)
         pnr_error_set(error, code, "no memory for a waveform of %zu samples", radar->n_samples);
@@ -94,7 +121,8 @@ static int make_code(const pnr_config *config, pnr_setup_code *to, pnr_radar *ra
     return code;
 }
 
-int pnr_setup_create_codes(const pnr_config *config, pnr_setup **out, pnr_error *error)
+int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_setup **out,
+                           pnr_error *error)
 {
     pnr_setup *setup = calloc(1, sizeof *setup);
     int code = PNR_OK;
@@ -111,7 +139,7 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_setup **out, pnr_error 
         pnr_radar radar;
 
         pnr_config_code(config, c, &one);
-        if ((code = make_code(&one, &setup->codes[c], &radar, error)) == PNR_OK && c == 0)
+        if ((code = make_code(&one, band, &setup->codes[c], &radar, error)) == PNR_OK && c == 0)
             setup->radar = radar;
         if (code == PNR_OK && radar.n_samples != setup->radar.n_samples)
             code = pnr_refuse(error,
@@ -199,8 +227,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* The least distance in cells at which noise is not correlated: a chip along the lags; along the
- * rows a main lobe of the taper, or of one period when each row is a rotation. 0: out of memory. */
+/* The least distance, in cells, of uncorrelated noise. Along lags: a chip. Along rows: a main lobe
+ * of the taper, or that of one period if each row is a rotation. 0: out of memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;
@@ -272,7 +300,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
 
     /* A chip lasts for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
     const pnr_code *first = setup->codes[0].code;
-    const bool is_m_sequence = first->is_m_sequence &&
+    const bool is_m_sequence = first->is_m_sequence && pnr_format_get(format)->is_complex &&
                                setup->radar.n_samples % first->n_chips == 0 &&
                                config->code.pulse != PNR_PULSE_FILE;
 
@@ -343,7 +371,9 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
                      pnr_setup **out, pnr_error *error)
 {
     pnr_setup *setup;
-    int code = pnr_setup_create_codes(config, &setup, error);
+    int code = pnr_setup_create_codes(
+        config, pnr_format_get(format)->is_complex ? PNR_BAND_WHOLE : PNR_BAND_SHOWN_SCALED, &setup,
+        error);
 
     *out = NULL;
     if (code != PNR_OK)

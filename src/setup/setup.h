@@ -16,7 +16,13 @@ typedef struct pnr_setup_code {
     pnr_code *code;
     pnr_waveform *waveform;
     pnr_waveform *autocorrelation; /* R(u)/R(0) of the waveform */
+    double share;                  /* part of the code's energy in the band of the waveform */
 } pnr_setup_code;
+
+/* The band of a waveform: the whole code, or the half that real samples show once (see
+ * code/analytic.h), with its own energy or scaled to the energy of the whole code. pnr_setup_create
+ * scales the half for real samples, so that engines and estimates see no image. */
+typedef enum pnr_code_band { PNR_BAND_WHOLE, PNR_BAND_SHOWN, PNR_BAND_SHOWN_SCALED } pnr_code_band;
 
 /* Owns all that it points to except plan.method, which the configuration owns. plan is ready for
  * the describe and create of an engine. */
@@ -49,7 +55,8 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
                      pnr_setup **out, pnr_error *error);
 /* Makes radar, n_codes and codes alone, without autocorrelations: all that a scene needs. PNR_OK;
  * PNR_ECONFIG (the reasons of code.h and radar.h, periods of different lengths); PNR_ENOMEMORY. */
-int pnr_setup_create_codes(const pnr_config *config, pnr_setup **out, pnr_error *error);
+int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_setup **out,
+                           pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);
 
 /* Samples of the ring: ring.bytes, else ring.seconds, else the submits in flight and one more. */

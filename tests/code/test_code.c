@@ -156,30 +156,6 @@ TEST(kasami_members_are_shifted_products)
     pnr_code_destroy(u);
 }
 
-/* The first ten chips of each code, octal: IS-GPS-200, table 3-Ia (a chip of -1 is a one). */
-static const unsigned gps_first_chips[] = {
-    0,     01440, 01620, 01710, 01744, 01133, 01455, 01131, 01454, 01626, 01504, 01642, 01750,
-    01764, 01772, 01775, 01776, 01156, 01467, 01633, 01715, 01746, 01763, 01063, 01706, 01743,
-    01761, 01770, 01774, 01127, 01453, 01625, 01712, 01745, 01713, 01134, 01456, 01713};
-
-TEST(gps_codes_start_as_published)
-{
-    for (size_t prn = 1; prn <= 37; prn++) {
-        pnr_code *code = new_code((keys){.type = PNR_CODE_GPS_L1CA, .prn = prn});
-        unsigned first = 0;
-        double sum = 0;
-
-        assert_int_equal(code->n_chips, 1023);
-        for (size_t i = 0; i < 10; i++)
-            first = first << 1 | (code->chips[i][0] < 0);
-        assert_int_equal(first, gps_first_chips[prn]);
-        for (size_t i = 0; i < 1023; i++)
-            sum += code->chips[i][0];
-        assert_true(sum == -1 || sum == 63 || sum == -65); /* of a Gold code: 512, 480, 544 ones */
-        pnr_code_destroy(code);
-    }
-}
-
 TEST(gps_codes_are_one_gold_family)
 {
     const double values[] = {-1, -65, 63};
@@ -377,8 +353,8 @@ TEST(wrong_parameters_are_refused_with_the_reason)
         {{.type = PNR_CODE_KASAMI, .degree = 5}, "even degree"},
         {{.type = PNR_CODE_KASAMI, .degree = 2}, "even degree of 4 to 24"},
         {{.type = PNR_CODE_KASAMI, .degree = 6, .index = 8}, "code.index 8: must be 0 to 7"},
-        {{.type = PNR_CODE_GPS_L1CA, .prn = 0}, "code.prn 0: must be 1 to 37"},
-        {{.type = PNR_CODE_GPS_L1CA, .prn = 38}, "code.prn 38"},
+        {{.type = PNR_CODE_GPS_L1CA, .prn = 0}, "code.prn 0: must be 1 to 210 for gps-l1ca"},
+        {{.type = PNR_CODE_GPS_L1CA, .prn = 211}, "code.prn 211"},
         {{.type = PNR_CODE_BARKER, .length = 6}, "2, 3, 4, 5, 7, 11 or 13"},
         {{.type = PNR_CODE_BARKER, .length = 0}, "code.length 0"},
         {{.type = PNR_CODE_LEGENDRE, .length = 1001}, "code.length 1001"},

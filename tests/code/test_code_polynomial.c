@@ -41,7 +41,8 @@ static size_t period_of(pnr_polynomial polynomial)
     size_t period = 1;
 
     assert_non_null(bits);
-    pnr_polynomial_run(polynomial, bits, most + n);
+    memset(bits, 1, n);
+    pnr_polynomial_extend(polynomial, bits, most + n);
     while (memcmp(bits + period, bits, n) != 0)
         period++;
     free(bits);
@@ -119,7 +120,8 @@ TEST(every_window_of_bits_comes_once)
         assert_non_null(seen);
         assert_int_equal(pnr_polynomial_choose(config, &polynomial, NULL), PNR_OK);
         assert_true(pnr_polynomial_is_primitive(polynomial));
-        pnr_polynomial_run(polynomial, bits, n);
+        memset(bits, 1, polynomial.degree);
+        pnr_polynomial_extend(polynomial, bits, n);
         for (size_t i = 0; i < n + degree - 1; i++) {
             window = (window << 1 | bits[i < n ? i : i - n]) & n;
             if (i < degree - 1)
@@ -158,6 +160,73 @@ TEST(taps_of_ones_own_are_taken_in_any_order)
     table = new_code((keys){.degree = 13});
     assert_string_equal(table->name, "m-sequence n=13 taps=13,4,3,1");
     pnr_code_destroy(table);
+}
+
+/* scipy 1.10.1: max_len_seq(degree, state, length, taps), whose tap t is degree - t here. */
+TEST(state_and_taps_are_those_of_max_len_seq)
+{
+    static const struct {
+        size_t degree;
+        const char *taps, *state, *bits;
+    } all[] = {
+        {5, "", "00001", "0000101011101100011111001101001"},
+        {8, "8,7,2,1", "10110001", "1011000100011001100011100001100000111011"},
+        {8, "", "01000000", "0100000001011000111101000011111111001000"},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const keys k = {.degree = all[i].degree, .text = all[i].taps, .state = all[i].state};
+        pnr_code *code = new_code(k);
+
+        for (size_t chip = 0; all[i].bits[chip] != '\0'; chip++)
+            assert_true(code->chips[chip][0] == (all[i].bits[chip] == '1' ? -1 : 1));
+        assert_int_equal(code->is_m_sequence, 1);
+        pnr_code_destroy(code);
+    }
+    pnr_code *code = new_code((keys){.degree = 5, .state = "00001"});
+
+    assert_string_equal(code->name, "m-sequence n=5 state=00001 taps=5,2");
+    pnr_code_destroy(code);
+    expect_code_refused((keys){.degree = 5, .state = "0001"}, PNR_ECONFIG,
+                        "code.state \"0001\": must be 5 digits");
+    expect_code_refused((keys){.degree = 5, .state = "00012"}, PNR_ECONFIG, "0 or 1");
+    expect_code_refused((keys){.degree = 5, .state = "00000"}, PNR_ECONFIG, "at least one 1");
+}
+
+TEST(state_belongs_to_m_sequences_alone)
+{
+    pnr_code *plain = new_code((keys){.type = PNR_CODE_GOLD, .degree = 5});
+    pnr_code *code = new_code((keys){.type = PNR_CODE_GOLD, .degree = 5, .state = "00001"});
+
+    assert_string_equal(code->name, plain->name);
+    assert_memory_equal(code->chips, plain->chips, 31 * sizeof(sample));
+    pnr_code_destroy(plain);
+    pnr_code_destroy(code);
+}
+
+TEST(inverted_chips_have_the_other_sign)
+{
+    static const keys all[] = {
+        {.type = PNR_CODE_M_SEQUENCE, .degree = 7},
+        {.type = PNR_CODE_GPS_L1CA, .prn = 3},
+        {.type = PNR_CODE_ZADOFF_CHU, .length = 63, .root = 2},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        keys k = all[i];
+        pnr_code *plain = new_code(k), *code;
+
+        k.invert = true;
+        code = new_code(k);
+        for (size_t chip = 0; chip < plain->n_chips; chip++) {
+            assert_true(code->chips[chip][0] == -plain->chips[chip][0]);
+            assert_true(code->chips[chip][1] == -plain->chips[chip][1]);
+        }
+        assert_int_equal(code->is_m_sequence, 0); /* the Walsh method would find another sign */
+        assert_non_null(strstr(code->name, " inverted"));
+        pnr_code_destroy(plain);
+        pnr_code_destroy(code);
+    }
 }
 
 TEST(wrong_taps_and_degrees_are_refused_with_the_reason)

@@ -385,3 +385,37 @@ TEST(gps_prn_29_of_the_capture_peaks_at_3705)
 }
 
 TESTS_BETWEEN(make_folder, remove_folder)
+
+TEST(tuned_samples_turn_by_whole_cycles)
+{
+    pnr_config *config = new_config((keys){.type = PNR_CODE_GLONASS});
+    const double turn = 2 * M_PI * -3937 / 8176;
+    sample plain[8176], tuned[8176];
+    pnr_error error;
+    pnr_code *code;
+
+    config->source.rate_hz = (pnr_rational){8176000, 1};
+    assert_int_equal(pnr_code_create(config, &code, &error), PNR_OK);
+    assert_int_equal(pnr_code_sample(code, config, 8176, plain, &error), PNR_OK);
+    pnr_code_destroy(code);
+    config->code.tune_hz = (pnr_rational){-3937000, 1};
+    assert_int_equal(pnr_code_create(config, &code, &error), PNR_OK);
+    assert_string_equal(code->name, "glonass tune_hz=-3937000");
+    assert_int_equal(code->is_m_sequence, 0);
+    assert_int_equal(pnr_code_sample(code, config, 8176, tuned, &error), PNR_OK);
+    for (int n = 0; n < 8176; n++) {
+        assert_true(fabs(tuned[n][0] - plain[n][0] * cos(turn * n)) < 1e-8);
+        assert_true(fabs(tuned[n][1] - plain[n][0] * sin(turn * n)) < 1e-8);
+    }
+    config->code.tune_hz = (pnr_rational){-3937500, 1};
+    assert_int_equal(pnr_code_sample(code, config, 8176, tuned, &error), PNR_ECONFIG);
+    assert_non_null(strstr(error.text, "must be a multiple of the repetition rate"));
+    config->code.tune_hz = (pnr_rational){562400, 1};
+    assert_int_equal(pnr_code_sample(code, config, 8176, tuned, &error), PNR_ECONFIG);
+    assert_non_null(strstr(error.text, "with 562000, Doppler shifts are higher by 400 Hz"));
+    config->code.tune_hz = (pnr_rational){4089000, 1};
+    assert_int_equal(pnr_code_sample(code, config, 8176, tuned, &error), PNR_ECONFIG);
+    assert_non_null(strstr(error.text, "beyond half"));
+    pnr_code_destroy(code);
+    free(config);
+}

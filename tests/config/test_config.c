@@ -101,7 +101,7 @@ TEST(wrong_lines_are_refused_with_their_place)
         {"[target.0]\n", {"[target.0]", "nearest"}},
         {"[code.0]\n", {"[code.0]", "nearest"}},
         {"[code.1]\nchip_rate_hz = 1\n", {"\"chip_rate_hz\" in [code.1]", "belongs to [code]"}},
-        {"[code.2]\nprn = 99\n", {"code.2.prn = \"99\""}},
+        {"[code.2]\nprn = 211\n", {"code.2.prn = \"211\""}},
         {"[target.01]\n", {"[target.01]", "nearest"}},
         {"[target.1x]\n", {"[target.1x]", "nearest"}},
         {"[target.1234567890]\n", {"[target.1234567890]", "nearest"}},

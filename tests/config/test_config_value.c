@@ -173,8 +173,10 @@ TEST(choices_and_words)
             char why[PNR_WHY_LEN];
 
             pnr_config_init(&c);
-            assert_int_equal(pnr_value_parse(key, key->choices[j], &c, why), PNR_OK);
-            assert_int_equal(*(const int *)(const void *)((const char *)&c + key->offset), j);
+            const pnr_section *of = pnr_section_of(key);
+            char *base = of->item_bytes > 0 ? pnr_section_add(of, &c, 1) : (char *)&c;
+            assert_int_equal(pnr_value_parse(key, key->choices[j], base, why), PNR_OK);
+            assert_int_equal(*(const int *)(const void *)(base + key->offset), j);
             pnr_config_clear(&c);
         }
     }

@@ -191,8 +191,7 @@ static double rest_plainly(const plain *m, const pnr_dwell *dwell, const pnr_can
                 sum += (double)
                            m->power[(code * m->n_rows + row) * m->n_cells + lag * plan->oversample];
         }
-    return dwell->n_candidates > 0 && 2 * n_left >= n_columns ? sum / (double)(n_left * m->n_rows)
-                                                              : -1;
+    return 2 * n_left >= n_columns ? sum / (double)(n_left * m->n_rows) : -1;
 }
 
 /* Is a cell at the threshold within the rounding of sums in floats? */
@@ -227,7 +226,7 @@ static bool search_plainly(const plain *m, double energy_of_code, pnr_dwell *dwe
         if (rest < 0)
             break;
         rest = fmax(rest, 1e-12 * dwell->energy * energy_of_code * dwell->n_periods);
-        if (!is_cfar && (i == 2 || rest >= 0.95 * dwell->floor))
+        if (!is_cfar && (i == 2 || rest >= (dwell->n_candidates > 0 ? 0.95 : 0.7) * dwell->floor))
             break;
         dwell->floor = rest;
         if (dwell->n_candidates == m->plan->max_candidates)

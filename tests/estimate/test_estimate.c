@@ -23,6 +23,7 @@ typedef struct bench {
     pnr_detector *detector;
     double bandwidth, mean_frequency; /* B; rad/sample */
     size_t rank;
+    double all_lags; /* sum over u of |R(u)/R(0)|^2 */
     value l[N_POINTS][N_POINTS];
 } bench;
 
@@ -40,10 +41,13 @@ static void open_bench(bench *b, const char *const *settings)
     b->setup = setup_of(&b->config, settings);
     if (pnr_detector_create(&b->config, b->setup, &b->detector, &error) != PNR_OK)
         fail_msg("%s", error.text);
+    b->setup->threshold[0] = 0; /* every cell is a candidate here */
     b->bandwidth = pnr_waveform_bandwidth(b->setup->codes[0].waveform);
     /* R'(0) = i mean(w) R(0) */
     b->mean_frequency = cimag(pnr_waveform_at(b->setup->codes[0].autocorrelation, 1e-4)) / 1e-4;
 
+    for (size_t u = 0; u < b->setup->plan.n_samples; u++)
+        b->all_lags += pnr_power(pnr_waveform_at(b->setup->codes[0].autocorrelation, (double)u));
     for (int j = 0; j < N_POINTS;
          j++) { /* Cholesky; a lag that depends on others brings no noise */
         for (int i = j; i < N_POINTS; i++) {
@@ -86,14 +90,15 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
     const size_t n = b->setup->plan.n_samples, oversample = b->setup->plan.oversample;
     const double energy_of_code = pnr_waveform_energy(b->setup->codes[0].waveform);
     const value peak = sqrt(snr) * pnr_cis(phase);
-    value w[N_POINTS], y[N_POINTS], c[N_POINTS];
-    double inside = 0, energy = 0;
+    value w[N_POINTS], y[N_POINTS], r[N_POINTS], c[N_POINTS];
+    double inside = 0, energy = 0, sum = 0, outside = b->all_lags;
 
     for (int i = 0; i < N_POINTS; i++) { /* L y = r(d): the echo in the white coordinates */
         const double scale = creal(b->l[i][i]);
 
         y[i] = pnr_waveform_at(b->setup->codes[0].autocorrelation,
                                lag_of(i) - d - (is_half ? 0.5 : 0));
+        r[i] = y[i];
         c[i] = peak * y[i];
         for (int k = 0; k < i; k++)
             y[i] -= b->l[i][k] * y[k];
@@ -106,6 +111,8 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
             energy += pnr_power(peak * y[i] + w[i]);
     }
     for (int i = 0; i < J; i++) {
+        sum += pnr_power(c[i]);
+        outside -= pnr_power(r[i]);
         candidate->value[i][0] = (float)creal(c[i]);
         candidate->value[i][1] = (float)cimag(c[i]);
     }
@@ -115,11 +122,17 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
     const double others = (double)(n - b->rank - 1);
 
     energy += others + sqrt(2 * others) * creal(complex_gaussian()); /* normal for so many */
+    /* P at the other lags: noise, whose sum has all_lags times the variance of that of independent
+     * cells, and what the echo puts there. */
+    outside = snr * fmax(outside, 0);
+    sum += (double)(n - J) + outside +
+           sqrt(((double)(n - J) * b->all_lags + 2 * outside) * 2) * creal(complex_gaussian());
     candidate->cell = (uint32_t)(CENTRE * oversample + is_half);
     candidate->code = candidate->channel = 0;
     candidate->row = 0;
     candidate->power = (float)pnr_power(c[is_half ? ABOVE : MIDDLE]);
     *dwell = (pnr_dwell){.energy = energy / energy_of_code,
+                         .noise_sum = sum,
                          .floor = energy / (double)n,
                          .n_valid = n,
                          .n_periods = 1,

@@ -2,6 +2,7 @@
 /* The estimates of one echo in a map by statistics, at the detector's input: 17 x 17 values and the
  * energy as an engine would give them, drawn from their exact distribution. */
 #include "base/complex.h"
+#include "base/transform.h"
 #include "tests/fixture/fit_patch_fixture.h"
 
 enum {
@@ -78,9 +79,51 @@ static bool is_maximum(const float (*values)[J][2])
     return true;
 }
 
+/* The power of an echo of peak 1 in all cells of the map but those of its patch: over the lags of a
+ * row, sum |c|^2 = 1/N sum |X|^2 |A|^2. */
+static double outside_power(const map_bench *b, const float (*signal)[J][2], double lag,
+                            double bins, double peak)
+{
+    const pnr_plan *plan = &b->setup->plan;
+    const pnr_waveform *waveform = b->setup->codes[0].waveform;
+    const size_t n = plan->n_samples;
+    value *echo = calloc(n, sizeof *echo), *x = calloc(n, sizeof *x), *a = calloc(n, sizeof *a);
+    double power = 0, lags = 0, rotation = NAN;
+
+    assert_true(echo && x && a);
+    assert_int_equal(pnr_waveform_shift(waveform, lag, echo), PNR_OK);
+    assert_int_equal(pnr_waveform_shift(waveform, 0, a), PNR_OK);
+    assert_int_equal(pnr_transform_forward((double(*)[2])a, n), PNR_OK);
+    for (size_t row = 0; row < pnr_plan_rows(plan); row++) {
+        const map_place at = map_row(plan, row);
+        value slow = 0;
+
+        for (size_t i = 0; i < n && at.rotation != rotation; i++)
+            x[i] = echo[i] * pnr_cis(2 * M_PI * (bins - at.rotation) * (double)i / (double)n);
+        if (at.rotation != rotation) {
+            assert_int_equal(pnr_transform_forward((double(*)[2])x, n), PNR_OK);
+            lags = 0;
+            for (size_t f = 0; f < n; f++)
+                lags += pnr_power(x[f]) * pnr_power(a[f]) / (double)n;
+            rotation = at.rotation;
+        }
+        for (size_t p = 0; p < plan->n_periods; p++)
+            slow += pnr_cis(2 * M_PI * (bins - at.bins) * (double)p);
+        power += pnr_power(slow) * lags * peak * peak;
+    }
+    for (int r = 0; r < J; r++)
+        for (int i = 0; i < J; i++)
+            power -= pow(signal[r][i][0], 2) + pow(signal[r][i][1], 2);
+    free(echo);
+    free(x);
+    free(a);
+    return fmax(power, 0);
+}
+
 /* One echo with noise of power 1 a cell; what the detector makes of it. */
 static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *place,
-                      const float (*signal)[J][2], double snr, pnr_echo *echo, double *noise)
+                      const float (*signal)[J][2], double outside, double snr, pnr_echo *echo,
+                      double *noise)
 {
     const pnr_plan *plan = &b->setup->plan;
     const double n = (double)(plan->n_samples * plan->n_periods);
@@ -88,7 +131,7 @@ static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *
                          (double)plan->n_periods; /* of a sample's noise to a cell's */
     float values[J][J][2];
     value y[J][J], w[J][J];
-    double along = 0;
+    double along = 0, power = 0;
     const double inside = whiten(l, signal, y);
 
     for (int r = 0; r < J; r++)
@@ -101,6 +144,7 @@ static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *
                 sum += l[i][k] * w[r][k];
             values[r][i][0] = (float)creal(sum);
             values[r][i][1] = (float)cimag(sum);
+            power += pnr_power(sum);
         }
     if (!is_maximum((const float(*)[J][2])values) ||
         hypotf(values[MIDDLE][MIDDLE][0], values[MIDDLE][MIDDLE][1]) < 2)
@@ -108,9 +152,16 @@ static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *
     /* Along the echo there is what these cells hold, and what they do not. */
     along = sqrt(fmin(inside, 1)) * along + sqrt(fmax(1 - inside, 0)) * creal(complex_gaussian());
 
+    /* P in the other cells of the map: noise of n dimensions, and what the echo puts there. */
+    const double others = (double)(pnr_plan_rows(plan) * plan->n_lags - (size_t)(J * J));
+    const double variance = others * others / n + 2 * snr * outside;
+
+    power += others + snr * outside + sqrt(2 * variance) * creal(complex_gaussian());
+
     const double energy = snr + 2 * sqrt(snr) * along + n + sqrt(2 * n) * creal(complex_gaussian());
     pnr_candidate candidate = {.cell = (uint32_t)place->lag, .row = (uint32_t)place->row};
     const pnr_dwell dwell = {.energy = energy / cells,
+                             .noise_sum = power,
                              .floor = energy / n,
                              .n_valid = (uint64_t)n,
                              .n_periods = (uint32_t)plan->n_periods,
@@ -161,6 +212,8 @@ static void one_map(const char *const *settings, size_t n_trials, double step_lo
 
     open_map_bench(&b, settings);
     assert_int_equal(pnr_detector_create(&b.config, b.setup, &b.detector, &error), PNR_OK);
+    for (size_t w = 0; w < pnr_plan_windows(&b.setup->plan); w++)
+        b.setup->threshold[w] = 0; /* every cell is a candidate here */
     factor(b.setup->codes[0].autocorrelation, l);
 
     const pnr_plan *plan = &b.setup->plan;
@@ -183,6 +236,9 @@ static void one_map(const char *const *settings, size_t n_trials, double step_lo
             p--;
             continue;
         }
+
+        const double outside = outside_power(&b, (const float(*)[J][2])signal, lag, bins, 1 / full);
+
         for (int s = 0; s < N_SNRS; s++)
             for (int i = 0; i < DRAWS;) {
                 const double snr = pow(10, snrs_db[s] / 10);
@@ -190,7 +246,8 @@ static void one_map(const char *const *settings, size_t n_trials, double step_lo
                 pnr_echo echo;
                 double noise;
 
-                if (!one_trial(&b, l, &place, (const float(*)[J][2])signal, snr, &echo, &noise))
+                if (!one_trial(&b, l, &place, (const float(*)[J][2])signal, outside, snr, &echo,
+                               &noise))
                     continue;
                 i++;
                 t->noise += noise;

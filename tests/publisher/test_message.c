@@ -556,9 +556,9 @@ TEST(test_end)
 TEST(test_words)
 {
     static char text[PNR_MESSAGE_MAX];
-    static const char *const words[] = {"m-sequence", "gold",     "gps-l1ca",   "kasami",
-                                        "barker",     "legendre", "zadoff-chu", "frank",
-                                        "p4",         "random",   "file"};
+    static const char *const words[] = {
+        "m-sequence", "gold",   "gps-l1ca", "gps-l2c",    "gps-l5", "glonass", "bds-b1i", "bds-b3i",
+        "kasami",     "barker", "legendre", "zadoff-chu", "frank",  "p4",      "random",  "file"};
     const pnr_radar radar = {0};
     char setting[64];
     pnr_config config;

@@ -250,8 +250,9 @@ static int read_numbers(const char *count, const char *number, const char *secon
 
 TEST(numbers_of_options)
 {
-    static const char *const no_count[] = {"0",    "-1",   "5x",    "1e3",   "2^", "2^41",
-                                           "2^64", "2^4-", "2^3-8", "2^3-9", ""};
+    static const char *const no_count[] = {"0",     "-1",    "5x",     "1e3",    "2^",
+                                           "2^41",  "2^64",  "2^64+1", "2^64-1", "2^4-",
+                                           "2^3-8", "2^3-9", ""};
     static const char *const no_number[] = {"0.2",   "101", "1e1", "-1", "inf",
                                             "1.2.3", ".",   "1s",  ""};
     static const char *const no_time[] = {"1",    "ms",     "1e3ms", "2 ms", "2min",

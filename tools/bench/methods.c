@@ -184,7 +184,7 @@ static void add_kernels(const contest *c, const contest_entry *e, const load *l)
 
 /* --- contests --- */
 
-/* Returns how many submits check this number of samples: each set at least once. */
+/* Returns how many submits to check, from b->check samples. Each set is checked at least once. */
 static size_t count_checks(const bench *b, const pnr_plan *plan)
 {
     const size_t samples = plan->batch * pnr_plan_dwell_samples(plan);

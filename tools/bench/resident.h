@@ -17,7 +17,7 @@ typedef struct resident resident;
 
 /* The operations of the engine's device; NULL: the engine computes in host memory. */
 const pnr_resident_ops *resident_device(const pnr_engine_ops *ops);
-/* Bytes a second that the device copies within its memory, read and written; NAN without one. */
+/* Bytes a second that a copy in device memory reads and writes together; NAN without a device. */
 double resident_copy_rate(const pnr_resident_ops *device, size_t index);
 
 /* n_sets: 1..RESIDENT_SETS; resident_time needs RESIDENT_SETS. plan's pointers must outlive *out.

@@ -34,7 +34,7 @@ typedef struct pnr_cpu_walsh {
     size_t n_column_tasks; /* of pnr_cpu_walsh_columns */
     uint32_t *sample;      /* [2^n] the sample i of X[s]; X[0] has none */
     uint32_t *place;       /* [2^n - 1]: the place of u_k in X and W */
-    uint32_t *lag_at;      /* [rows * row]: the lag there */
+    uint32_t *lag_at;      /* [rows * row]: the lag at each place */
 } pnr_cpu_walsh;
 
 /* Returns NULL when this method suits a plan of one line, else a phrase with the reason why not. */
@@ -43,7 +43,7 @@ const char *pnr_cpu_walsh_refusal(const pnr_plan *plan);
 /* Sets the sizes, which follow from m_degree and m_samples. */
 void pnr_cpu_walsh_shape(const pnr_plan *plan, pnr_cpu_walsh *walsh);
 size_t pnr_cpu_walsh_table_bytes(const pnr_cpu_walsh *walsh);
-size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of X of one part, and of its powers */
+size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of X of one part; as many powers */
 
 /* After shape and pnr_plan_check. PNR_OK, PNR_ENOMEMORY; call destroy in either case. */
 int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan);

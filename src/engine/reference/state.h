@@ -37,7 +37,7 @@ struct pnr_engine {
 /* A flag in addition to those of format.h. */
 enum { PNR_REFERENCE_LOST = 4 };
 
-/* Reads samples of a dwell from `first` on, all within one look or all after its end. They are in
+/* Reads a look of a dwell, which begins at sample `first`, and its tail if lags are linear. x is in
  * full scale, conjugated, tuned, and without the echoes to remove. flags: [n_samples]. */
 void pnr_reference_read(const pnr_engine *engine, const pnr_slot_dwell *task, size_t first,
                         size_t n_samples, double complex *x, unsigned char *flags);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* The noise of a cell: the sum of P less what the echoes put there, and the residual of the fit. */
+#include "detector/noise.h"
+
+#include "detector/state.h"
+#include "engine/plan.h"
+#include "setup/threshold.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+/* --- tables --- */
+
+/* sum of |R(j - d)/R(0)|^2 over |j| <= reach */
+static double lobe_at(const pnr_waveform *autocorrelation, size_t reach, double d)
+{
+    double sum = 0;
+
+    for (double j = -(double)reach; j <= (double)reach; j++)
+        sum += pnr_power(pnr_waveform_at(autocorrelation, j - d));
+    return sum;
+}
+
+void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double chip, pnr_lobe *out)
+{
+    enum { MAX_SIDELOBES = 4096 };
+    const size_t wanted = (size_t)fmin(ceil(chip) + 2, MIDDLE);
+    double complex mean = 0;
+    double power = 0, n = 0;
+
+    out->reach = wanted < n_lags / 8 ? wanted : n_lags / 8;
+    out->total = pnr_waveform_energy(autocorrelation);
+    out->nyquist = pnr_waveform_nyquist(autocorrelation);
+    for (int s = 0; s < PNR_LOBE_TABLE; s++)
+        out->inside[s] = lobe_at(autocorrelation, out->reach, (double)s / PNR_LOBE_STEPS - 1);
+    for (size_t u = out->reach + 1; u + out->reach < n_lags; u += n_lags / MAX_SIDELOBES + 1, n++) {
+        const double complex r = pnr_waveform_at(autocorrelation, (double)u);
+
+        mean += r;
+        power += pnr_power(r);
+        out->greatest = fmax(out->greatest, 1.5 * sqrt(pnr_power(r)));
+    }
+    out->alike = power > 0 ? pnr_power(mean) / (n * power) : 0;
+}
+
+/* The lobe's power at the delay d, by linear interpolation. */
+static double inside_at(const pnr_lobe *lobe, double d)
+{
+    const double at = fmin(fmax((d + 1) * PNR_LOBE_STEPS, 0), PNR_LOBE_TABLE - 1.001);
+    const int s = (int)at;
+
+    return lobe->inside[s] + (at - s) * (lobe->inside[s + 1] - lobe->inside[s]);
+}
+
+/* The gates that count as one: the filter's rows F have the noise covariance F[k][j] / sqrt(loss[j]),
+ * see setup/least_squares.h. */
+static double filter_crowd(const pnr_least_squares *filter)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < filter->n_gates; k++)
+        for (size_t j = 0; j < filter->n_gates; j++)
+            sum += pnr_power(filter->filter[k * filter->n_gates + j]) / filter->loss[j];
+    return sum / (double)filter->n_gates;
+}
+
+void pnr_cells_fill(const pnr_detector *detector, double pfa_cell, pnr_cells *out)
+{
+    const pnr_plan *plan = detector->plan;
+    const size_t n_lags = plan->filter != NULL ? plan->gate_count : plan->n_lags;
+    const double samples = (pnr_format_get(plan->format)->is_complex ? 1 : 0.5) *
+                           (double)(plan->n_samples * plan->n_periods);
+    const double looks = (double)plan->n_looks;
+
+    out->n = (double)(plan->n_codes * n_lags) * (double)pnr_plan_rows(plan);
+    out->crowd = detector->least_squares != NULL ? filter_crowd(detector->least_squares)
+                                                 : detector->codes[0].lobe.total;
+    if (detector->map != NULL) {
+        double weight, crowd;
+
+        pnr_fit_patch_cells(detector->map, &weight, &crowd);
+        out->n *= weight;
+        out->crowd *= crowd;
+    }
+
+    const double independent = fmin(out->n / out->crowd, samples);
+    const double threshold = plan->threshold[pnr_plan_windows(plan) - 1];
+
+    out->crowd = out->n / (independent * looks);
+    out->ratio = fmax(pnr_threshold_ratio(pfa_cell, plan->n_looks, independent) / threshold, 1e-3);
+}
+
+/* --- the sum --- */
+
+/* The sums that the noise is made of. */
+typedef struct sums {
+    double power, cells; /* of the cells outside the lobes, less the sidelobes there */
+    double sidelobes;    /* of all echoes */
+    double error2;       /* variance of `power` without the part that grows with the noise */
+    double error_noise;  /* the part of this variance that is proportional to the noise of a cell */
+} sums;
+
+static size_t index_of(const pnr_observed *observed, const pnr_track *t)
+{
+    return (size_t)(t->candidate - observed->candidates);
+}
+
+/* True if the lobe of an earlier track holds this cell. */
+static bool is_counted(const pnr_detector *detector, const pnr_track *tracks, size_t i, long lag,
+                       long row)
+{
+    for (size_t e = 0; e < i; e++) {
+        const double apart =
+            remainder((double)lag - (double)tracks[e].centre, (double)detector->plan->n_lags);
+
+        if (tracks[e].code == tracks[i].code && fabs(apart) <= (double)tracks[e].code->lobe.reach &&
+            labs(row - (long)tracks[e].candidate->row) <= MIDDLE)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Removes the cells in the lobe of track i. Several looks have c[j] as the product with the centre,
+ * divided by its root power: |c[j]|^2 is the part of P in phase with the centre, and the noise of
+ * the other looks - 1 dimensions stays in the sum.
+ */
+static void remove_lobe(const pnr_detector *detector, const pnr_observed *observed,
+                        const pnr_track *tracks, size_t i, double looks, sums *s)
+{
+    const pnr_track *t = &tracks[i];
+    const long reach = (long)t->code->lobe.reach, n_rows = (long)pnr_plan_rows(detector->plan);
+    const long rows = detector->has_rows ? MIDDLE : 0, row = t->candidate->row;
+    const float complex *values =
+        detector->has_rows
+            ? (const float complex *)observed->patches + index_of(observed, t) * J * J
+            : (const float complex *)t->candidate->value - MIDDLE * J;
+
+    for (long r = -rows; r <= rows; r++) {
+        if (row + r < 0 || row + r >= n_rows)
+            continue;
+        for (long j = -reach; j <= reach; j++) {
+            const double rho2 = r == 0 ? pnr_power(t->code->rho[J + j]) : 0;
+
+            if (i > 0 && is_counted(detector, tracks, i, (long)t->centre + j, row + r))
+                continue;
+            s->power -= pnr_power((double complex)values[(MIDDLE + r) * J + MIDDLE + j]);
+            s->cells -= 1 - (1 - 1 / looks) * (1 - rho2);
+        }
+    }
+}
+
+/* The power of an echo in the cells outside its lobe, divided by P at its peak. */
+static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
+{
+    const pnr_lobe *lobe = &t->code->lobe;
+    const pnr_plan *plan = detector->plan;
+    const double sine = sin(M_PI * t->fit.delay);
+    double total = lobe->total * (1 - lobe->nyquist * sine * sine);
+    double inside = inside_at(lobe, t->fit.delay);
+
+    if (detector->least_squares != NULL) /* sum sinc^2(k - d), |k| > reach: an echo between gates */
+        return 2 * sine * sine / (M_PI * M_PI * ((double)lobe->reach + 0.5));
+    if (detector->has_rows) {
+        const pnr_patch_place place = pnr_track_place(detector, t);
+        const pnr_patch_spread spread = pnr_fit_patch_spread(detector->map, &place, t->bins);
+
+        total = spread.smooth * total + spread.rough * lobe->inside[PNR_LOBE_STEPS];
+        inside *= spread.near;
+    }
+    if (plan->linear)
+        total = inside + (total - inside) * fmin((double)plan->n_lags / (double)plan->n_samples, 1);
+    return fmax(total - inside, 0);
+}
+
+/* The power that an echo puts into all cells of one other code: that of its lobe, spread evenly, as
+ * two unlike codes with the same spectrum have it (their cross-correlation). */
+static double crossed_by(const pnr_detector *detector, const pnr_track *t)
+{
+    const double power = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
+
+    if (!detector->has_rows)
+        return power;
+
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    const pnr_patch_spread spread = pnr_fit_patch_spread(detector->map, &place, t->bins);
+
+    return power * (spread.smooth + spread.rough);
+}
+
+static sums sum_outside(const pnr_detector *detector, const pnr_observed *observed,
+                        const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
+{
+    const double n_samples = (double)detector->plan->n_samples;
+    /* The model of sidelobes in Doppler rows, of linear windows and between gates is rough. */
+    const double rough = detector->has_rows || detector->plan->linear ? 0.3 : 3e-3;
+    const double model = detector->least_squares != NULL ? 0.3 : rough;
+    const double holes = pnr_noise_holes(detector, observed);
+    sums s = {.power = observed->dwell->noise_sum, .cells = detector->cells.n};
+
+    double lobe[PNR_MAX_CANDIDATES];
+
+    for (size_t i = 0; i < n; i++) {
+        const double before = s.cells;
+
+        remove_lobe(detector, observed, tracks, i, gains->looks, &s);
+        lobe[i] = before - s.cells;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const pnr_track *t = &tracks[i];
+        /* the share of its sidelobes that no other lobe holds */
+        const double seen = fmax(s.cells, 0) / fmax(detector->cells.n - lobe[i], 1);
+        const double peak = t->power, own = seen * peak * sidelobes_of(detector, t);
+        const double others = holes * peak * fmax(s.cells, 0);
+        /* alike: sidelobes that add in phase; 1 / N: those that add by chance */
+        const double cross = 2 * (t->code->lobe.alike + 1 / n_samples);
+
+        s.power -= own + others;
+        s.error_noise += 2 * own;
+        if (peak > 0)
+            s.error_noise += 4 * own * own * t->loss * t->fit.amplitude_variance / peak;
+        s.error2 += cross * own * s.sidelobes + model * model * (own * own + 4e-3 * peak * peak) +
+                    holes / 2 * peak * peak;
+        s.sidelobes += own;
+        if (detector->n_codes > 1) {
+            const double crossed = (double)(detector->n_codes - 1) * crossed_by(detector, t);
+
+            s.power -= crossed;
+            s.error2 += 0.01 * crossed * crossed;
+        }
+    }
+    /* the rounding of sums in single precision */
+    s.error2 += pow(1e-6 * observed->dwell->noise_sum, 2);
+    return s;
+}
+
+/* --- the noise --- */
+
+double pnr_noise_holes(const pnr_detector *detector, const pnr_observed *observed)
+{
+    const pnr_dwell *dwell = observed->dwell;
+    const double n_all = (double)dwell->n_periods * (double)detector->radar->n_samples;
+
+    return (1 - (double)dwell->n_valid / n_all) / (double)dwell->n_valid;
+}
+
+/* The relative variance of the mean of n cells. A few independent ones, as a filter leaves them when
+ * most of the noise is common to all gates, are no gamma variable: the mean of the inverse of their
+ * mean is less than 1 / (1 - crowd / n). */
+static double chance_of(const pnr_detector *detector, double n)
+{
+    return detector->cells.crowd / (n + detector->cells.crowd);
+}
+
+/* Fills `white`, and compares. */
+static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
+                           const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n,
+                           pnr_noise *noise)
+{
+    const double scale = gains->noise * detector->energy_of_code / (double)dwell->n_valid;
+    const double windows = (double)dwell->n_valid / (double)detector->radar->n_samples;
+    double echoes = 0;
+
+    for (size_t i = 0; i < n; i++)
+        echoes += tracks[i].code->energy_scale * tracks[i].amplitude2 * windows *
+                  detector->energy_of_code * scale;
+    noise->white = fmax(scale * dwell->energy - echoes, 0);
+
+    const double apart = fabs(noise->cell - noise->white);
+    const double error = sqrt(noise->variance) * noise->cell + (n > 1 ? 0.3 : 0.03) * echoes;
+
+    noise->is_coloured = apart > 0.12 * fmin(noise->cell, noise->white) && apart > 4 * error;
+}
+
+/* Combines the sum with the residual at the strongest echo. Both variances depend on the noise: a
+ * few iterations converge. */
+static void add_residual(const pnr_detector *detector, const sums *s, double holes,
+                         const pnr_track *tracks, size_t n, double least, pnr_noise *noise)
+{
+    const double left = fmax(s->cells, 1), of_cells = chance_of(detector, left);
+    const double sidelobes = tracks[0].power * holes, sum = s->power / left;
+    double cells = 0;
+    const double near =
+        pnr_track_noise(detector, tracks, n, 0, 0.1 * fmax(noise->cell, least), &cells) - sidelobes;
+    double cell = fmax(near, least);
+
+    for (int i = 0; i < 4; i++) {
+        const double of_near = (cell + sidelobes) * (cell + sidelobes) / cells;
+        double of_sum = s->error2 + s->error_noise * (cell + sidelobes);
+
+        of_sum = s->cells < 1 ? INFINITY : of_sum / (left * left) + cell * cell * of_cells;
+
+        const double share = isinf(of_sum) ? 0 : of_near / (of_sum + of_near);
+        const double variance = isinf(of_sum) ? of_near : of_sum * share;
+
+        cell = (isinf(of_sum) ? 0 : sum * share) + near * (1 - share);
+        /* An estimate below half of its own uncertainty is no more accurate than that bound. */
+        cell = fmax(cell, fmax(sqrt(variance) / 2, least));
+        noise->variance = fmin(variance / (cell * cell), 0.5);
+    }
+    noise->cell = cell;
+}
+
+pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *observed,
+                         const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
+{
+    /* The error of the sum that a second estimate would not improve on: 0.1 dB. */
+    const double negligible = 5e-4;
+    const sums s = sum_outside(detector, observed, gains, tracks, n);
+    const double left = fmax(s.cells, 1);
+    const double least = 1e-12 * observed->dwell->noise_sum / detector->cells.n; /* rounding */
+    const double cell = fmax(s.power / left, least);
+    const double error = (s.error2 + s.error_noise * cell) / (left * left * cell * cell);
+    const double of_cells = chance_of(detector, left);
+    pnr_noise noise = {.cell = cell,
+                       .variance = fmin(of_cells + error, 0.5),
+                       .least = cell * fmax(1 - 2 * sqrt(error), 0)};
+
+    if (n > 0 && !detector->is_sum && (s.cells < 1 || error > fmax(negligible, 0.1 * of_cells)))
+        add_residual(detector, &s, pnr_noise_holes(detector, observed), tracks, n, least, &noise);
+    compare_energy(detector, observed->dwell, gains, tracks, n, &noise);
+    return noise;
+}
+
+/* The distance to another echo of the code that is nearer than 1.5 chips, and 1.5 rows; 0: none. */
+static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                              size_t i)
+{
+    const pnr_radar *radar = detector->radar;
+    const double chip = (double)radar->n_samples / (double)radar->n_chips;
+    const pnr_track *t = &tracks[i];
+    double least = 1.5 * chip;
+
+    for (size_t k = 0; k < n; k++) {
+        const double lags =
+            (double)tracks[k].centre + tracks[k].fit.delay - (double)t->centre - t->fit.delay;
+        const double rows = (tracks[k].bins - t->bins) * (double)detector->plan->n_periods;
+
+        if (k != i && tracks[k].code == t->code && fabs(rows) < 1.5)
+            least = fmin(least, fabs(remainder(lags, (double)radar->n_samples)));
+    }
+    return least < 1.5 * chip ? least : 0;
+}
+
+/* The echoes of other codes are noise, in the cells of this one alone. */
+static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                            size_t i, pnr_noise *noise)
+{
+    const double before = noise->cell;
+
+    for (size_t k = 0; k < n; k++)
+        if (tracks[k].code != tracks[i].code)
+            noise->cell +=
+                crossed_by(detector, &tracks[k]) * (double)detector->n_codes / detector->cells.n;
+    noise->variance *= before * before / (noise->cell * noise->cell);
+}
+
+void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                      pnr_noise *noise)
+{
+    /* beyond the chance of a mean of `cells` */
+    const double sigmas = 5;
+    const double strong = 100, rounding = 1e-11;
+    const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;
+    double cells = 0;
+
+    add_other_codes(detector, tracks, n, i, noise);
+    noise->misfit = 0;
+    noise->beside = distance_beside(detector, tracks, n, i);
+    if (detector->is_sum || detector->least_squares != NULL ||
+        (!is_cfar && tracks[i].power < strong * noise->cell))
+        return;
+
+    const double near = pnr_track_noise(detector, tracks, n, i, 0.1 * noise->cell, &cells);
+    const double ratio = near / noise->cell, chance = sigmas * sqrt(1 / cells + noise->variance);
+
+    if (is_cfar && (ratio > 1 + chance || ratio < 1 / (1 + chance))) {
+        noise->cell = near;
+        noise->variance = fmin(1 / cells, 0.5);
+    } else if (ratio > 1 + chance && near > rounding * tracks[i].power) {
+        noise->misfit = (near - noise->cell) * cells / tracks[i].power;
+    }
+}

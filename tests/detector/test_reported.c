@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* Which echoes are reported: the strongest, those in the gate, and whether any was left out. */
+#include "tests/fixture/detection_fixture.h"
+
+/* An echo: samples from the start of the window, amplitude in standard deviations of a cell. */
+typedef struct planted {
+    double lag, amplitude;
+} planted;
+
+/* One dwell of noise and these echoes; noise 0: the echoes alone. */
+static void make_dwell(chain *c, double noise, const planted *echoes, size_t n, pnr_detection *out)
+{
+    const double cell = 1e-3 / sqrt((double)c->setup->plan.n_samples);
+
+    clear_chain(c);
+    add_noise(c->x, c->windows.spans[0].n_samples, noise * 1e-6);
+    for (size_t i = 0; i < n; i++) {
+        double(*a)[2] = delayed_code(c, echoes[i].lag);
+
+        add_echo(c, 0, (const double(*)[2])a, echoes[i].amplitude * cell, uniform() * 6);
+        free(a);
+    }
+    correlate_chain(c);
+    detect_dwell(c, 0, out);
+}
+
+#define ONE "code.degree=10", "engine.batch=1", "detector.pfa=1e-6"
+
+/* Between two lags an echo loses up to 3.9 dB in its cells, not in its estimate. */
+TEST(the_strongest_is_the_strongest_estimate)
+{
+    static const char *const settings[] = {ONE, "detector.max_echoes=1", NULL};
+    static const planted two[] = {{100, 100}, {300.5, 130}};
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+    for (int i = 0; i < 100; i++) {
+        pnr_detection found;
+
+        make_dwell(&c, 1, two, 2, &found);
+        assert_int_equal(found.n_echoes, 1);
+        assert_true(fabs(found.echoes[0].lag - 300.5) < 0.2 && found.is_more);
+        make_dwell(&c, 1, two, 1, &found);
+        assert_int_equal(found.n_echoes, 1);
+        assert_false(found.is_more);
+    }
+    close_chain(&c);
+}
+
+TEST(nothing_more_is_flagged_when_all_are_reported)
+{
+    static const char *const settings[] = {ONE, "detector.max_echoes=3", NULL};
+    static const planted four[] = {{100.2, 100}, {300.5, 130}, {500.1, 30}, {800.9, 20}};
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+    for (int i = 0; i < 100; i++) {
+        pnr_detection found;
+
+        make_dwell(&c, 1, four, 3, &found);
+        assert_int_equal(found.n_echoes, 3);
+        assert_false(found.is_more);
+        make_dwell(&c, 1, four, 4, &found);
+        assert_int_equal(found.n_echoes, 3);
+        assert_true(found.is_more && fabs(found.echoes[2].lag - 500.1) < 0.5);
+    }
+    close_chain(&c);
+}
+
+/* 30 dB, an error of 0.012 samples: an echo at the first range is before it half of the time. */
+static void at_edge(const char *const *settings, double lag, double range_m, bool is_inside)
+{
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+    for (int i = 0; i < 200; i++) {
+        const planted at = {lag, 31.6};
+        pnr_detection found;
+
+        make_dwell(&c, i > 0, &at, 1, &found); /* the first without noise */
+        assert_int_equal(found.n_echoes, is_inside);
+        assert_true(!is_inside || fabs(found.echoes[0].range_m - range_m) < 20);
+    }
+    close_chain(&c);
+}
+
+TEST(an_echo_at_an_edge_is_reported_at_that_edge)
+{
+    static const char *const near[] = {ONE, "radar.max_range_m=50000", NULL};
+    static const char *const whole[] = {ONE, NULL};
+    static const char *const part[] = {ONE, "radar.min_range_m=10000", "radar.max_range_m=50000",
+                                       NULL};
+    static const char *const far[] = {ONE, "radar.min_range_m=100e3", NULL};
+    const double sample_m = 149.896229;
+
+    at_edge(near, 0, 0, true);
+    at_edge(whole, 0, 0, true);
+    at_edge(near, 50000 / sample_m, 50000, true);
+    at_edge(near, 50000 / sample_m + 0.3, 0, false);
+    at_edge(near, 1022.5, 0, false);
+    at_edge(part, 10000 / sample_m, 10000, true);
+    at_edge(part, 10000 / sample_m - 0.3, 0, false);
+    at_edge(far, 23e3 / sample_m, 23e3 + 1023 * sample_m, true); /* the gate wraps */
+    at_edge(far, 120e3 / sample_m, 120e3, true);
+}
+
+/* Two paths within a chip are fitted as one echo, or as some: the result says so, and the sigmas hold
+ * what they say. Alone, an echo is never flagged. */
+TEST(unresolved_paths_are_flagged)
+{
+    static const char *const settings[] = {"code.degree=10", "engine.batch=1", "detector.pfa=1e-6",
+                                           NULL};
+    size_t n_flagged = 0, n_false = 0, n_far = 0, n_echoes = 0;
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+    for (int i = 0; i < 500; i++) {
+        const double lag = 100 + uniform();
+        const planted two[] = {{lag, 56}, {lag + 0.6, 40}};
+        pnr_detection found;
+
+        make_dwell(&c, 1, two, 2, &found);
+        n_flagged += found.is_unresolved;
+        for (size_t e = 0; e < found.n_echoes; e++, n_echoes++) {
+            const double off = found.echoes[e].lag - lag,
+                         sigma = found.echoes[e].delay_sigma_s * 1e6;
+
+            n_far += fmin(fabs(off), fabs(off - 0.6)) > 5 * sigma;
+        }
+        make_dwell(&c, 1, two, 1, &found);
+        n_false += found.is_unresolved;
+    }
+    print_message("unresolved: flagged %zu of 500, alone %zu, beyond 5 sigma %zu of %zu\n",
+                  n_flagged, n_false, n_far, n_echoes);
+    close_chain(&c);
+    assert_on_average(n_false == 0 && n_flagged > 400 && n_far < n_echoes / 20);
+}
