@@ -244,9 +244,6 @@ static int check_echo(const pnr_config *config, pnr_error *error)
     if (config->echo.noise_bandwidth_hz > 2 * half)
         return refuse(error, "echo.noise_bandwidth_hz = %.10g is more than source.rate_hz, %.10g",
                       config->echo.noise_bandwidth_hz, 2 * half);
-    if (config->echo.image == PNR_IMAGE_REMOVE && config->code.pulse == PNR_PULSE_RECTANGULAR)
-        return refuse(error, "echo.image = remove limits the band, and the edges of code.pulse = "
-                             "rectangular have none");
     return PNR_OK;
 }
 

@@ -55,7 +55,6 @@ typedef enum {
     PNR_TAPER_DOLPH_CHEBYSHEV
 } pnr_taper;
 typedef enum { PNR_CLUTTER_KEEP, PNR_CLUTTER_REMOVE } pnr_clutter;
-typedef enum { PNR_IMAGE_KEEP, PNR_IMAGE_REMOVE } pnr_image;
 typedef enum { PNR_STEP_WHOLE, PNR_STEP_HALF, PNR_STEP_QUARTER } pnr_step;
 typedef enum { PNR_ZERO_FIXED, PNR_ZERO_DIRECT_PATH } pnr_zero_kind;
 typedef enum { PNR_WAIT_SLEEP, PNR_WAIT_SPIN } pnr_wait;
@@ -223,7 +222,6 @@ typedef struct pnr_config {
         double cw_amplitude;
         double clock_ppm; /* relative error of the sampling clock against that of the transmitter */
         double phase_noise_rad; /* rms of the oscillator's random walk in one second */
-        int image;              /* pnr_image */
         double iq_gain_db, iq_phase_rad;
         double dc_amplitude, dc_phase_rad;
         pnr_run *slips; /* [n_slips] samples that vanish, ascending, as source.lost */

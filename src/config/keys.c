@@ -317,10 +317,6 @@ const pnr_key pnr_config_keys[] = {
     {KEY(echo, phase_noise_rad, DOUBLE, "0",
          "Root mean square by which the phase of the receiver's oscillator wanders in one second."),
      .unit = "rad", FROM(0)},
-    {KEY(echo, image, CHOICE, "keep",
-         "Remove limits the code to the frequencies that real samples can hold: 0 to half the "
-         "rate."),
-     WORDS("keep", "remove")},
     {KEY(echo, iq_gain_db, DOUBLE, "0", "Gain of Q relative to I in the receiver."), .unit = "dB",
      RANGE(-40, 40)},
     {KEY(echo, iq_phase_rad, DOUBLE, "0", "Error of the right angle between I and Q."),

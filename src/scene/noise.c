@@ -192,13 +192,3 @@ void pnr_noise_walk(uint64_t seed, uint64_t block, double walk[PNR_NOISE_WALK])
             walk[j] = (walk[j - half] + end) / 2 + sqrt(length / 2) * z[j][0];
         }
 }
-
-double pnr_noise_sign(uint64_t seed, uint32_t channel, uint64_t index)
-{
-    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    const uint32_t counter[4] = {(uint32_t)index, (uint32_t)(index >> 32), channel, 0};
-    uint32_t word[4];
-
-    pnr_philox(key, counter, word);
-    return word[0] & 1 ? -1 : 1;
-}

@@ -35,7 +35,4 @@ void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel
 enum { PNR_NOISE_WALK = 256 };
 void pnr_noise_walk(uint64_t seed, uint64_t block, double walk[PNR_NOISE_WALK]);
 
-/* Returns 1 or -1, each as often as the other, for bit `index` of a channel. */
-double pnr_noise_sign(uint64_t seed, uint32_t channel, uint64_t index);
-
 #endif

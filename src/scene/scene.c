@@ -3,7 +3,6 @@
 #include "scene/scene.h"
 
 #include "base/complex.h"
-#include "base/transform.h"
 #include "scene/front_end.h"
 #include "setup/setup.h"
 
@@ -32,7 +31,7 @@ typedef struct echo {
     double complex value; /* amplitude exp(i phase) */
     size_t code;          /* from 0 */
     double bit_samples;   /* a data bit in the code's time; 0: no data */
-    uint32_t bits;        /* channel of pnr_noise_sign */
+    uint32_t bits;        /* channel of their noise */
     bool moves;           /* false: it is part of the table of echoes at rest */
     rotation doppler;
 } echo;
@@ -109,33 +108,6 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
 
 /* --- construction --- */
 
-/* Replaces a waveform by its harmonics that lie between 0 and half of the rate after the tuning.
- * samples: [N], for its work. */
-static int limit_band(const pnr_scene *scene, pnr_waveform **waveform, double complex *samples)
-{
-    const double tune = pnr_rational_double(scene->config->source.tune_hz) / scene->rate;
-    const size_t n = scene->n;
-    pnr_waveform *limited = NULL;
-    int rc = pnr_waveform_shift(*waveform, 0, samples);
-
-    if (rc == PNR_OK)
-        rc = pnr_transform_forward((double(*)[2])samples, n);
-    for (size_t k = 0; rc == PNR_OK && k < n; k++) {
-        double cycles = tune + (2 * k < n ? (double)k : (double)k - (double)n) / (double)n;
-
-        samples[k] = cycles > 0 && cycles < 0.5 ? samples[k] / (double)n : 0;
-    }
-    if (rc == PNR_OK)
-        rc = pnr_transform_inverse((double(*)[2])samples, n);
-    if (rc == PNR_OK)
-        rc = pnr_waveform_create(samples, n, &limited);
-    if (rc == PNR_OK) {
-        pnr_waveform_destroy(*waveform);
-        *waveform = limited;
-    }
-    return rc;
-}
-
 /* Finds the peak of the first code. Finds for each code the factor from chips to samples of mean
  * power 1. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
@@ -172,9 +144,6 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
         }
         scene->chip_gain[c] = power > 0 ? sqrt((double)scene->n / power) : 0;
     }
-    for (size_t c = 0; rc == PNR_OK && c < scene->setup->n_codes; c++)
-        if (scene->config->echo.image == PNR_IMAGE_REMOVE)
-            rc = limit_band(scene, &scene->setup->codes[c].waveform, samples);
     if (rc == PNR_OK)
         rc = pnr_waveform_shift(scene->setup->codes[0].waveform, 0, samples);
     for (size_t i = 0; rc == PNR_OK && i < scene->n; i++)
@@ -375,7 +344,10 @@ static double data_sign(const pnr_scene *scene, const echo *e, uint64_t n)
 {
     long double time = (long double)n + e->drift * (long double)n + e->start + edge;
 
-    return pnr_noise_sign(scene->config->echo.seed, e->bits, (uint64_t)(time / e->bit_samples));
+    double z[1][2];
+
+    pnr_noise_gaussian(scene->config->echo.seed, e->bits, (uint64_t)(time / e->bit_samples), 1, z);
+    return z[0][0] < 0 ? -1 : 1;
 }
 
 static void add_moving(const pnr_scene *scene, const echo *e, uint64_t block, size_t from,

@@ -35,10 +35,9 @@
  * Then I + iQ becomes I + i g (Q cos p + I sin p) (iq_gain_db, iq_phase_rad), and the offset is
  * added. An echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
  *
- * image = remove: a has only the harmonics that lie between 0 and rate / 2 after the tuning; the
- * real part is then that of a receiver whose filter ends there. A target with data changes its sign
- * with the bits: bit b has the code times from b data_bit_periods N on. A slip removes samples of
- * the scene from the recording, which counts on without them.
+ * A target with data changes its sign with the bits: bit b has the code times from b
+ * data_bit_periods N on. A slip removes samples of the scene from the recording, which counts on
+ * without them.
  */
 typedef struct pnr_scene pnr_scene;
 

@@ -79,7 +79,6 @@ TEST(rules_refuse_what_breaks_them)
         {{"source.format=u8", "echo.bits=16"}, {"echo.bits = 16", "u8"}},
         {{"echo.cw_amplitude=1", "echo.cw_hz=-500001"}, {"echo.cw_hz = -500001", "500000"}},
         {{"echo.noise_bandwidth_hz=1000001"}, {"echo.noise_bandwidth_hz = 1000001", "1000000"}},
-        {{"echo.image=remove", "code.pulse=rectangular"}, {"echo.image", "rectangular"}},
         {{"target.1.range_m=5"}, {"target.1", "neither"}},
         {{"target.1.amplitude=0.5", "target.1.snr_db=0"}, {"target.1", "snr_db = 0", "one of"}},
         {{"target.1.snr_db=3", "echo.noise_rms=0"}, {"target.1.snr_db = 3", "echo.noise_rms"}},
@@ -151,7 +150,7 @@ TEST(rules_take_what_just_keeps_them)
         {"echo.bits=16"},
         {"echo.cw_hz=500001"}, /* not there: no amplitude */
         {"echo.cw_amplitude=1", "echo.cw_hz=500000"},
-        {"echo.noise_bandwidth_hz=1000000", "echo.image=remove"},
+        {"echo.noise_bandwidth_hz=1000000"},
         {"target.1.amplitude=0.5", "echo.noise_rms=0"},
         {"target.1.snr_db=0"},
         {"target.1.amplitude=0.5", "target.1.snr_db=0", "target.1.snr_db="},

@@ -158,7 +158,6 @@ TEST(is_the_same_in_any_blocks)
                               NULL,
                               "target.2.data_bit_periods=1",
                               "echo.noise_bandwidth_hz=600000",
-                              "echo.image=remove",
                               "echo.phase_noise_rad=5",
                               "echo.iq_gain_db=1",
                               "echo.iq_phase_rad=0.1",

@@ -68,17 +68,10 @@ def noise():
 
 def image():
     tuned = {"source.tune_hz": 250000}
-    full = scene(ECHO, tuned)[:8 * N]
-    limited = scene(ECHO, tuned, {"echo.image": "remove"})[:8 * N]
-    real = scene(ECHO, tuned, {"echo.image": "remove", "source.format": "f64"})[:8 * N]
-    spectrum, wanted = np.fft.fft(limited), np.fft.fft(full)
-    held = np.arange(8 * N) < 4 * N
-    held[0] = False
-    check(near(spectrum[~held], 0, 1e-9) and near(spectrum[held], wanted[held], 1e-9),
-          "without its image the code keeps the frequencies between 0 and half the rate")
-    twice = 2 * np.fft.fft(real)
-    twice[~held] = 0
-    check(near(np.fft.ifft(twice), limited), "the analytic signal of the real samples is the complex one")
+    spectrum = np.fft.fft(scene(ECHO, tuned)[:8 * N])
+    twice = 2 * np.fft.fft(scene(ECHO, tuned, {"source.format": "f64"})[:8 * N])
+    held = slice(1, 4 * N)
+    check(near(twice[held], spectrum[held], 1e-9), "real samples have the band of the complex ones, and no image")
 
 
 def front_end():

@@ -60,8 +60,8 @@ static const struct variant {
 } variants[] = {
     {"complex", "white", "[source]\nformat = ci16\n", 0},
     {"complex", "coloured", "[source]\nformat = ci16\n", 0.625},
-    {"real", "white", "[source]\nformat = i16\n[echo]\nimage = remove\n", 0},
-    {"real", "coloured", "[source]\nformat = i16\n[echo]\nimage = remove\n", 0.3125},
+    {"real", "white", "[source]\nformat = i16\n", 0},
+    {"real", "coloured", "[source]\nformat = i16\n", 0.3125},
 };
 
 static const char columns[] =
@@ -124,7 +124,7 @@ static int configure(const bench *b, const struct variant *form, work *w, pnr_er
     config->detector.max_echoes = max_echoes;
     config->echo.noise_rms = noise_rms;
     config->echo.noise_bandwidth_hz = form->bandwidth * pnr_rational_double(config->source.rate_hz);
-    return config->echo.image == PNR_IMAGE_KEEP
+    return pnr_format_get(config->source.format)->is_complex
                ? PNR_OK
                : pnr_rational_div(config->source.rate_hz, (pnr_rational){4, 1},
                                   &config->source.tune_hz);
@@ -266,13 +266,7 @@ static void detect_all(work *w, const pnr_result *result)
     pnr_report report = {0};
 
     for (size_t d = 0; d < result->n_dwells; d++) {
-        const size_t at = d * plan->max_candidates;
-        const pnr_observed observed = {.dwell = &result->dwells[d],
-                                       .candidates = result->candidates + at,
-                                       .patches = result->patches != NULL
-                                                      ? result->patches +
-                                                            at * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
-                                                      : NULL};
+        const pnr_observed observed = pnr_trial_observed(plan, result, d);
         const uint64_t start_ns = pnr_clock_ns();
 
         pnr_detector_detect(w->detector, &observed, &report.detection);
