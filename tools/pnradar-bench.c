@@ -35,7 +35,7 @@ static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
     bool in_all;
-    /* values for a command line that names none */
+    /* defaults of these options of the command line */
     const char *sizes;
     double seconds, pace;
 } parts[] = {
@@ -77,7 +77,7 @@ static int run_part(const struct part *part, const bench *b, pnr_error *error)
     return rc == PNR_OK ? part->run(&one, error) : rc;
 }
 
-/* Runs "all": each part draws its own picture, with its name before the extension. */
+/* Runs each part of "all". The file name of a picture has the part's name before the extension. */
 static int run_all(const bench *b, pnr_error *error)
 {
     int rc = PNR_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels chained in a stream: blocks of the next kernel start while the last blocks of this one
- * still run. */
+/* Chains kernels in a stream: blocks of the next kernel start while the last blocks of the previous
+ * kernel still run. */
 #ifndef PNR_CUDA_CHAIN_H
 #define PNR_CUDA_CHAIN_H
 

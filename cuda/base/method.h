@@ -9,7 +9,7 @@
 #include "cuda/base/slot.h"
 
 typedef struct pnr_cuda_method {
-    const char *name;    /* as in engine.method; several methods may have one name */
+    const char *name;    /* as in engine.method; some methods share a name */
     size_t shared_bytes; /* of common->shared, which is zeroed before suits */
     size_t work_bytes;   /* of slot->work, which is zeroed before create; 0: no work */
     /*
@@ -68,7 +68,7 @@ extern const pnr_cuda_method pnr_cuda_method_walsh;      /* m-sequences, by addi
 extern const pnr_cuda_method pnr_cuda_method_fused;      /* one own kernel, up to 16384 points */
 extern const pnr_cuda_method pnr_cuda_method_fused_long; /* three own kernels, above 16384 points */
 extern const pnr_cuda_method pnr_cuda_method_map_fused;  /* method fused for maps */
-extern const pnr_cuda_method pnr_cuda_method_map_long;   /* maps of one line: fused, long */
+extern const pnr_cuda_method pnr_cuda_method_map_long;   /* fused for long maps of one line */
 extern const pnr_cuda_method pnr_cuda_method_library;    /* every plan: cuFFT, cuBLAS */
 
 #endif

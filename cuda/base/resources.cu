@@ -15,7 +15,8 @@ int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error)
                                        "upload of a table", error);
 }
 
-/* spectrum: scratch memory for `length` values. */
+/* Writes conj(DFT of a reference, zero beyond n_samples) scale / length to out, each bin at its
+ * place. spectrum: scratch memory for `length` values. */
 static int fill_spectrum(const double (*reference)[2], size_t n_samples, size_t length,
                          pnr_cuda_place place, double scale, double (*spectrum)[2], float2 *out)
 {

@@ -25,12 +25,12 @@ int pnr_cuda_upload_spectra(const pnr_plan *plan, size_t n_transform, pnr_cuda_p
 
 /* --- cuFFT and cuBLAS --- */
 
-/* Transforms of rows in place. A call of cuFFT always takes the same number of rows, so that the
- * bits of a row do not depend on the others. */
+/* Transforms of rows in place. Each call of cuFFT transforms the same number of rows, so that the
+ * bits of a row do not depend on the number of other rows. */
 typedef struct pnr_cuda_transforms {
     cufftHandle handles[2]; /* forward, inverse */
     int n_handles;
-    size_t n_rows[2]; /* of a call: forward, inverse */
+    size_t n_rows[2]; /* rows of a call: forward, inverse */
     size_t stride;    /* values from one row to the next */
     void *memory;     /* the work area, so that no call allocates memory */
 } pnr_cuda_transforms;
@@ -40,8 +40,8 @@ int pnr_cuda_transforms_create(pnr_cuda_transforms *transforms, size_t n_points,
                                size_t n_forward, size_t n_inverse, cudaStream_t stream,
                                pnr_error *error);
 void pnr_cuda_transforms_destroy(pnr_cuda_transforms *transforms);
-/* Enqueues the transforms of n rows in whole calls. rows must have memory for all rows of the last
- * call. direction: CUFFT_FORWARD or CUFFT_INVERSE. */
+/* Enqueues the transforms of n rows in whole calls. The final call may transform more rows than are
+ * left, and `rows` needs memory for all of them. direction: CUFFT_FORWARD or CUFFT_INVERSE. */
 int pnr_cuda_transforms_run(const pnr_cuda_transforms *transforms, float2 *rows, size_t n,
                             int direction, pnr_error *error);
 
@@ -73,8 +73,8 @@ int pnr_cuda_side_join(const pnr_cuda_side *side, cudaStream_t main, int code, p
 
 /* Lets a kernel use shared_bytes of dynamic shared memory. */
 int pnr_cuda_allow_shared(const void *kernel, size_t shared_bytes, pnr_error *error);
-/* Does the same and counts blocks. *n_blocks: blocks of n_threads that the current device runs at
- * one time; 0: a block does not fit. */
+/* Calls pnr_cuda_allow_shared and counts blocks. *n_blocks: blocks of n_threads that the current
+ * device runs at one time; 0: a block does not fit. */
 int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_bytes,
                         uint32_t *n_blocks, pnr_error *error);
 

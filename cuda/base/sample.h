@@ -14,7 +14,7 @@ typedef struct pnr_cuda_samples {
     pnr_format format;
     uint32_t n_samples; /* N, samples of a window */
     uint32_t n_channels;
-    uint32_t channel;    /* the one that is correlated */
+    uint32_t channel;    /* the channel that is correlated */
     float scale, offset; /* full scale = (raw + offset) * scale */
 } pnr_cuda_samples;
 

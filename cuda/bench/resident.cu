@@ -49,7 +49,7 @@ __global__ void hold(unsigned long long for_ns)
 
 /* --- create and destroy --- */
 
-/* Lists the memory of the device; returns the number of buffers. */
+/* Lists the buffers in device memory; returns their number. */
 static size_t list_buffers(pnr_resident *r, const pnr_plan *plan, size_t raw_bytes,
                            pnr_cuda_buffer *list)
 {

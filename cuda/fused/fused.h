@@ -13,7 +13,7 @@ typedef struct pnr_cuda_fused {
     pnr_cuda_conversion conversion; /* its sums are NULL: the kernels measure the samples */
     const pnr_cuda_job *job;        /* how many dwells the submit has */
     /* [oversample][L]: conj(DFT of the code) / L in the order of pnr_cuda_fused_place, with two
-     * adjacent bins in a float4; for the plain kernel times the scale of the samples */
+     * adjacent bins in a float4. The plain kernel's spectrum includes the scale of the samples. */
     const float4 *spectrum;
     const double *threshold;   /* [n_periods], in units of the floor */
     double first_threshold;    /* threshold[0] */

@@ -55,8 +55,8 @@ template <int M, bool IS_ALONE = true> static __device__ __forceinline__ void pn
                      : "memory");
 }
 
-/* Returns a condition that is the same in all lanes of a warp. The vote tells the compiler that it
- * is the same; otherwise every shuffle in a branch on it becomes a call. */
+/* Returns a condition that is the same in all lanes of a warp. The vote tells the compiler that all
+ * lanes agree. Without the vote, every shuffle in a branch on the condition becomes a call. */
 static __device__ __forceinline__ bool pnr_fused_agreed(bool is_so)
 {
     return __all_sync(0xffffffffu, is_so);
@@ -74,8 +74,9 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
     typedef pnr_fused_size<M> size;
 
     if constexpr (M == 1) {
-        /* The twiddles of pnr_fused_derive<32>(W_L^lane), each computed directly: span m has
-         * W_L^(32 lane / m) W_m^j, from place m/4 (span 2 at 0). Each lane has pairs of them. */
+        /* The twiddles of pnr_fused_derive<32>(W_L^lane), but each computed directly. Place m/4 + j
+         * has W_L^(32 lane / m) W_m^j of span m, place 0 that of span 2. A lane loads them in
+         * pairs. */
         for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) {
             const int lane = i % 32, at = i / 32;
             const int span = at == 0 ? 2 : 4 << (31 - __clz(at)), j = at == 0 ? 0 : at - span / 4;

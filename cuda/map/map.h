@@ -41,7 +41,7 @@ typedef struct pnr_map_plan {
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 
-enum { PNR_MAP_TILE = 2048 }; /* cells of a tile where rows are longer than a block's line */
+enum { PNR_MAP_TILE = 2048 }; /* cells of a tile, at most; in method_fused.cu a row is one tile */
 
 /* Sizes and tables that the kernels of all slots read. Device memory. */
 typedef struct pnr_map {
@@ -51,7 +51,7 @@ typedef struct pnr_map {
     uint32_t n_cells; /* of a row: n_lags oversample */
     uint32_t n_periods, n_looks, n_codes, n_rows, n_bases;
     uint32_t
-        n_transform; /* L: N, extended periodically at least 2 N - 1, linear at least n_window */
+        n_transform; /* points of a base: n_window in method_fused.cu, else L of pnr_cuda_shape */
     uint32_t row_stride;
     uint32_t is_linear, is_filtered, has_mean, has_stretch;
     uint32_t gate_first, gate_count;

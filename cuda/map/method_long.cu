@@ -15,7 +15,7 @@ typedef struct shared {
 
 /* Data of one slot. */
 typedef struct work {
-    pnr_fused_long lines; /* its pointers to memory of the slot */
+    pnr_fused_long lines; /* only its pointers to memory of the slot are set */
     pnr_map_memory memory;
     pnr_cuda_side side;
 } work;

@@ -19,7 +19,7 @@ static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
 }
 
-/* Returns the power of cell first - n_cells, at most 2 n_cells, of a line that wraps. */
+/* Returns the power of cell first - n_cells of a line that wraps. first is below 3 n_cells. */
 static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const float *line,
                                                         uint32_t first)
 {
@@ -42,7 +42,8 @@ static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float 
     return true;
 }
 
-/* Tells the same about all cells in another row of the box. */
+/* Tells whether P > all cells of its box in an earlier row (is_before), or P >= all in a later row.
+ * line: that row. */
 static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float *line,
                                                    uint32_t cell, float here, bool is_before)
 {
@@ -109,8 +110,8 @@ static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on to
 
 enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* four neighbouring cells each */
 
-/* Returns the place in a piece of cell j of a thread: the cells of a quad belong to one thread, or
- * neighbouring cells to neighbouring threads. */
+/* Returns the place in a piece of cell j of a thread. With has_quads a thread has the four cells of
+ * a quad. Otherwise neighbouring threads have neighbouring cells. */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j)
 {
@@ -119,8 +120,8 @@ static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j
     return has_quads ? 4 * (thread + THREADS * (j / 4)) + j % 4 : thread + THREADS * j;
 }
 
-/* Does as pnr_map_screen where training cells are neighbours. It adds whole quads, from near() to
- * far() - 1 away: those that are training cells of all four cells. */
+/* Does the work of pnr_map_screen, faster, where training cells are adjacent. For the four cells of
+ * a quad it adds the sums of the quads near() to far() - 1 away, see pnr_map_level. */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m,
                                                                 const pnr_map_level &level,
@@ -363,8 +364,8 @@ static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, 
     return false;
 }
 
-/* Lists the columns around kept candidate i that no earlier one excludes; returns their number to
- * all lanes. lags: [PNR_NEIGHBOURS], n_lags if there is no column. One warp calls. */
+/* Lists the columns around kept candidate i that no earlier candidate excludes. Returns the number
+ * of columns to all lanes. lags: [PNR_NEIGHBOURS]; n_lags: no column. One warp calls it. */
 static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t *kept, uint32_t i,
                                                 uint32_t *lags)
 {

@@ -93,8 +93,8 @@ template <int WARPS> struct pnr_map_searcher {
             own.n_kept = n_kept;
     }
 
-    /* Moves the strongest maxima of all warps to the first warp, which calls; returns their
-     * number. */
+    /* Moves the strongest maxima of all warps to the first warp, and returns their number. Only the
+     * first warp calls it. */
     __device__ __forceinline__ uint32_t join_maxima() const
     {
         [[maybe_unused]] uint64_t *all = pieces->piece.maxima;

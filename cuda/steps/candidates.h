@@ -156,7 +156,8 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
     return (noise_sum - taken) / (double)(n - n_taken);
 }
 
-/* Writes the kept keys and their neighbours as candidates, in adjacent words. One warp calls. */
+/* Writes the kept keys and their neighbours as candidates. Adjacent lanes of the warp that calls it
+ * write adjacent words. */
 template <typename VALUE>
 static __device__ void pnr_candidates_return(const uint64_t *kept, uint32_t n_kept,
                                              pnr_candidate *candidates, VALUE value)

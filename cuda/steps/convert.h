@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convert step: computes, from raw samples, the rows that the transform takes. */
+/* The convert step: converts raw samples to the rows that are transformed. */
 #ifndef PNR_CUDA_CONVERT_H
 #define PNR_CUDA_CONVERT_H
 
@@ -13,7 +13,7 @@ typedef struct pnr_cuda_conversion {
     const pnr_cuda_energy *sums;    /* [n_windows], device */
     uint64_t step;                  /* of the tune, in 2^-64 turns per sample */
     bool is_tuned;
-    bool is_conjugated; /* before the tune */
+    bool is_conjugated; /* x is conjugated before it is tuned */
 } pnr_cuda_conversion;
 
 /*

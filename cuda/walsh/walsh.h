@@ -42,8 +42,8 @@ typedef struct pnr_cuda_walsh {
     const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
     /* Tables of 2^n entries each. place: index of the sample of state m, in the order of
      * pnr_cuda_walsh_place; above degree 13 the place in the row. lag_of: k of u_k, [0] is not
-     * used; cell_of: u_k of k. They are uint16_t; lag_of and cell_of are uint32_t above degree
-     * 13. */
+     * used; cell_of: u_k of k. Entries are uint16_t, but above degree 13 those of lag_of and
+     * cell_of are uint32_t. */
     const uint16_t *place;
     const void *lag_of, *cell_of;
     pnr_dwell *dwells;         /* [n_dwells] */
@@ -75,7 +75,7 @@ typedef struct pnr_cuda_walsh {
     double *noise;          /* [n_dwells][tiles] */
     float *top;             /* [n_dwells][tiles]: the greatest power */
     float *above;           /* [n_dwells][2^n]: powers of the listed lags, else 0 */
-    uint32_t *n_listed;     /* [n_dwells]: listed lags; 0 before and after */
+    uint32_t *n_listed;     /* [n_dwells]: number of listed lags; 0 before and after */
     uint32_t *listed;       /* [n_dwells][2^n]: lags above the threshold */
     uint64_t *keys;         /* [n_dwells][2^n / 2]: local maxima */
     float2 *cells;          /* [n_dwells][2^n]: W, where a profile is wanted, else NULL */
@@ -92,8 +92,8 @@ typedef struct pnr_cuda_walsh_short {
     size_t shared_bytes;
 } pnr_cuda_walsh_short;
 
-/* Finds the kernel for dwells of one window, and the kernel for dwells of several, where a block
- * takes windows of one dwell. NULL: none. */
+/* The first finds the kernel for dwells of one window. The second finds the kernel for dwells of
+ * several windows, in which a block takes all windows of a dwell. NULL: there is none. */
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find(pnr_format format, uint32_t degree);
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,
                                                       uint32_t degree);

@@ -184,7 +184,7 @@ static unsigned write_component(const pnr_format_info *info, double value, unsig
     long low, high;
     unsigned flags = 0;
     integer_range(info, n, &low, &high);
-    /* An integer format has no NaN: a NaN is stored as zero and flagged. */
+    /* An integer format has no NaN, so a NaN is stored as 0 and flagged as clipped. */
     if (isnan(value)) {
         value = 0;
         flags = PNR_SAMPLE_CLIPPED;

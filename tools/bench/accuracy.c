@@ -224,7 +224,7 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     const double bandwidth = pnr_waveform_bandwidth(c->setup->codes[0].waveform);
     const double bound = 1 / sqrt(2 * snr * bandwidth);
     const double n = t->n > 0 ? t->n : (double)NAN, rms = sqrt(t->square / n);
-    /* R'(0) = i mean(w) R(0) */
+    /* turn: the mean angular frequency of the code, since R'(0) = i mean(w) R(0) */
     const double turn = cimag(pnr_waveform_at(c->setup->codes[0].autocorrelation, 1e-3)) / 1e-3;
 
     bench_table_add(table, "%g %zu %g %g %g %g %g %g %g %g %g %g %g", snr_db,

@@ -17,7 +17,7 @@ enum { BENCH_MAX_LOG2_SIZE = 24, BENCH_MAX_SIZES = 64 };
 /* The options of the command line; an option that is not given has the default of the part. */
 typedef struct bench {
     const pnr_config *config;
-    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* n_sizes 0: those of the part */
+    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* n_sizes 0: the sizes of the part */
     size_t runs;                            /* counted runs */
     double seconds;                         /* for each size (publish: for each pack) */
     double pace;   /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
@@ -50,7 +50,7 @@ int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, benc
                   pnr_error *error);
 /* Sets publisher.endpoint to an ipc address of this process. */
 void bench_set_endpoint(pnr_config *config);
-/* Prints the CPU and the probe of each engine. Before a CSV they are comments. */
+/* Prints the CPU and what each engine has found here; with --csv as comments. */
 void bench_print_machine(const bench *b);
 
 int bench_chain(const bench *b, pnr_error *error);
@@ -69,8 +69,8 @@ int bench_serve(const bench *b, pnr_error *error);
 /* --- tables: cells in reading order --- */
 typedef struct bench_table bench_table;
 
-/* columns: their names with units, separated by spaces; a name that ends in ':' has text, the
- * others have numbers. PNR_OK, PNR_ENOMEMORY. */
+/* columns: the names with units, separated by spaces. A column whose name ends in ':' holds texts,
+ * another holds numbers. PNR_OK, PNR_ENOMEMORY. */
 int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error);
 void bench_table_destroy(bench_table *table);
 /* Adds the next cells: the format has "%g", "%zu" and "%s", separated by spaces. A NaN gives an
@@ -82,7 +82,8 @@ size_t bench_table_rows(const bench_table *table);
 /* How the first column is drawn along x; y is logarithmic. */
 typedef enum { BENCH_X_LOG2, BENCH_X_LOG10, BENCH_X_LINEAR } bench_x_scale;
 
-/* A picture has one line for each y column, or for each value of the column `series`. */
+/* A picture has one line for each y column and, if `series` is set, for each value of that
+ * column. */
 typedef struct bench_picture {
     const char *y_label;
     const char *y;           /* names of columns, separated by spaces */

@@ -18,7 +18,7 @@
 enum { CPU, CUDA, N_ENGINES };
 static const char *const engine_names[N_ENGINES] = {"cpu", "cuda"};
 
-/* The ways of bench seed: those of pnr_measure_mode, and a resident one. */
+/* The ways of bench seed: the modes of pnr_measure_mode, and one with resident samples. */
 enum { RESIDENT = PNR_MEASURE_PINNED + 1, N_WAYS };
 
 static const pnr_timing unknown = {.median_ns = NAN, .p99_ns = NAN};
@@ -59,7 +59,7 @@ static int time_resident(const bench_subject *s, size_t n_runs, pnr_timing *out,
     return rc;
 }
 
-/* Logs the reason and gives NAN if the engine does not support the plan. */
+/* Times one engine in one way. If it does not support the plan, logs why and gives NAN. */
 static int time_way(const bench *b, const char *engine, size_t n_samples, size_t batch, int way,
                     pnr_timing *out, pnr_error *error)
 {

@@ -78,7 +78,7 @@ static int check_dwell(const contest *c, const contest_entry *e, size_t d, pnr_e
     return PNR_OK;
 }
 
-/* Fills one set with new samples and correlates it by every method. */
+/* Fills one set with new samples, correlates it by every method, and checks the results. */
 static int check_set(contest *c, size_t set, pnr_error *error)
 {
     const pnr_plan *plan = &c->subject->setup->plan;
@@ -100,8 +100,8 @@ static int check_set(contest *c, size_t set, pnr_error *error)
     return rc;
 }
 
-/* The entries are timed in turns, each set once in a round, for whole rounds and at least `runs`
- * times. The times before the clocks have risen are discarded. */
+/* Times the entries in turns, in rounds that use each set once, until each entry has at least
+ * `runs` times. The times before the clocks have risen are discarded. */
 static int time_entries(contest *c, pnr_error *error)
 {
     const uint64_t start_ns = pnr_clock_ns();

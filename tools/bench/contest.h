@@ -18,9 +18,9 @@ typedef struct contest_entry {
     double deviation;  /* set by the caller's judge */
 } contest_entry;
 
-/* Zeroed except for subject, runs and judge. The caller calls contest_end, also after an error. */
+/* The caller sets subject, runs and judge, zeroes the rest, and always calls contest_end. */
 typedef struct contest {
-    const bench_subject *subject; /* the contest uses its plan */
+    const bench_subject *subject; /* the contest changes its plan: method, depth and want_profile */
     size_t runs;
     /* Compares the result of an entry in one dwell with the result of the first entry. NULL: no
      * comparison. */

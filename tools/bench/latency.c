@@ -20,7 +20,7 @@
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
 enum { CHUNKS = 16 /* for each window, unless source.chunk is set */, HIGH_WATER = 100000 };
-static const uint64_t late_ns = 5000; /* a window committed later than this is counted */
+static const uint64_t late_ns = 5000; /* a window that is committed later counts as late */
 static const uint64_t start_ns = 20 * 1000 * 1000; /* from the filled ring to the first sample */
 
 static const char columns[] =
@@ -38,7 +38,7 @@ static const bench_picture picture = {
     .x_scale = BENCH_X_LOG10,
 };
 
-/* The times of one result by CLOCK_MONOTONIC; 0: it has not reached this point. */
+/* The times of one result by CLOCK_MONOTONIC; 0: the result has not reached this point. */
 enum {
     READY,     /* last sample committed to the ring */
     SUBMITTED, /* passed to the engine */
@@ -82,7 +82,7 @@ typedef struct latency_run {
 
 /* --- the run --- */
 
-/* A sleeping thread wakes up late, so this one polls the clock. */
+/* Polls the clock until a time, since a sleeping thread wakes up late. Returns the present time. */
 static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
 {
     uint64_t now_ns;
@@ -145,7 +145,7 @@ static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_
         run->windows[seq][RECEIVED] = now_ns;
 }
 
-/* Commits each window in chunks at the pace of a receiver. */
+/* Runs the pipeline on windows that are committed in chunks at the pace of a receiver. */
 static int pace_windows(latency_run *run, double seconds, pnr_error *error)
 {
     const size_t n_dwell = pnr_plan_dwell_samples(&run->subject.setup->plan);
@@ -176,9 +176,9 @@ static int pace_windows(latency_run *run, double seconds, pnr_error *error)
 
 /* --- the tables --- */
 
-/* Collects ns of one stage for every window that arrived, except the first ones. Returns their
- * number. A message may reach the subscriber before the publisher returns: such a stage is
- * negative. */
+/* Collects the times of one stage in ns, of every window that arrived except the first ones.
+ * Returns their number. A message may reach the subscriber before the publisher returns, so a time
+ * may be negative. */
 static size_t gather_stage(const latency_run *run, const struct stage *stage, double *out)
 {
     const size_t tenth = run->n_windows / 10;

@@ -47,8 +47,8 @@ typedef struct load {
 /* Twice the deviation from the reference that the tests allow each method. */
 static const double deviation_limit = 4.0;
 
-/* The floor depends on two sums of equal magnitude: the sum of the noise, and that of the excluded
- * echo. */
+/* Returns the unit of a floor's deviation. The floor is a difference of two sums of equal
+ * magnitude: of all powers, and of the excluded echo. */
 static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 {
     return want->noise_sum * FLT_EPSILON * sqrt(log2((double)plan->n_samples) + 1) /
@@ -56,7 +56,7 @@ static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 }
 
 /* True if rounding alone decides the floor: one method has lowered it to the mean without the echo,
- * the other has not, and their ratio is 0.95 within rounding, see plan.h. */
+ * the other has not, and the floors have a ratio of 0.95 within rounding. See plan.h. */
 static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_dwell *want)
 {
     const double low = fmin(dwell->floor, want->floor), high = fmax(dwell->floor, want->floor);
@@ -65,7 +65,7 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
 }
 
 /* Returns how far a dwell's values are from those of the first method, in units of eps sqrt(log2 N)
- * sqrt(sum |x|^2 sum |a|^2), for sums of powers in a unit of the same relative size. */
+ * sqrt(sum |x|^2 sum |a|^2). Sums of powers have a unit of the same relative size. */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
 {
@@ -221,8 +221,8 @@ static int hold_contest(const bench *b, contest *c, const load *l, bench_table *
     return PNR_OK;
 }
 
-/* Measures one load. batch 0: as many dwells as make about b->points samples, with the length of a
- * window rounded to a power of two. */
+/* Measures one load. batch 0: as many dwells as make about b->points samples, if the length of a
+ * window is rounded up to a power of two. */
 static int measure_load(const bench *b, const load *l, size_t n_samples, size_t batch,
                         bench_table *table, pnr_error *error)
 {

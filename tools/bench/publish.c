@@ -34,10 +34,10 @@ typedef struct work {
     pnr_dwell *dwells;         /* [DWELLS * COPIES]: too many for a cache, as in a real run */
     pnr_candidate *candidates; /* [DWELLS * COPIES][max_candidates] */
     pnr_report report;
-    uint64_t n; /* results so far, which give their positions */
+    uint64_t n; /* number of results so far; gives the position of the next one */
 } work;
 
-/* Correlates one submit: an echo in each dwell, at delays over the whole period. */
+/* Correlates one submit that has an echo in each dwell. Keeps its results COPIES times. */
 static int correlate(work *w, const pnr_engine_ops *ops, pnr_error *error)
 {
     const pnr_plan *plan = &w->setup->plan;
@@ -134,7 +134,7 @@ static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error 
     return PNR_OK;
 }
 
-/* Works like the processing thread, but offers a refused result again. */
+/* Publishes as the processing thread does, but offers a refused result again. Returns the count. */
 static uint64_t publish_all(work *w, double seconds)
 {
     const uint64_t start_ns = pnr_clock_ns();

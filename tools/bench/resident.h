@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Used in rotation: if a submit is large, all sets together are larger than any cache. */
+/* The sets are used in rotation. If a submit is large, all sets together exceed any cache. */
 enum { RESIDENT_SETS = 4 };
 
 typedef struct resident resident;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench soak: the whole pipeline at a share of its ceiling for a long time: losses, memory,
- * drift. */
+/* bench soak: runs the whole pipeline for a long time at a share of its ceiling, and reports
+ * losses, memory and drift. */
 #include "tools/bench/resident.h"
 #include "tools/bench/stream.h"
 
@@ -36,7 +36,7 @@ typedef struct interval {
     pnr_histogram latency_ns;
     uint64_t lost; /* samples lost before its results and in them */
     uint64_t start_ns, end_ns;
-    double p99_us, rss, device; /* at its end, by the monitor; memory in bytes */
+    double p99_us, rss, device; /* set by the monitor at the interval's end; memory in bytes */
 } interval;
 
 typedef struct watch {
@@ -45,7 +45,7 @@ typedef struct watch {
     bench_table *table;
     uint64_t start_ns;                 /* time of the first result */
     interval intervals[MAX_INTERVALS]; /* the processing thread adds to interval n_ended */
-    _Atomic size_t n_ended;            /* the monitor reads those before it */
+    _Atomic size_t n_ended;            /* the monitor reads the intervals before it */
     _Atomic bool stop;
 } watch;
 

@@ -21,12 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Above this number of results a second, JSON for each takes more time than the radar; a packed
- * array takes less. */
+/* Above this number of results a second, writing JSON takes more time than all radar processing. A
+ * packed array takes less time. */
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20, SUBMITS_BEHIND = 16, MIN_BATCHES = 8 };
-static const double file_seconds = 1.0; /* of a file at the rate of the ring; the file source is
-                                         * slower */
+static const double file_seconds = 1.0; /* length of the file at the rate of the ring; the file
+                                         * source is slower */
 static const double most_file_bytes = 2e9;
 static const double space_share = 0.5; /* share of the free bytes for the file */
 static const uint64_t patience_ns = 20000000;
@@ -50,15 +50,15 @@ typedef struct path {
     double rate_hz; /* 0: as fast as the ring accepts samples */
 
     /* written by the acquisition thread */
-    _Atomic uint64_t start_ns; /* of the first commit */
+    _Atomic uint64_t start_ns; /* time of the first commit */
 
     /* written by the processing thread */
     pnr_histogram latency_ns;
     uint64_t stride;      /* samples between two readings of the clock: a submit */
-    uint64_t next_sample; /* of the next reading */
+    uint64_t next_sample; /* position of the next reading */
     uint64_t first_ns, last_ns;
-    uint64_t first_sample, last_sample;   /* their positions */
-    uint64_t first_busy_ns, last_busy_ns; /* of processor time */
+    uint64_t first_sample, last_sample;   /* positions of these readings */
+    uint64_t first_busy_ns, last_busy_ns; /* processor time at these readings */
     pnr_pipeline_tap also;                /* may be NULL */
     void *also_context;
 } path;
@@ -88,7 +88,7 @@ static void feed_live(path *p, pnr_ring *ring, size_t chunk, const volatile int 
     }
 }
 
-/* Fills the ring, which holds whole dwells. */
+/* Fills the memory of the ring, which has space for whole dwells. */
 static void fill_ring(const stream_subject *s, void *memory, size_t n_samples)
 {
     const size_t dwell = pnr_plan_dwell_samples(&s->engine.setup->plan);
@@ -101,7 +101,7 @@ static void fill_ring(const stream_subject *s, void *memory, size_t n_samples)
                bytes);
 }
 
-/* Copies nothing: the ring already holds the samples. */
+/* Fills the whole ring once, then commits its samples repeatedly without a copy. */
 static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                       size_t capacity, const volatile int *stop)
 {
@@ -237,8 +237,8 @@ static int run_file(const pnr_config *config, const char *name, double *samples_
     return PNR_OK;
 }
 
-/* Sends a file of these samples (in $TMPDIR, else /dev/shm) through the pipeline at pace fast.
- * n_samples: its approximate length. *samples_per_s: between the first and the last result. */
+/* Sends a file of about n_samples samples (in $TMPDIR, else /dev/shm) through the pipeline at pace
+ * fast. *samples_per_s: the rate between the first and the last result. */
 static int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *samples_per_s,
                             pnr_error *error)
 {
@@ -291,7 +291,7 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
                     file_samples_per_s * 1e-6, file_samples_per_s * s->sample_bytes * 1e-9);
 }
 
-/* Packs the results if there are more of them than JSON can carry; a few submits show the rate. */
+/* Packs the results if a few submits show that their rate is too high for JSON. */
 static int choose_pack(stream_subject *s, pnr_error *error)
 {
     const pnr_plan *plan = &s->engine.setup->plan;
@@ -304,7 +304,7 @@ static int choose_pack(stream_subject *s, pnr_error *error)
                           &timing, error);
     if (rc != PNR_OK)
         return rc;
-    /* These submits wait for each other; overlapped submits are up to three times as fast. */
+    /* These submits do not overlap. Overlapped submits are up to three times as fast. */
     if (3.0 * (double)plan->batch * 1e9 / timing.median_ns > many_results_per_s)
         s->config.publisher.pack = PACK;
     return PNR_OK;

@@ -168,7 +168,7 @@ static void print_table(const bench_table *table, bool csv)
                 snprintf(text, sizeof text, "%s", head->name);
             else if (*format_cell(table, row - 1, column, csv ? 9 : 4, text) == '\0' && !csv)
                 snprintf(text, sizeof text, "-");
-            if (head->is_text) /* nothing is padded at the end of a line */
+            if (head->is_text) /* aligned left; at the end of a line not padded */
                 width = column + 1 < table->n_columns ? -width : 0;
             printf("%s%*s", column == 0 ? "" : csv ? "," : "  ", width, text);
         }
@@ -212,8 +212,8 @@ static size_t print_block(FILE *to, const bench_table *table, const bench_pictur
     return n;
 }
 
-/* Writes all data blocks to `to`, and to `plot` the command that draws those with a point. Returns
- * their number. */
+/* Writes all data blocks to `to`. Writes to `plot` the command that draws the blocks that have a
+ * point. Returns the number of these blocks. */
 static size_t print_curves(FILE *to, FILE *plot, const bench_table *table,
                            const bench_picture *picture)
 {

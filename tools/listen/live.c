@@ -96,14 +96,14 @@ static const char *range_text(double range_m, char out[32])
                                 : number_text(range_m, "m", 2, out);
 }
 
-/* If the radar has no carrier, a Doppler gives no velocity. */
+/* Writes the velocity, or the Doppler if the radar has no carrier. */
 static const char *velocity_text(const pnr_echo *e, char out[32])
 {
     return isfinite(e->velocity_mps) ? number_text(e->velocity_mps, "m/s", 2, out)
                                      : number_text(e->doppler_hz, "Hz", 1, out);
 }
 
-/* Writes "  lost late". */
+/* Writes the names of the flags that are set, as "  lost late". */
 static const char *flags_text(unsigned flags, char out[128])
 {
     char *at = out;
@@ -116,7 +116,7 @@ static const char *flags_text(unsigned flags, char out[128])
     return out;
 }
 
-/* Writes "  zero 2.0389 us (held 0.5 s)". */
+/* Writes the delay of a tracked zero range, as "  zero 2.0389 us (held 0.5 s)"; else nothing. */
 static const char *zero_text(const pnr_zero *zero, char out[96])
 {
     const double delay_us = zero->delay_s * 1e6;

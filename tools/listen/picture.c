@@ -51,8 +51,8 @@ typedef struct column {
 
 /* A place of the picture. */
 typedef struct cell {
-    double power;   /* over the noise floor, or the sum of several; 0: no power yet */
-    uint32_t n_sum; /* number of powers in a sum; 0: it is the greatest power */
+    double power;   /* power over the noise floor, or a sum of powers; 0: no power yet */
+    uint32_t n_sum; /* number of powers in the sum; 0: no sum, but the greatest power */
 } cell;
 
 struct listen_picture {
@@ -79,7 +79,7 @@ struct listen_picture {
 
 /* --- columns --- */
 
-/* Returns the column of a sample. The sample is not before the first one. */
+/* Returns the column of a sample, which is not before t->first. fold: joins pairs of columns. */
 static size_t find_column(listen_picture *p, timeline *t, uint64_t sample,
                           void (*fold)(listen_picture *p))
 {
@@ -185,7 +185,7 @@ void listen_picture_destroy(listen_picture *p)
     free(p);
 }
 
-/* Begins a new picture with a new run. False: the report belongs to the previous run. */
+/* Begins a new picture if `head` begins a new run. False: `head` belongs to the previous run. */
 static bool is_current(listen_picture *p, const pnr_report *head)
 {
     listen_picture next;
@@ -406,8 +406,8 @@ static double print_power(const listen_picture *p, FILE *to, size_t n_columns)
     return greatest_db;
 }
 
-/* Draws the power on a scale from 0 dB to the greatest power, grey without data, and the echoes
- * over it. */
+/* Draws the power on a scale from 0 dB to the greatest power, and the echoes over it. Places
+ * without power are grey. */
 static void draw_power(const listen_picture *p, FILE *to, axis x, axis y)
 {
     const timeline *t = &p->profile_time;

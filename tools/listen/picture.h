@@ -11,7 +11,7 @@
 typedef struct listen_picture listen_picture;
 
 /* path: the PNG; the caller keeps the string. map: how maps are drawn, "mean" (or NULL), "last" or
- * "time". PNR_OK; PNR_EUSAGE: another map; PNR_EIO: the folder cannot be written; PNR_ENOMEMORY. */
+ * "time". PNR_OK; PNR_EUSAGE: unknown map; PNR_EIO: the folder cannot be written; PNR_ENOMEMORY. */
 int listen_picture_create(const char *path, const char *map, listen_picture **out,
                           pnr_error *error);
 void listen_picture_destroy(listen_picture *picture);

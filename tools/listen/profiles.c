@@ -23,13 +23,13 @@ struct listen_profiles {
     pnr_subscriber_message message;
     char run[17], ended_run[17];
     size_t bytes;  /* of a profile */
-    uint64_t last; /* seq, of this run */
+    uint64_t last; /* last seq of this run */
     uint64_t n_run, n_received, n_missed;
 };
 
 /* --- cells --- */
 
-/* cell: an index into the whole map. */
+/* Returns the power of a cell. cell: its index in the whole map. */
 static float power_at(const listen_profile *p, size_t cell)
 {
     const char *cells = p->cells;
@@ -170,7 +170,7 @@ static bool is_wanted(const listen_profiles *p, const char *stream)
     return p->source->stream == NULL || strcmp(p->source->stream, stream) == 0;
 }
 
-/* Sets the queue to as many profiles as its memory holds. */
+/* Makes the queue as long as queue_bytes allow for messages of this size. */
 static void fit_queue(listen_profiles *p, size_t bytes)
 {
     const size_t most = queue_bytes / (bytes > 0 ? bytes : 1);
@@ -182,7 +182,7 @@ static void fit_queue(listen_profiles *p, size_t bytes)
     (void)zmq_setsockopt(p->socket, ZMQ_RCVHWM, &high_water, sizeof high_water);
 }
 
-/* PNR_OK: a profile of this stream; PNR_EAGAIN: something else. */
+/* Reads the received message. PNR_OK: a profile of this stream; PNR_EAGAIN: another message. */
 static int take_message(listen_profiles *p, listen_profile *out, pnr_error *error)
 {
     pnr_end_summary end;
@@ -191,8 +191,8 @@ static int take_message(listen_profiles *p, listen_profile *out, pnr_error *erro
     int code;
 
     if (pnr_subscriber_has_topic(&p->message,
-                                 "end/")) { /* a bad result is reported by the reader of the
-                                             * results */
+                                 "end/")) { /* the reader of the results reports a bad end
+                                             * message */
         if (pnr_message_read_end(text, length, &end, NULL) == PNR_OK && is_wanted(p, end.stream))
             listen_profiles_finish(p, &end);
         return PNR_EAGAIN;

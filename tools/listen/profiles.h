@@ -18,9 +18,9 @@ typedef struct listen_profile {
     const void *cells; /* as received: not aligned */
 } listen_profile;
 
-/* Fills bins[i], i < n_bins, with the greatest power over the noise floor among the gate's cells
- * from i * cells_per_bin on (at least one cell; cells outside the gate do not count), in n_rows
- * rows from first_row on, in all codes; NAN: no cell. */
+/* Fills bins[i], i < n_bins, with the greatest power over the noise floor, in n_rows rows from
+ * first_row on, of all codes. The cells of a bin begin at i * cells_per_bin in the gate; a bin has
+ * at least one cell. NAN: the bin lies outside the gate. */
 void listen_profile_reduce(const listen_profile *profile, size_t first_row, size_t n_rows,
                            double cells_per_bin, size_t n_bins, float *bins);
 
@@ -42,14 +42,14 @@ size_t listen_doppler_rows(const listen_doppler *doppler, const pnr_map_info *ma
 
 typedef struct listen_profiles listen_profiles;
 
-/* Connects. source must outlive *out. PNR_OK, or as subscriber.h. */
+/* Subscribes to profiles. source must outlive *out. PNR_OK, PNR_ENOMEMORY, or as subscriber.h. */
 int listen_profiles_open(void *context, const pnr_subscriber_source *source, listen_profiles **out,
                          pnr_error *error);
 void listen_profiles_close(listen_profiles *profiles);
 /* Returns the socket to poll: the monitor until the publisher is reached, then the subscription. */
 void *listen_profiles_socket(listen_profiles *profiles);
 
-/* True once the publisher has been reached: a later subscription to its results misses no
+/* True once the publisher has been reached. Every result of a later subscription has its
  * profile. */
 bool listen_profiles_reached(listen_profiles *profiles);
 /* Gives the next profile of the stream and never waits. PNR_OK, PNR_EAGAIN, or PNR_EDATA: a profile

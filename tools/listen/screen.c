@@ -62,8 +62,8 @@ struct listen_screen {
 static struct termios before;
 static volatile sig_atomic_t is_taken, has_termios;
 
-/* With stop it returns when a signal interrupts the write, since Ctrl-S may have stopped the
- * terminal. With NULL it continues. PNR_OK, PNR_EIO. */
+/* Writes all bytes. stop: if a signal sets it and interrupts the write, the rest is not written,
+ * since Ctrl-S may have stopped the terminal; NULL: all is written. PNR_OK, PNR_EIO. */
 static int write_all(const char *data, size_t bytes, const volatile int *stop)
 {
     while (bytes > 0) {
@@ -79,7 +79,7 @@ static int write_all(const char *data, size_t bytes, const volatile int *stop)
     return PNR_OK;
 }
 
-/* Calls only functions that a signal handler may call. */
+/* Restores the terminal. Calls only functions that a signal handler may call. */
 static void give_back(void)
 {
     if (!is_taken)
@@ -98,7 +98,7 @@ static void stop(int number)
     _exit(128 + number);
 }
 
-/* SA_RESETHAND has removed this handler: the signal raised again has its default effect. */
+/* SA_RESETHAND has removed this handler, so the raised signal has its default effect. */
 static void die(int number)
 {
     give_back();
@@ -119,8 +119,8 @@ static void catch_signals(void)
         sigaction(fatal[i], &action, NULL);
 }
 
-/* Keys arrive at once and without echo. Ctrl-C still sends a signal; Ctrl-Z does not, since the
- * shell would get the terminal unrestored. */
+/* Makes keys arrive at once and without echo. Ctrl-C still sends a signal. Ctrl-Z sends none, since
+ * the shell would get a terminal that is not restored. Returns the file of the keys, or -1. */
 static int take_keyboard(void)
 {
     struct termios now;
@@ -159,7 +159,7 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
         return code;
     if ((s = calloc(1, sizeof *s)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
-    (void)uselocale(newlocale(LC_CTYPE_MASK, "", (locale_t)0)); /* of this thread alone */
+    (void)uselocale(newlocale(LC_CTYPE_MASK, "", (locale_t)0)); /* for this thread alone */
     s->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     is_taken = 1;
     catch_signals();
@@ -266,7 +266,7 @@ void listen_screen_text(listen_screen *s, int x, int y, listen_style style, cons
     for (const char *at = text; *at != '\0'; x++) {
         mbstate_t state = {0};
         wchar_t wide;
-        size_t n = mbrtowc(&wide, at, GLYPH_LEN - 1, &state); /* greater than that: an error */
+        size_t n = mbrtowc(&wide, at, GLYPH_LEN - 1, &state); /* GLYPH_LEN or more: an error */
         const bool is_good = n < GLYPH_LEN && iswprint((wint_t)wide);
 
         n = n < GLYPH_LEN ? n : 1;

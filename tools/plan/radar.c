@@ -13,8 +13,8 @@
 
 /*
  * Returns the probability that K summed looks of an echo of constant amplitude pass the threshold.
- * snr: S of one look; ratio: threshold over mean of noise. The sum of K powers over the mean of one
- * is a Poisson(K S) mixture of gammas:
+ * snr: S of one look; ratio: threshold over mean noise. The sum of the K powers, divided by the
+ * mean noise of one, is a mixture of gamma distributions with Poisson(K S) weights:
  *  Pd = sum_j exp(-K S) (K S)^j / j! Q(K + j, K ratio)
  */
 static double detection_probability(double snr, double ratio, double looks)
