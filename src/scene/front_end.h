@@ -15,7 +15,7 @@ typedef struct pnr_front_end {
     uint64_t seed;
     double noise_rms;
     bool is_coloured;
-    double taps[PNR_NOISE_TAPS][2]; /* of the noise filter */
+    double taps[PNR_NOISE_TAPS][2]; /* noise filter */
     double walk_rad;                /* rms of the oscillator's phase from sample to sample */
     double complex direct, image;   /* x becomes direct x + image conj(x) + offset */
     double complex offset;

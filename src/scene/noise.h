@@ -25,7 +25,7 @@ enum { PNR_NOISE_FIRST_INNER = 0x10000, PNR_NOISE_TAPS = 101 };
  * `centre`: taps[PNR_NOISE_TAPS]. bandwidth: 0..1, both in cycles a sample. White noise keeps its
  * power: sum |taps|^2 = 1. */
 void pnr_noise_filter(double bandwidth, double centre, double (*taps)[2]);
-/* As pnr_noise_gaussian, but the noise has passed the filter. */
+/* Makes the same noise after it has passed the filter. */
 void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel, uint64_t first,
                         size_t n_samples, double (*out)[2]);
 

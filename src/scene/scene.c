@@ -31,7 +31,7 @@ typedef struct echo {
     double complex value; /* amplitude exp(i phase) */
     size_t code;          /* from 0 */
     double bit_samples;   /* a data bit in the code's time; 0: no data */
-    uint32_t bits;        /* channel of their noise */
+    uint32_t bits;        /* channel of the noise that makes the bits */
     bool moves;           /* false: it is part of the table of echoes at rest */
     rotation doppler;
 } echo;
@@ -46,7 +46,7 @@ struct pnr_scene {
     bool rectangular;
     double peak; /* of the first code */
     pnr_front_end front_end;
-    const pnr_run *slips; /* [n_slips] of the configuration */
+    const pnr_run *slips; /* [n_slips] owned by the configuration */
     size_t n_slips;
     echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
     size_t n_echoes;
@@ -339,7 +339,7 @@ static void put_still(const pnr_scene *scene, uint64_t block, size_t from, size_
     }
 }
 
-/* The sign of the data bit of an echo at sample n. */
+/* Returns the sign of the data bit of an echo at sample n. */
 static double data_sign(const pnr_scene *scene, const echo *e, uint64_t n)
 {
     long double time = (long double)n + e->drift * (long double)n + e->start + edge;

@@ -20,12 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ECHOES = 32, SETS = 16 /* of places, in one submit */, CHUNK = 4096, PACK = 256 };
+enum { MAX_ECHOES = 32, SETS = 16 /* places in one submit */, CHUNK = 4096, PACK = 256 };
 enum { LONG_DWELL = 1 << 16 /* samples; shorter dwells are packed */ };
-static const double weakest_db = 20, leak_db = 10; /* of one look; above the strongest echo */
-static const double noise_rms = 1e-3;              /* full scale = 1 */
-static const double gap_chips = 2;                 /* between echoes */
-static const double doppler_share = 0.8;           /* of the Doppler that is searched */
+static const double weakest_db = 20;     /* SNR of one look */
+static const double leak_db = 10;        /* above the strongest echo */
+static const double noise_rms = 1e-3;    /* full scale = 1 */
+static const double gap_chips = 2;       /* least distance of two echoes */
+static const double doppler_share = 0.8; /* part of the Doppler that targets have */
 
 #define RADAR(code)                                                                                \
     "[source]\nrate_hz = 1e6\n[radar]\ncarrier_hz = 10e9\n[code]\nchip_rate_hz = 250e3\n" code
@@ -37,11 +38,11 @@ static const double doppler_share = 0.8;           /* of the Doppler that is sea
     "[detector]\noversample = 2\ncfar = ca\n"
 
 static const struct scene_case {
-    const char *name, *text; /* its configuration */
-    const char *key;         /* that numbers the codes */
+    const char *name, *text; /* text: its configuration */
+    const char *key;         /* numbers the codes */
     size_t n_codes;
-    double span_db;        /* from the weakest echo to the strongest */
-    double max_doppler_hz; /* that is searched; 0: no Doppler */
+    double span_db;        /* level of the strongest echo above the weakest one */
+    double max_doppler_hz; /* end of the search; 0: no Doppler */
     bool leaks;
 } cases[] = {
     {"single", CODE("256"), NULL, 1, 40, 0, true},
@@ -56,7 +57,7 @@ static const struct scene_case {
 /* The samples: real ones on a carrier of a quarter of the rate. The filters pass 5/8 of the band. */
 static const struct variant {
     const char *form, *noise, *text;
-    double bandwidth; /* of the noise, over the rate; 0: white */
+    double bandwidth; /* bandwidth of the noise over the rate; 0: white */
 } variants[] = {
     {"complex", "white", "[source]\nformat = ci16\n", 0},
     {"complex", "coloured", "[source]\nformat = ci16\n", 0.625},
@@ -89,8 +90,8 @@ typedef struct work {
     pnr_publisher *publisher;
     void *samples;                           /* [batch] dwells, in memory of the engine */
     planted *truths;                         /* [batch][n_echoes] */
-    uint64_t state;                          /* of the random numbers */
-    double engine_ns, detect_ns, publish_ns; /* of one result */
+    uint64_t state;                          /* state of the random numbers */
+    double engine_ns, detect_ns, publish_ns; /* times of one result */
     tally tally;
 } work;
 
@@ -175,7 +176,7 @@ static void place_targets(work *w)
     }
 }
 
-/* Writes the samples of dwell d, and what its echoes are at its centre. */
+/* Writes the samples of dwell d, and the truth of its echoes at its centre. */
 static void fill_dwell(work *w, const pnr_scene *scene, size_t d)
 {
     const pnr_plan *plan = &w->stream.engine.setup->plan;
@@ -281,7 +282,7 @@ static void detect_all(work *w, const pnr_result *result)
     }
 }
 
-/* Times the engine alone, one submit after the other, then what follows the last one. */
+/* Times the engine with one submit after the other, then detects the last one. */
 static int time_parts(const bench *b, work *w, pnr_error *error)
 {
     const pnr_plan *plan = &w->stream.engine.setup->plan;
