@@ -26,7 +26,7 @@ typedef struct pnr_cuda_method {
      * common->plan are NULL. */
     size_t (*list_shared)(const pnr_cuda_common *common, pnr_cuda_buffer *list);
     size_t (*list_work)(const pnr_cuda_common *common, void *work, pnr_cuda_buffer *list);
-    /* Fills the shared memory, which is read only afterwards. The pointers of plan are valid during
+    /* Fills the shared memory. Nothing changes it later. The pointers of plan are valid during
      * this call only. On failure the engine calls close. */
     int (*open)(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
     void (*close)(void *shared); /* frees all memory outside the lists; may be NULL */

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-/* Best first: auto takes the first that supports the plan. For each sample of 16 bits walsh moves 4
+/* Best first: auto takes the first that supports the plan. For each sample in ci16 walsh moves 4
  * bytes (28 above 2^13 values), fused moves 4 (36 above 16384 points), and library moves more. */
 static const pnr_cuda_method *const methods[] = {
     &pnr_cuda_method_walsh,     &pnr_cuda_method_fused,    &pnr_cuda_method_fused_long,

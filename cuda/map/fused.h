@@ -34,7 +34,7 @@ int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const 
 typedef struct pnr_map_lines {
     pnr_map_search search; /* of the round */
     const float2 *bases;   /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each; NULL:
-                          * looks of one window are read from the raw samples */
+                          * a look is one window, and the lines read its samples */
     pnr_map_samples samples;
     const float4 *spectra; /* [n_codes][oversample][L], see pnr_cuda_fused_place */
     uint64_t bin_turns;    /* 1 / N turns per sample, in units of 2^-64 */

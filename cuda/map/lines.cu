@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of a map, each within one block, of 1024 to 8192 points: a row is transformed, multiplied
- * by each code and transformed back. Each line's powers, their sum and the greatest are kept, or a
- * dwell of one line is searched at once. */
+/* Lines of a map, of 1024 to 8192 points. A block transforms a row, multiplies it by each code and
+ * transforms it back. It writes each line's powers, their sum and the greatest power. If a dwell is
+ * one line, the same kernel can search it instead. */
 #include "cuda/fused/window.h"
 #include "cuda/map/fused.h"
 #include "cuda/map/small.h"

@@ -268,7 +268,7 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     }
 }
 
-/* Marks maxima that another row of their box exceeds. One thread takes one maximum and one row. */
+/* Marks maxima that lose to another row of their box. A thread compares a maximum with one row. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, const pnr_map &m,
                                                           const float *power, uint32_t line)

@@ -18,7 +18,7 @@ enum {
 
 /* The place of line i of a round. */
 struct map_line_place {
-    uint32_t dwell, half, line, look; /* line: code n_rows + row */
+    uint32_t dwell, half, line, look; /* line: code * n_rows + row */
 
     __device__ __forceinline__ map_line_place(const pnr_map &m, uint32_t i)
     {

@@ -101,8 +101,8 @@ const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_fo
 /* Returns the table index of state m. A thread has 32 states, in pieces of 16 bytes. */
 size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m);
 
-/* Return the number of rows of 2^13 states, above degree 13, and of chunks. There are as many tiles
- * as rows; a tile has some whole columns. */
+/* For degrees above 13: return the number of rows, of 2^13 states each, and the number of chunks.
+ * There are as many tiles as rows; a tile consists of whole columns. */
 static inline uint32_t pnr_cuda_walsh_rows(uint32_t degree)
 {
     return 1u << (degree - PNR_WALSH_TILE_BITS);

@@ -6,10 +6,10 @@
 
 #include <stddef.h>
 
-/* In place, data is [n][2] (re, im): X[m] = sum_k x[k] exp(-2 pi i m k / n); lengths with prime
- * factors up to 13 in steps of their factors, others by Bluestein's chirp (L. Bluestein, 1970) with
- * phases from exact integers. Relative L2 error below 1e-14 * log2 n. n >= 1. PNR_OK,
- * PNR_ENOMEMORY. */
+/* Transforms data, [n][2] (re, im), in place: X[m] = sum_k x[k] exp(-2 pi i m k / n), n >= 1. If no
+ * prime factor of n exceeds 13, it takes a step for each factor; else it uses Bluestein's chirp
+ * (L. Bluestein, 1970) with phases from exact integers. The relative L2 error is below 1e-14 *
+ * log2 n. PNR_OK, PNR_ENOMEMORY. */
 int pnr_transform_forward(double (*data)[2], size_t n);
 /* x[k] = sum_m X[m] exp(+2 pi i m k / n): NOT divided by n. */
 int pnr_transform_inverse(double (*data)[2], size_t n);

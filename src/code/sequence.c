@@ -34,9 +34,9 @@ static int choose_gold(unsigned degree, size_t index, terms *t, size_t *most, pn
     return PNR_OK;
 }
 
-/* The small set (T. Kasami, 1966): u and u[i] xor w[i + s], w[i] = u[(2^(n/2) + 1) i] of period
- * 2^(n/2) - 1; correlations -1 and -1 +- 2^(n/2). w[0] = u[0] = 1, so w is not the decimation that
- * is all zero. */
+/* The small set (T. Kasami, 1966): u and u[i] xor w[i + s]. Here w[i] = u[(2^(n/2) + 1) i] has the
+ * period 2^(n/2) - 1. The correlations are -1 and -1 +- 2^(n/2). w is not all zero, because w[0] =
+ * u[0] = 1. */
 static int choose_kasami(unsigned degree, size_t index, terms *t, size_t *most, pnr_error *error)
 {
     if (degree < 4 || degree % 2 != 0)

@@ -249,6 +249,9 @@ static int check_echo(const pnr_config *config, pnr_error *error)
     if (config->echo.cw_amplitude > 0 && fabs(config->echo.cw_hz) > half)
         return refuse(error, "echo.cw_hz = %.10g is beyond half of source.rate_hz, %.10g",
                       config->echo.cw_hz, half);
+    if (config->echo.noise_bandwidth_hz > 2 * half)
+        return refuse(error, "echo.noise_bandwidth_hz = %.10g is more than source.rate_hz, %.10g",
+                      config->echo.noise_bandwidth_hz, 2 * half);
     return PNR_OK;
 }
 

@@ -400,6 +400,7 @@ void pnr_config_init(pnr_config *config)
 void pnr_config_clear(pnr_config *config)
 {
     free(config->source.lost);
+    free(config->echo.slips);
     free(config->codes);
     free(config->targets);
     memset(config, 0, sizeof *config);

@@ -88,6 +88,7 @@ typedef struct pnr_target {
     double snr_db;       /* per sample, against echo.noise_rms; used when amplitude is 0 */
     double phase_rad;    /* at sample 0 */
     size_t code;         /* n of the [code.<n>] that the target reflects; 1 without such sections */
+    size_t data_bit_periods; /* 0: no data */
     bool has_snr;
     size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
                     * refuses missing numbers */
@@ -226,11 +227,17 @@ typedef struct pnr_config {
         size_t seed;
         size_t periods; /* 0: until stopped */
         double noise_rms;
-        double leak_amplitude; /* direct path at zero range */
+        double noise_bandwidth_hz; /* 0: white */
+        double leak_amplitude;     /* direct path at zero range */
         double cw_hz;
         double cw_amplitude;
         double clock_ppm; /* relative error of the sampling clock against that of the transmitter */
-        size_t bits;      /* of the ADC; 0: the bits of the format */
+        double phase_noise_rad; /* rms of the oscillator's random walk in one second */
+        double iq_gain_db, iq_phase_rad;
+        double dc_amplitude, dc_phase_rad;
+        pnr_run *slips; /* [n_slips] samples that vanish, ascending, as source.lost */
+        size_t n_slips;
+        size_t bits; /* of the ADC; 0: the bits of the format */
     } echo;
     pnr_code_section *codes; /* [n_codes]; if there are none, [code] is the only code */
     size_t n_codes;

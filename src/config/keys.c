@@ -311,6 +311,10 @@ const pnr_key pnr_config_keys[] = {
      RANGE(0, 1e15)},
     {KEY(echo, noise_rms, DOUBLE, "0.1", "Root mean square of the complex noise, full scale = 1."),
      FROM(0)},
+    {KEY(echo, noise_bandwidth_hz, DOUBLE, "0",
+         "Width of the filter that the noise passes, around the tuned frequency; 0 is white "
+         "noise."),
+     .unit = "Hz", FROM(0)},
     {KEY(echo, leak_amplitude, DOUBLE, "0",
          "Amplitude of the direct path at range 0, full scale = 1."),
      FROM(0)},
@@ -322,6 +326,20 @@ const pnr_key pnr_config_keys[] = {
     {KEY(echo, clock_ppm, DOUBLE, "0",
          "Error of the sampling clock of the receiver, relative to the transmitter."),
      .unit = "ppm", RANGE(-10000, 10000)},
+    {KEY(echo, phase_noise_rad, DOUBLE, "0",
+         "Root mean square by which the phase of the receiver's oscillator wanders in one second."),
+     .unit = "rad", FROM(0)},
+    {KEY(echo, iq_gain_db, DOUBLE, "0", "Gain of Q relative to I in the receiver."), .unit = "dB",
+     RANGE(-40, 40)},
+    {KEY(echo, iq_phase_rad, DOUBLE, "0", "Error of the right angle between I and Q."),
+     .unit = "rad", RANGE(-3.2, 3.2)},
+    {KEY(echo, dc_amplitude, DOUBLE, "0", "Amplitude of a constant offset, full scale = 1."),
+     FROM(0)},
+    {KEY(echo, dc_phase_rad, DOUBLE, "0", "Phase of the constant offset: 0 is I, pi / 2 is Q."),
+     .unit = "rad"},
+    {KEY(echo, slips, RUNS, "",
+         "Samples that the receiver loses unseen; unlike source.lost, they shift all later ones."),
+     .also = offsetof(pnr_config, echo.n_slips), .unit = "first+count"},
     {KEY(echo, bits, SIZE, "0", "Bits of the ADC; 0 is those of the format."), .unit = "bits",
      RANGE(0, 16)},
 
@@ -336,6 +354,9 @@ const pnr_key pnr_config_keys[] = {
      .given = offsetof(pnr_target, has_snr), .unit = "dB", RANGE(-300, 300)},
     {TARGET(code, SIZE, "1", "The code that it reflects: n of [code.n]."), RANGE(1, 65535)},
     {TARGET(phase_rad, DOUBLE, "0", "Phase of the echo at sample 0."), .unit = "rad"},
+    {TARGET(data_bit_periods, SIZE, "0",
+            "Periods of the code in one data bit, a random sign; 0 is no data."),
+     .unit = "periods", RANGE(0, 1000000)},
 };
 
 const size_t pnr_config_n_keys = sizeof pnr_config_keys / sizeof pnr_config_keys[0];

@@ -25,8 +25,8 @@ typedef struct pnr_kernel_note {
  */
 typedef struct pnr_resident pnr_resident; /* defined by the engine */
 typedef struct pnr_resident_ops {
-    /* Returns the bytes a second that a copy in device memory reads and writes together: the median
-     * of >= 10 copies of `bytes`. 0: failed. */
+    /* Copies `bytes` in device memory at least 10 times. Returns the median rate in bytes a second,
+     * reads and writes together. 0: failed. */
     double (*copy_rate)(size_t device, size_t bytes);
     /* Writes one line about the device: processors, clocks (measured now, and highest), cache. */
     int (*describe)(size_t device, char *text, size_t text_size);

@@ -165,7 +165,7 @@ typedef struct pnr_plan {
     size_t depth;          /* most submits in flight, 1..PNR_MAX_DEPTH */
     pnr_want want_profile; /* also return every lag of every dwell */
     bool measure;          /* fill stage_ns; the engine may be slower */
-    bool spin;             /* collect polls and never sleeps */
+    bool spin;             /* `collect` polls and never sleeps */
     size_t device;         /* index of the GPU */
     size_t threads;        /* threads of the cpu engine; 0: one for each core */
     const char *method;    /* "auto" or a method of the engine */

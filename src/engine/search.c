@@ -189,8 +189,8 @@ static void take_cell(search *s, size_t number, size_t cell)
 
 /* --- the scan of a dwell --- */
 
-/* Splits the gate's cells of a row into ascending parts [first, end). A gate that wraps has its
- * upper part at the lowest lags. An order of places has one part. Returns the number of parts. */
+/* Splits the gate's cells of a row into ascending parts [first, end). Returns how many. A gate that
+ * wraps has its upper part at the lowest lags. Powers in the order of places are one part. */
 static size_t split_gate(const search *s, size_t (*parts)[2])
 {
     const pnr_plan *plan = s->map.plan;

@@ -107,9 +107,9 @@ static void echo_at(const workshop *shop, double d, double complex *r, double co
 }
 
 /*
- * Fills the variances, at A g R(0) = 1 and S = 1, of d and of the real and imaginary part of the
- * peak, which are its relative amplitude and its phase. Least squares with the columns r, i r and
- * r' gives each error as Re(h^H n), linear in the noise n.
+ * Fills the variances of d, of the relative amplitude and of the phase, for A g R(0) = 1 and S = 1.
+ * The last two are those of the real and imaginary part of the peak. Least squares with the columns
+ * r, i r and r' gives each error as Re(h^H n), linear in the noise n.
  */
 static void fill_variances(const workshop *shop, const double complex *r,
                            const double complex *slope, const double complex *wr, step *s,

@@ -129,7 +129,7 @@ static int close_message(reader *r)
     return r->code;
 }
 
-/* Clears *out, opens a message about a dwell and reads the first members that all of them have. */
+/* Clears *out, opens a message about a dwell and reads the members that all such messages have. */
 static void open_dwell(reader *r, const char *text, size_t length, pnr_report *out)
 {
     const json_t *time;

@@ -38,7 +38,7 @@ typedef struct pnr_ring_view {
     pnr_ring_losses losses;                /* its losses; release accounts for them */
 } pnr_ring_view;
 
-/* One side of the ring. The other side wakes it when this side can continue. */
+/* One side of the ring. It sleeps until it can continue; the other side wakes it. */
 typedef struct pnr_ring_sleeper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -92,7 +92,7 @@ void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost);
 /* Appends marks of the losses in `unmarked`; false: the queue has no space for all of them. The
  * writer calls this; after the end of the stream, the reader. */
 bool pnr_ring_mark_losses(pnr_ring *ring);
-/* True when the reader, or the writer, can continue. Both sides may ask. */
+/* has_work: the reader can continue. has_space: the writer can. Either side may call both. */
 bool pnr_ring_has_work(const pnr_ring *ring);
 bool pnr_ring_has_space(const pnr_ring *ring);
 

@@ -28,8 +28,15 @@
  *
  * Leak: leak_amplitude at range 0, phase 0. CW: cw_amplitude exp(2 pi i cw_hz t). Both, and the
  * targets, are then multiplied by exp(+2 pi i frac(tune_hz n / rate)), and conjugated when
- * source.spectrum is inverted. Noise: white, E|z|^2 = noise_rms^2, independent in every channel. An
- * echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
+ * source.spectrum is inverted. Before the conjugation they turn by the phase of the oscillator,
+ * phase_noise_rad W(n / rate) with W of noise.h. Noise: white, or low-pass noise of
+ * noise_bandwidth_hz around the tuned frequency; E|z|^2 = noise_rms^2, independent in every channel.
+ * Then I + iQ becomes I + i g (Q cos p + I sin p) (iq_gain_db, iq_phase_rad), and the offset is
+ * added. An echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
+ *
+ * A target with data changes its sign with the bits: bit b has the code times from b
+ * data_bit_periods N on. A slip removes samples of the scene from the recording, which counts on
+ * without them.
  */
 typedef struct pnr_scene pnr_scene;
 
@@ -64,7 +71,7 @@ typedef struct pnr_truth {
     double snr_db; /* per sample; INFINITY without noise, -INFINITY without an echo */
 } pnr_truth;
 
-/* Period p has the samples first_window + p N + 0 .. N - 1. The truth is that at its centre, sample
+/* Period p of the recording has the samples first_window + p N + 0 .. N - 1. The truth is that at its centre, sample
  * first_window + p N + (N - 1) / 2. target counts from 0. */
 void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr_truth *out);
 

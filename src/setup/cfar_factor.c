@@ -57,8 +57,8 @@ static double log_density(const statistic *s, double z)
 }
 
 /*
- * Sets the step. The integrand is at least 1 / sqrt(K) wide in log z, K the shape of all cells
- * together. The error of the trapezoidal rule is |Gamma(K + 2 pi i / step) / Gamma(K)| < 1e-12.
+ * Sets the step. K is the shape of all cells together. The integrand is at least 1 / sqrt(K) wide
+ * in log z. The error of the trapezoidal rule is |Gamma(K + 2 pi i / step) / Gamma(K)| < 1e-12.
  */
 static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, size_t before,
                             size_t after)

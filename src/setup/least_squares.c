@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The inverse of a Hermitian Toeplitz matrix by the recursions of N. Levinson and W. F. Trench, its
- * condition, and rows of equal noise. */
+/* Inverts a Hermitian Toeplitz matrix by the recursions of N. Levinson and W. F. Trench. Estimates
+ * its condition. Scales the rows of the inverse so that all have the same noise. */
 #include "setup/least_squares.h"
 
 #include "base/complex.h"

@@ -80,6 +80,7 @@ TEST(rules_refuse_what_breaks_them)
         {{"source.format=ci8", "echo.bits=9"}, {"echo.bits = 9", "8 bits", "ci8"}},
         {{"source.format=u8", "echo.bits=16"}, {"echo.bits = 16", "u8"}},
         {{"echo.cw_amplitude=1", "echo.cw_hz=-500001"}, {"echo.cw_hz = -500001", "500000"}},
+        {{"echo.noise_bandwidth_hz=1000001"}, {"echo.noise_bandwidth_hz = 1000001", "1000000"}},
         {{"target.1.range_m=5"}, {"target.1", "neither"}},
         {{"target.1.amplitude=0.5", "target.1.snr_db=0"}, {"target.1", "snr_db = 0", "one of"}},
         {{"target.1.snr_db=3", "echo.noise_rms=0"}, {"target.1.snr_db = 3", "echo.noise_rms"}},
@@ -154,6 +155,7 @@ TEST(rules_take_what_just_keeps_them)
         {"echo.bits=16"},
         {"echo.cw_hz=500001"}, /* not there: no amplitude */
         {"echo.cw_amplitude=1", "echo.cw_hz=500000"},
+        {"echo.noise_bandwidth_hz=1000000"},
         {"target.1.amplitude=0.5", "echo.noise_rms=0"},
         {"target.1.snr_db=0"},
         {"target.1.amplitude=0.5", "target.1.snr_db=0", "target.1.snr_db="},

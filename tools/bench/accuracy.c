@@ -210,13 +210,7 @@ static int detect_all(chain *c, const scene *s, size_t n_dwells, tally *t, pnr_e
     for (size_t d = 0; d < result.n_dwells; d++) {
         pnr_detection found;
 
-        const size_t candidates = d * plan->max_candidates;
-        const pnr_observed observed = {
-            .dwell = &result.dwells[d],
-            .candidates = result.candidates + candidates,
-            .patches = result.patches != NULL
-                           ? result.patches + candidates * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
-                           : NULL};
+        const pnr_observed observed = pnr_trial_observed(plan, &result, d);
 
         pnr_detector_detect(c->detector, &observed, &found);
         add_dwell(c, s, d, &found, t);

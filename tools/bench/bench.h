@@ -28,6 +28,7 @@ typedef struct bench {
     bool *lost;           /* set when a part lost samples, windows or results */
     double every_s;       /* latency: time between two windows; 0: chosen */
     const char *endpoint; /* latency: address; NULL: chosen */
+    const char *only;     /* scene: part of the names of the scenes; NULL: all */
     const char *plot;     /* PNG path; NULL: none */
     const char *dump;     /* serve: path for the code and the samples; NULL: none */
 } bench;
@@ -58,6 +59,7 @@ int bench_seed(const bench *b, pnr_error *error);
 int bench_crossover(const bench *b, pnr_error *error);
 int bench_methods(const bench *b, pnr_error *error);
 int bench_maps(const bench *b, pnr_error *error);
+int bench_scene(const bench *b, pnr_error *error);
 int bench_latency(const bench *b, pnr_error *error);
 int bench_soak(const bench *b, pnr_error *error);
 int bench_publish(const bench *b, pnr_error *error);

@@ -45,7 +45,7 @@ static const bench_picture picture = {
 /* --- a run from the memory of the ring --- */
 
 typedef struct path {
-    const pnr_setup *setup;
+    const stream_subject *subject; /* NULL: a file */
     double seconds;
     double rate_hz; /* 0: as fast as the ring accepts samples */
 
@@ -88,6 +88,19 @@ static void feed_live(path *p, pnr_ring *ring, size_t chunk, const volatile int 
     }
 }
 
+/* Fills the memory of the ring, which has space for whole dwells. */
+static void fill_ring(const stream_subject *s, void *memory, size_t n_samples)
+{
+    const size_t dwell = pnr_plan_dwell_samples(&s->engine.setup->plan);
+    const size_t bytes = dwell * pnr_plan_sample_bytes(&s->engine.setup->plan);
+
+    if (s->samples == NULL)
+        pnr_measure_fill(s->engine.setup, memory, n_samples);
+    for (size_t d = 0; s->samples != NULL && d < n_samples / dwell; d++)
+        memcpy((char *)memory + d * bytes, (const char *)s->samples + d % s->n_dwells * bytes,
+               bytes);
+}
+
 /* Fills the whole ring once, then commits its samples repeatedly without a copy. */
 static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                       size_t capacity, const volatile int *stop)
@@ -97,7 +110,7 @@ static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void 
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t chunk = plan->batch > 1 ? (plan->batch / 2) * dwell : dwell;
 
-    pnr_measure_fill(p->setup, memory, capacity);
+    fill_ring(p->subject, memory, capacity);
     p->start_ns = pnr_clock_ns();
     if (p->rate_hz > 0)
         feed_live(p, ring, chunk, stop);
@@ -139,7 +152,7 @@ int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipe
                void *also_context, stream_result *out, pnr_error *error)
 {
     const pnr_plan *plan = &s->engine.setup->plan;
-    path p = {.setup = s->engine.setup,
+    path p = {.subject = s,
               .also = also,
               .also_context = also_context,
               .seconds = seconds,
@@ -297,20 +310,26 @@ static int choose_pack(stream_subject *s, pnr_error *error)
     return PNR_OK;
 }
 
+void stream_measure_link(stream_subject *s)
+{
+    const pnr_engine_bench *link = pnr_engine_get_bench(s->engine.ops->name);
+
+    s->sample_bytes = (double)pnr_plan_sample_bytes(&s->engine.setup->plan);
+    s->link_bytes_per_s = link != NULL ? link->link_rate(s->config.engine.device, LINK_BYTES) : 0.0;
+}
+
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error)
 {
-    const pnr_engine_bench *link;
     int rc;
 
+    s->samples = NULL;
     pnr_measure_configure(b->config, n_samples, &s->config);
     s->config.source.format = PNR_FORMAT_CI16;
     bench_set_endpoint(&s->config);
     rc = bench_prepare(&s->config, n_samples, 0, &s->engine, error);
     if (rc != PNR_OK)
         return rc;
-    s->sample_bytes = (double)pnr_plan_sample_bytes(&s->engine.setup->plan);
-    link = pnr_engine_get_bench(s->engine.ops->name);
-    s->link_bytes_per_s = link != NULL ? link->link_rate(s->config.engine.device, LINK_BYTES) : 0.0;
+    stream_measure_link(s);
     return choose_pack(s, error);
 }
 

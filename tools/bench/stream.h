@@ -24,7 +24,12 @@ typedef struct stream_subject {
     bench_subject engine;
     double sample_bytes;
     double link_bytes_per_s; /* of the engine's link to its device; 0: no link */
+    const void *samples;     /* [n_dwells] whole dwells that fill the ring; NULL: one echo */
+    size_t n_dwells;
 } stream_subject;
+
+/* Fills sample_bytes and link_bytes_per_s from the prepared engine. */
+void stream_measure_link(stream_subject *s);
 
 /* Prepares one size, and chooses publisher.pack if there are many results a second. The caller
  * destroys engine.setup, also after an error. */

@@ -73,6 +73,18 @@ int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_re
                                pnr_error_text(rc), plan->n_samples, n_dwells);
 }
 
+pnr_observed pnr_trial_observed(const pnr_plan *plan, const pnr_result *result, size_t d)
+{
+    const size_t at = d * plan->max_candidates;
+
+    return (pnr_observed){.dwell = &result->dwells[d],
+                          .candidates = result->candidates + at,
+                          .patches =
+                              result->patches != NULL
+                                  ? result->patches + at * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
+                                  : NULL};
+}
+
 /* Returns how many samples a chip has by the rates, if that is a whole number; else 1. */
 static size_t chip_samples_of(const pnr_config *config)
 {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "detector/detector.h"
 #include "engine/engine.h"
 #include "setup/setup.h"
 
@@ -27,6 +28,9 @@ void pnr_trial_close(pnr_trial *trial);
 /* Submits n_dwells and collects. samples: those of a batch, [pnr_plan_view_samples][n_channels]. */
 int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_result *result,
                   pnr_error *error);
+
+/* Dwell d of a result, as the detector takes it. */
+pnr_observed pnr_trial_observed(const pnr_plan *plan, const pnr_result *result, size_t d);
 
 /* An engine with one batch of samples. */
 typedef struct pnr_measure pnr_measure;

@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 /*
- * Decimation in frequency, in place, in two or three stages: N = R M, n = q M + j, k = p + R k',
- * W_N^(nk) = W_R^(qp) W_N^(jp) W_M^(jk'). A stage replaces the R lines q M + j by the R values p,
- * times W_N^(jp), at p M + j; the next stage does the same within each M lines. So after the last
- * stage place p0 N / R0 + p1 N / (R0 R1) + p2 holds k = p0 + R0 p1 + R0 R1 p2, and the last stage
- * stores each line at its k. The first stage reads lines of complex values and the last one writes
- * them; in between, the tile holds real and imaginary parts separately. The inverse transform
- * exchanges the two parts at both ends.
+ * Decimation in frequency, in two or three stages. With N = R M, n = q M + j and k = p + R k',
+ * W_N^(nk) = W_R^(qp) W_N^(jp) W_M^(jk'). For each j a stage transforms the R lines q M + j into R
+ * outputs p. It puts output p, times W_N^(jp), in line p M + j. The next stage does the same within
+ * each block of M lines. In place, k = p0 + R0 p1 + R0 R1 p2 would end in line p0 N / R0 +
+ * p1 N / (R0 R1) + p2; the last stage stores it at k. The first stage reads complex values and the
+ * last stage writes them. Between them the tile holds real and imaginary parts separately. The
+ * inverse transform exchanges the two parts at both ends.
  */
 enum { PNR_CPU_LANES = 16, PNR_CPU_COLUMN_STAGES = 3, PNR_CPU_COLUMN_MAX = 4096 };
 

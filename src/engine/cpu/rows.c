@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kept lines of the cpu engine: correlations, powers, and the values around candidates. */
+/* Lines in the way `kept` of cpu.h: correlations, powers, and the values around candidates. */
 #include "engine/cpu/steps.h"
 
 #include "base/multiversion.h"

@@ -160,7 +160,7 @@ bool pnr_cpu_read_fused(pnr_cpu_step *s)
     return is_used;
 }
 
-/* --- kept: the mean over the used windows --- */
+/* --- way `kept`: the mean over the used windows --- */
 
 /* A mark is NaN. The compiler makes vectors of a loop that compares bits, but not of one that
  * compares floats. unmarked(x) has all bits 1 when x is not a mark, else all bits 0. */
