@@ -44,7 +44,7 @@ static int refuse_at(const place *at, int code, const char *format, ...)
 /* --- names --- */
 
 /* Returns the key that a synonym, or a name without its unit, means: rate_hz for "fs" or "rate".
- * section: where the key is; NULL: anywhere. NULL: no key. */
+ * section: NULL searches all sections. Returns NULL if there is no such key. */
 static const pnr_key *guess_key(const char *section, const char *name)
 {
     const size_t n = strlen(name);

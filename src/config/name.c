@@ -36,7 +36,8 @@ size_t pnr_name_distance(const char *a, const char *b)
     return row[n_b];
 }
 
-/* The words of others, and ours. The scope is a section for keys, and a key for its values. */
+/* Words of other programs, and the name that pnradar has. The scope is a section when the words
+ * are keys, or a key when they are its values. */
 static const struct synonym {
     const char *scope, *words, *ours;
 } synonyms[] = {

@@ -98,8 +98,8 @@ static bool find_exponent(const char *unit, const char *word, int *exponent)
     return false;
 }
 
-/* Writes the number without its unit: "2.4e6" for "2.4 MHz", "40e6/3" for "40/3 M". The decimal text
- * carries the prefix, so that nothing is rounded. Any other text is copied. */
+/* Writes the number without its unit: "2.4e6" for "2.4 MHz", "40e6/3" for "40/3 M". The prefix
+ * becomes an exponent in the text, so that nothing is rounded. Copies a text without a unit. */
 static int remove_unit(const pnr_key *key, const char *text, char out[PNR_VALUE_MAX + 16],
                        char *why)
 {
