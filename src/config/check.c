@@ -21,6 +21,7 @@ static bool is_word(const char *text)
 static int check_names(const pnr_config *config, pnr_error *error)
 {
     const char *name = config->stream.name;
+    const char *engine = pnr_name_synonym("engine", "name", config->engine.name);
 
     if (!*name)
         return refuse(error, "stream.name is empty: topics need a name");
@@ -32,6 +33,8 @@ static int check_names(const pnr_config *config, pnr_error *error)
     if (!is_word(config->engine.name))
         return refuse(error, "engine.name = \"%s\": letters, digits, - and _ only; or auto",
                       config->engine.name);
+    if (engine)
+        return refuse(error, "engine.name = \"%s\": did you mean %s?", config->engine.name, engine);
     if (!is_word(config->engine.method))
         return refuse(error, "engine.method = \"%s\": letters, digits, - and _ only; or auto",
                       config->engine.method);

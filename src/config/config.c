@@ -43,13 +43,37 @@ static int refuse_at(const place *at, int code, const char *format, ...)
 
 /* --- names --- */
 
+/* Returns the key that a synonym, or a name without its unit, means: rate_hz for "fs" or "rate".
+ * section: NULL searches all sections. Returns NULL if there is no such key. */
+static const pnr_key *guess_key(const char *section, const char *name)
+{
+    const size_t n = strlen(name);
+
+    for (const pnr_section *s = pnr_config_sections; s->name && n > 0; s++) {
+        const char *synonym = pnr_name_synonym(s->name, NULL, name);
+        const pnr_key *key = synonym ? pnr_key_find(s->name, synonym) : NULL;
+
+        if (section && strcmp(section, s->name) != 0)
+            continue;
+        while (!synonym && (key = pnr_key_next(s->name, key)) != NULL)
+            if (strncmp(key->name, name, n) == 0 && key->name[n] == '_')
+                break;
+        if (key)
+            return key;
+    }
+    return NULL;
+}
+
 /* Refuses an unknown key, and suggests another. title: the name of the section in the file;
  * section: its name in the table. */
 static int refuse_key(const place *at, const char *title, const char *section, const char *name)
 {
-    const pnr_key *elsewhere = pnr_key_find(NULL, name), *best = NULL;
+    const pnr_key *elsewhere = pnr_key_find(NULL, name), *best = guess_key(section, name);
     char there[PNR_SECTION_LEN];
 
+    if (best)
+        return refuse_at(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; did you mean %s.%s?",
+                         name, title, title, best->name);
     if (elsewhere)
         return refuse_at(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s]", name,
                          title, pnr_section_title(pnr_section_of(elsewhere), 1, there));
@@ -250,6 +274,10 @@ static int read_assignment(reader *r, char *line)
     name = trim_space(line);
     if (!r->section.table) {
         key = pnr_key_find(NULL, name);
+        if (!key && (key = guess_key(NULL, name)) != NULL)
+            return refuse_at(&r->at, PNR_ECONFIG,
+                             "key \"%.60s\" before any section; did you mean %s of [%s]?", name,
+                             key->name, key->section);
         return refuse_at(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
                          key ? ": it belongs to [" : "", key ? key->section : "", key ? "]" : "");
     }
@@ -287,7 +315,7 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
 {
     reader r = {.at = {.name = name, .error = error}, .config = config};
     char line[LINE_MAX_BYTES + 1];
-    size_t at = 0;
+    size_t at = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* skips a BOM */
     int rc = PNR_OK;
 
     r.key_line = calloc(pnr_config_n_keys, sizeof *r.key_line);
@@ -372,6 +400,7 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     dot = strrchr(name, '.');
     if (!dot) {
         key = pnr_key_find(NULL, name);
+        key = key ? key : guess_key(NULL, name);
         rc = refuse_at(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value%s%s%s%s", assignment,
                        key ? "; it may mean " : "", key ? key->section : "", key ? "." : "",
                        key ? key->name : "");

@@ -97,5 +97,9 @@ char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 /* The optimal string alignment distance: insertions, deletions, replacements and swaps of
  * neighbouring letters. Only the first 63 bytes of a name count. */
 size_t pnr_name_distance(const char *a, const char *b);
+/* Returns the name that pnradar has for a word of other programs or of the textbook: "m-sequence"
+ * for "mls" as the value of code.type, "rate_hz" for "fs" as a key of source (key: NULL). Ignores
+ * the case of the word. NULL: the word is not known. */
+const char *pnr_name_synonym(const char *section, const char *key, const char *word);
 
 #endif

@@ -31,6 +31,7 @@ TEST(rules_refuse_what_breaks_them)
         {{"stream.name=a\tb"}, {"stream.name"}},
         {{"stream.name=\xc3\xa4"}, {"stream.name", "ASCII"}},
         {{"engine.name=../evil"}, {"engine.name = \"../evil\""}},
+        {{"engine.name=gpu"}, {"engine.name = \"gpu\"", "did you mean cuda?"}},
         {{"engine.name="}, {"engine.name", "auto"}},
         {{"engine.method=a b"}, {"engine.method = \"a b\""}},
         {{"engine.method="}, {"engine.method"}},
