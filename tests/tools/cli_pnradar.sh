@@ -145,6 +145,35 @@ status 0 --print json "$work/echo.sc16" && [ "$(wc -l <"$work/out")" -eq 100 ] &
 report $? "json: a message a line"
 status 0 --print table "$work/echo.sc16" && [ "$(wc -l <"$work/out")" -ge 101 ]
 report $? "table: a line an echo below a header"
+# On a terminal. Its lines end in CR LF, and standard error goes there too.
+# on_terminal ARGUMENT...: the words of a command line; what the terminal shows is in $work/out
+on_terminal() {
+    script -qec "'$pnradar' $*" /dev/null >"$work/raw" 2>"$work/err" </dev/null
+    code=$?
+    tr -d '\r' <"$work/raw" >"$work/out"
+    return $code
+}
+if command -v script >/dev/null; then
+    on_terminal -c "'$work/radar.conf'" "'$work/echo.sc16'" &&
+        [ "$(grep -c '^sample .*range m' "$work/out")" -eq 1 ] &&
+        [ "$(grep -c '^[0-9]' "$work/out")" -ge 100 ] &&
+        on_terminal -c "'$work/radar.conf'" --quiet "'$work/echo.sc16'" &&
+        ! grep -q '^[0-9]' "$work/out" &&
+        on_terminal -c "'$work/radar.conf'" --print csv "'$work/echo.sc16'" &&
+        [ "$(grep -c '^[0-9]' "$work/out")" -ge 100 ] && ! grep -q 'range m' "$work/out"
+    report $? "a terminal gets the table, or nothing with --quiet, or what --print names"
+else
+    skip "a terminal gets the table, or nothing with --quiet" "no script(1)"
+fi
+status 0 --quiet "$work/echo.sc16" && [ ! -s "$work/out" ] &&
+    status 64 --quiet --print csv "$work/echo.sc16" && says 'prints csv'
+report $? "--quiet prints nothing, and excludes --print"
+"$pnradar" >"$work/out" 2>"$work/err" && grep -q '^Usage: pnradar ' "$work/out" &&
+    [ ! -s "$work/err" ] && "$pnradar" -h | cmp -s - "$work/out" &&
+    "$pnradar" --help | cmp -s - "$work/out" &&
+    [ "$("$pnradar" -V)" = "$("$pnradar" --version)" ] && "$pnradar" -V | grep -q '^pnradar [0-9]'
+report $? "alone and with -h: the help; with -V: the version"
+
 status 0 --list-engines && grep -q '^reference *works' "$work/out" &&
     grep -q '^reference *would take *method sum: ' "$work/out"
 report $? "the engines are listed, with what they would do"
