@@ -90,6 +90,15 @@ report $? "64: wrong usage"
 printf 'RIFF....WAVEjunk' >"$work/broken.wav"
 status 65 "$work/empty.sc16" && says 'empty.sc16' && status 65 "$work/broken.wav"
 report $? "65: an empty file, a broken one"
+head -c 40000 "$work/echo.sc16" >"$work/short.sc16"
+long="-s ring.bytes=0 -s dwell.combine=incoherent -s dwell.periods" # a dwell of so many periods
+# shellcheck disable=SC2086 # a list of options
+status 65 $long=79 "$work/short.sc16" &&
+    says 'short.sc16: 10000 samples (10 ms) .* 10033 samples (10.03 ms), 79 periods of 127$' &&
+    status 0 $long=78 "$work/short.sc16" &&
+    status 65 $long=78 -s code.epoch=100 "$work/short.sc16" && says ' 10006 samples' &&
+    status 0 $long=79 -s source.lost=10+33 "$work/short.sc16"
+report $? "65: a file shorter than a dwell, with both sizes"
 status 66 "$work/none.sc16" && says 'none.sc16' && status 66 "$work" && status 66 &&
     status 66 -c "$work/none.conf"
 report $? "66: no such file, a folder, no input at all"
