@@ -193,6 +193,36 @@ report $? "the engines are listed, with what they would do"
     bits | cmp -s - "$work/csv"
 report $? "a printed configuration reads back to itself, and runs the same"
 
+# --- what the end advises ---
+
+status 0 "$work/echo.sc16" && closes 'end of input' &&
+    says 'nobody got the 100 results: publisher.endpoint is empty, and nothing was printed' &&
+    status 0 -s "publisher.endpoint=ipc://$work/nobody" "$work/echo.sc16" && closes 'end of input' &&
+    says "no subscriber was seen at ipc://$work/nobody, " &&
+    [ "$(grep -c 'nobody got' "$work/err")" -eq 1 ] &&
+    status 0 --print csv "$work/echo.sc16" && ! grep -q warning "$work/err"
+report $? "nobody listens and nothing is printed: it is said once, before the account"
+cp "$work/echo.sc16" "$work/echo.ci16"
+cp "$work/radar.conf" "$work/listened.conf"
+sed -i "s|^endpoint =.*|endpoint = ipc://$work/heard|" "$work/radar.conf"
+hear 0 -- && ! grep -q 'warning' "$work/publisher"
+report $? "somebody listens: nothing is said"
+mv "$work/listened.conf" "$work/radar.conf"
+status 0 -s code.type=legendre -s code.length=127 --print csv "$work/echo.sc16" &&
+    closes 'end of input' &&
+    says 'no echo in 100 results: check the code.*rate_hz.*spectrum.*tune_hz.*epoch'
+report $? "no echo at all: what to check"
+# nan COUNT: 12700 samples, the last COUNT of them NaN
+nan() {
+    head -c $(((12700 - $1) * 8)) /dev/zero
+    head -c $(($1 * 8)) /dev/zero | tr '\0' '\377'
+}
+nan 126 >"$work/few.cf32" && nan 128 >"$work/many.cf32"
+status 0 -s source.format=cf32 "$work/few.cf32" && ! grep -q NaN "$work/err" &&
+    status 0 -s source.format=cf32 "$work/many.cf32" && closes 'end of input' &&
+    says '1.01 % of the samples are NaN or Inf: is source.format = cf32 right?'
+report $? "more than 1 % of NaN: is the format right"
+
 # The same bits, wherever the samples come from.
 "$pnradar" -c "$work/radar.conf" --print csv - <"$work/echo.sc16" 2>"$work/err" |
     bits | cmp -s - "$work/csv" && closes 'end of input'
