@@ -178,8 +178,7 @@ static int take_option(reading *r, const pnr_cli_option *o, const char *attached
     return PNR_OK;
 }
 
-/* Reads "--name", "--name=ARGUMENT", "-c FILE" or "-cFILE". Each letter takes an argument, so
- * letters are never joined. */
+/* Reads "--name", "--name=ARGUMENT", "-h", "-c FILE" or "-cFILE". Letters are never joined. */
 static int read_option(reading *r, const char *word)
 {
     const bool is_long = word[1] == '-';
@@ -346,7 +345,7 @@ static int apply_options(reading *r, pnr_config *config)
 {
     int code = PNR_OK;
 
-    if (r->helps) {
+    if (r->helps || (r->cli->helps_alone && r->argc <= 1)) {
         print_help(r);
         return finish_printing(r->error);
     }
@@ -380,8 +379,9 @@ int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_e
                     .flag = &r.prints},
                    {"strict", NULL, "Exit with status 3 when anything was lost.",
                     .flag = &cli->strict},
-                   {"help", NULL, "Print this help and exit.", .flag = &r.helps},
-                   {"version", NULL, "Print the version and exit.", .flag = &r.tells_version}},
+                   {"help", NULL, "Print this help and exit.", .flag = &r.helps, .letter = 'h'},
+                   {"version", NULL, "Print the version and exit.", .flag = &r.tells_version,
+                    .letter = 'V'}},
         .error = error};
     int code;
 

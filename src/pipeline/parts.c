@@ -288,6 +288,24 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
+/* Refuses a recording of known size that ends before the first dwell does. */
+static int check_length(const pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_radar *radar = &p->setup->radar;
+    const size_t needed = radar->first_window + pnr_plan_view_samples(&p->setup->plan, 1);
+    const double rate_hz = pnr_rational_double(radar->rate_hz);
+
+    if (p->options->feed != NULL || p->info.n_samples >= needed)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_EDATA,
+                         "%.200s: %llu samples (%.4g ms) are shorter than one dwell: the first "
+                         "result takes %zu samples (%.4g ms), %zu periods of %zu",
+                         p->config->source.input, (unsigned long long)p->info.n_samples,
+                         (double)p->info.n_samples / rate_hz * 1e3, needed,
+                         (double)needed / rate_hz * 1e3, pnr_plan_windows(&p->setup->plan),
+                         p->setup->plan.n_samples);
+}
+
 static void log_setup(const pnr_pipeline *p)
 {
     const pnr_setup *setup = p->setup;
@@ -323,8 +341,9 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     if ((code = open_source(p, error)) != PNR_OK ||
         (code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
             PNR_OK ||
-        (code = shape_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
-        (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
+        (code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
+        (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
+        (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
         (code = open_clean(p, error)) != PNR_OK || (code = open_zero(p, error)) != PNR_OK ||
         (code = fill_map(p, error)) != PNR_OK ||

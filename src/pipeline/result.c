@@ -182,6 +182,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     }
     pnr_histogram_add(&p->latency_ns, latency_ns);
     publish_dwell(p, result, d);
+    p->n_echoes += report->detection.n_echoes;
     if (p->options->tap != NULL)
         p->options->tap(p->options->tap_context, report);
 }

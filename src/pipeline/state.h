@@ -56,6 +56,8 @@ typedef struct pnr_pipeline {
     pnr_account account;  /* without the part that the ring keeps */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
+    uint64_t n_echoes;   /* of all results */
+    bool is_heard;       /* a subscriber was there at the start or at a status */
     uint64_t unreported; /* positions without a result, since the last result */
     uint64_t began_ns;   /* time of the first sample */
     uint64_t status_ns;  /* time of the last status; at first began_ns */
