@@ -150,8 +150,8 @@ static int take_number(const pnr_cli_option *o, const char *text, pnr_error *err
 
 /* --- words --- */
 
-/* Stores an option. attached: its argument after '=' or the letter; NULL: its argument, if it has
- * one, is the next word. */
+/* Stores an option. attached: the text after '=' or after the letter. With NULL, an option that has
+ * an argument reads it from the next word. */
 static int take_option(reading *r, const pnr_cli_option *o, const char *attached)
 {
     const char *argument = attached;
@@ -291,7 +291,7 @@ static void print_options(const reading *r)
     }
 }
 
-/* Prints "  [dwell]     How many periods make one result." and the keys of the section below it. */
+/* Prints a section: the line " [dwell] How many periods make one result." and below it the keys. */
 static void print_section(const pnr_section *section)
 {
     const size_t column = 14;
@@ -420,7 +420,8 @@ void pnr_cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = note_signal};
 
-    /* Without SA_RESTART a read that waits returns, and its caller checks the flag. */
+    /* Without SA_RESTART a signal ends a read that waits. The caller of that read checks the
+     * flag. */
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

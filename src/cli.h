@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An option of one program; an array of these ends with a NULL name. One of the pointers receives
+/* An option of one program. An array of options ends with a NULL name. One of the pointers receives
  * the value. */
 typedef struct pnr_cli_option {
     const char *name;     /* "truth" for --truth */

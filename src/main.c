@@ -25,8 +25,9 @@ static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
         printf("%-10s would not   %s\n", ops->name, error.text);
 }
 
-/* Prints which engines work here, best first, and why the others do not. With a configuration, it
- * also prints their choices. The sample format is ci16 if only the input would determine it. */
+/* Prints which engines work here, best first, and why the others do not. With a configuration, also
+ * prints the method that each engine chooses. The sample format is ci16 if only the input would
+ * determine it. */
 static int list_engines(const pnr_config *config, pnr_error *error)
 {
     pnr_setup *setup = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-bench: measures this machine: stages, methods, the whole stream, CPU against GPU. */
+/* pnradar-bench: measures the stages, the methods and the whole stream on this machine, and
+ * compares the CPU with the GPU. */
 #include "cli.h"
 #include "tools/bench/bench.h"
 #include "tools/common/gnuplot.h"
@@ -35,7 +36,7 @@ static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
     bool in_all;
-    /* defaults of these options of the command line */
+    /* the defaults of --sizes, --seconds and --pace for this part */
     const char *sizes;
     double seconds, pace;
 } parts[] = {

@@ -43,7 +43,8 @@ typedef struct work {
 
 /* --- set-up --- */
 
-/* Sets w->end: the part of a period before the first window, then echo.periods whole periods. */
+/* Sets w->end. Echoes begin with the part of a period before the first window. Then the stream has
+ * echo.periods whole periods. */
 static int plan_length(work *w, pnr_error *error)
 {
     const pnr_radar *radar = pnr_scene_radar(w->scene);
@@ -59,8 +60,8 @@ static int plan_length(work *w, pnr_error *error)
     return PNR_OK;
 }
 
-/* Returns a gain, at most 1, with which the waveform fits the format. Integer formats end just
- * below 1, and samples at their ends count as clipped. */
+/* Returns the gain, at most 1, with which the transmit waveform fits the format. Integer formats
+ * end just below 1. A sample at an end counts as clipped. */
 static double transmit_gain(const work *w, pnr_format format)
 {
     const pnr_format_info *info = pnr_format_get(format);
@@ -257,7 +258,8 @@ static int stream(work *w, pnr_error *error)
 
 /* --- the end --- */
 
-/* A stop by a signal is no error. A stop by the reader is none if the stream has no end. */
+/* Tells whether the stream ended well. A stop by a signal is no error. A stop by the reader is no
+ * error if the stream has no end. */
 static bool ends_well(const work *w, int rc)
 {
     return rc == PNR_OK || (rc == PNR_EEND && (pnr_stop || w->end == UINT64_MAX));

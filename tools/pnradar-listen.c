@@ -117,7 +117,7 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     }
     for (i = 0; raw != NULL && i < length; i++)
         if ((unsigned char)raw[i] < 0x20)
-            raw = NULL; /* not one line */
+            raw = NULL; /* a message with control characters is printed anew */
     if (l->printer.print != PNR_PRINT_JSON || raw == NULL)
         return pnr_printer_print(&l->printer, report, l->truth != NULL ? truth : NULL);
     fwrite(raw, 1, length, l->printer.stream);
@@ -302,7 +302,7 @@ static int listen_all(listener *l, pnr_error *error)
     return code;
 }
 
-/* Draws the picture. code: the result so far; if it is an error, it is returned. */
+/* Draws the picture. Returns `code`, the result so far, if this is an error. */
 static int draw_picture(const listener *l, int code, pnr_error *error)
 {
     pnr_error own = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-plan: the radar budget of a configuration, and the load that this machine sustains. */
+/* pnradar-plan: prints the radar budget of a configuration and the load of this machine. */
 #include "base/format.h"
 #include "base/log.h"
 #include "cli.h"

@@ -16,9 +16,10 @@ int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error);
 typedef size_t (*pnr_cuda_place)(size_t n_transform, size_t k);
 
 /*
- * Fills the spectra of all codes: conj(DFT of a code, zero beyond N) scale / L, computed in double
- * and rounded once. spectra: device, [n_codes][oversample][L], allocated; L is n_transform. Bin k
- * lies at place(L, k), or at k where place is NULL. PNR_OK, PNR_ENOMEMORY, or as pnr_cuda_check.
+ * Fills the spectra of all codes: scale / L * conj(DFT of a code), where zeros extend a code to L.
+ * They are computed in double and rounded once. L is n_transform. spectra: [n_codes][oversample][L]
+ * on the device, allocated. Bin k lies at place(L, k), or at k where `place` is NULL. PNR_OK,
+ * PNR_ENOMEMORY, or as pnr_cuda_check.
  */
 int pnr_cuda_upload_spectra(const pnr_plan *plan, size_t n_transform, pnr_cuda_place place,
                             double scale, float2 *spectra, pnr_error *error);
@@ -35,7 +36,8 @@ typedef struct pnr_cuda_transforms {
     void *memory;     /* the work area, so that no call allocates memory */
 } pnr_cuda_transforms;
 
-/* transforms: zeroed; on failure call destroy. PNR_OK, or as pnr_cuda_check. */
+/* Creates the cuFFT handles and their work area. transforms: zeroed before the call. On failure
+ * call pnr_cuda_transforms_destroy. PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_transforms_create(pnr_cuda_transforms *transforms, size_t n_points, size_t stride,
                                size_t n_forward, size_t n_inverse, cudaStream_t stream,
                                pnr_error *error);
@@ -60,7 +62,8 @@ typedef struct pnr_cuda_side {
     cudaEvent_t fork, join;
 } pnr_cuda_side;
 
-/* side: zeroed; on failure call destroy. */
+/* Creates the stream and its events. side: zeroed before the call. On failure call
+ * pnr_cuda_side_destroy. */
 int pnr_cuda_side_create(pnr_cuda_side *side, pnr_error *error);
 void pnr_cuda_side_destroy(pnr_cuda_side *side);
 /* Makes the side stream wait for all work that is in `main` now. */
@@ -78,8 +81,8 @@ int pnr_cuda_allow_shared(const void *kernel, size_t shared_bytes, pnr_error *er
 int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_bytes,
                         uint32_t *n_blocks, pnr_error *error);
 
-/* Return the bytes of shared memory that a block can have, and the number of multiprocessors.
- * Without a device these are the values of a large one. */
+/* The first returns the bytes of shared memory that a block can have, the second the number of
+ * multiprocessors. Without a device they return the values of an H200. */
 size_t pnr_cuda_block_bytes(size_t device);
 size_t pnr_cuda_processors(size_t device);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads one sample of any format on the device: the twin of pnr_format_read. */
+/* Reads one sample of any format on the device, as pnr_format_read does on the host. */
 #ifndef PNR_CUDA_SAMPLE_H
 #define PNR_CUDA_SAMPLE_H
 

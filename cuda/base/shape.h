@@ -13,16 +13,16 @@ enum {
 };
 
 /*
- * n_transform L: N when N is 7-smooth (circular), else pnr_transform_fast_length(2N - 1) with the
- * window extended periodically. For linear lags L is the fast length that holds a window with its
- * tail. L is at least 2.
+ * L, n_transform, is N if lags are circular and N is 7-smooth. For other circular lags L is
+ * pnr_transform_fast_length(2N - 1), and the window is extended periodically. For linear lags L is
+ * the fast length that holds a window with its tail. L is at least 2.
  *
- * group G: the greatest number of rows of a cuFFT call: 2^22 / L, but at least 1 and at most 4096.
+ * G, group, is the greatest number of rows of a cuFFT call. It is 2^22 / L, limited to 1 .. 4096.
  * (Groups of 2^20 and 2^21 values were slower: launches cost more than the L2 cache saved.) The
  * number of rows of each call depends on L and the map alone, never on the batch or the dwells of a
  * submit. So the kernels that cuFFT chooses, and the bits of the results, do not depend on these.
  *
- * A round has as many whole dwells as fit one group, at least one. A long submit takes several
+ * A round has as many whole dwells as fit one group, at least one. A long submit needs several
  * rounds.
  */
 typedef struct pnr_cuda_shape {

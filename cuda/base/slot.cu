@@ -13,7 +13,8 @@
 
 enum { STAGES_A_ROUND = 6, POLLS_A_QUERY = 256 };
 
-/* Lists all buffers of a slot and of its method. slot->work is allocated. Returns their number. */
+/* Lists all buffers of a slot and of its method. Returns the number of buffers. If the method has
+ * work, slot->work must be allocated. */
 static size_t list_buffers(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                            pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS])
 {

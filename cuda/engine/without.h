@@ -7,7 +7,7 @@
 #include "cuda/base/slot.h"
 
 /* The second engine takes cf32 samples and one dwell a submit. The samples of the dwell are
- * converted to cf32, conjugated and tuned on the device, in its slot. */
+ * converted to cf32, conjugated and tuned on the device, in the slot of the second engine. */
 typedef struct pnr_cuda_without {
     pnr_engine *engine; /* its plan is that of pnr_cuda_without_plan */
     const pnr_cuda_common *common;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of the one-kernel fused method, by the first warp of a window: local maxima above the
- * threshold, a second search at a lower one, neighbours, results. */
+/* The search of the one-kernel fused method. The first warp of a window finds local maxima above
+ * the threshold, searches again with lower thresholds, and writes the results and neighbours. */
 #ifndef PNR_CUDA_FUSED_SEARCH_H
 #define PNR_CUDA_FUSED_SEARCH_H
 
@@ -331,8 +331,8 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
             noise_sum = tally.noise;
             n_above = tally.n_above;
         }
-        /* A lower threshold keeps all candidates of the previous search. If their number is the
-         * same, so are the floor and the result. */
+        /* A lower threshold keeps all candidates of the previous search. If no candidate is new,
+         * the floor and the result stay the same. */
         is_done = (n_kept == n_before && search > 0) || search + 1 == PNR_MAX_SEARCHES ||
                   n <= PNR_NEIGHBOURS || 2 * (n - n_taken) < n;
         if (!is_done) {

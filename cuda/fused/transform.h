@@ -40,7 +40,7 @@ __host__ __device__ constexpr float pnr_fused_sin(int q)
     return q <= 8 ? pnr_fused_cos_low(8 - q) : pnr_fused_cos_low(q - 8);
 }
 
-/* Reverses the bits of i < n: place i of a decimation in time takes the value of this index. */
+/* Reverses the bits of i < n. A decimation in time begins with value reversed(i) at place i. */
 __host__ __device__ constexpr int pnr_fused_reversed(int i, int n)
 {
     int reversed = 0;

@@ -50,14 +50,14 @@ typedef struct pnr_fused_long {
     const pnr_cuda_job *job;        /* has the actual number of dwells; grids may be larger */
     const float4 *spectrum;         /* [L / 2], in the order of pnr_fused_long_place */
     const float2 *row_powers;       /* [N1][PNR_FUSED_LONG_POWERS]: W_L^(k1 2^i) */
-    const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), pnr_fused_long_turn */
+    const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), t: see pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_dwells][n_sums][N1][N2] */
     pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: another step measures them */
     pnr_cuda_dwell *states;     /* [n_dwells] */
     pnr_fused_long_tile *tiles; /* [n_dwells][tiles] */
-    uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above; NULL: no cells
-                                 * are listed, and the dwells are not searched */
+    uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above the threshold;
+                                 * NULL: no cells are listed, and the dwells are not searched */
     float *above;               /* [n_dwells][N]: 0 except while many cells are searched */
     uint64_t *keys;             /* [n_dwells][N / 2 + 1]: local maxima, if there are many */
     pnr_dwell *dwells;          /* [n_dwells] */
@@ -149,7 +149,7 @@ int pnr_fused_long_suits(const pnr_plan *plan, pnr_error *error);
 size_t pnr_fused_long_list(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_cuda_buffer *list);
 /* Fills the shared data, which are allocated. */
 int pnr_fused_long_upload(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_error *error);
-/* Returns the argument of the kernels for a slot. memory: its pointers to memory of the slot. */
+/* Returns the argument of the kernels for a slot. memory: the pointers to memory of the slot. */
 pnr_fused_long pnr_fused_long_argument(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                        const pnr_fused_long_shared *own,
                                        const pnr_fused_long *memory);

@@ -9,7 +9,7 @@
 #include <cassert>
 
 /*
- * A row of N2 = 32 * M * 32 points takes three passes each way, of 32, M and 32 points. The order
+ * A row of N2 = 32 * M * 32 points needs three passes each way, of 32, M and 32 points. The order
  * of the threads and the layout of the shared memory are those of fused/window.h. In addition
  * sample n2 of row k1 has a factor W_L^(k1 n2). With n2 = d1 N2/32 + d2 32 + d3 this factor is a
  * power of one number in each pass: W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1. The base of a pass is
@@ -81,9 +81,9 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 template <int M> struct row_thread {
     typedef row_size<M> size;
     const float2 *table; /* [BITS][32] W_32M^i */
-    float2 *column;      /* + k1 ROW */
+    float2 *column;      /* + k1 * ROW */
     float2 *own;
-    float2 *middle; /* + n2 PART + 2 M q */
+    float2 *middle; /* + n2 * PART + 2 * M * q */
     int u, k1, k2;
 
     __device__ __forceinline__ row_thread(const float2 *table_, float2 *buffer, int u_)

@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-/* Loads the 32 samples of the thread, n = place + stride a, from a window that it extends. */
+/* Loads the 32 samples of the thread, n = place + stride * a, from a window that it extends. */
 template <class FORMAT>
 static __device__ __forceinline__ void
     load_extended(typename FORMAT::word (&raw)[32], const typename FORMAT::word *window,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: local maxima among the listed cells, the next floor, neighbours, results. */
+/* Method fused, long: finds local maxima among the listed cells, computes the next floor and the
+ * neighbours, and writes the results. */
 #include "cuda/base/chain.h"
 #include "cuda/long/lags.h"
 
@@ -341,8 +342,8 @@ static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const
         ((uint32_t *)(p.dwells + dwell))[threadIdx.x] = ((const uint32_t *)&sums)[threadIdx.x];
 }
 
-/* A block searches one dwell. The dwells are those of one stream: of every second group, beginning
- * with dwell `first`. */
+/* A block searches one dwell. One launch searches the dwells of one stream: every second group of
+ * n_group dwells, from dwell `first` on. */
 template <int P, bool IS_SUM>
 __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
     fused_search(pnr_fused_long p, uint32_t first, uint32_t n_group)

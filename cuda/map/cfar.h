@@ -79,8 +79,9 @@ struct pnr_map_level {
     {
         return (float)(full_factor() * (1 - 1e-4) / m.training);
     }
-    /* A quad is four adjacent cells. On both sides of a quad, those near() to far() - 1 quads away
-     * consist of training cells of all its four cells. has_quads() tells whether there are any. */
+    /* A quad is four adjacent cells. The quads at distances near() to far() - 1 on both sides of a
+     * quad have only cells that are training cells of all its four cells. has_quads() tells whether
+     * such quads exist. */
     __device__ __forceinline__ uint32_t near() const
     {
         return (m.guard + 7) / 4;
@@ -119,8 +120,8 @@ struct pnr_map_level {
                m.guard + 1 + (m.training - 1) * m.stride < m.n_lags;
     }
 
-    /* Tells whether a cell exceeds its level. OS needs no sorting: P exceeds factor z(r), where
-     * z(r) is the r-th smallest value, when P exceeds factor z for at least r values z. */
+    /* Tells whether a cell exceeds its level. OS needs no sorting. Let z(r) be the r-th smallest
+     * training value. P exceeds factor * z(r) if it exceeds factor * z for at least r values z. */
     __device__ bool is_above(uint32_t cell, float power) const
     {
         return is_plain(cell) ? is_above_plain(cell, power) : is_above_any(cell, power);

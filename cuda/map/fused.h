@@ -43,7 +43,8 @@ typedef struct pnr_map_lines {
     uint32_t is_whole;   /* see pnr_map_lines_is_whole */
 } pnr_map_lines;
 
-/* Returns the points of a transform of N samples (linear: of a whole window); 0: there is none. */
+/* Returns the points of a transform that holds a period, or a whole window if lags are linear. 0:
+ * the kernels have no such transform. */
 size_t pnr_map_lines_points(const pnr_plan *plan);
 /* Returns the number of groups of threads in a block that computes many codes of one row. */
 size_t pnr_map_lines_groups(size_t n_points);

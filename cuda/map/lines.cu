@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of a map, of 1024 to 8192 points. A block transforms a row, multiplies it by each code and
- * transforms it back. It writes each line's powers, their sum and the greatest power. If a dwell is
- * one line, the same kernel can search it instead. */
+/* Computes the lines of a map with transforms of 1024 to 8192 points. A block transforms a row,
+ * multiplies it by each code and transforms it back. It writes the powers of each line, their sum
+ * and the greatest power. If a dwell is one line, the same kernel can search the line instead. */
 #include "cuda/fused/window.h"
 #include "cuda/map/fused.h"
 #include "cuda/map/small.h"
@@ -16,9 +16,9 @@ enum { MIN_SAMPLES = 128, MIN_POINTS = 1024, MAX_POINTS = 8192 };
 
 /*
  * A block has GROUPS groups of threads, each with its own window in shared memory. With many codes
- * all groups take one row: its spectrum is kept, and each group does other codes. With few codes
- * each group takes another row, of any dwell, and transforms it again for each code. Where a dwell
- * is one line, the group searches it too.
+ * (OF_CODES) all groups share one row. Shared memory keeps its spectrum, and each group does other
+ * codes. With few codes (OF_ROWS) each group takes another row, of any dwell, and transforms it
+ * again for each code. OF_DWELLS is OF_ROWS for dwells of one line: the group searches it too.
  */
 enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
 
@@ -56,9 +56,9 @@ struct map_line {
     bool is_there;
 };
 
-/* Sets v[j] to sample n = first + step j of a row's transform: a window or a base, extended
- * periodically or by zeros. read(i) returns sample i of that window or base. It is called for every
- * j, since a load after an `if` would wait for the load before. */
+/* Sets v[j] to sample n = first + step * j of the input of a row's transform. The input is a window
+ * or a base, extended periodically or by zeros. read(i) returns sample i of that window or base. It
+ * is called for every j, since a load after an `if` would wait for the load before. */
 template <int N, class READ>
 static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
                                               float2 (&v)[N], READ read)
@@ -153,7 +153,7 @@ static __device__ __forceinline__ void prefetch_window(const pnr_map &m, const p
 }
 
 /* Writes a thread's part of a line: c to `values` (unless NULL) and |c|^2 to `power`. v[j] is c at
- * lag first + step j with its parts swapped. has_before: adds |c|^2 to the powers of earlier looks.
+ * lag first + step * j with its parts swapped. has_before: adds |c|^2 to that of earlier looks.
  * *sum, *most: the sum and the greatest of the thread's powers. */
 template <int N>
 static __device__ __forceinline__ void

@@ -16,8 +16,8 @@ typedef struct pnr_map_memory {
     pnr_map_dwell *dwells;
     float2 *stretched; /* [n_periods][n_window], where there is a stretch */
     float2 *bases;     /* [D][n_looks][n_bases][row_stride], see pnr_map_extent; or NULL */
-    float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells], unless is_in_bases */
-    float *power;      /* [D][n_codes n_rows][n_cells] */
+    float2 *values;    /* [D][n_looks][n_codes * n_rows][n_cells], unless is_in_bases */
+    float *power;      /* [D][n_codes * n_rows][n_cells] */
     double *noise;     /* [D][tiles] */
     float *greatest;   /* [D][tiles] */
     uint64_t *keys;    /* [D][tiles][pnr_map_tile_keys] */

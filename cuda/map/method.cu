@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method library: cuFFT forward and back in groups of rows, cuBLAS for the filter. Dwells are
- * computed in rounds. It supports every plan. Tests compare the other methods with it. */
+/* Method library: cuFFT transforms groups of rows forward and back, cuBLAS computes the filter.
+ * Dwells are computed in rounds. It supports every plan. Tests compare other methods with it. */
 #include "cuda/base/resources.h"
 #include "cuda/map/memory.h"
 #include "cuda/map/values.h"

@@ -122,8 +122,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_segment(m, s, blockIdx.x, {energy, n_clipped, n_nonfinite});
 }
 
-/* Returns the sum to the first thread of a crew, a warp or a block. scratch, only for a block:
- * [PNR_CUDA_WARPS]. */
+/* Returns the sum to the first thread of a crew. A crew is a warp or a block. scratch:
+ * [PNR_CUDA_WARPS] for a block; a warp does not use it. */
 template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(T x, T *scratch)
 {
     if constexpr (THREADS == PNR_CUDA_WARP)

@@ -41,13 +41,13 @@ typedef struct pnr_map_samples {
     uint32_t n_segments; /* of a window */
     uint32_t n_tail;     /* samples after the last window */
 
-    /* Converted samples of a submit, [n_windows N + n_tail]; x is not a number where a sample is
+    /* Converted samples of a submit, [n_windows * N + n_tail]; x is not a number where a sample is
      * lost or not finite, and counts as 0. NULL: samples are only measured. */
     float2 *stream;
     pnr_cuda_energy *parts;  /* [n_windows][n_segments] */
     pnr_map_window *windows; /* [n_windows] */
-    uint32_t *n_used;        /* [batch n_looks] windows used */
-    float2 *mean;            /* has_mean: [batch n_looks][n_window] */
+    uint32_t *n_used;        /* [batch * n_looks] windows used */
+    float2 *mean;            /* has_mean: [batch * n_looks][n_window] */
     pnr_map_dwell *dwells;   /* [batch] */
     uint32_t *nonfinite;     /* [n_windows], the result */
 } pnr_map_samples;

@@ -19,7 +19,7 @@ static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
 }
 
-/* Returns the power of cell first - n_cells of a line that wraps. first is below 3 n_cells. */
+/* Returns the power of cell first - n_cells of a line that wraps. `first` is below 3 * n_cells. */
 static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const float *line,
                                                         uint32_t first)
 {
@@ -61,7 +61,7 @@ static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float
 
 /* --- a piece --- */
 
-/* Waits for a crew: a warp or a block. */
+/* Waits for all threads of a crew. A crew is a warp or a block. */
 template <int THREADS> static __device__ __forceinline__ void pnr_map_sync()
 {
     if constexpr (THREADS == PNR_CUDA_WARP)
@@ -120,8 +120,8 @@ static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j
     return has_quads ? 4 * (thread + THREADS * (j / 4)) + j % 4 : thread + THREADS * j;
 }
 
-/* Does the work of pnr_map_screen, faster, where training cells are adjacent. For the four cells of
- * a quad it adds the sums of the quads near() to far() - 1 away, see pnr_map_level. */
+/* Does the work of pnr_map_screen faster. Requires level.has_quads(). For the four cells of a
+ * quad it adds the sums of the quads at distances near() to far() - 1, see pnr_map_level. */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m,
                                                                 const pnr_map_level &level,
@@ -184,9 +184,9 @@ static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m
 
 /*
  * Refuses most cells in single precision. Bit j of the result is set when the thread's cell j is
- * above the threshold and may be above its CFAR level; pnr_map_level then decides. The sums of 2^k
- * training cells, a stride apart, are made of sums of 2^(k - 1). Cells beyond the piece count as 0,
- * so a sum is never too great.
+ * above the threshold and may be above its CFAR level; pnr_map_level then decides. Training cells
+ * are a stride apart. Two sums of 2^(k - 1) of them make a sum of 2^k. Cells beyond the piece count
+ * as 0, so a sum is never too great.
  */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
@@ -287,8 +287,8 @@ static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, cons
     }
 }
 
-/* Moves the maxima that no other row exceeds to the front, and keeps the strongest max_candidates.
- * One warp calls. */
+/* Drops the maxima that pnr_map_scan_boxes has marked. Moves the strongest max_candidates of the
+ * others to the front. One warp calls. */
 static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, const pnr_map &m)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP, n_listed = b.n_listed;

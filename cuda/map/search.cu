@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches large maps with many blocks for a dwell: sums, scans, and the floor between scans. */
+/* Searches large maps with many blocks for a dwell. The kernels sum the tiles, scan them, and lower
+ * the floor between two scans. */
 #include "cuda/map/search.h"
 
 #include "cuda/base/check.h"
@@ -10,7 +11,7 @@
 enum {
     PARTS = PNR_MAP_PARTS,
     SMALL_CELLS = 16384, /* cells of a dwell that one block searches */
-    SCAN_BLOCKS = 1056,  /* blocks that scan all dwells together, about */
+    SCAN_BLOCKS = 1056,  /* roughly the number of blocks that scan all dwells */
     LEAST_BLOCKS = 64    /* blocks that may scan one dwell in any case */
 };
 

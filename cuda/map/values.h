@@ -5,8 +5,8 @@
 
 #include "cuda/map/map.h"
 
-/* Lines [first, first + n_lines) of a round, counted as [n_dwells][oversample][n_codes
- * n_rows][n_looks]. */
+/* Lines [first, first + n_lines) of a round. Lines are counted in the order
+ * [n_dwells][oversample][n_codes * n_rows][n_looks]. */
 typedef struct pnr_map_part {
     uint32_t first, n_lines;
 } pnr_map_part;
@@ -18,7 +18,7 @@ int pnr_map_multiply(const pnr_map *map, const pnr_map_part *part, const float2 
                      const float2 *spectra, float2 *out, cudaStream_t stream, pnr_error *error);
 
 /* Copies c of n_lines lines, [n_lines][row_stride] or filtered [n_lines][gate_count], to the values
- * of the round, [n_dwells][n_looks][n_codes n_rows][n_cells], unless values is NULL. Look 0 sets
+ * of the round, [n_dwells][n_looks][n_codes * n_rows][n_cells], if that is not NULL. Look 0 sets
  * `power` to the powers of its lines; later looks add theirs. */
 int pnr_map_keep(const pnr_map *map, const pnr_map_part *part, const float2 *lines, float2 *values,
                  float *power, cudaStream_t stream, pnr_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh above degree 13, second part: columns with powers, the search, the profiles. */
+/* Method walsh above degree 13, second part: transforms columns, searches, and writes profiles. */
 #include "cuda/base/resources.h"
 #include "cuda/walsh/search.h"
 #include "cuda/walsh/transform.h"
@@ -377,7 +377,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
 
 /* --- the launcher --- */
 
-/* The kernels by log2 of the number of rows, from 1. */
+/* Entry i has the kernels for 2^(i + 1) rows. */
 static const struct {
     pnr_cuda_walsh_kernel columns, search;
 } kernels[] = {

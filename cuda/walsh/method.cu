@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh: m-sequences, one sample per chip, degrees 5 to 22, exact length, only additions. */
+/* Method walsh: correlates m-sequences of degrees 5 to 22 at one sample per chip, at their exact
+ * length, by additions alone. */
 #include "cuda/base/method.h"
 #include "cuda/base/resources.h"
 #include "cuda/walsh/walsh.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of method walsh, by one warp: the strongest maxima, the next floor, the result. */
+/* The search of method walsh. One warp selects the strongest maxima, computes the next floor, and
+ * writes the result. */
 #ifndef PNR_CUDA_WALSH_SEARCH_H
 #define PNR_CUDA_WALSH_SEARCH_H
 
@@ -102,8 +103,8 @@ static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint
 
 /* --- the floor, the result --- */
 
-/* Decides after search number `search` whether another one follows, and lowers the threshold in d
- * for it. list: the candidates that the search keeps. */
+/* Returns whether another search follows search number `search`. If so, lowers the threshold in d.
+ * list: the candidates that this search keeps. */
 template <typename POWER>
 static __device__ __forceinline__ bool
 pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,

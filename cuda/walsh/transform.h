@@ -16,8 +16,9 @@ static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
     return e + (e >> 5);
 }
 
-/* In layout SHIFT bits SHIFT .. SHIFT + 4 of a value's index are the number of its register. These
- * functions return the first value of the thread, and the distance of value r from it. */
+/* In layout SHIFT bits SHIFT .. SHIFT + 4 of a value's index are the number of its register. The
+ * first function returns the index of the thread's first value. The second returns the distance of
+ * value r from the first value in shared memory. */
 template <int SHIFT> static __device__ __forceinline__ uint32_t pnr_walsh_first()
 {
     return threadIdx.x >> SHIFT << (SHIFT + 5) | (threadIdx.x & ((1u << SHIFT) - 1));
@@ -49,7 +50,7 @@ static __device__ __forceinline__ void pnr_walsh_load(const float2 *shared,
         v[r] = at[pnr_walsh_step<SHIFT>(r)];
 }
 
-/* Sums and differences over bits FROM .. TO - 1 of the register number. */
+/* Computes sums and differences over bits FROM .. TO - 1 of the register number. */
 template <int FROM, int TO>
 static __device__ __forceinline__ void pnr_walsh_butterflies(float2 (&v)[PNR_WALSH_EACH])
 {
@@ -77,7 +78,7 @@ template <int BITS> static __device__ __forceinline__ void pnr_walsh_barrier()
 }
 
 /* Changes layout FROM to layout TO. A second exchange needs no barrier before it: a thread
- * stores only to the places from which it has loaded in the first. */
+ * stores only to the places from which it has loaded in the first exchange. */
 template <int BITS, int FROM, int TO>
 static __device__ __forceinline__ void pnr_walsh_exchange(float2 *shared,
                                                           float2 (&v)[PNR_WALSH_EACH])

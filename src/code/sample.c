@@ -30,9 +30,9 @@ static void hold_chips(const pnr_code *code, size_t n_samples, double (*samples)
 }
 
 /*
- * s(t) = sum_i chip[i] p(t - i N / L). In harmonic m of the period the delay i N / L is the phase
- * exp(-2 pi i m i / L), so S[m] = P[m] C[m mod L] with the L-point transform C of the chips; the
- * Nyquist harmonic is a cosine, the mean of both signs of m.
+ * Writes the samples of s(t) = sum_i chip[i] p(t - i N / L). In harmonic m of the period the delay
+ * i N / L is the phase exp(-2 pi i m i / L). So S[m] = P[m] C[m mod L], with C the L-point
+ * transform of the chips. The Nyquist harmonic is a cosine, the mean of both signs of m.
  */
 static void shape_pulse(const double complex *chips, size_t n_chips, double complex *pulse,
                         size_t n_samples)
@@ -156,7 +156,7 @@ static int excite_pulses(const pnr_code *code, const pnr_config *config, size_t 
     return PNR_OK;
 }
 
-/* Turns the samples by k whole cycles a period, k = tune_hz N / rate_hz, so that they still repeat. */
+/* Turns the samples by k whole cycles a period, k = tune_hz N / rate_hz. They still repeat. */
 static int tune_samples(const pnr_config *config, size_t n_samples, double (*samples)[2],
                         pnr_error *error)
 {
@@ -187,7 +187,7 @@ static int tune_samples(const pnr_config *config, size_t n_samples, double (*sam
     return PNR_OK;
 }
 
-/* The samples of the code before it is tuned. */
+/* Makes the samples of the code, which are not tuned yet. */
 static int make_samples(const pnr_code *code, const pnr_config *config, size_t n_samples,
                         double (*samples)[2], pnr_error *error)
 {

@@ -226,8 +226,8 @@ static int check_looks(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses a processing thread that spins on the processor of acquisition: it leaves no time for the
- * other thread. */
+/* Refuses a processing thread that spins on the processor of acquisition: the acquisition thread
+ * would get no processor time. */
 static int check_realtime(const pnr_config *config, pnr_error *error)
 {
     const int cpu = config->realtime.processing_cpu;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration from INI files and assignments. An unknown word is always an error. */
+/* Reads the configuration from INI files and assignments. An unknown word is always an error. */
 #include "config/config.h"
 
 #include "config/keys.h"
@@ -172,7 +172,8 @@ static void cut_comment(char *text)
         }
 }
 
-/* Reads the text after "=" in place: a quoted value ("\"" and "\\" inside) or a plain one. */
+/* Reads the value after "=" in place. A quoted value may contain "\"" and "\\". Any other value is
+ * plain. */
 static int read_value(const place *at, char *text, bool has_comments, char **out)
 {
     char *from, *to;
@@ -410,7 +411,7 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     rc = find_section(&at, name, &where);
     if (rc == PNR_OK && !(key = pnr_key_find(where.table->name, dot + 1)))
         rc = refuse_key(&at, name, where.table->name, dot + 1);
-    /* On a command line a value may have quotes but needs none, and has no comment. */
+    /* On a command line a value may have quotes or none. It cannot have a comment. */
     if (rc == PNR_OK)
         rc = read_value(&at, copy + (equals - assignment) + 1, false, &value);
     if (rc == PNR_OK)

@@ -126,8 +126,8 @@ typedef struct pnr_config {
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples of a read; 0: automatic */
-        pnr_run *lost; /* [n_lost] positions that the recorder lost and the file does not contain;
-                        * ascending, none empty, with samples between them */
+        pnr_run *lost; /* [n_lost] positions that the recorder lost and the file does not contain.
+                        * The runs ascend, none is empty, and samples lie between them */
         size_t n_lost;
     } source;
     struct {
@@ -141,7 +141,7 @@ typedef struct pnr_config {
         int component; /* pnr_component */
         size_t index;
         size_t seed;
-        bool invert;          /* the sign of every chip */
+        bool invert;          /* changes the sign of every chip */
         pnr_rational tune_hz; /* carrier of this code, besides source.tune_hz */
         char path[PNR_PATH_LEN];
         int pulse;        /* pnr_pulse */
@@ -178,7 +178,7 @@ typedef struct pnr_config {
         int clutter;              /* pnr_clutter */
     } dwell;
     struct {
-        double min_hz, max_hz; /* both 0: no search, but +-1 / (2 Tr) in Doppler dwells */
+        double min_hz, max_hz; /* both 0: +-1 / (2 Tr) in Doppler dwells, else no search */
         int step;              /* distance between the rotations of the samples, in bins of 1/Tr */
     } doppler;
     struct {
@@ -210,8 +210,8 @@ typedef struct pnr_config {
         bool lock_memory;
         int acquisition_cpu; /* -1: any */
         int processing_cpu;  /* -1: any */
-        size_t priority;     /* SCHED_FIFO priority of acquisition; that of processing is one less;
-                              * 0: neither has one */
+        size_t priority;     /* SCHED_FIFO priority of acquisition; processing gets one less; 0:
+                              * neither thread gets one */
     } realtime;
     struct {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
@@ -254,7 +254,7 @@ void pnr_config_clear(pnr_config *config);
  * line over 4096 bytes, a directory. The message is "file:line: ..." with the value and the nearest
  * known name. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
-/* Reads the same from memory. Messages call the text `name`. */
+/* Reads the text of an INI file from memory. Messages call it `name`. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
                      pnr_error *error);
 /* Sets one key to a new value. The assignment is "section.key=value", as after -s. */
@@ -262,7 +262,8 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
 
 /* Returns the number of codes in the stream: the [code.<n>] sections, or 1. */
 size_t pnr_config_codes(const pnr_config *config);
-/* *out: config with code c, counted from 0, as its only code. config owns the arrays of *out. */
+/* Sets *out to a configuration whose only code is code c of config, counted from 0. config still
+ * owns the arrays of *out. */
 void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
 
 /* Checks the rules between keys. Each program calls it once, after all keys are read. Returns
@@ -274,7 +275,7 @@ int pnr_config_check(const pnr_config *config, pnr_error *error);
 void pnr_config_print(const pnr_config *config, FILE *stream);
 /* Prints every key with default, unit, range and one sentence: the text of config/pnradar.conf. */
 void pnr_config_print_reference(FILE *stream);
-/* Prints the same as a list in mdoc, for pnradar.conf(5). */
+/* Prints the reference as a list in mdoc, for pnradar.conf(5). */
 void pnr_config_print_mdoc(FILE *stream);
 
 #endif

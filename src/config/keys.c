@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* In the order of pnr_code_type. */
+/* The names of the code types, in the order of pnr_code_type. */
 static const char *const code_types[] = {
     "m-sequence", "gold",    "gps-l1ca", "gps-l2c", "gps-l5",   "glonass",
     "bds-b1i",    "bds-b3i", "kasami",   "barker",  "legendre", "zadoff-chu",
@@ -60,7 +60,7 @@ const pnr_section pnr_config_sections[] = {
 #define ABOVE(from) .min = (from), .max = INFINITY, .open = PNR_OPEN_MIN
 #define FROM(from) .min = (from), .max = INFINITY
 
-/* In the order of the sections above, which is also the order of all prints. */
+/* The keys, in the order of the sections above. All prints use the same order. */
 const pnr_key pnr_config_keys[] = {
     {KEY(stream, name, TEXT, "pnradar",
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},

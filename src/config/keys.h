@@ -45,13 +45,13 @@ typedef struct pnr_key {
 
 extern const pnr_key pnr_config_keys[];
 extern const size_t pnr_config_n_keys;
-/* Returns the key of this section, or of any section when it is NULL. Returns NULL if not found. */
+/* Returns the key `name` of this section; if section is NULL, of any section. NULL: not found. */
 const pnr_key *pnr_key_find(const char *section, const char *name);
 /* Returns the key of this section after `key`, or the first one when `key` is NULL. Returns NULL
  * after the last one. */
 const pnr_key *pnr_key_next(const char *section, const pnr_key *key);
 /* Returns the present value of a PNR_KEY_CHOICE key as the word that a configuration has for it.
- * The section has no numbers. */
+ * The section must not be a numbered one. */
 const char *pnr_config_word(const pnr_config *config, const char *section, const char *name);
 
 /* The sections in the order of the table; the last one has a NULL name. The numbered section
@@ -60,7 +60,7 @@ typedef struct pnr_section {
     const char *name;
     const char *help;      /* one sentence */
     size_t item_bytes;     /* size of an item; 0: not numbered */
-    size_t items, n_items; /* offsets in pnr_config: the array, sorted by n, and its length */
+    size_t items, n_items; /* offsets in pnr_config of the array (sorted by n) and of its length */
     size_t number;         /* offset of n in an item */
 } pnr_section;
 extern const pnr_section pnr_config_sections[];
@@ -74,10 +74,10 @@ const pnr_section *pnr_section_of(const pnr_key *key);
 const pnr_section *pnr_section_find(const char *name, size_t *number);
 /* Returns item `number` of a numbered section; a new item has the defaults. NULL: no memory. */
 void *pnr_section_add(const pnr_section *section, pnr_config *config, size_t number);
-/* Sets the defaults of a numbered section in one item; with NULL, the defaults of all other
- * sections in a pnr_config. */
+/* Sets defaults. If `numbered` is a section, base is an item of that section. If it is NULL, base
+ * is a pnr_config, and all sections that are not numbered get their defaults. */
 void pnr_section_reset(const pnr_section *numbered, void *base);
-/* Item i of the array of a numbered section. */
+/* Returns item i of the array of a numbered section. */
 const void *pnr_section_item(const pnr_section *section, const pnr_config *config, size_t i);
 
 enum {

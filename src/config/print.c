@@ -47,7 +47,8 @@ static const char *describe_key(const pnr_key *key, char out[PNR_WHY_LEN])
     return out;
 }
 
-/* A list of words that is longer than a line continues after a "|". */
+/* Prints the text as a comment. A list of words that is too long for one line continues after a
+ * "|". */
 static void print_comment(const char *text, FILE *stream)
 {
     size_t n = 100;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of the configuration from their text, and the range that each key allows. */
+/* Reads values of the configuration from text, writes them as text, and checks their ranges. */
 #include "base/clock.h"
 #include "config/keys.h"
 
@@ -48,7 +48,7 @@ static bool read_decimal(const char *text, double *value)
     return end > text && text[strspn(text, "0123456789.+-eE")] == '\0' && *end == '\0';
 }
 
-/* Writes value with as few of 15 to 17 digits as read back to the same value. */
+/* Writes value with the fewest digits, 15 to 17, that read back to the same value. */
 static void format_double(double value, char *out)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
@@ -142,7 +142,7 @@ static bool in_range(const pnr_key *key, double value)
            (key->open & PNR_OPEN_MAX ? value < key->max : value <= key->max);
 }
 
-/* Word i of a choice or a format. NULL: the key has no word i. */
+/* Returns word i of a choice or a format. NULL: the key has no word i. */
 static const char *word_of(const pnr_key *key, size_t i)
 {
     if (key->type == PNR_KEY_CHOICE)

@@ -34,9 +34,9 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
                    fit->amplitude_variance / s, fit->phase_variance / s,
                    t->bins_variance * (1 + flat_curvature / s) / s};
 
-    /* Two paths of half the power each, apart by x, leave the residual u = (x^2 / 8)^2 B^2 (kurtosis -
-     * 1) of their power to the fit of one, and lie x / 2 from it: x^2 / 4 = 2 sqrt(u) / (B
-     * sqrt(kurtosis - 1)), from the expansion of exp(i w x / 2). */
+    /* Two paths of half the power each lie x apart. The fit of one echo leaves the residual u =
+     * (x^2 / 8)^2 B^2 (kurtosis - 1) of their power, from the expansion of exp(i w x / 2). Each
+     * path lies x / 2 from the fit: x^2 / 4 = 2 sqrt(u) / (B sqrt(kurtosis - 1)). */
     if (noise->misfit > 0) {
         v.delay +=
             2 * sqrt(noise->misfit) / (t->code->bandwidth * sqrt(2 * t->code->curvature_noise));

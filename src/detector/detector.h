@@ -11,8 +11,8 @@
 /*
  * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
  * in double precision and NARROW ones in single precision. Each macro gets x. NAN: not estimated.
- * Each sigma is the least that the 17 values allow when all other values are unknown: at most 1.04
- * times the Cramer-Rao bound.
+ * Each sigma is the least that the 17 values allow when no other parameter of the echo is known. It
+ * is at most 1.04 times the Cramer-Rao bound.
  */
 #define PNR_ECHO_FIELDS(COUNT, WIDE, NARROW, x)                                                    \
     COUNT(x, code)                                                                                 \
@@ -50,7 +50,7 @@ typedef struct pnr_detection {
      * gives the cells the noise that they have. */
     double noise_power;
     bool is_coloured;   /* the samples hold 0.5 dB more or less noise than noise_power */
-    bool is_unresolved; /* an echo does not have the shape of one: its sigmas are widened */
+    bool is_unresolved; /* an echo lacks the shape of a single one: its sigmas are widened */
     bool is_more;       /* the limits on echoes left out a real echo */
     size_t n_echoes;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */

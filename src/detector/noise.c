@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The noise of a cell: the sum of P less what the echoes put there, and the residual of the fit. */
+/* Estimates the noise of a cell from the sum of P minus the power of the echoes, and from the
+ * residual of the fit. */
 #include "detector/noise.h"
 
 #include "detector/state.h"
@@ -96,7 +97,7 @@ void pnr_cells_fill(const pnr_detector *detector, double pfa_cell, pnr_cells *ou
 
 /* The sums from which the noise of a cell follows. */
 typedef struct sums {
-    double power, cells; /* sum of P outside the lobes, less the sidelobes there; its cells */
+    double power, cells; /* sum of P outside the lobes without sidelobes; cells of this sum */
     double sidelobes;    /* power of the sidelobes of all echoes */
     double error2;       /* variance of `power` without the part that grows with the noise */
     double error_noise;  /* the part of this variance that is proportional to the noise of a cell */
@@ -175,8 +176,9 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     return fmax(total - inside, 0);
 }
 
-/* The power that an echo puts into all cells of one other code: that of its lobe, spread evenly, as
- * two unlike codes with the same spectrum have it (their cross-correlation). */
+/* Returns the power that an echo puts into all cells of one other code. It is the power of the
+ * echo's lobe, spread evenly. The cross-correlation of two unlike codes with the same spectrum has
+ * this power. */
 static double crossed_by(const pnr_detector *detector, const pnr_track *t)
 {
     const double power = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
@@ -246,9 +248,9 @@ double pnr_noise_holes(const pnr_detector *detector, const pnr_observed *observe
     return (1 - (double)dwell->n_valid / n_all) / (double)dwell->n_valid;
 }
 
-/* The relative variance of the mean of n cells. It is crowd / n for many independent cells. A
- * filter may leave few, because most of the noise is common to all gates. Their mean is no gamma
- * variable, and the mean of its inverse is less than 1 / (1 - crowd / n). */
+/* Returns the relative variance of the mean of n cells, crowd / n for many independent cells. A
+ * filter may leave few independent cells, because most of the noise is common to all gates. The
+ * mean is then no gamma variable, and the mean of its inverse is less than 1 / (1 - crowd / n). */
 static double chance_of(const pnr_detector *detector, double n)
 {
     return detector->cells.crowd / (n + detector->cells.crowd);
@@ -324,7 +326,8 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
     return noise;
 }
 
-/* The distance to another echo of the code that is nearer than 1.5 chips, and 1.5 rows; 0: none. */
+/* Returns the distance to the nearest echo of the same code within 1.5 chips and 1.5 rows; 0:
+ * none. */
 static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                               size_t i)
 {
@@ -344,7 +347,7 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
     return least < 1.5 * chip ? least : 0;
 }
 
-/* The echoes of other codes are noise, in the cells of this one alone. */
+/* Adds the echoes of other codes to the noise. They are noise in the cells of this code only. */
 static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                             size_t i, pnr_noise *noise)
 {
@@ -360,7 +363,7 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
 void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       pnr_noise *noise)
 {
-    /* beyond the chance of a mean of `cells` */
+    /* a deviation of more than this is not chance */
     const double sigmas = 5;
     const double strong = 100, rounding = 1e-11;
     const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;

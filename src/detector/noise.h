@@ -10,9 +10,9 @@
 
 /*
  * dwell.noise_sum is the sum of P over all cells. The cells within `reach` lags of each echo (its
- * lobe), and the power that the sidelobes of the echoes put into the other cells, are subtracted.
- * The rest, divided by the number of cells left, is the noise. An echo of the power S has S `total`
- * in all lags together, S `inside` in its lobe, and the rest in its sidelobes.
+ * lobe) are subtracted, and so is the power that the sidelobes of the echoes put into the other
+ * cells. The rest, divided by the number of cells left, is the noise. An echo of the power S has
+ * S * total in all lags together and S * inside in its lobe. The rest is in its sidelobes.
  *
  * With weak echoes only the number of independent cells limits the accuracy of this mean. The
  * sidelobes of strong echoes add their own error. The residual of the fit around the strongest echo
@@ -62,9 +62,10 @@ void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_ce
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
-/* Makes the noise of a dwell that of echo i. Where the residual of its fit is beyond chance, CFAR takes
- * it for the noise: the user says that noise differs from place to place. Otherwise the echo is not
- * alone, or not of this waveform: `misfit`. */
+/* Turns the noise of a dwell into that of echo i. If the residual of its fit is beyond chance, the
+ * plan decides. With CFAR the residual is the noise, because the user expects noise that differs
+ * from place to place. Without CFAR the echo is not alone or not of this waveform: sets
+ * `misfit`. */
 void pnr_noise_around(const struct pnr_detector *detector, const struct pnr_track *tracks, size_t n,
                       size_t i, pnr_noise *noise);
 /* The share of lost samples, divided by the number of valid samples: lost samples disturb an echo's

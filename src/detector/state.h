@@ -106,8 +106,8 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
 
 /* --- one track among others: one row, then a map --- */
 
-/* Gives the last fit of track i to all others, which have the one before. tolerance: the power of a
- * change that does not matter. */
+/* Subtracts the newest fit of track i from all other tracks, in place of its previous fit.
+ * tolerance: the power of a change that does not matter. */
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                      double tolerance);
 /* Fills the values of a new candidate without the echoes found so far. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fits each candidate after the others are subtracted, and rejects those that stronger ones
+/* Fits each candidate after the others are subtracted. Rejects candidates that stronger echoes
  * explain. */
 #include "detector/state.h"
 
@@ -177,8 +177,8 @@ static int lags_of(const pnr_detector *detector, const pnr_track *t)
     return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
 }
 
-/* The power of the echo `other` at the fitted peak of track t. In a map: at the lags of the
- * candidate's cell of t. */
+/* Returns the power of the echo `other` at the fitted peak of track t. In a map: at the lags of the
+ * cell of t's candidate. */
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {
@@ -201,8 +201,9 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 }
 
 /* True when the sidelobes of stronger echoes explain a candidate in a sum of powers. The sum has no
- * phases, so the candidate must exceed the sidelobes by 6 dB. In a map its amplitude must also
- * exceed theirs by that of the threshold, because noise may add to them in phase. */
+ * phases, so the candidate must exceed the sidelobes by 6 dB. In a map noise may add to them in
+ * phase, so the candidate's amplitude must also exceed the sum of their amplitude and that of the
+ * threshold. */
 static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, const pnr_track *t,
                         const pnr_track *others, size_t n)
 {
@@ -284,8 +285,8 @@ static void refine_patches(const pnr_detector *detector, const dwell_view *view,
     }
 }
 
-/* Does the same with one row. Each track keeps its values without the other echoes, and is fitted
- * again only when these values have changed. */
+/* Does the same for maps of one row. Each track keeps its values without the other echoes. It is
+ * fitted again only when these values have changed. */
 static void refine_rows(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
                         size_t n)
 {
@@ -340,7 +341,7 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
 
 /* True if the others leave too little of a candidate in a map for an echo of the power `least`. The
  * 3 x 3 cells around the candidate hold two thirds of an echo wherever it lies between them. If
- * they hold less than half of `least`, a fit is not needed, which takes a hundred times as long. */
+ * they hold less than half of `least`, no fit is needed. A fit takes a hundred times as long. */
 static bool is_explained(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                          size_t n, double cell, double least)
 {

@@ -78,7 +78,7 @@ void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
 /* Logs one line when the direct path has moved beyond radar.zero_alarm_m since the last call, or
- * has returned within nine tenths of it. */
+ * has come back within nine tenths of this limit. */
 void pnr_zero_tell(pnr_zero_tracker *zero);
 /* Copies the state for the next run; false when the direct path was not seen in this run. */
 bool pnr_zero_remember(const pnr_zero_tracker *zero, pnr_zero_memory *out);

@@ -46,7 +46,7 @@ struct pnr_fit {
     size_t n_basis;
     double cells; /* E(sum |basis^H c|^2) of noise, in cells */
     const pnr_waveform *autocorrelation;
-    double rest_cells, rest_crowd; /* E |c - echo|^2 of noise, in cells; how many count as one */
+    double rest_cells, rest_crowd; /* E |c - echo|^2 of noise, in cells; cells that count as one */
 };
 
 /* --- the table --- */
@@ -134,8 +134,8 @@ static void fill_variances(const workshop *shop, const double complex *r,
     s->phase_variance = noise_through(shop, im) / (2 * q * q);
 }
 
-/* Orthonormalises by Gram and Schmidt. A direction with less than a hundredth of an echo's energy
- * is omitted, because it would add more noise than signal. */
+/* Fills the basis: orthonormalises by Gram and Schmidt. A direction with less than a hundredth of
+ * an echo's energy is omitted, because it would add more noise than signal. */
 static void fill_basis(workshop *shop, pnr_fit *fit)
 {
     pnr_vector e[N_REACH];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slow time: sums over windows, from tables over all windows minus the missing ones. */
+/* Slow time: computes sums over the used windows. A table has the sum over all windows; the missing
+ * ones are subtracted. */
 #include "estimate/slow_time.h"
 
 #include "base/complex.h"

@@ -9,7 +9,7 @@
 typedef struct pnr_clean pnr_clean;
 
 /* Prepares at most config->detector.subtract searches, each without all echoes found so far. Keeps
- * the pointers. Allocates two copies of the code for each of setup->max_echoes. PNR_OK or
+ * the pointers. Allocates two copies of the code for each of setup->max_echoes echoes. PNR_OK or
  * PNR_ENOMEMORY. The caller owns *out. */
 int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr_detector *detector,
                      pnr_clean **out, pnr_error *error);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef struct pnr_deadline {
-    uint64_t due_ns; /* after the commit of the last sample of the dwell; 0: no deadline */
+    uint64_t due_ns; /* time from the commit of the last sample of the dwell; 0: no deadline */
     uint64_t n_results, n_missed;
     uint64_t n_unlogged, worst_ns; /* late results, and greatest latency, since the last line */
 } pnr_deadline;

@@ -41,7 +41,7 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses a plan that needs more memory than the machine has: the system would grant that, and
+/* Refuses a plan that needs more memory than the machine has: the system would grant the memory and
  * later kill the program. */
 static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, pnr_error *error)
 {

@@ -58,8 +58,8 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
            (dwell->n_periods < pnr_plan_windows(&p->setup->plan) ? PNR_FLAG_PARTIAL : 0);
 }
 
-/* Fills floor and threshold of the cells. Complex values of a dwell of several looks are those of
- * the last look: they have the noise of one look, and no threshold. */
+/* Fills floor and threshold of the cells. If a dwell has several looks, complex values are those of
+ * the last look. They have the noise of one look, and no threshold. */
 static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
 {
     const pnr_plan *plan = &p->setup->plan;

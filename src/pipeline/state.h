@@ -39,10 +39,10 @@ typedef struct pnr_pipeline {
     pthread_t thread;
     pnr_realtime realtime;
 
-    /* Submits n_back .. n_fed - 1, which are in the engine; submit i is at fed[i mod
+    /* The submits in the engine are n_back .. n_fed - 1. Submit i is at fed[i mod
      * PNR_MAX_DEPTH]. */
     pnr_windows fed[PNR_MAX_DEPTH];
-    uint64_t n_fed, n_back; /* submits given to the engine, and finished */
+    uint64_t n_fed, n_back; /* number of submits given to the engine; number finished */
     bool is_out_of_step;    /* the engine did not return a submit, or returned another one */
 
     pnr_report report;       /* of the present dwell */

@@ -55,8 +55,8 @@ struct pnr_publisher {
     pnr_report first;    /* the first report of the pack */
 };
 
-/* Sends the topic, the text in p->text and the data (NULL: none), or sends nothing: it allocates
- * all parts before it sends the first one. */
+/* Sends the topic, the text in p->text and the data (NULL: none), or sends nothing. All parts are
+ * allocated before the first one is sent. */
 static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const void *data,
                      size_t bytes)
 {
@@ -272,10 +272,10 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
     return PNR_OK;
 }
 
-/* Moves the libzmq thread to the processor of a processing thread that spins. That processor is
- * awake; an idle one takes tens of microseconds to wake up. With a real-time priority the
- * processing thread would never let the libzmq thread run, so nothing is moved then. The affinity
- * is checked first, because libzmq aborts on a forbidden processor. */
+/* Moves the libzmq thread to the processor of the processing thread, if that thread spins. Its
+ * processor is awake; an idle processor takes tens of microseconds to wake up. If the processing
+ * thread has a real-time priority, nothing is moved, because the libzmq thread would never run. The
+ * affinity is checked first, because libzmq aborts on a forbidden processor. */
 static void share_processor(void *context, const pnr_config *config)
 {
     const int cpu = config->realtime.processing_cpu;

@@ -36,7 +36,7 @@ static int stream_code(const pnr_printer *p)
     return ferror(p->stream) ? PNR_EIO : PNR_OK;
 }
 
-/* The words of the flags, separated by `between`. Returns out. */
+/* Writes the words of the flags to out, separated by `between`. Returns out. */
 static char *flag_list(unsigned flags, char between, char *out)
 {
     char *at = out;

@@ -58,8 +58,8 @@ static double log_uniform(double u)
     return e * ln_2 + (2 * s + 2 * s * (sum * z));
 }
 
-/* exp(2 pi i f) for 0 <= f < 1: f = quadrant / 4 + r, |r| <= 1/8, and Taylor's series at |x| <= pi
- * / 4. */
+/* Computes exp(2 pi i f) for 0 <= f < 1: f = quadrant / 4 + r with |r| <= 1/8, and Taylor's series
+ * at |x| <= pi / 4. */
 static void unit_vector(double f, double value[2])
 {
     static const double sine[] = {
@@ -85,7 +85,7 @@ static void unit_vector(double f, double value[2])
     value[1] = quadrant & 2 ? -im : im;
 }
 
-/* z = sqrt(-ln u) exp(2 pi i f): |z|^2 is exponential with mean 1, f uniform. */
+/* Fills z = sqrt(-ln u) exp(2 pi i f). |z|^2 is exponential with mean 1, and f is uniform. */
 static void fill_block(const uint32_t key[2], uint32_t channel, uint64_t first, size_t n_samples,
                        double (*out)[2])
 {
@@ -141,7 +141,8 @@ void pnr_noise_filter(double bandwidth, double centre, double (*taps)[2])
     }
 }
 
-/* The indices wrap: the noise before sample 0 is that of the last counters. */
+/* Makes filtered noise. Indices wrap: the noise before sample 0 is that of the greatest
+ * counters. */
 void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel, uint64_t first,
                         size_t n_samples, double (*out)[2])
 {
@@ -168,8 +169,8 @@ void pnr_noise_walk(uint64_t seed, uint64_t block, double walk[PNR_NOISE_WALK])
     double z[PNR_NOISE_WALK][2], above, length = 0x1p63;
     uint64_t first = 0;
 
-    /* Each part of a complex sample has variance 1/2. The midpoint of an interval differs from the
-     * mean of its ends by the variance length / 4. */
+    /* Each part of a complex sample has variance 1/2. The midpoint of an interval is the mean of
+     * its ends plus a random step of variance length / 4. */
     pnr_noise_gaussian(seed, PNR_NOISE_FIRST_INNER, UINT64_C(1) << 63, 1, z);
     walk[0] = 0;
     above = sqrt(2 * length) * z[0][0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The synthetic scene: one table for all echoes at rest, one calculation for each moving one. */
+/* Makes the synthetic scene. One table holds all echoes at rest; each moving echo is computed. */
 #include "scene/scene.h"
 
 #include "base/complex.h"
@@ -100,7 +100,7 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
     /* The band of real samples on a carrier ends at 0 and at half of the rate. The part of the
-     * pulse beyond would be folded back, which no analogue receiver does. */
+     * pulse outside this band would be folded back, which no analogue receiver does. */
     const pnr_format format = scene->config->source.format;
     const bool is_shown = scene->config->source.tune_hz.num != 0 && format != PNR_FORMAT_NONE &&
                           !pnr_format_get(format)->is_complex;
@@ -420,7 +420,8 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     long double time = centre / (scene->rate * scene->clock);
     long double speed = config->radar.speed_mps, velocity = t->velocity_mps;
 
-    /* The window of the receiver, which does not know of slips, starts where the code starts: lag = n - window - u(n), mod N. */
+    /* The receiver does not know of slips. Its window starts where it expects the code to start:
+     * lag = n - window - u(n), mod N. */
     double lag = (double)wrap_time(-e->drift * centre - e->start - first - slip, n);
 
     if (scene->setup->radar.is_linear && lag < (double)scene->setup->radar.gate_first)

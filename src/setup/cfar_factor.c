@@ -21,8 +21,8 @@ typedef struct statistic {
     double log_density[2 * HALF + 1]; /* of log z; NAN: not computed yet */
 } statistic;
 
-/* Log of the density of Z = z for GO and SO: the mean of one side is z, the mean of the other is at
- * most (GO) or at least (SO) z. */
+/* Returns the log of the density of Z = z for GO and SO. The mean of one side is z; the mean of the
+ * other side is at most (GO) or at least (SO) z. */
 static double log_density_of_sides(const statistic *s, double z)
 {
     const pnr_gamma_logs b = pnr_gamma_log(s->before * s->n_looks, s->before * z);
@@ -74,8 +74,8 @@ static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, si
         s->log_density[i] = NAN;
 }
 
-/* The logarithms at node i of the integrand of Pfa and of its derivative p(z) d Q(L, f z) / d log
- * f. */
+/* At node i: the logarithms of the integrand of Pfa and of the integrand of its derivative, p(z) d
+ * Q(L, f z) / d log f. */
 typedef struct node {
     double log_value, log_slope;
 } node;
@@ -187,7 +187,7 @@ static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, si
     }
 }
 
-/* Returns the next number of looks, at most `last`, whose factors are computed exactly. */
+/* Returns the next number of looks whose factors are computed exactly. It is at most `last`. */
 static size_t next_exact(size_t n_looks, size_t last)
 {
     const size_t next = n_looks + (n_looks < EXACT_LOOKS ? 1 : n_looks / 8);

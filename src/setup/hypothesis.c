@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Doppler hypotheses: assigns each row to a rotation, in integers, and to a stretch when the range
- * walk of echoes is large. */
+/* Assigns each Doppler row to a rotation, in integers. If echoes walk far in range, also assigns it
+ * to a stretch of the time scale. */
 #include "setup/hypothesis.h"
 
 #include "config/keys.h"
@@ -67,7 +67,7 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
     return PNR_OK;
 }
 
-/* The rotation of row j, in quarter bins. */
+/* Returns the rotation of row j, in quarter bins. */
 static int64_t rotation_of(const grid *g, int64_t j)
 {
     const int64_t step = g->n_periods * g->quarters; /* difference of 4 j between rotations */

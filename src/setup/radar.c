@@ -201,8 +201,8 @@ static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
     out->first_window = (wrap_index(out->epoch_sample, n) + wrap_index(out->first_lag, n)) % n;
 }
 
-/* Widens the gate to the direct path. Then moves both ends outwards by the distance by which the
- * direct path, and with it the wanted ranges, may move. */
+/* Widens the gate to the direct path, at delay 0. Then moves both ends outwards by zero_search_s:
+ * the direct path may move that far, and the wanted ranges move with it. */
 static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s, double *last_s)
 {
     const double rate_hz = pnr_rational_double(out->rate_hz), asked_m = config->radar.zero_search_m;

@@ -18,14 +18,15 @@ enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
 /* Limits of a submit: samples (their upload takes longer than the launches) and bytes of powers. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
-/* The number of looks that the threshold assumes for `used` windows: the whole looks among them. A
- * further partial look only reduces the variance of the sum. */
+/* Returns the number of looks that the threshold assumes for `used` windows. Only whole looks
+ * count: a further partial look only reduces the variance of the sum. */
 static size_t looks_in(const pnr_plan *plan, size_t used)
 {
     return used > plan->n_periods ? used / plan->n_periods : 1;
 }
 
-/* The threshold for `used` windows of a dwell, and the false-alarm probability of a cell. */
+/* Returns the threshold for `used` windows of a dwell. *pfa_cell: the false-alarm probability of a
+ * cell. */
 static double threshold_for(const pnr_config *config, const pnr_setup *setup, size_t used,
                             double *pfa_cell)
 {
@@ -170,7 +171,8 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
     return code;
 }
 
-/* The references of each code are its samples and, with oversample 2, those half a sample later. */
+/* Makes the references of each code: its samples and, with oversample 2, its samples half a sample
+ * later. */
 static int make_references(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     const size_t n = setup->radar.n_samples, oversample = config->detector.oversample;
@@ -242,8 +244,9 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* The least distance, in cells, of uncorrelated noise. Along lags: a chip. Along rows: a main lobe
- * of the taper, or that of one period if each row is a rotation. 0: out of memory. */
+/* Returns the least distance, in cells, at which noise is not correlated. Along lags: a chip. Along
+ * rows: a main lobe of the taper; if each row is a rotation, the lobe of one period. 0: out of
+ * memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;

@@ -54,8 +54,9 @@ typedef struct pnr_setup {
  *
  * The threshold holds detector.pfa for one search over all lags, Doppler rows and codes of a dwell.
  * The correlation of neighbouring lags is that of the code. Rows and codes count as independent;
- * rows closer than 1 / (K Tr) or under a taper are correlated, and have fewer false alarms. A dwell
- * of several looks that lost windows has the threshold of the whole looks that its windows make.
+ * rows closer than 1 / (K Tr) or under a taper are correlated, and have fewer false alarms. If a
+ * dwell of several looks lost windows, the windows left make a number of whole looks. The dwell has
+ * the threshold of that number.
  */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);
@@ -65,7 +66,8 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
                            pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);
 
-/* Samples of the ring: ring.bytes, else ring.seconds, else the submits in flight and one more. */
+/* Returns the samples of the ring: ring.bytes, else ring.seconds, else the submits in flight and
+ * one. */
 size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config);
 
 #endif

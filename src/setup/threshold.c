@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Thresholds: incomplete gamma and beta functions, correlated cells, and their inverses by
- * bisection. */
+/* Computes thresholds from incomplete gamma and beta functions and from the correlation of cells.
+ * Inverts these functions by bisection. */
 #include "setup/threshold.h"
 
 #include <float.h>
@@ -123,8 +123,9 @@ static double beta_upper(double a, double b, double x)
 }
 
 /*
- * P(both of two neighbouring cells > t). Each is the sum of K exponential looks of unit mean, with
- * the squared correlation rho2 within a look (Kibble 1941): a mixture of independent gammas,
+ * Returns P(both of two neighbouring cells > t). Each cell is the sum of K exponential looks of
+ * unit mean. In each look the two cells have the squared correlation rho2. The pair is then a
+ * mixture of independent gammas (Kibble 1941):
  *     sum over j of NB(j; K, rho2) Q(K + j, t / (1 - rho2))^2
  */
 static double both_above(double t, double rho2, size_t n_looks)

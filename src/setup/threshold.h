@@ -23,9 +23,9 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
  * scaled so that the mean of P / floor is 1. For coherent dwells K = 1, and n counts all samples.
  */
 double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples);
-/* The same when the mean comes from other noise of K n complex dimensions: n B / (1 - B), with B
- * the quantile of Beta(K, K n). A linear correlation reads samples that its floor does not count:
- * this is right for lags of N or more, and gives fewer false alarms at smaller lags. */
+/* Returns this ratio if the mean comes from other noise of K n complex dimensions: n B / (1 - B),
+ * with B the quantile of Beta(K, K n). A linear correlation reads samples that its floor does not
+ * count: the ratio is right for lags of N or more, and gives fewer false alarms at smaller lags. */
 double pnr_threshold_ratio_apart(double pfa_cell, size_t n_looks, double n_samples);
 
 /* Regularised incomplete gamma Q(a, x) and beta I_x(a, b); relative error below 1e-12. */

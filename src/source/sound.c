@@ -158,8 +158,9 @@ static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
                          : sf_readf_float(s->file, data, n_frames);
 }
 
-/* Checks that libsndfile finds the frames of our header, and that it reads the last one. That read
- * finds FLAC files that are cut short, and makes the decoder allocate memory before the stream. */
+/* Checks that libsndfile finds as many frames as our header states, and that it can read the last
+ * frame. This read fails if a FLAC file is cut short. It also makes the decoder allocate its memory
+ * before the stream begins. */
 static int check_frames(sound *s, const pnr_sound_header *header, const SF_INFO *found,
                         pnr_error *error)
 {

@@ -194,7 +194,7 @@ static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *ou
     return PNR_OK;
 }
 
-/* The chunks from offset to the end of the file, as the header states it. */
+/* The chunks from `offset` to `end`, the end of the file as the header states it. */
 typedef struct chunks {
     const layout *layout;
     uint64_t offset, end;

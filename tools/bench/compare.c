@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench seed: this machine against the memoir's Tables 16 and 17, in four ways.
- * bench crossover: the CPU against the GPU, by the code's length and by the dwells in a submit. */
+/* bench seed: compares this machine with the memoir's Tables 16 and 17, in four ways.
+ * bench crossover: compares the CPU with the GPU for several code lengths and batches. */
 #include "tools/bench/bench.h"
 #include "tools/bench/contest.h"
 
@@ -23,7 +23,7 @@ enum { RESIDENT = PNR_MEASURE_PINNED + 1, N_WAYS };
 
 static const pnr_timing unknown = {.median_ns = NAN, .p99_ns = NAN};
 
-/* found[e]: engine e works here. PNR_OK, or PNR_EUNAVAILABLE when none does. */
+/* Sets found[e] if engine e works here. PNR_OK; PNR_EUNAVAILABLE: no engine works. */
 static int find_engines(const bench *b, const char *part, bool found[N_ENGINES], pnr_error *error)
 {
     bool any = false;

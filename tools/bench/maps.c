@@ -12,7 +12,7 @@
 
 enum { HOST_BATCH = 1 };
 
-/* The threshold is 30 times the floor: above any cell of noise, below every echo. */
+/* The threshold is 30 times the floor. It is above all noise and below every echo. */
 #define MAP                                                                                        \
     "[detector]\npfa = 4e-7\nmax_echoes = 4\nexclusion_cells = 2\nexclusion_rows = 4\n"            \
     "[source]\nformat = ci16\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench scene: several echoes and a leak, as users have them: the time of each part of a result, the
- * rate of the whole program, the echoes found, and their errors. */
+/* bench scene: measures dwells with several echoes and a leak, as users have them. Shows the time
+ * of each part of a result, the rate of the whole program, the echoes found, and their errors. */
 #include "tools/bench/bench.h"
 #include "tools/bench/stream.h"
 
@@ -21,12 +21,12 @@
 #include <string.h>
 
 enum { MAX_ECHOES = 32, SETS = 16 /* places in one submit */, CHUNK = 4096, PACK = 256 };
-enum { LONG_DWELL = 1 << 16 /* samples; shorter dwells are packed */ };
+enum { LONG_DWELL = 1 << 16 /* samples; results of shorter dwells are packed */ };
 static const double weakest_db = 20;     /* SNR of one look */
 static const double leak_db = 10;        /* above the strongest echo */
 static const double noise_rms = 1e-3;    /* full scale = 1 */
 static const double gap_chips = 2;       /* least distance of two echoes */
-static const double doppler_share = 0.8; /* part of the Doppler that targets have */
+static const double doppler_share = 0.8; /* targets use this share of the searched Doppler */
 
 #define RADAR(code)                                                                                \
     "[source]\nrate_hz = 1e6\n[radar]\ncarrier_hz = 10e9\n[code]\nchip_rate_hz = 250e3\n" code
@@ -39,7 +39,7 @@ static const double doppler_share = 0.8; /* part of the Doppler that targets hav
 
 static const struct scene_case {
     const char *name, *text; /* text: its configuration */
-    const char *key;         /* numbers the codes */
+    const char *key;         /* key that gets the number of a code; NULL: one code */
     size_t n_codes;
     double span_db;        /* level of the strongest echo above the weakest one */
     double max_doppler_hz; /* end of the search; 0: no Doppler */
@@ -54,7 +54,8 @@ static const struct scene_case {
     {"gps", GPS, "prn", 32, 10, 14e3, false},
 };
 
-/* The samples: real ones on a carrier of a quarter of the rate. The filters pass 5/8 of the band. */
+/* The samples. Real samples are on a carrier of a quarter of the rate. The filters of coloured
+ * noise pass 5/8 of the band. */
 static const struct variant {
     const char *form, *noise, *text;
     double bandwidth; /* bandwidth of the noise over the rate; 0: white */
@@ -77,7 +78,7 @@ typedef struct planted {
     double delay_samples, velocity_mps, amplitude;
 } planted;
 
-/* Sums over the echoes found. The variances are those of error / sigma. */
+/* Sums over the echoes found: delay, velocity and amplitude sum (error / sigma)^2. */
 typedef struct tally {
     double n_found, n_false, delay, velocity, amplitude;
 } tally;
@@ -113,7 +114,7 @@ static int configure(const bench *b, const struct variant *form, work *w, pnr_er
     for (size_t i = 1; i <= w->n_echoes && rc == PNR_OK; i++) {
         snprintf(text, sizeof text, "target.%zu.code=%zu", i, (i - 1) % w->own->n_codes + 1);
         if ((rc = pnr_config_set(config, text, error)) == PNR_OK)
-            config->targets[i - 1].amplitude = 1; /* until they are placed */
+            config->targets[i - 1].amplitude = 1; /* place_targets sets the true amplitude */
     }
     if (rc != PNR_OK)
         return rc;
@@ -149,7 +150,8 @@ static double draw_lag(work *w, const double *lags, size_t n)
     }
 }
 
-/* Moves the targets to new places. The first one is the leak, if there is one. */
+/* Moves the targets to new places. In a scene with a leak and several echoes the first target is
+ * the leak. */
 static void place_targets(work *w)
 {
     const pnr_setup *setup = w->stream.engine.setup;
@@ -176,7 +178,7 @@ static void place_targets(work *w)
     }
 }
 
-/* Writes the samples of dwell d, and the truth of its echoes at its centre. */
+/* Writes the samples of dwell d. Stores the truth of each echo at the centre of the dwell. */
 static void fill_dwell(work *w, const pnr_scene *scene, size_t d)
 {
     const pnr_plan *plan = &w->stream.engine.setup->plan;
@@ -228,7 +230,8 @@ static int fill_samples(work *w, pnr_error *error)
 
 /* --- the measurement --- */
 
-/* Finds the nearest planted echo within a chip and a Doppler row that has not been found. */
+/* Matches an echo with the nearest planted echo that is within a chip and a Doppler row and is not
+ * yet matched. Adds the errors to the tally. Counts an echo without a match as false. */
 static void judge_echo(work *w, const pnr_echo *echo, planted *truths)
 {
     const pnr_setup *setup = w->stream.engine.setup;
@@ -282,7 +285,7 @@ static void detect_all(work *w, const pnr_result *result)
     }
 }
 
-/* Times the engine with one submit after the other, then detects the last one. */
+/* Times the engine with one submit after the other. Then detects the results of the last submit. */
 static int time_parts(const bench *b, work *w, pnr_error *error)
 {
     const pnr_plan *plan = &w->stream.engine.setup->plan;
@@ -369,7 +372,7 @@ static int measure_scene(const bench *b, const struct scene_case *own, const str
     pnr_config_init(&w.stream.config);
     if ((rc = configure(b, form, &w, error)) == PNR_OK && (rc = prepare(&w, error)) == PNR_OK)
         rc = time_parts(b, &w, error);
-    pnr_publisher_destroy(w.publisher); /* the pipeline binds its address */
+    pnr_publisher_destroy(w.publisher); /* frees the address for the pipeline */
     pnr_detector_destroy(w.detector);
     if (rc == PNR_OK && !pnr_stop &&
         (rc = stream_run(&w.stream, b->seconds, 0, NULL, NULL, &run, error)) == PNR_OK)

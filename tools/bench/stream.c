@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench stream: the whole pipeline from the ring to a subscriber, against the ceiling of the link
- * and the file source. */
+/* bench stream: measures the whole pipeline from the ring to a subscriber, and with the file
+ * source. Compares the rate with the ceiling of the link. */
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"
@@ -54,7 +54,7 @@ typedef struct path {
 
     /* written by the processing thread */
     pnr_histogram latency_ns;
-    uint64_t stride;      /* samples between two readings of the clock: a submit */
+    uint64_t stride;      /* samples between two readings of the clock: one submit */
     uint64_t next_sample; /* position of the next reading */
     uint64_t first_ns, last_ns;
     uint64_t first_sample, last_sample;   /* positions of these readings */
@@ -106,7 +106,8 @@ static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void 
                       size_t capacity, const volatile int *stop)
 {
     path *p = context;
-    /* Half of a submit or less, so that the engine can begin with its first part. */
+    /* chunk: half of a submit or less, so that the engine can begin with the first part of a
+     * submit. If a submit is one dwell, a chunk is this dwell. */
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t chunk = plan->batch > 1 ? (plan->batch / 2) * dwell : dwell;
 
@@ -237,8 +238,8 @@ static int run_file(const pnr_config *config, const char *name, double *samples_
     return PNR_OK;
 }
 
-/* Sends a file of about n_samples samples (in $TMPDIR, else /dev/shm) through the pipeline at pace
- * fast. *samples_per_s: the rate between the first and the last result. */
+/* Writes a file of about n_samples samples to $TMPDIR, else to /dev/shm or /tmp. Sends it through
+ * the pipeline at pace `fast`. *samples_per_s: the rate between the first and the last result. */
 static int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *samples_per_s,
                             pnr_error *error)
 {
@@ -291,7 +292,7 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
                     file_samples_per_s * 1e-6, file_samples_per_s * s->sample_bytes * 1e-9);
 }
 
-/* Packs the results if a few submits show that their rate is too high for JSON. */
+/* Sets publisher.pack if a few submits show that there are too many results a second for JSON. */
 static int choose_pack(stream_subject *s, pnr_error *error)
 {
     const pnr_plan *plan = &s->engine.setup->plan;
@@ -340,8 +341,8 @@ static void take_result(const bench *b, bool *open, const stream_subject *s, con
     *b->lost |= !bench_is_lossless(&r->outcome);
 }
 
-/* Runs as fast as the ring accepts samples, then from a file, then, if the user wants it, live at a
- * share of the ceiling. */
+/* Runs the pipeline as fast as the ring accepts samples, then from a file. If the user wants it,
+ * also runs the pipeline live at a share of the ceiling. */
 static int measure_ways(const bench *b, const stream_subject *s, bool *open, bench_table *table,
                         pnr_error *error)
 {

@@ -17,11 +17,12 @@ typedef struct pnr_trial {
     const pnr_engine_ops *ops;
     const pnr_plan *plan;
     pnr_engine *engine; /* NULL: closed */
-    void *zeros;        /* the lost samples and the ready times of the windows */
+    void *zeros;        /* zeros, as the lost samples and ready times of the windows */
     uint64_t tag;
 } pnr_trial;
 
-/* plan must outlive *out. Errors as the engine's create. The caller closes, also after an error. */
+/* Creates an engine. plan must outlive *out. Errors are those of the engine's create. The caller
+ * closes *out, also after an error. */
 int pnr_trial_open(const pnr_engine_ops *ops, const pnr_plan *plan, pnr_trial *out,
                    pnr_error *error);
 void pnr_trial_close(pnr_trial *trial);
@@ -29,7 +30,7 @@ void pnr_trial_close(pnr_trial *trial);
 int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_result *result,
                   pnr_error *error);
 
-/* Dwell d of a result, as the detector takes it. */
+/* Returns dwell d of a result in the form that the detector needs. */
 pnr_observed pnr_trial_observed(const pnr_plan *plan, const pnr_result *result, size_t d);
 
 /* An engine with one batch of samples. */
@@ -41,7 +42,8 @@ typedef struct pnr_measurement {
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* 0 unless plan.measure */
 } pnr_measurement;
 
-/* Statistics of many submits of plan.batch dwells, in ns for one submit. The first is left out. */
+/* Statistics of many submits of plan.batch dwells, in ns for one submit. The first submit is left
+ * out. */
 typedef struct pnr_timing {
     double median_ns, p99_ns;
     double stage_median_ns[PNR_STAGE_COUNT], stage_p99_ns[PNR_STAGE_COUNT];
@@ -71,7 +73,8 @@ void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config 
  * memory[0] is stream position 0. The same plan gives the same samples.
  */
 void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
-/* Returns the integer lag of that echo: one third of the gate after its first lag. */
+/* Returns the integer lag of this echo. It lies one third of the gate after the first lag of the
+ * gate. */
 size_t pnr_measure_lag(const pnr_setup *setup);
 
 /*
@@ -83,8 +86,9 @@ size_t pnr_measure_lag(const pnr_setup *setup);
  */
 void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory);
 
-/* Uses setup->plan unchanged (batch, measure, ...); setup must outlive *out. Errors as the engine's
- * create, PNR_ENOMEMORY. */
+/* Fills the samples of a batch. Creates the engine too, unless mode is PNR_MEASURE_ANEW. Uses
+ * setup->plan unchanged (batch, measure, ...). setup must outlive *out. Errors are those of the
+ * engine's create, and PNR_ENOMEMORY. */
 int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                        pnr_measure **out, pnr_error *error);
 void pnr_measure_destroy(pnr_measure *measure);

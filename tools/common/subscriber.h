@@ -29,7 +29,7 @@ typedef struct pnr_subscriber_message {
     int n_parts; /* all received parts, even more than PNR_SUBSCRIBER_PARTS */
 } pnr_subscriber_message;
 
-/* Never waits: PNR_EAGAIN when there is no message. The caller releases a received message. */
+/* Receives a message and never waits. PNR_EAGAIN: there is none. The caller releases a message. */
 int pnr_subscriber_receive(void *socket, pnr_subscriber_message *m);
 void pnr_subscriber_release(pnr_subscriber_message *m);
 /* Returns one part. *bytes: its length. If the message lacks this part, gives "" and 0. */

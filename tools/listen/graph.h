@@ -16,11 +16,11 @@ typedef struct listen_place {
     int left, columns, bottom, rows;
 } listen_place;
 
-/* The greatest power over the floor at each place of the screen; NAN: no cell. All zero: no profile
- * has arrived. */
+/* power: the greatest power over the floor for each Doppler bin and column; NAN: no cell. All zero:
+ * no profile has arrived. */
 typedef struct listen_graph {
     pnr_map_info info;      /* of the last profile or map */
-    listen_doppler doppler; /* a bin is a row, or several; a profile has one bin */
+    listen_doppler doppler; /* a bin has one row or more; a profile has one bin */
     size_t n_columns;
     float power[LISTEN_GRAPH_ROWS][LISTEN_GRAPH_COLUMNS]; /* [doppler.n_bins][n_columns] */
     int top_db;                                           /* top of the scale */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile or map and its echoes on the terminal, redrawn in place. */
+/* Draws the profile or map and its echoes on the terminal. Each frame replaces the previous one. */
 #include "tools/listen/live.h"
 
 #include "base/clock.h"
@@ -29,7 +29,7 @@ struct listen_live {
     pnr_report report;
     bool has_report;
     listen_graph graph;
-    uint64_t next_profile_ns; /* earlier profiles are ignored */
+    uint64_t next_profile_ns; /* profiles that arrive earlier are ignored */
 
     uint64_t rate_ns, rate_received; /* time and count at the last measurement of the rate */
     double rate_hz;                  /* results a second; NAN: not known yet */
@@ -116,7 +116,7 @@ static const char *flags_text(unsigned flags, char out[128])
     return out;
 }
 
-/* Writes the delay of a tracked zero range, as "  zero 2.0389 us (held 0.5 s)"; else nothing. */
+/* Writes the delay of the zero range, as "  zero 2.0389 us (held 0.5 s)"; untracked: nothing. */
 static const char *zero_text(const pnr_zero *zero, char out[96])
 {
     const double delay_us = zero->delay_s * 1e6;

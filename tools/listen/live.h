@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile or map and its echoes on the terminal, redrawn in place. */
+/* Draws the profile or map and its echoes on the terminal. Each frame replaces the previous one. */
 #ifndef LISTEN_LIVE_H
 #define LISTEN_LIVE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminal as a screen that is redrawn in place, and restored at every end of the program. */
+/* Redraws the terminal in place as a screen. Restores the terminal at every end of the program. */
 #ifndef LISTEN_SCREEN_H
 #define LISTEN_SCREEN_H
 
@@ -28,8 +28,8 @@ typedef struct listen_screen listen_screen;
 /* PNR_OK, or PNR_EUSAGE: standard output is no terminal, or the terminal cannot draw. */
 int listen_screen_check(pnr_error *error);
 /* Takes over the terminal, and catches the signals that end the program. The first SIGINT, SIGTERM
- * or SIGHUP sets pnr_stop. A second one, SIGQUIT or a crash restores the terminal before the
- * program ends. PNR_OK, PNR_ENOMEMORY, or as listen_screen_check. */
+ * or SIGHUP sets pnr_stop. The second of these signals, SIGQUIT and a crash restore the terminal
+ * before the program ends. PNR_OK, PNR_ENOMEMORY, or as listen_screen_check. */
 int listen_screen_open(listen_screen **out, pnr_error *error);
 /* Restores the terminal, and leaves the last frame on it. */
 void listen_screen_close(listen_screen *screen);

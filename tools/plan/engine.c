@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine in pnradar-plan: which engine would run and why, the link, the memory. */
+/* The machine in pnradar-plan. Shows which engine would run and why, the link, and the memory. */
 #include "tools/plan/sheet.h"
 
 #include "base/format.h"

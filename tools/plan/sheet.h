@@ -21,8 +21,8 @@ typedef struct plan_sheet {
 
 /* Begins a section, to which the next results belong. */
 void plan_sheet_section(plan_sheet *sheet, const char *key, const char *title);
-/* unit: "s", "m", "Hz", "B", "B/s", "m/s" have an SI prefix, other units have none. NaN gives "-",
- * in JSON null. */
+/* Adds a number. The units "s", "m", "Hz", "B", "B/s" and "m/s" get an SI prefix, other units get
+ * none. NaN gives "-", or null in JSON. */
 void plan_sheet_number(plan_sheet *sheet, const char *key, const char *label, double value,
                        const char *unit);
 void plan_sheet_count(plan_sheet *sheet, const char *key, const char *label, uint64_t value);
@@ -44,8 +44,8 @@ void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
 /* Adds the link and the memory. choice: the engine that would run; NULL: none. */
 void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                const pnr_engine_choice *choice);
-/* Adds which engine and method would run and why, and why others would not. *ops: this engine;
- * NULL: no engine would run, and the returned error states why. */
+/* Adds for each engine the method that it would use, or why it cannot run. *ops: the engine that
+ * would run; NULL: no engine would run, and the returned error states why. */
 int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                 const pnr_engine_ops **ops, pnr_engine_choice *choice, pnr_error *error);
 /* Measures the longest code that ops correlates within budget_s a period, and the configured
