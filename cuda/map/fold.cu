@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds windows up to bases term by term, for any number of windows and any rows. */
+/* Computes each base as a weighted sum of windows, term by term. It works for any number of windows
+ * and any rows. */
 #include "cuda/map/samples.h"
 
 #include "cuda/base/check.h"

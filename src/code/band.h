@@ -35,16 +35,16 @@ int pnr_band_add_notches(pnr_band *band, const pnr_config *config, bool is_real,
                          double highest, pnr_error *error);
 
 /*
- * Keeps the harmonics of the code a, [n], that lie in the band; a notch holds at least the harmonic
- * nearest to it. To correlate samples with the result is the same as to correlate the filtered
- * samples with a.
+ * Keeps the harmonics of the code a, [n], that lie in the band. A notch removes at least the
+ * harmonic nearest to it. To correlate samples with the result is the same as to correlate the
+ * filtered samples with a.
  *
  * Real samples x = Re z show z at positive frequencies and its image at negative ones. With is_half
  * the frequencies 0 and half of the rate, where both meet, are left out too, and the result
  * correlates with the analytic signal of x (D. Gabor, Theory of communication, 1946).
  *
- * *share: of the energy that is kept. *removed: the part of the energy that the notches remove,
- * relative to that without them. PNR_OK, PNR_ENOMEMORY.
+ * *share: the part of the energy that is kept. *removed: the part that the notches remove of the
+ * energy that would be kept without notches. PNR_OK, PNR_ENOMEMORY.
  */
 int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *share,
                   double *removed);

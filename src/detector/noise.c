@@ -248,15 +248,16 @@ double pnr_noise_holes(const pnr_detector *detector, const pnr_observed *observe
     return (1 - (double)dwell->n_valid / n_all) / (double)dwell->n_valid;
 }
 
-/* Returns the relative variance of the mean of n cells, crowd / n for many independent cells. A
- * filter may leave few independent cells, because most of the noise is common to all gates. The
- * mean is then no gamma variable, and the mean of its inverse is less than 1 / (1 - crowd / n). */
+/* Returns the relative variance of the mean of n cells. It is near crowd / n if many cells are
+ * independent. A filter may leave few independent cells, because most of the noise is common to all
+ * gates. The mean is then no gamma variable, and its inverse has a mean below 1 / (1 - crowd / n).
+ * So the function returns less than crowd / n. */
 static double chance_of(const pnr_detector *detector, double n)
 {
     return detector->cells.crowd / (n + detector->cells.crowd);
 }
 
-/* Fills `white` from the energy of the samples, and is_coloured. */
+/* Computes `white` from the energy of the samples. Sets is_coloured. */
 static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
                            const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n,
                            pnr_noise *noise)

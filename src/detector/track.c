@@ -200,10 +200,10 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
            pnr_power(other->fit.peak);
 }
 
-/* True when the sidelobes of stronger echoes explain a candidate in a sum of powers. The sum has no
- * phases, so the candidate must exceed the sidelobes by 6 dB. In a map noise may add to them in
- * phase, so the candidate's amplitude must also exceed the sum of their amplitude and that of the
- * threshold. */
+/* True if the sidelobes of stronger echoes explain a candidate. The function is for sums of powers.
+ * They have no phases, so the candidate must exceed the sidelobes by 6 dB. In a map, noise may add
+ * to the sidelobes in phase. There the candidate's amplitude must also exceed the amplitude of the
+ * sidelobes plus the amplitude of the threshold. */
 static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, const pnr_track *t,
                         const pnr_track *others, size_t n)
 {

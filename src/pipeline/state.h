@@ -48,7 +48,7 @@ typedef struct pnr_pipeline {
     pnr_report report;       /* of the present dwell */
     pnr_map_info map;        /* of the present dwell; a profile is its row */
     const char **code_names; /* [plan.n_codes] of the map */
-    double gate_delay_s;     /* delay of gate_first_cell with radar.zero_delay_s */
+    double gate_delay_s;     /* of gate_first_cell, if the zero delay is radar.zero_delay_s */
     size_t gate_first_cell;
     pnr_zero_tracker zero;
     bool is_zero_kept;    /* the zero delay is kept in radar.zero_state_path */

@@ -51,8 +51,8 @@ size_t pnr_cpu_columns_table_bytes(size_t n);
 int pnr_cpu_columns_create(pnr_cpu_columns *columns, size_t n);
 void pnr_cpu_columns_destroy(pnr_cpu_columns *columns);
 
-/* Transforms lines from[n] of 16 complex values. Writes line k, times the twiddle, to z + k * row.
- * tile: [n]. */
+/* Transforms the n lines in `from`, each of 16 complex values. Writes line k, times the twiddle, to
+ * z + k * row. tile: [n]. */
 void pnr_cpu_columns_forward(const pnr_cpu_columns *columns, const float (*const *from)[2],
                              const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
                              float (*z)[2], size_t row);

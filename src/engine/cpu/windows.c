@@ -240,8 +240,8 @@ static void remove_mean(void *context, size_t task, size_t worker)
     }
 }
 
-/* Sets the energies of the windows. They are multiplied by U / (U - 1), because the removal of the
- * mean removed 1/U of the noise. */
+/* Sets the energies of the windows of a look, of which U are used. They are multiplied by
+ * U / (U - 1), because the removal of the mean removed 1/U of the noise. */
 static void add_energies(const pnr_cpu_step *s, size_t look)
 {
     const size_t n_periods = s->cpu->plan->n_periods, n_own = pnr_cpu_mean_blocks(s->cpu);
