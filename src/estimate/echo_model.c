@@ -300,16 +300,79 @@ static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walkin
     }
 }
 
+/* Fills chi and its slopes near `rough`, which is filled first if it is not. rough: of this
+ * rotation. */
+static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
+                      const pnr_echo_rough *at, pnr_vector *rough, pnr_vector *chi)
+{
+    const double shift = echo->lag - at->lag, turn = echo->bins - at->bins;
+
+    fill_chi(model, echo, e, lag, chi);
+    if (!at->is_filled) {
+        pnr_ambiguity_at(model->ambiguity, echo->code, e, lag - MIDDLE, J, rough[0], rough[1],
+                         rough[2]);
+        for (int k = 0; k < 3; k++)
+            for (int j = 0; j < J; j++)
+                rough[k][j] -= chi[k][j];
+    }
+    for (int j = 0; j < J; j++) {
+        chi[0][j] += rough[0][j] + shift * rough[1][j] + turn * rough[2][j];
+        chi[1][j] += rough[1][j];
+        chi[2][j] += rough[2][j];
+    }
+}
+
+/* Fills the exact chi at the lags that matter; with_walk: and its derivative with respect to delay,
+ * exact or smooth. The other lags are zero. */
+static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
+                       const pnr_patch_place *place, bool with_walk, bool is_exact_walk,
+                       pnr_vector *chi)
+{
+    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0;
+    pnr_vector smooth[3];
+
+    memset(chi, 0, (with_walk ? 2 : 1) * sizeof *chi);
+    pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
+                     (size_t)(J - 2 * skip), chi[0] + skip, is_exact_walk ? chi[1] + skip : NULL,
+                     NULL);
+    if (with_walk && !is_exact_walk && place->code == echo->code) {
+        fill_chi(model, echo, e, place->lag, smooth);
+        memcpy(chi[1], smooth[1], sizeof chi[1]);
+    }
+}
+
+/* The greatest power of the difference of the exact and the smooth chi: about that of two different
+ * codes. */
+static double unlike(const pnr_echo_model *model, size_t code)
+{
+    return fmax(pow(model->codes[code].roughness, 2), 8 / (double)model->setup->plan.n_samples);
+}
+
+/* Linear in the shift, the difference is wrong by half of its second derivative, at most pi^2. */
+bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
+                           const pnr_patch_echo *echo, double cell)
+{
+    const double shift = echo->lag - rough->lag, turn = echo->bins - rough->bins;
+    const double error = 2 * (shift * shift + turn * turn);
+
+    return pnr_power(echo->peak) * unlike(model, echo->code) * error * error > 1e-3 * cell;
+}
+
 /* Models the echo as one product for each rotation among the rows. Rows that need it take the exact
  * chi. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
-                          bool with_slopes, pnr_echo_columns *out)
+                          pnr_echo_rough *rough, pnr_echo_columns *out)
 {
-    const bool may_walk = model->rate_over_carrier != 0;
+    const bool may_walk = model->rate_over_carrier != 0, with_slopes = rough != NULL;
     pnr_vector x = {0}, slope = {0}, walk = {0};
 
-    pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
+    if (rough == NULL || !rough->is_filled)
+        pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
+    if (rough != NULL && !rough->is_filled) {
+        rough->lag = echo->lag;
+        rough->bins = echo->bins;
+    }
     fill_rows(model, rows, echo->bins, false, x, with_slopes || may_walk ? slope : NULL);
 
     const bool is_walking = may_walk && fill_walk(model, rows, echo->bins, slope, walk);
@@ -322,16 +385,19 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
         bool is_marked;
 
         next = copy_rotation(rows, i, vectors, &out->x[n_x], &is_marked);
-        if (is_marked || place->code != echo->code)
-            pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE, J, out->y[n_y],
-                             with_slopes || is_walking ? out->y[n_y + 1] : NULL,
-                             with_slopes ? out->y[n_y + 2] : NULL);
-        else
+        if (!is_marked && place->code == echo->code)
             fill_chi(model, echo, e, place->lag, &out->y[n_y]);
+        else if (rough != NULL)
+            fill_near(model, echo, e, place->lag, rough, rough->chi[i], &out->y[n_y]);
+        else
+            fill_exact(model, echo, e, place, is_walking, is_walking && rows->needs_exact_walk,
+                       &out->y[n_y]);
         add_rotation(out, n_x, n_y, is_walking, with_slopes);
         out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
         out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
     }
+    if (rough != NULL)
+        rough->is_filled = true;
 }
 
 /* Marks the rows in which the difference of the exact and the smooth chi matters against the noise
@@ -342,17 +408,26 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move)
 {
-    const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    const pnr_plan *plan = &model->setup->plan;
+    const bool is_close = rows->spacing < 0.99 / (double)plan->n_periods;
     const double least_share = may_move ? 1e-3 : 0;
     const double tolerance = is_close ? 1e-4 : may_move ? 0.005 : 0.01;
     const double power = pnr_power(echo->peak);
     const double rough = pow(model->codes[echo->code].roughness, 2);
-    const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
+    const double most = unlike(model, echo->code);
+    /* pi times the greatest distance from the mean delay */
+    const double stretch = pnr_plan_hypothesis(plan, rows->row[MIDDLE].hypothesis).stretch;
+    const double walk =
+        M_PI / 2 * (double)plan->n_periods * pnr_echo_model_walk(model, echo->bins, stretch);
     bool is_any = false;
 
+    rows->needs_exact_walk = power * most * walk * walk > tolerance * cell;
+    memset(rows->needs_exact, 0, sizeof rows->needs_exact);
+    if (power * most * (1 + least_share) <= tolerance * cell)
+        return false;
     for (int i = rows->first; i < rows->end; i++) {
         const double e = echo->bins - rows->row[i].rotation;
-        const double level = code != echo->code ? unlike : fmin(rough * e * e, unlike);
+        const double level = code != echo->code ? most : fmin(rough * e * e, most);
         const double share =
             pnr_power(pnr_slow_time_echo(model->slow, echo->bins, rows->row[i].bins));
 

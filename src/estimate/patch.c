@@ -23,20 +23,41 @@ static void add_model(const pnr_echo_columns *m, const pnr_echo_rows *rows, doub
         }
 }
 
-void pnr_fit_patch_subtract(pnr_fit_patch *map, const pnr_patch_place *place,
-                            const pnr_patch_echo *echo, double cell, pnr_vector *patch)
+/* patch += factor echo, exact in the marked rows. */
+static void add_echo(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_patch_echo *echo,
+                     const pnr_echo_rows *rows, bool is_exact, double factor, pnr_vector *patch)
 {
-    pnr_echo_rows rows;
     pnr_echo_columns m;
 
-    pnr_echo_model_rows(map->model, place->row, false, &rows);
-    if (pnr_echo_model_mark_exact(map->model, &rows, echo, place->code, cell, false))
-        pnr_echo_model_exact(map->model, &rows, echo, place, false, &m);
+    if (is_exact)
+        pnr_echo_model_exact(map->model, rows, echo, place, NULL, &m);
     else if (place->code == echo->code)
-        pnr_echo_model_smooth(map->model, &rows, echo, place->lag, false, &m);
+        pnr_echo_model_smooth(map->model, rows, echo, place->lag, false, &m);
     else
         return;
-    add_model(&m, &rows, -echo->peak, patch);
+    add_model(&m, rows, factor * echo->peak, patch);
+}
+
+void pnr_fit_patch_change(pnr_fit_patch *map, const pnr_patch_place *place,
+                          const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
+                          pnr_vector *patch)
+{
+    pnr_patch_echo change = *after;
+    pnr_echo_rows rows;
+
+    pnr_echo_model_rows(map->model, place->row, false, &rows);
+    if (place->reach > 0) {
+        rows.first = rows.first > MIDDLE - place->reach ? rows.first : MIDDLE - place->reach;
+        rows.end = rows.end < MIDDLE + place->reach + 1 ? rows.end : MIDDLE + place->reach + 1;
+    }
+    change.peak = sqrt(pnr_patch_echo_change(before, after, (double)map->plan->n_periods));
+
+    const bool is_exact = pnr_echo_model_mark_exact(map->model, &rows, &change, place->code,
+                                                    before != NULL ? 0.1 * cell : cell, false);
+
+    if (before != NULL)
+        add_echo(map, place, before, &rows, is_exact, 1, patch);
+    add_echo(map, place, after, &rows, is_exact, -1, patch);
 }
 
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
@@ -45,7 +66,7 @@ double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
     pnr_patch patch = {{0}};
     double power = 0;
 
-    pnr_fit_patch_subtract(map, place, echo, cell, patch);
+    pnr_fit_patch_change(map, place, NULL, echo, cell, patch);
     for (int j = MIDDLE; j < MIDDLE + n_lags; j++)
         power += pnr_power(patch[MIDDLE][j]);
     return power;
@@ -133,7 +154,7 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
     double energy = 0;
 
     memcpy(rest, patch, sizeof rest);
-    pnr_fit_patch_subtract(map, place, &echo, cell, rest);
+    pnr_fit_patch_change(map, place, NULL, &echo, cell, rest);
     pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
         const double g = creal(pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins));
@@ -200,7 +221,7 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
     pnr_echo_rows rows;
 
     negative.peak = -echo->peak;
-    pnr_fit_patch_subtract(map, place, &negative, cell, patch);
+    pnr_fit_patch_change(map, place, NULL, &negative, cell, patch);
     pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
         const double complex turn = turn_of(map, -rows.row[i].bins, -rows.row[i].rotation);

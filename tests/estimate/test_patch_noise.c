@@ -50,7 +50,7 @@ static void agrees(const char *const *settings, double limit)
     for (int trial = 0; trial < 5; trial++) {
         const size_t row = (size_t)(uniform() * (double)pnr_plan_rows(plan));
         const long lag = (long)plan->gate_first + (long)(uniform() * (double)plan->gate_count);
-        const pnr_patch_place place = {0, row, lag};
+        const pnr_patch_place place = {.row = row, .lag = lag};
         const long first = plan->linear ? lag - MIDDLE : 0;
         const long end = plan->linear ? lag + MIDDLE + length : length;
         double complex got[N][N], want[N][N] = {{0}};
