@@ -15,15 +15,6 @@ enum {
 
 static const double strong = 100; /* least S at which the part that a filter removed matters */
 
-/* The vertex of the parabola through (-1, a), (0, b), (1, c). If b is the greatest, it lies within
- * -1/2..1/2. */
-static double parabola_vertex(double a, double b, double c)
-{
-    const double curvature = a - 2 * b + c;
-
-    return curvature < 0 ? 0.5 * (a - c) / curvature : 0;
-}
-
 /* The start of the climb: the vertex of |c| over three lags around the cell, on the grid of the
  * search. */
 static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
@@ -35,7 +26,7 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
 
     for (int i = 0; i < 3; i++)
         p[i] = sqrt(pnr_power(c[MIDDLE - 1 + i]));
-    return p[1] >= p[0] && p[1] >= p[2] ? parabola_vertex(p[0], p[1], p[2]) : 0;
+    return pnr_parabola_vertex(p[0], p[1], p[2]);
 }
 
 /* --- the candidates of a dwell --- */

@@ -9,7 +9,15 @@
 #include "setup/setup.h"
 
 /* Internal to fit_patch, whose header holds the formulas. */
-typedef struct pnr_echo_model pnr_echo_model;
+typedef struct pnr_echo_model {
+    const pnr_setup *setup;
+    double rate_over_carrier; /* 0: no carrier */
+    size_t n_rows;
+    size_t *first_row; /* [n_hypotheses] */
+    pnr_slow_time *slow;
+    pnr_ambiguity *ambiguity;
+    struct pnr_echo_lags *codes; /* [n_codes] */
+} pnr_echo_model;
 
 struct pnr_fit_patch {
     const pnr_plan *plan;
@@ -78,8 +86,6 @@ typedef struct pnr_echo_rough {
 int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_model **out);
 void pnr_echo_model_destroy(pnr_echo_model *model);
 
-pnr_slow_time *pnr_echo_model_slow(const pnr_echo_model *model);
-const pnr_echo_lags *pnr_echo_model_lags(const pnr_echo_model *model, size_t code);
 pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row);
 /* True when rows may lie closer than 1/K and the code's samples give their noise. */
 bool pnr_echo_model_is_close(const pnr_echo_model *model);

@@ -32,7 +32,7 @@ static void weigh(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t co
         else
             memcpy(out->mx[i], probes->x[i], sizeof probes->x[i]);
     for (int i = 0; i < probes->n_y; i++)
-        pnr_matrix_apply(pnr_echo_model_lags(map->model, code)->w, probes->y[i], out->wy[i]);
+        pnr_matrix_apply(map->model->codes[code].w, probes->y[i], out->wy[i]);
     for (int i = 0; i < probes->n_x; i++)
         for (int j = 0; j < m->n_x; j++)
             out->x[i][j] = pnr_inner(out->mx[i], m->x[j]);
@@ -56,7 +56,7 @@ static void weigh_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows, siz
         for (int j = 0; j < m->n_x; j++)
             p->x[i][j] = pnr_inner(p->mx[i], z[j]);
     for (int i = 0; i < m->n_y; i++)
-        pnr_matrix_apply(pnr_echo_model_lags(map->model, code)->p, p->wy[i], z[i]);
+        pnr_matrix_apply(map->model->codes[code].p, p->wy[i], z[i]);
     for (int i = 0; i < m->n_y; i++)
         for (int j = 0; j < m->n_y; j++)
             p->y[i][j] = pnr_inner(p->wy[i], z[j]);
@@ -235,15 +235,6 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     out->at.cells = 2 * creal(noise[0][0]) / power;
 }
 
-/* The vertex of the parabola through (-1, a), (0, b), (1, c); when b is the greatest it lies within
- * -1/2..1/2. */
-static double parabola_vertex(double a, double b, double c)
-{
-    const double curvature = a - 2 * b + c;
-
-    return curvature < 0 && b >= a && b >= c ? 0.5 * (a - c) / curvature : 0;
-}
-
 /* The start of the climb in frequency: the vertex over the middle row and its two neighbours. */
 static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int lag)
 {
@@ -254,7 +245,7 @@ static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int
     for (int i = 0; i < 3; i++)
         p[i] = cabs(patch[MIDDLE - 1 + i][lag]);
 
-    const double x = parabola_vertex(p[0], p[1], p[2]);
+    const double x = pnr_parabola_vertex(p[0], p[1], p[2]);
 
     return rows->row[MIDDLE].bins + x * (x > 0
                                              ? rows->row[MIDDLE + 1].bins - rows->row[MIDDLE].bins
@@ -356,72 +347,4 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
     out->at.power = pnr_power(echo.peak);
     out->centre = cabs(centre);
     find_variances(map, &rows, place, &s, out);
-}
-
-/* --- the whole --- */
-
-double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch)
-{
-    return pnr_echo_model_walk(map->model, bins, stretch);
-}
-
-double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row)
-{
-    return pnr_echo_model_row(map->model, row).bins;
-}
-
-double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row)
-{
-    return pnr_plan_hypothesis(map->plan, pnr_echo_model_row(map->model, row).hypothesis).stretch;
-}
-
-void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite)
-{
-    pnr_slow_time_begin(map->slow, lost, nonfinite);
-}
-
-double pnr_fit_patch_gain(const pnr_fit_patch *map)
-{
-    return pnr_slow_time_gain(map->slow);
-}
-
-double pnr_fit_patch_noise_gain(const pnr_fit_patch *map)
-{
-    return pnr_slow_time_noise_gain(map->slow);
-}
-
-double pnr_fit_patch_looks(const pnr_fit_patch *map)
-{
-    return pnr_slow_time_looks(map->slow);
-}
-
-int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out)
-{
-    pnr_fit_patch *map = calloc(1, sizeof *map);
-
-    *out = NULL;
-    if (map == NULL)
-        return PNR_ENOMEMORY;
-    map->plan = &setup->plan;
-    if (pnr_echo_model_create(setup, carrier_hz, &map->model) != PNR_OK) {
-        pnr_fit_patch_destroy(map);
-        return PNR_ENOMEMORY;
-    }
-    map->slow = pnr_echo_model_slow(map->model);
-    if (pnr_echo_model_is_close(map->model) &&
-        pnr_patch_noise_create(setup, &map->noise) != PNR_OK) {
-        pnr_fit_patch_destroy(map);
-        return PNR_ENOMEMORY;
-    }
-    *out = map;
-    return PNR_OK;
-}
-
-void pnr_fit_patch_destroy(pnr_fit_patch *map)
-{
-    if (map == NULL)
-        return;
-    pnr_echo_model_destroy(map->model);
-    pnr_patch_noise_destroy(map->noise);
-    free(map);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Patches of a map: reads them, subtracts or adds an echo, and measures the residual. */
+/* Patches of a map: reads them, subtracts or adds an echo, and measures the residual; and the sums
+ * over all rows. */
 #include "base/complex.h"
 #include "engine/plan.h"
 #include "estimate/echo_model.h"
 #include "estimate/matrix.h"
+#include "estimate/patch_noise.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
@@ -148,7 +151,7 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
 {
     const pnr_patch_echo echo = {place->code, (double)place->lag + fitted->at.delay, fitted->bins,
                                  fitted->at.peak};
-    const pnr_echo_lags *code = pnr_echo_model_lags(map->model, place->code);
+    const pnr_echo_lags *code = &map->model->codes[place->code];
     pnr_patch rest;
     pnr_echo_rows rows;
     double energy = 0;
@@ -180,8 +183,7 @@ static double complex turn_of(const pnr_fit_patch *map, double bins, double rota
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
                         double floor, pnr_vector *out)
 {
-    const pnr_waveform *autocorrelation =
-        pnr_echo_model_lags(map->model, place->code)->autocorrelation;
+    const pnr_waveform *autocorrelation = map->model->codes[place->code].autocorrelation;
     const bool is_sum = map->plan->n_looks > 1;
     pnr_echo_rows rows;
 
@@ -229,4 +231,72 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
         for (int j = 0; j < J; j++)
             c[i * J + j] += (float complex)(patch[i][j] * turn);
     }
+}
+
+/* --- the whole --- */
+
+double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch)
+{
+    return pnr_echo_model_walk(map->model, bins, stretch);
+}
+
+double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row)
+{
+    return pnr_echo_model_row(map->model, row).bins;
+}
+
+double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row)
+{
+    return pnr_plan_hypothesis(map->plan, pnr_echo_model_row(map->model, row).hypothesis).stretch;
+}
+
+void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite)
+{
+    pnr_slow_time_begin(map->slow, lost, nonfinite);
+}
+
+double pnr_fit_patch_gain(const pnr_fit_patch *map)
+{
+    return pnr_slow_time_gain(map->slow);
+}
+
+double pnr_fit_patch_noise_gain(const pnr_fit_patch *map)
+{
+    return pnr_slow_time_noise_gain(map->slow);
+}
+
+double pnr_fit_patch_looks(const pnr_fit_patch *map)
+{
+    return pnr_slow_time_looks(map->slow);
+}
+
+int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out)
+{
+    pnr_fit_patch *map = calloc(1, sizeof *map);
+
+    *out = NULL;
+    if (map == NULL)
+        return PNR_ENOMEMORY;
+    map->plan = &setup->plan;
+    if (pnr_echo_model_create(setup, carrier_hz, &map->model) != PNR_OK) {
+        pnr_fit_patch_destroy(map);
+        return PNR_ENOMEMORY;
+    }
+    map->slow = map->model->slow;
+    if (pnr_echo_model_is_close(map->model) &&
+        pnr_patch_noise_create(setup, &map->noise) != PNR_OK) {
+        pnr_fit_patch_destroy(map);
+        return PNR_ENOMEMORY;
+    }
+    *out = map;
+    return PNR_OK;
+}
+
+void pnr_fit_patch_destroy(pnr_fit_patch *map)
+{
+    if (map == NULL)
+        return;
+    pnr_echo_model_destroy(map->model);
+    pnr_patch_noise_destroy(map->noise);
+    free(map);
 }
