@@ -34,11 +34,11 @@ typedef struct reading {
     const char **settings; /* [n_settings] */
     int n_files, n_settings;
     bool prints, helps, tells_version;
-    pnr_cli_option common[N_COMMON]; /* the first two are the lists above */
+    pnr_cli_option common[N_COMMON]; /* the first two fill the lists above */
     pnr_error *error;
 } reading;
 
-/* Option i: first those of the program, then the common ones. NULL: there is no option i. */
+/* Returns option i of the program's options and the common ones after them. NULL: no option i. */
 static const pnr_cli_option *get_option(const reading *r, int i)
 {
     for (const pnr_cli_option *o = r->cli->options; o && o->name; o++)
@@ -102,7 +102,7 @@ size_t pnr_cli_read_count(const char *text, const char **end)
     return value;
 }
 
-/* The factor of a unit of time; NAN: there is no such unit. */
+/* Returns the seconds in a unit of time, such as 1e-3 for "ms". NAN: the unit is unknown. */
 static double seconds_of(const char *unit)
 {
     static const struct {
@@ -116,7 +116,7 @@ static double seconds_of(const char *unit)
     return NAN;
 }
 
-/* Reads the argument of an option that has a range. NAN: it is no such number. */
+/* Reads the number that is the argument of an option. NAN: the text is not such a number. */
 static double read_number(const pnr_cli_option *o, const char *text)
 {
     const size_t length = strspn(text, "0123456789.");
@@ -150,7 +150,8 @@ static int take_number(const pnr_cli_option *o, const char *text, pnr_error *err
 
 /* --- words --- */
 
-/* attached: the argument after '=' or the letter; NULL: the argument is the next word. */
+/* Stores an option. attached: the text after '=' or after the letter. With NULL, an option that has
+ * an argument reads it from the next word. */
 static int take_option(reading *r, const pnr_cli_option *o, const char *attached)
 {
     const char *argument = attached;
@@ -177,8 +178,7 @@ static int take_option(reading *r, const pnr_cli_option *o, const char *attached
     return PNR_OK;
 }
 
-/* Reads "--name", "--name=ARGUMENT", "-c FILE" or "-cFILE". Each letter takes an argument, so
- * letters are never joined. */
+/* Reads "--name", "--name=ARGUMENT", "-h", "-c FILE" or "-cFILE". Letters are never joined. */
 static int read_option(reading *r, const char *word)
 {
     const bool is_long = word[1] == '-';
@@ -291,7 +291,7 @@ static void print_options(const reading *r)
     }
 }
 
-/* Prints "  [dwell]     How many periods make one result." and the keys of the section below it. */
+/* Prints a section: the line " [dwell] How many periods make one result." and below it the keys. */
 static void print_section(const pnr_section *section)
 {
     const size_t column = 14;
@@ -345,7 +345,7 @@ static int apply_options(reading *r, pnr_config *config)
 {
     int code = PNR_OK;
 
-    if (r->helps) {
+    if (r->helps || (r->cli->helps_alone && r->argc <= 1)) {
         print_help(r);
         return finish_printing(r->error);
     }
@@ -379,8 +379,9 @@ int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_e
                     .flag = &r.prints},
                    {"strict", NULL, "Exit with status 3 when anything was lost.",
                     .flag = &cli->strict},
-                   {"help", NULL, "Print this help and exit.", .flag = &r.helps},
-                   {"version", NULL, "Print the version and exit.", .flag = &r.tells_version}},
+                   {"help", NULL, "Print this help and exit.", .flag = &r.helps, .letter = 'h'},
+                   {"version", NULL, "Print the version and exit.", .flag = &r.tells_version,
+                    .letter = 'V'}},
         .error = error};
     int code;
 
@@ -419,7 +420,8 @@ void pnr_cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = note_signal};
 
-    /* Without SA_RESTART a read that waits returns, and its caller checks the flag. */
+    /* Without SA_RESTART a signal ends a read that waits. The caller of that read checks the
+     * flag. */
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

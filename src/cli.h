@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An option of one program; an array of these ends with a NULL name. One of the pointers receives
+/* An option of one program. An array of options ends with a NULL name. One of the pointers receives
  * the value. */
 typedef struct pnr_cli_option {
     const char *name;     /* "truth" for --truth */
@@ -18,10 +18,10 @@ typedef struct pnr_cli_option {
     const char **value;   /* receives the argument, which lies in argv */
     bool *flag;           /* becomes true */
     size_t *count;        /* a whole number, min to max, as pnr_cli_read_count reads it */
-    double *number;       /* min to max: digits, and a point or none */
+    double *number;       /* min to max: digits, with or without a point */
     double *seconds;      /* min to max: a number with the unit ns, us, ms or s, as 62ms */
     double min, max;
-    char letter; /* 'n' for -n, of an option with an argument; '\0': none */
+    char letter; /* 'n' for -n; '\0': none */
 } pnr_cli_option;
 
 typedef struct pnr_cli {
@@ -31,6 +31,7 @@ typedef struct pnr_cli {
     const char *examples; /* complete command lines for --help, each on its own line */
     const pnr_cli_option *options;
     int max_operands;
+    bool helps_alone; /* without any word it prints the help */
     /* filled by pnr_cli_parse: */
     const char *operands[8];
     int n_operands;
@@ -39,7 +40,7 @@ typedef struct pnr_cli {
 
 /*
  * Common options: -c FILE, --config FILE (repeatable), -s KEY=VALUE, --set (repeatable),
- * --print-config, --strict, --help, --version. "--" ends the options; "-" is an operand. Reads
+ * --print-config, --strict, -h, --help, -V, --version. "--" ends the options; "-" is an operand. Reads
  * first the files, then the settings, each in order. Always initialises config, so call
  * pnr_config_clear at the end; the program calls pnr_config_check after it has read its operands.
  * PNR_OK: the program continues; PNR_EEND: help, version or configuration was printed, and the

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Prints the method that the engine chooses for this configuration, or why it refuses. */
 static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
@@ -24,8 +25,9 @@ static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
         printf("%-10s would not   %s\n", ops->name, error.text);
 }
 
-/* Prints which engines work here, best first, and why the others do not. With a configuration, it
- * also prints their choices. The sample format is ci16 if only the input would determine it. */
+/* Prints which engines work here, best first, and why the others do not. With a configuration, also
+ * prints the method that each engine chooses. The sample format is ci16 if only the input would
+ * determine it. */
 static int list_engines(const pnr_config *config, pnr_error *error)
 {
     pnr_setup *setup = NULL;
@@ -59,7 +61,7 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* --print: writes the results to stdout. The run ends when the reader of stdout closes the pipe. */
+/* Writes the results to stdout: --print, or the table on a terminal. The run ends when the reader of stdout closes the pipe. */
 typedef struct printing {
     pnr_printer printer;
     bool is_left; /* the reader has closed the pipe */
@@ -110,13 +112,27 @@ static int run(const pnr_config *config, const char *print, bool strict, pnr_err
     return strict && !pnr_account_lossless(&account) ? PNR_EXIT_LOST : 0;
 }
 
+/* Chooses what to print: `print` as given, the table on a terminal, nothing for NULL. */
+static int choose_print(const char **print, bool is_quiet, pnr_error *error)
+{
+    if (is_quiet && *print != NULL)
+        return pnr_error_set(error, PNR_EUSAGE,
+                             "--quiet prints nothing and --print prints %s: give one of them",
+                             *print);
+    if (!is_quiet && *print == NULL && isatty(STDOUT_FILENO))
+        *print = "table";
+    return PNR_OK;
+}
+
 int main(int argc, char **argv)
 {
     const char *print = NULL;
-    bool lists = false;
+    bool lists = false, is_quiet = false;
     const pnr_cli_option options[] = {
-        {"print", "FORMAT", "also write each result to stdout: table, json or csv",
+        {"print", "FORMAT",
+         "also write each result to stdout: table, json or csv; a terminal gets the table",
          .value = &print},
+        {"quiet", NULL, "write no results to stdout, not even to a terminal", .flag = &is_quiet},
         {"list-engines", NULL,
          "say which engines work here, how each would do this configuration, and why not",
          .flag = &lists},
@@ -134,6 +150,7 @@ int main(int argc, char **argv)
                     "receiver | pnradar -c my.conf -s source.format=ci16 -\n",
         .options = options,
         .max_operands = 1,
+        .helps_alone = true,
     };
     pnr_config config;
     pnr_error error = {0};
@@ -146,7 +163,7 @@ int main(int argc, char **argv)
                              cli.operands[0]) >= sizeof config.source.input)
             code = pnr_error_set(&error, PNR_EUSAGE, "INPUT is longer than %zu bytes",
                                  sizeof config.source.input - 1);
-        else
+        else if ((code = choose_print(&print, is_quiet, &error)) == PNR_OK)
             code = pnr_config_check(&config, &error);
     }
     if (code != PNR_OK)

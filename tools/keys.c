@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the table of keys for `make docs`: config/pnradar.conf, or the list of the manual. */
+/* Prints all keys for `make docs`, as config/pnradar.conf or as the list of the manual. */
 #include "config/config.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-bench: measures this machine: stages, methods, the whole stream, CPU against GPU. */
+/* pnradar-bench: measures the stages, the methods and the whole stream on this machine, and
+ * compares the CPU with the GPU. */
 #include "cli.h"
 #include "tools/bench/bench.h"
 #include "tools/common/gnuplot.h"
@@ -14,15 +15,18 @@ static const char summary[] =
     "Measures this machine. chain: the time of each stage of a correlation. methods: every method "
     "at every length, its samples in place, every answer checked. maps: a range-Doppler dwell, and "
     "a search of codes and Doppler hypotheses. stream: the whole way from the ring to a "
-    "subscriber, and the copying file source. latency: paced windows, from the last sample in the "
+    "subscriber, and the copying file source. scene: 1 to 32 echoes and a leak in seven kinds of "
+    "dwells, real and complex, in white and filtered noise: times, echoes found, errors. latency: "
+    "paced windows, from the last sample in the "
     "ring to the message at a subscriber, stage by stage. soak: the whole way for a long time, "
     "with losses and drift. publish: the cost of a result after the engine. seed: this machine "
     "against the memoir's Tables 16 and 17, in four modes. crossover: the CPU against the GPU. "
     "accuracy: the estimates' errors against the Cramer-Rao bound. all: each of them but maps, "
-    "soak and accuracy. serve: one measured correlation for each line on stdin.";
+    "scene, soak and accuracy. serve: one measured correlation for each line on stdin.";
 static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
                                "pnradar-bench methods --check 2^28 --verbose\n"
                                "pnradar-bench stream --seconds 10 -s engine.name=cuda\n"
+                               "pnradar-bench scene -n 8 --only 'doppler-1024 complex'\n"
                                "pnradar-bench latency -n 2^13-1 --every 100us -s engine.wait=spin\n"
                                "pnradar-bench soak -n 2^20 --seconds 300 --pace 0.9\n"
                                "pnradar-bench --csv --plot seed.png seed\n"
@@ -32,7 +36,7 @@ static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
     bool in_all;
-    /* values for a command line that names none */
+    /* the defaults of --sizes, --seconds and --pace for this part */
     const char *sizes;
     double seconds, pace;
 } parts[] = {
@@ -41,6 +45,7 @@ static const struct part {
      0, 0},
     {"maps", bench_maps, false, "8192,4000", 0, 0},
     {"stream", bench_stream, true, "2^13-1,2^13,2^16,2^20-1,2^20,2^22-1,2^22", 5, 0},
+    {"scene", bench_scene, false, "1,2,4,8,16,32", 1, 0},
     {"seed", bench_seed, true, "2^19,2^20,2^21,2^22", 0, 0},
     {"crossover", bench_crossover, true, "2^8,2^10,2^12,2^13,2^14,2^16,2^18,2^20,2^22", 0, 0},
     {"latency", bench_latency, true, "2^13-1,2^20-1", 5, 0},
@@ -73,7 +78,7 @@ static int run_part(const struct part *part, const bench *b, pnr_error *error)
     return rc == PNR_OK ? part->run(&one, error) : rc;
 }
 
-/* Runs "all": each part draws its own picture, with its name before the extension. */
+/* Runs each part of "all". The file name of a picture has the part's name before the extension. */
 static int run_all(const bench *b, pnr_error *error)
 {
     int rc = PNR_OK;
@@ -105,8 +110,8 @@ static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
 
     if (part == NULL && strcmp(name, "all") != 0)
         return pnr_error_set(error, PNR_EUSAGE,
-                             "%s%s: one of chain, methods, stream, latency, soak, publish, "
-                             "seed, crossover, accuracy, all, serve is needed",
+                             "%s%s: one of chain, methods, maps, stream, scene, latency, soak, "
+                             "publish, seed, crossover, accuracy, all, serve is needed",
                              *name ? "unknown part " : "no part given", name);
     if (b->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
         return error->code;
@@ -122,11 +127,12 @@ int main(int argc, char **argv)
     pnr_config config;
     bench b = {.config = &config, .runs = 20, .lost = &lost};
     const pnr_cli_option options[] = {
-        {"sizes", "SIZES", "Samples a period, as 8192,2^16,2^20-1.", &sizes, .letter = 'n'},
+        {"sizes", "SIZES", "Samples a period, as 8192,2^16,2^20-1; scene: echoes.", &sizes,
+         .letter = 'n'},
         {"runs", "N", "Runs counted, at least 10; one more is discarded first.", .count = &b.runs,
          .min = PNR_MEASURE_MIN_RUNS, .max = 1e6},
-        {"seconds", "S", "How long each size runs (5; soak 300, publish 1).", .number = &b.seconds,
-         .min = 1e-6, .max = 86400},
+        {"seconds", "S", "How long each size runs (5; soak 300, publish and scene 1).",
+         .number = &b.seconds, .min = 1e-6, .max = 86400},
         {"pace", "SHARE", "stream, soak: live at this share of the ceiling; a full ring drops.",
          .number = &b.pace, .min = 1e-6, .max = 100},
         {"every", "TIME", "latency: from window to window, as 100us (by the size).",
@@ -139,6 +145,8 @@ int main(int argc, char **argv)
          .min = 1, .max = 0x1p40},
         {"verbose", NULL, "methods: registers, memory and occupancy of every kernel.",
          .flag = &b.verbose},
+        {"only", "TEXT", "scene: those with this in their name, as \"gps real\".",
+         .value = &b.only},
         {"csv", NULL, "Print comma-separated values.", .flag = &b.csv},
         {"plot", "FILE.png", "Draw the table through gnuplot.", .value = &b.plot},
         {"dump", "FILE", "serve: write the code (float64) and the samples.", .value = &b.dump},
@@ -147,7 +155,8 @@ int main(int argc, char **argv)
     pnr_cli cli = {
         .program = "pnradar-bench",
         .usage = "[OPTION]... "
-                 "chain|methods|stream|latency|soak|publish|seed|crossover|accuracy|all|serve",
+                 "chain|methods|maps|stream|scene|latency|soak|publish|seed|crossover|accuracy|all|"
+                 "serve",
         .summary = summary,
         .examples = examples,
         .options = options,

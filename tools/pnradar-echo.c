@@ -22,20 +22,20 @@ static const uint64_t progress_ns = 500000000; /* between two progress lines */
 /* The state of the program. */
 typedef struct work {
     const pnr_config *config;
-    const char *truth_path, *output; /* from the command line; NULL: not given */
+    const char *truth_path, *output; /* of the command line; truth_path NULL: not given */
     bool transmit;
     pnr_scene *scene;
     pnr_sink *sink;
-    FILE *truth; /* NULL: none */
+    FILE *truth; /* NULL: the truth is not written */
     size_t n_channels;
     size_t chunk;         /* samples */
     double gain;          /* of the transmit waveform; 1 for echoes */
     double (*channel)[2]; /* [chunk] */
     double (*samples)[2]; /* [chunk][n_channels] */
-    uint64_t end;         /* stream positions to write; UINT64_MAX: until stopped */
-    uint64_t position;    /* in the stream: samples written or lost so far */
+    uint64_t end;         /* position after the last sample; UINT64_MAX: until stopped */
+    uint64_t position;    /* number of samples written or lost so far */
     uint64_t n_lost;
-    uint64_t n_truths; /* periods written */
+    uint64_t n_truths; /* periods whose truth is written */
     uint64_t start_ns; /* CLOCK_MONOTONIC of sample 0 */
     uint64_t progress_ns;
     bool shows_progress;
@@ -43,7 +43,8 @@ typedef struct work {
 
 /* --- set-up --- */
 
-/* Sets the length: whole periods, and the part of a period before the first window. */
+/* Sets w->end. Echoes begin with the part of a period before the first window. Then the stream has
+ * echo.periods whole periods. */
 static int plan_length(work *w, pnr_error *error)
 {
     const pnr_radar *radar = pnr_scene_radar(w->scene);
@@ -59,7 +60,8 @@ static int plan_length(work *w, pnr_error *error)
     return PNR_OK;
 }
 
-/* Integer formats end just below 1, and samples at their ends count as clipped. */
+/* Returns the gain, at most 1, with which the transmit waveform fits the format. Integer formats
+ * end just below 1. A sample at an end counts as clipped. */
 static double transmit_gain(const work *w, pnr_format format)
 {
     const pnr_format_info *info = pnr_format_get(format);
@@ -96,7 +98,8 @@ static int open_truth(work *w, pnr_error *error)
     return PNR_OK;
 }
 
-/* Sets the samples of a chunk: in real time few, so that each is sent when it is due. */
+/* Chooses the length of a chunk and allocates it. In real time a chunk is short, so that its
+ * samples are sent when they are due. */
 static int allocate_chunk(work *w, pnr_error *error)
 {
     const pnr_config *config = w->config;
@@ -142,7 +145,8 @@ static int prepare(work *w, pnr_error *error)
 
 /* --- the stream --- */
 
-/* *count: how many samples to write from here. 0: returns how many positions are lost here. */
+/* *count: number of samples to write next. If the next samples are lost, *count is 0, and the
+ * function returns how many are lost. */
 static uint64_t next_run(const work *w, size_t *count)
 {
     uint64_t left = w->end - w->position;
@@ -173,7 +177,7 @@ static int send_chunk(work *w, size_t count, pnr_error *error)
         }
     }
     if (w->config->source.pace == PNR_PACE_REAL_TIME) {
-        /* Waits until a receiver would have taken the sample. */
+        /* Waits until a receiver would have the last sample of the chunk. */
         uint64_t due =
             (uint64_t)pnr_rational_time_ns(w->config->source.rate_hz, w->position + count);
         if (!pnr_clock_sleep_until(w->start_ns + due, &pnr_stop))
@@ -194,7 +198,7 @@ static void print_truth(const work *w, uint64_t period, uint64_t sample, size_t 
     fputc('\n', w->truth);
 }
 
-/* Writes the truth of every period that is complete. */
+/* Writes the truth of each period that has become complete. */
 static int tell_truth(work *w, pnr_error *error)
 {
     const pnr_radar *radar = pnr_scene_radar(w->scene);
@@ -228,7 +232,7 @@ static void show_progress(work *w, bool last)
             last ? "\n" : "");
 }
 
-/* Returns PNR_OK: all written; PNR_EEND: stopped, or the reader has closed its end. */
+/* Writes all samples. PNR_OK; PNR_EEND: stopped, or the reader has closed its end. */
 static int stream(work *w, pnr_error *error)
 {
     int rc = PNR_OK;
@@ -254,13 +258,14 @@ static int stream(work *w, pnr_error *error)
 
 /* --- the end --- */
 
-/* A stop by the reader or by a signal is no error. */
+/* Tells whether the stream ended well. A stop by a signal is no error. A stop by the reader is no
+ * error if the stream has no end. */
 static bool ends_well(const work *w, int rc)
 {
     return rc == PNR_OK || (rc == PNR_EEND && (pnr_stop || w->end == UINT64_MAX));
 }
 
-/* A regular file is removed unless it is kept. */
+/* Closes the file of the truth. If `keep` is false, a regular file is removed. */
 static void close_truth(const work *w, bool keep)
 {
     struct stat st;

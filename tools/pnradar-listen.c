@@ -27,14 +27,14 @@ enum {
 };
 static const char *const result_topics[] = {"range", "status", "end", NULL};
 static const double silence_s = 5; /* after this silence one warning is printed */
-/* After this silence, counted from the last result, the view stops waiting for profiles. */
+/* When all results have arrived, a silence of this length ends the wait for profiles. */
 static const double patience_s = 1;
 
 typedef struct listener {
     const pnr_config *config;
     pnr_subscriber_source source;
     size_t count;     /* results to print; 0: no limit */
-    double timeout_s; /* 0: none */
+    double timeout_s; /* 0: no limit */
     bool follow;
 
     void *context, *socket;
@@ -45,21 +45,21 @@ typedef struct listener {
     pnr_printer printer;
     pnr_report report;
     uint64_t n_bad;
-    uint64_t heard_ns; /* of the last message */
+    uint64_t heard_ns; /* time of the last message */
 
     /* The ways to see results besides the table. NULL: not wanted. */
     listen_picture *picture;
     listen_live *live;
-    listen_profiles *profiles; /* for both */
-    listen_profile profile;    /* the last one */
-    uint64_t last_sample;      /* of the results */
+    listen_profiles *profiles; /* for picture and live */
+    listen_profile profile;    /* the last received profile */
+    uint64_t last_sample;      /* first sample of the last result */
 } listener;
 
 /* --- one message --- */
 
 static bool is_wanted(const listener *l, const char *stream)
 {
-    /* A subscription is a prefix: demo also gives demo2. */
+    /* A subscription is a prefix: a subscription to demo also gives demo2. */
     return l->source.stream == NULL || strcmp(l->source.stream, stream) == 0;
 }
 
@@ -71,7 +71,7 @@ static void warn_user(const listener *l, const char *text)
         pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
-/* Counts and reports a message that cannot be read, PNR_EDATA, and skips it. */
+/* Counts, reports and skips a message that cannot be read (PNR_EDATA). Returns any other code. */
 static int pass_bad(listener *l, int code, const pnr_error *error)
 {
     char text[sizeof error->text + 32];
@@ -90,7 +90,7 @@ static bool is_full(const listener *l)
     return l->count > 0 && l->counts.received >= l->count;
 }
 
-/* raw: the received message, or NULL. */
+/* Counts and shows one result. raw: the received message; NULL: the result came in a pack. */
 static int take_result(listener *l, const char *raw, size_t length, pnr_error *error)
 {
     pnr_report_truth truth[PNR_MAX_CANDIDATES];
@@ -117,7 +117,7 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     }
     for (i = 0; raw != NULL && i < length; i++)
         if ((unsigned char)raw[i] < 0x20)
-            raw = NULL; /* not one line */
+            raw = NULL; /* a message with control characters is printed anew */
     if (l->printer.print != PNR_PRINT_JSON || raw == NULL)
         return pnr_printer_print(&l->printer, report, l->truth != NULL ? truth : NULL);
     fwrite(raw, 1, length, l->printer.stream);
@@ -157,7 +157,7 @@ static int take_summary(listener *l, const char *text, size_t length, bool is_en
     return PNR_OK;
 }
 
-/* PNR_OK; PNR_EDATA: the message cannot be read; or PNR_EIO. */
+/* Processes a message of any topic. PNR_OK; PNR_EDATA: it cannot be read; PNR_EIO. */
 static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error)
 {
     size_t length;
@@ -172,7 +172,8 @@ static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error
     return code == PNR_OK ? take_result(l, text, length, error) : code;
 }
 
-/* PNR_OK; PNR_EAGAIN: no profile has arrived; PNR_EDATA: it cannot be read; PNR_ENOMEMORY. */
+/* Gives the next profile to the views. PNR_OK; PNR_EAGAIN: none has arrived; PNR_EDATA: it cannot
+ * be read; PNR_ENOMEMORY. */
 static int take_profile(listener *l, pnr_error *error)
 {
     const int code =
@@ -192,13 +193,14 @@ static double silent_s(const listener *l)
     return (double)(pnr_clock_ns() - l->heard_ns) * 1e-9;
 }
 
-/* True when no more results are needed, or none will arrive. */
+/* True when no more results are needed, or no more will arrive. */
 static bool has_all(const listener *l)
 {
     return is_full(l) || (!l->follow && listen_count_is_over(&l->counts));
 }
 
-/* Called when all results have arrived: true when all profiles have, or none for a while. */
+/* Called when all results have arrived. True when all profiles have arrived too, or after a silence
+ * of patience_s. */
 static bool has_profiles(const listener *l)
 {
     const char *run = l->counts.runs[0].run; /* pictures show one stream */
@@ -227,8 +229,8 @@ static int check_silence(listener *l, bool *is_warned, pnr_error *error)
     return PNR_OK;
 }
 
-/* Subscribes to the results once the profiles have reached the publisher, so that each result comes
- * with its profile. */
+/* Connects to the results after the subscription to profiles has reached the publisher, so that
+ * each result comes with its profile. */
 static int connect_when_reached(listener *l, pnr_error *error)
 {
     int code;
@@ -240,7 +242,7 @@ static int connect_when_reached(listener *l, pnr_error *error)
     return code;
 }
 
-/* Takes one result and one profile, if they have arrived. PNR_EAGAIN: neither has. */
+/* Processes one message and one profile, if they have arrived. PNR_EAGAIN: neither has arrived. */
 static int take_next(listener *l, pnr_error *error)
 {
     pnr_subscriber_message m;
@@ -248,7 +250,7 @@ static int take_next(listener *l, pnr_error *error)
 
     if ((code = connect_when_reached(l, error)) != PNR_OK)
         return code;
-    /* After the last result it waits for profiles alone. */
+    /* When no more results are needed, only profiles are received. */
     if (!is_full(l) && pnr_subscriber_receive(l->socket, &m) == PNR_OK) {
         result = pass_bad(l, take_message(l, &m, error), error);
         pnr_subscriber_release(&m);
@@ -300,7 +302,7 @@ static int listen_all(listener *l, pnr_error *error)
     return code;
 }
 
-/* code: an earlier error, which stays. */
+/* Draws the picture. Returns `code`, the result so far, if this is an error. */
 static int draw_picture(const listener *l, int code, pnr_error *error)
 {
     pnr_error own = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-plan: the radar budget of a configuration, and the load that this machine sustains. */
+/* pnradar-plan: prints the radar budget of a configuration and the load of this machine. */
 #include "base/format.h"
 #include "base/log.h"
 #include "cli.h"
@@ -18,7 +18,7 @@ static const char examples[] = "pnradar-plan -c config/demo.conf\n"
                                "pnradar-plan -c config/demo.conf --budget 62ms\n"
                                "pnradar-plan -s code.degree=13 -s source.rate_hz=1e6 --json";
 
-/* Returns the format of samples in memory, if the configuration determines it. */
+/* Returns the configured sample format, else that of the file's extension, else ci16. */
 static pnr_format format_of(const pnr_config *config)
 {
     pnr_format format = config->source.format;
@@ -56,7 +56,7 @@ static int fill_sheet(plan_sheet *sheet, const pnr_config *config, double budget
 
 int main(int argc, char **argv)
 {
-    double budget_s = 0; /* 0: none */
+    double budget_s = 0; /* 0: no budget */
     plan_sheet sheet = {.root = json_object()};
     const pnr_cli_option options[] = {
         {"budget", "TIME", "Measure the longest code within TIME a period (62ms; ns, us, ms, s).",

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels chained in a stream: blocks of the next kernel start while the last blocks of this one
- * still run. */
+/* Chains kernels in a stream: blocks of the next kernel start while the last blocks of the previous
+ * kernel still run. */
 #ifndef PNR_CUDA_CHAIN_H
 #define PNR_CUDA_CHAIN_H
 
 #include <cuda_runtime.h>
 
 /*
- * Programmatic dependent launch, for compute capability 9.0 and later; on older devices both
+ * This is programmatic dependent launch. It needs compute capability 9.0; on older devices both
  * functions are empty. Every kernel of a chain calls pnr_chain_next() early. Every thread calls
  * pnr_chain_wait() before it reads what an earlier kernel of the chain writes, and before it
  * returns. So when a kernel is complete, all kernels before it are complete. The first kernel of a

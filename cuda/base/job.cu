@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
          i += gridDim.x * PNR_CUDA_THREADS) {
         uint4 piece;
 
-        /* This load bypasses every cache: the host has written since the last submit. */
+        /* This load bypasses every cache, because the host writes the memory before each submit. */
         asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(piece.x), "=r"(piece.y), "=r"(piece.z), "=r"(piece.w)
                      : "l"(from + i));

@@ -7,14 +7,14 @@
 
 #include <cuda_runtime.h>
 
-/* Enqueues the copy of the job and of the n_windows windows after it, from pinned mapped host
- * memory. A kernel copies them, because the driver copies less than 64 KiB through the command
- * buffer. That is slower than the link, and the samples of the next submit would wait for it.
+/* Enqueues the copy of the job and of the n_windows headers after it, from pinned mapped host
+ * memory. A kernel copies them: the driver would copy less than 64 KiB through the command buffer.
+ * That is slower than the link, and the samples of the next submit would wait for it.
  * PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_fetch_job(const pnr_cuda_job *from, pnr_cuda_job *to, size_t n_windows,
                        cudaStream_t stream, pnr_error *error);
 
-/* Any kernel of this module, to test whether a device can run it. */
+/* Returns a kernel of this module. With it the engine tests whether a device can run the module. */
 const void *pnr_cuda_a_kernel(void);
 
 #endif

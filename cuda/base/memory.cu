@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of buffers: their bytes are counted in advance, and a whole list is allocated or freed. */
+/* Counts the bytes of a list of buffers in advance, and allocates or frees the whole list. */
 #include "cuda/base/memory.h"
 
 #include "cuda/base/check.h"

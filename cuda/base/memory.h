@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of buffers: their bytes are counted in advance, and a whole list is allocated or freed. */
+/* Counts the bytes of a list of buffers in advance, and allocates or frees the whole list. */
 #ifndef PNR_CUDA_MEMORY_H
 #define PNR_CUDA_MEMORY_H
 
@@ -14,7 +14,7 @@ typedef struct pnr_cuda_buffer {
     bool is_host; /* pinned and mapped host memory */
 } pnr_cuda_buffer;
 
-enum { PNR_CUDA_MAX_BUFFERS = 48 }; /* of one list */
+enum { PNR_CUDA_MAX_BUFFERS = 48 }; /* buffers of one list, at most */
 
 /* Adds the bytes of the buffers of a list to *device_bytes and *host_bytes. */
 void pnr_cuda_buffers_count(const pnr_cuda_buffer *list, size_t n, uint64_t *device_bytes,

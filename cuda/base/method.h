@@ -9,15 +9,16 @@
 #include "cuda/base/slot.h"
 
 typedef struct pnr_cuda_method {
-    const char *name;    /* as in engine.method; several methods may have one name */
-    size_t shared_bytes; /* of common->shared, which is zeroed before suits */
-    size_t work_bytes;   /* of slot->work, which is zeroed before create; 0: no work */
+    const char *name;    /* as in engine.method; some methods share a name */
+    size_t shared_bytes; /* of common->shared, which is zeroed before `suits` */
+    size_t work_bytes;   /* of slot->work, which is zeroed before `create`; 0: no work */
     /*
-     * Decides from the plan and the kind of the device alone, without any measurement. The plan has
-     * passed pnr_plan_check. PNR_OK: *choice gets why and n_transform; common->shared gets the
-     * sizes; choice->device_bytes gets the bytes that a slot needs in addition to its lists.
-     * PNR_EUNSUPPORTED: error gets the reason, or stays unchanged if another method of the same
-     * name may support the plan. On failure nothing needs to be freed.
+     * Decides whether the method supports a plan that has passed pnr_plan_check. The decision
+     * depends on the plan and the kind of the device alone, never on a measurement. PNR_OK: sets
+     * choice->why, choice->n_transform and the sizes in common->shared. Sets choice->device_bytes
+     * to the bytes that a slot needs in addition to the buffers of list_work. PNR_EUNSUPPORTED:
+     * `error` gets the reason, or stays unchanged if another method of the same name may support
+     * the plan. On failure nothing needs to be freed.
      */
     int (*suits)(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                  pnr_error *error);
@@ -26,34 +27,35 @@ typedef struct pnr_cuda_method {
      * common->plan are NULL. */
     size_t (*list_shared)(const pnr_cuda_common *common, pnr_cuda_buffer *list);
     size_t (*list_work)(const pnr_cuda_common *common, void *work, pnr_cuda_buffer *list);
-    /* Fills the shared memory, which is read only afterwards. The pointers of plan are valid during
-     * this call only. On failure the engine calls close. */
+    /* Fills the shared memory. Nothing changes it later. The pointers of `plan` are valid during
+     * this call only. On failure the engine calls `close`. */
     int (*open)(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
     void (*close)(void *shared); /* frees all memory outside the lists; may be NULL */
-    /* Creates the rest of a slot, on its stream; may be NULL. On failure destroy is called. */
+    /* Creates the method's part of a slot, on its stream. NULL: no such part. On failure `destroy`
+     * is called. */
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
     void (*destroy)(void *work); /* the stream is idle; may be NULL */
-    /* Enqueues all work between the upload (raw, job, windows) and slot->results, and the marks of
-     * its stages, for at most n_dwells dwells. The job holds the actual number. The kernels may
-     * skip the other dwells, or compute them from old samples. compute is recorded into a graph
-     * once and replayed: it never waits or allocates, and joins the streams that it forks. */
+    /* Enqueues the kernels that compute slot->results from the upload (raw, job, windows), and the
+     * marks of the stages. They are for at most n_dwells dwells; the job holds the actual number.
+     * The kernels may skip the other dwells, or compute them from old samples. A graph records this
+     * call once. So compute never waits or allocates, and joins the streams that it forks. */
     int (*compute)(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error);
 } pnr_cuda_method;
 
 /* Asks whether a method supports the plan. PNR_OK: *common holds the sizes, choice describes the
- * whole engine, and the caller closes common. Other codes: those of suits, or PNR_ENOMEMORY;
- * nothing needs to be closed. */
+ * whole engine, and the caller closes *common. Otherwise returns the code of `suits`, or
+ * PNR_ENOMEMORY, and nothing needs to be closed. */
 int pnr_cuda_method_describe(const pnr_cuda_method *method, const pnr_plan *plan,
                              pnr_cuda_common *common, pnr_engine_choice *choice, pnr_error *error);
-/* Creates the data that all slots share, after describe, for the same plan. On failure call
- * close. */
+/* Creates the data that all slots share. Call it after pnr_cuda_method_describe, with the same
+ * plan. On failure call pnr_cuda_method_close. */
 int pnr_cuda_method_open(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
 void pnr_cuda_method_close(pnr_cuda_common *common);
 
 /*
- * Chooses the method that plan->method names, or for "auto" the first of the table that supports
- * the plan. "auto" skips fused for dwells that add powers, if no period is extended. The rule
+ * Chooses the method that plan->method names. For "auto" it chooses the first method of the table
+ * that supports the plan, but skips fused if dwells add powers and no period is extended. The rule
  * depends on the plan alone and never on a measurement, so that a configuration gives the same bits
  * on every run. A named method is never replaced. PNR_OK: as describe; PNR_ECONFIG: there is no
  * such method; PNR_EUNSUPPORTED: the method does not support the plan.
@@ -68,7 +70,7 @@ extern const pnr_cuda_method pnr_cuda_method_walsh;      /* m-sequences, by addi
 extern const pnr_cuda_method pnr_cuda_method_fused;      /* one own kernel, up to 16384 points */
 extern const pnr_cuda_method pnr_cuda_method_fused_long; /* three own kernels, above 16384 points */
 extern const pnr_cuda_method pnr_cuda_method_map_fused;  /* method fused for maps */
-extern const pnr_cuda_method pnr_cuda_method_map_long;   /* maps of one line: fused, long */
+extern const pnr_cuda_method pnr_cuda_method_map_long;   /* fused for long maps of one line */
 extern const pnr_cuda_method pnr_cuda_method_library;    /* every plan: cuFFT, cuBLAS */
 
 #endif

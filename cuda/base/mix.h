@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 
 /* Returns x exp(-2 pi i phase / 2^64). Whole quarter turns are exact. The rest, at most 1/8 turn,
- * is a float in half turns with an error of 5e-8 rad, to which sincospif adds its ulp. */
+ * becomes a float in half turns with an error of 5e-8 rad. sincospif adds an error of one ulp. */
 static inline __device__ float2 pnr_cuda_rotate_back(float2 x, uint64_t phase)
 {
     const uint64_t quarter = (phase + (UINT64_C(1) << 61)) >> 62;

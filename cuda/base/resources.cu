@@ -15,7 +15,8 @@ int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error)
                                        "upload of a table", error);
 }
 
-/* spectrum: scratch memory for `length` values. */
+/* Writes scale / length * conj(DFT of a reference) to `out`, each bin at its place. Zeros extend
+ * the reference to `length` samples. spectrum: scratch memory for `length` values. */
 static int fill_spectrum(const double (*reference)[2], size_t n_samples, size_t length,
                          pnr_cuda_place place, double scale, double (*spectrum)[2], float2 *out)
 {
@@ -220,7 +221,7 @@ int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_byte
     return PNR_OK;
 }
 
-/* Returns a limit of the device, or `large`, the limit of an H200, if it is unknown. */
+/* Returns a limit of the device. If the limit is unknown: `large`, that of an H200. */
 static size_t device_limit(cudaDeviceAttr attribute, size_t device, size_t large)
 {
     int value;

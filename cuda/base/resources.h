@@ -16,32 +16,34 @@ int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error);
 typedef size_t (*pnr_cuda_place)(size_t n_transform, size_t k);
 
 /*
- * Fills the spectra of all codes: conj(DFT of a code, zero beyond N) scale / L, computed in double
- * and rounded once. spectra: device, [n_codes][oversample][L], allocated; L is n_transform. Bin k
- * lies at place(L, k), or at k where place is NULL. PNR_OK, PNR_ENOMEMORY, or as pnr_cuda_check.
+ * Fills the spectra of all codes: scale / L * conj(DFT of a code), where zeros extend a code to L.
+ * They are computed in double and rounded once. L is n_transform. spectra: [n_codes][oversample][L]
+ * on the device, allocated. Bin k lies at place(L, k), or at k where `place` is NULL. PNR_OK,
+ * PNR_ENOMEMORY, or as pnr_cuda_check.
  */
 int pnr_cuda_upload_spectra(const pnr_plan *plan, size_t n_transform, pnr_cuda_place place,
                             double scale, float2 *spectra, pnr_error *error);
 
 /* --- cuFFT and cuBLAS --- */
 
-/* Transforms of rows in place. A call of cuFFT always takes the same number of rows, so that the
- * bits of a row do not depend on the others. */
+/* Transforms of rows in place. Each call of cuFFT transforms the same number of rows, so that the
+ * bits of a row do not depend on the number of other rows. */
 typedef struct pnr_cuda_transforms {
     cufftHandle handles[2]; /* forward, inverse */
     int n_handles;
-    size_t n_rows[2]; /* of a call: forward, inverse */
+    size_t n_rows[2]; /* rows of a call: forward, inverse */
     size_t stride;    /* values from one row to the next */
     void *memory;     /* the work area, so that no call allocates memory */
 } pnr_cuda_transforms;
 
-/* transforms: zeroed; on failure call destroy. PNR_OK, or as pnr_cuda_check. */
+/* Creates the cuFFT handles and their work area. transforms: zeroed before the call. On failure
+ * call pnr_cuda_transforms_destroy. PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_transforms_create(pnr_cuda_transforms *transforms, size_t n_points, size_t stride,
                                size_t n_forward, size_t n_inverse, cudaStream_t stream,
                                pnr_error *error);
 void pnr_cuda_transforms_destroy(pnr_cuda_transforms *transforms);
-/* Enqueues the transforms of n rows in whole calls. rows must have memory for all rows of the last
- * call. direction: CUFFT_FORWARD or CUFFT_INVERSE. */
+/* Enqueues the transforms of n rows in whole calls. The final call may transform more rows than are
+ * left, and `rows` needs memory for all of them. direction: CUFFT_FORWARD or CUFFT_INVERSE. */
 int pnr_cuda_transforms_run(const pnr_cuda_transforms *transforms, float2 *rows, size_t n,
                             int direction, pnr_error *error);
 
@@ -60,7 +62,8 @@ typedef struct pnr_cuda_side {
     cudaEvent_t fork, join;
 } pnr_cuda_side;
 
-/* side: zeroed; on failure call destroy. */
+/* Creates the stream and its events. side: zeroed before the call. On failure call
+ * pnr_cuda_side_destroy. */
 int pnr_cuda_side_create(pnr_cuda_side *side, pnr_error *error);
 void pnr_cuda_side_destroy(pnr_cuda_side *side);
 /* Makes the side stream wait for all work that is in `main` now. */
@@ -73,13 +76,13 @@ int pnr_cuda_side_join(const pnr_cuda_side *side, cudaStream_t main, int code, p
 
 /* Lets a kernel use shared_bytes of dynamic shared memory. */
 int pnr_cuda_allow_shared(const void *kernel, size_t shared_bytes, pnr_error *error);
-/* Does the same and counts blocks. *n_blocks: blocks of n_threads that the current device runs at
- * one time; 0: a block does not fit. */
+/* Calls pnr_cuda_allow_shared and counts blocks. *n_blocks: blocks of n_threads that the current
+ * device runs at one time; 0: a block does not fit. */
 int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_bytes,
                         uint32_t *n_blocks, pnr_error *error);
 
-/* Return the bytes of shared memory that a block can have, and the number of multiprocessors.
- * Without a device these are the values of a large one. */
+/* The first returns the bytes of shared memory that a block can have, the second the number of
+ * multiprocessors. Without a device they return the values of an H200. */
 size_t pnr_cuda_block_bytes(size_t device);
 size_t pnr_cuda_processors(size_t device);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads one sample of any format on the device: the twin of pnr_format_read. */
+/* Reads one sample of any format on the device, as pnr_format_read does on the host. */
 #ifndef PNR_CUDA_SAMPLE_H
 #define PNR_CUDA_SAMPLE_H
 
@@ -14,7 +14,7 @@ typedef struct pnr_cuda_samples {
     pnr_format format;
     uint32_t n_samples; /* N, samples of a window */
     uint32_t n_channels;
-    uint32_t channel;    /* the one that is correlated */
+    uint32_t channel;    /* the channel that is correlated */
     float scale, offset; /* full scale = (raw + offset) * scale */
 } pnr_cuda_samples;
 

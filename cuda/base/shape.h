@@ -6,23 +6,23 @@
 #include "cuda/base/pnr.h"
 
 enum {
-    PNR_CUDA_THREADS = 256,          /* of a block, unless a kernel says otherwise */
+    PNR_CUDA_THREADS = 256,          /* threads of a block, unless a kernel says otherwise */
     PNR_CUDA_BLOCK_SAMPLES = 8192,   /* samples of a window that one block measures */
     PNR_CUDA_GROUP_POINTS = 1 << 22, /* values that one cuFFT call transforms, at most */
     PNR_CUDA_MAX_GROUP = 4096
 };
 
 /*
- * n_transform L: N when N is 7-smooth (circular), else pnr_transform_fast_length(2N - 1) with the
- * window extended periodically. For linear lags L is the fast length that holds a window with its
- * tail. L is at least 2.
+ * L, n_transform, is N if lags are circular and N is 7-smooth. For other circular lags L is
+ * pnr_transform_fast_length(2N - 1), and the window is extended periodically. For linear lags L is
+ * the fast length that holds a window with its tail. L is at least 2.
  *
- * group G: rows that one cuFFT call transforms, 2^22 / L, at least 1, at most 4096 (2^20 and 2^21
- * were slower: launches cost more than the L2 cache saved). Every call takes G rows. G depends on L
- * alone, never on the batch, the periods or the dwells of a submit. So the kernels that cuFFT
- * chooses, and the bits of the results, depend on L alone.
+ * G, group, is the greatest number of rows of a cuFFT call. It is 2^22 / L, limited to 1 .. 4096.
+ * (Groups of 2^20 and 2^21 values were slower: launches cost more than the L2 cache saved.) The
+ * number of rows of each call depends on L and the map alone, never on the batch or the dwells of a
+ * submit. So the kernels that cuFFT chooses, and the bits of the results, do not depend on these.
  *
- * A round has as many whole dwells as fit one group, at least one. A long submit takes several
+ * A round has as many whole dwells as fit one group, at least one. A long submit needs several
  * rounds.
  */
 typedef struct pnr_cuda_shape {
@@ -33,16 +33,16 @@ typedef struct pnr_cuda_shape {
     size_t n_periods;      /* windows of a dwell, in all its looks */
     size_t batch;          /* dwells of a submit, at most */
     size_t n_looks;        /* of a dwell */
-    size_t dwell_lines;    /* transforms back of a dwell: looks, codes, rows and halves */
+    size_t dwell_lines;    /* inverse transforms of a dwell: looks * codes * rows * oversample */
     size_t group;          /* G */
     size_t n_rounds;       /* of a full submit; a dwell of more than G lines counts as several */
     size_t n_windows;      /* of a full submit */
-    size_t n_tail;         /* samples read after the end of a window: linear lags */
+    size_t n_tail;         /* samples read after the end of a window; 0 unless lags are linear */
     size_t n_tail_windows; /* headers of windows that cover the tail */
     size_t n_cells;        /* cells of a dwell: N * oversample, or all cells of its map */
     size_t n_segments;     /* of a window */
     size_t sample_bytes;   /* of one sample, all channels */
-    size_t raw_bytes;      /* of a full submit, rounded up to 16: some kernels copy 16 at a time */
+    size_t raw_bytes;      /* of a full submit, rounded up to 16, as some kernels copy 16 bytes */
     size_t profile_values; /* floats that a dwell returns; 0 unless plan.want_profile */
     size_t patch_values;   /* floats in the patch of a candidate; 0 for one row */
     size_t lost_words;     /* 32-bit words that mark lost samples; 0 unless the mean is removed */

@@ -13,7 +13,8 @@
 
 enum { STAGES_A_ROUND = 6, POLLS_A_QUERY = 256 };
 
-/* Lists all buffers of a slot and of its method. slot->work is allocated. Returns their number. */
+/* Lists all buffers of a slot and of its method. Returns the number of buffers. If the method has
+ * work, slot->work must be allocated. */
 static size_t list_buffers(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                            pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS])
 {
@@ -388,7 +389,7 @@ int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool
         else if (++slot->n_polls % POLLS_A_QUERY == 0)
             status = cudaEventQuery(slot->done);
         if (status == cudaErrorNotReady)
-            (void)cudaGetLastError(); /* or the next launch would report it */
+            (void)cudaGetLastError(); /* else the next launch reports the status */
         else if (status != cudaSuccess || !is_complete(slot))
             return pnr_cuda_check(status != cudaSuccess ? status : cudaErrorUnknown, "a submit",
                                   error);

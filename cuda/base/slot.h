@@ -27,7 +27,7 @@ enum { PNR_CUDA_MAX_GRAPHS = 32 };
 typedef struct pnr_cuda_slot {
     cudaStream_t stream;
     cudaEvent_t done;
-    /* graphs[i] has all kernels for up to graph_dwells[i] dwells. plan.measure needs no graphs. */
+    /* graphs[i] has all kernels for up to graph_dwells[i] dwells; with plan.measure: no graphs. */
     cudaGraphExec_t graphs[PNR_CUDA_MAX_GRAPHS];
     size_t graph_dwells[PNR_CUDA_MAX_GRAPHS];
     size_t n_graphs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the device itself does: its clocks under load, and how fast it copies within its memory and
+/* Measures the device itself: its clocks under load, and how fast it copies within its memory and
  * from the host. */
 #include "cuda/bench/resident.h"
 
@@ -68,8 +68,8 @@ int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Returns the median, in bytes a second, of COPY_RUNS copies. Events time each copy. One copy
- * before them is not counted. 0: failed. */
+/* Returns the median, in bytes a second, of COPY_RUNS copies. Events time each copy. A first copy
+ * is not timed. 0: failed. */
 static double time_copies(void *to, const void *from, size_t bytes, cudaEvent_t marks[2])
 {
     double rates[COPY_RUNS];
@@ -108,7 +108,7 @@ static double rate_from(bool is_host, size_t device, size_t bytes)
         if (is_host || cudaMemset(from, 0x5a, bytes) == cudaSuccess)
             rate = time_copies(to, from, bytes, marks);
     }
-    (void)cudaFree(to); /* also of NULL */
+    (void)cudaFree(to); /* ignores NULL */
     (void)(is_host ? cudaFreeHost(from) : cudaFree(from));
     for (cudaEvent_t mark : marks)
         if (mark != NULL)
@@ -124,7 +124,7 @@ double pnr_cuda_bench_link_rate(size_t device, size_t bytes)
 
 double pnr_cuda_bench_copy_rate(size_t device, size_t bytes)
 {
-    return 2 * rate_from(false, device, bytes); /* read and written */
+    return 2 * rate_from(false, device, bytes); /* a copy reads and writes each byte */
 }
 
 uint64_t pnr_cuda_bench_memory_used(size_t device)

@@ -32,7 +32,7 @@ static __device__ uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* The sum of the four 16-bit parts, centred: nearly normal, variance 1. */
+/* Returns a nearly normal value of variance 1: the scaled sum of the four 16-bit parts of r. */
 static __device__ float normal(uint64_t r)
 {
     const int sum = (int)(r & 0xffff) + (int)(r >> 16 & 0xffff) + (int)(r >> 32 & 0xffff) +
@@ -41,7 +41,7 @@ static __device__ float normal(uint64_t r)
     return (float)sum * (1.0f / (65536.0f * 0.577350269f));
 }
 
-/* Converts to the units of the format, rounded. Values beyond its range are clipped. */
+/* Converts a value in full scale to the format and rounds it. Values out of range are clipped. */
 template <typename T> static __device__ T quantise(float v, float scale, float offset)
 {
     const bool is_signed = T(-1) < T(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods timed with samples and results on the device, and the table that pnradar-bench loads. */
+/* Times methods with samples and results on the device. Has the table that pnradar-bench loads. */
 #include "cuda/bench/resident.h"
 
 #include "cuda/base/method.h"
@@ -14,7 +14,7 @@
 extern "C" const pnr_engine_ops *pnr_engine_module(void);
 
 enum { MAX_SETS = 16, POISON = 0xa5 };
-/* The device waits for head_start_ns + n_sets launch_ns while the host enqueues a round. */
+/* The device waits for head_start_ns + n_sets * launch_ns while the host enqueues a round. */
 static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000;
 
 /* The slot and method of an engine; only the address of the samples differs between sets. */
@@ -36,7 +36,7 @@ struct pnr_resident {
 
 /* --- kernels --- */
 
-/* Holds the stream, so that no timed work that follows waits for the host. */
+/* Holds the stream, so that the timed work after it does not wait for the host. */
 __global__ void hold(unsigned long long for_ns)
 {
     unsigned long long start_ns, now_ns;
@@ -49,7 +49,7 @@ __global__ void hold(unsigned long long for_ns)
 
 /* --- create and destroy --- */
 
-/* Lists the memory of the device; returns the number of buffers. */
+/* Lists the buffers in device memory; returns their number. */
 static size_t list_buffers(pnr_resident *r, const pnr_plan *plan, size_t raw_bytes,
                            pnr_cuda_buffer *list)
 {

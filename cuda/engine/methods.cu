@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
-/* Best first: auto takes the first that supports the plan. For each sample of 16 bits walsh moves 4
- * bytes (20 above 2^13 values), fused moves 4 (36 above 16384 points), and library moves more. */
+/* Best first: auto takes the first that supports the plan. For each sample in ci16 walsh moves 4
+ * bytes (28 above 2^13 values), fused moves 4 (36 above 16384 points), and library moves more. */
 static const pnr_cuda_method *const methods[] = {
     &pnr_cuda_method_walsh,     &pnr_cuda_method_fused,    &pnr_cuda_method_fused_long,
     &pnr_cuda_method_map_fused, &pnr_cuda_method_map_long, &pnr_cuda_method_library,
@@ -27,9 +27,9 @@ static int say_unknown(const pnr_plan *plan, pnr_error *error)
                          plan->method, names);
 }
 
-/* True when auto leaves this plan to library. For dwells that add powers, fused transforms the
- * windows again for the neighbours of an echo, where library has kept them: 0.74 ms against 0.45
- * for 2^24 samples at N = 1024. Library is the slower one if it must extend a period. */
+/* True when auto leaves this plan to library. If a dwell adds powers, fused transforms its windows
+ * again for the neighbours of an echo, but library has kept their values: 0.74 ms against 0.45 for
+ * 2^24 samples at N = 1024. If a period must be extended, library is slower than fused. */
 static bool is_passed_over(const pnr_cuda_method *method, const pnr_plan *plan)
 {
     return method == &pnr_cuda_method_fused && plan->n_looks > 1 &&

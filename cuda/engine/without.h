@@ -7,7 +7,7 @@
 #include "cuda/base/slot.h"
 
 /* The second engine takes cf32 samples and one dwell a submit. The samples of the dwell are
- * converted to cf32, conjugated and tuned on the device, in its slot. */
+ * converted to cf32, conjugated and tuned on the device, in the slot of the second engine. */
 typedef struct pnr_cuda_without {
     pnr_engine *engine; /* its plan is that of pnr_cuda_without_plan */
     const pnr_cuda_common *common;
@@ -23,8 +23,8 @@ typedef struct pnr_cuda_without {
 
 /* Gives the plan of the second engine. */
 pnr_plan pnr_cuda_without_plan(const pnr_plan *plan);
-/* Takes ownership of engine, even on failure; its plan is pnr_cuda_without_plan(plan). plan: of the
- * first engine. On failure call destroy. */
+/* Takes ownership of `engine`, the second engine, even on failure. plan: the plan of the first
+ * engine; the second one has pnr_cuda_without_plan(plan). On failure call destroy. */
 int pnr_cuda_without_create(const pnr_plan *plan, pnr_engine *engine, pnr_cuda_without *without,
                             pnr_error *error);
 /* Frees everything except the engine. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, the general kernel: several periods, windows that are shorter than the transform,
- * any format, a tune, half lags. */
+/* Method fused, the general kernel. It supports several periods, windows that are shorter than the
+ * transform, any format, a tune, and half lags. */
 #include "cuda/fused/fused.h"
 
 #include "cuda/base/mix.h"
@@ -9,10 +9,10 @@
 
 /*
  * A window shorter than the transform is extended periodically: x[n mod N] for n < 2N - 1 <= L,
- * then 0. The code is padded with zeros, and the lags below N are exact. Shared memory holds the
- * sum of powers over the windows of a dwell, in the order of the grid, for the search. The
- * neighbours of an incoherent dwell need the values of all its windows, so these are transformed a
- * second time if there is a candidate.
+ * then 0. The code is padded with zeros, and the lags below N are exact. For the search, shared
+ * memory holds the sum of powers over the windows of a dwell, in the order of the cells. The
+ * neighbours of an incoherent dwell need the values of all its windows. So the windows are
+ * transformed a second time if the dwell has a candidate.
  */
 
 /* True when the windows are added before the transform. */
@@ -66,7 +66,7 @@ static __device__ __forceinline__ uint32_t read_window(const pnr_cuda_conversion
     return odd;
 }
 
-/* Does the same for the format of the plan. */
+/* Calls read_window for the format of the plan. */
 template <int M>
 static __device__ __forceinline__ uint32_t read_any_window(const pnr_cuda_conversion &c,
                                                            float2 *buffer, size_t window,
@@ -112,7 +112,7 @@ static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const
     pnr_fused_sync<M>();
 }
 
-/* Reads a thread's samples of a coherent dwell: the sum of its tuned windows. */
+/* Reads a thread's samples of a coherent dwell. Each is a sum over the tuned windows. */
 template <int M>
 static __device__ __forceinline__ void read_sum(const pnr_cuda_fused &p, float2 *buffer,
                                                 size_t window, uint32_t u)
@@ -166,7 +166,8 @@ static __device__ __forceinline__ void extend_window(const pnr_cuda_conversion &
             buffer[pnr_fused_at<M>(n)] = make_float2(0.0f, 0.0f);
 }
 
-/* Adds the powers of integer or half lags. v[j] is c at lag u + T j with its parts swapped. */
+/* Adds the powers of integer or half lags to the cells. v[j] is c at lag u + T j with its parts
+ * swapped. */
 template <int M>
 static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const float2 (&v)[32],
                                                   float *cells, size_t dwell, uint32_t half,
@@ -187,7 +188,8 @@ static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const
     }
 }
 
-/* Adds a thread's share of the sums over all neighbours: c[k + j] conj(c[k]) of this window. */
+/* Adds c[k + j] conj(c[k]) of a window to the sum of each neighbour j. A thread adds to every T-th
+ * sum. */
 template <int M>
 static __device__ void add_neighbours(const pnr_fused_search<M> &s,
                                       const pnr_fused_view<M, false> &view, double2 *sums,
@@ -205,8 +207,8 @@ static __device__ void add_neighbours(const pnr_fused_search<M> &s,
     }
 }
 
-/* Returns sum over windows c[k + j] conj(c[k]) / sqrt(P[k]); P[k] is the sum at the centre. The
- * caller has passed a barrier. */
+/* Writes the neighbours to the candidates: the sum over windows of c[k + j] conj(c[k]), divided by
+ * sqrt(P[k]). P[k] is the sum at the centre. The caller has passed a barrier. */
 template <int M>
 static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out, uint32_t n_kept,
                                          uint32_t u)
@@ -249,7 +251,8 @@ static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
     return pnr_fused_note_found(s, best, sum, s.threshold, u);
 }
 
-/* Searches the powers of a dwell. All threads call, after a barrier. It ends with a barrier. */
+/* Searches the powers of a dwell. All threads call it, after a barrier. Its last step is one more
+ * barrier. */
 template <int M>
 static __device__ __forceinline__ void
 search_cells(pnr_fused_search<M> &s, const pnr_fused_view<M, false> &view, const pnr_cuda_fused &p,
@@ -280,7 +283,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     pnr_fused_search<M> &s = *(pnr_fused_search<M> *)own;
     float2 *const buffer = (float2 *)(own + sizeof s), *const table = (float2 *)memory;
     float *const cells = (float *)(own + sizeof s + size::BUFFER_BYTES);
-    double2 *const sums = (double2 *)cells; /* reuses the cells after their search */
+    double2 *const sums = (double2 *)cells; /* uses the memory of the cells after the search */
     const pnr_fused_thread<M> thread(table, buffer, threadIdx.x % T);
     const uint32_t together = M > 1 ? 1 : blockDim.x / T;
     const uint32_t u = thread.u, n_samples = p.conversion.samples.n_samples;

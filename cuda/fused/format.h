@@ -5,9 +5,9 @@
 
 #include "cuda/base/sample.h"
 
-/* A format has: word, one sample in memory; value(word); is_clipped(word); may_clip(raw, v), a
- * cheap test whether the 32 samples of a thread may hold a clipped one, so that they are seldom
- * counted. */
+/* Each format defines the type `word` of a sample in memory, value(word) and is_clipped(word).
+ * may_clip(raw, v) is a cheap test: it returns false only if none of the 32 samples of a thread is
+ * clipped, so that the clipped samples are seldom counted. */
 
 typedef struct pnr_fused_ci16 {
     typedef int word;

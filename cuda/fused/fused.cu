@@ -93,8 +93,8 @@ static __device__ __forceinline__ void return_profile(const pnr_cuda_fused &p, c
     }
 }
 
-/* Shared memory of a block: the table; the spectrum, with M = 1; for each window the state of its
- * search and its values. */
+/* Shared memory of a block: the table, the spectrum (only if M = 1), and for each window the state
+ * of its search and its values. */
 template <int M> struct plain_size : pnr_fused_size<M> {
     static constexpr int WINDOWS_AT =
         pnr_fused_size<M>::TABLE_BYTES + (M == 1 ? 1024 * (int)sizeof(float2) : 0);

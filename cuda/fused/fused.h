@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, one kernel from samples to results, with a window in the registers of a warp or a
- * block. */
+/* Method fused: one kernel computes the results from the samples. A warp or a block holds a window
+ * in its registers. */
 #ifndef PNR_CUDA_FUSED_H
 #define PNR_CUDA_FUSED_H
 
@@ -13,7 +13,7 @@ typedef struct pnr_cuda_fused {
     pnr_cuda_conversion conversion; /* its sums are NULL: the kernels measure the samples */
     const pnr_cuda_job *job;        /* how many dwells the submit has */
     /* [oversample][L]: conj(DFT of the code) / L in the order of pnr_cuda_fused_place, with two
-     * adjacent bins in a float4; for the plain kernel times the scale of the samples */
+     * adjacent bins in a float4. The plain kernel's spectrum includes the scale of the samples. */
     const float4 *spectrum;
     const double *threshold;   /* [n_periods], in units of the floor */
     double first_threshold;    /* threshold[0] */
@@ -47,8 +47,8 @@ typedef struct pnr_cuda_fused_size {
 /* Finds the plain kernel, for dwells of one window with N = L, one channel of ci8, ci16 or cf32,
  * without half lags or mixing. NULL: no such instance. */
 const pnr_cuda_fused_size *pnr_cuda_fused_find_plain(pnr_format format, size_t n_transform);
-/* Finds the kernel for all other dwells; NULL: no such instance. A window needs
- * pnr_cuda_fused_cells_bytes more of shared memory. */
+/* Finds the kernel for all other dwells; NULL: no such instance. Each window needs
+ * pnr_cuda_fused_cells_bytes of shared memory in addition to window_bytes. */
 const pnr_cuda_fused_size *pnr_cuda_fused_find_dwells(size_t n_transform);
 size_t pnr_cuda_fused_cells_bytes(const pnr_plan *plan);
 

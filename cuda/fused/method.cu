@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-/* Below MIN_SAMPLES cuFFT at length N is as fast as this method, which would take 1024 points. */
+/* Below MIN_SAMPLES cuFFT at length N is as fast as this method, which would need 1024 points. */
 enum { MIN_SAMPLES = 128, MIN_TRANSFORM = 1024, MAX_TRANSFORM = 16384 };
 
 /* Data that all slots share. */
@@ -32,8 +32,8 @@ static size_t transform_of(size_t n_samples)
     return length;
 }
 
-/* Finds the fast kernel, for dwells of one window of the transform's length without mixing; NULL:
- * the plan needs the general kernel. */
+/* Finds the plain kernel, for dwells of one window that is as long as the transform, without
+ * mixing. NULL: the plan needs the general kernel. */
 static const pnr_cuda_fused_size *find_plain(const pnr_plan *plan)
 {
     if (plan->n_channels != 1 || pnr_plan_windows(plan) != 1 || plan->oversample != 1 ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of the one-kernel fused method, by the first warp of a window: local maxima above the
- * threshold, a second search at a lower one, neighbours, results. */
+/* The search of the one-kernel fused method. The first warp of a window finds local maxima above
+ * the threshold, searches again with lower thresholds, and writes the results and neighbours. */
 #ifndef PNR_CUDA_FUSED_SEARCH_H
 #define PNR_CUDA_FUSED_SEARCH_H
 
@@ -14,7 +14,7 @@ template <int M> struct alignas(16) pnr_fused_search {
     pnr_dwell dwell;    /* the result so far */
     float threshold;    /* of the first search; infinite: no candidate is possible */
     uint32_t n_windows; /* of the submit */
-    uint32_t odd;       /* number of clipped samples; of non-finite ones in the upper 16 bits */
+    uint32_t odd;       /* clipped samples in the lower 16 bits, non-finite ones in the upper */
     double energy[M];   /* of each warp's samples */
     float2 found[pnr_fused_size<M>::THREADS]; /* of each thread, see pnr_fused_note_found */
     uint64_t keys[PNR_FUSED_LIST];            /* maxima; at the end the kept ones in lag order */
@@ -124,8 +124,8 @@ pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwel
     }
 }
 
-/* Sets the floor, and the threshold of the first search, which is ratio times the floor. The warp
- * of pnr_fused_count calls. */
+/* Sets the floor and the threshold of the first search. ratio: threshold / floor. Only the
+ * warp that has called pnr_fused_count calls it. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
                                                        const pnr_cuda_fused &p, pnr_dwell dwell,
@@ -216,8 +216,8 @@ pnr_fused_scan_column(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> 
     }
 }
 
-/* Writes candidate i with its neighbours to the results. Adds to *taken the powers around it that
- * no candidate before it reaches, and returns their number. */
+/* Writes candidate i with its neighbours to the results. Each lane has one neighbour, and adds its
+ * power to *taken if no earlier candidate reaches it. Returns the number of neighbours added. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ uint32_t
 pnr_fused_return_candidate(const pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
@@ -263,9 +263,9 @@ static __device__ __forceinline__ void pnr_fused_sum_both(double *x, double *y, 
     *y = __shfl_sync(0xffffffffu, mine, 16);
 }
 
-/* Finds the columns with a cell above the threshold. *columns: lane w gets a bit for each column of
- * warp w. Returns a bit for each warp that has any. Adds the powers of all other columns to *noise.
- * own: the values that this thread has found. */
+/* Finds the columns with a cell above the threshold. *columns: lane w gets a bit for each such
+ * column of warp w. Returns a bit for each warp that has such a column. Adds the powers of all
+ * other columns to *noise. own: what pnr_fused_note_found returned to this thread. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_search<M> &s,
                                                              uint32_t lane, float threshold,
@@ -298,7 +298,7 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
     pnr_candidate *out = p.candidates + dwell * p.max_candidates;
     float threshold = s.threshold;
     double floor = s.dwell.floor, noise_sum = 0;
-    uint32_t n_above = 0, n_before = 0, n_kept, n_maxima; /* n_before: kept by the last search */
+    uint32_t n_above = 0, n_before = 0, n_kept, n_maxima; /* n_before: the previous n_kept */
     bool is_done;
 
 #pragma unroll 1
@@ -331,8 +331,8 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
             noise_sum = tally.noise;
             n_above = tally.n_above;
         }
-        /* A lower threshold keeps all candidates of the search before. If their number is the same,
-         * so are the floor and the result. */
+        /* A lower threshold keeps all candidates of the previous search. If no candidate is new,
+         * the floor and the result stay the same. */
         is_done = (n_kept == n_before && search > 0) || search + 1 == PNR_MAX_SEARCHES ||
                   n <= PNR_NEIGHBOURS || 2 * (n - n_taken) < n;
         if (!is_done) {

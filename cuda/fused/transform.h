@@ -40,7 +40,7 @@ __host__ __device__ constexpr float pnr_fused_sin(int q)
     return q <= 8 ? pnr_fused_cos_low(8 - q) : pnr_fused_cos_low(q - 8);
 }
 
-/* Reverses the bits of i < n: place i of a decimation in time takes the value of this index. */
+/* Reverses the bits of i < n. A decimation in time begins with value reversed(i) at place i. */
 __host__ __device__ constexpr int pnr_fused_reversed(int i, int n)
 {
     int reversed = 0;
@@ -142,8 +142,9 @@ template <int R> static __device__ __forceinline__ void pnr_fused_transform(floa
 
 /* --- any w --- */
 
-/* Derives the twiddles of the stages: span 2 at 0; span m >= 4 at m/4 .. m/2 - 1, w^(R/m) W_m^j for
- * j < m/4. The second half of a span is -i times the first, and is not stored. */
+/* Derives the twiddles of the stages. Place 0 gets the twiddle of span 2. Places m/4 + j, j < m/4,
+ * get those of span m >= 4: w^(R/m) W_m^j. The second half of a span, j >= m/4, is -i times the
+ * first, and is not stored. */
 template <int R, int SPAN>
 static __device__ __forceinline__ void pnr_fused_derive_spans(float2 w, float2 (&set)[R / 2])
 {

@@ -7,17 +7,18 @@
 #include "cuda/fused/transform.h"
 
 /*
- * L = 32 * M * 32: three passes each way, of 32, M and 32 points. With n = n1 L/32 + n2 32 + n3
- * and k = k1 + 32 k2 + 32 M k3 (k1, n1, k3, n3 < 32; k2, n2 < M)
+ * L = 32 * M * 32. A transform has three passes, of 32, M and 32 points. With n = n1 L/32 + n2 32 +
+ * n3 and k = k1 + 32 k2 + 32 M k3 (k1, n1, k3, n3 < 32; k2, n2 < M)
  *   nk/L = n1 k1/32 + n2 (k1 + 32 k2)/(32 M) + n3 k/L   (mod 1)
- * so that each pass sums over one index and its twiddle is a power of one base for the whole sum:
+ * So each pass sums over one index, and its twiddles are powers of one base:
  *   A[k1][n2][n3] = sum_n1 x W_32^(n1 k1)
  *   B[k1][k2][n3] = sum_n2 A (W_32M^k1)^n2 W_M^(n2 k2)
  *   X[k]          = sum_n3 B (W_L^(k1 + 32 k2))^n3 W_32^(n3 k3)
- * Thread u = 32 n2 + n3 does the first pass; u = M k1 + k2 the others. A thread's bins are k3 =
- * 0..31. The inverse takes the same passes in reverse order, with the roles of the digits exchanged
- * (m1 in the place of k1). So the spectrum is stored in this order, and nothing is transposed. The
- * second pass mixes only values of rows k1 that the same warp reads and writes.
+ * In the first pass thread u has n2 and n3 with u = 32 n2 + n3. In the others it has k1 and k2 with
+ * u = M k1 + k2. A thread's bins are k3 = 0..31. The inverse does the same passes in reverse order,
+ * with the roles of the digits exchanged (lag digit m1 in the place of k1). So the spectrum is
+ * stored in the order of the threads, and nothing is transposed. The second pass mixes only values
+ * of rows k1 that the same warp reads and writes.
  */
 template <int M> struct pnr_fused_size {
     static constexpr int THREADS = 32 * M; /* of a window, 32 values each */
@@ -55,8 +56,8 @@ template <int M, bool IS_ALONE = true> static __device__ __forceinline__ void pn
                      : "memory");
 }
 
-/* Returns a condition that is the same in all lanes of a warp. The vote tells the compiler that it
- * is the same; otherwise every shuffle in a branch on it becomes a call. */
+/* Returns a condition that is the same in all lanes of a warp. The vote tells the compiler that all
+ * lanes agree. Without the vote, every shuffle in a branch on the condition becomes a call. */
 static __device__ __forceinline__ bool pnr_fused_agreed(bool is_so)
 {
     return __all_sync(0xffffffffu, is_so);
@@ -74,8 +75,9 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
     typedef pnr_fused_size<M> size;
 
     if constexpr (M == 1) {
-        /* The twiddles of pnr_fused_derive<32>(W_L^lane), each computed directly: span m has
-         * W_L^(32 lane / m) W_m^j, from place m/4 (span 2 at 0). Each lane has pairs of them. */
+        /* The twiddles of pnr_fused_derive<32>(W_L^lane), but each computed directly. Place m/4 + j
+         * has W_L^(32 lane / m) W_m^j of span m, place 0 that of span 2. A lane loads them in
+         * pairs. */
         for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) {
             const int lane = i % 32, at = i / 32;
             const int span = at == 0 ? 2 : 4 << (31 - __clz(at)), j = at == 0 ? 0 : at - span / 4;
@@ -102,9 +104,9 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     __device__ __forceinline__ pnr_fused_thread(const float2 *table_, float2 *buffer, int u_)
         : table(table_), u(u_), k1(u_ / M), k2(u_ % M)
     {
-        column = buffer + u / 32 * size::PART + u % 32; /* + k1 ROW */
+        column = buffer + u / 32 * size::PART + u % 32; /* + k1 * ROW */
         row = buffer + k1 * size::ROW + k2 * size::PART;
-        middle = buffer + k1 * size::ROW + 2 * k2; /* + n2 PART + 2 M q */
+        middle = buffer + k1 * size::ROW + 2 * k2; /* + n2 * PART + 2 * M * q */
     }
 
     __device__ __forceinline__ void put_column(const float2 (&v)[32]) const
@@ -131,7 +133,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* Does the first pass forward, and its exchange through the buffer. */
+    /* Does the first pass, and writes the values to the buffer. */
     __device__ __forceinline__ void first_pass(float2 (&v)[32]) const
     {
         pnr_fused_transform<32>(v);
@@ -140,7 +142,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         pnr_fused_sync<M, IS_ALONE>();
     }
 
-    /* Does the last pass of a direction, with the base twiddle W_L^at. */
+    /* Does the last pass of either transform, with the base twiddle W_L^at. */
     __device__ __forceinline__ void last_pass(float2 (&v)[32], int at) const
     {
         /* Keeps the compiler from holding values derived from `at` in registers. */
@@ -236,8 +238,8 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     }
 
     /* v[j] is sample u + T j and becomes c at lag u + T j with its parts swapped. between() is
-     * called once all threads have reached it. Afterwards a thread may write only to its own column
-     * of the buffer. */
+     * called after a barrier of the window's threads. After correlate() a thread may write only to
+     * its own column of the buffer. */
     template <class BETWEEN>
     __device__ __forceinline__ void correlate(float2 (&v)[32], const float4 *spectrum,
                                               BETWEEN between) const

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns of the four-step transform, of 32 P points each, in two passes. A block takes a tile. */
+/* Transforms columns of the four-step transform in two passes. A column has 32 P points. A block
+ * transforms a tile of columns. */
 #ifndef PNR_CUDA_FUSED_LONG_COLUMNS_H
 #define PNR_CUDA_FUSED_LONG_COLUMNS_H
 
@@ -10,25 +11,25 @@
  * A column's point a P + b (a < 32, b < P) goes to k = ka + 32 i (ka < 32, i < P):
  *   (a P + b) k / (32 P) = a ka/32 + b ka/(32 P) + b i/P   (mod 1)
  * So thread (b, column) sums over a, and thread (ka, column) sums over b with the base W_32P^ka. A
- * thread has 32 / P values of ka: b, b + P, .. Between the passes value ka of thread t lies at ka
- * THREADS + t.
+ * thread has 32 / P values of ka: b, b + P, .. Between the passes value ka of thread t lies at
+ * ka * THREADS + t.
  */
 template <int P> struct pnr_fused_columns {
     static constexpr uint32_t ROWS = 32 * P;
     static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* of a tile */
     static constexpr int BITS = pnr_fused_bits(P);
-    /* Shared memory: the tile, then the twiddles (for samples 32 sets of P / 2, for lags 32 powers
-     * of two). The list of cells needs half a tile even if no values are exchanged. */
+    /* Shared memory: the tile, then the twiddles (for samples 32 sets of P / 2, for lags log2 P
+     * sets of 32). The list of cells needs half a tile even if no values are exchanged. */
     static constexpr size_t SAMPLES_SHARED =
         P == 1 ? 0 : (PNR_FUSED_LONG_TILE + 16 * P) * sizeof(float2);
     static constexpr size_t LAGS_SHARED = P == 1
                                               ? PNR_FUSED_LONG_TILE * sizeof(float)
                                               : (PNR_FUSED_LONG_TILE + 32 * BITS) * sizeof(float2);
-    /* the same, and a tile for the sum of powers */
+    /* LAGS_SHARED, and a tile for the sum of powers */
     static constexpr size_t SUMS_SHARED = LAGS_SHARED + PNR_FUSED_LONG_TILE * sizeof(float);
 };
 
-/* Return the part b of the thread, and its column; see above. */
+/* The first returns the part b of the thread, the second the thread's column; see above. */
 template <int P> static __device__ __forceinline__ uint32_t pnr_fused_part()
 {
     return threadIdx.x / pnr_fused_columns<P>::COLUMNS;

@@ -45,7 +45,7 @@ static __device__ __forceinline__ void return_powers(const pnr_fused_long &p, ui
     }
 }
 
-/* A block takes one tile of one dwell; blockIdx.y is the dwell's number in the group. */
+/* A block computes one tile of lags of one dwell; blockIdx.y is the dwell's number in the group. */
 template <int P, bool IS_SUM>
 __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
     fused_lags(pnr_fused_long p, uint32_t first, uint32_t)

@@ -54,8 +54,8 @@ template <int P> struct pnr_fused_lag_powers {
     }
 };
 
-/* Transforms v, as loaded, to v[j] = c at lag j of the tile, with swapped parts and 0 beyond N.
- * memory: the tile (free, after a barrier), then the output of pnr_fused_prepare_lags. */
+/* Transforms the loaded values: v[j] becomes c at pnr_fused_lag_of(j), with swapped parts, or 0
+ * beyond N. memory: the tile (free, after a barrier), then the output of pnr_fused_prepare_lags. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
@@ -86,9 +86,9 @@ pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
     }
 }
 
-/* power[j] becomes P at lag j of the tile, summed over the transforms of the dwell in their order.
- * Calls seen(t, v) for each transform. v: the values of the first transform, as loaded. memory: as
- * above; with IS_SUM a tile for the sum follows it. */
+/* Sets power[j] to P at pnr_fused_lag_of(j), summed over the transforms of the dwell in order.
+ * Calls seen(t, v) for each transform. v: the loaded values of the first transform. memory: as in
+ * pnr_fused_transform_lags; with IS_SUM a tile for the sum follows. */
 template <int P, bool IS_SUM, class SEEN>
 static __device__ __forceinline__ void
 pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 *memory,
@@ -119,9 +119,9 @@ pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t t
     }
 }
 
-/* Lists the cells of the tile above the threshold, in any order. tile_at: index among all tiles;
- * counts: shared, 0 before; memory: that of the exchange, which is free. All threads call; a
- * barrier must follow. */
+/* Lists the cells of the tile above the threshold, in any order. tile_at: index among all tiles.
+ * counts: shared, 0 before the call. memory: the shared memory of the exchange, free again. All
+ * threads call it; a barrier must follow. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,

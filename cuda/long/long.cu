@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: kernels for a length, and the groups of dwells on two streams. */
+/* Method fused, long: chooses the kernels for a length. Puts groups of dwells on two streams. */
 #include "cuda/long/long.h"
 
 #include "cuda/base/check.h"
@@ -88,7 +88,7 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused
 
 uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch)
 {
-    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2; /* one was slower */
+    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2; /* one transform was slower */
     const size_t n = n_sums < n_transforms ? n_transforms / n_sums : 1;
 
     return (uint32_t)(n < batch ? n : batch);
@@ -121,8 +121,8 @@ static int launch_kernel(const pnr_fused_long_launch *l, const char *name, dim3 
     return pnr_cuda_check(cudaLaunchKernelEx(&config, l->kernel, *p, first, count), name, error);
 }
 
-/* The first kernel of a stream is not chained, because kernels read without waiting what exists
- * before the chain: the job and raw samples. */
+/* Kernels read the job and the raw samples without waiting, so these must exist before the chain
+ * begins. For this reason the first kernel of a stream is not chained. */
 static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set, bool is_first,
                          uint32_t first, uint32_t count, cudaStream_t stream, pnr_error *error)
 {

@@ -18,7 +18,7 @@
  * lags:     c[m1 + N2 m2] = sum_k1 D[k1][m1] (W_L^-m1)^k1 W_N1^(-k1 m2)  columns again
  * Row k1 of the spectrum is multiplied in the place where the forward pass writes it, so nothing is
  * transposed. The twiddles between rows and columns are powers of one number in each sum. A pass of
- * fused/transform.h takes that number as its base, so they cost neither a pass nor a product.
+ * fused/transform.h takes that number as its base, so twiddles cost neither a pass nor a product.
  * A window shorter than L is extended: y[n] = x[n mod N], n < 2N - 1, then 0. Zeros follow the
  * code, and lags below N are exact.
  */
@@ -29,7 +29,7 @@ enum {
     PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels takes: all N1 points of
                                  * some columns, 32 for each thread */
     PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32,
-    PNR_FUSED_LONG_POWERS = 16, /* places of a row; log2 N2 of them are used */
+    PNR_FUSED_LONG_POWERS = 16, /* powers stored for a row; log2 N2 of them are used */
     PNR_FUSED_LONG_SUMS = 65535 /* greatest number of transforms of a dwell */
 };
 
@@ -50,14 +50,14 @@ typedef struct pnr_fused_long {
     const pnr_cuda_job *job;        /* has the actual number of dwells; grids may be larger */
     const float4 *spectrum;         /* [L / 2], in the order of pnr_fused_long_place */
     const float2 *row_powers;       /* [N1][PNR_FUSED_LONG_POWERS]: W_L^(k1 2^i) */
-    const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), pnr_fused_long_turn */
+    const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), t: see pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_dwells][n_sums][N1][N2] */
     pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: another step measures them */
     pnr_cuda_dwell *states;     /* [n_dwells] */
     pnr_fused_long_tile *tiles; /* [n_dwells][tiles] */
-    uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above; NULL: no cells
-                                 * are listed, and the dwells are not searched */
+    uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above the threshold;
+                                 * NULL: no cells are listed, and the dwells are not searched */
     float *above;               /* [n_dwells][N]: 0 except while many cells are searched */
     uint64_t *keys;             /* [n_dwells][N / 2 + 1]: local maxima, if there are many */
     pnr_dwell *dwells;          /* [n_dwells] */
@@ -140,15 +140,16 @@ typedef struct pnr_fused_long_shared {
 } pnr_fused_long_shared;
 
 /* Tells whether the first kernel cannot read the samples of a plan. Then another step measures and
- * converts them, sums the periods and extends them, in one more pass over memory. */
+ * converts the samples, sums the periods and extends the sum, in one more pass over memory. */
 bool pnr_fused_long_is_prepared(const pnr_plan *plan);
-/* PNR_OK, or PNR_EUNSUPPORTED with the reason. The length is FIRST bits at least. */
+/* Returns PNR_OK, or PNR_EUNSUPPORTED with the reason. The caller has refused short periods, those
+ * with pnr_fused_long_bits below PNR_FUSED_LONG_FIRST. */
 int pnr_fused_long_suits(const pnr_plan *plan, pnr_error *error);
 /* Lists the memory of the shared data; returns the number of buffers. */
 size_t pnr_fused_long_list(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_cuda_buffer *list);
 /* Fills the shared data, which are allocated. */
 int pnr_fused_long_upload(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_error *error);
-/* Returns the argument of the kernels for a slot. memory: its pointers to memory of the slot. */
+/* Returns the argument of the kernels for a slot. memory: the pointers to memory of the slot. */
 pnr_fused_long pnr_fused_long_argument(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                        const pnr_fused_long_shared *own,
                                        const pnr_fused_long *memory);

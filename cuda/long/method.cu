@@ -134,7 +134,7 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *, pnr_engine_choice *cho
 
 /* --- create and destroy --- */
 
-/* Sets out[i stride] = W_n^(index 2^i) for i < n_powers. */
+/* Sets out[i * stride] = W_n^(index * 2^i) for i < n_powers. */
 static void fill_powers(float2 *out, size_t stride, uint32_t n_powers, size_t index, size_t n)
 {
     for (uint32_t i = 0; i < n_powers; i++) {

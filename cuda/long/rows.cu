@@ -9,10 +9,11 @@
 #include <cassert>
 
 /*
- * A row of N2 = 32 * M * 32 points takes three passes each way, of 32, M and 32 points. The order
+ * A row of N2 = 32 * M * 32 points needs three passes each way, of 32, M and 32 points. The order
  * of the threads and the layout of the shared memory are those of fused/window.h. In addition
- * sample n2 of row k1 has a factor W_L^(k1 n2). With n2 = d1 N2/32 + d2 32 + d3 it is a power of
- * one base for each pass, W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1, times the base of the pass.
+ * sample n2 of row k1 has a factor W_L^(k1 n2). With n2 = d1 N2/32 + d2 32 + d3 this factor is a
+ * power of one number in each pass: W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1. The base of a pass is
+ * multiplied by that number.
  */
 template <int M> struct row_size {
     static constexpr int THREADS = 32 * M; /* threads of a row */
@@ -80,9 +81,9 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 template <int M> struct row_thread {
     typedef row_size<M> size;
     const float2 *table; /* [BITS][32] W_32M^i */
-    float2 *column;      /* + k1 ROW */
+    float2 *column;      /* + k1 * ROW */
     float2 *own;
-    float2 *middle; /* + n2 PART + 2 M q */
+    float2 *middle; /* + n2 * PART + 2 * M * q */
     int u, k1, k2;
 
     __device__ __forceinline__ row_thread(const float2 *table_, float2 *buffer, int u_)
@@ -93,7 +94,8 @@ template <int M> struct row_thread {
         middle = buffer + k1 * size::ROW + 2 * k2;
     }
 
-    /* v becomes the spectrum of the row. row_powers: of the row; thread_powers: of all threads. */
+    /* v becomes the spectrum of the row. row_powers: W_L^(k1 2^i) of row k1. thread_powers:
+     * the table of all threads. */
     __device__ __forceinline__ void forward(float2 (&v)[32], const float2 *row_powers,
                                             const float2 *thread_powers) const
     {
@@ -171,8 +173,8 @@ template <int M> struct row_thread {
     }
 };
 
-/* Each warp of the first blocks begins a window. The other blocks take rows. They take the windows
- * of one row together, so that its part of the code's spectrum is read once. */
+/* Each warp of the first blocks begins a window. The other blocks transform rows: row 0 of all
+ * windows, then row 1 and so on, so that each row of the code's spectrum is read once. */
 template <int M>
 __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_size<M>::BLOCKS)
     fused_rows(pnr_fused_long p, uint32_t first, uint32_t count)

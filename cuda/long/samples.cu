@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-/* Loads the 32 samples of the thread, n = place + stride a, from a window that it extends. */
+/* Loads the 32 samples of the thread, n = place + stride * a, from a window that it extends. */
 template <class FORMAT>
 static __device__ __forceinline__ void
     load_extended(typename FORMAT::word (&raw)[32], const typename FORMAT::word *window,
@@ -71,7 +71,7 @@ measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
     return energy;
 }
 
-/* A block takes one tile of columns; blockIdx.y is the transform's number in the group. Three
+/* A block transforms one tile of columns; blockIdx.y is the transform's number in the group. Three
  * blocks on a multiprocessor gain 3 % with short columns and lose 12 % with long ones. */
 template <int P, class FORMAT>
 __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: local maxima among the listed cells, the next floor, neighbours, results. */
+/* Method fused, long: finds local maxima among the listed cells, computes the next floor and the
+ * neighbours, and writes the results. */
 #include "cuda/base/chain.h"
 #include "cuda/long/lags.h"
 
@@ -10,7 +11,7 @@ enum {
     WARPS = THREADS / PNR_CUDA_WARP,
     FEW = 512,         /* listed cells that fit the shared memory */
     FEW_OF_TILE = 32,  /* cells of one tile that one thread copies */
-    FEW_SUMS = 16,     /* candidates, or transforms of one, whose neighbours share a sum */
+    FEW_SUMS = 16,     /* candidates, or transforms of one candidate, summed at one time */
     ROWS_AT_ONCE = 32, /* rows of a neighbour's sum that are loaded together */
     STEPS = 8,         /* products before a twiddle is computed exactly again */
     STATE_WORDS = sizeof(pnr_cuda_dwell) / sizeof(uint32_t)
@@ -33,8 +34,9 @@ struct searcher {
 
 /* --- cells above the threshold --- */
 
-/* Sums the tiles, in their order in the first search, and copies the listed cells to s.listed if
- * they are few. Returns true if they are many. All threads call. It ends with a barrier. */
+/* Counts the listed cells of all tiles, and copies the cells to s.listed if they are few. Returns
+ * true if they are many. The first search also loads the state of the dwell, and sums the noise in
+ * a fixed order. All threads call it. Its last step is a barrier. */
 static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                      int search)
 {
@@ -163,8 +165,8 @@ static __device__ __forceinline__ void relist_tile(searcher &s, const pnr_fused_
         p.tiles[tile_at] = s.relisted;
 }
 
-/* Lists the tiles with a cell above the lower threshold again. Every warp finds the same tiles. It
- * ends with a barrier. */
+/* Calls relist_tile for each tile with a cell above the lower threshold. Every warp finds the same
+ * tiles. The last step is a barrier. */
 template <int P, bool IS_SUM>
 static __device__ void relist_tiles(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                     float2 *memory)
@@ -233,8 +235,8 @@ static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
     return make_float2(sum.y, sum.x); /* the parts are swapped in the rows */
 }
 
-/* Computes c at the neighbours of the kept lags. memory: that of the exchange. All threads call. It
- * ends with a barrier. */
+/* Computes c at the neighbours of the kept lags. memory: the shared memory of the exchange. All
+ * threads call it. Its last step is a barrier. */
 static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                          const uint64_t *kept, float2 *memory)
 {
@@ -259,8 +261,8 @@ static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, u
     }
 }
 
-/* Does the same for a sum of powers: the sum over transforms of c[lag] conj(c[k]) / sqrt(P[k]),
- * where k is the centre. */
+/* Does the work of gather_neighbours for a sum of powers. A value is the sum over the transforms of
+ * c[lag] conj(c[k]), divided by sqrt(P[k]), where k is the centre. */
 static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                    const uint64_t *kept, float2 *memory)
 {
@@ -316,7 +318,7 @@ static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const
     const double floor = fmax(rest, s.state.rounding);
     const bool is_last = search + 1 == PNR_MAX_SEARCHES || isinf(rest) ||
                          !(floor < PNR_LOWER_FLOOR(n_kept) * sums.floor);
-    /* If max_candidates are kept, a lower threshold adds only weaker ones. */
+    /* If max_candidates are kept, a lower threshold finds only weaker candidates. */
     const bool is_done = is_last || n_kept == p.max_candidates;
 
     __syncwarp();
@@ -340,7 +342,8 @@ static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const
         ((uint32_t *)(p.dwells + dwell))[threadIdx.x] = ((const uint32_t *)&sums)[threadIdx.x];
 }
 
-/* A block takes one dwell of every second group from dwell `first` on: the groups of one stream. */
+/* A block searches one dwell. One launch searches the dwells of one stream: every second group of
+ * n_group dwells, from dwell `first` on. */
 template <int P, bool IS_SUM>
 __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
     fused_search(pnr_fused_long p, uint32_t first, uint32_t n_group)

@@ -73,14 +73,15 @@ struct pnr_map_level {
     {
         return factor[m.training * (m.training + 1) + m.training];
     }
-    /* Returns the level of a full cell for each unit of side_of. It is lower by 1e-4, which exceeds
-     * the sum of all rounding errors in single precision. */
+    /* Returns the level of a full cell divided by side_of, times 1 - 1e-4. This margin exceeds the
+     * sum of all rounding errors in single precision. */
     __device__ __forceinline__ float least_factor() const
     {
         return (float)(full_factor() * (1 - 1e-4) / m.training);
     }
-    /* The whole quads of cells that are training cells of all cells of another quad, on each side:
-     * `near` to far - 1 quads away. Only neighbouring training cells have them. */
+    /* A quad is four adjacent cells. The quads at distances near() to far() - 1 on both sides of a
+     * quad have only cells that are training cells of all its four cells. has_quads() tells whether
+     * such quads exist. */
     __device__ __forceinline__ uint32_t near() const
     {
         return (m.guard + 7) / 4;
@@ -119,8 +120,8 @@ struct pnr_map_level {
                m.guard + 1 + (m.training - 1) * m.stride < m.n_lags;
     }
 
-    /* Decides about a cell. OS needs no sorting: P exceeds factor z(r), where z(r) is the r-th
-     * smallest value, when P exceeds factor z for at least r values. */
+    /* Tells whether a cell exceeds its level. OS needs no sorting. Let z(r) be the r-th smallest
+     * training value. P exceeds factor * z(r) if it exceeds factor * z for at least r values z. */
     __device__ bool is_above(uint32_t cell, float power) const
     {
         return is_plain(cell) ? is_above_plain(cell, power) : is_above_any(cell, power);

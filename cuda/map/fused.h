@@ -34,7 +34,7 @@ int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const 
 typedef struct pnr_map_lines {
     pnr_map_search search; /* of the round */
     const float2 *bases;   /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each; NULL:
-                          * looks of one window are read from the raw samples */
+                          * a look is one window, and the lines read its samples */
     pnr_map_samples samples;
     const float4 *spectra; /* [n_codes][oversample][L], see pnr_cuda_fused_place */
     uint64_t bin_turns;    /* 1 / N turns per sample, in units of 2^-64 */
@@ -43,7 +43,8 @@ typedef struct pnr_map_lines {
     uint32_t is_whole;   /* see pnr_map_lines_is_whole */
 } pnr_map_lines;
 
-/* Returns the points of a transform of N samples (linear: of a whole window); 0: there is none. */
+/* Returns the points of a transform that holds a period, or a whole window if lags are linear. 0:
+ * the kernels have no such transform. */
 size_t pnr_map_lines_points(const pnr_plan *plan);
 /* Returns the number of groups of threads in a block that computes many codes of one row. */
 size_t pnr_map_lines_groups(size_t n_points);
@@ -56,7 +57,7 @@ bool pnr_map_lines_is_whole(const pnr_map *map, size_t n_points, size_t block_by
  * before the launches. */
 size_t pnr_map_lines_bytes(const pnr_map *map, size_t n_points, bool is_whole);
 int pnr_map_lines_prepare(const pnr_map *map, size_t n_points, bool is_whole, pnr_error *error);
-/* Computes all lines of one look of a round; is_whole: and the results of its dwells. */
+/* Computes all lines of one look of a round. With lines->is_whole it also writes the results. */
 int pnr_map_correlate(const pnr_map *map, const pnr_map_lines *lines, size_t n_points,
                       cudaStream_t stream, pnr_error *error);
 

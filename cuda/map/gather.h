@@ -27,8 +27,8 @@ static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const
     return make_float2((float)(re * scale), (float)(im * scale));
 }
 
-/* Writes candidate i, the maximum `key`, of dwell d of the round: its head, its neighbours, and
- * with several rows the rows around it. All n_threads threads of the warp or block call. */
+/* Writes candidate i of dwell d of the round from its maximum `key`: its head, its neighbours and,
+ * if the map has several rows, its patch. All n_threads threads of a warp or block call this. */
 static __device__ __forceinline__ void pnr_map_gather(const pnr_map &m, const pnr_map_search &s,
                                                       uint32_t d, uint32_t i, uint64_t key,
                                                       uint32_t thread, uint32_t n_threads)

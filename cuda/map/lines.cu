@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of a map, each within one block, of 1024 to 8192 points: a row is transformed, multiplied
- * by each code and transformed back. Each line's powers, their sum and the greatest are kept, or a
- * dwell of one line is searched at once. */
+/* Computes the lines of a map with transforms of 1024 to 8192 points. A block transforms a row,
+ * multiplies it by each code and transforms it back. It writes the powers of each line, their sum
+ * and the greatest power. If a dwell is one line, the same kernel can search the line instead. */
 #include "cuda/fused/window.h"
 #include "cuda/map/fused.h"
 #include "cuda/map/small.h"
@@ -16,9 +16,9 @@ enum { MIN_SAMPLES = 128, MIN_POINTS = 1024, MAX_POINTS = 8192 };
 
 /*
  * A block has GROUPS groups of threads, each with its own window in shared memory. With many codes
- * all groups take one row: its spectrum is kept, and each group does other codes. With few codes
- * each group takes another row, of any dwell, and transforms it again for each code. Where a dwell
- * is one line, the group searches it too.
+ * (OF_CODES) all groups share one row. Shared memory keeps its spectrum, and each group does other
+ * codes. With few codes (OF_ROWS) each group takes another row, of any dwell, and transforms it
+ * again for each code. OF_DWELLS is OF_ROWS for dwells of one line: the group searches it too.
  */
 enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
 
@@ -26,7 +26,7 @@ enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
 template <int M> struct __align__(16) dwell_memory
 {
     union {
-        float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)]; /* then the values */
+        float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)]; /* later the values */
         struct {
             float power[pnr_fused_size<M>::L];
             pnr_map_warp_piece pieces[M];
@@ -56,9 +56,9 @@ struct map_line {
     bool is_there;
 };
 
-/* Sets v[j] to sample n = first + step j of a row's transform: a window or a base, extended
- * periodically or by zeros. read(i) returns sample i of it. read is called for every j, since a
- * load after an `if` would wait for the load before. */
+/* Sets v[j] to sample n = first + step * j of the input of a row's transform. The input is a window
+ * or a base, extended periodically or by zeros. read(i) returns sample i of that window or base. It
+ * is called for every j, since a load after an `if` would wait for the load before. */
 template <int N, class READ>
 static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
                                               float2 (&v)[N], READ read)
@@ -152,9 +152,9 @@ static __device__ __forceinline__ void prefetch_window(const pnr_map &m, const p
                                                       look * m.n_samples + i));
 }
 
-/* Writes v[j], c at lag first + step j with its parts swapped, to values (NULL: not kept), and its
- * power to power, with has_before added to it. *sum and *most are the sum and the greatest of the
- * thread's powers. */
+/* Writes a thread's part of a line: c to `values` (unless NULL) and |c|^2 to `power`. v[j] is c at
+ * lag first + step * j with its parts swapped. has_before: adds |c|^2 to that of earlier looks.
+ * *sum, *most: the sum and the greatest of the thread's powers. */
 template <int N>
 static __device__ __forceinline__ void
 keep_line(const pnr_map &m, bool has_before, bool is_there, float2 *values, float *power,
@@ -192,9 +192,9 @@ keep_line(const pnr_map &m, bool has_before, bool is_there, float2 *values, floa
     }
 }
 
-/* Sets *noise and *top, the line's sum and greatest power, from the WARPS warps of its group. sums,
- * greatest: [warps of the block], shared. wait() waits for all threads of the group; u is the
- * thread's number in the group. */
+/* Sets *noise to the sum of a line's powers and *top to the greatest, over the WARPS warps of a
+ * group. sums, greatest: [warps of the block], shared. wait() waits for all threads of the group; u
+ * is the thread's number in the group. */
 template <int WARPS, class WAIT>
 static __device__ __forceinline__ void sum_line(bool is_there, float sum, float most, double *sums,
                                                 float *greatest, uint32_t u, double *noise,
@@ -221,7 +221,7 @@ static __device__ __forceinline__ void sum_line(bool is_there, float sum, float 
     *top = most;
 }
 
-/* Keeps a line of a look, and after the last look its sums. */
+/* Keeps the values and powers of a line of one look; after the last look also the line's sums. */
 template <int M, bool IS_ALONE>
 static __device__ __forceinline__ void finish_line(const pnr_map &m, const pnr_map_lines &p,
                                                    const map_line &line, const float2 (&v)[32],
@@ -241,7 +241,7 @@ static __device__ __forceinline__ void finish_line(const pnr_map &m, const pnr_m
                                        [] { pnr_fused_sync<M, IS_ALONE>(); });
 }
 
-/* Searches a dwell of one line: a round of one dwell, in shared memory. */
+/* Searches a dwell of one line in shared memory, as a round of one dwell. */
 template <int M>
 static __device__ __forceinline__ void
 search_line(const pnr_map &m, const pnr_map_searcher<M> &searcher, dwell_memory<M> &own,
@@ -250,7 +250,7 @@ search_line(const pnr_map &m, const pnr_map_searcher<M> &searcher, dwell_memory<
     constexpr uint32_t THREADS = pnr_fused_size<M>::THREADS;
     float sum, most;
 
-    pnr_fused_sync<M>(); /* all have read their columns */
+    pnr_fused_sync<M>(); /* all threads have read their columns */
     keep_line(m, false, true, NULL, own.power, v, u, THREADS, &sum, &most);
     sum_line<M>(true, sum, most, sums, greatest, u, &own.noise, &own.greatest,
                 [] { pnr_fused_sync<M>(); });
@@ -371,7 +371,8 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
 
     for (uint32_t i = begin; i < n_rows; i += step) {
         const uint32_t dwell = i / m.n_rows, row = i % m.n_rows;
-        const bool is_first = block::GROUPS == 1 || KIND == OF_DWELLS; /* or as the first */
+        /* The values loaded above are the right ones for a single row, and with OF_DWELLS. */
+        const bool is_first = block::GROUPS == 1 || KIND == OF_DWELLS;
         const uint32_t n_dwells = is_first ? n_dwells_first : p.search.job->n_dwells;
         const pnr_map_row base = is_first ? base_first : m.rows[row];
 
@@ -397,7 +398,7 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
                 one.power = whole.power;
                 one.noise = &whole.noise;
                 one.greatest = &whole.greatest;
-                pnr_fused_sync<M>(); /* all have read the state of the dwell before */
+                pnr_fused_sync<M>(); /* all threads have read the state of the previous dwell */
                 searcher.load_state();
             }
             thread.correlate(v, p.spectra + (size_t)item * (window::L / 2), [] {});
@@ -436,8 +437,8 @@ size_t pnr_map_lines_groups(size_t n_points)
     return 16 * 1024 / n_points;
 }
 
-/* Finds the kernel. Groups share a row if its codes keep more than half of them busy. Groups of one
- * warp never share a row. */
+/* Finds the kernel. Groups share a row if the codes of the row keep more than half of the groups
+ * busy. Groups of one warp never share a row. */
 static const instance *find(const pnr_map *m, size_t n_points, bool is_whole)
 {
 #define CODES(m) make<m, OF_CODES>(correlate_codes<m>)
@@ -477,7 +478,7 @@ bool pnr_map_lines_takes_windows(const pnr_map *m, size_t n_points)
 
 size_t pnr_map_lines_bytes(const pnr_map *m, size_t n_points, bool is_whole)
 {
-    /* the static variables take 512 at most */
+    /* The static variables take at most 512 bytes. */
     return (size_t)find(m, n_points, is_whole)->n_bytes + 512;
 }
 

@@ -37,21 +37,22 @@ typedef struct pnr_map_plan {
     size_t n_stretches;
 } pnr_map_plan;
 
-/* is_direct: the transform has N points. PNR_OK, PNR_ENOMEMORY (there is nothing to free). */
+/* Creates the tables. is_direct: the transform has N points. Returns PNR_OK or PNR_ENOMEMORY; after
+ * PNR_ENOMEMORY nothing needs to be freed. */
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 
-enum { PNR_MAP_TILE = 2048 }; /* cells of a tile where rows are longer than a block's line */
+enum { PNR_MAP_TILE = 2048 }; /* cells of a tile, at most; in method_fused.cu a row is one tile */
 
 /* Sizes and tables that the kernels of all slots read. Device memory. */
 typedef struct pnr_map {
     uint32_t n_samples; /* N */
     uint32_t n_window;  /* samples of a window: N, or N + n_lags - 1 for linear lags */
     uint32_t n_lags, oversample;
-    uint32_t n_cells; /* of a row: n_lags oversample */
+    uint32_t n_cells; /* of a row: n_lags * oversample */
     uint32_t n_periods, n_looks, n_codes, n_rows, n_bases;
     uint32_t
-        n_transform; /* L: N, extended periodically at least 2 N - 1, linear at least n_window */
+        n_transform; /* points of a base: n_window in method_fused.cu, else L of pnr_cuda_shape */
     uint32_t row_stride;
     uint32_t is_linear, is_filtered, has_mean, has_stretch;
     uint32_t gate_first, gate_count;
@@ -65,7 +66,7 @@ typedef struct pnr_map {
     uint64_t *turns;      /* [n_bases] f / N turns per sample, in units of 2^-64 */
     float2 *weights;      /* [n_bases][n_periods] w_p exp(-2 pi i F p) */
     double *taper_energy; /* [n_periods] w_p^2 */
-    double *threshold;    /* [n_looks n_periods] */
+    double *threshold;    /* [n_looks * n_periods] */
     double *factor;       /* CFAR: [n_looks][training + 1][training + 1], else NULL */
     float *interpolation; /* with a stretch: [PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS], else NULL */
 } pnr_map;

@@ -15,9 +15,9 @@ typedef struct pnr_map_memory {
     float2 *mean;
     pnr_map_dwell *dwells;
     float2 *stretched; /* [n_periods][n_window], where there is a stretch */
-    float2 *bases;     /* [D][n_looks][n_bases][row_stride] and room, or none */
-    float2 *values;    /* [D][n_looks][n_codes n_rows][n_cells], unless is_in_bases */
-    float *power;      /* [D][n_codes n_rows][n_cells] */
+    float2 *bases;     /* [D][n_looks][n_bases][row_stride], see pnr_map_extent; or NULL */
+    float2 *values;    /* [D][n_looks][n_codes * n_rows][n_cells], unless is_in_bases */
+    float *power;      /* [D][n_codes * n_rows][n_cells] */
     double *noise;     /* [D][tiles] */
     float *greatest;   /* [D][tiles] */
     uint64_t *keys;    /* [D][tiles][pnr_map_tile_keys] */
@@ -29,7 +29,7 @@ typedef struct pnr_map_memory {
 /* The sizes that a method chooses. */
 typedef struct pnr_map_extent {
     size_t n_maps;  /* D, or 0 where no map is kept */
-    size_t n_bases; /* of a round, and room after the last one */
+    size_t n_bases; /* of a round, and more to fill the last call of cuFFT; 0: no bases */
     bool has_stream;
     bool is_in_bases; /* the values lie in the memory of the bases */
 } pnr_map_extent;

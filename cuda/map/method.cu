@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method library: cuFFT forward and back in groups of rows, cuBLAS for the filter. Dwells are
- * computed in rounds. It takes every plan, and checks the other methods. */
+/* Method library: cuFFT transforms groups of rows forward and back, cuBLAS computes the filter.
+ * Dwells are computed in rounds. It supports every plan. Tests compare other methods with it. */
 #include "cuda/base/resources.h"
 #include "cuda/map/memory.h"
 #include "cuda/map/values.h"
@@ -16,7 +16,7 @@ typedef struct shared {
     size_t forward, inverse; /* rows of each call of cuFFT */
     bool has_stream;
     bool is_in_place; /* the lines replace their bases: plain dwells without half lags */
-    bool has_values;  /* else the lines are the values */
+    bool has_values;  /* false: the lines serve as the values */
     float2 *spectra;  /* [n_codes][oversample][L]: conj(DFT of the code) / L */
     float2 *filter;   /* [gate_count][gate_count], or NULL */
 } shared;
@@ -37,8 +37,8 @@ static size_t bases_of(const pnr_map *m)
 }
 
 /* A round has as many dwells as fit a group of rows, at least one. A call of cuFFT has at most a
- * group of rows. Their number depends on the length and the map alone, so the bits of the results
- * do not depend on the batch. */
+ * group of rows. The rows of a call depend on the length and the map alone, so the bits of the
+ * results do not depend on the batch. */
 static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared *own)
 {
     const size_t bases = bases_of(m), lines = shape->dwell_lines; /* bases <= lines */

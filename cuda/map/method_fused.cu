@@ -9,7 +9,7 @@
 #include <cstdio>
 
 static const size_t round_bytes = (size_t)1
-                                  << 29; /* of the maps on the device at one time, at most */
+                                  << 29; /* greatest size of the maps and bases of a round */
 
 /* Data that all slots share. */
 typedef struct shared {
@@ -63,8 +63,8 @@ static void choose_round(const pnr_plan *plan, shared *own)
     own->round_dwells = n < 1 ? 1 : n > plan->batch ? plan->batch : n;
 }
 
-/* Chooses how many codes of a row a block takes, so that a round takes the least time: blocks run
- * in waves of one for each processor, and each block first transforms its row. */
+/* Chooses how many codes of a row a block takes, so that a round takes the least time. Blocks run
+ * in waves, one block on each multiprocessor, and each block first transforms its row. */
 static void choose_part(const pnr_plan *plan, shared *own)
 {
     const size_t groups = pnr_map_lines_groups(own->n_points);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused for maps of one line above 16384 points: kernels of plain windows keep all values
- * and powers, and the map is searched. */
+/* Method fused for maps of a single line of over 16384 points. The kernels for plain windows write
+ * all values and powers. Then the search of maps runs. */
 #include "cuda/long/long.h"
 #include "cuda/map/memory.h"
 
@@ -15,7 +15,7 @@ typedef struct shared {
 
 /* Data of one slot. */
 typedef struct work {
-    pnr_fused_long lines; /* its pointers to memory of the slot */
+    pnr_fused_long lines; /* only its pointers to memory of the slot are set */
     pnr_map_memory memory;
     pnr_cuda_side side;
 } work;

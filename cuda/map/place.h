@@ -8,7 +8,7 @@
 
 /* The place of cell number `at`. Cells are numbered by code, row, and cell of the row. */
 struct pnr_map_place {
-    uint32_t line; /* code n_rows + row */
+    uint32_t line; /* code * n_rows + row */
     uint32_t cell;
 
     __device__ __forceinline__ pnr_map_place(const pnr_map &m, uint32_t at)

@@ -12,7 +12,7 @@
 /* --- kernels --- */
 
 /* Sets the first state of a dwell: the floor and the threshold. weighted: the energy with the
- * taper; last_look counts from 1, 0: none is used. One thread calls. */
+ * taper. last_look: the last used look, counted from 1; 0: no look is used. One thread calls it. */
 static __device__ __forceinline__ void start_dwell(const pnr_map &m, const pnr_map_samples &s,
                                                    size_t dwell, const pnr_dwell &sums,
                                                    double weighted, uint32_t n_looks,
@@ -36,7 +36,7 @@ static __device__ __forceinline__ void start_dwell(const pnr_map &m, const pnr_m
     s.dwells[dwell] = state;
 }
 
-/* Tells whether a dwell is one window, which starts it. */
+/* Tells whether a dwell is one window. Then finish_window also starts the dwell. */
 static __host__ __device__ __forceinline__ bool is_one_window(const pnr_map &m)
 {
     return m.n_looks * m.n_periods == 1 && !m.has_mean;
@@ -73,8 +73,8 @@ static __device__ __forceinline__ void finish_segment(const pnr_map &m, const pn
         s.parts[segment] = sum;
 }
 
-/* One block takes one segment of a window, or of the tail after the last window. The sums have a
- * fixed order. */
+/* One block converts and measures one segment of a window, or of the tail after the last window.
+ * The sums have a fixed order. */
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     convert_stream(pnr_map m, pnr_map_samples s, uint32_t n_windows)
@@ -122,8 +122,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_segment(m, s, blockIdx.x, {energy, n_clipped, n_nonfinite});
 }
 
-/* Returns the sum to the first thread of a crew, a warp or a block. scratch, only for a block:
- * [PNR_CUDA_WARPS]. */
+/* Returns the sum to the first thread of a crew. A crew is a warp or a block. scratch:
+ * [PNR_CUDA_WARPS] for a block; a warp does not use it. */
 template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(T x, T *scratch)
 {
     if constexpr (THREADS == PNR_CUDA_WARP)
@@ -268,8 +268,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_
         s.parts[blockIdx.x].energy = energy;
 }
 
-/* One warp takes one window. Subtracting the mean of U samples removes 1/U of the noise, and a
- * factor compensates for this. */
+/* One warp adds up the energy of one window without the mean. To subtract the mean of U windows
+ * removes 1/U of the noise, and a factor compensates for this. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_rest(pnr_map m, pnr_map_samples s, uint32_t n_windows)
 {
@@ -288,7 +288,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* A warp or a block takes one dwell: the sums over its windows, the floor and the
+/* A warp or a block takes one dwell. It computes the sums over the windows, the floor and the
  * threshold of the first search. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)

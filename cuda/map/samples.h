@@ -8,7 +8,7 @@
 
 /* The sums of one window. */
 typedef struct pnr_map_window {
-    double energy; /* sum |x|^2 of its N samples; without the mean: times U / (U - 1) */
+    double energy; /* sum |x|^2 of N samples; if the mean of U windows is removed, times U/(U-1) */
     uint32_t n_clipped, n_nonfinite;
     uint32_t is_used;
     uint32_t reserved;
@@ -41,13 +41,13 @@ typedef struct pnr_map_samples {
     uint32_t n_segments; /* of a window */
     uint32_t n_tail;     /* samples after the last window */
 
-    /* Converted samples of a submit, [n_windows N + n_tail]; x is not a number where a sample is
+    /* Converted samples of a submit, [n_windows * N + n_tail]; x is not a number where a sample is
      * lost or not finite, and counts as 0. NULL: samples are only measured. */
     float2 *stream;
     pnr_cuda_energy *parts;  /* [n_windows][n_segments] */
     pnr_map_window *windows; /* [n_windows] */
-    uint32_t *n_used;        /* [batch n_looks] windows used */
-    float2 *mean;            /* has_mean: [batch n_looks][n_window] */
+    uint32_t *n_used;        /* [batch * n_looks] windows used */
+    float2 *mean;            /* has_mean: [batch * n_looks][n_window] */
     pnr_map_dwell *dwells;   /* [batch] */
     uint32_t *nonfinite;     /* [n_windows], the result */
 } pnr_map_samples;
@@ -56,7 +56,7 @@ typedef struct pnr_map_samples {
 int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n_dwells,
                     cudaStream_t stream, pnr_error *error);
 
-/* Tells whether a look is one window, without a mean and at its own time scale. */
+/* Tells whether a look is one window from which no mean is removed, and no row has a stretch. */
 bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
 /* Tells whether the raw samples are correlated directly: ci16 of one channel, no tune, no mean. */
 bool pnr_map_is_raw(const pnr_plan *plan);
@@ -107,7 +107,7 @@ static __device__ __forceinline__ float2 pnr_map_weight(const pnr_map &m, const 
 
     return s.windows[look].is_used ? w : make_float2(0, 0);
 }
-/* Returns x, a sample of that window, times its weight w. A rotation follows. */
+/* Returns w x, a sample x of the window times the weight w. The caller rotates the product. */
 static __device__ __forceinline__ float2 pnr_map_weighted(float2 w, float2 x)
 {
     return make_float2(fmaf(w.x, x.x, -w.y * x.y), fmaf(w.x, x.y, w.y * x.x));

@@ -19,7 +19,7 @@ static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
 }
 
-/* Returns the power of cell first - n_cells, at most 2 n_cells, of a line that wraps. */
+/* Returns the power of cell first - n_cells of a line that wraps. `first` is below 3 * n_cells. */
 static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const float *line,
                                                         uint32_t first)
 {
@@ -42,7 +42,8 @@ static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float 
     return true;
 }
 
-/* Tells the same about all cells in another row of the box. */
+/* Tells whether P > all cells of its box in an earlier row (is_before), or P >= all in a later row.
+ * line: that row. */
 static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float *line,
                                                    uint32_t cell, float here, bool is_before)
 {
@@ -60,7 +61,7 @@ static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float
 
 /* --- a piece --- */
 
-/* Waits for a crew: a warp or a block. */
+/* Waits for all threads of a crew. A crew is a warp or a block. */
 template <int THREADS> static __device__ __forceinline__ void pnr_map_sync()
 {
     if constexpr (THREADS == PNR_CUDA_WARP)
@@ -109,8 +110,8 @@ static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on to
 
 enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* four neighbouring cells each */
 
-/* Returns the place in a piece of cell j of a thread: the cells of a quad belong to one thread, or
- * neighbouring cells to neighbouring threads. */
+/* Returns the place in a piece of cell j of a thread. With has_quads a thread has the four cells of
+ * a quad. Otherwise neighbouring threads have neighbouring cells. */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j)
 {
@@ -119,8 +120,8 @@ static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j
     return has_quads ? 4 * (thread + THREADS * (j / 4)) + j % 4 : thread + THREADS * j;
 }
 
-/* Does as pnr_map_screen where training cells are neighbours. It adds whole quads, from near() to
- * far() - 1 away: those that are training cells of all four cells. */
+/* Does the work of pnr_map_screen faster. Requires level.has_quads(). For the four cells of a
+ * quad it adds the sums of the quads at distances near() to far() - 1, see pnr_map_level. */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m,
                                                                 const pnr_map_level &level,
@@ -183,9 +184,9 @@ static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m
 
 /*
  * Refuses most cells in single precision. Bit j of the result is set when the thread's cell j is
- * above the threshold and may be above its CFAR level; pnr_map_level then decides. The sums of 2^k
- * training cells, a stride apart, are made of sums of 2^(k - 1). Cells beyond the piece count as 0,
- * so a sum is never too great.
+ * above the threshold and may be above its CFAR level; pnr_map_level then decides. Training cells
+ * are a stride apart. Two sums of 2^(k - 1) of them make a sum of 2^k. Cells beyond the piece count
+ * as 0, so a sum is never too great.
  */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
@@ -267,7 +268,7 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     }
 }
 
-/* Marks maxima that another row of their box exceeds. One thread takes one maximum and one row. */
+/* Marks maxima that lose to another row of their box. A thread compares a maximum with one row. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, const pnr_map &m,
                                                           const float *power, uint32_t line)
@@ -286,8 +287,8 @@ static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, cons
     }
 }
 
-/* Moves the maxima that no other row exceeds to the front, and keeps the strongest max_candidates.
- * One warp calls. */
+/* Drops the maxima that pnr_map_scan_boxes has marked. Moves the strongest max_candidates of the
+ * others to the front. One warp calls. */
 static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, const pnr_map &m)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP, n_listed = b.n_listed;
@@ -363,8 +364,8 @@ static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, 
     return false;
 }
 
-/* Lists the columns around kept candidate i that no earlier one excludes; returns their number to
- * all lanes. lags: [PNR_NEIGHBOURS], n_lags if there is no column. One warp calls. */
+/* Lists the columns around kept candidate i that no earlier candidate excludes. Returns the number
+ * of columns to all lanes. lags: [PNR_NEIGHBOURS]; n_lags: no column. One warp calls it. */
 static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t *kept, uint32_t i,
                                                 uint32_t *lags)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches large maps with many blocks for a dwell: sums, scans, and the floor between scans. */
+/* Searches large maps with many blocks for a dwell. The kernels sum the tiles, scan them, and lower
+ * the floor between two scans. */
 #include "cuda/map/search.h"
 
 #include "cuda/base/check.h"
@@ -10,8 +11,8 @@
 enum {
     PARTS = PNR_MAP_PARTS,
     SMALL_CELLS = 16384, /* cells of a dwell that one block searches */
-    SCAN_BLOCKS = 1056,  /* blocks that scan all dwells, about */
-    LEAST_BLOCKS = 64    /* blocks that scan one dwell, at least */
+    SCAN_BLOCKS = 1056,  /* roughly the number of blocks that scan all dwells */
+    LEAST_BLOCKS = 64    /* blocks that may scan one dwell in any case */
 };
 
 /* --- sums --- */
@@ -50,8 +51,9 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr
 
 /* --- one search --- */
 
-/* Blocks take pieces of the tiles that have a cell above the threshold. Each block appends its
- * strongest max_candidates maxima, in any order; the last block sorts the strongest of all. */
+/* Blocks take pieces of the tiles that have a cell above the threshold. A block appends the
+ * strongest max_candidates maxima of each piece to s.keys, in any order. The last block keeps the
+ * strongest of all. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map_search s)
 {
     __shared__ pnr_map_piece b;
@@ -141,8 +143,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_
     list_hot(m, s, state, d);
 }
 
-/* PARTS blocks take one kept maximum: each sums a part of the rows in the columns around it. The
- * last block of a dwell adds these sums and lists the tiles of the next search. */
+/* PARTS blocks take one kept maximum. Each block sums a part of the rows in the columns around the
+ * maximum. The last block of a dwell adds these sums and lists the tiles of the next search. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     conclude_search(pnr_map m, pnr_map_search s, int search)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of maps: sums, threshold or CFAR, maxima within their boxes, floor, neighbours and
- * patches. It gives the same results as pnr_search_map on the CPU. */
+/* The search of maps. It compares cells with the threshold or their CFAR level, keeps the maxima of
+ * their boxes, sets the floor, and writes candidates with neighbours and patches. It gives the
+ * same results as pnr_search_map on the CPU. */
 #ifndef PNR_CUDA_MAP_SEARCH_H
 #define PNR_CUDA_MAP_SEARCH_H
 
@@ -19,15 +20,15 @@ typedef struct pnr_map_search {
     uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then those kept, in order */
     uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
     double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a maximum */
-    uint32_t *n_taken;     /* [n_dwells][max_candidates]: columns around it */
+    uint32_t *n_taken;     /* [n_dwells][max_candidates]: columns around a maximum */
     pnr_map_dwell *dwells; /* [batch] */
     pnr_cuda_results results;
     uint32_t n_cells, n_tiles, first_dwell, n_dwells;
     uint32_t tile_keys;   /* room for the maxima of all pieces of a tile, see pnr_map_tile_keys */
-    uint32_t wants_power; /* a requested whole map has powers, else complex values */
+    uint32_t wants_power; /* 1: a returned whole map holds powers; 0: complex values */
 } pnr_map_search;
 
-/* Returns the number of searches of a dwell, at most. */
+/* Returns the greatest number of searches of a dwell. */
 static __host__ __device__ __forceinline__ int pnr_map_searches(const pnr_map &m)
 {
     return m.cfar_kind != PNR_CFAR_OFF ? 1 : PNR_MAX_SEARCHES;
@@ -42,8 +43,8 @@ int pnr_map_measure_tiles(const pnr_map *map, const pnr_map_search *search, cuda
 int pnr_map_find(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                  pnr_error *error);
 
-/* The parts of pnr_map_find: the search of small maps, the candidates of large maps, and whole maps
- * on request. */
+/* The parts of pnr_map_find. The first searches small maps and writes their results, the second
+ * writes the candidates of large maps, the third writes whole maps on request. */
 int pnr_map_search_small(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                          pnr_error *error);
 int pnr_map_return(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,

@@ -26,8 +26,8 @@ struct pnr_map_crew {
     uint32_t n_above, n_maxima, n_taken; /* of this search */
 };
 
-/* Returns the sum of value(0 .. n) to all lanes of a warp, with the same bits as pnr_cuda_block_sum
- * in a block whose threads take every PNR_CUDA_THREADS-th value. */
+/* Returns the sum of value(e), e < n, to all lanes of a warp. It has the same bits as
+ * pnr_cuda_block_sum in a block whose threads take every PNR_CUDA_THREADS-th value. */
 template <typename T, class VALUE>
 static __device__ __forceinline__ T pnr_map_sum_in_order(uint32_t n, VALUE value)
 {
@@ -43,7 +43,8 @@ static __device__ __forceinline__ T pnr_map_sum_in_order(uint32_t n, VALUE value
     return total;
 }
 
-/* Warp `rank` of the crew of dwell d. All warps call its functions together. */
+/* Warp `rank` of the crew of dwell d. All warps of the crew call load_state, sum_lines, search and
+ * gather together. */
 template <int WARPS> struct pnr_map_searcher {
     enum { THREADS = WARPS * PNR_CUDA_WARP, PARTS = PNR_MAP_PARTS };
     const pnr_map &m;
@@ -93,8 +94,8 @@ template <int WARPS> struct pnr_map_searcher {
             own.n_kept = n_kept;
     }
 
-    /* Moves the strongest maxima of all warps to the first warp, which calls; returns their
-     * number. */
+    /* Moves the strongest maxima of all warps to the first warp, and returns their number. Only the
+     * first warp calls it. */
     __device__ __forceinline__ uint32_t join_maxima() const
     {
         [[maybe_unused]] uint64_t *all = pieces->piece.maxima;

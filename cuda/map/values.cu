@@ -9,8 +9,8 @@
 
 enum {
     MOST_BLOCKS =
-        8192,   /* fill a device; each takes several lines, so that its start costs little */
-    PLACES = 4, /* of a line that a thread takes: finding the line costs as much as they do */
+        8192,   /* blocks to fill a device; each takes several lines, so its start costs little */
+    PLACES = 4, /* places of a line for a thread; to find the line costs as much as 4 places */
     BLOCK_PLACES = PLACES * PNR_CUDA_THREADS
 };
 
@@ -18,7 +18,7 @@ enum {
 
 /* The place of line i of a round. */
 struct map_line_place {
-    uint32_t dwell, half, line, look; /* line: code n_rows + row */
+    uint32_t dwell, half, line, look; /* line: code * n_rows + row */
 
     __device__ __forceinline__ map_line_place(const pnr_map &m, uint32_t i)
     {
@@ -77,7 +77,7 @@ static __device__ __forceinline__ float2 value_at(const pnr_map &m, const float2
     return line[lag >= m.gate_first ? lag - m.gate_first : lag + m.n_lags - m.gate_first];
 }
 
-/* A thread adds up the looks of a line at its lags. */
+/* A thread copies c at PLACES lags of a line to `values`, and adds up the powers of its looks. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     keep_lines(pnr_map m, pnr_map_part part, const float2 *__restrict__ lines,
                float2 *__restrict__ values, float *__restrict__ power)

@@ -5,21 +5,21 @@
 
 #include "cuda/map/map.h"
 
-/* Lines [first, first + n_lines) of a round, counted as [n_dwells][oversample][n_codes
- * n_rows][n_looks]. */
+/* Lines [first, first + n_lines) of a round. Lines are counted in the order
+ * [n_dwells][oversample][n_codes * n_rows][n_looks]. */
 typedef struct pnr_map_part {
     uint32_t first, n_lines;
 } pnr_map_part;
 
 /* Multiplies each line's base, shifted, by its code. out: [n_lines][row_stride]; bases: of the
- * round, [n_dwells][n_looks][n_bases][row_stride]; spectra: [n_codes][oversample][L]. Where each
- * base has one line and no shift, out may be the memory of its bases. */
+ * round, [n_dwells][n_looks][n_bases][row_stride]; spectra: [n_codes][oversample][L]. If each base
+ * has one line and no shift, out may be the memory of the bases of these lines. */
 int pnr_map_multiply(const pnr_map *map, const pnr_map_part *part, const float2 *bases,
                      const float2 *spectra, float2 *out, cudaStream_t stream, pnr_error *error);
 
 /* Copies c of n_lines lines, [n_lines][row_stride] or filtered [n_lines][gate_count], to the values
- * of the round, [n_dwells][n_looks][n_codes n_rows][n_cells], unless values is NULL. Adds their
- * powers to power, which look 0 sets. */
+ * of the round, [n_dwells][n_looks][n_codes * n_rows][n_cells], if that is not NULL. Look 0 sets
+ * `power` to the powers of its lines; later looks add theirs. */
 int pnr_map_keep(const pnr_map *map, const pnr_map_part *part, const float2 *lines, float2 *values,
                  float *power, cudaStream_t stream, pnr_error *error);
 

@@ -60,7 +60,7 @@ static inline __device__ bool pnr_candidate_is_lower(uint64_t a, uint64_t b)
 }
 
 /* Sorts the n_best of keys[0 .. n) that come first by `is_before`, and moves them to the front. One
- * warp calls. n <= 32 HELD. */
+ * warp calls. n <= 32 * HELD. */
 template <uint32_t HELD, typename ORDER>
 static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t n_best,
                                             ORDER is_before)
@@ -121,7 +121,7 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
 }
 
 /* Returns the floor without the kept echoes: the mean P of the lags that none of them reaches, or
- * -INFINITY where fewer than half the lags remain. power(i, j): P of neighbour j of kept i. One
+ * -INFINITY if fewer than half the lags remain. power(i, j): P at neighbour j of kept key i. One
  * warp calls. */
 template <typename POWER>
 static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_kept, uint32_t n,
@@ -156,7 +156,8 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
     return (noise_sum - taken) / (double)(n - n_taken);
 }
 
-/* Writes the kept keys and their neighbours as candidates, in adjacent words. One warp calls. */
+/* Writes the kept keys and their neighbours as candidates. One warp calls. Adjacent lanes write
+ * adjacent words. */
 template <typename VALUE>
 static __device__ void pnr_candidates_return(const uint64_t *kept, uint32_t n_kept,
                                              pnr_candidate *candidates, VALUE value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convert step: computes, from raw samples, the rows that the transform takes. */
+/* The convert step: converts raw samples to the rows that are transformed. */
 #include "cuda/steps/convert.h"
 
 #include "cuda/base/check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convert step: computes, from raw samples, the rows that the transform takes. */
+/* The convert step: converts raw samples to the rows that are transformed. */
 #ifndef PNR_CUDA_CONVERT_H
 #define PNR_CUDA_CONVERT_H
 
@@ -13,13 +13,13 @@ typedef struct pnr_cuda_conversion {
     const pnr_cuda_energy *sums;    /* [n_windows], device */
     uint64_t step;                  /* of the tune, in 2^-64 turns per sample */
     bool is_tuned;
-    bool is_conjugated; /* before the tune */
+    bool is_conjugated; /* x is conjugated before it is tuned */
 } pnr_cuda_conversion;
 
 /*
- * Fills rows, [n_dwells * n_looks][row_stride]: y[n] = x[n mod N] for n < 2N-1, then 0; y = x
- * where L = N. x is in full scale, conjugated, tuned, and 0 where a sample is not finite or its
- * window is not used. The row of a coherent dwell is the sum over its windows, in order.
+ * Fills rows, [n_dwells * n_looks][row_stride]. A row is y[n] = x[n mod N] for n < 2N - 1, then 0.
+ * If L = N, it is x. x is in full scale, conjugated, tuned, and 0 where a sample is not finite or
+ * its window is not used. The row of a coherent dwell is the sum over its windows, in order.
  */
 int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
                      size_t n_dwells, float2 *rows, cudaStream_t stream, pnr_error *error);

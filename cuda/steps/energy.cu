@@ -8,7 +8,7 @@
 
 #include <cassert>
 
-/* One block takes one segment of a window. The sums are in double, in fixed order. */
+/* One block measures one segment of a window. The sums are in double, in a fixed order. */
 template <typename FORMAT>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     measure_windows(pnr_cuda_samples samples, uint32_t n_segments, pnr_cuda_energy *parts)
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* One warp takes one dwell. It computes its sums, its floor and its first threshold. */
+/* One warp takes one dwell, and computes the dwell's sums, floor and first threshold. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     start_dwells(pnr_cuda_measured m, uint32_t n_dwells, uint32_t n_periods, uint32_t n_samples)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh above degree 13, second part: columns with powers, the search, the profiles. */
+/* Method walsh above degree 13, second part: transforms columns, searches, and writes profiles. */
 #include "cuda/base/resources.h"
 #include "cuda/walsh/search.h"
 #include "cuda/walsh/transform.h"
@@ -80,8 +80,8 @@ static __device__ void list_cells(const pnr_cuda_walsh &p, size_t window, uint32
     }
 }
 
-/* One block takes one tile. It finds the sum and the greatest of its powers, and lists the cells
- * above the first threshold. The values are written only if a profile is wanted. */
+/* One block transforms one tile. It finds the sum of the tile's powers and the greatest, and lists
+ * the cells above the first threshold. It writes the values only if a profile is wanted. */
 template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(pnr_cuda_walsh p)
 {
     extern __shared__ uint4 shared[];
@@ -187,8 +187,8 @@ static __device__ pnr_walsh_dwell begin_search(searcher &s, const pnr_cuda_walsh
                            sum.n_nonfinite);
 }
 
-/* Lists every cell above the lower threshold for a further search. All threads call; a barrier ends
- * it. */
+/* Lists every cell above the lower threshold for a further search. All threads call it. Its last
+ * step is a barrier. */
 template <int ROWS>
 static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t window,
                                   uint32_t n_tiles, float2 *shared)
@@ -280,8 +280,8 @@ static __device__ void find_neighbours(searcher &s, const pnr_cuda_walsh &p)
     }
 }
 
-/* Computes W at the neighbours: each is a signed sum over a column. A warp takes three at a time,
- * so that all neighbours of a candidate are loaded together. */
+/* Computes W at the neighbours. W at each neighbour is a signed sum over a column. A warp
+ * computes three sums at a time, so that all neighbours of a candidate are loaded together. */
 template <int ROWS>
 static __device__ void sum_neighbours(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
@@ -318,7 +318,7 @@ static __device__ void sum_neighbours(searcher &s, const pnr_cuda_walsh &p, size
     }
 }
 
-/* One block takes one window. */
+/* One block searches one window, and writes its results. */
 template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(pnr_cuda_walsh p)
 {
     extern __shared__ uint4 shared[];
@@ -377,7 +377,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
 
 /* --- the launcher --- */
 
-/* The kernels by log2 of the number of rows, from 1. */
+/* Entry i has the kernels for 2^(i + 1) rows. */
 static const struct {
     pnr_cuda_walsh_kernel columns, search;
 } kernels[] = {

@@ -29,8 +29,8 @@ template <uint32_t TEAM> static __device__ __forceinline__ float sum_teams(float
     return x;
 }
 
-/* Reads the samples of windows [first, first + count) of a dwell, one for each team, and counts
- * them. Returns whether the window of the thread is used. All threads call. */
+/* Reads windows [first, first + count) of a dwell, one window for each team, and adds their counts
+ * to `sums`. Returns whether the window of the thread is used. All threads call it. */
 template <typename T, int DEGREE>
 static __device__ __forceinline__ bool
 read_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t first,
@@ -44,7 +44,7 @@ read_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t 
     pnr_walsh_measure<T> measure;
     uint32_t odd = 0;
 
-    pnr_walsh_barrier<DEGREE>(); /* the last samples and values have been read */
+    pnr_walsh_barrier<DEGREE>(); /* all threads have read the previous samples and values */
     stage.fetch(p, first, count);
     __pipeline_wait_prior(0);
     pnr_walsh_barrier<DEGREE>();
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 /* --- incoherent: the powers of all windows are added --- */
 
 /* Transforms the windows of a dwell again and sums c[k + j] conj(c[k]) over them, for each
- * neighbour of its candidates. The results hold the sums. */
+ * neighbour of its candidates. The values of the candidates in the results hold these sums. */
 template <typename T, int DEGREE>
 static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
                                       pnr_walsh_stage<T, DEGREE> &stage, float2 *values,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh: m-sequences, one sample per chip, degrees 5 to 22, exact length, only additions. */
+/* Method walsh: correlates m-sequences of degrees 5 to 22 at one sample per chip, at their exact
+ * length, by additions alone. */
 #include "cuda/base/method.h"
 #include "cuda/base/resources.h"
 #include "cuda/walsh/walsh.h"
@@ -16,7 +17,7 @@ typedef struct shared {
     uint32_t n_blocks;                /* blocks that the device runs at one time */
 } shared;
 
-enum { N_SIDES = 2, STATIC_BYTES = 4096 /* of a short kernel, at most */ };
+enum { N_SIDES = 2, STATIC_BYTES = 4096 /* static shared memory of a short kernel, at most */ };
 
 /* Data of one slot above degree 13. Two streams take the groups in turn, so that the rows of one
  * group run during the columns of the other, and each kernel finds the output of the previous one
@@ -39,7 +40,7 @@ static size_t group_windows(const pnr_plan *plan)
     return plan->batch < group ? plan->batch : group;
 }
 
-/* A full submit of several groups takes two streams. */
+/* Returns the number of streams: two if a full submit has several groups. */
 static int count_sides(const pnr_plan *plan)
 {
     return plan->batch > group_windows(plan) ? 2 : 1;

@@ -12,9 +12,9 @@
  * that are scattered over all rows. A row that fetches its samples from raw memory uses 4 of every
  * 32 bytes that it takes from the L2 cache. So the samples are sorted first. A block reads a chunk
  * of 2^14 consecutive samples into shared memory and writes them row by row, four at a time (a
- * quad; zeros fill the last quad of a row). In sorted memory a row lies in one piece, and its
- * transform takes the order within the row from shared memory. The transforms of rows are over the
- * low 13 bits of m, those of columns (columns.cu) over the high bits.
+ * quad; zeros fill the last quad of a row). In sorted memory a row lies in one piece. A block loads
+ * the row to shared memory, where it can read the samples in any order. The transforms of rows are
+ * over the low 13 bits of m, those of columns (columns.cu) over the high bits.
  */
 
 enum {
@@ -41,7 +41,7 @@ template <typename T> struct sort_size {
     static constexpr uint32_t BYTES = SAMPLES + ZEROS;
 };
 
-/* One block takes one chunk of several windows. It writes the measurements to parts. */
+/* One block sorts one chunk of several windows, and writes the chunk's measurements to p.parts. */
 template <typename T>
 __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_sort(pnr_cuda_walsh p)
 {
@@ -129,7 +129,7 @@ static __device__ void sum_parts(const pnr_cuda_walsh &p, uint32_t window)
     }
 }
 
-/* One block takes one row of several windows. The next samples arrive during a transform. */
+/* One block transforms one row of several windows. The next samples arrive during a transform. */
 template <typename T>
 __global__ void __launch_bounds__(ROW_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_rows(pnr_cuda_walsh p)
 {
@@ -208,7 +208,7 @@ static size_t find_kernels(pnr_format format)
 
 size_t pnr_cuda_walsh_long_bytes(pnr_format format)
 {
-    const size_t i = find_kernels(format), own = 4096; /* static memory, at most */
+    const size_t i = find_kernels(format), own = 4096; /* bytes for static variables, at most */
     const size_t sort = kernels[i].sort_bytes, rows = kernels[i].rows_bytes;
 
     return own + (sort > rows ? sort : rows);

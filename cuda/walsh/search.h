@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of method walsh, by one warp: the strongest maxima, the next floor, the result. */
+/* The search of method walsh. One warp selects the strongest maxima, computes the next floor, and
+ * writes the result. */
 #ifndef PNR_CUDA_WALSH_SEARCH_H
 #define PNR_CUDA_WALSH_SEARCH_H
 
@@ -73,7 +74,7 @@ static __device__ void pnr_walsh_cut(pnr_walsh_list &list, uint32_t n_best)
     }
 }
 
-/* Adds the keys of the lanes that have one, if they may be kept. */
+/* Adds the keys of the lanes with has_key to the list, except those not above list.weakest. */
 static __device__ __forceinline__ void pnr_walsh_add(pnr_walsh_list &list, bool has_key,
                                                      uint64_t key, uint32_t n_best)
 {
@@ -102,8 +103,8 @@ static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint
 
 /* --- the floor, the result --- */
 
-/* Decides after search number `search` whether another one follows, and lowers the threshold in d
- * for it. list: the candidates that the search keeps. */
+/* Returns whether another search follows search number `search`. If so, lowers the threshold in d.
+ * list: the candidates that this search keeps. */
 template <typename POWER>
 static __device__ __forceinline__ bool
 pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
@@ -116,12 +117,12 @@ pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
     const double rest = pnr_candidates_rest(list.keys, list.n, n, d.sums.noise_sum, power);
     const double floor = fmax(rest, d.rounding);
 
-    /* the same in all lanes */
+    /* The condition is the same in all lanes; the vote tells this to the compiler. */
     if (!__any_sync(0xffffffffu, !isinf(rest) && floor < PNR_LOWER_FLOOR(list.n) * d.sums.floor))
         return false;
     d.sums.floor = floor;
     d.threshold = (float)(__ldg(p.thresholds + d.sums.n_periods - 1) * floor);
-    /* If max_candidates are kept, a lower threshold adds only weaker ones. */
+    /* If max_candidates are kept, a lower threshold finds only weaker candidates. */
     return list.n < p.max_candidates;
 }
 

@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         uint32_t odd = 0;
         float2 v[PNR_WALSH_EACH];
 
-        /* loaded early; with several warps only the first needs it */
+        /* n_lost is loaded early. If a window has several warps, only the first one needs it. */
         if (size::WARPS == 1)
             n_lost = is_there ? p.windows[first + own].n_lost : 0;
         else if (threadIdx.x == 0)

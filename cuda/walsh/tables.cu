@@ -108,7 +108,7 @@ static uint32_t count_quads(maker *m)
     return n_quads;
 }
 
-/* Fills the samples and the target of every quad, and the place of the sample of every state. */
+/* Fills the samples and the target of every quad. Sets for every state the place of its sample. */
 static void fill_orders(maker *m)
 {
     const uint32_t n = (1u << m->degree) - 1;
@@ -150,7 +150,7 @@ static void fill_orders(maker *m)
     }
 }
 
-/* Allocates zeroed memory for all tables together. */
+/* Allocates zeroed memory for all tables in one piece. Returns it, or NULL. */
 static void *create_maker(const pnr_cuda_buffer list[PNR_WALSH_TABLES], maker *m)
 {
     const size_t n = (size_t)1 << m->degree;

@@ -16,8 +16,9 @@ static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
     return e + (e >> 5);
 }
 
-/* In layout SHIFT bits SHIFT .. SHIFT + 4 of a value's index are the number of its register. These
- * functions return the first value of the thread, and the distance of value r from it. */
+/* In layout SHIFT bits SHIFT .. SHIFT + 4 of a value's index are the number of its register. The
+ * first function returns the index of the thread's first value. The second returns the distance of
+ * value r from the first value in shared memory. */
 template <int SHIFT> static __device__ __forceinline__ uint32_t pnr_walsh_first()
 {
     return threadIdx.x >> SHIFT << (SHIFT + 5) | (threadIdx.x & ((1u << SHIFT) - 1));
@@ -49,7 +50,7 @@ static __device__ __forceinline__ void pnr_walsh_load(const float2 *shared,
         v[r] = at[pnr_walsh_step<SHIFT>(r)];
 }
 
-/* Sums and differences over bits FROM .. TO - 1 of the register number. */
+/* Computes sums and differences over bits FROM .. TO - 1 of the register number. */
 template <int FROM, int TO>
 static __device__ __forceinline__ void pnr_walsh_butterflies(float2 (&v)[PNR_WALSH_EACH])
 {
@@ -76,7 +77,8 @@ template <int BITS> static __device__ __forceinline__ void pnr_walsh_barrier()
         __syncwarp();
 }
 
-/* Changes layout FROM to layout TO. A thread stores only to places from which it loaded last. */
+/* Changes layout FROM to layout TO. A second exchange needs no barrier before it: a thread
+ * stores only to the places from which it has loaded in the first exchange. */
 template <int BITS, int FROM, int TO>
 static __device__ __forceinline__ void pnr_walsh_exchange(float2 *shared,
                                                           float2 (&v)[PNR_WALSH_EACH])
@@ -197,8 +199,8 @@ template <> struct pnr_walsh_measure<float> {
     }
 };
 
-/* Begins to copy `bytes` bytes, both ends at multiples of PIECE, at most 16. After
- * __pipeline_wait_prior(0) the piece that a thread copies has arrived. */
+/* Begins to copy `bytes` bytes. The addresses and `bytes` are multiples of PIECE, which is at most
+ * 16. After __pipeline_wait_prior(0) the pieces that a thread copies have arrived. */
 template <uint32_t THREADS, uint32_t PIECE = 16>
 static __device__ __forceinline__ void pnr_walsh_fetch(void *to, const void *from, uint32_t bytes)
 {
@@ -207,8 +209,8 @@ static __device__ __forceinline__ void pnr_walsh_fetch(void *to, const void *fro
     __pipeline_commit();
 }
 
-/* Calls take(r, sample) for the 32 samples of the thread, of states 32 t .. 32 t + 31, in shared
- * memory. places(q): eight places, beginning with place 8 q. */
+/* Calls take(r, sample) for each of the thread's 32 samples, those of states 32 t .. 32 t + 31. x:
+ * shared memory. places(q) returns the indices in x of samples r = 8 q .. 8 q + 7, 16 bits each. */
 template <typename T, typename PLACES, typename TAKE>
 static __device__ __forceinline__ void pnr_walsh_gather(const pnr_cuda_pair<T> *x, PLACES places,
                                                         TAKE take)
@@ -244,7 +246,7 @@ template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_su
     if constexpr (TEAM > 32) {
         T total = 0;
 
-        __syncthreads(); /* the last sum has been read */
+        __syncthreads(); /* all threads have read the previous sum */
         if (threadIdx.x % 32 == 0)
             scratch[threadIdx.x / 32] = x;
         __syncthreads();

@@ -40,10 +40,10 @@ typedef struct pnr_cuda_walsh {
     const void *raw;
     const pnr_cuda_job *job;        /* how many dwells the submit has */
     const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
-    /* Tables of 2^n entries each. place: index of the sample of state m, in the order of
-     * pnr_cuda_walsh_place; above degree 13 the place in the row. lag_of: k of u_k, [0] is not
-     * used; cell_of: u_k of k. They are uint16_t; lag_of and cell_of are uint32_t above degree
-     * 13. */
+    /* Tables of 2^n entries each. place: index of the sample of state m, above degree 13 its index
+     * in the row; the order is that of pnr_cuda_walsh_place. lag_of[u_k] is k; lag_of[0] is not
+     * used. cell_of[k] is u_k. Entries are uint16_t, but above degree 13 those of lag_of and
+     * cell_of are uint32_t. */
     const uint16_t *place;
     const void *lag_of, *cell_of;
     pnr_dwell *dwells;         /* [n_dwells] */
@@ -75,7 +75,7 @@ typedef struct pnr_cuda_walsh {
     double *noise;          /* [n_dwells][tiles] */
     float *top;             /* [n_dwells][tiles]: the greatest power */
     float *above;           /* [n_dwells][2^n]: powers of the listed lags, else 0 */
-    uint32_t *n_listed;     /* [n_dwells]: listed lags; 0 before and after */
+    uint32_t *n_listed;     /* [n_dwells]: number of listed lags; 0 before and after */
     uint32_t *listed;       /* [n_dwells][2^n]: lags above the threshold */
     uint64_t *keys;         /* [n_dwells][2^n / 2]: local maxima */
     float2 *cells;          /* [n_dwells][2^n]: W, where a profile is wanted, else NULL */
@@ -92,8 +92,8 @@ typedef struct pnr_cuda_walsh_short {
     size_t shared_bytes;
 } pnr_cuda_walsh_short;
 
-/* Finds the kernel for dwells of one window, and the kernel for dwells of several, where a block
- * takes windows of one dwell. NULL: none. */
+/* The first finds the kernel for dwells of one window. The second finds the kernel for dwells of
+ * several windows, in which a block takes all windows of a dwell. NULL: there is none. */
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find(pnr_format format, uint32_t degree);
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,
                                                       uint32_t degree);
@@ -101,8 +101,8 @@ const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_fo
 /* Returns the table index of state m. A thread has 32 states, in pieces of 16 bytes. */
 size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m);
 
-/* Return the number of rows of 2^13 states, above degree 13, and of chunks. There are as many tiles
- * as rows; a tile has some whole columns. */
+/* For degrees above 13. The first returns the number of rows, of 2^13 states each. The second
+ * returns the number of chunks. There are as many tiles as rows; a tile has whole columns. */
 static inline uint32_t pnr_cuda_walsh_rows(uint32_t degree)
 {
     return 1u << (degree - PNR_WALSH_TILE_BITS);
@@ -123,8 +123,8 @@ static inline size_t pnr_cuda_walsh_max_quads(uint32_t degree)
 }
 
 enum { PNR_WALSH_TABLES = 6 };
-/* Lists the memory of the tables, PNR_WALSH_TABLES buffers; those of long kernels are empty up to
- * degree 13. Returns their number. */
+/* Lists the memory of the tables. Returns the number of buffers, PNR_WALSH_TABLES. Up to degree 13
+ * the buffers for the long kernels are empty. */
 size_t pnr_cuda_walsh_tables_list(uint32_t degree, pnr_cuda_walsh *tables, pnr_cuda_buffer *list);
 /* Fills the tables, which are allocated, and n_quads. PNR_OK, PNR_ENOMEMORY, or as
  * pnr_cuda_check. */
@@ -133,11 +133,11 @@ int pnr_cuda_walsh_tables_fill(const pnr_plan *plan, pnr_cuda_walsh *tables, pnr
 /* Prepare the long kernels for the device in use. */
 int pnr_cuda_walsh_rows_open(pnr_format format, pnr_error *error);
 int pnr_cuda_walsh_columns_open(uint32_t degree, pnr_error *error);
-/* Returns the greatest shared memory that a block of the long kernels takes. */
+/* Returns the greatest shared memory that a block of the long kernels needs. */
 size_t pnr_cuda_walsh_long_bytes(pnr_format format);
 
-/* Enqueue a group of windows: rows sorts its samples and transforms the rows; columns transforms
- * the columns, searches, and writes the profiles. */
+/* Enqueue the work on a group of windows. The first sorts the samples and transforms the rows. The
+ * second transforms the columns, searches, and writes the profiles. */
 int pnr_cuda_walsh_launch_rows(const pnr_cuda_walsh *walsh, pnr_format format, cudaStream_t stream,
                                pnr_error *error);
 int pnr_cuda_walsh_launch_columns(const pnr_cuda_walsh *walsh, cudaStream_t stream,

@@ -78,10 +78,10 @@ static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<
 }
 
 /*
- * Runs all searches of a dwell whose powers are in shared memory. One warp calls. power(u): P of
- * cell u. The greatest power of the cells u = t mod TEAM is top in lane t, or with TEAM > 32
- * tops[t] in shared memory. own: the team of the dwell in the warp. Afterwards list has the kept
- * candidates and d the sums.
+ * Runs all searches of a dwell whose powers are in shared memory. One warp calls it. power(u)
+ * returns P of cell u. The greatest power of the cells u with u mod TEAM = t is `top` in lane t of
+ * the dwell's team. With TEAM > 32 it is tops[t], in shared memory. own: number of that team in the
+ * warp. Afterwards `list` has the kept candidates, and `d` has the sums.
  */
 template <typename T, int DEGREE, typename POWER>
 static __device__ __forceinline__ void
@@ -97,7 +97,7 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
     for (int search = 0;; search++) {
         uint32_t n_above = 0, n_maxima = 0;
 
-        __syncwarp(); /* the list of the last search has been read */
+        __syncwarp(); /* all lanes have read the list of the previous search */
         list.n = 0;
         list.weakest = 0;
         for (uint32_t warp = 0; warp < (size::TEAM + 31) / 32; warp++) {

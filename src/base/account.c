@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks the three sums of the account and writes it as one line for people. */
+/* Checks the three sums of the account, and writes the account as one line for people. */
 #include "base/account.h"
 
 #include "base/text.h"
 
 #include <stdio.h>
 
-/* The name of one part of a sum and its count. */
+/* One part of a sum: the name of the part and its count. */
 typedef struct part {
     const char *name;
     uint64_t value;

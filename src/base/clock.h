@@ -13,8 +13,8 @@ enum { PNR_TIME_LEN = 40 }; /* bytes of "2026-11-21T02:40:12.000041943Z" and its
 uint64_t pnr_clock_ns(void);    /* CLOCK_MONOTONIC */
 int64_t pnr_clock_utc_ns(void); /* ns since 1970-01-01T00:00:00Z, no leap seconds */
 
-/* Sleeps until CLOCK_MONOTONIC reads time_ns; returns early (false) when *stop becomes true
- * (checked at least every 50 ms; stop may be NULL). */
+/* Sleeps until CLOCK_MONOTONIC reads time_ns. If *stop becomes true before that, returns false
+ * within 50 ms. stop may be NULL. */
 bool pnr_clock_sleep_until(uint64_t time_ns, const volatile int *stop);
 
 /* Reads "2026-11-21T02:40:12[.fraction]Z" with 1 to 9 digits of fraction, in the years 1970 to

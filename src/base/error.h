@@ -45,7 +45,7 @@ typedef struct pnr_error {
 /* Fills *error (may be NULL) and returns code, for use as `return pnr_error_set(...)`. */
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for a configuration that is refused: the most frequent error. */
+/* Does the same with PNR_ECONFIG, the code of a refused configuration. */
 #define pnr_refuse(error, ...) pnr_error_set(error, PNR_ECONFIG, __VA_ARGS__)
 
 const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for a code not in the list */

@@ -14,7 +14,8 @@
  * (ishort, gr_complex), rtl_433 and inspectrum (cu8, uc8), ffmpeg (s16le) and numpy (complex64).
  * Names that mean different things to different programs are not listed, so that they are refused:
  * c8, c16 (numpy counts bytes, inspectrum the bits of I), complex16s (one program counts the bits
- * of I, another those of I and Q), raw, iq, bin, dat.
+ * of I, another those of I and Q), int8, uint8, int16 (real in numpy, I and Q in many recorders),
+ * raw, iq, bin, dat.
  */
 #define FORMATS(X)                                                                                 \
     X(CI8, "ci8", "cs8 sc8 ibyte", 2, true, false, 1.0 / 128, 0)                                   \
@@ -22,9 +23,9 @@
     X(CI16, "ci16", "cs16 sc16 ci16_le ishort", 4, true, false, 1.0 / 32768, 0)                    \
     X(CF32, "cf32", "fc32 cf32_le cfile gr_complex complex64", 8, true, true, 1, 0)                \
     X(CF64, "cf64", "fc64 cf64_le complex128", 16, true, true, 1, 0)                               \
-    X(I8, "i8", "s8 ri8 int8", 1, false, false, 1.0 / 128, 0)                                      \
-    X(U8, "u8", "ru8 uint8", 1, false, false, 1.0 / 128, -127.5)                                   \
-    X(I16, "i16", "s16 ri16_le s16le int16", 2, false, false, 1.0 / 32768, 0)                      \
+    X(I8, "i8", "s8 ri8", 1, false, false, 1.0 / 128, 0)                                           \
+    X(U8, "u8", "ru8", 1, false, false, 1.0 / 128, -127.5)                                         \
+    X(I16, "i16", "s16 ri16_le s16le", 2, false, false, 1.0 / 32768, 0)                            \
     X(F32, "f32", "rf32_le f32le float32", 4, false, true, 1, 0)                                   \
     X(F64, "f64", "rf64_le f64le float64", 8, false, true, 1, 0)
 
@@ -184,7 +185,7 @@ static unsigned write_component(const pnr_format_info *info, double value, unsig
     long low, high;
     unsigned flags = 0;
     integer_range(info, n, &low, &high);
-    /* An integer format has no NaN: a NaN is stored as zero and flagged. */
+    /* An integer format has no NaN, so a NaN is stored as 0 and flagged as clipped. */
     if (isnan(value)) {
         value = 0;
         flags = PNR_SAMPLE_CLIPPED;

@@ -51,8 +51,9 @@ const char *pnr_format_names(void);
 enum { PNR_SAMPLE_CLIPPED = 1, PNR_SAMPLE_NONFINITE = 2 };
 unsigned pnr_format_read(pnr_format format, const void *raw, double iq[2]);
 
-/* The inverse of pnr_format_read, for generators. It rounds half away from zero (lround) and limits
- * integers to their range. Returns PNR_SAMPLE_CLIPPED if it limited one. Real formats store I. */
+/* The inverse of pnr_format_read, for generators. Rounds integers half away from zero and limits I
+ * and Q to the range of the format. Returns PNR_SAMPLE_CLIPPED if it limited I or Q, or if an
+ * integer format cannot store a NaN. Real formats store I. */
 unsigned pnr_format_write(pnr_format format, const double iq[2], void *raw);
 
 #endif

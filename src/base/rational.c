@@ -17,7 +17,7 @@ static u128 magnitude(i128 value)
     return value < 0 ? -(u128)value : (u128)value;
 }
 
-/* num / den in lowest terms, den != 0. */
+/* Writes num / den in lowest terms; den != 0. PNR_EDATA: 64 bits cannot hold the result. */
 static int reduce(i128 num, i128 den, pnr_rational *out)
 {
     u128 n = magnitude(num), d = magnitude(den), a = n, b = d;
@@ -40,7 +40,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads an exponent such as "e-6"; it saturates far beyond any valid number. */
+/* Reads an exponent such as "e-6". Its value saturates far above any valid exponent. */
 static bool parse_exponent(const char **text, long *exponent)
 {
     const char *p = *text;
@@ -62,13 +62,13 @@ static bool parse_exponent(const char **text, long *exponent)
     return true;
 }
 
-/* The digits of a decimal number: digit i counts 10^(n_whole - 1 - i). */
+/* The digits of a decimal number. Digit i has the weight 10^(n_whole - 1 - i). */
 typedef struct decimal {
     const char *first, *point; /* point: within the digits, or at their end */
     long n_digits, n_whole;
 } decimal;
 
-/* Zero outside the digits. */
+/* Returns digit i, or 0 if i lies outside the digits. */
 static int digit_at(const decimal *d, long i)
 {
     return i < 0 || i >= d->n_digits ? 0 : d->first[i + (d->first + i >= d->point)] - '0';
@@ -97,9 +97,9 @@ static bool parse_digits(const char **text, decimal *d)
     return true;
 }
 
-/* The whole part is a sum from its first digit on. The rest is a fraction from the last digit on:
- * rest = (digit + rest) / 10. The denominator of each rest divides the number's own, so all of them
- * fit when the number does. */
+/* Reads a decimal number exactly. Adds up the whole part from its first digit on, and the fraction
+ * from its last digit on: rest = (digit + rest) / 10. The denominator of each rest divides that of
+ * the number. So every rest fits 64 bits if the number does. */
 static bool parse_decimal(const char **text, pnr_rational *out)
 {
     decimal d;
@@ -164,7 +164,7 @@ uint64_t pnr_rational_phase(pnr_rational r, uint64_t n)
 {
     if (r.den == 0)
         return 0;
-    /* frac(num n / den) = ((num mod den) n mod den) / den; a result of 2^64 is a whole turn: 0. */
+    /* frac(num n / den) = ((num mod den) n mod den) / den; the result 2^64 wraps to 0. */
     int64_t num = r.num % r.den;
     uint64_t den = (uint64_t)r.den, step = (uint64_t)(num < 0 ? num + r.den : num);
     u128 rest = (u128)step * n % den;

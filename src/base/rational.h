@@ -20,8 +20,8 @@ double pnr_rational_double(pnr_rational r); /* 0 for {0, 0} */
 int pnr_rational_mul(pnr_rational a, pnr_rational b, pnr_rational *out);
 int pnr_rational_div(pnr_rational a, pnr_rational b, pnr_rational *out);
 
-/* frac(r * n) in units of 2^-64 turns (rounded to nearest), exact for every n: the phase of a
- * rotation of r cycles per sample at absolute sample n. */
+/* Returns the phase, at absolute sample n, of a rotation of r cycles per sample: frac(r n) in units
+ * of 2^-64 turns. The result is exact for every n, except for one rounding to nearest. */
 uint64_t pnr_rational_phase(pnr_rational r, uint64_t n);
 
 /* floor(n / rate * 1e9) ns, exact: the time of sample n at `rate` samples a second. The result

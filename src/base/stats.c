@@ -26,7 +26,7 @@ static uint64_t middle_of(size_t bucket)
     return first + (UINT64_C(1) << shift) / 2;
 }
 
-/* ceil(p n), 1..n. A product that is whole except for rounding counts as the whole number. */
+/* ceil(p n), limited to 1 .. n. A product slightly above a whole number counts as that number. */
 static uint64_t nearest_rank(double p, uint64_t n)
 {
     double rank = ceil(p * (double)n * (1 - 4 * DBL_EPSILON));

@@ -64,7 +64,8 @@ void pnr_text_i64(pnr_text *text, int64_t value)
     pnr_text_u64(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-/* value * 10^power. Every factor is exact, so each product adds half a unit in the last place. */
+/* value * 10^power. Every factor is exact, so each product adds an error of at most half a unit in
+ * the last place. */
 static double scale_by_power(double value, int power)
 {
     for (; power > MAX_POWER; power -= MAX_POWER)
@@ -74,14 +75,14 @@ static double scale_by_power(double value, int power)
     return power >= 0 ? value * powers[power] : value / powers[-power];
 }
 
-/* magnitude = mantissa * 10^(exponent - 11), mantissa in [10^11, 10^12). */
+/* Returns the mantissa of magnitude = mantissa * 10^(exponent - 11), in [10^11, 10^12). */
 static uint64_t split_decimal(double magnitude, int *exponent)
 {
     int binary, e;
     double mantissa;
 
     frexp(magnitude, &binary);
-    /* 2^(binary-1) <= magnitude: e is right, or one too small. */
+    /* 2^(binary-1) <= magnitude, so e is right or one too small. */
     e = (int)floor((binary - 1) * 0.30102999566398120);
     mantissa = nearbyint(scale_by_power(magnitude, DIGITS - 1 - e));
     if (mantissa >= powers[DIGITS])

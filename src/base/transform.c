@@ -86,7 +86,7 @@ static int steps_open(steps *plan, size_t n)
 
 /*
  * One step of radix 4, self-sorting (T. G. Stockham, 1966): n is the length of the transforms that
- * remain, and s of them are interleaved. With w = exp(sign 2 pi i / n), over p < n/4 and k < 4:
+ * remain, and s of them are interleaved. For each, with w = exp(sign 2 pi i / n), p < n/4, k < 4:
  *     y[4p + k] = w^(k p) sum_j x[p + j n/4] exp(sign 2 pi i j k / 4)
  */
 static void step_radix4(const double complex *restrict x, double complex *restrict y, size_t n,
@@ -115,7 +115,8 @@ static void step_radix4(const double complex *restrict x, double complex *restri
     }
 }
 
-/* The same step for any radix r: y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r). */
+/* The same step for any radix r:
+ * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r). */
 static void step_radix(const double complex *restrict x, double complex *restrict y, size_t n,
                        size_t s, size_t r, const double complex *roots, direction way)
 {

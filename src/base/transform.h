@@ -6,16 +6,16 @@
 
 #include <stddef.h>
 
-/* In place, data is [n][2] (re, im): X[m] = sum_k x[k] exp(-2 pi i m k / n); lengths with prime
- * factors up to 13 in steps of their factors, others by Bluestein's chirp (L. Bluestein, 1970) with
- * phases from exact integers. Relative L2 error below 1e-14 * log2 n. n >= 1. PNR_OK,
- * PNR_ENOMEMORY. */
+/* Transforms data, [n][2] (re, im), in place: X[m] = sum_k x[k] exp(-2 pi i m k / n), n >= 1. If no
+ * prime factor of n exceeds 13, it takes a step for each factor; else it uses Bluestein's chirp
+ * (L. Bluestein, 1970) with phases from exact integers. The relative L2 error is below 1e-14 *
+ * log2 n. PNR_OK, PNR_ENOMEMORY. */
 int pnr_transform_forward(double (*data)[2], size_t n);
 /* x[k] = sum_m X[m] exp(+2 pi i m k / n): NOT divided by n. */
 int pnr_transform_inverse(double (*data)[2], size_t n);
 
-/* exp(2 pi i j / n) for 0 <= j < n, n >= 1: reduced to the first octant in integers, so that
- * quadrants are exact and |value| is 1 within an ulp. n < 2^60. */
+/* Writes exp(2 pi i j / n), 0 <= j < n, 1 <= n < 2^60. The angle is reduced to one octant in
+ * integers, so that multiples of a quarter turn are exact and |value| is 1 within an ulp. */
 void pnr_transform_root(size_t j, size_t n, double value[2]);
 
 /* The smallest 2^a 3^b 5^c 7^d >= n: every FFT library is fast at such a length. 0: no such length

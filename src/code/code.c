@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* has_length: code.length is the number of chips, and any length may be allocated. */
+/* has_length: code.length is the number of chips, and pnr_code_create allocates them. */
 static const struct family {
     pnr_code_builder *build;
     bool has_length;
@@ -44,7 +44,8 @@ static int allocate_chips(pnr_code *code, size_t n_chips, pnr_error *error)
     return PNR_OK;
 }
 
-/* An inverted m-sequence does not follow the recurrence of its bits. */
+/* Changes the sign of every chip. An inverted m-sequence does not follow the recurrence of its
+ * bits. */
 static void invert_chips(pnr_code *code)
 {
     const size_t used = strlen(code->name);
@@ -57,7 +58,8 @@ static void invert_chips(pnr_code *code)
     snprintf(code->name + used, sizeof code->name - used, " inverted");
 }
 
-/* The samples of a tuned m-sequence are complex, see pnr_code_sample. */
+/* Adds the tune to the name. The samples of a tuned m-sequence are complex, so it no longer counts
+ * as one. */
 static void note_tune(pnr_rational tune_hz, pnr_code *code)
 {
     const size_t used = strlen(code->name);

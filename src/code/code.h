@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* The chips of one period, [n_chips][2] (I, Q), |chip| = 1 for every built-in type, except that half
- * of the chips of gps-l2c are 0. */
+/* The chips of one period, [n_chips][2] (I, Q). Every built-in type has |chip| = 1, except that
+ * half of the chips of gps-l2c are 0. */
 typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
@@ -23,14 +23,14 @@ typedef struct pnr_code {
 
 /*
  * Chip k of L of each type (each builder in this folder explains more):
- * - m-sequence: see above; it starts with code.state, or `degree` ones; empty taps mean the primitive
- *   polynomial with the fewest taps. L = 2^degree - 1.
+ * - m-sequence: see above. It starts with code.state, or `degree` ones. Empty taps mean the
+ *   primitive polynomial with the fewest taps. L = 2^degree - 1.
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
  *   multiple of 4); 2 + s: u[k] xor v[k + s], to index 2^degree.
  * - kasami: even degree; index 0: u; 1 + s: u[k] xor w[k + s], w[k] = u[(2^(degree/2) + 1) k].
  * - gps-l1ca: IS-GPS-200, prn 1..210.
- * - gps-l2c: IS-GPS-200, prn 1..63 and 159..210; CM (component data) in the even chips or CL (pilot)
- *   in the odd ones, 0 in the others.
+ * - gps-l2c: IS-GPS-200, prn 1..63 and 159..210. CM (component data) is in the even chips, CL
+ *   (pilot) in the odd ones. The other chips are 0.
  * - gps-l5: IS-GPS-705, prn 1..210; I5 (component data) or Q5 (pilot).
  * - glonass: L1OF and L2OF, for all satellites.
  * - bds-b1i, bds-b3i: BDS-SIS-ICD, prn 1..63.
@@ -54,10 +54,14 @@ void pnr_code_destroy(pnr_code *code);
 
 /*
  * Writes the N code samples of one period: samples[n_samples][2], mean power 1.
- * With a rectangular or band-limited pulse, sample n carries chip floor(n L / N) (exact integers);
- * the two differ only between the samples (see waveform.h). With pulse = file, each chip excites
- * the pulse read from code.pulse_path (sampled at source.rate_hz). The pulses are added circularly,
- * chip i at sample i N / L. A band-limited shift gives the fraction of a sample.
+ * With a band-limited pulse, sample n carries chip floor(n L / N) (exact integers). With the others
+ * chip i excites a pulse p(t - i N / L), and the pulses are added circularly:
+ * - rectangular: 1 from t = 0 to N / L, without its frequencies from half of the rate upwards;
+ * - filtered: the same, without its frequencies from code.cutoff_hz upwards;
+ * - rrc: the root-raised cosine of code.rolloff, with its centre at t = 0;
+ * - file: the samples of code.pulse_path at source.rate_hz, from t = 0.
+ * PNR_ECONFIG: the cut-off is not above the repetition rate. waveform.h is the waveform between the
+ * samples.
  *
  * With code.tune_hz, sample n is turned by exp(2 pi i k n / N), k = tune_hz N / rate_hz, which must be
  * whole (PNR_ECONFIG). The delayed code is then turned back by k delay / N cycles, which the phase of

@@ -66,7 +66,7 @@ int pnr_code_build_gps_l2c(const pnr_config *config, pnr_code *code, pnr_error *
     }
     rc = pnr_code_set_bits(code, bits, 2 * n, error);
     free(bits);
-    for (size_t i = 0; rc == PNR_OK && i < n; i++) /* the turns of the other code are silent */
+    for (size_t i = 0; rc == PNR_OK && i < n; i++) /* the chips of the other code stay 0 */
         code->chips[2 * i + !is_pilot][0] = 0;
     snprintf(code->name, sizeof code->name, "gps-l2c prn=%zu %s", prn, is_pilot ? "pilot" : "data");
     return rc;

@@ -7,8 +7,8 @@
 
 enum { N_CHIPS = 10230, XA_PERIOD = 8190, N_PRN = 210 };
 
-/* The advance of XB, chips, by component (I5, Q5) and PRN (IS-GPS-705, tables 3-Ia and 3-Ib, section
- * 6.3). */
+/* The advance of XB in chips, by component (I5, Q5) and PRN (IS-GPS-705, tables 3-Ia and 3-Ib,
+ * section 6.3). */
 static const uint16_t xb_advance[2][N_PRN] = {
     {266,  365,  804,  1138, 1509, 1559, 1756, 2084, 2170, 2303, 2527, 2687, 2930, 3471, 3940,
      4132, 4332, 4924, 5343, 5443, 5641, 5816, 5898, 5918, 5955, 6243, 6345, 6477, 6518, 6875,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: primitive ones, the test for them, their sequences. */
+/* Chooses feedback polynomials, tests whether they are primitive, and extends their sequences. */
 #include "code/polynomial.h"
 
 #include <stdio.h>

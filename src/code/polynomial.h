@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: choice of a primitive one, test for one, sequence. */
+/* Feedback polynomials of shift registers: their choice, a test, and their sequences. */
 #ifndef PNR_CODE_POLYNOMIAL_H
 #define PNR_CODE_POLYNOMIAL_H
 
@@ -28,7 +28,7 @@ int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_err
  * power of (2^degree - 1) / p for each prime factor p. */
 bool pnr_polynomial_is_primitive(pnr_polynomial polynomial);
 
-/* Continues a sequence to n_bits, of which the first `degree` are given; n_bits >= degree. */
+/* Continues a sequence to n_bits bits. The first `degree` bits are given; n_bits >= degree. */
 void pnr_polynomial_extend(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits);
 
 /* Writes the taps as "13,4,3,1"; returns out. */

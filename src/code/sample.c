@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the N samples of one period: each chip is held for its duration, or excites a pulse. */
+/* Makes the N samples of one period: each chip is held for whole samples, or excites a pulse. */
 #include "base/complex.h"
 #include "base/transform.h"
 #include "code/family.h"
@@ -30,9 +30,9 @@ static void hold_chips(const pnr_code *code, size_t n_samples, double (*samples)
 }
 
 /*
- * s(t) = sum_i chip[i] p(t - i N / L). In harmonic m of the period the delay i N / L is the phase
- * exp(-2 pi i m i / L), so S[m] = P[m] C[m mod L] with the L-point transform C of the chips; the
- * Nyquist harmonic is a cosine, the mean of both signs of m.
+ * Writes the samples of s(t) = sum_i chip[i] p(t - i N / L). In harmonic m of the period the delay
+ * i N / L is the phase exp(-2 pi i m i / L). So S[m] = P[m] C[m mod L], with C the L-point
+ * transform of the chips. The Nyquist harmonic is a cosine, the mean of both signs of m.
  */
 static void shape_pulse(const double complex *chips, size_t n_chips, double complex *pulse,
                         size_t n_samples)
@@ -55,30 +55,89 @@ static double mean_power(const double complex *samples, size_t n_samples)
     return sum / (double)n_samples;
 }
 
-static int excite_pulses(const pnr_code *code, const char *path, size_t n_samples,
-                         double (*samples)[2], pnr_error *error)
+/* The spectrum of the pulse in a file. *power: of its samples, together. */
+static int read_pulse(const char *path, size_t n_samples, double (*spectrum)[2], double *power,
+                      pnr_error *error)
 {
     double(*pulse)[2] = NULL;
-    double(*chips)[2] = NULL;
     size_t n_pulse;
     int rc = pnr_code_read_samples(path, "code.pulse_path", &pulse, &n_pulse, error);
 
     if (rc != PNR_OK)
         return rc;
-    memset(samples, 0, n_samples * sizeof *samples);
+    memset(spectrum, 0, n_samples * sizeof *spectrum);
     for (size_t k = 0; k < n_pulse; k++) {
-        samples[k % n_samples][0] += pulse[k][0];
-        samples[k % n_samples][1] += pulse[k][1];
+        spectrum[k % n_samples][0] += pulse[k][0];
+        spectrum[k % n_samples][1] += pulse[k][1];
     }
     free(pulse);
+    *power = (double)n_pulse;
+    rc = pnr_transform_forward(spectrum, n_samples);
+    return rc == PNR_OK ? rc : explain_no_memory(error, n_samples);
+}
+
+/* The spectrum of a rectangular pulse from t = 0 to 1, at f cycles a chip. */
+static double complex rectangle_at(double f)
+{
+    return f == 0 ? 1 : sin(M_PI * f) / (M_PI * f) * pnr_cis(-M_PI * f);
+}
+
+/* The spectrum of the root-raised-cosine pulse with its centre at t = 0 (J. G. Proakis, Digital
+ * Communications, section 9.2). */
+static double root_raised_cosine_at(double f, double rolloff)
+{
+    const double beyond = fabs(f) - (1 - rolloff) / 2;
+
+    return beyond <= 0 ? 1 : beyond >= rolloff ? 0 : cos(M_PI / 2 * beyond / rolloff);
+}
+
+/* The spectrum of a pulse by its formula, below half of the sample rate: what is at that half or
+ * beyond does not reach the samples, as behind an ideal receiver's filter. */
+static void compute_pulse(const pnr_config *config, size_t n_chips, size_t n_samples,
+                          double (*spectrum)[2])
+{
+    const bool is_rrc = config->code.pulse == PNR_PULSE_RRC;
+    const double rate = pnr_rational_double(config->source.rate_hz);
+    const double cutoff =
+        config->code.pulse == PNR_PULSE_FILTERED ? fmin(config->code.cutoff_hz / rate, 0.5) : 0.5;
+
+    for (size_t bin = 0; bin < n_samples; bin++) {
+        const double m = 2 * bin < n_samples ? (double)bin : (double)bin - (double)n_samples;
+        const double f = m / (double)n_chips;
+        const double complex value = fabs(m) >= cutoff * (double)n_samples ? 0
+                                     : is_rrc ? root_raised_cosine_at(f, config->code.rolloff)
+                                              : rectangle_at(f);
+
+        spectrum[bin][0] = creal(value);
+        spectrum[bin][1] = cimag(value);
+    }
+}
+
+static int excite_pulses(const pnr_code *code, const pnr_config *config, size_t n_samples,
+                         double (*samples)[2], pnr_error *error)
+{
+    const bool is_file = config->code.pulse == PNR_PULSE_FILE;
+    const double repetition = pnr_rational_double(config->source.rate_hz) / (double)n_samples;
+    double(*chips)[2] = NULL;
+    double power = 1;
+    int rc = PNR_OK;
+
+    if (config->code.pulse == PNR_PULSE_FILTERED && config->code.cutoff_hz <= repetition)
+        return pnr_refuse(error,
+                          "code.cutoff_hz = %.10g is not above the repetition rate, %.10g Hz",
+                          config->code.cutoff_hz, repetition);
+    if (is_file)
+        rc = read_pulse(config->code.pulse_path, n_samples, samples, &power, error);
+    else
+        compute_pulse(config, code->n_chips, n_samples, samples);
+    if (rc != PNR_OK)
+        return rc;
     chips = malloc(code->n_chips * sizeof *chips);
     if (!chips)
         return explain_no_memory(error, n_samples);
     memcpy(chips, code->chips, code->n_chips * sizeof *chips);
 
     rc = pnr_transform_forward(chips, code->n_chips);
-    if (rc == PNR_OK)
-        rc = pnr_transform_forward(samples, n_samples);
     if (rc == PNR_OK) {
         shape_pulse((const double complex *)chips, code->n_chips, (double complex *)samples,
                     n_samples);
@@ -87,16 +146,17 @@ static int excite_pulses(const pnr_code *code, const char *path, size_t n_sample
     free(chips);
     if (rc != PNR_OK)
         return explain_no_memory(error, n_samples);
-    /* The inverse is not divided by N. A sum that is zero except for rounding is refused, because
-     * scaling would turn the rounding errors into a code. */
+    /* The inverse transform is not divided by N. A waveform that is zero except for rounding is
+     * refused, because scaling would turn the rounding errors into a code. */
     if (mean_power((const double complex *)samples, n_samples) <
-        1e-20 * (double)n_samples * (double)code->n_chips * (double)n_pulse)
-        return pnr_error_set(error, PNR_EDATA, "code.pulse_path %s: passes nothing of code %s",
-                             path, code->name);
+        1e-20 * (double)n_samples * (double)code->n_chips * power)
+        return pnr_error_set(error, PNR_EDATA, "code.pulse%s%s: passes nothing of code %s",
+                             is_file ? "_path " : "", is_file ? config->code.pulse_path : "",
+                             code->name);
     return PNR_OK;
 }
 
-/* Turns the samples by k whole cycles a period, k = tune_hz N / rate_hz, so that they still repeat. */
+/* Turns the samples by k whole cycles a period, k = tune_hz N / rate_hz. They still repeat. */
 static int tune_samples(const pnr_config *config, size_t n_samples, double (*samples)[2],
                         pnr_error *error)
 {
@@ -127,7 +187,7 @@ static int tune_samples(const pnr_config *config, size_t n_samples, double (*sam
     return PNR_OK;
 }
 
-/* The samples of the code before it is tuned. */
+/* Makes the samples of the code, which are not tuned yet. */
 static int make_samples(const pnr_code *code, const pnr_config *config, size_t n_samples,
                         double (*samples)[2], pnr_error *error)
 {
@@ -137,8 +197,8 @@ static int make_samples(const pnr_code *code, const pnr_config *config, size_t n
         return pnr_refuse(
             error, "%zu samples a period for %zu chips: the chip rate is above the sample rate",
             n_samples, code->n_chips);
-    if (config->code.pulse == PNR_PULSE_FILE) {
-        rc = excite_pulses(code, config->code.pulse_path, n_samples, samples, error);
+    if (config->code.pulse != PNR_PULSE_BAND_LIMITED) {
+        rc = excite_pulses(code, config, n_samples, samples, error);
         if (rc != PNR_OK)
             return rc;
     } else {

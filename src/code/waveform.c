@@ -32,8 +32,8 @@ struct pnr_waveform {
 };
 
 /*
- * 20-point Lagrange interpolation between nodes 9 and 10 of f, 0 <= x <= 1 from node 9. With u = x
- * - 1/2 the nodes are +-h_k, h_k = k + 1/2, and the pair k has the weights
+ * 20-point Lagrange interpolation of f at the distance x from node 9, 0 <= x <= 1. With u = x - 1/2
+ * the nodes are +-h_k, h_k = k + 1/2, and the pair k has the weights
  *     +-(u +- h_k) prod_{j != k} (u^2 - h_j^2) / (2 h_k prod_{j != k} (h_k^2 - h_j^2)).
  * At w rad per node the relative error is below (2 sin(w/2))^20 prod_j h_j^2 / 20!: 1e-9 at pi/4.
  */
@@ -162,7 +162,7 @@ static int shift_fraction(const pnr_waveform *waveform, double fraction, double 
     return pnr_transform_inverse((double(*)[2])out, n);
 }
 
-/* out[k] = in[k - steps], cyclic and in place, by three reversals. */
+/* Reverses data[first .. end - 1]. Three reversals make the rotation out[k] = in[k - steps]. */
 static void reverse_samples(double complex *data, size_t first, size_t end)
 {
     while (first + 1 < end) {
@@ -255,7 +255,7 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
     return sum_nodes(waveform->table + (size_t)below, position - below);
 }
 
-/* out[n] = sum_j weight[j] table[(first + OVERSAMPLE n) mod OVERSAMPLE N + j], n = 0 .. n_out - 1 */
+/* Fills out[i] = sum_j weight[j] * table[(first + OVERSAMPLE * i) mod (OVERSAMPLE * N) + j]. */
 PNR_MULTIVERSION static void interpolate_all(const pnr_waveform *waveform, size_t first,
                                              const double weight[2 * HALF], size_t n_out,
                                              double complex *out)

@@ -17,9 +17,9 @@ typedef struct pnr_waveform pnr_waveform;
 int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out);
 void pnr_waveform_destroy(pnr_waveform *waveform);
 
-/* Returns a(t) at any real time t in samples, periodic, from a table (4 values per sample) by
- * 20-point Lagrange interpolation. The error against the direct sum is below 1e-8 of the rms. Call
- * pnr_waveform_prepare, which builds the table, before (asserted). */
+/* pnr_waveform_prepare builds a table of 4 values per sample. pnr_waveform_at returns a(t),
+ * periodic, at any real time t in samples. It needs the table (asserted), and uses 20-point
+ * Lagrange interpolation. The error against the direct sum is below 1e-8 of the rms. */
 int pnr_waveform_prepare(pnr_waveform *waveform);
 double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 
@@ -28,8 +28,8 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope);
 
-/* value[i] = a(from + i) and slope[i] = a'(from + i), i = 0 .. n_out - 1; either may be NULL. One
- * set of weights serves all: ten times as fast as pnr_waveform_at. */
+/* value[i] = a(from + i) and slope[i] = a'(from + i), i = 0 .. n_out - 1; either may be NULL. All
+ * n_out points share one set of weights: ten times as fast as pnr_waveform_at for each. */
 void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
                       double complex *value, double complex *slope);
 
@@ -37,15 +37,15 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
  * a cosine). out: [n_samples]. */
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out);
 
-/* The autocorrelation R(u)/R(0), R(u) = sum_n a(n + u) conj(a(n)) (cyclic, band-limited in u), as a
- * waveform that is already prepared: pnr_waveform_at gives it at any u. PNR_OK, PNR_ENOMEMORY. The
- * caller owns *out. */
+/* Makes the autocorrelation R(u)/R(0), R(u) = sum_n a(n + u) conj(a(n)) (cyclic, band-limited in
+ * u). The new waveform is already prepared, so pnr_waveform_at gives its value at any u. PNR_OK,
+ * PNR_ENOMEMORY. The caller owns *out. */
 int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out);
 
 double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over the N samples */
-/* B = sum w^2 |C|^2 / sum |C|^2 - (sum w |C|^2 / sum |C|^2)^2, w in rad/sample, -pi..pi: the mean
- * square bandwidth. The Cramer-Rao bound of a delay is 1 / sqrt(2 S B) samples, S the SNR. The
- * Nyquist bin counts at |w| = pi with mean 0. */
+/* Returns the mean square bandwidth B = sum w^2 |C|^2 / sum |C|^2 - (sum w |C|^2 / sum |C|^2)^2, w
+ * in rad/sample, -pi..pi. The Cramer-Rao bound of a delay is 1 / sqrt(2 S B) samples, S the SNR.
+ * The Nyquist bin adds pi^2 |C|^2 to the first sum and 0 to the second. */
 double pnr_waveform_bandwidth(const pnr_waveform *waveform);
 /* The fourth central moment of the spectrum divided by B^2: 9/5 when it is flat, more when a chip
  * has several samples. */

@@ -21,6 +21,7 @@ static bool is_word(const char *text)
 static int check_names(const pnr_config *config, pnr_error *error)
 {
     const char *name = config->stream.name;
+    const char *engine = pnr_name_synonym("engine", "name", config->engine.name);
 
     if (!*name)
         return refuse(error, "stream.name is empty: topics need a name");
@@ -32,13 +33,15 @@ static int check_names(const pnr_config *config, pnr_error *error)
     if (!is_word(config->engine.name))
         return refuse(error, "engine.name = \"%s\": letters, digits, - and _ only; or auto",
                       config->engine.name);
+    if (engine)
+        return refuse(error, "engine.name = \"%s\": did you mean %s?", config->engine.name, engine);
     if (!is_word(config->engine.method))
         return refuse(error, "engine.method = \"%s\": letters, digits, - and _ only; or auto",
                       config->engine.method);
     return PNR_OK;
 }
 
-/* |a| * times > b, exactly; times 1 or 2, b not negative. */
+/* True if |a| * times > b, without rounding. times is 1 or 2, b is not negative. */
 static bool exceeds(pnr_rational a, int times, pnr_rational b)
 {
     __int128 left = (__int128)a.num * b.den, right = (__int128)b.num * a.den;
@@ -99,6 +102,8 @@ static int check_code(const pnr_config *config, pnr_error *error)
 
     if (config->code.pulse == PNR_PULSE_FILE && !*config->code.pulse_path)
         return refuse(error, "code.pulse = file needs code.pulse_path");
+    if (config->code.pulse == PNR_PULSE_FILTERED && !(config->code.cutoff_hz > 0))
+        return refuse(error, "code.pulse = filtered needs code.cutoff_hz above 0");
     if (config->code.chip_rate_hz.den != 0 &&
         exceeds(config->code.chip_rate_hz, 1, config->source.rate_hz))
         return refuse(error,
@@ -162,7 +167,7 @@ static int check_doppler(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Keys that only Doppler dwells or Doppler rows can use. */
+/* Checks the keys that only Doppler dwells or Doppler rows can use. */
 static int check_slow_time(const pnr_config *config, pnr_error *error)
 {
     const bool is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
@@ -178,6 +183,11 @@ static int check_slow_time(const pnr_config *config, pnr_error *error)
                       "its periods %s",
                       config->dwell.combine == PNR_COMBINE_COHERENT ? "a coherent sum is nothing"
                                                                     : "a period alone is nothing");
+    if (config->window.dc == PNR_DC_REMOVE && !is_doppler && has_rows &&
+        config->doppler.step != PNR_STEP_WHOLE)
+        return refuse(
+            error, "window.dc = remove needs doppler.step = whole: other rotations of the samples "
+                   "put DC between two harmonics of the code");
     if (!has_rows && config->detector.exclusion_rows > 1)
         return refuse(error,
                       "detector.exclusion_rows = %zu: there is one row; rows come with "
@@ -216,7 +226,8 @@ static int check_looks(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* A thread that spins leaves no time for another thread on its processor. */
+/* Refuses a processing thread that spins on the processor of acquisition: the acquisition thread
+ * would get no processor time. */
 static int check_realtime(const pnr_config *config, pnr_error *error)
 {
     const int cpu = config->realtime.processing_cpu;
@@ -241,6 +252,9 @@ static int check_echo(const pnr_config *config, pnr_error *error)
     if (config->echo.cw_amplitude > 0 && fabs(config->echo.cw_hz) > half)
         return refuse(error, "echo.cw_hz = %.10g is beyond half of source.rate_hz, %.10g",
                       config->echo.cw_hz, half);
+    if (config->echo.noise_bandwidth_hz > 2 * half)
+        return refuse(error, "echo.noise_bandwidth_hz = %.10g is more than source.rate_hz, %.10g",
+                      config->echo.noise_bandwidth_hz, 2 * half);
     return PNR_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration from INI files and assignments. An unknown word is always an error. */
+/* Reads the configuration from INI files and assignments. An unknown word is always an error. */
 #include "config/config.h"
 
 #include "config/keys.h"
@@ -43,12 +43,37 @@ static int refuse_at(const place *at, int code, const char *format, ...)
 
 /* --- names --- */
 
-/* title: the name of the section in the file; section: its name in the table. */
+/* Returns the key that a synonym, or a name without its unit, means: rate_hz for "fs" or "rate".
+ * section: NULL searches all sections. Returns NULL if there is no such key. */
+static const pnr_key *guess_key(const char *section, const char *name)
+{
+    const size_t n = strlen(name);
+
+    for (const pnr_section *s = pnr_config_sections; s->name && n > 0; s++) {
+        const char *synonym = pnr_name_synonym(s->name, NULL, name);
+        const pnr_key *key = synonym ? pnr_key_find(s->name, synonym) : NULL;
+
+        if (section && strcmp(section, s->name) != 0)
+            continue;
+        while (!synonym && (key = pnr_key_next(s->name, key)) != NULL)
+            if (strncmp(key->name, name, n) == 0 && key->name[n] == '_')
+                break;
+        if (key)
+            return key;
+    }
+    return NULL;
+}
+
+/* Refuses an unknown key, and suggests another. title: the name of the section in the file;
+ * section: its name in the table. */
 static int refuse_key(const place *at, const char *title, const char *section, const char *name)
 {
-    const pnr_key *elsewhere = pnr_key_find(NULL, name), *best = NULL;
+    const pnr_key *elsewhere = pnr_key_find(NULL, name), *best = guess_key(section, name);
     char there[PNR_SECTION_LEN];
 
+    if (best)
+        return refuse_at(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; did you mean %s.%s?",
+                         name, title, title, best->name);
     if (elsewhere)
         return refuse_at(at, PNR_ECONFIG, "unknown key \"%s\" in [%s]: it belongs to [%s]", name,
                          title, pnr_section_title(pnr_section_of(elsewhere), 1, there));
@@ -137,7 +162,7 @@ static char *trim_space(char *text)
     return text;
 }
 
-/* Ends text before a comment: # or ; at its start or after white space. */
+/* Cuts a comment off. A comment begins with # or ; at the start of `text` or after white space. */
 static void cut_comment(char *text)
 {
     for (size_t i = 0; text[i]; i++)
@@ -147,7 +172,8 @@ static void cut_comment(char *text)
         }
 }
 
-/* Reads the text after "=" in place: a quoted value ("\"" and "\\" inside) or a plain one. */
+/* Reads the value after "=" in place. A quoted value may contain "\"" and "\\". Any other value is
+ * plain. */
 static int read_value(const place *at, char *text, bool has_comments, char **out)
 {
     char *from, *to;
@@ -249,6 +275,10 @@ static int read_assignment(reader *r, char *line)
     name = trim_space(line);
     if (!r->section.table) {
         key = pnr_key_find(NULL, name);
+        if (!key && (key = guess_key(NULL, name)) != NULL)
+            return refuse_at(&r->at, PNR_ECONFIG,
+                             "key \"%.60s\" before any section; did you mean %s of [%s]?", name,
+                             key->name, key->section);
         return refuse_at(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
                          key ? ": it belongs to [" : "", key ? key->section : "", key ? "]" : "");
     }
@@ -267,7 +297,7 @@ static int read_assignment(reader *r, char *line)
     return rc == PNR_OK ? assign_value(&r->at, r->config, &r->section, key, value) : rc;
 }
 
-/* Finds one line and replaces its end by a NUL. */
+/* Reads one line, which ends with a NUL at `length`. Refuses a NUL before that. */
 static int read_line(reader *r, char *line, size_t length)
 {
     if (strlen(line) != length)
@@ -286,7 +316,7 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
 {
     reader r = {.at = {.name = name, .error = error}, .config = config};
     char line[LINE_MAX_BYTES + 1];
-    size_t at = 0;
+    size_t at = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* skips a BOM */
     int rc = PNR_OK;
 
     r.key_line = calloc(pnr_config_n_keys, sizeof *r.key_line);
@@ -371,6 +401,7 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     dot = strrchr(name, '.');
     if (!dot) {
         key = pnr_key_find(NULL, name);
+        key = key ? key : guess_key(NULL, name);
         rc = refuse_at(&at, PNR_ECONFIG, "\"%.60s\" is not section.key=value%s%s%s%s", assignment,
                        key ? "; it may mean " : "", key ? key->section : "", key ? "." : "",
                        key ? key->name : "");
@@ -380,7 +411,7 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     rc = find_section(&at, name, &where);
     if (rc == PNR_OK && !(key = pnr_key_find(where.table->name, dot + 1)))
         rc = refuse_key(&at, name, where.table->name, dot + 1);
-    /* On a command line a value may have quotes but needs none, and has no comment. */
+    /* On a command line a value may have quotes or none. It cannot have a comment. */
     if (rc == PNR_OK)
         rc = read_value(&at, copy + (equals - assignment) + 1, false, &value);
     if (rc == PNR_OK)
@@ -399,6 +430,7 @@ void pnr_config_init(pnr_config *config)
 void pnr_config_clear(pnr_config *config)
 {
     free(config->source.lost);
+    free(config->echo.slips);
     free(config->codes);
     free(config->targets);
     memset(config, 0, sizeof *config);

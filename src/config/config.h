@@ -35,12 +35,19 @@ typedef enum {
 } pnr_code_type;
 
 typedef enum { PNR_COMPONENT_DATA, PNR_COMPONENT_PILOT } pnr_component;
-typedef enum { PNR_PULSE_BAND_LIMITED, PNR_PULSE_RECTANGULAR, PNR_PULSE_FILE } pnr_pulse;
+typedef enum {
+    PNR_PULSE_BAND_LIMITED,
+    PNR_PULSE_RECTANGULAR,
+    PNR_PULSE_RRC,
+    PNR_PULSE_FILTERED,
+    PNR_PULSE_FILE
+} pnr_pulse;
 typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
 typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
 typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
 typedef enum { PNR_CORRELATION_CIRCULAR, PNR_CORRELATION_LINEAR } pnr_correlation_kind;
+typedef enum { PNR_DC_KEEP, PNR_DC_REMOVE } pnr_dc;
 typedef enum { PNR_FILTER_MATCHED, PNR_FILTER_LEAST_SQUARES } pnr_filter;
 typedef enum {
     PNR_COMBINE_NONE,
@@ -81,6 +88,7 @@ typedef struct pnr_target {
     double snr_db;       /* per sample, against echo.noise_rms; used when amplitude is 0 */
     double phase_rad;    /* at sample 0 */
     size_t code;         /* n of the [code.<n>] that the target reflects; 1 without such sections */
+    size_t data_bit_periods; /* 0: no data */
     bool has_snr;
     size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
                     * refuses missing numbers */
@@ -118,8 +126,8 @@ typedef struct pnr_config {
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples of a read; 0: automatic */
-        pnr_run *lost; /* [n_lost] positions that the recorder lost and the file does not contain;
-                        * ascending, none empty, with samples between them */
+        pnr_run *lost; /* [n_lost] positions that the recorder lost and the file does not contain.
+                        * The runs ascend, none is empty, and samples lie between them */
         size_t n_lost;
     } source;
     struct {
@@ -133,17 +141,21 @@ typedef struct pnr_config {
         int component; /* pnr_component */
         size_t index;
         size_t seed;
-        bool invert;          /* the sign of every chip */
+        bool invert;          /* changes the sign of every chip */
         pnr_rational tune_hz; /* carrier of this code, besides source.tune_hz */
         char path[PNR_PATH_LEN];
-        int pulse; /* pnr_pulse */
+        int pulse;        /* pnr_pulse */
+        double rolloff;   /* of rrc */
+        double cutoff_hz; /* of filtered */
         char pulse_path[PNR_PATH_LEN];
         pnr_rational chip_rate_hz; /* {0,0}: a chip is one sample */
         pnr_epoch epoch;
     } code;
     struct {
-        int correlation; /* pnr_correlation_kind */
-        int filter;      /* pnr_filter */
+        int correlation;          /* pnr_correlation_kind */
+        int filter;               /* pnr_filter */
+        int dc;                   /* pnr_dc */
+        char notch[PNR_TEXT_LEN]; /* "50e3+-200,-125e3+-1e3" Hz; "": none */
     } window;
     struct {
         double speed_mps;
@@ -166,7 +178,7 @@ typedef struct pnr_config {
         int clutter;              /* pnr_clutter */
     } dwell;
     struct {
-        double min_hz, max_hz; /* both 0: no search; for a Doppler dwell +-1 / (2 Tr) */
+        double min_hz, max_hz; /* both 0: +-1 / (2 Tr) in Doppler dwells, else no search */
         int step;              /* distance between the rotations of the samples, in bins of 1/Tr */
     } doppler;
     struct {
@@ -198,8 +210,8 @@ typedef struct pnr_config {
         bool lock_memory;
         int acquisition_cpu; /* -1: any */
         int processing_cpu;  /* -1: any */
-        size_t priority;     /* SCHED_FIFO priority of acquisition; that of processing is one less;
-                              * 0: neither has one */
+        size_t priority;     /* SCHED_FIFO priority of acquisition; processing gets one less; 0:
+                              * neither thread gets one */
     } realtime;
     struct {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
@@ -215,11 +227,17 @@ typedef struct pnr_config {
         size_t seed;
         size_t periods; /* 0: until stopped */
         double noise_rms;
-        double leak_amplitude; /* direct path at zero range */
+        double noise_bandwidth_hz; /* 0: white */
+        double leak_amplitude;     /* direct path at zero range */
         double cw_hz;
         double cw_amplitude;
         double clock_ppm; /* relative error of the sampling clock against that of the transmitter */
-        size_t bits;      /* of the ADC; 0: the bits of the format */
+        double phase_noise_rad; /* rms of the oscillator's random walk in one second */
+        double iq_gain_db, iq_phase_rad;
+        double dc_amplitude, dc_phase_rad;
+        pnr_run *slips; /* [n_slips] samples that vanish, ascending, as source.lost */
+        size_t n_slips;
+        size_t bits; /* of the ADC; 0: the bits of the format */
     } echo;
     pnr_code_section *codes; /* [n_codes]; if there are none, [code] is the only code */
     size_t n_codes;
@@ -232,10 +250,11 @@ void pnr_config_init(pnr_config *config);
 void pnr_config_clear(pnr_config *config);
 
 /* Reads an INI file; its values replace the present ones. PNR_ENOINPUT: the file cannot be opened.
- * PNR_ECONFIG (unknown or repeated key or section, text after a value, out of range, NUL, a line
- * over 4096 bytes, a directory): "file:line: ..." with the value and the nearest known name. */
+ * PNR_ECONFIG: unknown or repeated key or section, text after a value, a value out of range, NUL, a
+ * line over 4096 bytes, a directory. The message is "file:line: ..." with the value and the nearest
+ * known name. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
-/* Reads the same from memory. Messages call the text `name`. */
+/* Reads the text of an INI file from memory. Messages call it `name`. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
                      pnr_error *error);
 /* Sets one key to a new value. The assignment is "section.key=value", as after -s. */
@@ -243,7 +262,8 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
 
 /* Returns the number of codes in the stream: the [code.<n>] sections, or 1. */
 size_t pnr_config_codes(const pnr_config *config);
-/* *out: config with code c, counted from 0, as its only code. config owns the arrays of *out. */
+/* Sets *out to a configuration whose only code is code c of config, counted from 0. config still
+ * owns the arrays of *out. */
 void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
 
 /* Checks the rules between keys. Each program calls it once, after all keys are read. Returns
@@ -255,7 +275,7 @@ int pnr_config_check(const pnr_config *config, pnr_error *error);
 void pnr_config_print(const pnr_config *config, FILE *stream);
 /* Prints every key with default, unit, range and one sentence: the text of config/pnradar.conf. */
 void pnr_config_print_reference(FILE *stream);
-/* Prints the same as a list in mdoc, for pnradar.conf(5). */
+/* Prints the reference as a list in mdoc, for pnradar.conf(5). */
 void pnr_config_print_mdoc(FILE *stream);
 
 #endif

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* In the order of pnr_code_type. */
+/* The names of the code types, in the order of pnr_code_type. */
 static const char *const code_types[] = {
     "m-sequence", "gold",    "gps-l1ca", "gps-l2c", "gps-l5",   "glonass",
     "bds-b1i",    "bds-b3i", "kasami",   "barker",  "legendre", "zadoff-chu",
@@ -60,7 +60,7 @@ const pnr_section pnr_config_sections[] = {
 #define ABOVE(from) .min = (from), .max = INFINITY, .open = PNR_OPEN_MIN
 #define FROM(from) .min = (from), .max = INFINITY
 
-/* In the order of the sections above, which is also the order of all prints. */
+/* The keys, in the order of the sections above. All prints use the same order. */
 const pnr_key pnr_config_keys[] = {
     {KEY(stream, name, TEXT, "pnradar",
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},
@@ -120,8 +120,14 @@ const pnr_key pnr_config_keys[] = {
     {KEY(code, tune_hz, RATIONAL, "0",
          "Carrier of the code relative to source.tune_hz, a multiple of the repetition rate."),
      .unit = "Hz"},
-    {KEY(code, pulse, CHOICE, "band-limited", "The waveform between the samples."),
-     WORDS("band-limited", "rectangular", "file")},
+    {KEY(code, pulse, CHOICE, "band-limited",
+         "The waveform of a chip: interpolated, ideal, root-raised-cosine, low-pass, or measured."),
+     WORDS("band-limited", "rectangular", "rrc", "filtered", "file")},
+    {KEY(code, rolloff, DOUBLE, "0.35", "For pulse = rrc: its excess bandwidth, in chip rates."),
+     RANGE(0, 1)},
+    {KEY(code, cutoff_hz, DOUBLE, "0",
+         "For pulse = filtered: a rectangular chip keeps what lies below this frequency."),
+     .unit = "Hz", FROM(0)},
     {KEY(code, pulse_path, TEXT, "", "For pulse = file: the file with the pulse of one chip.")},
     {KEY(code, chip_rate_hz, RATIONAL, "",
          "Chips a second, as a number or a quotient p/q; empty makes every sample a chip."),
@@ -152,6 +158,12 @@ const pnr_key pnr_config_keys[] = {
     {KEY(window, filter, CHOICE, "matched",
          "Least-squares solves for the echoes of the range gates, without sidelobes of the code."),
      WORDS("matched", "least-squares")},
+    {KEY(window, dc, CHOICE, "keep",
+         "Remove takes the constant part of the samples out of the correlation."),
+     WORDS("keep", "remove")},
+    {KEY(window, notch, TEXT, "",
+         "Frequencies of the recording that the correlation leaves out, as 50e3+-200,-125e3+-1e3."),
+     .unit = "Hz"},
 
     {KEY(radar, speed_mps, DOUBLE, "299792458", "Speed of the wave: of light, or of sound."),
      .unit = "m/s", .min = 0, .max = 1e9, .open = PNR_OPEN_MIN},
@@ -299,6 +311,10 @@ const pnr_key pnr_config_keys[] = {
      RANGE(0, 1e15)},
     {KEY(echo, noise_rms, DOUBLE, "0.1", "Root mean square of the complex noise, full scale = 1."),
      FROM(0)},
+    {KEY(echo, noise_bandwidth_hz, DOUBLE, "0",
+         "Width of the filter that the noise passes, around the tuned frequency; 0 is white "
+         "noise."),
+     .unit = "Hz", FROM(0)},
     {KEY(echo, leak_amplitude, DOUBLE, "0",
          "Amplitude of the direct path at range 0, full scale = 1."),
      FROM(0)},
@@ -310,6 +326,20 @@ const pnr_key pnr_config_keys[] = {
     {KEY(echo, clock_ppm, DOUBLE, "0",
          "Error of the sampling clock of the receiver, relative to the transmitter."),
      .unit = "ppm", RANGE(-10000, 10000)},
+    {KEY(echo, phase_noise_rad, DOUBLE, "0",
+         "Root mean square by which the phase of the receiver's oscillator wanders in one second."),
+     .unit = "rad", FROM(0)},
+    {KEY(echo, iq_gain_db, DOUBLE, "0", "Gain of Q relative to I in the receiver."), .unit = "dB",
+     RANGE(-40, 40)},
+    {KEY(echo, iq_phase_rad, DOUBLE, "0", "Error of the right angle between I and Q."),
+     .unit = "rad", RANGE(-3.2, 3.2)},
+    {KEY(echo, dc_amplitude, DOUBLE, "0", "Amplitude of a constant offset, full scale = 1."),
+     FROM(0)},
+    {KEY(echo, dc_phase_rad, DOUBLE, "0", "Phase of the constant offset: 0 is I, pi / 2 is Q."),
+     .unit = "rad"},
+    {KEY(echo, slips, RUNS, "",
+         "Samples that the receiver loses unseen; unlike source.lost, they shift all later ones."),
+     .also = offsetof(pnr_config, echo.n_slips), .unit = "first+count"},
     {KEY(echo, bits, SIZE, "0", "Bits of the ADC; 0 is those of the format."), .unit = "bits",
      RANGE(0, 16)},
 
@@ -324,6 +354,9 @@ const pnr_key pnr_config_keys[] = {
      .given = offsetof(pnr_target, has_snr), .unit = "dB", RANGE(-300, 300)},
     {TARGET(code, SIZE, "1", "The code that it reflects: n of [code.n]."), RANGE(1, 65535)},
     {TARGET(phase_rad, DOUBLE, "0", "Phase of the echo at sample 0."), .unit = "rad"},
+    {TARGET(data_bit_periods, SIZE, "0",
+            "Periods of the code in one data bit, a random sign; 0 is no data."),
+     .unit = "periods", RANGE(0, 1000000)},
 };
 
 const size_t pnr_config_n_keys = sizeof pnr_config_keys / sizeof pnr_config_keys[0];

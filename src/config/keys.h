@@ -16,7 +16,7 @@ typedef enum {
     PNR_KEY_INT,      /* int, may be negative */
     PNR_KEY_BYTES,    /* size_t, with K, M or G */
     PNR_KEY_DOUBLE,   /* double */
-    PNR_KEY_RATIONAL, /* pnr_rational; empty is {0, 0} if the default is empty */
+    PNR_KEY_RATIONAL, /* pnr_rational; {0, 0} if empty, where the default is empty */
     PNR_KEY_CHOICE,   /* int: index into choices */
     PNR_KEY_YES_NO,   /* bool */
     PNR_KEY_FORMAT,   /* pnr_format; "auto" is PNR_FORMAT_NONE */
@@ -28,13 +28,13 @@ typedef enum {
 enum { PNR_OPEN_MIN = 1, PNR_OPEN_MAX = 2 };
 
 typedef struct pnr_key {
-    const char *section; /* of pnr_config_sections */
+    const char *section; /* a name in pnr_config_sections */
     const char *name;
     pnr_key_type type;
     size_t offset;              /* in pnr_config, or in an item of a numbered section */
     size_t size;                /* of the member */
     size_t also;                /* offset of the second member that the type needs */
-    size_t given;               /* offset of a bool: the value is not empty; 0: there is none */
+    size_t given;               /* offset of a bool that tells if the value is set; 0: no bool */
     const char *unit;           /* NULL: none */
     const char *initial;        /* the default as text */
     double min, max;            /* both 0: any value; max INFINITY: no upper end */
@@ -45,13 +45,13 @@ typedef struct pnr_key {
 
 extern const pnr_key pnr_config_keys[];
 extern const size_t pnr_config_n_keys;
-/* Returns the key of this section, or of any section when it is NULL. Returns NULL if not found. */
+/* Returns the key `name` of this section; if section is NULL, of any section. NULL: not found. */
 const pnr_key *pnr_key_find(const char *section, const char *name);
 /* Returns the key of this section after `key`, or the first one when `key` is NULL. Returns NULL
  * after the last one. */
 const pnr_key *pnr_key_next(const char *section, const pnr_key *key);
 /* Returns the present value of a PNR_KEY_CHOICE key as the word that a configuration has for it.
- * The section has no numbers. */
+ * The section must not be a numbered one. */
 const char *pnr_config_word(const pnr_config *config, const char *section, const char *name);
 
 /* The sections in the order of the table; the last one has a NULL name. The numbered section
@@ -60,8 +60,8 @@ typedef struct pnr_section {
     const char *name;
     const char *help;      /* one sentence */
     size_t item_bytes;     /* size of an item; 0: not numbered */
-    size_t items, n_items; /* offsets in pnr_config: the array, sorted by n, and its length */
-    size_t number;         /* offset in an item: n */
+    size_t items, n_items; /* offsets in pnr_config of the array (sorted by n) and of its length */
+    size_t number;         /* offset of n in an item */
 } pnr_section;
 extern const pnr_section pnr_config_sections[];
 
@@ -74,10 +74,10 @@ const pnr_section *pnr_section_of(const pnr_key *key);
 const pnr_section *pnr_section_find(const char *name, size_t *number);
 /* Returns item `number` of a numbered section; a new item has the defaults. NULL: no memory. */
 void *pnr_section_add(const pnr_section *section, pnr_config *config, size_t number);
-/* Sets the defaults of a numbered section in one item; with NULL, the defaults of all other
- * sections in a pnr_config. */
+/* Sets defaults. If `numbered` is a section, base is an item of that section. If it is NULL, base
+ * is a pnr_config, and all sections that are not numbered get their defaults. */
 void pnr_section_reset(const pnr_section *numbered, void *base);
-/* Item i of the array of a numbered section. */
+/* Returns item i of the array of a numbered section. */
 const void *pnr_section_item(const pnr_section *section, const pnr_config *config, size_t i);
 
 enum {
@@ -88,7 +88,8 @@ enum {
 /* Reads text into the members of base, a pnr_config or an item. PNR_OK; PNR_ECONFIG or
  * PNR_ENOMEMORY: why gets the reason, and base is unchanged. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
-/* The text that pnr_value_parse reads back to the same value; "" for none. Returns out. */
+/* Writes the text that pnr_value_parse reads back to the same value; "" for no value. Returns
+ * out. */
 char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1]);
 /* Writes "1 to 64", "more than 0", "iq | channels" or "yes | no"; "" for any value. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
@@ -96,5 +97,9 @@ char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 /* The optimal string alignment distance: insertions, deletions, replacements and swaps of
  * neighbouring letters. Only the first 63 bytes of a name count. */
 size_t pnr_name_distance(const char *a, const char *b);
+/* Returns the name that pnradar has for a word of other programs or of the textbook: "m-sequence"
+ * for "mls" as the value of code.type, "rate_hz" for "fs" as a key of source (key: NULL). Ignores
+ * the case of the word. NULL: the word is not known. */
+const char *pnr_name_synonym(const char *section, const char *key, const char *word);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The distance between two names: the message about an unknown name suggests the nearest one. */
+/* The message about an unknown name suggests another: what a synonym means, or the nearest name. */
 #include "config/keys.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { NAME_MAX_BYTES = 63 };
 
@@ -33,4 +34,79 @@ size_t pnr_name_distance(const char *a, const char *b)
         }
     }
     return row[n_b];
+}
+
+/* Words of other programs, and the name that pnradar has. The scope is a section when the words
+ * are keys, or a key when they are its values. */
+static const struct synonym {
+    const char *scope, *words, *ours;
+} synonyms[] = {
+    {"source", "fs sample_rate samplerate samp_rate sampling_rate sps", "rate_hz"},
+    {"source", "datatype dtype type sample_format encoding", "format"},
+    {"source", "file filename path recording", "input"},
+    {"source", "offset offset_hz freq frequency if_hz", "tune_hz"},
+    {"source", "start time utc date datetime", "start_time"},
+    {"code", "family name kind", "type"},
+    {"code", "rate rate_hz chiprate chipping_rate chipping_rate_hz", "chip_rate_hz"},
+    {"code", "order bits nbits stages registers", "degree"},
+    {"code", "poly polynomial feedback", "taps"},
+    {"code", "init initial register", "state"},
+    {"code", "sv satellite svid", "prn"},
+    {"code", "file filename", "path"},
+    {"radar", "c speed_of_light speed_of_sound", "speed_mps"},
+    {"radar", "frequency frequency_hz freq fc center_freq", "carrier_hz"},
+    {"radar", "range range_m", "max_range_m"},
+    {"dwell", "integration integrate averages n count", "periods"},
+    {"dwell", "window", "taper"},
+    {"detector", "threshold false_alarm false_alarms far", "pfa"},
+    {"detector", "max_peaks peaks echoes", "max_echoes"},
+    {"engine", "type backend", "name"},
+    {"engine", "gpu", "device"},
+    {"engine", "cores cpus", "threads"},
+    {"publisher", "address port url bind", "endpoint"},
+    {"publisher", "map", "profile"},
+    {"target", "distance delay", "range_m"},
+    {"target", "speed doppler", "velocity_mps"},
+    {"source.format", "int16 short", "ci16 (I and Q) or i16 (real samples)"},
+    {"source.format", "int8 char", "ci8 (I and Q) or i8 (real samples)"},
+    {"source.format", "uint8 byte", "cu8 (I and Q) or u8 (real samples)"},
+    {"source.format", "float", "cf32 (I and Q) or f32 (real samples)"},
+    {"code.type", "mls m-seq mseq m_sequence msequence lfsr prbs max-length", "m-sequence"},
+    {"code.type", "prn ca c/a gps l1 l1ca gps-l1 gps-ca", "gps-l1ca"},
+    {"code.type", "l2c", "gps-l2c"},
+    {"code.type", "l5", "gps-l5"},
+    {"code.type", "beidou b1i", "bds-b1i"},
+    {"code.type", "zc chu", "zadoff-chu"},
+    {"code.type", "noise", "random"},
+    {"code.type", "custom", "file"},
+    {"dwell.combine", "noncoherent non-coherent", "incoherent"},
+    {"engine.name", "gpu nvidia cufft", "cuda"},
+    {"engine.name", "fftw host", "cpu"},
+};
+
+/* True if the list, separated by spaces, has the word. */
+static bool has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+
+    while (*list) {
+        const size_t n = strcspn(list, " ");
+
+        if (n == length && strncasecmp(list, word, n) == 0)
+            return true;
+        list += n + strspn(list + n, " ");
+    }
+    return false;
+}
+
+const char *pnr_name_synonym(const char *section, const char *key, const char *word)
+{
+    char scope[PNR_SECTION_LEN + NAME_MAX_BYTES];
+
+    snprintf(scope, sizeof scope, "%.*s%s%s", (int)strcspn(section, "."), section, key ? "." : "",
+             key ? key : "");
+    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
+        if (strcmp(synonyms[i].scope, scope) == 0 && has_word(synonyms[i].words, word))
+            return synonyms[i].ours;
+    return NULL;
 }

@@ -47,7 +47,8 @@ static const char *describe_key(const pnr_key *key, char out[PNR_WHY_LEN])
     return out;
 }
 
-/* A list of words that is longer than a line continues after a "|". */
+/* Prints the text as a comment. A list of words that is too long for one line continues after a
+ * "|". */
 static void print_comment(const char *text, FILE *stream)
 {
     size_t n = 100;
@@ -72,7 +73,8 @@ void pnr_config_print_reference(FILE *stream)
         "# Every key of pnradar with its default, unit, range and one sentence.\n"
         "# Printed from the table of keys that the programs use themselves; see pnradar.conf(5).\n"
         "# Comments begin with # or ;, at the start of a line or after a space.\n"
-        "# A value may be quoted: \"two words\".\n",
+        "# A value may be quoted: \"two words\".\n"
+        "# A number may have its unit, with a prefix: 2.4 Msps, 250 km, 10 ms.\n",
         stream);
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
         /* Numbered sections are printed as comments: a target needs an amplitude, and each [code.n]

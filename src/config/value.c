@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of the configuration from their text, and the range that each key allows. */
+/* Reads values of the configuration from text, writes them as text, and checks their ranges. */
 #include "base/clock.h"
 #include "config/keys.h"
 
@@ -35,8 +35,9 @@ static const struct suffix {
     unsigned shift;
 } suffixes[] = {{'G', 30}, {'M', 20}, {'K', 10}, {0, 0}};
 
-/* Reads [+-] digits [. digits] [e [+-] digits], a digit before or after the point; false: any other
- * text. errno is as strtod sets it. newlocale of "C" cannot fail: it returns a constant object. */
+/* Reads [+-] digits [. digits] [e [+-] digits]. Digits may be missing on one side of the point.
+ * Returns false for any other text. errno is as strtod sets it. newlocale of "C" cannot fail,
+ * because it returns a constant object. */
 static bool read_decimal(const char *text, double *value)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -47,7 +48,7 @@ static bool read_decimal(const char *text, double *value)
     return end > text && text[strspn(text, "0123456789.+-eE")] == '\0' && *end == '\0';
 }
 
-/* The shortest of 15 to 17 digits that reads back to the same value. */
+/* Writes value with the fewest digits, 15 to 17, that read back to the same value. */
 static void format_double(double value, char *out)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
@@ -59,6 +60,71 @@ static void format_double(double value, char *out)
     }
     uselocale(before);
     freelocale(c);
+}
+
+/* --- units --- */
+
+static const char *const si_units[] = {"Hz", "s", "m", "m/s", "rad"};
+
+static const struct prefix {
+    const char *text;
+    int exponent; /* of 10 */
+} prefixes[] = {{"", 0},   {"k", 3},  {"M", 6},         {"G", 9},
+                {"m", -3}, {"u", -6}, {"\xc2\xb5", -6}, {"n", -9}};
+
+static bool has_prefixes(const char *unit)
+{
+    for (size_t i = 0; i < sizeof si_units / sizeof si_units[0]; i++)
+        if (strcmp(si_units[i], unit) == 0)
+            return true;
+    return false;
+}
+
+/* Finds the exponent of 10 that "kHz", "ksps" or "k" means for a key in Hz. Only k, M and G may
+ * stand alone, because "10 m" can be metres, minutes or milliseconds. */
+static bool find_exponent(const char *unit, const char *word, int *exponent)
+{
+    for (size_t i = 0; i < (has_prefixes(unit) ? sizeof prefixes / sizeof prefixes[0] : 1); i++) {
+        const size_t n = strlen(prefixes[i].text);
+
+        if (strncmp(word, prefixes[i].text, n) != 0)
+            continue;
+        *exponent = prefixes[i].exponent;
+        if (strcmp(word + n, unit) == 0 ||
+            (strcmp(unit, "Hz") == 0 && strcmp(word + n, "sps") == 0) ||
+            (word[n] == '\0' && *exponent > 0))
+            return true;
+    }
+    return false;
+}
+
+/* Writes the number without its unit: "2.4e6" for "2.4 MHz", "40e6/3" for "40/3 M". The prefix
+ * becomes an exponent in the text, so that nothing is rounded. Copies a text without a unit. */
+static int remove_unit(const pnr_key *key, const char *text, char out[PNR_VALUE_MAX + 16],
+                       char *why)
+{
+    const size_t number = strspn(text, "0123456789.+-eE/");
+    const char *word = text + number + strspn(text + number, " \t");
+    const size_t scaled = strspn(text, "0123456789.+-");
+    int exponent = 0;
+
+    strcpy(out, text);
+    if (number == 0 || *word == '\0' || strchr("0123456789.,+-/", *word) != NULL)
+        return PNR_OK;
+    if (!find_exponent(key->unit, word, &exponent))
+        return has_prefixes(key->unit)
+                   ? refuse_value(why, "the unit must be %s, as in 5 or 5 %s%s, not \"%.20s\"",
+                                  key->unit, strcmp(key->unit, "s") == 0 ? "m" : "k", key->unit,
+                                  word)
+                   : refuse_value(why, "the unit must be %s or nothing, not \"%.20s\"", key->unit,
+                                  word);
+    if (exponent != 0 && strpbrk(text, "eE") != NULL)
+        return refuse_value(why, "has an exponent and the prefix of \"%.20s\": give one of them",
+                            word);
+    out[number] = '\0';
+    if (exponent != 0)
+        sprintf(out + scaled, "e%d%.*s", exponent, (int)(number - scaled), text + scaled);
+    return PNR_OK;
 }
 
 /* --- ranges --- */
@@ -76,7 +142,7 @@ static bool in_range(const pnr_key *key, double value)
            (key->open & PNR_OPEN_MAX ? value < key->max : value <= key->max);
 }
 
-/* Word i of a choice or a format. NULL: the key has no word i. */
+/* Returns word i of a choice or a format. NULL: the key has no word i. */
 static const char *word_of(const pnr_key *key, size_t i)
 {
     if (key->type == PNR_KEY_CHOICE)
@@ -233,6 +299,7 @@ static int parse_choice(const member *to, const char *text)
     const pnr_key *key = to->key;
     const bool is_format = key->type == PNR_KEY_FORMAT;
     const pnr_format format = is_format ? pnr_format_find(text) : PNR_FORMAT_NONE;
+    const char *synonym = pnr_name_synonym(key->section, key->name, text);
     const char *word, *best = word_of(key, 0);
     char range[PNR_WHY_LEN];
 
@@ -244,8 +311,10 @@ static int parse_choice(const member *to, const char *text)
         if (pnr_name_distance(text, word) < pnr_name_distance(text, best))
             best = word;
     }
-    return refuse_value(to->why, "must be one of %.200s; the nearest is \"%s\"",
-                        pnr_value_range(key, range), best);
+    pnr_value_range(key, range);
+    if (synonym)
+        return refuse_value(to->why, "must be one of %.200s; did you mean %s?", range, synonym);
+    return refuse_value(to->why, "must be one of %.200s; the nearest is \"%s\"", range, best);
 }
 
 static int parse_yes_no(const member *to, const char *text)
@@ -363,6 +432,10 @@ static parse_fn *const parsers[] = {
 
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN])
 {
+    const bool has_unit =
+        key->unit != NULL && (key->type == PNR_KEY_SIZE || key->type == PNR_KEY_INT ||
+                              key->type == PNR_KEY_DOUBLE || key->type == PNR_KEY_RATIONAL);
+    char number[PNR_VALUE_MAX + 16];
     char *at = base;
     const member to = {.key = key, .field = at + key->offset, .also = at + key->also, .why = why};
     int rc = PNR_OK;
@@ -370,7 +443,11 @@ int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[P
     why[0] = '\0';
     if (strlen(text) > PNR_VALUE_MAX)
         return refuse_value(why, "too long: at most %d bytes", PNR_VALUE_MAX);
-    if (key->given == 0 || *text != '\0')
+    if (has_unit) {
+        rc = remove_unit(key, text, number, why);
+        text = number;
+    }
+    if (rc == PNR_OK && (key->given == 0 || *text != '\0'))
         rc = parsers[key->type](&to, text);
     if (rc == PNR_OK && key->given != 0)
         *(bool *)(at + key->given) = *text != '\0';
@@ -403,7 +480,8 @@ static void format_bytes(size_t value, char out[PNR_VALUE_MAX + 1])
     snprintf(out, PNR_VALUE_MAX + 1, "%zu%.1s", value >> suffix->shift, &suffix->letter);
 }
 
-/* Without spaces the text is never longer than the text that was read, so it fits in a line. */
+/* Writes runs as "first+count,...". Without spaces the text is never longer than the text that was
+ * read, so it fits in a line. */
 static void format_runs(const pnr_run *runs, size_t n, char out[PNR_VALUE_MAX + 1])
 {
     size_t used = 0;

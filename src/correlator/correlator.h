@@ -9,7 +9,7 @@
 
 typedef struct pnr_correlator pnr_correlator;
 
-/* choice: the result of describe for this plan. The codes are those of the create of the engine. */
+/* choice: the result of describe for this plan. Codes as for create in engine.h. */
 int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan,
                           const pnr_engine_choice *choice, pnr_correlator **out, pnr_error *error);
 void pnr_correlator_destroy(pnr_correlator *correlator);
@@ -23,8 +23,8 @@ int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *w
  * failed (PNR_EENGINE, PNR_ELOST). Codes as in engine.h. */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);
-/* Subtracts these echoes from one dwell of the last collected result and searches it again (see
- * engine.h). Waits for the result. PNR_EUNSUPPORTED: the engine cannot do this. */
+/* Subtracts these echoes from one dwell of the last collected result and searches this dwell again
+ * (see engine.h). Waits for the result. PNR_EUNSUPPORTED: the engine cannot do this. */
 int pnr_correlator_search_without(pnr_correlator *correlator, const pnr_windows *windows,
                                   size_t dwell, const pnr_removal *removals, size_t n_removals,
                                   pnr_result *result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds engines: the built-in reference, and modules that it loads at run time. */
+/* Finds engines: the built-in reference, and modules that are loaded at run time. */
 #include "correlator/engines.h"
 
 #include "base/log.h"
@@ -33,7 +33,7 @@ static int folder_beside_program(char *folder, size_t size)
                                                                                : PNR_EUNAVAILABLE;
 }
 
-/* The first folder of a colon-separated list that holds <name>.so. */
+/* Finds <name>.so in a colon-separated list of folders. path: the first readable one. */
 static int find_in_folders(const char *folders, const char *name, char *path, size_t size)
 {
     while (*folders != '\0') {

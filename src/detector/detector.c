@@ -11,10 +11,10 @@
 
 enum { J = PNR_NEIGHBOURS };
 
-/* (kurtosis - 1) / 2 of a uniform distribution: the observation time of a Doppler is uniform. */
+/* (kurtosis - 1) / 2 of a uniform distribution: a Doppler is observed uniformly in time. */
 static const double flat_curvature = 0.4;
 
-/* Fills the variances of delay (samples^2), relative amplitude, phase and frequency (bins^2). */
+/* The variances of delay (samples^2), relative amplitude, phase (rad^2) and frequency (bins^2). */
 typedef struct variances {
     double delay, amplitude, phase, bins;
 } variances;
@@ -34,9 +34,9 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
                    fit->amplitude_variance / s, fit->phase_variance / s,
                    t->bins_variance * (1 + flat_curvature / s) / s};
 
-    /* Two paths of half the power each, apart by x, leave the residual u = (x^2 / 8)^2 B^2 (kurtosis -
-     * 1) of their power to the fit of one, and lie x / 2 from it: x^2 / 4 = 2 sqrt(u) / (B
-     * sqrt(kurtosis - 1)), from the expansion of exp(i w x / 2). */
+    /* Two paths of half the power each lie x apart. The fit of one echo leaves the residual u =
+     * (x^2 / 8)^2 B^2 (kurtosis - 1) of their power, from the expansion of exp(i w x / 2). Each
+     * path lies x / 2 from the fit: x^2 / 4 = 2 sqrt(u) / (B sqrt(kurtosis - 1)). */
     if (noise->misfit > 0) {
         v.delay +=
             2 * sqrt(noise->misfit) / (t->code->bandwidth * sqrt(2 * t->code->curvature_noise));
@@ -58,7 +58,7 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     return v;
 }
 
-/* Fills Doppler and velocity. The stretch of a look has scaled its frequencies, too. */
+/* Fills Doppler and velocity of an echo. The stretch of a look also scales its frequencies. */
 static void describe_motion(const pnr_detector *detector, const pnr_track *t, double variance,
                             pnr_echo *echo)
 {
@@ -132,7 +132,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
 }
 
 /* Drops the weakest tracks that this noise explains, and returns the number of tracks left. The
- * noise of a cell is counted with the cell itself, as the threshold expects (setup/threshold.h).
+ * noise includes the cell that is compared with it, as the threshold expects (setup/threshold.h).
  * The engine's floor may be too low: it comes from the samples, which hold other noise. */
 static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
                          const pnr_noise *noise, const pnr_track *tracks, size_t n)
@@ -150,8 +150,8 @@ static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
     return n;
 }
 
-/* Adds the echo of a track, if it lies in the gate, before all weaker ones: its estimate may be
- * stronger than that of a stronger candidate. */
+/* Adds the echo of a track before all weaker echoes, if it lies in the gate. Echoes do not come in
+ * the order of strength, because a weaker candidate may be estimated as a stronger echo. */
 static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
                      const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
                      pnr_detection *out)
@@ -171,8 +171,8 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
     out->is_unresolved |= noise->misfit > 0 || noise->beside > 0;
 }
 
-/* True if the engine left out maxima, and the weakest that it returned is an echo: then one of those
- * may be another. */
+/* True if the engine left out maxima, and the weakest candidate that it returned is an echo. A
+ * maximum that it left out may then be an echo, too. */
 static bool is_cut(const pnr_dwell *dwell, const pnr_observed *observed, const pnr_track *tracks,
                    size_t n)
 {

@@ -11,8 +11,8 @@
 /*
  * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
  * in double precision and NARROW ones in single precision. Each macro gets x. NAN: not estimated.
- * Each sigma is the least that the 17 values allow when all other values are unknown: at most 1.04
- * times the Cramer-Rao bound.
+ * Each sigma is the least that the 17 values allow when no other parameter of the echo is known. It
+ * is at most 1.04 times the Cramer-Rao bound.
  */
 #define PNR_ECHO_FIELDS(COUNT, WIDE, NARROW, x)                                                    \
     COUNT(x, code)                                                                                 \
@@ -46,12 +46,12 @@ typedef struct pnr_echo {
 } pnr_echo;
 
 typedef struct pnr_detection {
-    /* In the code's band, of a sample, full scale = 1: white noise of this power gives the cells
-     * the noise that they have. */
+    /* The noise power of a sample in the code's band, full scale = 1: white noise of this power
+     * gives the cells the noise that they have. */
     double noise_power;
-    bool is_coloured;   /* the samples hold 0.5 dB more or less noise than that */
-    bool is_unresolved; /* an echo does not have the shape of one: its sigmas are widened */
-    bool is_more;       /* the limits on echoes left out a real one */
+    bool is_coloured;   /* the samples hold 0.5 dB more or less noise than noise_power */
+    bool is_unresolved; /* an echo lacks the shape of a single one: its sigmas are widened */
+    bool is_more;       /* the limits on echoes left out a real echo */
     size_t n_echoes;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;
@@ -71,8 +71,8 @@ typedef struct pnr_observed {
     const uint32_t *nonfinite; /* [windows of the dwell] samples not finite; NULL: none */
 } pnr_observed;
 
-/* Describes how to subtract an echo from the samples: by one removal, and by two more of the code's
- * slope when the echo walks. Returns the number of removals. replica, slope: [N], filled here and
+/* Describes how to subtract an echo from the samples: one removal of the code, and two more of its
+ * slope if the echo walks. Returns the number of removals. replica, slope: [N], filled here and
  * referenced by the removals; work: [2 N]. The waveforms must be prepared. */
 enum { PNR_MAX_REMOVALS = 3 }; /* of one echo */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,

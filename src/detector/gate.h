@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The edges of the gate: where an estimated delay lies that noise may move across one. */
+/* The edges of the gate. Noise may move an estimated delay across an edge. */
 #ifndef PNR_DETECTOR_GATE_H
 #define PNR_DETECTOR_GATE_H
 
@@ -15,8 +15,8 @@ static inline bool pnr_gate_is_whole(const pnr_radar *radar)
                                     radar->period_s - 0.5 / pnr_rational_double(radar->rate_hz);
 }
 
-/* The delay modulo Tr that is nearest to the middle of the gate, so an echo just before its first
- * range is not shown behind its last one. A gate of all delays begins half a sample earlier. A
+/* Returns the delay, modulo Tr, nearest to the middle of the gate: an echo just before the first
+ * range is not shown behind the last one. A gate of all delays begins half a sample earlier. A
  * linear correlation has no other delays. */
 static inline double pnr_gate_wrap(const pnr_radar *radar, double delay_s)
 {
@@ -30,8 +30,8 @@ static inline double pnr_gate_wrap(const pnr_radar *radar, double delay_s)
                : delay_s - radar->period_s * round((delay_s - middle) / radar->period_s);
 }
 
-/* True if the delay is in the gate, or outside by no more than its error explains: an echo at the
- * edge itself is seen in every dwell. */
+/* True if the delay is in the gate, or so little outside that its error explains it. So an echo at
+ * the edge is seen in every dwell. */
 static inline bool pnr_gate_holds(const pnr_radar *radar, double delay_s, double sigma_s)
 {
     const double sample_s = 1 / pnr_rational_double(radar->rate_hz);

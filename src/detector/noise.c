@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The noise of a cell: the sum of P less what the echoes put there, and the residual of the fit. */
+/* Estimates the noise of a cell from the sum of P minus the power of the echoes, and from the
+ * residual of the fit. */
 #include "detector/noise.h"
 
 #include "detector/state.h"
@@ -54,8 +55,8 @@ static double inside_at(const pnr_lobe *lobe, double d)
     return lobe->inside[s] + (at - s) * (lobe->inside[s + 1] - lobe->inside[s]);
 }
 
-/* The gates that count as one: the filter's rows F have the noise covariance F[k][j] / sqrt(loss[j]),
- * see setup/least_squares.h. */
+/* Returns the number of gates that count as one. The rows F of the filter have the noise covariance
+ * F[k][j] / sqrt(loss[j]), see setup/least_squares.h. */
 static double filter_crowd(const pnr_least_squares *filter)
 {
     double sum = 0;
@@ -94,10 +95,10 @@ void pnr_cells_fill(const pnr_detector *detector, double pfa_cell, pnr_cells *ou
 
 /* --- the sum --- */
 
-/* The sums that the noise is made of. */
+/* The sums from which the noise of a cell follows. */
 typedef struct sums {
-    double power, cells; /* of the cells outside the lobes, less the sidelobes there */
-    double sidelobes;    /* of all echoes */
+    double power, cells; /* sum of P outside the lobes without sidelobes; cells of this sum */
+    double sidelobes;    /* power of the sidelobes of all echoes */
     double error2;       /* variance of `power` without the part that grows with the noise */
     double error_noise;  /* the part of this variance that is proportional to the noise of a cell */
 } sums;
@@ -123,9 +124,9 @@ static bool is_counted(const pnr_detector *detector, const pnr_track *tracks, si
 }
 
 /*
- * Removes the cells in the lobe of track i. Several looks have c[j] as the product with the centre,
- * divided by its root power: |c[j]|^2 is the part of P in phase with the centre, and the noise of
- * the other looks - 1 dimensions stays in the sum.
+ * Removes the cells in the lobe of track i. With several looks c[j] is the product with the centre
+ * value, divided by the root of the centre's power. |c[j]|^2 is then the part of P in phase with
+ * the centre, and the noise of the other looks - 1 dimensions stays in the sum.
  */
 static void remove_lobe(const pnr_detector *detector, const pnr_observed *observed,
                         const pnr_track *tracks, size_t i, double looks, sums *s)
@@ -161,7 +162,7 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     double total = lobe->total * (1 - lobe->nyquist * sine * sine);
     double inside = inside_at(lobe, t->fit.delay);
 
-    if (detector->least_squares != NULL) /* sum sinc^2(k - d), |k| > reach: an echo between gates */
+    if (detector->least_squares != NULL) /* between gates: sum of sinc^2(k - d), |k| > reach */
         return 2 * sine * sine / (M_PI * M_PI * ((double)lobe->reach + 0.5));
     if (detector->has_rows) {
         const pnr_patch_place place = pnr_track_place(detector, t);
@@ -175,8 +176,9 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     return fmax(total - inside, 0);
 }
 
-/* The power that an echo puts into all cells of one other code: that of its lobe, spread evenly, as
- * two unlike codes with the same spectrum have it (their cross-correlation). */
+/* Returns the power that an echo puts into all cells of one other code. It is the power of the
+ * echo's lobe, spread evenly. The cross-correlation of two unlike codes with the same spectrum has
+ * this power. */
 static double crossed_by(const pnr_detector *detector, const pnr_track *t)
 {
     const double power = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
@@ -210,7 +212,7 @@ static sums sum_outside(const pnr_detector *detector, const pnr_observed *observ
     }
     for (size_t i = 0; i < n; i++) {
         const pnr_track *t = &tracks[i];
-        /* the share of its sidelobes that no other lobe holds */
+        /* the share of this track's sidelobes that lies in no lobe */
         const double seen = fmax(s.cells, 0) / fmax(detector->cells.n - lobe[i], 1);
         const double peak = t->power, own = seen * peak * sidelobes_of(detector, t);
         const double others = holes * peak * fmax(s.cells, 0);
@@ -246,15 +248,15 @@ double pnr_noise_holes(const pnr_detector *detector, const pnr_observed *observe
     return (1 - (double)dwell->n_valid / n_all) / (double)dwell->n_valid;
 }
 
-/* The relative variance of the mean of n cells. A few independent ones, as a filter leaves them when
- * most of the noise is common to all gates, are no gamma variable: the mean of the inverse of their
- * mean is less than 1 / (1 - crowd / n). */
+/* Returns the relative variance of the mean of n cells, crowd / n for many independent cells. A
+ * filter may leave few independent cells, because most of the noise is common to all gates. The
+ * mean is then no gamma variable, and the mean of its inverse is less than 1 / (1 - crowd / n). */
 static double chance_of(const pnr_detector *detector, double n)
 {
     return detector->cells.crowd / (n + detector->cells.crowd);
 }
 
-/* Fills `white`, and compares. */
+/* Fills `white` from the energy of the samples, and is_coloured. */
 static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
                            const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n,
                            pnr_noise *noise)
@@ -274,8 +276,8 @@ static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
     noise->is_coloured = apart > 0.12 * fmin(noise->cell, noise->white) && apart > 4 * error;
 }
 
-/* Combines the sum with the residual at the strongest echo. Both variances depend on the noise: a
- * few iterations converge. */
+/* Combines the estimate of the sum with that of the residual at the strongest echo. The variances
+ * of both depend on the noise, so the result is iterated. */
 static void add_residual(const pnr_detector *detector, const sums *s, double holes,
                          const pnr_track *tracks, size_t n, double least, pnr_noise *noise)
 {
@@ -306,7 +308,7 @@ static void add_residual(const pnr_detector *detector, const sums *s, double hol
 pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *observed,
                          const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
 {
-    /* The error of the sum that a second estimate would not improve on: 0.1 dB. */
+    /* At this relative variance (0.1 dB) the sum needs no second estimate. */
     const double negligible = 5e-4;
     const sums s = sum_outside(detector, observed, gains, tracks, n);
     const double left = fmax(s.cells, 1);
@@ -324,7 +326,8 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
     return noise;
 }
 
-/* The distance to another echo of the code that is nearer than 1.5 chips, and 1.5 rows; 0: none. */
+/* Returns the distance to the nearest echo of the same code within 1.5 chips and 1.5 rows; 0:
+ * none. */
 static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                               size_t i)
 {
@@ -344,7 +347,7 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
     return least < 1.5 * chip ? least : 0;
 }
 
-/* The echoes of other codes are noise, in the cells of this one alone. */
+/* Adds the echoes of other codes to the noise. They are noise in the cells of this code only. */
 static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                             size_t i, pnr_noise *noise)
 {
@@ -360,7 +363,7 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
 void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       pnr_noise *noise)
 {
-    /* beyond the chance of a mean of `cells` */
+    /* a deviation of more than this is not chance */
     const double sigmas = 5;
     const double strong = 100, rounding = 1e-11;
     const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;

@@ -9,14 +9,14 @@
 #include <stddef.h>
 
 /*
- * dwell.noise_sum is the sum of P over all cells. It loses the cells within `reach` lags of each
- * echo (the lobe), and the power that the echoes' sidelobes put into the others; what is left,
- * divided by the number of cells left, is the noise. An echo of the power S has S `total` in all
- * lags together, S `lobe` in its lobe, and the rest in its sidelobes.
+ * dwell.noise_sum is the sum of P over all cells. The cells within `reach` lags of each echo (its
+ * lobe) are subtracted, and so is the power that the sidelobes of the echoes put into the other
+ * cells. The rest, divided by the number of cells left, is the noise. An echo of the power S has
+ * S * total in all lags together and S * inside in its lobe. The rest is in its sidelobes.
  *
- * Weak echoes leave this mean as exact as its number of independent cells. The sidelobes of strong
- * ones add their own error. The residual of the fit around the strongest echo is a second estimate;
- * both are weighted by their variances.
+ * With weak echoes only the number of independent cells limits the accuracy of this mean. The
+ * sidelobes of strong echoes add their own error. The residual of the fit around the strongest echo
+ * is a second estimate; both are weighted by their variances.
  */
 enum {
     PNR_LOBE_STEPS = 64, /* steps of the table of a lobe in one lag */
@@ -24,9 +24,9 @@ enum {
 };
 
 typedef struct pnr_lobe {
-    size_t reach;                  /* lags on either side */
+    size_t reach;                  /* lags of the lobe on either side */
     double total;                  /* sum over u of |R(u)/R(0)|^2, u whole */
-    double nyquist;                /* the share of R's Nyquist bin in it */
+    double nyquist;                /* the share of R's Nyquist bin in `total` */
     double alike;                  /* |mean sidelobe|^2 / mean |sidelobe|^2 */
     double greatest;               /* bound of the sidelobes' amplitude */
     double inside[PNR_LOBE_TABLE]; /* sum of |R(j - d)/R(0)|^2, |j| <= reach, at d = -1 .. 1 */
@@ -51,23 +51,24 @@ typedef struct pnr_cells {
 typedef struct pnr_noise {
     double cell;      /* power of one cell */
     double variance;  /* of this estimate, relative */
-    double least;     /* what the sum of P alone is sure of, however strong the echoes are */
+    double least;     /* lower bound from the sum of P alone, in spite of strong echoes */
     double misfit;    /* the residual's energy beyond the noise, divided by the echo's; 0: none */
     double beside;    /* samples to an echo too near to tell apart; 0: none */
     double white;     /* power of one cell if the samples' energy besides the echoes were white */
-    bool is_coloured; /* both differ by more than 0.5 dB, beyond what chance explains */
+    bool is_coloured; /* cell and white differ by over 0.5 dB, and by more than chance explains */
 } pnr_noise;
 
 void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_cells *out);
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
-/* Makes the noise of a dwell that of echo i. Where the residual of its fit is beyond chance, CFAR takes
- * it for the noise: the user says that noise differs from place to place. Otherwise the echo is not
- * alone, or not of this waveform: `misfit`. */
+/* Turns the noise of a dwell into that of echo i. If the residual of its fit is beyond chance, the
+ * plan decides. With CFAR the residual is the noise, because the user expects noise that differs
+ * from place to place. Without CFAR the echo is not alone or not of this waveform: sets
+ * `misfit`. */
 void pnr_noise_around(const struct pnr_detector *detector, const struct pnr_track *tracks, size_t n,
                       size_t i, pnr_noise *noise);
-/* Samples lost, divided by the valid ones, per valid sample: lost samples disturb an echo's
+/* The share of lost samples, divided by the number of valid samples: lost samples disturb an echo's
  * sidelobes like noise of this share of its peak power. */
 double pnr_noise_holes(const struct pnr_detector *detector, const struct pnr_observed *observed);
 

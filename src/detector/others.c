@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the other echoes of a dwell put into the values of a track, where it matters against the
- * noise. */
+/* Subtracts what the other echoes of a dwell put into the values of a track, where it matters
+ * against the noise. */
 #include "detector/state.h"
 
 #include <math.h>

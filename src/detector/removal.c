@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Removal of echoes: the waveform that removes one from the samples, and its share in the values of
- * a candidate that was found afterwards. */
+/* Makes the waveform that removes an echo from the samples. Adds removed echoes to the values of
+ * candidates that are found afterwards. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 /* Returns the frequency of an echo in the samples, in bins, converted from the time scale of its
- * row. With one row it is the frequency of that row. */
+ * row. A map with one row has only the frequency of that row. */
 static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t row)
 {
     if (detector->map == NULL)

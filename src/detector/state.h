@@ -19,10 +19,10 @@ typedef struct pnr_detector_code {
     pnr_lobe lobe;
     double bandwidth;       /* B */
     double curvature_noise; /* (kurtosis - 1) / 2 */
-    /* An echo's amplitude in the samples divided by the fitted one, and its energy by that of the
-     * fitted echo. 1 for complex samples. With the share s of the code's energy at positive
-     * frequencies (setup/setup.h) 1 / sqrt(s) and 1 / s for a real recording, and twice that for a
-     * tuned one: A cos(wt) is A/2 on either side of 0. */
+    /* Amplitude and energy of an echo in the samples, divided by those of the fitted echo. Complex
+     * samples: 1 and 1. Real samples: 1 / sqrt(s) and 1 / s, s the share of the code's energy at
+     * positive frequencies (setup/setup.h). Tuned real samples: twice these values, because A
+     * cos(wt) is A/2 on either side of 0. */
     double amplitude_scale, energy_scale;
     double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) at u = -PNR_NEIGHBOURS .. */
 } pnr_detector_code;
@@ -67,7 +67,7 @@ typedef struct pnr_track {
     bool is_told, is_dirty; /* dirty: rest has changed since the fit */
     double cell;            /* the noise with which rest was made */
     pnr_fitted fit;
-    double bins, bins_variance; /* with several rows; the variance is multiplied by S */
+    double bins, bins_variance; /* if there are several rows; variance times S */
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
     double power;               /* P at the peak, as the engine has it */
@@ -75,7 +75,7 @@ typedef struct pnr_track {
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
 
-/* The cyclic distance from lag b to lag a, in (-N/2, N/2]. */
+/* The cyclic distance from lag b to lag a, in [-N/2, N/2). */
 static inline double pnr_track_distance(const pnr_detector *detector, double a, double b)
 {
     const double n = (double)detector->radar->n_samples;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fits each candidate after the others are subtracted, and rejects those that stronger ones
+/* Fits each candidate after the others are subtracted. Rejects candidates that stronger echoes
  * explain. */
 #include "detector/state.h"
 
@@ -9,7 +9,7 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    MAX_PASSES = 4, /* over the fits of all echoes */
+    MAX_PASSES = 4, /* passes over the fits of all echoes */
     TURNS = 2       /* iterations of a fit that adds what a filter removed */
 };
 
@@ -51,8 +51,8 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
                              pnr_fit_patch_looks(detector->map)};
 }
 
-/* An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) / sqrt(P). Subtracts the mean of the
- * noise in it, floor rho(j) / sqrt(P). */
+/* Fills a track from a candidate. An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) /
+ * sqrt(P). The mean of the noise in c_j, floor rho(j) / sqrt(P), is subtracted. */
 static void load_candidate(const pnr_detector *detector, const dwell_view *view, size_t index,
                            pnr_track *t)
 {
@@ -144,8 +144,8 @@ static int lags_of(const pnr_detector *detector, const pnr_track *t)
     return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
 }
 
-/* The power of the echo `other` at the fitted peak of track t. In a map: at the lags of the
- * candidate's cell of t. */
+/* Returns the power of the echo `other` at the fitted peak of track t. In a map: at the lags of the
+ * cell of t's candidate. */
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {
@@ -169,8 +169,9 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 }
 
 /* True when the sidelobes of stronger echoes explain a candidate in a sum of powers. The sum has no
- * phases, so the candidate must exceed them by 6 dB; in a map also by the amplitude that noise in
- * phase with them may add, taken from the weakest candidate. */
+ * phases, so the candidate must exceed the sidelobes by 6 dB. In a map noise may add to them in
+ * phase, so the candidate's amplitude must also exceed the sum of their amplitude and that of the
+ * threshold. */
 static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, const pnr_track *t,
                         const pnr_track *others, size_t n)
 {
@@ -274,7 +275,7 @@ static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track
 }
 
 /* The power that a candidate must have after the stronger ones are subtracted: the threshold. The
- * threshold of CFAR is not known here; half of the candidate's own power is taken. */
+ * threshold of CFAR is not known here: half of the candidate's own power replaces it. */
 static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
                          const pnr_candidate *candidate)
 {

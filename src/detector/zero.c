@@ -73,8 +73,8 @@ static void update_state(pnr_zero_tracker *z, double innovation, double variance
     z->xx *= variance / all;
 }
 
-/* The index of the strongest echo of the first code within the search, and its distance from x;
- * n_echoes when there is none. */
+/* Returns the index of the strongest echo of the first code within the search; n_echoes if there is
+ * no such echo. *innovation: its distance from x. */
 static size_t find_direct_path(const pnr_zero_tracker *z, const pnr_detection *d,
                                double *innovation)
 {

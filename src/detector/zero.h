@@ -52,12 +52,12 @@ typedef struct pnr_zero_tracker {
     double rate_hz;
     double x, v;          /* s, s/s */
     double xx, xv, vv;    /* their covariance */
-    uint64_t sample;      /* of x */
+    uint64_t sample;      /* position to which x refers */
     uint64_t seen_sample; /* the dwell in which the direct path was last seen */
     bool has_begun;       /* a dwell was processed */
     bool is_seen;         /* the direct path was seen in this run */
     bool has_first;
-    double first; /* s */
+    double first; /* s, as pnr_zero_memory.first_s */
     unsigned n_astray;
     bool is_alarm;
     uint64_t n_alarms, n_untold; /* crossings of the limit: all, and those not yet logged */
@@ -70,15 +70,15 @@ void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_
                     const pnr_zero_memory *last);
 /*
  * Processes one dwell; `sample` is its first sample and ascends. The direct path is the strongest
- * echo of the first code within radar.zero_search_m of the last zero delay. A measurement that
- * moved by more than five of its sigmas counts as an outlier, except the 16th in a row. The direct
- * path is removed from the detection, the delays of the other echoes are corrected and their sigmas
- * widened. Echoes that are then outside the wanted ranges are removed, and the weakest beyond
- * detector.max_echoes.
+ * echo of the first code within radar.zero_search_m of the last zero delay. A measurement more
+ * than five sigmas away from the prediction counts as an outlier, except the 16th in a row. The
+ * direct path is removed from the detection. The delays of the other echoes are corrected, and
+ * their sigmas widened. Echoes that are then outside the wanted ranges are removed, and also the
+ * weakest ones beyond detector.max_echoes.
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
 /* Logs one line when the direct path has moved beyond radar.zero_alarm_m since the last call, or
- * has returned within nine tenths of it. */
+ * has come back within nine tenths of this limit. */
 void pnr_zero_tell(pnr_zero_tracker *zero);
 /* Copies the state for the next run; false when the direct path was not seen in this run. */
 bool pnr_zero_remember(const pnr_zero_tracker *zero, pnr_zero_memory *out);

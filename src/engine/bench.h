@@ -25,20 +25,21 @@ typedef struct pnr_kernel_note {
  */
 typedef struct pnr_resident pnr_resident; /* defined by the engine */
 typedef struct pnr_resident_ops {
-    /* Bytes per second, read and written, of a copy on the device: median of >= 10; 0: failed. */
+    /* Copies `bytes` in device memory at least 10 times. Returns the median rate in bytes a second,
+     * reads and writes together. 0: failed. */
     double (*copy_rate)(size_t device, size_t bytes);
-    /* Writes one line: processors, clocks (as measured now, and the highest), cache. */
+    /* Writes one line about the device: processors, clocks (measured now, and highest), cache. */
     int (*describe)(size_t device, char *text, size_t text_size);
     /* A submit has plan->batch dwells; plan->depth and want_profile are ignored. */
     int (*create)(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_error *error);
     void (*destroy)(pnr_resident *resident);
     /* Fills a set on the device as pnr_measure_scatter does: noise of 0.2 of full scale (rms) and,
-     * in dwell d at lags[d], the code of 0.2. Equal plan, seed and lags give equal samples. */
+     * in dwell d at lags[d], an echo of 0.2. Equal plan, seed and lags give equal samples. */
     int (*fill)(pnr_resident *resident, size_t set, uint64_t seed, const uint32_t *lags,
                 pnr_error *error);
     /* Overwrites the memory of the results with a pattern, correlates one set, and copies the
-     * results to the host. They are valid until the next call. Fills only dwells, candidates,
-     * nonfinite. */
+     * results to the host. The copies are valid until the next call. Fills only dwells,
+     * candidates, nonfinite. */
     int (*run)(pnr_resident *resident, size_t set, pnr_result *result, pnr_error *error);
     /* Measures the sets in turn. ns: [n_sets], for each set the time from samples to results. */
     int (*time)(pnr_resident *resident, double *ns, pnr_error *error);

@@ -22,19 +22,19 @@ typedef struct pnr_lost_run {
 
 /*
  * A view of consecutive whole dwells in the ring. The ring owns the memory and does not reuse it
- * before release. Lost samples are zero in memory. A window with lost > N/2 is not used.
+ * before release. Lost samples are zero in memory. No engine uses a window with lost > N/2.
  */
 typedef struct pnr_windows {
-    pnr_span spans[2];     /* the second is empty unless the view wraps; with a linear correlation
-                              they reach to the end of the last window */
+    pnr_span spans[2];     /* the second is empty unless the view wraps; with linear lags the spans
+                              together reach to the end of the last window */
     uint64_t first_sample; /* absolute index of the first sample */
     size_t n_dwells;
     size_t n_periods;     /* windows of a dwell, in all its looks */
     const uint32_t *lost; /* [n_dwells * n_periods] samples lost in the first N samples of each
                            * window */
     const pnr_lost_run *lost_runs; /* [n_lost_runs], up to the end of the spans; ascending, with a
-                                    * gap between any two. If a dwell has more than 1024, the last
-                                    * run ends with the dwell's last lost sample */
+                                    * gap between any two. If a dwell has more than 1024 runs, one
+                                    * run covers all from the 1024th on, gaps included */
     size_t n_lost_runs;
     uint64_t lost_before; /* samples lost or refused after the previous view, before this one */
     const uint64_t

@@ -15,8 +15,8 @@ typedef struct training {
 
 /*
  * Each cell has separate sums. A sliding sum would carry the rounding error of a strong echo into
- * the noise after it; these sums have only `training` roundings in double. OS needs no sort:
- * P > factor z(r), with z(r) the r-th smallest, when r values or more have P > factor z.
+ * the noise after it; these sums have only `training` roundings in double. OS needs no sort: if
+ * z(r) is the r-th smallest value, P > factor z(r) holds when P > factor z for at least r values.
  */
 
 static size_t rank_of(size_t n)
@@ -187,7 +187,7 @@ static bool is_above_at_end(const pnr_search_cfar *s, const float *line, size_t 
     return t.n_before + t.n_after > 0 && is_above_level(s, &t, here);
 }
 
-/* Tests cells [at, at + n) of a row; they lie in its part [first, end). */
+/* Tests cells [at, at + n) of a row. They lie in the part [first, end) of the gate. */
 static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t first, size_t end,
                             size_t at, size_t n, bool *is_above)
 {

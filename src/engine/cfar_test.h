@@ -17,11 +17,11 @@ typedef struct pnr_search_cfar {
 } pnr_search_cfar;
 
 /* Tests cells at .. at + n - 1 of line `number` = code * rows + row; n is at most PNR_SEARCH_BLOCK.
- * The cells lie in a part [first, end) of the line, and this part is in the gate. */
+ * part: the cells [first, end) of the line that contain these cells and lie in the gate. */
 void pnr_search_cfar_test(const pnr_search_cfar *cfar, size_t number, const size_t part[2],
                           size_t at, size_t n, bool *is_above);
 
-/* Returns the first true entry from `from` on, or n. memchr is fast: hardly any entry is true. */
+/* Returns the index of the first true entry from `from` on, or n. Few are true: memchr is fast. */
 static inline size_t pnr_search_next(const bool *is, size_t from, size_t n)
 {
     const bool *at = (const bool *)memchr(is + from, 1, n - from);

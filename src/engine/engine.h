@@ -5,7 +5,7 @@
 
 #include "engine/plan.h"
 
-/* Both sides of a loaded module must be built with the same number. */
+/* A program and the modules that it loads must be built with the same number. */
 enum { PNR_ENGINE_ABI = 6 };
 
 /* The stages that bench `chain` names, in order. */
@@ -39,9 +39,9 @@ typedef struct pnr_dwell {
     uint64_t n_clipped;    /* in all windows of the dwell */
     uint64_t n_nonfinite;  /* in all windows of the dwell */
     uint32_t n_periods;    /* windows used */
-    uint32_t n_above;      /* cells above in the first search; pfa_cell predicts them */
+    uint32_t n_above;      /* cells above in the first search; pfa_cell predicts this number */
     uint32_t n_maxima;     /* local maxima above in the last search */
-    uint32_t n_candidates; /* returned */
+    uint32_t n_candidates; /* candidates returned */
 } pnr_dwell;
 
 /* The result of a submit. The engine owns its memory, which is valid until the next submit. */
@@ -50,14 +50,14 @@ typedef struct pnr_result {
     size_t n_dwells;
     const pnr_dwell *dwells; /* [n_dwells] */
     const pnr_candidate
-        *candidates;           /* [n_dwells][max_candidates], the first n_candidates of each set */
+        *candidates;           /* [n_dwells][max_candidates]; n_candidates of each dwell are set */
     const uint32_t *nonfinite; /* [n_dwells][n_looks n_periods] */
     const float *profile;      /* NULL unless plan.want_profile. [n_dwells][n_codes][n_rows]
                                 * [n_lags * oversample] powers, or [..][2] for the complex values
                                 * of the last used look */
-    /* With more than one row: [n_dwells][max_candidates][PNR_NEIGHBOURS rows][PNR_NEIGHBOURS
-     * lags][2], rows -8 .. +8 around the candidate's row, zeros for rows that do not exist; else
-     * NULL */
+    /* NULL for a plan of one row. [n_dwells][max_candidates][PNR_NEIGHBOURS rows][PNR_NEIGHBOURS
+     * lags][2]: values in rows -8 .. +8 around the candidate's row. Rows that do not exist have
+     * zeros */
     const float *patches;
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* with plan.measure: times of the whole submit */
 } pnr_result;
@@ -119,7 +119,7 @@ typedef struct pnr_engine_ops {
      * submits are in flight; PNR_ELOST. */
     int (*upload_ahead)(pnr_engine *engine, const pnr_windows *windows);
     /* Subtracts the echoes from the samples of one dwell of the last collected result, and searches
-     * it again with the same plan; n_looks is 1. windows: as submitted, with unchanged samples.
+     * this dwell again; n_looks must be 1. windows: as submitted, with unchanged samples.
      * Waits for the result, and does not disturb submits in flight. *result has one dwell and is
      * valid until the next submit, collect or search_without; the collected result stays unchanged.
      * PNR_OK, PNR_EENGINE, PNR_ELOST. */

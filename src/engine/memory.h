@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* Allocates bytes that begin on a cache line, or on a large page when they fill two of these;
- * zeroed and touched. Free them with free(). NULL: out of memory. */
+/* Allocates zeroed and touched memory. It begins on a cache line, or on a large page if it fills at
+ * least two. Free it with free(). NULL: out of memory. */
 void *pnr_memory_zeroed(size_t bytes);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* Tests whether references[0] is the sequence that m_degree, m_taps and m_samples define. Each step
  * of the register can be undone (the largest tap is the degree), so its states form a cycle. They
- * are all different if the first one returns after all the chips and not before. */
+ * are all different if the first state returns after all the chips and not before. */
 static bool is_m_sequence(const pnr_plan *plan)
 {
     const unsigned degree = plan->m_degree;
@@ -113,7 +113,7 @@ size_t pnr_plan_cells(const pnr_plan *plan)
     return plan->n_codes * pnr_plan_rows(plan) * plan->n_lags * plan->oversample;
 }
 
-/* Checks the lags: a circular correlation has N; a linear one has the gate and 8 on either side. */
+/* A circular correlation must have N lags, a linear one the gate and 8 more lags on either side. */
 static bool are_lags_valid(const pnr_plan *plan)
 {
     if (plan->gate_count < 1 || plan->gate_count > plan->n_lags || plan->gate_first >= plan->n_lags)
@@ -148,7 +148,7 @@ static bool is_complete(const pnr_plan *plan)
            plan->method != NULL;
 }
 
-/* Checks that rows ascend and that a hypothesis has at most K of them. */
+/* Checks that rows ascend, that each hypothesis has 1 .. K rows, and that |stretch| < 0.1. */
 static bool are_rows_valid(const pnr_plan *plan)
 {
     double last = -INFINITY;
@@ -194,7 +194,7 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
     return PNR_OK;
 }
 
-/* Copies `bytes` to the next free memory, unless from is NULL. first NULL: it only counts them. */
+/* Copies `bytes` bytes to the next free memory. `from` NULL: none. `first` NULL: only counts. */
 static const void *place_copy(char *first, size_t *used, const void *from, size_t bytes)
 {
     const size_t at = (*used + 15) / 16 * 16;
@@ -205,8 +205,8 @@ static const void *place_copy(char *first, size_t *used, const void *from, size_
     return first != NULL ? memcpy(first + at, from, bytes) : NULL;
 }
 
-/* Copies a plan and all that it points to into memory; returns the number of bytes. With memory
- * NULL it only counts them. */
+/* Copies a plan and all that it points to into `memory`; returns the number of bytes. If `memory`
+ * is NULL, only counts the bytes. */
 static size_t lay_out_plan(const pnr_plan *plan, char *memory)
 {
     pnr_plan copy = *plan;

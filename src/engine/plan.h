@@ -17,8 +17,8 @@ enum {
     PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
     PNR_MAX_CANDIDATES = 64, /* for each dwell */
     PNR_MAX_DEPTH = 4,       /* submits in flight */
-    PNR_MAX_TRAINING = 256,  /* cells of CFAR on a side */
-    PNR_MAX_SEARCHES = 3     /* searches of one dwell, see plan.threshold */
+    PNR_MAX_TRAINING = 256,  /* training cells of CFAR on one side */
+    PNR_MAX_SEARCHES = 3     /* searches of one dwell, see pnr_plan */
 };
 
 typedef enum { PNR_REFERENCE_STORED, PNR_REFERENCE_CHANNEL } pnr_reference;
@@ -41,9 +41,9 @@ typedef struct pnr_hypothesis {
 
 /* A cell under CFAR must exceed this share of the floor in any case. */
 #define PNR_CFAR_LEAST 1e-6
-/* The rest becomes the floor below this share of it. Without a kept candidate a lower rest is
- * mostly chance; one below 0.7 comes from samples whose power the code suppresses: DC, a carrier,
- * noise outside of its band. */
+/* The rest (see pnr_plan) becomes the floor if it is below this share of the floor. If no candidate
+ * is kept, a rest of 0.7 to 1 of the floor is mostly chance. A rest below 0.7 comes from samples
+ * whose power the code suppresses: DC, a carrier, noise outside of the band of the code. */
 #define PNR_LOWER_FLOOR(n_kept) ((n_kept) > 0 ? 0.95 : 0.7)
 
 /*
@@ -55,15 +55,15 @@ typedef struct pnr_hypothesis {
  *     guard + 1 + i stride,   i = 0 .. training - 1,
  * in lags (a half lag trains on half lags) or in rows. Cells beyond an end do not exist.
  *     CA      Z is the mean of all cells
- *     GO, SO  Z is the greater or the lesser mean of a side; a side without cells does not
- *             count
+ *     GO, SO  Z is the greater or the lesser of the means of the two sides; a side without
+ *             cells does not count
  *     OS      Z is the ceil(3 m / 4)-th smallest of the m cells that exist
  * When no training cell exists, no cell is above.
  */
 typedef struct pnr_cfar {
     pnr_cfar_kind kind;
     pnr_cfar_axis axis;
-    size_t guard, training, stride; /* stride: cells whose noise is not correlated */
+    size_t guard, training, stride; /* stride: distance of uncorrelated noise, in cells */
     /* [n_looks][training + 1][training + 1]: factor[looks used - 1][cells before][cells after] */
     const double *factor;
 } pnr_cfar;
@@ -76,7 +76,7 @@ typedef struct pnr_cfar {
  * Windows. A circular window has N samples, its index i = n + k is reduced mod N, and n_lags = N. A
  * linear window has N + n_lags - 1 samples, i = n + k, and the gate lies 8 lags within both ends. A
  * window is used when lost + non-finite <= N/2 within its first N samples. A look is used when one
- * of its windows is; with remove_mean when two are.
+ * of its windows is used; with remove_mean, when two are used.
  *
  * remove_mean: each sample of a used window loses the mean of the samples at its place in the used
  * windows of the look. Lost and non-finite samples do not count in the mean and stay 0.
@@ -89,7 +89,7 @@ typedef struct pnr_cfar {
  * stretched look. This is made of the samples of all windows, used or not, and of 0 beyond them. A
  * sample belongs to the window whose first N samples contain it (after the last N, to the last
  * window) and loses the mean at its place there.
- * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; others are 0.
+ * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0.
  * The power P is the sum of |c|^2 over the used looks.
  *
  * Floor: sum over used windows w_p^2 E_p E_a / N, the mean of P if all of x is noise. E_p is the
@@ -97,27 +97,28 @@ typedef struct pnr_cfar {
  * windows; E_a = sum |a|^2. dwell.energy is the sum of E_p.
  *
  * Candidates. A cell is above when P > threshold[used windows - 1] floor and P > 0, or as CFAR
- * says. A candidate is a cell in the gate that is above, greater than every cell before it and at
- * least equal to every cell after it within +-exclusion_cells cells of the lag grid (by distance,
- * across the end of a circular one too) and +-exclusion_rows rows of its code; before means a lower
- * row, or the same row and a lower lag. When there are more than max_candidates, the strongest are
- * kept and, among equal ones, the first. They are in the order of code, row, cell.
+ * says. The box of a cell holds the cells of its code within +-exclusion_cells cells of the lag
+ * grid and +-exclusion_rows rows; it continues across the end of a circular grid. A candidate is a
+ * cell in the gate that is above, greater than every cell before it in its box, and at least equal
+ * to every cell after it. Before means a lower row, or the same row and the side of the lower
+ * lags. Of more than max_candidates the strongest are kept and, among equal ones, the first. They
+ * are in the order of code, row, cell.
  *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
- * excluded, with all rows; the mean of the cells of the other columns, when these are at least half
- * of all, is the rest. Its lower limit is the rounding error: 1e-12 sum|x|^2 E_a (windows used). If
- * the rest is below PNR_LOWER_FLOOR of the floor it becomes the floor, and while fewer than
- * max_candidates are kept the search is repeated, up to PNR_MAX_SEARCHES searches. So a strong echo
+ * excluded, with all rows. The rest is the mean of the cells of the other columns, if these are at
+ * least half of all. Its lower limit is the rounding error: 1e-12 sum|x|^2 E_a (windows used). A
+ * rest below PNR_LOWER_FLOOR of the floor becomes the floor. Then, if fewer than max_candidates are
+ * kept, the search is repeated, up to PNR_MAX_SEARCHES searches in all. So a strong echo
  * does not hide a weak one, and the code's own sidelobes stay in the floor. With CFAR there is one
  * search, and the rest is the floor.
  *
  * Neighbours. The centre lag of a candidate is floor(g / oversample). Its 17 values are at integer
  * lags centre - 8 .. centre + 8 (mod N): c itself when n_looks is 1, else sum over looks c[j]
- * conj(c[0]) / sqrt(P[0]), with 0 at the centre. With more than one row there are patches: the same
- * values of the rows -8 .. +8 around the candidate's row too.
+ * conj(c[0]) / sqrt(P[0]), where index 0 is the centre. A plan of more than one row also has
+ * patches: the same values for the rows -8 .. +8 around the candidate's row.
  *
- * Only create reads the pointers.
+ * The pointers are needed only until create returns: the engine copies what it uses.
  */
 typedef struct pnr_plan {
     size_t n_samples;  /* N, 1 .. 2^24 */
@@ -128,22 +129,22 @@ typedef struct pnr_plan {
     size_t first_channel, n_used_channels; /* correlated channels */
     size_t n_codes;                        /* 1 .. 65535, all with the energy of the first */
     size_t n_hypotheses;
-    const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one, at 0, with one row */
+    const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one hypothesis at 0 with one row */
     size_t n_periods;                 /* K: windows that are added coherently */
     size_t n_looks;                   /* looks whose powers are added */
     pnr_reference reference;
     bool linear;
-    size_t n_lags; /* N, or those of a linear correlation */
+    size_t n_lags; /* N, or the lags of a linear correlation */
     bool remove_mean;
     const double *taper;       /* [n_periods]; NULL: 1 */
     const double (*filter)[2]; /* [gate_count][gate_count]; NULL: none */
     pnr_cfar cfar;
-    size_t exclusion_cells, exclusion_rows; /* 1 and more */
+    size_t exclusion_cells, exclusion_rows; /* each at least 1 */
 
     size_t oversample; /* 1 or 2 */
     /* [n_codes][oversample][n_samples][2]: a[n], and a[n - 1/2] */
     const double (*references)[2];
-    /* When references[0] is an m-sequence, constant over the q samples of a chip, its degree, N =
+    /* The degree if references[0] is an m-sequence with q equal samples a chip, N =
      * q (2^degree - 1); else 0. a[n] = 1 - 2 bit[floor(n / q)], bit[i + degree] is the xor of bit[i
      * + degree - t] over the taps t (i mod 2^degree - 1). An engine refuses a plan whose reference
      * is not that sequence. */
@@ -157,19 +158,19 @@ typedef struct pnr_plan {
 
     size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);
                                       with oversample 2 also the half lag above each of them */
-    const double *threshold;       /* [n_looks n_periods] ratio to floor, at windows used - 1 */
+    const double *threshold;       /* [n_looks n_periods] ratio to floor; index: used windows - 1 */
     size_t max_candidates;         /* 1..PNR_MAX_CANDIDATES */
 
     size_t batch;          /* most dwells in a submit */
     size_t depth;          /* most submits in flight, 1..PNR_MAX_DEPTH */
     pnr_want want_profile; /* also return every lag of every dwell */
-    bool measure;          /* fill stage_ns: may be slower */
-    bool spin;             /* collect polls and never sleeps */
+    bool measure;          /* fill stage_ns; the engine may be slower */
+    bool spin;             /* `collect` polls and never sleeps */
     size_t device;         /* index of the GPU */
     size_t threads;        /* threads of the cpu engine; 0: one for each core */
     const char *method;    /* "auto" or a method of the engine */
-    bool will_subtract;    /* search_without will be called, and create allocates its memory; if
-                            * false, its first call does */
+    bool will_subtract;    /* search_without will be called, so create allocates the memory of
+                            * search_without; if false, its first call allocates it */
 } pnr_plan;
 
 /* PNR_OK; PNR_EUNSUPPORTED: `engine` lacks an axis that the plan needs, and the error names it;

@@ -23,7 +23,7 @@ typedef struct search {
     float threshold;
     bool is_plain;
     const pnr_search_line *lines;    /* NULL: not scanned yet */
-    const pnr_search_places *places; /* NULL: in the order of lags */
+    const pnr_search_places *places; /* NULL: powers in the order of lags */
     pnr_candidate *kept;
     size_t n_kept;
     uint32_t n_above, n_maxima;
@@ -31,7 +31,7 @@ typedef struct search {
 
 /* --- sums and maxima of powers --- */
 
-/* Adds every step-th of n values in a fixed order, so that all vector widths give the same bits. */
+/* Adds n values, `step` apart, in a fixed order, so that all vector widths give the same bits. */
 PNR_MULTIVERSION static double sum_exactly(const float *x, size_t n, size_t step)
 {
     double lane[LANES] = {0};
@@ -48,8 +48,8 @@ PNR_MULTIVERSION static double sum_exactly(const float *x, size_t n, size_t step
     return lane[0];
 }
 
-/* Adds the values in floats within blocks, and the sums of the blocks in doubles. A plain dwell has
- * one line, which one thread sums, and this is faster. */
+/* Adds the values of each block in floats, and the sums of the blocks in doubles. Plain dwells
+ * use this faster sum, because one thread sums their only line. */
 PNR_MULTIVERSION static double sum_in_floats(const float *x, size_t n, size_t step)
 {
     double total = 0;
@@ -143,7 +143,7 @@ static void keep_candidate(search *s, const pnr_candidate *candidate)
     s->n_kept++;
 }
 
-/* True if P is > that of all cells before it in its box, and >= that of all cells after it. */
+/* True if `here`, the P of a cell, is > P of all cells before it in its box, and >= P after it. */
 static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, float here)
 {
     const pnr_plan *plan = s->map.plan;
@@ -189,8 +189,8 @@ static void take_cell(search *s, size_t number, size_t cell)
 
 /* --- the scan of a dwell --- */
 
-/* Splits the gate's cells of a row into ascending parts [first, end). A gate that wraps has its
- * upper part at the lowest lags. Places are one part. Returns the number of parts. */
+/* Splits the gate's cells of a row into ascending parts [first, end). Returns how many. A gate that
+ * wraps has its upper part at the lowest lags. Powers in the order of places are one part. */
 static size_t split_gate(const search *s, size_t (*parts)[2])
 {
     const pnr_plan *plan = s->map.plan;
@@ -211,7 +211,7 @@ static size_t split_gate(const search *s, size_t (*parts)[2])
     return count;
 }
 
-/* Takes what is above at one place, or marks it in `above`. */
+/* Takes the cell at place `at`, which is above. `above` not NULL: only marks the cell there. */
 static void take_place(search *s, size_t number, size_t at, uint64_t *above)
 {
     const size_t cell = s->places != NULL ? s->places->lag_at[at] : at;
@@ -222,8 +222,8 @@ static void take_place(search *s, size_t number, size_t at, uint64_t *above)
         take_cell(s, number, cell);
 }
 
-/* Scans a part of a row. Whole blocks below a threshold, nearly all of them, cost one maximum.
- * above: the cells are only marked there; NULL: they are taken. */
+/* Scans a part of a row. Nearly every block is below the threshold and costs only its maximum.
+ * Takes the cells that are above. `above` not NULL: only marks these cells there. */
 static void scan_part(search *s, size_t number, const size_t part[2], uint64_t *above)
 {
     const float *line = s->map.power + number * s->map.n_cells;

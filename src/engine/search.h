@@ -30,7 +30,7 @@ void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks
 
 /*
  * Searches one dwell as plan.h says. power: [n_codes][n_rows][n_lags * oversample]. Reads
- * dwell->energy, n_periods and floor (all of x is noise); sets noise_sum, floor (of the last
+ * dwell->energy, n_periods and floor (as if all x were noise); sets noise_sum, floor (of the last
  * search), n_above, n_maxima and n_candidates; fills cell, code, row, channel and power of
  * out[0 .. n_candidates - 1] (the engine gathers value). energy_of_code: E_a. looks_used: looks
  * with a used window. lines: [n_codes][n_rows] from pnr_search_scan_line; NULL: the search scans

@@ -8,10 +8,10 @@
 typedef struct pnr_slot {
     pnr_windows windows;
     uint64_t tag;
-    size_t first_dwell; /* index in windows of the first dwell */
+    size_t first_dwell; /* index of the first dwell in `windows` */
     const pnr_removal *removals;
     size_t n_removals;
-    size_t n_taken, n_done; /* dwells */
+    size_t n_taken, n_done; /* dwells taken by threads; dwells that are done */
     pnr_dwell *dwells;
     pnr_candidate *candidates;
     uint32_t *nonfinite;
@@ -46,14 +46,14 @@ double pnr_slots_bytes(const pnr_plan *plan);
 int pnr_slots_create(const pnr_plan *plan, pnr_slots *slots);
 void pnr_slots_destroy(pnr_slots *slots);
 
-/* The submits in flight, i = 0 is the oldest. */
+/* Returns submit i of those in flight; i = 0 is the oldest. */
 pnr_slot *pnr_slots_get(pnr_slots *slots, size_t i);
 /* PNR_OK; PNR_EAGAIN: depth submits are in flight. */
 int pnr_slots_submit(pnr_slots *slots, const pnr_job *job);
-/* Takes the oldest submit from the queue. */
+/* Removes the oldest submit from the queue and returns its result. */
 void pnr_slots_collect(pnr_slots *slots, pnr_result *result);
-/* Takes the next dwell that is to be computed, that of search_without before all others. false:
- * there is none. */
+/* Takes the next dwell to compute; the dwell of search_without comes before all others. false: no
+ * dwell is left. */
 bool pnr_slots_take(pnr_slots *slots, pnr_slot **slot, size_t *dwell);
 /* Begins slots->without with one dwell of a view. */
 void pnr_slots_begin_without(pnr_slots *slots, const pnr_windows *windows, size_t dwell,

@@ -39,7 +39,7 @@ void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS])
         for (int i = 0; i < PNR_STRETCH_TAPS; i++) {
             const double t = (double)j / PNR_STRETCH_STEPS - (i - BEFORE);
 
-            /* exactly 0 at the other samples, where sin(pi t) is not 0 */
+            /* exactly 0 at the other samples, where the rounded sin(pi t) is not 0 */
             weight[i] = t != 0 && t == floor(t) ? 0 : weight_of(t);
             sum += weight[i];
         }

@@ -13,7 +13,7 @@ enum { PNR_STRETCH_TAPS = 32, PNR_STRETCH_STEPS = 512 };
  * outside of it, and T is the table:
  *     y[n] = sum_i x[first + i] (T[row][i] + part (T[row + 1][i] - T[row][i])), i = 0 .. 31. */
 typedef struct pnr_stretch_place {
-    int64_t first; /* of 32 samples, from the start of the look; may lie outside of it */
+    int64_t first; /* the first of 32 samples, counted in the look; may lie outside */
     uint32_t row;  /* 0 .. PNR_STRETCH_STEPS - 1 */
     float part;    /* 0 .. 1 */
 } pnr_stretch_place;

@@ -61,9 +61,9 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
     return -bins * model->rate_over_carrier - stretch * (double)model->setup->plan.n_samples;
 }
 
-/* Fills walk = slope walk / (2 pi i): the product of slow time and walk is a derivative with
- * respect to frequency. This is linear in the walk, which is therefore limited to half a sample a
- * look. Returns false when the walk is zero in all rows. */
+/* Fills walk[i] = slope[i] w / (2 pi i), w the walk in row i: a factor of slow time is a derivative
+ * with respect to frequency. The model is linear in w, so w is limited to half a sample a look.
+ * Returns false when w is zero in all rows. */
 static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       const double complex *slope, double complex *walk)
 {
@@ -124,7 +124,7 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
 }
 
 /* Copies row i and the next rows of the same rotation to three vectors. Other rows are zero.
- * Returns the row after them. *is_marked: one of them needs the exact sums. */
+ * Returns the row after the copied ones. *is_marked: a copied row needs the exact sums. */
 static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex *const from[3],
                          pnr_vector *to, bool *is_marked)
 {
@@ -254,10 +254,10 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
 }
 
 /* Marks the rows in which the difference of the exact and the smooth chi matters against the noise
- * of one cell. The self-noise of chi grows with e up to about that of two different codes. The
- * frequency may still change, so every row is given a least share of the echo. Rows closer than 1/K
- * share their noise, and their weights amplify any difference between them: there either all rows
- * are marked or none. */
+ * of one cell. The self-noise of chi grows with e up to about that of two different codes. If the
+ * frequency may still change, every row counts with a least share of the echo. Rows closer than 1/K
+ * share their noise, and their weights amplify any difference between them. Such rows are all
+ * marked, or none of them is. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move)
 {
@@ -294,8 +294,8 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
 
 /* --- the whole --- */
 
-/* The largest difference of chi and the smooth product at e = 1/8 bin, divided by e, over the lags
- * and over several places of the cyclic seam. */
+/* Returns the largest difference of chi and the smooth product at e = 1/8 bin, divided by e. It
+ * compares all lags of a patch at several places of the cyclic seam. */
 static double roughness_of(pnr_echo_model *model, size_t code)
 {
     enum { SEAMS = 4 };

@@ -70,7 +70,7 @@ typedef struct pnr_echo_column {
 
 /* An echo of peak 1, and its derivatives with respect to delay and frequency. */
 typedef struct pnr_echo_columns {
-    int n_x, n_y; /* in use */
+    int n_x, n_y; /* vectors in use */
     pnr_vector x[PNR_ECHO_VECTORS], y[PNR_ECHO_VECTORS];
     pnr_echo_column echo, by_delay, by_bins;
 } pnr_echo_columns;
@@ -87,7 +87,8 @@ int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_mo
 void pnr_echo_model_destroy(pnr_echo_model *model);
 
 pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row);
-/* True when rows may lie closer than 1/K and the code's samples give their noise. */
+/* True when rows lie closer than 1/K and no least-squares filter is used. Their noise then follows
+ * from the code's samples (patch_noise.h). */
 bool pnr_echo_model_is_close(const pnr_echo_model *model);
 /* Fills the rows around `row`; with_noise: also g, m, is_white and has_weights. */
 void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_noise,

@@ -107,9 +107,9 @@ static void echo_at(const workshop *shop, double d, double complex *r, double co
 }
 
 /*
- * The variances at A g R(0) = 1 and S = 1 of d and of the real and imaginary part of the peak,
- * which are its relative amplitude and its phase. Least squares with the columns r, i r and r'
- * gives each error as Re(h^H n), linear in the noise n.
+ * Fills the variances of d, of the relative amplitude and of the phase, for A g R(0) = 1 and S = 1.
+ * The last two are those of the real and imaginary part of the peak. Least squares with the columns
+ * r, i r and r' gives each error as Re(h^H n), linear in the noise n.
  */
 static void fill_variances(const workshop *shop, const double complex *r,
                            const double complex *slope, const double complex *wr, step *s,
@@ -134,8 +134,8 @@ static void fill_variances(const workshop *shop, const double complex *r,
     s->phase_variance = noise_through(shop, im) / (2 * q * q);
 }
 
-/* Orthonormalises by Gram and Schmidt. A direction with less than a hundredth of an echo's energy
- * is omitted, because it would add more noise than signal. */
+/* Fills the basis: orthonormalises by Gram and Schmidt. A direction with less than a hundredth of
+ * an echo's energy is omitted, because it would add more noise than signal. */
 static void fill_basis(workshop *shop, pnr_fit *fit)
 {
     pnr_vector e[N_REACH];
@@ -162,8 +162,8 @@ static void fill_basis(workshop *shop, pnr_fit *fit)
 }
 
 /*
- * E |c - echo|^2 of noise: the echo's error is sum_m x_m Re(h_m^H n) with the columns x of the
- * parameters, and E n Re(h^H n) = P h / 2.
+ * Returns E |c - echo|^2 of noise. The echo's error is sum_m x_m Re(h_m^H n) with the columns x of
+ * the parameters, and E n Re(h^H n) = P h / 2.
  */
 static double rest_of(const workshop *shop, const double complex *r, const double complex *slope,
                       const pnr_vector h[3])

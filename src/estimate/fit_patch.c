@@ -290,7 +290,7 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
         if (*least == 0)
             *least = least_share * creal(s->gram[0][0]);
         if ((s->gain < best * (1 - 1e-12) && !is_probed) ||
-            creal(s->gram[0][0]) < *least) { /* too far */
+            creal(s->gram[0][0]) < *least) { /* the step was too long */
             step[0] /= 2;
             step[1] /= 2;
         } else {

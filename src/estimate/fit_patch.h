@@ -77,11 +77,12 @@ void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_
 double pnr_fit_patch_gain(const pnr_fit_patch *map);
 double pnr_fit_patch_noise_gain(const pnr_fit_patch *map);
 double pnr_fit_patch_looks(const pnr_fit_patch *map); /* looks with at least one window */
-/* Sums over the rows of the map: the mean noise of a cell, in cells, and the number of cells that
- * count as one because their noise is correlated. */
+/* *weight: the noise power of a cell, as a mean over the rows of the map; 1 if no mean is removed.
+ * *crowd: the number of rows that count as one because their noise is correlated. */
 void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd);
-/* The rows' part of an echo's power, divided by that of its peak: `near` in the rows of the patch,
- * `smooth` in all rows with the shape of R over the lags, `rough` spread over all lags. */
+/* The power of an echo in the rows, divided by the power of its peak. `near`: in the rows of the
+ * patch. `smooth`: in all rows, the part with the shape of R over the lags. `rough`: in all rows,
+ * the part that is spread over all lags. */
 typedef struct pnr_patch_spread {
     double near, smooth, rough;
 } pnr_patch_spread;
@@ -107,8 +108,8 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
 /* The power of the model echo in the middle cell and the next n_lags - 1 lags of its row. */
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_patch_echo *echo, double cell, int n_lags);
-/* The noise power of one cell, from the residual after the echo; *cells: the number of independent
- * cells in this mean. cell: the approximate noise. */
+/* Returns the noise power of one cell, from the residual after the echo is subtracted. *cells: the
+ * number of independent cells in this mean. cell: the approximate noise power of one cell. */
 double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_vector *patch, const pnr_patch_fitted *fitted, double cell,
                            double *cells);

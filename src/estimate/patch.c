@@ -99,7 +99,7 @@ void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd
     *crowd = fmax(*crowd, 1);
 }
 
-/* sinc^2 at the rows 0 .. n - 1 of a cycle of k rows, summed, for an echo at the row x. */
+/* Returns the sum of sinc^2(x - row) over the rows 0 .. n - 1 of a cycle of k rows. */
 static double share_of_rows(double n, double k, double x)
 {
     enum { REACH = 4 };

@@ -14,7 +14,7 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    BLOCKS = 64 /* of a window: at 4 bins the phase turns by 1/16 in one block */
+    BLOCKS = 64 /* of a window: at 4 bins the phase turns by 1/16 cycle in one block */
 };
 
 struct pnr_patch_noise {
@@ -45,8 +45,8 @@ static void sum_up(const pnr_plan *plan, size_t code, int d, double energy, doub
     }
 }
 
-/* In a linear correlation the samples before and after the window of the middle lag belong to the
- * first and the last block. */
+/* Fills the blocks of one code. In a linear correlation the samples before and after the window of
+ * the middle lag belong to the first and the last block. */
 static void fill_blocks(const pnr_patch_noise *noise, size_t code, double energy,
                         double complex *sums)
 {
@@ -133,7 +133,7 @@ static int factor(const pnr_slow_time *slow, const pnr_echo_rows *rows, pnr_vect
     return rank;
 }
 
-/* The time of the middle of a block relative to the middle of the window, divided by N; lag is that
+/* Returns the time from the middle of the window to the middle of block b, divided by N. lag: that
  * of the middle cell. */
 static double time_of(const pnr_patch_noise *noise, size_t b, long lag)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slow time: sums over windows, from tables over all windows minus the missing ones. */
+/* Slow time: computes sums over the used windows. A table has the sum over all windows; the missing
+ * ones are subtracted. */
 #include "estimate/slow_time.h"
 
 #include "base/complex.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A window that lacks samples, with the share 1 - u_p of its samples. */
+/* A window p that lacks the share 1 - u_p of its samples. */
 typedef struct lack {
     double place; /* p - (K - 1)/2 */
     double share; /* 1 - u_p */

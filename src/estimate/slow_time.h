@@ -10,9 +10,9 @@
 /*
  * An echo of frequency v has the value exp(2 pi i v (p - (K - 1)/2)) in window p. The row at F has
  *     sum_p w_p u_p exp(2 pi i (v - F) (p - (K - 1)/2)),
- * w_p the taper, u_p the share of valid samples of the window (0: not used), and the mean of that
- * over several looks. plan.remove_mean subtracts the mean of the used windows before. Frequencies
- * are in bins of 1/Tr.
+ * w_p the taper, u_p the share of valid samples of the window (0: not used). With several looks the
+ * row has the mean of this sum over the looks. plan.remove_mean subtracts the mean of the used
+ * windows before the sum. Frequencies are in bins of 1/Tr.
  */
 typedef struct pnr_slow_time pnr_slow_time;
 

@@ -17,8 +17,8 @@ typedef struct pnr_acquisition {
     size_t chunk; /* most samples of a read */
     uint64_t first_window;
     size_t
-        dwell; /* samples of a live read, which ends where a dwell ends, so that the dwell is ready
-                * at once; 0: no such limit */
+        dwell; /* samples of a dwell: no live read goes beyond the end of a dwell, so that the dwell
+                * is ready at once; 0: no such limit */
     void *spare; /* [chunk] for samples of a live source when the ring is full */
     pnr_rational rate_hz;
     bool is_live;                 /* the source cannot wait: a full ring drops samples */

@@ -117,8 +117,7 @@ static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
     return false;
 }
 
-/* Keeps the new candidates, with the values that they have after the echoes are added again.
- * Returns their number. */
+/* Keeps the new candidates, and adds the echoes to their values again. Returns their number. */
 static size_t keep_new(pnr_clean *clean, const pnr_observed *observed, const pnr_result *found,
                        const pnr_detection *detection)
 {

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 typedef struct pnr_deadline {
-    uint64_t due_ns; /* after the commit of the last sample of the dwell; 0: no deadline */
+    uint64_t due_ns; /* time from the commit of the last sample of the dwell; 0: no deadline */
     uint64_t n_results, n_missed;
-    uint64_t n_unlogged, worst_ns; /* since the last line */
+    uint64_t n_unlogged, worst_ns; /* late results, and greatest latency, since the last line */
 } pnr_deadline;
 
 /* wanted_s: engine.deadline; 0: one period for a live stream, none for a recording that plays as

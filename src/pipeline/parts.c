@@ -41,7 +41,8 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* The system grants more memory than it has, and later kills the program: this check avoids it. */
+/* Refuses a plan that needs more memory than the machine has: the system would grant the memory and
+ * later kill the program. */
 static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -287,11 +288,30 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
+/* Refuses a recording of known size that ends before the first dwell does. */
+static int check_length(const pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_radar *radar = &p->setup->radar;
+    const size_t needed = radar->first_window + pnr_plan_view_samples(&p->setup->plan, 1);
+    const double rate_hz = pnr_rational_double(radar->rate_hz);
+
+    if (p->options->feed != NULL || p->info.n_samples >= needed)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_EDATA,
+                         "%.200s: %llu samples (%.4g ms) are shorter than one dwell: the first "
+                         "result takes %zu samples (%.4g ms), %zu periods of %zu",
+                         p->config->source.input, (unsigned long long)p->info.n_samples,
+                         (double)p->info.n_samples / rate_hz * 1e3, needed,
+                         (double)needed / rate_hz * 1e3, pnr_plan_windows(&p->setup->plan),
+                         p->setup->plan.n_samples);
+}
+
 static void log_setup(const pnr_pipeline *p)
 {
     const pnr_setup *setup = p->setup;
     const pnr_least_squares *filter = setup->least_squares;
     const pnr_radar *radar = &setup->radar;
+    double removed = 0;
 
     pnr_log(PNR_LOG_INFO, "code %s: N = %zu samples a period, %.6g ms; ring of %zu samples",
             setup->codes[0].code->name, setup->plan.n_samples, setup->radar.period_s * 1e3,
@@ -302,6 +322,11 @@ static void log_setup(const pnr_pipeline *p)
                 "radar: the gate from %.10g m to %.10g m wraps: ranges repeat after %.10g m",
                 pnr_radar_range_m(radar, radar->min_delay_s),
                 pnr_radar_range_m(radar, radar->max_delay_s), radar->unambiguous_m);
+    for (size_t c = 0; c < setup->n_codes; c++)
+        removed = fmax(removed, setup->codes[c].removed);
+    if (removed > 0)
+        pnr_log(PNR_LOG_INFO, "window.dc and window.notch remove %.4g %% of the energy of %s",
+                100 * removed, setup->n_codes > 1 ? "a code, at most" : "the code");
     if (filter != NULL)
         pnr_log(PNR_LOG_INFO,
                 "least squares over %zu gates: SNR loss %.2f dB, at worst %.2f; condition %.3g",
@@ -316,8 +341,9 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     if ((code = open_source(p, error)) != PNR_OK ||
         (code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
             PNR_OK ||
-        (code = shape_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
-        (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
+        (code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
+        (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
+        (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
         (code = open_clean(p, error)) != PNR_OK || (code = open_zero(p, error)) != PNR_OK ||
         (code = fill_map(p, error)) != PNR_OK ||

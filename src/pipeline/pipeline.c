@@ -119,7 +119,7 @@ static int process_ready(pnr_pipeline *p)
            (acquired = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) == PNR_OK) {
         if (feed_engine(p, &windows) == PNR_ELOST || collect_result(p, false) == PNR_ELOST)
             return PNR_ELOST;
-        pnr_pipeline_send_status(p); /* also in a stream without pauses */
+        pnr_pipeline_send_status(p); /* here too, because a stream may have no pauses */
     }
     if (acquired == PNR_EEND && !is_in_flight(p))
         return PNR_EEND;
@@ -130,7 +130,7 @@ static int process_ready(pnr_pipeline *p)
     return wait_for_work(p, acquired == PNR_EEND);
 }
 
-/* The engine is lost: stops the acquisition, and drops the submits and the contents of the ring. */
+/* Stops the acquisition after the engine is lost; drops the submits and the ring's contents. */
 static void drop_stream(pnr_pipeline *p)
 {
     pnr_windows windows;
@@ -185,7 +185,7 @@ static int run_stream(pnr_pipeline *p, pnr_error *error)
         drop_stream(p);
     pthread_join(p->thread, NULL);
     pnr_realtime_end(&p->realtime);
-    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* counted as sent but not yet sent */
+    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* these results count as sent */
         const uint64_t n = pnr_publisher_waiting(p->publisher);
 
         p->account.sent -= n;
@@ -221,8 +221,10 @@ int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *optio
     p->options = options != NULL ? options : &none;
     code = pnr_pipeline_open(p, error);
     if (code == PNR_OK) {
-        if (config->publisher.wait_s > 0 &&
-            pnr_publisher_wait(p->publisher, config->publisher.wait_s, p->options->stop) != PNR_OK)
+        p->is_heard =
+            config->publisher.wait_s > 0 &&
+            pnr_publisher_wait(p->publisher, config->publisher.wait_s, p->options->stop) == PNR_OK;
+        if (config->publisher.wait_s > 0 && !p->is_heard)
             pnr_log(PNR_LOG_WARN, "no subscriber came within %.3g s", config->publisher.wait_s);
         code = run_stream(p, error);
         code = pnr_pipeline_close_account(p, code, error, account);

@@ -58,8 +58,8 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
            (dwell->n_periods < pnr_plan_windows(&p->setup->plan) ? PNR_FLAG_PARTIAL : 0);
 }
 
-/* Complex values of a dwell of several looks are those of the last look: their noise is that of one
- * look, and they have no threshold. */
+/* Fills floor and threshold of the cells. If a dwell has several looks, complex values are those of
+ * the last look. They have the noise of one look, and no threshold. */
 static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -68,7 +68,7 @@ static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profi
     info->floor = dwell->floor;
     info->threshold = plan->threshold[dwell->n_periods - 1] * dwell->floor;
     if (plan->cfar.kind != PNR_CFAR_OFF)
-        info->threshold = NAN; /* differs from cell to cell */
+        info->threshold = NAN; /* CFAR has a threshold for each cell */
     if (info->is_complex && n_looks > 1) {
         info->floor /= (double)n_looks;
         info->threshold = NAN;
@@ -85,7 +85,7 @@ static void place_gate(const pnr_pipeline *p, pnr_profile_info *info)
     if (!p->zero.last.is_tracked)
         return;
     cells = round(moved_s / info->step_s);
-    if (info->n_gate < info->n_cells) /* a gate of the whole circle may move freely */
+    if (info->n_gate < info->n_cells) /* a gate of all lags may move freely */
         cells = fmin(fmax(cells, -most), most);
     info->first_cell = (size_t)fmod(
         fmod((double)p->gate_first_cell + cells, (double)info->n_cells) + (double)info->n_cells,
@@ -182,6 +182,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     }
     pnr_histogram_add(&p->latency_ns, latency_ns);
     publish_dwell(p, result, d);
+    p->n_echoes += report->detection.n_echoes;
     if (p->options->tap != NULL)
         p->options->tap(p->options->tap_context, report);
 }

@@ -39,10 +39,10 @@ typedef struct pnr_pipeline {
     pthread_t thread;
     pnr_realtime realtime;
 
-    /* Submits n_back .. n_fed - 1, which are in the engine; submit i is at fed[i mod
+    /* The submits in the engine are n_back .. n_fed - 1. Submit i is at fed[i mod
      * PNR_MAX_DEPTH]. */
     pnr_windows fed[PNR_MAX_DEPTH];
-    uint64_t n_fed, n_back; /* submits given to the engine, and finished */
+    uint64_t n_fed, n_back; /* number of submits given to the engine; number finished */
     bool is_out_of_step;    /* the engine did not return a submit, or returned another one */
 
     pnr_report report;       /* of the present dwell */
@@ -56,7 +56,9 @@ typedef struct pnr_pipeline {
     pnr_account account;  /* without the part that the ring keeps */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
-    uint64_t unreported; /* positions of dwells without a result, since the last result */
+    uint64_t n_echoes;   /* of all results */
+    bool is_heard;       /* a subscriber was there at the start or at a status */
+    uint64_t unreported; /* positions without a result, since the last result */
     uint64_t began_ns;   /* time of the first sample */
     uint64_t status_ns;  /* time of the last status; at first began_ns */
 } pnr_pipeline;

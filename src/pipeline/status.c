@@ -56,10 +56,39 @@ void pnr_pipeline_send_status(pnr_pipeline *p)
     (void)pnr_publisher_flush(p->publisher);
     fill_status(p, &status);
     (void)pnr_publisher_send_status(p->publisher, &status, false);
+    p->is_heard |= status.subscribers > 0;
     pnr_deadline_log(&p->deadline);
     pnr_zero_tell(&p->zero);
     write_zero_state(p, false);
     p->status_ns = now;
+}
+
+/* Logs what the user of a finished stream should check or should know. */
+static void log_advice(const pnr_pipeline *p, const pnr_account *account)
+{
+    const unsigned long long n_results = account->results;
+    const char *endpoint = p->config->publisher.endpoint;
+
+    if (account->windows == 0)
+        pnr_log(PNR_LOG_WARN, "nothing to correlate: a result takes %zu samples",
+                pnr_plan_view_samples(&p->setup->plan, 1));
+    if (account->n_nonfinite > account->positions / 100)
+        pnr_log(PNR_LOG_WARN, "%.3g %% of the samples are NaN or Inf: is source.format = %s right?",
+                100 * (double)account->n_nonfinite / (double)account->positions,
+                pnr_format_get(p->info.format)->name);
+    if (p->options->feed != NULL || n_results == 0)
+        return;
+    if (p->n_echoes == 0)
+        pnr_log(PNR_LOG_WARN,
+                "no echo in %llu results: check the code and its chip rate, source.rate_hz, "
+                "source.spectrum, source.tune_hz and code.tune_hz, code.epoch",
+                n_results);
+    if (p->options->tap == NULL && (endpoint[0] == '\0' || !p->is_heard))
+        pnr_log(PNR_LOG_WARN,
+                "nobody got the %llu results: %s%s, and nothing was printed (--print table)",
+                n_results,
+                endpoint[0] == '\0' ? "publisher.endpoint is empty" : "no subscriber was seen at ",
+                endpoint[0] == '\0' ? "" : pnr_publisher_endpoint(p->publisher));
 }
 
 int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_account *account)
@@ -81,9 +110,9 @@ int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_
                                    : "end of input";
     status.exit_status = pnr_error_exit(code);
     (void)pnr_publisher_send_status(p->publisher, &status, true);
+    p->is_heard |= status.subscribers > 0;
+    if (code == PNR_OK)
+        log_advice(p, account);
     pnr_log(PNR_LOG_INFO, "%s: %s", status.reason, pnr_account_format(account, text, sizeof text));
-    if (code == PNR_OK && account->windows == 0)
-        pnr_log(PNR_LOG_WARN, "nothing to correlate: a result takes %zu samples",
-                pnr_plan_view_samples(&p->setup->plan, 1));
     return code;
 }

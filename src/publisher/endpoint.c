@@ -24,7 +24,7 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Decides by the text of the host alone: a name may resolve to another address later. */
+/* Returns the reach by the text of the host alone: a name may resolve to another address later. */
 static pnr_reach reach_of(const char *host, bool is_v6)
 {
     struct in_addr v4;
@@ -101,7 +101,8 @@ static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
                                               : zmq_strerror(reason));
 }
 
-/* ZeroMQ removes any file at an ipc path before it binds, also the socket of another program. */
+/* Refuses an ipc path with a file or a used socket, because ZeroMQ would remove it before it
+ * binds. */
 static int check_ipc(const char *endpoint, pnr_error *error)
 {
     const char *path = endpoint + strlen("ipc://");

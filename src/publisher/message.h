@@ -63,8 +63,8 @@ typedef struct pnr_report {
     double pfa_cell;
     uint32_t cells_above; /* cells above the threshold, before the limit max_echoes */
     pnr_zero zero;        /* on the wire if the zero delay is tracked */
-    /* CLOCK_MONOTONIC, not on the wire: the last sample is in the ring, the engine has the dwell,
-     * the engine has finished it */
+    /* Times of CLOCK_MONOTONIC, not on the wire: when the last sample was in the ring, when the
+     * engine got the dwell, and when the engine had finished the dwell. */
     uint64_t ready_ns, submitted_ns, collected_ns;
     pnr_detection detection;
 } pnr_report;
@@ -76,15 +76,15 @@ enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text: max_echoes 
  * when capacity is too small. They never allocate. */
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
 
-/* The cells of a profile, cell g at lag g / oversample: little-endian float32, powers or (I, Q)
- * pairs. The gate is n_gate cells from first_cell on, modulo n_cells. */
+/* The cells of a profile. Cell g lies at lag g / oversample and holds a little-endian float32: a
+ * power, or an (I, Q) pair of them. The gate is n_gate cells from first_cell on, modulo n_cells. */
 typedef struct pnr_profile_info {
     bool is_complex;
     size_t n_cells, oversample;
     size_t first_cell, n_gate;
     double delay_s;           /* of first_cell */
     double step_s;            /* from one cell to the next */
-    double metres_per_second; /* range per delay */
+    double metres_per_second; /* range for a delay of 1 s */
     uint64_t dwell_samples;   /* from the first sample of a dwell to that of the next one */
     double floor, threshold;  /* powers: the mean of the noise, and the smallest power of an echo;
                                * NAN: not known */
@@ -106,15 +106,16 @@ typedef struct pnr_map_info {
     const char *const *code_names;              /* [n_codes]; the reader sets NULL */
     double mps_per_hz;                          /* velocity per Doppler, NAN: no carrier */
     size_t n_runs;                              /* 1 .. PNR_MAX_DOPPLER_RUNS */
-    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* of all rows, ascending */
+    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* [n_runs]: all rows, ascending */
 } pnr_map_info;
 
 /* The Doppler of a row in Hz; row < n_rows. */
 double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
-/* True for one row of one code, which is sent as a profile: runs, code_names and mps_per_hz do not
- * count. */
+/* True if the map is one row of one code. It is sent as a profile, without runs, code_names and
+ * mps_per_hz. */
 bool pnr_map_is_profile(const pnr_map_info *info);
-/* The header of a profile or map; its cells are the next part of the message. seq: of its topic. */
+/* Writes the header of a profile or map. The cells are the next part of the message. seq: the
+ * number of the message in its topic. */
 size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr_map_info *info,
                                char *text, size_t capacity);
 
@@ -163,8 +164,8 @@ void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *
 size_t pnr_message_write_pack(const pnr_report *first, size_t n_results, size_t n_records,
                               char *text, size_t capacity);
 
-/* The outcome of each key of [realtime]: "no", "any" or "none" if the configuration asks for
- * nothing; "yes" or the number; "refused: " and the reason. */
+/* The outcome of each key of [realtime]. The configuration asks for nothing: "no", "any" or "none".
+ * The system grants it: "yes" or the number. The system refuses it: "refused: " and the reason. */
 enum { PNR_REALTIME_LEN = 160 };
 typedef struct pnr_realtime_outcome {
     char lock_memory[PNR_REALTIME_LEN];
@@ -204,14 +205,14 @@ typedef struct pnr_end_summary {
     double deadline_s; /* NAN: none */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
-/* detection.n_echoes <= PNR_MAX_CANDIDATES. lag and snr are not on the wire and become NAN; in a
- * pack the same holds for zero.moved_s. */
+/* Each function reads one kind of message. At most PNR_MAX_CANDIDATES echoes are read. The lag and
+ * snr of an echo are not on the wire and become NAN. A pack also lacks zero.moved_s. */
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
                             pnr_error *error);
 int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error);
-/* bytes: the length of the cells of the message. Sets run, stream, seq, sample, time and engine of
- * the report; all other members become 0. */
+/* Reads the header of a profile or a map. bytes: the size of the cells in the message. Sets run,
+ * stream, seq, sample, time and engine of the report; all other members become 0. */
 int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
                              pnr_profile_info *info, pnr_error *error);
 int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,

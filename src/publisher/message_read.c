@@ -12,7 +12,8 @@
 
 static const int64_t year_2262_ns = INT64_C(9214646400) * PNR_NS_PER_S;
 
-/* Keeps the first error; later reads are harmless. It owns root from open to close. */
+/* The reader of one message: owns root from open to close, and keeps the first error. Reads after
+ * this error are harmless. */
 typedef struct reader {
     json_t *root;
     pnr_error *error;
@@ -66,7 +67,7 @@ static uint64_t get_long(reader *r, const json_t *object, const char *name)
     return 0;
 }
 
-/* NAN for null. */
+/* Returns a number; NAN for null. */
 static double get_double(reader *r, const json_t *object, const char *name)
 {
     const json_t *value = get_member(r, object, name);
@@ -128,7 +129,7 @@ static int close_message(reader *r)
     return r->code;
 }
 
-/* Clears *out, opens a message about a dwell and reads the first members that all of them have. */
+/* Clears *out, opens a message about a dwell and reads the members that all such messages have. */
 static void open_dwell(reader *r, const char *text, size_t length, pnr_report *out)
 {
     const json_t *time;
@@ -187,7 +188,7 @@ static void read_echo(reader *r, const json_t *object, pnr_echo *out)
         .lag = NAN, .snr = NAN, PNR_ECHO_FIELDS(READ_COUNT, READ_DOUBLE, READ_DOUBLE, object)};
 }
 
-/* Reads the zero delay; a message with a fixed zero delay does not have it. */
+/* Reads the zero delay. It is missing if radar.zero is fixed. */
 static void read_zero(reader *r, pnr_zero *out)
 {
     const json_t *object = json_object_get(r->root, "zero");
@@ -283,7 +284,8 @@ static double get_finite(reader *r, const char *name, bool is_positive)
     return value;
 }
 
-/* name: "profile" or "map". Returns the size of a cell in bytes. */
+/* Reads the kind of the cells, power or complex. name: "profile" or "map". Returns the size of a
+ * cell in bytes. */
 static size_t read_kind(reader *r, const char *name, pnr_profile_info *out)
 {
     char kind[8];
@@ -334,8 +336,8 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
     return close_message(&r);
 }
 
-/* Reads the shape, which must have as many cells as arrived. No product overflows, because it
- * divides their number. */
+/* Reads the shape, which must have as many cells as arrived. It divides the number of cells that
+ * arrived by each size, because a product of the sizes may overflow. */
 static void read_shape(reader *r, size_t bytes, size_t each, pnr_map_info *out)
 {
     const json_t *shape = get_member(r, r->root, "shape"), *codes = get_member(r, r->root, "codes");

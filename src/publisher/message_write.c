@@ -44,7 +44,7 @@ static void add_key(pnr_text *t, const char *name)
     pnr_text_add(t, "\":");
 }
 
-/* value: JSON. */
+/* Adds a member whose value is JSON text. */
 static void add_json(pnr_text *t, const char *name, const char *value)
 {
     add_key(t, name);
@@ -69,7 +69,7 @@ static void add_string(pnr_text *t, const char *name, const char *value)
     pnr_text_string(t, value);
 }
 
-/* A 64-bit integer as a string: JSON readers lose integers beyond 2^53. */
+/* Adds a 64-bit integer as a string: JSON readers lose digits of integers beyond 2^53. */
 static void add_long(pnr_text *t, const char *name, uint64_t value)
 {
     add_json(t, name, "\"");
@@ -201,7 +201,7 @@ static void add_doppler(pnr_text *t, const pnr_map_info *info)
     pnr_text_add(t, "]");
 }
 
-/* The members that a profile does not have. */
+/* Adds the members that only a map has. */
 static void add_axes(pnr_text *t, const pnr_map_info *info)
 {
     const size_t shape[] = {info->n_codes, info->n_rows, info->row.n_cells};

@@ -55,8 +55,8 @@ struct pnr_publisher {
     pnr_report first;    /* the first report of the pack */
 };
 
-/* Sends the topic, the text in p->text and the data (NULL: none), or sends nothing: it allocates
- * all parts before it sends the first one. */
+/* Sends the topic, the text in p->text and the data (NULL: none), or sends nothing. All parts are
+ * allocated before the first one is sent. */
 static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const void *data,
                      size_t bytes)
 {
@@ -85,7 +85,7 @@ static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const voi
         }
     }
     for (size_t i = 0; i < n; i++)
-        zmq_msg_close(&messages[i]); /* empty after it was sent */
+        zmq_msg_close(&messages[i]); /* a message that was sent is empty */
     return code;
 }
 
@@ -130,7 +130,7 @@ static int pack_result(pnr_publisher *p, const pnr_report *report)
 
 /* --- messages --- */
 
-/* Fills in run and stream, and returns the seq of the message. */
+/* Fills in run and stream. Returns the seq of the next message of the topic. */
 static uint64_t sign_message(pnr_publisher *p, topic_kind kind, char run[17],
                              char stream[PNR_TEXT_LEN])
 {
@@ -176,8 +176,8 @@ int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
 
 /* --- subscribers --- */
 
-/* data: a byte, 1 to subscribe or 0 to unsubscribe, then the prefix of the topics.
- * ZMQ_XPUB_VERBOSER reports each subscription, even a repeated one. */
+/* Counts subscriptions to the range topic. data: a byte, 1 to subscribe or 0 to unsubscribe, then
+ * the prefix of the topics. ZMQ_XPUB_VERBOSER reports each subscription, even a repeated one. */
 static void count_subscription(pnr_publisher *p, const unsigned char *data, size_t size)
 {
     const char *name = p->topics[TOPIC_RANGE].name;
@@ -252,7 +252,7 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         int option, value;
         const char *name;
     } options[] = {
-        /* ZeroMQ takes 0 as no limit. */
+        /* For ZeroMQ 0 means no limit, so the least limit is 1. */
         {ZMQ_SNDHWM, positive_int((double)config->publisher.high_water), "publisher.high_water"},
         {ZMQ_LINGER, positive_int(config->publisher.linger_s * 1e3), "publisher.linger_s"},
         {ZMQ_XPUB_VERBOSER, 1, "ZMQ_XPUB_VERBOSER"},
@@ -272,10 +272,10 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
     return PNR_OK;
 }
 
-/* Moves the libzmq thread to the processor of a processing thread that spins: an idle processor
- * takes tens of microseconds to wake up, and this one is awake. It does so only without a real-time
- * priority, which would never let the libzmq thread run. It checks the affinity first, because
- * libzmq aborts on a forbidden processor. */
+/* Moves the libzmq thread to the processor of the processing thread, if that thread spins. Its
+ * processor is awake; an idle processor takes tens of microseconds to wake up. If the processing
+ * thread has a real-time priority, nothing is moved, because the libzmq thread would never run. The
+ * affinity is checked first, because libzmq aborts on a forbidden processor. */
 static void share_processor(void *context, const pnr_config *config)
 {
     const int cpu = config->realtime.processing_cpu;

@@ -25,8 +25,8 @@ int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
 int pnr_publisher_send_cells(pnr_publisher *publisher, const pnr_report *report,
                              const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
-/* Sends the results that are kept for a pack. PNR_OK, or PNR_EAGAIN: the socket refused them. After
- * the last flush the caller counts pnr_publisher_waiting() results as unsent. */
+/* Sends the results that are kept for a pack. PNR_OK, or PNR_EAGAIN: the socket refused them. If
+ * the last flush fails, the caller counts pnr_publisher_waiting() results as unsent. */
 int pnr_publisher_flush(pnr_publisher *publisher);
 size_t pnr_publisher_waiting(const pnr_publisher *publisher);
 /* Returns the number of subscriptions to range/<stream> or to a prefix of it. */

@@ -36,7 +36,7 @@ static int stream_code(const pnr_printer *p)
     return ferror(p->stream) ? PNR_EIO : PNR_OK;
 }
 
-/* The words of the flags, separated by `between`. Returns out. */
+/* Writes the words of the flags to out, separated by `between`. Returns out. */
 static char *flag_list(unsigned flags, char between, char *out)
 {
     char *at = out;
@@ -63,7 +63,7 @@ static const struct column {
     int width, decimals;
     double scale;
     size_t offset;
-    unsigned only; /* a COLUMN_...; 0: always there */
+    unsigned only; /* a COLUMN_...; 0: in every table */
 } columns[] = {
     {"range m", 14, 3, 1, offsetof(pnr_echo, range_m), 0},
     {"+- m", 10, 3, 1, offsetof(pnr_echo, range_sigma_m), 0},
@@ -121,7 +121,7 @@ static void table_header(pnr_printer *p, const pnr_report *report)
     fprintf(p->stream, " %6s flags\n", "lost");
 }
 
-/* e: NULL when the dwell has no echo. */
+/* Prints the columns of an echo and of the zero delay. e: NULL if the dwell has no echo. */
 static void table_echo(const pnr_printer *p, const pnr_report *report, const pnr_echo *e)
 {
     const pnr_zero *zero = &report->zero;
@@ -143,7 +143,7 @@ static void table_echo(const pnr_printer *p, const pnr_report *report, const pnr
     }
 }
 
-/* truth belongs to this echo, or is NULL. */
+/* Prints the line of echo i. truth: that of this echo, or NULL. */
 static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                       size_t i)
 {
@@ -235,7 +235,7 @@ static void csv_zero(pnr_text *t, const pnr_zero *zero)
     }
 }
 
-/* truth belongs to this echo, or is NULL. */
+/* Prints the row of echo i. truth: that of this echo, or NULL. */
 static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                     size_t i)
 {

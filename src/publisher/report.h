@@ -28,18 +28,21 @@ typedef struct pnr_printer {
     pnr_print print;
     bool with_truth;
     bool has_begun;
-    bool by_time;     /* the table's first column: the time, or the sample index */
+    bool by_time;     /* first column of the table: the time; false: the sample index */
     unsigned columns; /* columns of the table in addition to the fixed ones */
 } pnr_printer;
 
 void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool with_truth);
 
 /*
- * table: one line for each echo below a header line. The header line is repeated with one more
- * column when an echo first has a Doppler, a velocity or a code above 0, or when a result first has
- * a tracked zero delay. csv: one row for each echo; a dwell without an echo has a row with empty
- * fields. json: the range message in one line, without truth. truth: [n_echoes], or NULL. PNR_OK,
- * or PNR_EIO: the stream accepts no more.
+ * Prints one result.
+ * - table: one line for each echo below a header line. The header line is repeated with one more
+ *   column when an echo first has a Doppler, a velocity or a code above 0, or when a result first
+ *   has a tracked zero delay.
+ * - csv: one row for each echo; a dwell without an echo has a row with empty fields.
+ * - json: the range message in one line, without truth.
+ *
+ * truth: [n_echoes], or NULL. PNR_OK, or PNR_EIO: the stream accepts no more.
  */
 int pnr_printer_print(pnr_printer *printer, const pnr_report *report,
                       const pnr_report_truth *truth);

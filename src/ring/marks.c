@@ -10,8 +10,8 @@ static bool has_mark_space(const pnr_ring *ring)
     return atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) < ring->n_marks;
 }
 
-/* A dwell may have more marks than the queue holds, so the reader takes marks before the dwell is
- * complete. */
+/* The reader also has work when the queue of marks is half full, because a dwell may have more
+ * marks than the queue holds. */
 bool pnr_ring_has_work(const pnr_ring *ring)
 {
     return atomic_load(&ring->ended) || atomic_load(&ring->head) >= atomic_load(&ring->wanted) ||

@@ -27,7 +27,7 @@ static void clear_lost(pnr_ring *ring, uint64_t first, uint64_t end)
     }
 }
 
-/* Appends the lost run [first, end). It joins the run to the last one when they touch or when the
+/* Appends the lost run [first, end), or joins it to the previous run when the two touch or when the
  * list is full. */
 static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t first, uint64_t end)
 {
@@ -40,7 +40,7 @@ static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t f
 }
 
 /* Takes the marks of [passed, end), end <= head, and adds their losses to *losses. Returns the
- * number of lost positions. is_view: also lists them in runs and zeroes them in memory. */
+ * number of lost positions. is_view: also lists the lost runs and zeroes their samples. */
 static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_losses *losses)
 {
     uint64_t lost = 0;
@@ -111,7 +111,7 @@ static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
     return lost;
 }
 
-/* Adds the same counts to *losses, by reason. */
+/* Adds the losses in these windows to *losses, by reason. */
 static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
 {
     for (size_t p = 0; p < n_windows; p++)
@@ -178,7 +178,7 @@ static void refuse_lost_run(pnr_ring *ring)
     refuse_dwells(ring, n_dwells, n_dwells * ring->dwell, &losses);
 }
 
-/* Takes the marks of the next dwell and of n_behind samples, up to head; true if all are taken. */
+/* Takes the marks, up to head, of the next dwell and n_behind samples; true if all are taken. */
 static bool build_dwell(pnr_ring *ring, uint64_t head)
 {
     const size_t n_samples = ring->shape.n_samples;
@@ -267,7 +267,7 @@ static bool reach_dwell(pnr_ring *ring, uint64_t head)
         if (ring->n_views == 0)
             free_memory(ring);
         if (!is_ours(ring, 0) || !build_dwell(ring, head))
-            break; /* its memory is still lent, or it has not arrived */
+            break; /* the memory of the dwell is lent, or the dwell has not arrived */
         if (is_usable(ring))
             return true;
 
@@ -299,8 +299,8 @@ static size_t fill_view(pnr_ring *ring, pnr_ring_view *v, size_t max_dwells, uin
 /* Returns head. *is_final: the stream has ended, and head will not change. */
 static uint64_t read_head(pnr_ring *ring, bool *is_final)
 {
-    /* `ended` is read before head. Once it is set the writer has finished, and the reader writes
-     * the marks. */
+    /* `ended` is read before head. Once `ended` is set, the writer has finished, and the reader
+     * adds the marks of the last losses. */
     *is_final = atomic_load(&ring->ended) && pnr_ring_mark_losses(ring);
     return atomic_load(&ring->head);
 }

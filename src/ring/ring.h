@@ -68,13 +68,13 @@ void pnr_ring_release(pnr_ring *ring);
  * is free at once. PNR_OK; PNR_EAGAIN: fewer than at_least samples (0 means 1) are new since the
  * last peek; PNR_EEND: no view will come. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
-/* Waits until acquire (with at_least above 0: peek(at_least)) may succeed or the stream has ended.
+/* Waits until acquire, or peek(at_least) if at_least > 0, may succeed or the stream has ended.
  * PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
 /* Adds the totals that the ring keeps to *account: alignment, refused dwells, losses in released
  * views and, after the end, the tail. The borrower of a view accounts for its other samples before
- * it releases the view; then both parts together close at any time. Processing thread only. */
+ * it releases the view; then the sums of both parts hold at any time. Processing thread only. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Stream positions that are committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A run of positions that begins where the previous mark ends: all samples, or all lost. */
+/* A run of positions that begins where the previous mark ends. All hold samples or all are lost. */
 typedef struct pnr_ring_mark {
     uint64_t end;     /* position after the last one of the run */
     uint64_t time_ns; /* CLOCK_MONOTONIC of the commit */
@@ -34,11 +34,11 @@ typedef struct pnr_ring_view {
     uint32_t *lost;     /* [max_dwells * n_periods] */
     uint64_t *ready_ns; /* [max_dwells] */
     size_t n_runs;
-    pnr_lost_run runs[PNR_RING_VIEW_RUNS]; /* from the first sample of the view on */
+    pnr_lost_run runs[PNR_RING_VIEW_RUNS]; /* counted from the first sample of the view */
     pnr_ring_losses losses;                /* its losses; release accounts for them */
 } pnr_ring_view;
 
-/* One side of the ring. The other side wakes it when it can continue. */
+/* One side of the ring. It sleeps until it can continue; the other side wakes it. */
 typedef struct pnr_ring_sleeper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -62,9 +62,9 @@ struct pnr_ring {
 
     /* written by the writer */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_head;
-    _Atomic uint64_t head; /* end of the last mark */
+    _Atomic uint64_t head; /* end of the newest mark */
     _Atomic bool ended;
-    uint64_t unmarked[PNR_LOST_COUNT]; /* lost positions without a mark: the queue was full */
+    uint64_t unmarked[PNR_LOST_COUNT]; /* lost positions that got no mark: the queue was full */
 
     /* written by the reader */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_tail;
@@ -72,27 +72,27 @@ struct pnr_ring {
     _Atomic uint64_t wanted; /* the head at which the writer wakes the sleeping reader */
     uint64_t next;           /* where the next dwell starts */
     uint64_t passed;         /* end of the positions whose marks the reader has taken */
-    uint64_t shown;          /* end of the last peek */
+    uint64_t shown;          /* end of what the previous peek has shown */
     uint32_t *lost;          /* [n_windows] lost positions in next .. passed, by window */
     pnr_ring_losses *losses; /* [n_windows] the same by reason; not yet in the account or a view */
     size_t n_runs;
-    uint64_t ready_ns; /* time of the mark that ends at or covers `passed` */
+    uint64_t ready_ns; /* time of the mark that contains the position before `passed` */
     uint64_t lost_before;
     pnr_ring_view *views; /* [depth], a queue */
     size_t first_view, n_views;
     pnr_account account;              /* the part that the ring keeps */
-    pnr_lost_run runs[PNR_RING_RUNS]; /* lost runs, counted from next */
+    pnr_lost_run runs[PNR_RING_RUNS]; /* lost runs in next .. passed, counted from `next` */
 };
 
 /* --- marks.c --- */
 
 /* Appends a mark over the next n_samples and wakes the reader when it has work. lost: as in a mark.
- * The queue must have space. The writer calls this; after the end the reader does. */
+ * The queue must have space. The writer calls this; after the end of the stream, the reader. */
 void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost);
-/* Appends the losses that found the queue full; false: it does not have space for all of them. The
- * writer calls this; after the end the reader does. */
+/* Appends marks of the losses in `unmarked`; false: the queue has no space for all of them. The
+ * writer calls this; after the end of the stream, the reader. */
 bool pnr_ring_mark_losses(pnr_ring *ring);
-/* True when the reader, or the writer, can continue. Both sides may ask. */
+/* has_work: the reader can continue. has_space: the writer can. Either side may call both. */
 bool pnr_ring_has_work(const pnr_ring *ring);
 bool pnr_ring_has_space(const pnr_ring *ring);
 

@@ -37,7 +37,7 @@ int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns)
 
 void pnr_ring_end(pnr_ring *ring)
 {
-    /* The reader takes the unmarked losses after it has seen `ended`. */
+    /* After the reader has seen `ended`, it adds the marks of the unmarked losses. */
     atomic_store(&ring->ended, true);
     pnr_ring_wake(&ring->reader);
 }

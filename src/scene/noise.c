@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* White Gaussian noise: Philox4x32-10 and Box-Muller, in blocks that the compiler vectorises. */
+/* Gaussian noise: Philox4x32-10 and Box-Muller, in blocks that the compiler vectorises. */
 #include "scene/noise.h"
 
 #include <math.h>
@@ -58,8 +58,8 @@ static double log_uniform(double u)
     return e * ln_2 + (2 * s + 2 * s * (sum * z));
 }
 
-/* exp(2 pi i f) for 0 <= f < 1: f = quadrant / 4 + r, |r| <= 1/8, and Taylor's series at |x| <= pi
- * / 4. */
+/* Computes exp(2 pi i f) for 0 <= f < 1: f = quadrant / 4 + r with |r| <= 1/8, and Taylor's series
+ * at |x| <= pi / 4. */
 static void unit_vector(double f, double value[2])
 {
     static const double sine[] = {
@@ -85,7 +85,7 @@ static void unit_vector(double f, double value[2])
     value[1] = quadrant & 2 ? -im : im;
 }
 
-/* z = sqrt(-ln u) exp(2 pi i f): |z|^2 is exponential with mean 1, f uniform. */
+/* Fills z = sqrt(-ln u) exp(2 pi i f). |z|^2 is exponential with mean 1, and f is uniform. */
 static void fill_block(const uint32_t key[2], uint32_t channel, uint64_t first, size_t n_samples,
                        double (*out)[2])
 {
@@ -116,4 +116,80 @@ void pnr_noise_gaussian(uint64_t seed, uint32_t channel, uint64_t first, size_t 
 
     for (size_t i = 0; i < n_samples; i += BLOCK)
         fill_block(key, channel, first + i, n_samples - i < BLOCK ? n_samples - i : BLOCK, out + i);
+}
+
+void pnr_noise_filter(double bandwidth, double centre, double (*taps)[2])
+{
+    const double middle = (PNR_NOISE_TAPS - 1) / 2.0;
+    double power = 0;
+
+    for (int k = 0; k < PNR_NOISE_TAPS; k++) {
+        double t = k - middle, sine[2], window[2], shift[2];
+        double turns = bandwidth * t / 2;
+
+        unit_vector(turns - floor(turns), sine);
+        unit_vector(k / (2 * middle) < 1 ? k / (2 * middle) : 0, window);
+        unit_vector(centre * t - floor(centre * t), shift);
+        double h = (t == 0 ? bandwidth : 2 * sine[1] / (turn * t)) * (0.54 - 0.46 * window[0]);
+        taps[k][0] = h * shift[0];
+        taps[k][1] = h * shift[1];
+        power += h * h;
+    }
+    for (int k = 0; k < PNR_NOISE_TAPS; k++) {
+        taps[k][0] /= sqrt(power);
+        taps[k][1] /= sqrt(power);
+    }
+}
+
+/* Makes filtered noise. Indices wrap: the noise before sample 0 is that of the greatest
+ * counters. */
+void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel, uint64_t first,
+                        size_t n_samples, double (*out)[2])
+{
+    double white[BLOCK + PNR_NOISE_TAPS - 1][2];
+
+    for (size_t i = 0; i < n_samples; i += BLOCK, first += BLOCK, out += BLOCK) {
+        const size_t n = n_samples - i < BLOCK ? n_samples - i : BLOCK;
+
+        pnr_noise_gaussian(seed, channel, first - PNR_NOISE_TAPS / 2, n + PNR_NOISE_TAPS - 1,
+                           white);
+        memset(out, 0, n * sizeof *out);
+        for (size_t k = 0; k < PNR_NOISE_TAPS; k++)
+            for (size_t j = 0; j < n; j++) {
+                const double *z = white[j + PNR_NOISE_TAPS - 1 - k];
+
+                out[j][0] += taps[k][0] * z[0] - taps[k][1] * z[1];
+                out[j][1] += taps[k][0] * z[1] + taps[k][1] * z[0];
+            }
+    }
+}
+
+void pnr_noise_walk(uint64_t seed, uint64_t block, double walk[PNR_NOISE_WALK])
+{
+    double z[PNR_NOISE_WALK][2], above, length = 0x1p63;
+    uint64_t first = 0;
+
+    /* Each part of a complex sample has variance 1/2. The midpoint of an interval is the mean of
+     * its ends plus a random step of variance length / 4. */
+    pnr_noise_gaussian(seed, PNR_NOISE_FIRST_INNER, UINT64_C(1) << 63, 1, z);
+    walk[0] = 0;
+    above = sqrt(2 * length) * z[0][0];
+    for (uint64_t half = UINT64_C(1) << 62; half >= PNR_NOISE_WALK; half /= 2, length /= 2) {
+        pnr_noise_gaussian(seed, PNR_NOISE_FIRST_INNER, first + half, 1, z);
+        double middle = (walk[0] + above) / 2 + sqrt(length / 2) * z[0][0];
+
+        if (block - first >= half) {
+            first += half;
+            walk[0] = middle;
+        } else {
+            above = middle;
+        }
+    }
+    pnr_noise_gaussian(seed, PNR_NOISE_FIRST_INNER, block, PNR_NOISE_WALK, z);
+    for (size_t half = PNR_NOISE_WALK / 2; half >= 1; half /= 2, length /= 2)
+        for (size_t j = half; j < PNR_NOISE_WALK; j += 2 * half) {
+            double end = j + half < PNR_NOISE_WALK ? walk[j + half] : above;
+
+            walk[j] = (walk[j - half] + end) / 2 + sqrt(length / 2) * z[j][0];
+        }
 }

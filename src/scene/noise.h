@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* White Gaussian noise by counter: sample n of a seed is always the same. */
+/* Gaussian noise by counter, white or filtered, and random walks: sample n of a seed is always the
+ * same. */
 #ifndef PNR_NOISE_H
 #define PNR_NOISE_H
 
@@ -11,10 +12,28 @@ void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 
 /*
  * out[i] is sample first + i of channel `channel`: complex, circular, Gaussian, E|z|^2 = 1 (each
- * part has variance 1/2), by Box-Muller from 2 x 53 bits. Additions, products, quotients and square
- * roots alone give the same bits with every compiler and C library that follows IEEE 754.
+ * part has variance 1/2), by Box-Muller from 2 x 53 bits. The function only adds, multiplies,
+ * divides and takes square roots: every compiler and C library that follows IEEE 754 gives the same
+ * bits.
  */
 void pnr_noise_gaussian(uint64_t seed, uint32_t channel, uint64_t first, size_t n_samples,
                         double (*out)[2]);
+
+/* The channels from here on make random walks and data bits. */
+enum { PNR_NOISE_FIRST_INNER = 0x10000, PNR_NOISE_TAPS = 101 };
+
+/* A low-pass filter of linear phase, the sinc within a Hamming window, moved to the frequency
+ * `centre`: taps[PNR_NOISE_TAPS]. bandwidth: 0..1, both in cycles a sample. White noise keeps its
+ * power: sum |taps|^2 = 1. */
+void pnr_noise_filter(double bandwidth, double centre, double (*taps)[2]);
+/* Makes the same noise after it has passed the filter. */
+void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel, uint64_t first,
+                        size_t n_samples, double (*out)[2]);
+
+/* A Wiener process: walk[j] = W(block + j), W(0) = 0, E(W(n) - W(m))^2 = |n - m|. It is refined by
+ * midpoints (P. Levy, 1948), so the cost does not depend on the block. block: a multiple of
+ * PNR_NOISE_WALK. */
+enum { PNR_NOISE_WALK = 256 };
+void pnr_noise_walk(uint64_t seed, uint64_t block, double walk[PNR_NOISE_WALK]);
 
 #endif

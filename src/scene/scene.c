@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The synthetic scene: one table for all echoes at rest, one calculation for each moving one. */
+/* Makes the synthetic scene. One table holds all echoes at rest; each moving echo is computed. */
 #include "scene/scene.h"
 
 #include "base/complex.h"
-#include "scene/noise.h"
+#include "scene/front_end.h"
 #include "setup/setup.h"
 
 #include <math.h>
@@ -12,10 +12,10 @@
 
 /* Times and phases are computed from the absolute index at every multiple of BLOCK. The bits of a
  * sample therefore depend on its index alone, and rounding errors do not accumulate. */
-enum { BLOCK = 256 };
+enum { BLOCK = PNR_NOISE_WALK };
 
 static const double turn = 6.283185307179586476925;
-static const double edge = 1e-9; /* samples */
+static const double edge = 1e-9; /* samples before a data bit that count as after its edge */
 
 /* A rotation by `turns` cycles in each sample, and its first BLOCK steps. */
 typedef struct rotation {
@@ -30,20 +30,22 @@ typedef struct echo {
     double amplitude;
     double complex value; /* amplitude exp(i phase) */
     size_t code;          /* from 0 */
+    double bit_samples;   /* a data bit in the code's time; 0: no data */
+    uint32_t bits;        /* channel of the noise that makes the bits */
     bool moves;           /* false: it is part of the table of echoes at rest */
     rotation doppler;
 } echo;
 
 struct pnr_scene {
     const pnr_config *config;
-    pnr_setup *setup;  /* its codes alone */
-    double *chip_gain; /* [n_codes] chips to samples of mean power 1 */
-    size_t n;          /* N */
+    pnr_setup *setup; /* its codes alone */
+    size_t n;         /* N */
     double rate;
     long double clock; /* 1 + clock_ppm 1e-6 */
-    bool rectangular;
-    double peak; /* of the first code */
-    double noise_rms;
+    double peak;       /* of the first code */
+    pnr_front_end front_end;
+    const pnr_run *slips; /* [n_slips] owned by the configuration */
+    size_t n_slips;
     echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
     size_t n_echoes;
     double complex *still; /* [N] the sum of the echoes at rest; NULL: there are none */
@@ -89,27 +91,16 @@ static long double wrap_time(long double x, long double n)
 /* a(u), u >= 0 */
 static double complex code_at(const pnr_scene *scene, size_t c, double u)
 {
-    const pnr_code *code = scene->setup->codes[c].code;
-    double n = (double)scene->n;
-
-    if (!scene->rectangular)
-        return pnr_waveform_at(scene->setup->codes[c].waveform, u);
-    u = fmod(u + edge, n);
-    /* u L is exact for whole u, and its quotient by N never rounds up to an integer. */
-    size_t chip = (size_t)(u * (double)code->n_chips / n);
-    if (chip >= code->n_chips)
-        chip = 0;
-    return scene->chip_gain[c] * CMPLX(code->chips[chip][0], code->chips[chip][1]);
+    return pnr_waveform_at(scene->setup->codes[c].waveform, u);
 }
 
 /* --- construction --- */
 
-/* Finds the peak of the first code. Finds for each code the factor from chips to samples of mean
- * power 1. */
+/* Makes the codes, and finds the peak of the first one. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
-    /* Real samples on a carrier: the channel ends at 0 and at half of the rate. What the pulse has
-     * beyond would be folded back, which no analogue receiver does. */
+    /* The band of real samples on a carrier ends at 0 and at half of the rate. The part of the
+     * pulse outside this band would be folded back, which no analogue receiver does. */
     const pnr_format format = scene->config->source.format;
     const bool is_shown = scene->config->source.tune_hz.num != 0 && format != PNR_FORMAT_NONE &&
                           !pnr_format_get(format)->is_complex;
@@ -121,25 +112,9 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
         return rc;
     scene->n = scene->setup->radar.n_samples;
     scene->rate = pnr_rational_double(scene->setup->radar.rate_hz);
-    scene->chip_gain = calloc(scene->setup->n_codes, sizeof *scene->chip_gain);
     samples = malloc(scene->n * sizeof *samples);
-    if (!scene->chip_gain || !samples)
+    if (!samples)
         rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", scene->n);
-    for (size_t c = 0; rc == PNR_OK && c < scene->setup->n_codes; c++) {
-        const pnr_code *code = scene->setup->codes[c].code;
-        double power = 0;
-        pnr_config one;
-
-        pnr_config_code(scene->config, c, &one);
-        if (scene->rectangular && one.code.tune_hz.num != 0)
-            rc = pnr_refuse(error, "code.%zu.tune_hz: the scene has no rectangular pulses for it",
-                            c + 1);
-        for (size_t i = 0; i < scene->n; i++) {
-            const double *chip = code->chips[i * code->n_chips / scene->n];
-            power += chip[0] * chip[0] + chip[1] * chip[1];
-        }
-        scene->chip_gain[c] = power > 0 ? sqrt((double)scene->n / power) : 0;
-    }
     if (rc == PNR_OK)
         rc = pnr_waveform_shift(scene->setup->codes[0].waveform, 0, samples);
     for (size_t i = 0; rc == PNR_OK && i < scene->n; i++)
@@ -166,10 +141,12 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
     out->drift = (gain - (scene->clock - 1)) / scene->clock;
     out->amplitude = target->amplitude;
     if (target->amplitude == 0 && target->has_snr)
-        out->amplitude = scene->noise_rms * pow(10, target->snr_db / 20);
+        out->amplitude = scene->front_end.noise_rms * pow(10, target->snr_db / 20);
     out->value = out->amplitude * pnr_cis(target->phase_rad);
     out->code = target->code > 0 ? target->code - 1 : 0;
-    out->moves = out->drift != 0;
+    out->bit_samples = (double)target->data_bit_periods * (double)scene->n;
+    out->bits = (uint32_t)(PNR_NOISE_FIRST_INNER + number);
+    out->moves = out->drift != 0 || out->bit_samples > 0;
     if (gain == 0 || config->radar.carrier_hz == 0)
         return PNR_OK;
     if (rotation_init(&out->doppler, (long double)config->radar.carrier_hz * gain /
@@ -212,7 +189,7 @@ static int create_still(pnr_scene *scene, pnr_error *error)
     for (size_t i = 0; i < scene->n_echoes && rc == PNR_OK; i++) {
         const echo *e = &scene->echoes[i];
 
-        if (e->moves) /* needs the waveform between the samples */
+        if (e->moves) /* a moving echo needs the waveform between the samples */
             rc = pnr_waveform_prepare(scene->setup->codes[e->code].waveform);
         if (e->moves || e->amplitude == 0)
             continue;
@@ -224,19 +201,22 @@ static int create_still(pnr_scene *scene, pnr_error *error)
             rc = PNR_ENOMEMORY;
             break;
         }
-        if (scene->rectangular)
-            for (size_t m = 0; m < scene->n; m++)
-                shifted[m] =
-                    code_at(scene, e->code,
-                            (double)wrap_time((long double)m + e->start, (long double)scene->n));
-        else
-            rc = pnr_waveform_shift(scene->setup->codes[e->code].waveform, -(double)e->start,
-                                    shifted);
+        rc = pnr_waveform_shift(scene->setup->codes[e->code].waveform, -(double)e->start, shifted);
         for (size_t m = 0; m < scene->n && rc == PNR_OK; m++)
             scene->still[m] += shifted[m] * e->value;
     }
     free(shifted);
     return rc == PNR_OK ? rc : pnr_error_set(error, rc, "no memory for %zu samples", scene->n);
+}
+
+static void set_receiver(pnr_scene *scene)
+{
+    const pnr_config *config = scene->config;
+    const double centre = pnr_rational_double(config->source.tune_hz) / scene->rate;
+
+    pnr_front_end_init(config, scene->rate, scene->conjugate ? -centre : centre, &scene->front_end);
+    scene->slips = config->echo.slips;
+    scene->n_slips = config->echo.n_slips;
 }
 
 static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error)
@@ -269,13 +249,13 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
     if (!scene)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the scene");
     scene->config = config;
-    scene->rectangular = config->code.pulse == PNR_PULSE_RECTANGULAR;
     scene->conjugate = config->source.spectrum == PNR_SPECTRUM_INVERTED;
-    scene->noise_rms = kind == PNR_SCENE_ECHOES ? config->echo.noise_rms : 0;
     scene->clock = 1 + (long double)config->echo.clock_ppm * 1e-6L;
 
-    if ((rc = create_codes(scene, error)) == PNR_OK &&
-        (rc = create_echoes(scene, kind, error)) == PNR_OK &&
+    rc = create_codes(scene, error);
+    if (rc == PNR_OK && kind == PNR_SCENE_ECHOES)
+        set_receiver(scene);
+    if (rc == PNR_OK && (rc = create_echoes(scene, kind, error)) == PNR_OK &&
         (rc = create_still(scene, error)) == PNR_OK &&
         (rc = create_rotations(scene, kind, error)) == PNR_OK)
         *out = scene;
@@ -294,7 +274,6 @@ void pnr_scene_destroy(pnr_scene *scene)
     free(scene->still);
     free(scene->cw.steps);
     free(scene->tuning.steps);
-    free(scene->chip_gain);
     pnr_setup_destroy(scene->setup);
     free(scene);
 }
@@ -322,6 +301,17 @@ static void put_still(const pnr_scene *scene, uint64_t block, size_t from, size_
     }
 }
 
+/* Returns the sign of the data bit of an echo at sample n. */
+static double data_sign(const pnr_scene *scene, const echo *e, uint64_t n)
+{
+    long double time = (long double)n + e->drift * (long double)n + e->start + edge;
+
+    double z[1][2];
+
+    pnr_noise_gaussian(scene->config->echo.seed, e->bits, (uint64_t)(time / e->bit_samples), 1, z);
+    return z[0][0] < 0 ? -1 : 1;
+}
+
 static void add_moving(const pnr_scene *scene, const echo *e, uint64_t block, size_t from,
                        size_t to, double complex *out)
 {
@@ -336,6 +326,8 @@ static void add_moving(const pnr_scene *scene, const echo *e, uint64_t block, si
     for (size_t j = from; j < to; j++, out++) {
         double complex a = code_at(scene, e->code, start + (double)j * step) * value;
 
+        if (e->bit_samples > 0)
+            a *= data_sign(scene, e, block + j);
         *out += e->doppler.steps ? a * e->doppler.steps[j] : a;
     }
 }
@@ -349,7 +341,7 @@ static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t t
         *out += scene->cw_amplitude * (value * scene->cw.steps[j]);
 }
 
-/* The phase at the start of a block is exact for every n. */
+/* Turns the samples by the tune. The phase at the start of a block is exact for every n. */
 static void tune_samples(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
                          double complex *out)
 {
@@ -371,9 +363,24 @@ static void signal_block(const pnr_scene *scene, uint64_t block, size_t from, si
         add_cw(scene, block, from, to, out);
     if (scene->tuned)
         tune_samples(scene, block, from, to, out);
+    pnr_front_end_turn(&scene->front_end, block, from, to, out);
     if (scene->conjugate)
         for (size_t i = 0; i < to - from; i++)
             out[i] = conj(out[i]);
+}
+
+/* Returns the scene's index of a sample of the recording. *run: samples from there to a slip. */
+static uint64_t skip_slips(const pnr_scene *scene, uint64_t position, uint64_t *run)
+{
+    *run = UINT64_MAX;
+    for (size_t i = 0; i < scene->n_slips; i++) {
+        if (position < scene->slips[i].first) {
+            *run = scene->slips[i].first - position;
+            break;
+        }
+        position += scene->slips[i].count;
+    }
+    return position;
 }
 
 void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, size_t n_samples,
@@ -382,22 +389,16 @@ void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, 
     const bool has_signal = channel == scene->config->source.channel;
 
     while (n_samples > 0) {
-        size_t from = first % BLOCK, to = BLOCK - from < n_samples ? BLOCK : from + n_samples;
-        size_t n = to - from;
+        uint64_t run, index = skip_slips(scene, first, &run);
+        size_t from = index % BLOCK, n = BLOCK - from;
 
+        n = n < n_samples ? n : n_samples;
+        n = n < run ? n : (size_t)run;
         if (has_signal)
-            signal_block(scene, first - from, from, to, (double complex *)out);
+            signal_block(scene, index - from, from, from + n, (double complex *)out);
         else
             memset(out, 0, n * sizeof *out);
-        if (scene->noise_rms > 0) {
-            double noise[BLOCK][2];
-
-            pnr_noise_gaussian(scene->config->echo.seed, (uint32_t)channel, first, n, noise);
-            for (size_t i = 0; i < n; i++) {
-                out[i][0] += scene->noise_rms * noise[i][0];
-                out[i][1] += scene->noise_rms * noise[i][1];
-            }
-        }
+        pnr_front_end_receive(&scene->front_end, channel, index, n, out);
         first += n;
         out += n;
         n_samples -= n;
@@ -412,12 +413,16 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     const pnr_target *t = &config->targets[target];
     const echo *e = &scene->echoes[target];
     long double n = (long double)scene->n, first = (long double)scene->setup->radar.first_window;
-    long double centre = first + (long double)period * n + (n - 1) / 2;
+    uint64_t run,
+        centre_index = scene->setup->radar.first_window + period * scene->n + (scene->n - 1) / 2;
+    long double slip = (long double)(skip_slips(scene, centre_index, &run) - centre_index);
+    long double centre = first + slip + (long double)period * n + (n - 1) / 2;
     long double time = centre / (scene->rate * scene->clock);
     long double speed = config->radar.speed_mps, velocity = t->velocity_mps;
 
-    /* The window of the receiver starts where the code starts: lag = n - window - u(n), mod N. */
-    double lag = (double)wrap_time(-e->drift * centre - e->start - first, n);
+    /* The receiver does not know of slips. Its window starts where it expects the code to start:
+     * lag = n - window - u(n), mod N. */
+    double lag = (double)wrap_time(-e->drift * centre - e->start - first - slip, n);
 
     if (scene->setup->radar.is_linear && lag < (double)scene->setup->radar.gate_first)
         lag += (double)n; /* before the gate: this is the echo of a later period */
@@ -425,5 +430,6 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     out->delay_samples = out->delay_s * scene->rate;
     out->range_m = (double)((t->range_m - velocity * time) * speed / (speed - velocity));
     out->velocity_mps = t->velocity_mps;
-    out->snr_db = e->amplitude == 0 ? -INFINITY : 20 * log10(e->amplitude / scene->noise_rms);
+    out->snr_db =
+        e->amplitude == 0 ? -INFINITY : 20 * log10(e->amplitude / scene->front_end.noise_rms);
 }

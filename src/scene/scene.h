@@ -24,13 +24,19 @@
  * time dilation of the emitter, (velocity / speed of light)^2 / 2.
  *
  * a is the waveform (waveform.h) of the target's code; the leak and the transmitter use the first
- * code. With pulse = rectangular, a is the chip floor(u L / N); u counts as past the edge of a chip
- * from 1e-9 samples before it.
+ * code.
  *
- * Leak: leak_amplitude at range 0, phase 0. CW: cw_amplitude exp(2 pi i cw_hz t). Both, and the
- * targets, are then multiplied by exp(+2 pi i frac(tune_hz n / rate)), and conjugated when
- * source.spectrum is inverted. Noise: white, E|z|^2 = noise_rms^2, independent in every channel. An
- * echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
+ * Leak: leak_amplitude at range 0, phase 0. CW: cw_amplitude exp(2 pi i cw_hz t). Leak, CW and
+ * targets are then multiplied by exp(+2 pi i frac(tune_hz n / rate)). They turn by the phase of the
+ * oscillator, phase_noise_rad W(n / rate) with W of noise.h. If source.spectrum is inverted, they
+ * are conjugated after that. Noise: white, or low-pass noise of noise_bandwidth_hz around the tuned
+ * frequency; E|z|^2 = noise_rms^2, independent in every channel.
+ * Then I + iQ becomes I + i g (Q cos p + I sin p) (iq_gain_db, iq_phase_rad), and the offset is
+ * added. An echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
+ *
+ * A target with data changes its sign with the bits. Bit b begins at the code time
+ * b * data_bit_periods * N. A slip removes samples of the scene from the recording. The recording
+ * numbers its samples without a gap.
  */
 typedef struct pnr_scene pnr_scene;
 
@@ -46,8 +52,8 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
                      pnr_error *error);
 void pnr_scene_destroy(pnr_scene *scene);
 
-/* Samples first .. first + n_samples - 1 of one channel, full scale = 1, before any ADC:
- * out[n_samples][2]. Channels other than source.channel hold noise only. A sample has the same bits
+/* Fills out[n_samples][2] with samples first .. first + n_samples - 1 of one channel, full scale =
+ * 1, before any ADC. Channels other than source.channel hold noise only. A sample has the same bits
  * in every block. */
 void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, size_t n_samples,
                         double (*out)[2]);
@@ -65,8 +71,9 @@ typedef struct pnr_truth {
     double snr_db; /* per sample; INFINITY without noise, -INFINITY without an echo */
 } pnr_truth;
 
-/* Period p has the samples first_window + p N + 0 .. N - 1. The truth is that at its centre, sample
- * first_window + p N + (N - 1) / 2. target counts from 0. */
+/* Fills the truth of a target at the centre of period p. Period p has the samples first_window + p
+ * N + (0 .. N - 1) of the recording; its centre is first_window + p N + (N - 1) / 2. `target`
+ * counts from 0. */
 void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr_truth *out);
 
 #endif

@@ -21,8 +21,8 @@ enum {
     PATIENCE_MS = 50   /* between two checks of the stop flag */
 };
 
-/* libsndfile takes integers in host order and pnr_format_write gives little endian: both are equal
- * here. */
+/* libsndfile expects integers in host order, and pnr_format_write writes little endian. Here both
+ * are the same. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sound files need a little-endian host");
 
 /* Sound files by extension. eight: the 8-bit subtype of libsndfile; wide: the file holds floats;
@@ -46,7 +46,7 @@ static const container containers[] = {
 /* The encoding in a sound file for each source.format. */
 typedef struct sound_format {
     pnr_format real, complex;
-    int subtype; /* 0: the 8 bits of the container */
+    int subtype; /* 0: the 8-bit subtype of the container */
     pnr_format read_real, read_complex;
 } sound_format;
 
@@ -95,7 +95,8 @@ static int explain_open(const char *path, pnr_error *error)
     return pnr_error_set(error, code, "cannot write '%s': %s", path, strerror(errno));
 }
 
-/* A FIFO without a reader answers ENXIO; the descriptor stays non-blocking: see write_bytes. */
+/* Opens a FIFO. Without a reader, open fails with ENXIO and is tried again. The descriptor stays
+ * non-blocking, see write_bytes. */
 static int open_fifo(pnr_sink *sink, pnr_error *error)
 {
     for (;;) {
@@ -347,7 +348,7 @@ static int write_bytes(pnr_sink *sink, size_t n_bytes, pnr_error *error)
     return PNR_OK;
 }
 
-/* libsndfile takes 8-bit values as the upper bytes of shorts. */
+/* Writes 8-bit values, which libsndfile expects in the upper bytes of shorts. */
 static sf_count_t write_eight(pnr_sink *sink, sf_count_t n_items)
 {
     for (sf_count_t i = 0; i < n_items; i++)

@@ -16,7 +16,7 @@ typedef struct pnr_sink pnr_sink;
 typedef struct pnr_sink_info {
     pnr_format
         format; /* of one sample of one channel; of a sound file: as the source reads it back */
-    size_t n_channels;  /* write takes [n_samples][n_channels] */
+    size_t n_channels;  /* pnr_sink_write gets [n_samples][n_channels] */
     bool is_regular;    /* a file that ends and can be removed; else stdout, FIFO, device */
     uint64_t n_written; /* samples */
     uint64_t n_clipped; /* samples of a channel that the ADC or the format limited */
@@ -24,18 +24,19 @@ typedef struct pnr_sink_info {
 } pnr_sink_info;
 
 /*
- * path "-" is stdout, raw only. A path that ends in .wav .rf64 .w64 .au .flac is written by
- * libsndfile: 8, 16 bits or floats as source.format says (none: 16); two sound channels are I and Q
- * of one complex channel; a real format has one, or with layout channels source.channels. Anything
- * else is raw, in source.format, else in the format of the extension.
+ * Opens the output. path "-" is stdout, for raw samples only. libsndfile writes a path that ends in
+ * .wav .rf64 .w64 .au .flac: 8 bits, 16 bits or floats as source.format says (none: 16 bits). A
+ * complex format has two sound channels, I and Q. A real format has one, or source.channels if
+ * source.layout is channels. Any other path is raw, in source.format, else in the format of the
+ * extension.
  *
  * echo.bits = b > 1: values are first rounded to multiples of 2^(1-b) and limited to
- * -1 .. 1 - 2^(1-b), as a b-bit ADC does; b = 1: to -1/2, 1/2 by their sign, never clipped; 0: the
- * bits of the format.
+ * -1 .. 1 - 2^(1-b), as a b-bit ADC does. b = 1: the sign of a value makes it -1/2 or 1/2, and
+ * nothing counts as clipped. b = 0: the bits of the format.
  *
- * n_samples: how many will be written (a WAV file of more than 4 GiB is refused before the first
- * one); 0: until stopped, which is refused for a regular file.
- * Opening a FIFO waits until a reader opens it; *stop (may be NULL) ends every wait.
+ * n_samples: how many will be written; 0: until stopped. A WAV file of more than 4 GiB, and a
+ * regular file without an end, are refused before the first sample. Opening a FIFO waits until a
+ * reader opens it; *stop (may be NULL) ends every wait.
  *
  * PNR_EUSAGE: stdout is a terminal, or the file would have no end; PNR_ECONFIG: the format is
  * unknown or impossible in this file; PNR_EIO, PNR_EPERMISSION; PNR_EEND: stopped while waiting.

@@ -21,8 +21,8 @@ typedef struct statistic {
     double log_density[2 * HALF + 1]; /* of log z; NAN: not computed yet */
 } statistic;
 
-/* Log of the density of Z = z for GO and SO: the mean of one side is z, the mean of the other is at
- * most (GO) or at least (SO) z. */
+/* Returns the log of the density of Z = z for GO and SO. The mean of one side is z; the mean of the
+ * other side is at most (GO) or at least (SO) z. */
 static double log_density_of_sides(const statistic *s, double z)
 {
     const pnr_gamma_logs b = pnr_gamma_log(s->before * s->n_looks, s->before * z);
@@ -57,8 +57,8 @@ static double log_density(const statistic *s, double z)
 }
 
 /*
- * The finest structure has the width 1 / sqrt(shape) in log z, with the shape of all cells
- * together. The rule's error at this step is |Gamma(K + 2 pi i / step) / Gamma(K)| < 1e-12.
+ * Sets the step. K is the shape of all cells together. The integrand is at least 1 / sqrt(K) wide
+ * in log z. The error of the trapezoidal rule is |Gamma(K + 2 pi i / step) / Gamma(K)| < 1e-12.
  */
 static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, size_t before,
                             size_t after)
@@ -74,8 +74,8 @@ static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, si
         s->log_density[i] = NAN;
 }
 
-/* The logarithms at node i of the integrand of Pfa and of its derivative p(z) d Q(L, f z) / d log
- * f. */
+/* At node i: the logarithms of the integrand of Pfa and of the integrand of its derivative, p(z) d
+ * Q(L, f z) / d log f. */
 typedef struct node {
     double log_value, log_slope;
 } node;
@@ -124,8 +124,8 @@ static double log_pfa(statistic *s, double log_factor, double *slope)
     return highest.log_value + log(sum * s->step);
 }
 
-/* log Pfa is concave in log f: Newton's method reaches the right-hand side with its first step and
- * stays there. */
+/* Solves Pfa = pfa_cell by Newton's method. log Pfa is concave in log f, so that after the first
+ * step f is never below the solution. */
 static double log_factor_from(double guess, statistic *s, double pfa_cell)
 {
     double x = guess;
@@ -152,7 +152,7 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
     return exp(log_factor_from(0, &s, pfa_cell));
 }
 
-/* Training cells on one side of a cell that has `beyond` cells between itself and the end. */
+/* Returns the training cells on one side of a cell with `beyond` cells between it and the end. */
 static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
 {
     const size_t fitting = beyond > cfar->guard ? (beyond - cfar->guard - 1) / cfar->stride + 1 : 0;
@@ -160,8 +160,9 @@ static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
     return fitting < cfar->training ? fitting : cfar->training;
 }
 
-/* Fills the table of one number of looks. It takes the pairs in the order of the line, so that each
- * factor is the initial guess of the next one. The other half of the line is the mirror image. */
+/* Fills the table of one number of looks. It computes the pairs (before, after) in the order of
+ * the line, so that each factor is the initial guess of the next one. The second half of the line
+ * is the mirror image of the first. */
 static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
                        double *factor)
 {
@@ -186,7 +187,7 @@ static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, si
     }
 }
 
-/* The next number of looks whose factor is computed exactly. */
+/* Returns the next number of looks whose factors are computed exactly. It is at most `last`. */
 static size_t next_exact(size_t n_looks, size_t last)
 {
     const size_t next = n_looks + (n_looks < EXACT_LOOKS ? 1 : n_looks / 8);

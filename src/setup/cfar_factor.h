@@ -8,32 +8,33 @@
 #include <stddef.h>
 
 /*
- * The factor f for which a cell of noise satisfies P > f Z with probability pfa_cell
+ * Returns the factor f for which a cell of noise satisfies P > f Z with probability pfa_cell
  * (0 < pfa_cell < 1). Z is as in plan.h, from `before` and `after` training cells. All cells are
  * independent sums of n_looks exponential looks of one mean (gamma of shape n_looks), so that
  *     Pfa = integral of Q(n_looks, f z) p(z) dz,
- * with p the density of Z: of the mean of both sides (CA), of the greater or lesser side (GO, SO),
- * or of the order statistic (OS). The trapezoidal rule in log z converges exponentially; the
+ * with p the density of Z. Z is the mean of both sides (CA), the greater or lesser of the two means
+ * (GO, SO), or the order statistic (OS). The trapezoidal rule in log z converges exponentially; the
  * relative error of Pfa is below 1e-9. The factor is +INFINITY without a training cell.
  */
 double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size_t before,
                        size_t after);
 
 /*
- * Fills factor, which becomes plan->cfar.factor, [n_looks][training + 1][training + 1], from the
- * rest of the plan; it only asks whether the plan has a filter. Pairs of training cells that no
- * cell of the plan has are +INFINITY. Along cyclic lags every cell has all training cells. A line
- * has ends when it is the rows, the lags of a linear correlation, or the gate under a filter.
+ * Fills factor, [n_looks][training + 1][training + 1], from the plan. The caller then sets
+ * plan->cfar.factor to `factor`. plan->filter counts only as NULL or not NULL. If no cell of the
+ * plan has a pair of numbers of training cells, the factor for this pair is +INFINITY. Along cyclic
+ * lags every cell has all training cells. Rows, the lags of a linear correlation, and the gate
+ * under a filter have ends.
  * Factors are exact for 1 to 32 looks, then in steps of one eighth, and for n_looks. The others are
  * interpolated in 1 / sqrt(looks), with an error below 2e-4: only dwells that lost looks use them.
  */
 void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor);
 
 /*
- * The loss that unknown noise causes: the additional SNR in dB that an echo needs, compared with
- * known noise, to be found with probability 1/2. Both sides have all training cells. The looks of
- * the echo fluctuate independently (Swerling II). It is found with probability Pfa(f / (1 + S)), so
- * S = f(pfa) / f(1/2) - 1, exactly.
+ * Returns the loss that unknown noise causes: the SNR in dB that an echo needs, in addition to that
+ * at known noise, to be found with probability 1/2. Both sides have all training cells. The looks
+ * of the echo fluctuate independently (Swerling II). An echo of SNR S is found with probability
+ * Pfa(f / (1 + S)), so S = f(pfa) / f(1/2) - 1, exactly.
  */
 double pnr_cfar_loss_db(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size_t training);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Doppler hypotheses: assigns each row to a rotation, in integers, and to a stretch when the range
- * walk of echoes is large. */
+/* Assigns each Doppler row to a rotation, in integers. If echoes walk far in range, also assigns it
+ * to a stretch of the time scale. */
 #include "setup/hypothesis.h"
 
 #include "config/keys.h"
@@ -15,10 +15,11 @@ static const double edge_rows = 1e-6;   /* a frequency this close to a row count
 static const double walk_samples = 0.5; /* most range walk between the rows of a hypothesis */
 static const double most_stretch = 0.1; /* engines refuse more */
 
-/* The rows: F = j / K bins, first <= j <= last; without Doppler K is 1 and j counts rotations. */
+/* The rows first <= j <= last. In a Doppler dwell row j lies at F = j / K bins; in other dwells j
+ * counts rotations. */
 typedef struct grid {
     int64_t first, last;
-    int64_t n_periods; /* K */
+    int64_t n_periods; /* K, the periods of a look */
     int64_t quarters;  /* quarter bins from rotation to rotation */
     bool is_doppler;
     double rows_a_hertz;    /* j per Hz */
@@ -66,7 +67,7 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
     return PNR_OK;
 }
 
-/* The rotation of row j, in quarter bins. */
+/* Returns the rotation of row j, in quarter bins. */
 static int64_t rotation_of(const grid *g, int64_t j)
 {
     const int64_t step = g->n_periods * g->quarters; /* difference of 4 j between rotations */
@@ -83,6 +84,20 @@ static int64_t count_rows(const grid *g, int64_t j, int64_t most)
     while (n < most && j + n <= g->last && rotation_of(g, j + n) == quarters)
         n++;
     return n;
+}
+
+int pnr_hypotheses_rotations(const pnr_config *config, const pnr_radar *radar, double *lowest,
+                             double *highest, pnr_error *error)
+{
+    const double quarters_a_cycle = 4 * (double)radar->n_samples;
+    grid g = {0};
+    int code = lay_grid(config, radar, &g, error);
+
+    if (code != PNR_OK)
+        return code;
+    *lowest = (double)rotation_of(&g, g.first) / quarters_a_cycle;
+    *highest = (double)rotation_of(&g, g.last) / quarters_a_cycle;
+    return PNR_OK;
 }
 
 int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_hypothesis **out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The inverse of a Hermitian Toeplitz matrix by the recursions of N. Levinson and W. F. Trench, its
- * condition, and rows of equal noise. */
+/* Inverts a Hermitian Toeplitz matrix by the recursions of N. Levinson and W. F. Trench. Estimates
+ * its condition. Scales the rows of the inverse so that all have the same noise. */
 #include "setup/least_squares.h"
 
 #include "base/complex.h"
@@ -17,9 +17,9 @@ enum { REACH = PNR_NEIGHBOURS / 2, POWER_STEPS = 24 };
 static const double worst_condition = 1e6;
 
 /*
- * Levinson: finds a with a[0] = 1 and T a = (E, 0, .. 0), T[k][j] = r[k - j]; a / E is the first
- * column of T^-1. Returns E, the least error of the prediction of a column from the columns after
- * it; 0 or less when T is not positive definite within rounding.
+ * Levinson: finds `a` with a[0] = 1 and T a = (E, 0, .. 0), T[k][j] = r[k - j]. a / E is the first
+ * column of T^-1. Returns E, the least squared error of a column that is predicted from the columns
+ * after it. E is 0 or less if T is not positive definite within rounding.
  */
 static double predict_columns(const double complex *r, size_t n, double complex *a)
 {
@@ -89,7 +89,7 @@ static void multiply_matrix(const double complex *r, const double complex *b, si
     }
 }
 
-/* The greatest eigenvalue by power iteration, which approaches it from below. x, y: [n]. */
+/* Returns the greatest eigenvalue. Power iteration approaches it from below. x, y: [n]. */
 static double greatest_eigenvalue(const double complex *r, const double complex *b, size_t n,
                                   double complex *x, double complex *y)
 {
@@ -211,7 +211,7 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares)
     free(least_squares);
 }
 
-/* Gate `gate` + i - REACH; n_gates when there is none. */
+/* Returns the number of gate `gate` + i - REACH; n_gates: there is no such gate. */
 static size_t neighbour_gate(const pnr_least_squares *ls, size_t gate, size_t i)
 {
     const size_t n = ls->n_gates;

@@ -44,29 +44,29 @@ int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates
 void pnr_least_squares_destroy(pnr_least_squares *least_squares);
 
 /*
- * The filtered values at the gates `gate` - 8 .. + 8 of an echo with A R(0) = 1 that lies `delay`
- * gates after `gate`, any fraction; 0 beyond the ends of gates that are not cyclic:
+ * Fills out with the filtered values of an echo with A R(0) = 1 at the gates `gate` - 8 .. + 8. The
+ * echo lies `delay` gates after `gate`; `delay` may have a fraction. Gates count from 0:
  *     out[i] = sum_j filter[k][j] R(j - gate - delay)/R(0),   k = gate + i - 8.
- * At delays of whole gates this is 1 / sqrt(loss) at the echo and 0 around it. Gates count from 0.
- * Takes 17 n_gates steps.
+ * Beyond the ends of gates that are not cyclic out[i] is 0. At delays of whole gates out is
+ * 1 / sqrt(loss) at the echo and 0 around it. Takes 17 n_gates steps.
  */
 void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t gate, double delay,
                                 double complex *out);
 
 /*
- * The correlation that the echoes of the gates `gate` - 8 .. + 8 alone give, computed from their
- * filtered values:
- *     out[i] = sum_j R(i - j)/R(0) sqrt(loss[j]) filtered[j],
- * without the sidelobes of all other gates. Formulas of the correlation hold for it: an echo of
- * delay d is A R(0) times R(i - d)/R(0), and the noise is loss[gate] times that of one cell. At
- * fractions of a gate the response reaches beyond the 17 gates: about 1/20 of it, times the code's
- * sidelobes, is missing (a thousandth of a sample for 1000 chips).
+ * Fills out with the correlation of the echoes of the gates `gate` - 8 .. + 8 alone, without the
+ * sidelobes of all other gates. It is computed from the filtered values at these gates:
+ *     out[i] = sum_j R(i - j)/R(0) sqrt(loss[j]) filtered[j].
+ * The formulas of the correlation hold for out: an echo of delay d gives A R(0) times
+ * R(i - d)/R(0), and the noise is loss[gate] times that of one cell. At fractions of a gate the
+ * filtered echo reaches beyond the 17 gates. About 1/20 of it, times the code's sidelobes, is then
+ * missing (a thousandth of a sample for 1000 chips).
  */
 void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
                                const double complex *filtered, double complex *out);
 
-/* Both steps: the response to an echo with A R(0) = 1, restored. The values of a candidate are too
- * small by R(i - d)/R(0) - out[i]. */
+/* Does both: restores the response to an echo with A R(0) = 1. The restored values of a candidate
+ * with this echo are too small by R(i - d)/R(0) - out[i]. */
 void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
                             double complex *out);
 

@@ -18,7 +18,7 @@ enum {
 /* A lag this close to a whole sample counts as that sample: rounding must not move an edge by
  * one. */
 static const double edge_samples = 1e-6;
-static const double direct_path_samples = 10; /* default of the searched range on either side */
+static const double direct_path_samples = 10; /* radar.zero_search_m = 0 means this */
 
 static int64_t floor_div(i128 a, i128 b, i128 *rest)
 {
@@ -39,22 +39,30 @@ static size_t wrap_index(int64_t index, size_t n)
     return (size_t)(rest < 0 ? rest + (int64_t)n : rest);
 }
 
-/* Writes "1000000 and 1001000/3": the source rates at which a period has k and k + 1 samples. */
-static void good_rates(pnr_rational chip_rate, size_t n_chips, int64_t k, char *out, size_t size)
+enum { RATES_LEN = 144 };
+
+/* Writes "1000000 and 1001000/3 (333666.6667)": the source rates, or the chip rates, at which a
+ * period has k and k + 1 samples. given: the other rate. */
+static void good_rates(pnr_rational given, size_t n_chips, int64_t k, bool is_chip_rate,
+                       char out[RATES_LEN])
 {
     const pnr_rational chips = {(int64_t)n_chips, 1};
-    char text[48];
+    char text[48], decimal[32];
     size_t length = 0;
 
     out[0] = '\0';
     for (int64_t i = k; i <= k + 1; i++) {
-        pnr_rational rate, samples = {i, 1};
+        const pnr_rational samples = {i, 1};
+        pnr_rational rate;
 
-        if (i < 1 || i > MAX_SAMPLES || pnr_rational_div(samples, chips, &rate) != PNR_OK ||
-            pnr_rational_mul(rate, chip_rate, &rate) != PNR_OK)
+        if (i < 1 || i > MAX_SAMPLES ||
+            pnr_rational_div(is_chip_rate ? chips : samples, is_chip_rate ? samples : chips,
+                             &rate) != PNR_OK ||
+            pnr_rational_mul(rate, given, &rate) != PNR_OK)
             continue;
-        int n = snprintf(out + length, size - length, "%s%s", length > 0 ? " and " : "",
-                         pnr_rational_format(rate, text));
+        snprintf(decimal, sizeof decimal, " (%.10g)", pnr_rational_double(rate));
+        int n = snprintf(out + length, RATES_LEN - length, "%s%s%s", length > 0 ? " and " : "",
+                         pnr_rational_format(rate, text), rate.den > 1 ? decimal : "");
         length += n > 0 ? (size_t)n : 0;
     }
 }
@@ -65,7 +73,8 @@ static int derive_length(const pnr_config *config, size_t n_chips, pnr_radar *ou
     const pnr_rational rate = config->source.rate_hz;
     const pnr_rational chip_rate = config->code.chip_rate_hz.den ? config->code.chip_rate_hz : rate;
     const pnr_rational chips = {(int64_t)n_chips, 1};
-    char rate_text[48], chip_rate_text[48], good[112];
+    char rate_text[48], chip_rate_text[48];
+    char good[RATES_LEN], good_chips[RATES_LEN];
     pnr_rational n;
 
     if (rate.num <= 0 || rate.den <= 0)
@@ -88,11 +97,14 @@ static int derive_length(const pnr_config *config, size_t n_chips, pnr_radar *ou
                           "chips/s; at most %d are possible",
                           rate_text, pnr_rational_double(n), n_chips, chip_rate_text, MAX_SAMPLES);
     if (n.den != 1) {
-        good_rates(chip_rate, n_chips, n.num / n.den, good, sizeof good);
+        good_rates(chip_rate, n_chips, n.num / n.den, false, good);
+        good_rates(rate, n_chips, n.num / n.den, true, good_chips);
         return pnr_refuse(error,
                           "source.rate_hz %s gives %.10g samples a period of %zu chips at %s "
-                          "chips/s, not a whole number; the nearest good rates: %s",
-                          rate_text, pnr_rational_double(n), n_chips, chip_rate_text, good);
+                          "chips/s, not a whole number; the nearest good rates: %s; or "
+                          "code.chip_rate_hz %s",
+                          rate_text, pnr_rational_double(n), n_chips, chip_rate_text, good,
+                          good_chips);
     }
     out->n_chips = n_chips;
     out->n_samples = (size_t)n.num;
@@ -189,8 +201,8 @@ static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
     out->first_window = (wrap_index(out->epoch_sample, n) + wrap_index(out->first_lag, n)) % n;
 }
 
-/* Widens the gate to the direct path. Then moves both ends outwards by the distance by which the
- * direct path, and with it the wanted ranges, may move. */
+/* Widens the gate to the direct path, at delay 0. Then moves both ends outwards by zero_search_s:
+ * the direct path may move that far, and the wanted ranges move with it. */
 static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s, double *last_s)
 {
     const double rate_hz = pnr_rational_double(out->rate_hz), asked_m = config->radar.zero_search_m;

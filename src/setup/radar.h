@@ -14,14 +14,14 @@ typedef struct pnr_radar {
     pnr_rational rate_hz;      /* samples a second */
     pnr_rational chip_rate_hz; /* chips a second */
     double period_s;           /* Tr */
-    double gain_db;            /* 10 log10 N, times the coherent periods */
+    double gain_db;            /* 10 log10 (N times the coherent periods) */
     double metres_per_second;  /* range for a delay of 1 s: v/2 two-way, v one-way */
     double resolution_m;       /* metres_per_second / chip rate */
     double unambiguous_m;      /* metres_per_second * Tr */
     double min_delay_s;        /* start of the wrapped delay interval [min, min + Tr): min_range /
                                   metres_per_second */
     double max_delay_s;     /* end of the gate: max_range / metres_per_second, at most min + Tr */
-    double doppler_span_hz; /* 1 / (2 Tr): unambiguous from minus to plus this */
+    double doppler_span_hz; /* 1 / (2 Tr): Doppler is unambiguous within +- this */
     double doppler_step_hz; /* 1 / (K Tr) */
     double wavelength_m;    /* speed / carrier; 0 without a carrier */
     int64_t epoch_sample;   /* the code starts at sample epoch_sample + epoch_fraction */
@@ -32,20 +32,21 @@ typedef struct pnr_radar {
     int64_t first_lag;    /* samples from the code's start to lag 0; circular: 0 */
     size_t n_lags;        /* lags of a window; circular: N, linear: the gate and 8 on either side */
     size_t first_window;  /* sample index of the first window: (epoch_sample + first_lag) mod N */
-    double zero_search_s; /* the direct path is searched within this of its last delay; 0: never */
-    size_t gate_first;    /* lags searched: gate_first .. + gate_count - 1, mod N; linear: from 8 */
+    double zero_search_s; /* half width of the search for the direct path; 0: no search */
+    size_t gate_first;    /* first of the gate_count searched lags, which count mod N; linear: 8 */
     size_t gate_count;    /* 1..N */
 } pnr_radar;
 
-/* n_chips comes from the code. PNR_ECONFIG: N is not an integer (the message names the nearest good
- * rates), rate missing, gate empty or beyond the unambiguous range, epoch in UTC without
- * source.start_time, ... The gate of a linear correlation has at most N lags, because the next
- * window, one period later, finds an echo beyond them again. */
+/* Fills *out from the configuration and from the n_chips of the code. PNR_ECONFIG: N is not an
+ * integer (the message names the nearest good rates), rate missing, gate empty or beyond the
+ * unambiguous range, epoch in UTC without source.start_time, ... The gate of a linear correlation
+ * has at most N lags. The window one period later finds an echo beyond N lags again. */
 int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error);
 
-/* The delay of an echo at lag + fraction (samples from the window's start), wrapped into
- * [min_delay_s, min_delay_s + Tr): ((lag - epoch fraction)/rate - zero_delay) mod Tr. Linear: (lag
- * + first_lag - epoch fraction)/rate - zero_delay, not wrapped, also outside the gate. */
+/* Returns the delay of an echo at `lag`, in samples with a fraction from the window's start. It is
+ * wrapped into [min_delay_s, min_delay_s + Tr): ((lag - epoch fraction)/rate - zero_delay) mod Tr.
+ * In a linear correlation it is (lag + first_lag - epoch fraction)/rate - zero_delay, not wrapped,
+ * also outside the gate. */
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag);
 /* Finds the cells of a grid of 1 / oversample samples inside the gate: *n_gate cells from
  * *first_cell on, modulo n_lags oversample. Returns the delay of the first cell, in s. */

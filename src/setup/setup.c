@@ -3,7 +3,7 @@
 #include "setup/setup.h"
 
 #include "base/complex.h"
-#include "code/analytic.h"
+#include "code/band.h"
 #include "engine/plan.h"
 #include "setup/cfar_factor.h"
 #include "setup/hypothesis.h"
@@ -18,20 +18,21 @@ enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
 /* Limits of a submit: samples (their upload takes longer than the launches) and bytes of powers. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
-/* The number of looks that the threshold assumes for `used` windows: the whole looks among them. A
- * further partial look only reduces the variance of the sum. */
+/* Returns the number of looks that the threshold assumes for `used` windows. Only whole looks
+ * count: a further partial look only reduces the variance of the sum. */
 static size_t looks_in(const pnr_plan *plan, size_t used)
 {
     return used > plan->n_periods ? used / plan->n_periods : 1;
 }
 
-/* The threshold for `used` windows of a dwell, and the false-alarm probability of a cell. */
+/* Returns the threshold for `used` windows of a dwell. *pfa_cell: the false-alarm probability of a
+ * cell. */
 static double threshold_for(const pnr_config *config, const pnr_setup *setup, size_t used,
                             double *pfa_cell)
 {
     const pnr_plan *plan = &setup->plan;
     const size_t n_looks = looks_in(plan, used);
-    /* a real sample is half a dimension of the noise */
+    /* the noise of a real sample has half a complex dimension */
     const double dimensions = pnr_format_get(plan->format)->is_complex ? 1 : 0.5;
     const double n_samples = dimensions * (double)plan->n_samples * (double)used / (double)n_looks;
     const double step = 1.0 / (double)plan->oversample;
@@ -44,8 +45,9 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
                         : pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
 }
 
-/* Thresholds are exact for 1 to 16 whole looks of `stride` windows, for powers of two and for the
- * whole dwell. The others are linear in 1/sqrt(looks), within 1 %, for dwells that lost windows. */
+/* Fills the thresholds. They are exact for 1 to 16 whole looks of `stride` windows, for powers of
+ * two and for the whole dwell. Only dwells that lost windows use the others, which are linear in
+ * 1/sqrt(looks), within 1 %. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
     const size_t stride = setup->plan.n_looks > 1 ? setup->plan.n_periods : 1;
@@ -75,25 +77,39 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* For real samples: keeps half of the code's spectrum, scaled to its energy before if wanted. */
-static int keep_shown(const pnr_config *config, pnr_code_band band, size_t n, double complex *a,
-                      double *share, pnr_error *error)
+/* Keeps the part of the code's spectrum that is correlated, or that real samples show. */
+static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_radar *radar,
+                     double complex *a, pnr_setup_code *to, pnr_error *error)
 {
+    const bool is_received = which == PNR_BAND_RECEIVED || which == PNR_BAND_RECEIVED_REAL;
     const double tune = pnr_rational_double(config->source.tune_hz);
     const double rate = pnr_rational_double(config->source.rate_hz);
+    const size_t n = radar->n_samples;
+    pnr_band band = {.is_half = which == PNR_BAND_SHOWN || which == PNR_BAND_RECEIVED_REAL,
+                     .tune = tune / rate};
+    double lowest, highest;
+    int code = PNR_OK;
 
-    *share = 1;
-    if (band == PNR_BAND_WHOLE)
+    if (is_received &&
+        ((code = pnr_hypotheses_rotations(config, radar, &lowest, &highest, error)) != PNR_OK ||
+         (code = pnr_band_add_notches(&band, config, band.is_half, lowest, highest, error)) !=
+             PNR_OK))
+        return code;
+    to->share = 1;
+    if (!band.is_half && band.n_notches == 0)
         return PNR_OK;
-    if (pnr_analytic_keep(a, n, tune / rate, share) != PNR_OK)
+    if (pnr_band_keep(&band, a, n, &to->share, &to->removed) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", n);
-    if (!(*share > 0))
+    if (to->removed > 1 - 1e-9)
+        return pnr_refuse(error, "window.dc and window.notch = \"%s\" leave nothing of the code",
+                          config->window.notch);
+    if (!(to->share > 0))
         return pnr_refuse(error,
                           "source.tune_hz = %.10g: real samples of %.10g Hz show nothing of the "
                           "code at positive frequencies",
                           tune, rate);
-    for (size_t i = 0; i < n && band == PNR_BAND_SHOWN_SCALED; i++)
-        a[i] /= sqrt(*share);
+    for (size_t i = 0; i < n && is_received; i++)
+        a[i] /= sqrt(to->share);
     return PNR_OK;
 }
 
@@ -113,7 +129,7 @@ static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_cod
                              radar->n_samples);
     code = pnr_code_sample(to->code, config, radar->n_samples, (double(*)[2])samples, error);
     if (code == PNR_OK)
-        code = keep_shown(config, band, radar->n_samples, samples, &to->share, error);
+        code = keep_band(config, band, radar, samples, to, error);
     if (code == PNR_OK &&
         (code = pnr_waveform_create(samples, radar->n_samples, &to->waveform)) != PNR_OK)
         pnr_error_set(error, code, "no memory for a waveform of %zu samples", radar->n_samples);
@@ -155,7 +171,8 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
     return code;
 }
 
-/* The references of each code are its samples and, with oversample 2, those half a sample later. */
+/* Makes the references of each code: its samples and, with oversample 2, its samples half a sample
+ * later. */
 static int make_references(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     const size_t n = setup->radar.n_samples, oversample = config->detector.oversample;
@@ -189,7 +206,7 @@ static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
     return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
 }
 
-/* Looks, periods, Doppler rows and tapers: how windows make a dwell. */
+/* Fills the part of the plan that says how windows make a dwell: looks, periods, rows, taper. */
 static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -227,8 +244,9 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* The least distance, in cells, of uncorrelated noise. Along lags: a chip. Along rows: a main lobe
- * of the taper, or that of one period if each row is a rotation. 0: out of memory. */
+/* Returns the least distance, in cells, at which noise is not correlated. Along lags: a chip. Along
+ * rows: a main lobe of the taper; if each row is a rotation, the lobe of one period. 0: out of
+ * memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;
@@ -298,11 +316,12 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         return pnr_refuse(error,
                           "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
 
-    /* A chip lasts for whole samples: sample n carries chip floor(n / q), see pnr_code_sample. */
+    /* The Walsh method needs chips of q whole samples: sample n carries chip floor(n / q). */
     const pnr_code *first = setup->codes[0].code;
     const bool is_m_sequence = first->is_m_sequence && pnr_format_get(format)->is_complex &&
                                setup->radar.n_samples % first->n_chips == 0 &&
-                               config->code.pulse != PNR_PULSE_FILE;
+                               setup->codes[0].removed == 0 &&
+                               config->code.pulse == PNR_PULSE_BAND_LIMITED;
 
     setup->max_echoes = echoes < PNR_MAX_CANDIDATES ? echoes : PNR_MAX_CANDIDATES;
     setup->plan = (pnr_plan){
@@ -372,8 +391,8 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
 {
     pnr_setup *setup;
     int code = pnr_setup_create_codes(
-        config, pnr_format_get(format)->is_complex ? PNR_BAND_WHOLE : PNR_BAND_SHOWN_SCALED, &setup,
-        error);
+        config, pnr_format_get(format)->is_complex ? PNR_BAND_RECEIVED : PNR_BAND_RECEIVED_REAL,
+        &setup, error);
 
     *out = NULL;
     if (code != PNR_OK)

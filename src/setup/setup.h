@@ -17,12 +17,18 @@ typedef struct pnr_setup_code {
     pnr_waveform *waveform;
     pnr_waveform *autocorrelation; /* R(u)/R(0) of the waveform */
     double share;                  /* part of the code's energy in the band of the waveform */
+    double removed;                /* part of that energy that window.dc and window.notch removed */
 } pnr_setup_code;
 
-/* The band of a waveform: the whole code, or the half that real samples show once (see
- * code/analytic.h), with its own energy or scaled to the energy of the whole code. pnr_setup_create
- * scales the half for real samples, so that engines and estimates see no image. */
-typedef enum pnr_code_band { PNR_BAND_WHOLE, PNR_BAND_SHOWN, PNR_BAND_SHOWN_SCALED } pnr_code_band;
+/* The band of a waveform (see code/band.h). Scenes have the whole code, or the half that real
+ * samples show once. Receivers have either without DC and notches, scaled to the energy of the whole
+ * code, so that engines and estimates see neither an image nor what is removed. */
+typedef enum pnr_code_band {
+    PNR_BAND_WHOLE,
+    PNR_BAND_SHOWN,
+    PNR_BAND_RECEIVED,
+    PNR_BAND_RECEIVED_REAL
+} pnr_code_band;
 
 /* Owns all that it points to except plan.method, which the configuration owns. plan is ready for
  * the describe and create of an engine. */
@@ -43,13 +49,14 @@ typedef struct pnr_setup {
 
 /*
  * format, n_channels: the layout of samples in memory, from the source. The plan's depth is
- * engine.depth, its batch engine.batch. When that is 0, the batch is 1 to 4096 dwells: about 2^23
- * samples, and at most 256 MiB of powers.
+ * engine.depth, its batch engine.batch. If engine.batch is 0, the batch is 1 to 4096 dwells, with
+ * about 2^23 samples and at most 256 MiB of powers.
  *
  * The threshold holds detector.pfa for one search over all lags, Doppler rows and codes of a dwell.
  * The correlation of neighbouring lags is that of the code. Rows and codes count as independent;
- * rows closer than 1 / (K Tr) or under a taper are correlated, and have fewer false alarms. A dwell
- * of several looks that lost windows has the threshold of the whole looks that its windows make.
+ * rows closer than 1 / (K Tr) or under a taper are correlated, and have fewer false alarms. If a
+ * dwell of several looks lost windows, the windows left make a number of whole looks. The dwell has
+ * the threshold of that number.
  */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);
@@ -59,7 +66,8 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
                            pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);
 
-/* Samples of the ring: ring.bytes, else ring.seconds, else the submits in flight and one more. */
+/* Returns the samples of the ring: ring.bytes, else ring.seconds, else the submits in flight and
+ * one. */
 size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config);
 
 #endif

@@ -11,18 +11,19 @@
  * Fills n weights w[p] with sum w^2 = n: noise keeps the power that it has without a taper, as the
  * floor of plan.h expects, and the power of an echo is multiplied by (sum w / n)^2.
  * - rectangular: 1.
- * - hann, blackman-harris: the cosine sums of F. J. Harris (1978), the latter his 4 terms at -92
- *   dB, periodic, at (p + 1/2) / n: they are symmetric about the middle of the dwell and have no 0.
+ * - hann, blackman-harris (4 terms, -92 dB): the cosine sums of F. J. Harris (1978), periodic. They
+ *   are taken at (p + 1/2) / n, so they are symmetric about the middle of the dwell and never 0.
  * - dolph-chebyshev: C. L. Dolph (1946), all sidelobes sidelobe_db below the main lobe.
  * PNR_OK, PNR_ENOMEMORY.
  */
 int pnr_taper_fill(pnr_taper kind, double sidelobe_db, size_t n, double *weights);
 
-/* The loss of an echo in the middle of a row: -20 log10(sum w / n) dB, 0 or more. weights NULL:
- * rectangular. */
+/* Returns the loss of an echo in the middle of a row: -20 log10(sum w / n) dB, 0 or more. weights
+ * NULL: rectangular. */
 double pnr_taper_loss_db(const double *weights, size_t n);
-/* The least distance m in rows such that, for it and all greater m, noise is not correlated: |sum
- * w^2 exp(2 pi i m p / n) / n|^2 <= 1/50. 1 without a taper, 3 with hann. 0: out of memory. */
+/* Returns the least distance m in rows from which on noise is not correlated: |sum w^2 exp(2 pi i m
+ * p / n) / n|^2 <= 1/50 for this m and all above. 1 without a taper, 3 with hann. 0: out of
+ * memory. */
 size_t pnr_taper_stride(const double *weights, size_t n);
 
 #endif

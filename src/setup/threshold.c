@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Thresholds: incomplete gamma and beta functions, correlated cells, and their inverses by
- * bisection. */
+/* Computes thresholds from incomplete gamma and beta functions and from the correlation of cells.
+ * Inverts these functions by bisection. */
 #include "setup/threshold.h"
 
 #include <float.h>
@@ -123,8 +123,9 @@ static double beta_upper(double a, double b, double x)
 }
 
 /*
- * P(both of two neighbouring cells > t). Each is the sum of K exponential looks of unit mean, with
- * the squared correlation rho2 within a look (Kibble 1941): a mixture of independent gammas,
+ * Returns P(both of two neighbouring cells > t). Each cell is the sum of K exponential looks of
+ * unit mean. In each look the two cells have the squared correlation rho2. The pair is then a
+ * mixture of independent gammas (Kibble 1941):
  *     sum over j of NB(j; K, rho2) Q(K + j, t / (1 - rho2))^2
  */
 static double both_above(double t, double rho2, size_t n_looks)
@@ -158,8 +159,8 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    if (rho2 > 0.9999) /* on such a fine grid the region is one cell wide: the difference has no
-                        * digits left */
+    if (rho2 > 0.9999) /* the grid is so fine that the difference in false_alarms loses its
+                        * digits */
         rho2 = 0.9999;
     /* Above the mean the expected number of upcrossings falls with t. */
     double low = k, high = k + 50 + 40 * sqrt(k);
@@ -177,7 +178,7 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     return pnr_gamma_q(k, (low + high) / 2);
 }
 
-/* x: P(Beta(a, b) > x) = p */
+/* Returns the x with P(Beta(a, b) > x) = p. */
 static double beta_quantile(double a, double b, double p)
 {
     double low = 0, high = 1;

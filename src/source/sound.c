@@ -15,7 +15,7 @@
 typedef struct sound {
     const pnr_source_input *input;
     SNDFILE *file;
-    bool is_integer;   /* it is read as int16, else as float */
+    bool is_integer;   /* libsndfile reads int16, else float */
     uint64_t n_frames; /* as stated in the header */
     uint64_t n_read;
     bool ended;
@@ -158,8 +158,9 @@ static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
                          : sf_readf_float(s->file, data, n_frames);
 }
 
-/* libsndfile must agree with our reading of the header, and it must read the last frame. That read
- * finds FLAC files that are cut short, and makes the decoder allocate memory before the stream. */
+/* Checks that libsndfile finds as many frames as our header states, and that it can read the last
+ * frame. This read fails if a FLAC file is cut short. It also makes the decoder allocate its memory
+ * before the stream begins. */
 static int check_frames(sound *s, const pnr_sound_header *header, const SF_INFO *found,
                         pnr_error *error)
 {

@@ -20,7 +20,7 @@ typedef struct view {
 static int refuse_header(const view *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Begins the message with the name of the kind. */
+/* Refuses the header. The message begins with the name of the kind. */
 static int refuse_header(const view *v, const char *format, ...)
 {
     char text[400];
@@ -135,7 +135,7 @@ static bool has_id(const layout *l, const chunk *c, const char *id)
     return memcmp(c->id, id, 4) == 0 && (!l->tail || memcmp(c->id + 4, l->tail, 12) == 0);
 }
 
-/* Offset of the next chunk; UINT64_MAX when no file could hold this one. */
+/* Returns the offset of the chunk after c; UINT64_MAX if no file could hold c. */
 static uint64_t next_offset(const layout *l, const chunk *c)
 {
     uint64_t padding = c->n_bytes % l->align ? l->align - c->n_bytes % l->align : 0;
@@ -147,7 +147,7 @@ static uint64_t next_offset(const layout *l, const chunk *c)
 
 enum { FORMAT_PCM = 1, FORMAT_FLOAT = 3, FORMAT_EXTENSIBLE = 0xfffe };
 
-/* kind: "" or "extensible ". */
+/* Checks that the fmt chunk has the bytes that are needed. kind: "" or "extensible ". */
 static int check_format_bytes(const view *v, const chunk *c, uint64_t needed, const char *kind)
 {
     if (c->n_bytes < needed)
@@ -194,7 +194,7 @@ static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *ou
     return PNR_OK;
 }
 
-/* The chunks from offset to the end of the file, as the header states it. */
+/* The chunks from `offset` to `end`, the end of the file as the header states it. */
 typedef struct chunks {
     const layout *layout;
     uint64_t offset, end;

@@ -22,18 +22,18 @@ typedef struct pnr_sound_header {
     bool is_float;
     uint32_t rate_hz;          /* > 0 */
     unsigned n_trailing_bytes; /* bytes after the last whole frame */
-    uint64_t rest_offset;      /* of the bytes after the samples (tags, cues) */
-    uint64_t rest_bytes;       /* how many; 0: none */
+    uint64_t rest_offset;      /* offset of the bytes after the samples (tags, cues) */
+    uint64_t rest_bytes;       /* number of these bytes */
 } pnr_sound_header;
 
-/* Name of the kind that the first bytes announce; NULL: none, or fewer than 4 bytes. */
+/* Returns the name of the kind that the first bytes announce. NULL: no kind, or under 4 bytes. */
 const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes);
 
 /*
  * bytes: the first n_bytes of the file (all of it, or PNR_SOUND_HEAD_BYTES); file_bytes: its size.
- * PNR_OK, or PNR_EDATA with the reason, and with both numbers when two sizes disagree: none of the
- * five kinds, cut short, data size 0, unfinished (0xffffffff), wrapped past 4 GiB, an encoding
- * other than integers and floats, ... The header of FLAC does not state a size in bytes to compare.
+ * PNR_OK, or PNR_EDATA with the reason: none of the five kinds, cut short, data size 0, unfinished
+ * (0xffffffff), wrapped past 4 GiB, an encoding other than integers and floats, ... When two sizes
+ * disagree, the reason has both. The header of FLAC does not state a size in bytes to compare.
  */
 int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes,
                           pnr_sound_header *out, pnr_error *error);

@@ -24,8 +24,8 @@ struct pnr_source {
     size_t n_lost, next_lost;
 };
 
-/* Counts the positions that the lost runs add to n_samples recorded ones. *n_beyond: runs that
- * begin after the end of the recording; they do not count. */
+/* Returns the number of positions that the lost runs add to n_samples recorded samples. *n_beyond:
+ * the number of runs that begin after the end of the recording; they add nothing. */
 static uint64_t count_lost(const pnr_source *source, uint64_t n_samples, size_t *n_beyond)
 {
     uint64_t lost = 0;
@@ -82,7 +82,7 @@ static int open_failure(int number)
     return PNR_ENOINPUT;
 }
 
-/* Opens the path or takes stdin, and fills *input. */
+/* Opens the path or uses stdin, and fills *input. */
 static int open_input(pnr_source_input *input, const char *path, pnr_error *error)
 {
     struct stat status;

@@ -21,11 +21,13 @@ typedef struct pnr_source_info {
 } pnr_source_info;
 
 /*
- * Opens source.input: "-" is stdin; libsndfile reads WAV, RF64, W64, AU and FLAC, which their first
- * bytes announce; all else is raw, in the format of source.format or the extension.
- * Sound files of 16 bits and fewer are integers (i16, ci16), others are f32 or cf32. Layout iq: 2n
- * channels are n complex ones, one channel is real; layout channels: n real channels. Raw files
- * ignore the layout. Borrows source.lost of the configuration until close.
+ * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AU and FLAC, if the first
+ * bytes announce one of these. All other input is raw, in source.format or the format of the
+ * extension.
+ * Sound files of 16 bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout
+ * iq, 2n channels are n complex ones, and a single channel is real. With layout channels, n
+ * channels are n real ones. Raw files ignore the layout. Borrows source.lost of the configuration
+ * until close.
  * PNR_ENOINPUT: no such file; PNR_EPERMISSION; PNR_ECONFIG: the format is not known, the rate
  * differs from source.rate_hz, or the channel is out of range; PNR_EDATA: header and file size
  * disagree (the text has both numbers), or no samples; PNR_EIO.
@@ -36,11 +38,11 @@ const pnr_source_info *pnr_source_get_info(const pnr_source *source);
 
 /*
  * Reads up to max_samples >= 1 samples and sets *n_samples >= 1; or reads nothing and sets
- * *gap >= 1: that many positions are lost here (source.lost). Joins a sample that is split between
- * two reads. PNR_OK; PNR_EAGAIN: no whole sample within 50 ms (check the stop flag and call again);
- * PNR_EEND: the end; PNR_EIO: read error; PNR_EDATA: the file is shorter than its size or header
- * stated, or a pipe ended before its first sample. Never allocates (libFLAC may, for a frame more
- * complex than all before).
+ * *gap >= 1: this number of positions is lost here (source.lost). Joins a sample that is split
+ * between two reads. PNR_OK; PNR_EAGAIN: no whole sample within 50 ms (check the stop flag and call
+ * again); PNR_EEND: the end; PNR_EIO: read error; PNR_EDATA: the file is shorter than its size or
+ * header stated, or a pipe ended before its first sample. Never allocates, but libFLAC may if a
+ * frame is more complex than all frames before.
  */
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
                     uint64_t *gap, pnr_error *error);

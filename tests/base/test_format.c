@@ -91,9 +91,10 @@ TEST(names_of_the_field)
 
 TEST(unknown_and_ambiguous_names_are_refused)
 {
-    static const char *const bad[] = {
-        "",    " ",         "none", "c16",   "c8",    "complex16s", "raw",   "iq",    "bin", "dat",
-        "wav", "ci16 cs16", "ci1",  "ci160", "cs16 ", " cs16",      "s16be", ".cs16", "16"};
+    static const char *const bad[] = {"",    " ",     "none",  "c16",   "c8",    "complex16s",
+                                      "raw", "iq",    "bin",   "dat",   "wav",   "ci16 cs16",
+                                      "ci1", "ci160", "cs16 ", " cs16", "s16be", ".cs16",
+                                      "16",  "int8",  "uint8", "int16"};
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (pnr_format_find(bad[i]) != PNR_FORMAT_NONE)

@@ -73,16 +73,55 @@ TEST(a_sample_carries_chip_floor_n_l_over_n)
     pnr_config *config = new_config((keys){0});
 
     for (size_t i = 0; i < sizeof n_samples / sizeof n_samples[0]; i++) {
-        for (int pulse = PNR_PULSE_BAND_LIMITED; pulse <= PNR_PULSE_RECTANGULAR; pulse++) {
-            sample *out;
+        sample *out = sampled(code, config, n_samples[i]);
 
-            config->code.pulse = pulse;
-            out = sampled(code, config, n_samples[i]);
-            for (size_t n = 0; n < n_samples[i]; n++)
-                assert_memory_equal(out[n], code->chips[n * 1023 / n_samples[i]], sizeof *out);
-            free(out);
-        }
+        for (size_t n = 0; n < n_samples[i]; n++)
+            assert_memory_equal(out[n], code->chips[n * 1023 / n_samples[i]], sizeof *out);
+        free(out);
     }
+    free(config);
+    pnr_code_destroy(code);
+}
+
+/* Root-raised cosines a chip apart are orthogonal: the autocorrelation of the samples at a whole
+ * number of chips is that of the chips. */
+TEST(a_root_raised_cosine_has_no_intersymbol_interference)
+{
+    enum { L = 31, Q = 3, N = L * Q };
+    pnr_code *code = new_code((keys){.type = PNR_CODE_M_SEQUENCE, .degree = 5});
+    pnr_config *config = new_config((keys){0});
+
+    config->code.pulse = PNR_PULSE_RRC;
+    for (config->code.rolloff = 0; config->code.rolloff <= 1; config->code.rolloff += 0.25) {
+        sample *out = sampled(code, config, N);
+
+        for (int lag = 0; lag < L; lag++) {
+            double sum = 0;
+
+            for (int n = 0; n < N; n++)
+                sum += out[n][0] * out[(n + lag * Q) % N][0] / N;
+            assert_true(fabs(sum - (lag == 0 ? 1 : -1.0 / L)) < 1e-12);
+        }
+        free(out);
+    }
+    free(config);
+    pnr_code_destroy(code);
+}
+
+TEST(a_low_pass_that_passes_only_the_mean_is_refused)
+{
+    pnr_code *code = new_code((keys){.type = PNR_CODE_M_SEQUENCE, .degree = 5});
+    pnr_config *config = new_config((keys){0});
+    sample out[31];
+    pnr_error error = {0};
+
+    config->source.rate_hz = (pnr_rational){31000, 1};
+    config->code.pulse = PNR_PULSE_FILTERED;
+    config->code.cutoff_hz = 1000;
+    assert_int_equal(pnr_code_sample(code, config, 31, out, &error), PNR_ECONFIG);
+    assert_non_null(strstr(error.text, "code.cutoff_hz = 1000"));
+    config->code.cutoff_hz = 1001;
+    assert_int_equal(pnr_code_sample(code, config, 31, out, &error), PNR_OK);
     free(config);
     pnr_code_destroy(code);
 }

@@ -80,6 +80,12 @@ TEST(lines_are_read)
     assert_string_equal(c.engine.name, "cpu");
     pnr_config_clear(&c);
 
+    accept_text(&c, "\xef\xbb\xbf[stream]\r\nname = bom\r\n"); /* as Windows editors write */
+    assert_string_equal(c.stream.name, "bom");
+    pnr_config_clear(&c);
+    accept_text(&c, "\xef\xbb\xbf");
+    pnr_config_clear(&c);
+
     accept_text(&c, "");
     assert_string_equal(c.stream.name, "pnradar");
     pnr_config_clear(&c);
@@ -131,6 +137,22 @@ TEST(wrong_lines_are_refused_with_their_place)
         {"[target.3]\nrange_m = far\n", {"test.conf:2:", "target.3.range_m = \"far\""}},
         {"[code]\ntype = zadof-chu\n",
          {"code.type = \"zadof-chu\"", "m-sequence | gold", "nearest is \"zadoff-chu\""}},
+        {"[code]\ntype = mls\n", {"code.type = \"mls\"", "did you mean m-sequence?"}},
+        {"[code.2]\ntype = PRN\n", {"code.2.type = \"PRN\"", "did you mean gps-l1ca?"}},
+        {"[source]\nformat = int16\n", {"\"int16\"", "ci16 (I and Q) or i16 (real samples)"}},
+        {"[source]\nrate = 2M\n", {"test.conf:2:", "\"rate\"", "did you mean source.rate_hz?"}},
+        {"[source]\nfs = 2M\n", {"\"fs\" in [source]", "did you mean source.rate_hz?"}},
+        {"[target.2]\nrange = 2\n", {"\"range\"", "did you mean target.2.range_m?"}},
+        {"[target.2]\nspeed = 2\n", {"did you mean target.2.velocity_mps?"}},
+        {"[code.1]\nrate = 2\n", {"\"rate\" in [code.1]", "nearest"}},
+        {"rate = 2M\n", {"\"rate\" before any section", "rate_hz of [source]"}},
+        {"[source]\nrate_hz = 10 ms\n",
+         {"source.rate_hz = \"10 ms\"", "must be Hz", "5 kHz", "not \"ms\""}},
+        {"[engine]\ndeadline = 10 m\n", {"engine.deadline = \"10 m\"", "must be s", "5 ms"}},
+        {"[dwell]\nperiods = 2k\n", {"dwell.periods = \"2k\"", "must be periods or nothing"}},
+        {"[source]\nrate_hz = 1e3 kHz\n", {"\"1e3 kHz\"", "give one of them"}},
+        {"\xef\xbb\xbfname = x\n", {"test.conf:1:", "before any section", "[stream]"}},
+        {"[stream]\n\xef\xbb\xbfname = x\n", {"test.conf:2:", "unknown key"}},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -271,6 +293,8 @@ TEST(wrong_assignments_are_refused)
         {"source.=1", {"-s:", "\"\""}},
         {"target.range_m=1", {"-s:", "[target]", "[target.1]"}},
         {"target.0.range_m=1", {"-s:", "[target.0]"}},
+        {"rate=2M", {"-s:", "section.key=value", "may mean source.rate_hz"}},
+        {"source.rate=2M", {"-s:", "\"rate\"", "did you mean source.rate_hz?"}},
         {"source.rate_hz=fast", {"source.rate_hz = \"fast\"", "p/q"}},
         {"stream.name=a\nb", {"-s:", "control byte 0x0a"}},
         {"stream.name=\"a\" b", {"trailing junk"}},

@@ -146,11 +146,64 @@ TEST(rates)
 #define V(text, print) {"source", "rate_hz", text, print}
     CHECK(V("", ""), V("1e6", "1000000"), V("1.023e6", "1023000"), V("40000000/3", "40000000/3"),
           V("262143000/62", "131071500/31"), V("0.5", "1/2"), V("0", NULL), V("-1", NULL),
-          V("1/0", NULL), V("x", NULL), V("1 MHz", NULL), V("1e30", NULL), V("nan", NULL));
+          V("1/0", NULL), V("x", NULL), V("1e30", NULL), V("nan", NULL));
 #undef V
 #define V(text, print) {"source", "tune_hz", text, print} /* always a number */
     CHECK(V("0", "0"), V("-1680", "-1680"), V("", NULL));
 #undef V
+}
+
+TEST(units_and_prefixes)
+{
+    char text[PNR_VALUE_MAX + 1];
+    pnr_config c;
+
+#define V(text, print) {"source", "rate_hz", text, print}
+    CHECK(V("2M", "2000000"), V("2.4M", "2400000"), V("2.4 Msps", "2400000"), V("48ksps", "48000"),
+          V("48000 sps", "48000"), V("1.023 MHz", "1023000"), V("1.023MHz", "1023000"),
+          V("5 Hz", "5"), V("1e6 Hz", "1000000"), V("1\tGHz", "1000000000"),
+          V("40/3 M", "40000000/3"), V("1023000/1", "1023000"), V("1023000/1 Hz", "1023000"),
+          V("0.1 nHz", "1/10000000000"), V("250 mHz", "1/4"), V("3 uHz", "3/1000000"),
+          V("3 \xc2\xb5Hz", "3/1000000"), V("9e18 Hz", "9000000000000000000"), V("10 ms", NULL),
+          V("2m", NULL), V("2 u", NULL), V("2K", NULL), V("2 mhz", NULL), V("2 M Hz", NULL),
+          V("2 MHz x", NULL), V("2 kM", NULL), V("M", NULL), V("MHz", NULL), V("1e3 kHz", NULL),
+          V("1e kHz", NULL), V("2,4 MHz", NULL), V("1.2.3M", NULL), V("-1 MHz", NULL),
+          V("10000000000 GHz", NULL), V("2 MHz ", NULL), V("1/0 M", NULL));
+#undef V
+#define V(text, print) {"source", "tune_hz", text, print}
+    CHECK(V("-1.68 kHz", "-1680"), V("+2k", "2000"));
+#undef V
+#define V(text, print) {"radar", "max_range_m", text, print}
+    CHECK(V("250 km", "250000"), V("250k", "250000"), V("0.3km", "300"), V("250 m", "250"),
+          V("5 mm", "0.005"), V("1.5 Mm", "1500000"), V("250 ms", NULL), V("250 km/s", NULL));
+#undef V
+#define V(text, print) {"radar", "speed_mps", text, print}
+    CHECK(V("343 m/s", "343"), V("1.5 km/s", "1500"), V("0.3 Mm/s", "300000"), V("343 m", NULL));
+#undef V
+#define V(text, print) {"engine", "deadline", text, print}
+    CHECK(V("10 ms", "0.01"), V("0.3ms", "0.0003"), V("62 us", "6.2e-05"), V("5 ns", "5e-09"),
+          V("2 s", "2"), V("10 m", NULL), V("10 min", NULL), V("10 Hz", NULL), V("2 ks", "2000"));
+#undef V
+    /* Units without prefixes. */
+    CHECK({"dwell", "taper_sidelobe_db", "60 dB", "60"},
+          {"dwell", "taper_sidelobe_db", "60k", NULL}, {"dwell", "periods", "16 periods", "16"},
+          {"dwell", "periods", "16k", NULL}, {"dwell", "periods", "1.5 periods", NULL},
+          {"echo", "clock_ppm", "-2 ppm", "-2"}, {"target.n", "snr_db", "-12.5 dB", "-12.5"},
+          {"target.n", "phase_rad", "250 mrad", "0.25"}, {"ring", "bytes", "4 bytes", NULL},
+          {"detector", "pfa", "1k", NULL});
+
+    accept_text(&c,
+                "[source]\nrate_hz = 2.4 Msps # a comment\n[radar]\nmax_range_m = \"250 km\"\n");
+    assert_int_equal(c.source.rate_hz.num, 2400000);
+    assert_true(c.radar.max_range_m == 250e3);
+    pnr_config_clear(&c);
+
+    /* The longest value with a prefix. */
+    memset(text, '0', sizeof text);
+    strcpy(text + PNR_VALUE_MAX - 5, "1 nHz");
+    free(read_and_print("source", "tune_hz", text));
+    strcpy(text + PNR_VALUE_MAX - 3, "1ms");
+    free(read_and_print("engine", "deadline", text));
 }
 
 TEST(choices_and_words)
@@ -162,6 +215,7 @@ TEST(choices_and_words)
           {"publisher", "expose", "true", NULL}, {"publisher", "expose", "1", NULL},
           {"source", "format", "auto", "auto"}, {"source", "format", "", "auto"},
           {"source", "format", "sc16", "ci16"}, {"source", "format", "f64", "f64"},
+          {"source", "format", "int16", NULL}, {"source", "format", "uint8", NULL},
           {"source", "format", "none", NULL}, {"source", "format", "ci15", NULL});
 
     /* Every choice of every key has its own number, in order. */

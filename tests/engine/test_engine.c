@@ -129,7 +129,7 @@ TEST(test_by_hand)
     }
 }
 
-/* Ties: two equal echoes, all samples exact, give equal powers; the kept one is the lower lag. */
+/* Two equal echoes in exact samples give equal powers. The one at the lower lag is kept. */
 TEST(test_tie)
 {
 

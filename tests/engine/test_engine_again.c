@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* search_without: the reference against samples from which the echoes were subtracted
- * beforehand, every engine against the reference. Submits in flight and the collected result
- * stay as they are. */
+/* Compares search_without of the reference with samples from which the echoes were subtracted
+ * beforehand, and every engine with the reference. Submits in flight and the collected result must
+ * not change. */
 #include "tests/fixture/answer.h"
 
 static const scenario scenarios[] = {
@@ -31,7 +31,7 @@ static const scenario scenarios[] = {
 };
 enum { N_REMOVALS = 2 };
 
-/* The moving echo of dwell d, nearly, and something else. */
+/* Makes two removals: nearly the moving echo of dwell d, and another signal. */
 static void make_removals(const world *w, size_t d, float (*replica)[2], pnr_removal *out)
 {
     const size_t n = w->s.n_samples, delay = world_delay(w, d);
@@ -78,7 +78,8 @@ static void take_out(world *w, size_t d, const pnr_removal *removals)
     }
 }
 
-/* Searches all dwells again, twice; then dwell d, and checks that nothing else has changed. */
+/* Searches dwell d twice without the removals. Checks that both results have the same bits, and
+ * that neither the collected result nor the submit in flight has changed. */
 static void ask_again(const pnr_engine_ops *ops, const world *w, size_t d,
                       const pnr_removal *removals, size_t n_removals, answer *out)
 {
@@ -97,7 +98,7 @@ static void ask_again(const pnr_engine_ops *ops, const world *w, size_t d,
                      PNR_OK);
     assert_int_equal(result.n_dwells, 1);
     answer_keep(&plan, &result, out);
-    answer_keep(&plan, &first, &after); /* it stays */
+    answer_keep(&plan, &first, &after); /* it has not changed */
     check_same_bits(&after, &before, 0);
     answer_destroy(&after);
     /* a second call gives the same bits */
@@ -171,7 +172,7 @@ TEST(test_nothing_and_all)
     world_destroy(&w, ops);
 }
 
-/* Every method of an engine, in the tolerance of dwell d with its echoes. */
+/* Compares every method of an engine, within the tolerance of dwell d with its echoes. */
 static void agree_again(const pnr_engine_ops *ops, const scenario *s, size_t d)
 {
     const pnr_engine_ops *reference = find_engine("reference");

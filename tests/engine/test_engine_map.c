@@ -9,7 +9,7 @@
 static size_t check_formulas(const scenario *s, pnr_want want)
 {
     const pnr_engine_ops *ops = find_engine("reference");
-    /* the kernel is tabulated: 5e-6 off between its rows */
+    /* the engine's kernel is a table, with errors of 5e-6 between its rows */
     const double slack = strstr(s->name, "time scale") != NULL ? 30 : 0.3;
     size_t n_candidates = 0;
     answer got, wanted;

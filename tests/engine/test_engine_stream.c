@@ -16,7 +16,7 @@ typedef struct run {
     size_t n_ahead;                  /* calls of upload_ahead that were accepted */
 } run;
 
-/* A view from dwell `first` on, of n_samples samples, that wraps anywhere. */
+/* Returns a view of n_samples samples from dwell `first` on, which wraps at a random sample. */
 static pnr_windows view(const run *r, size_t first, size_t n_samples)
 {
     const size_t dwell = world_dwell(r->w);
@@ -33,8 +33,8 @@ static pnr_windows view(const run *r, size_t first, size_t n_samples)
     return v;
 }
 
-/* Uploads a growing part of the next submit, and sometimes a part of a dwell that is never
- * submitted, as when a ring refuses one. */
+/* Uploads a growing part of the next submit. Sometimes first uploads a part of a dwell that is not
+ * submitted next, as when a ring refuses a dwell. */
 static void send_ahead(run *r, size_t n_next)
 {
     const size_t next = n_next * world_dwell(r->w);
@@ -117,7 +117,7 @@ static void check(const pnr_engine_ops *ops, const world *w, const answer *all, 
     ops->destroy(r.engine);
 }
 
-/* Every method of an engine that suits the scenario. */
+/* Checks every method of an engine that suits the scenario. */
 static void check_scenario(const pnr_engine_ops *ops, scenario s)
 {
     world w;

@@ -100,7 +100,7 @@ static void check_by_script(const char *python, const pnr_plan *plan, const char
                                    h > 0 ? "," : "", hypothesis.quarters, hypothesis.first_bin,
                                    hypothesis.n_rows);
     }
-    /* its TAP is a comment of ours */
+    /* the TAP of the script becomes a comment in ours */
     snprintf(command + length, sizeof command - length, " >%s/out", folder);
     assert_true(length + 60 < sizeof command);
 

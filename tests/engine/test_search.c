@@ -14,7 +14,7 @@ typedef struct plain {
     size_t n_rows, n_cells, looks_used;
 } plain;
 
-/* The value at a row and cell of a code, which need not exist; false: there is none. */
+/* Gives the value at a row and cell of a code. false: there is no such cell. */
 static bool value_at(const plain *m, size_t code, long row, long cell, float *value)
 {
     const long n = (long)m->n_cells;
@@ -41,7 +41,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Z factor of a cell; false: no training cell. */
+/* Gives the limit of a cell, Z times the factor. false: the cell has no training cell. */
 static bool limit_of(const plain *m, size_t code, long row, long cell, double *limit)
 {
     const pnr_plan *plan = m->plan;
@@ -129,7 +129,7 @@ static int by_place(const void *a, const void *b)
                                 : 0;
 }
 
-/* All maxima above into `all`, the kept ones first and in order. */
+/* Writes all maxima above their limits to `all`: first the kept ones, in the order of places. */
 static void look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_candidate *all)
 {
     const pnr_plan *plan = m->plan;
@@ -162,7 +162,7 @@ static void look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_can
     qsort(all, dwell->n_candidates, sizeof *all, by_place);
 }
 
-/* The mean of what no kept candidate reaches; negative: none. */
+/* Returns the mean of the columns that no kept candidate reaches; -1: fewer than half are left. */
 static double rest_plainly(const plain *m, const pnr_dwell *dwell, const pnr_candidate *kept)
 {
     const pnr_plan *plan = m->plan;
@@ -194,7 +194,7 @@ static double rest_plainly(const plain *m, const pnr_dwell *dwell, const pnr_can
     return 2 * n_left >= n_columns ? sum / (double)(n_left * m->n_rows) : -1;
 }
 
-/* Is a cell at the threshold within the rounding of sums in floats? */
+/* Tells whether a cell is at the threshold, within the rounding of sums in floats. */
 static bool is_close(const plain *m, const pnr_dwell *dwell)
 {
     const double threshold = m->plan->threshold[dwell->n_periods - 1] * dwell->floor;
@@ -205,7 +205,7 @@ static bool is_close(const plain *m, const pnr_dwell *dwell)
     return false;
 }
 
-/* Returns whether a later search depends on the floor's rounding. */
+/* Searches a dwell. Returns whether a later search depends on the rounding of the floor. */
 static bool search_plainly(const plain *m, double energy_of_code, pnr_dwell *dwell,
                            pnr_candidate *all)
 {
@@ -246,7 +246,7 @@ typedef struct world {
     size_t n_values, n_rows;
 } world;
 
-/* One window of n samples, searched everywhere for one candidate. */
+/* Returns a plan of one window of n samples, which is searched everywhere for one candidate. */
 static pnr_plan plain_plan(size_t n, const double *threshold)
 {
     return (pnr_plan){.n_samples = n,
@@ -320,7 +320,7 @@ static void world_create(world *w, size_t n_lags)
     }
 }
 
-/* The bits are the same if all lines are scanned beforehand, the last one first. */
+/* Checks that the bits are the same if all lines are scanned beforehand, the last one first. */
 static void check_lines(const world *w, size_t looks, double energy_of_code, const pnr_dwell *empty,
                         const pnr_dwell *want, const pnr_candidate *candidates)
 {
@@ -454,8 +454,8 @@ TEST(test_plain)
     assert_true(count.n_repeated > 100 && count.n_overfull > 100 && count.n_tied > 100);
 }
 
-/* The same powers in any order of places, some of them without a lag: the same answer. Whole
- * numbers, so that sums do not depend on the order. */
+/* The same powers in any order of places, of which some have no lag, give the same answer. Powers
+ * are whole numbers, so that sums do not depend on the order. */
 TEST(test_places)
 {
     static float power[MOST], placed[2 * MOST];
@@ -537,11 +537,11 @@ TEST(test_beside_a_strong_echo)
         assert_int_equal(out[0].cell, 1000);
         assert_int_equal(out[1].cell, 1000 + TRAINING + 3);
         assert_int_equal(out[2].cell, 3000);
-        assert_true(fabs(dwell.floor - 1) < 0.02); /* 10^14 is out of the rest */
+        assert_true(fabs(dwell.floor - 1) < 0.02); /* the rest is without 10^14 */
     }
 }
 
-/* With no window used nothing is found, with any powers in the map. */
+/* If no window is used, nothing is found, whatever powers the map has. */
 TEST(test_nothing_used)
 {
     const double threshold = 1;

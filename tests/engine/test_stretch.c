@@ -5,7 +5,7 @@
 
 static float table[PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS];
 
-/* A tone of `f` cycles a sample (its real part, then the imaginary one), read at a place. */
+/* Reads a tone of `f` cycles a sample at a place. out: real part, imaginary part. */
 static void read_tone(pnr_stretch_place p, double f, double out[2])
 {
     out[0] = out[1] = 0;

@@ -62,7 +62,7 @@ TEST(test_start_time)
 /* An incomplete dwell is the tail; bytes of an incomplete sample do not count. */
 TEST(test_cut)
 {
-    for (size_t n = 1; n < 9 * N; n += 61) {
+    for (size_t n = 3 * N; n < 9 * N; n += 61) {
         stage s;
         outcome o = {0};
 
@@ -71,6 +71,27 @@ TEST(test_cut)
         run_whole(&s, &o, 0, 3);
         assert_int_equal(o.n, n / (3 * N));
         assert_int_equal(o.account.skipped_tail, n % (3 * N));
+        forget_outcome(&o);
+        close_stage(&s);
+    }
+}
+
+/* A file of fewer samples than a dwell is refused before its first sample is read. */
+TEST(test_shorter_than_a_dwell)
+{
+    for (size_t n = 1; n < 3 * N; n += 76) {
+        stage s;
+        outcome o = {0};
+        char samples[64];
+
+        open_stage(&s, n, SETTINGS("dwell.periods=3", "dwell.combine=incoherent"));
+        save_stage(&s, n % 4);
+        run_stage(&s, &o);
+        snprintf(samples, sizeof samples, "echo.raw: %zu samples ", n);
+        assert_int_equal(o.code, PNR_EDATA);
+        assert_int_equal(o.account.positions, 0);
+        assert_non_null(strstr(o.error.text, samples));
+        assert_non_null(strstr(o.error.text, " 381 samples "));
         forget_outcome(&o);
         close_stage(&s);
     }
@@ -131,8 +152,9 @@ TEST(test_epoch_beyond_the_end)
 
     open_stage(&s, 50, SETTINGS("code.epoch=100"));
     save_stage(&s, 0);
-    run_whole(&s, &o, 100, 1);
-    assert_int_equal(o.account.skipped_alignment, 50);
+    run_stage(&s, &o);
+    assert_int_equal(o.code, PNR_EDATA);
+    assert_non_null(strstr(o.error.text, " 227 samples "));
     assert_int_equal(o.n, 0);
     forget_outcome(&o);
     close_stage(&s);

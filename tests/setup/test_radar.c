@@ -124,7 +124,8 @@ TEST(a_broken_length_names_the_good_rates)
     config.code.chip_rate_hz = (pnr_rational){1000000, 3};
     config.source.rate_hz = (pnr_rational){100000, 1};
     refused(&config, 7, "not a whole number");
-    refused(&config, 7, "2000000/21 and 1000000/7");
+    refused(&config, 7, "2000000/21 (95238.09524) and 1000000/7 (142857.1429)");
+    refused(&config, 7, "code.chip_rate_hz 350000 and 700000/3 (233333.3333)");
 }
 
 TEST(the_good_rates_are_good_and_next_to_it)
@@ -136,7 +137,7 @@ TEST(the_good_rates_are_good_and_next_to_it)
         pnr_config config;
         pnr_radar radar;
         pnr_error error;
-        char low[64], high[64];
+        char low[64], high[64], slow[64], fast[64];
         fill(&config);
         config.source.rate_hz = (pnr_rational){100000 + (int64_t)(uniform() * 1e7), 1};
         config.code.chip_rate_hz = (pnr_rational){1000 + (int64_t)(uniform() * 1e5), 7};
@@ -149,13 +150,24 @@ TEST(the_good_rates_are_good_and_next_to_it)
             continue;
         }
         n_broken++;
-        assert_int_equal(sscanf(rates, "good rates: %63s and %63s", low, high), 2);
+        assert_int_equal(sscanf(rates, "good rates: %63[0-9/]", low), 1);
+        assert_int_equal(sscanf(strstr(rates, " and "), " and %63[0-9/]", high), 1);
+        const char *chips = strstr(rates, "code.chip_rate_hz ");
+        assert_non_null(chips);
+        assert_int_equal(sscanf(chips, "code.chip_rate_hz %63[0-9/]", fast), 1);
+        assert_int_equal(sscanf(strstr(chips, " and "), " and %63[0-9/]", slow), 1);
+        pnr_config other = config;
         assert_int_equal(pnr_rational_parse(low, &config.source.rate_hz), PNR_OK);
         size_t below = derive(&config, n_chips).n_samples;
         assert_true(pnr_rational_double(config.source.rate_hz) < given);
         assert_int_equal(pnr_rational_parse(high, &config.source.rate_hz), PNR_OK);
         assert_int_equal(derive(&config, n_chips).n_samples, below + 1);
         assert_true(pnr_rational_double(config.source.rate_hz) > given);
+        /* The same numbers of samples, by the chip rate. */
+        assert_int_equal(pnr_rational_parse(fast, &other.code.chip_rate_hz), PNR_OK);
+        assert_int_equal(derive(&other, n_chips).n_samples, below);
+        assert_int_equal(pnr_rational_parse(slow, &other.code.chip_rate_hz), PNR_OK);
+        assert_int_equal(derive(&other, n_chips).n_samples, below + 1);
     }
     assert_true(n_broken > 500);
 }

@@ -47,6 +47,7 @@ for option in "--points 0" "--points 2^25" "--points x" "--check 0" "--check 2^4
     status 64 "$bench" chain -n 127 $option || bad=1
 done
 status 64 "$bench" serve || bad=1
+status 64 "$bench" scene -n 33 --only single || bad=1
 status 64 "$bench" stream -n 256 --seconds 0 || bad=1
 report $bad "wrong parts, sizes, runs and seconds are refused"
 
@@ -162,7 +163,20 @@ if [ "$no_cpu" -ne 0 ]; then
     skip "crossover: batches 1 to 256" "no cpu engine"
     skip "methods: walsh beside library, values agree" "no cpu engine"
     skip "maps: a search of 32 codes and 41 hypotheses, every answer right" "no cpu engine"
+    skip "scene: every kind of samples" "no cpu engine"
+    skip "scene: Doppler, a leak and seven echoes" "no cpu engine"
 else
+    status 0 "$bench" --csv scene -n 1 --only "coherent " --runs 10 --seconds 0.05 -s engine.name=cpu \
+        -s engine.batch=32 -s ring.bytes=1M && csv 8 "$work/out" && all_positive engine_us "$work/out" &&
+        all_positive detect_us "$work/out" && all_positive publish_us "$work/out" && all_positive Msps "$work/out" &&
+        [ "$(column form "$work/out" | uniq | tr '\n' ' ')" = "complex real complex real " ] &&
+        [ "$(column account "$work/out" | sort -u)" = closes ]
+    report $? "scene: every kind of samples"
+    status 0 "$bench" --csv scene -n 8 --only "doppler-1024 complex white" --runs 10 --seconds 0.05 -s engine.name=cpu \
+        -s engine.batch=4 -s ring.bytes=1M && csv 1 "$work/out" &&
+        column found_pct "$work/out" | awk '{ exit !($1 > 80 && $1 <= 100) }' &&
+        column velocity_variance "$work/out" | awk '{ exit !($1 > 0.3 && $1 < 3) }'
+    report $? "scene: Doppler, a leak and seven echoes"
     status 0 "$bench" --csv seed -n 2^10,1000 --runs 10 && all_positive anew_ms "$work/out" &&
         all_positive reused_ms "$work/out" && all_positive pinned_ms "$work/out" &&
         all_positive resident_ms "$work/out" && column engine "$work/out" | grep -q cpu &&

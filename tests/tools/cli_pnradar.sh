@@ -90,6 +90,15 @@ report $? "64: wrong usage"
 printf 'RIFF....WAVEjunk' >"$work/broken.wav"
 status 65 "$work/empty.sc16" && says 'empty.sc16' && status 65 "$work/broken.wav"
 report $? "65: an empty file, a broken one"
+head -c 40000 "$work/echo.sc16" >"$work/short.sc16"
+long="-s ring.bytes=0 -s dwell.combine=incoherent -s dwell.periods" # a dwell of so many periods
+# shellcheck disable=SC2086 # a list of options
+status 65 $long=79 "$work/short.sc16" &&
+    says 'short.sc16: 10000 samples (10 ms) .* 10033 samples (10.03 ms), 79 periods of 127$' &&
+    status 0 $long=78 "$work/short.sc16" &&
+    status 65 $long=78 -s code.epoch=100 "$work/short.sc16" && says ' 10006 samples' &&
+    status 0 $long=79 -s source.lost=10+33 "$work/short.sc16"
+report $? "65: a file shorter than a dwell, with both sizes"
 status 66 "$work/none.sc16" && says 'none.sc16' && status 66 "$work" && status 66 &&
     status 66 -c "$work/none.conf"
 report $? "66: no such file, a folder, no input at all"
@@ -145,6 +154,35 @@ status 0 --print json "$work/echo.sc16" && [ "$(wc -l <"$work/out")" -eq 100 ] &
 report $? "json: a message a line"
 status 0 --print table "$work/echo.sc16" && [ "$(wc -l <"$work/out")" -ge 101 ]
 report $? "table: a line an echo below a header"
+# On a terminal. Its lines end in CR LF, and standard error goes there too.
+# on_terminal ARGUMENT...: the words of a command line; what the terminal shows is in $work/out
+on_terminal() {
+    script -qec "'$pnradar' $*" /dev/null >"$work/raw" 2>"$work/err" </dev/null
+    code=$?
+    tr -d '\r' <"$work/raw" >"$work/out"
+    return $code
+}
+if command -v script >/dev/null; then
+    on_terminal -c "'$work/radar.conf'" "'$work/echo.sc16'" &&
+        [ "$(grep -c '^sample .*range m' "$work/out")" -eq 1 ] &&
+        [ "$(grep -c '^[0-9]' "$work/out")" -ge 100 ] &&
+        on_terminal -c "'$work/radar.conf'" --quiet "'$work/echo.sc16'" &&
+        ! grep -q '^[0-9]' "$work/out" &&
+        on_terminal -c "'$work/radar.conf'" --print csv "'$work/echo.sc16'" &&
+        [ "$(grep -c '^[0-9]' "$work/out")" -ge 100 ] && ! grep -q 'range m' "$work/out"
+    report $? "a terminal gets the table, or nothing with --quiet, or what --print names"
+else
+    skip "a terminal gets the table, or nothing with --quiet" "no script(1)"
+fi
+status 0 --quiet "$work/echo.sc16" && [ ! -s "$work/out" ] &&
+    status 64 --quiet --print csv "$work/echo.sc16" && says 'prints csv'
+report $? "--quiet prints nothing, and excludes --print"
+"$pnradar" >"$work/out" 2>"$work/err" && grep -q '^Usage: pnradar ' "$work/out" &&
+    [ ! -s "$work/err" ] && "$pnradar" -h | cmp -s - "$work/out" &&
+    "$pnradar" --help | cmp -s - "$work/out" &&
+    [ "$("$pnradar" -V)" = "$("$pnradar" --version)" ] && "$pnradar" -V | grep -q '^pnradar [0-9]'
+report $? "alone and with -h: the help; with -V: the version"
+
 status 0 --list-engines && grep -q '^reference *works' "$work/out" &&
     grep -q '^reference *would take *method sum: ' "$work/out"
 report $? "the engines are listed, with what they would do"
@@ -154,6 +192,36 @@ report $? "the engines are listed, with what they would do"
     "$pnradar" -c /dev/stdin --print csv "$work/echo.sc16" <"$work/a.conf" 2>/dev/null |
     bits | cmp -s - "$work/csv"
 report $? "a printed configuration reads back to itself, and runs the same"
+
+# --- what the end advises ---
+
+status 0 "$work/echo.sc16" && closes 'end of input' &&
+    says 'nobody got the 100 results: publisher.endpoint is empty, and nothing was printed' &&
+    status 0 -s "publisher.endpoint=ipc://$work/nobody" "$work/echo.sc16" && closes 'end of input' &&
+    says "no subscriber was seen at ipc://$work/nobody, " &&
+    [ "$(grep -c 'nobody got' "$work/err")" -eq 1 ] &&
+    status 0 --print csv "$work/echo.sc16" && ! grep -q warning "$work/err"
+report $? "nobody listens and nothing is printed: it is said once, before the account"
+cp "$work/echo.sc16" "$work/echo.ci16"
+cp "$work/radar.conf" "$work/listened.conf"
+sed -i "s|^endpoint =.*|endpoint = ipc://$work/heard|" "$work/radar.conf"
+hear 0 -- && ! grep -q 'warning' "$work/publisher"
+report $? "somebody listens: nothing is said"
+mv "$work/listened.conf" "$work/radar.conf"
+status 0 -s code.type=legendre -s code.length=127 --print csv "$work/echo.sc16" &&
+    closes 'end of input' &&
+    says 'no echo in 100 results: check the code.*rate_hz.*spectrum.*tune_hz.*epoch'
+report $? "no echo at all: what to check"
+# nan COUNT: 12700 samples, the last COUNT of them NaN
+nan() {
+    head -c $(((12700 - $1) * 8)) /dev/zero
+    head -c $(($1 * 8)) /dev/zero | tr '\0' '\377'
+}
+nan 126 >"$work/few.cf32" && nan 128 >"$work/many.cf32"
+status 0 -s source.format=cf32 "$work/few.cf32" && ! grep -q NaN "$work/err" &&
+    status 0 -s source.format=cf32 "$work/many.cf32" && closes 'end of input' &&
+    says '1.01 % of the samples are NaN or Inf: is source.format = cf32 right?'
+report $? "more than 1 % of NaN: is the format right"
 
 # The same bits, wherever the samples come from.
 "$pnradar" -c "$work/radar.conf" --print csv - <"$work/echo.sc16" 2>"$work/err" |

@@ -389,6 +389,23 @@ TEST(help_is_aligned_and_narrow)
     end(s);
 }
 
+TEST(letters_of_help_and_version)
+{
+    session *s = begin();
+
+    RUN(s, "-h");
+    assert_int_equal(s->code, PNR_EEND);
+    assert_memory_equal(s->output, "Usage: pnradar-echo ", 20);
+    assert_non_null(strstr(s->output, "\n  -h, --help "));
+    end(s);
+    s = begin();
+    RUN(s, "-V");
+    assert_int_equal(s->code, PNR_EEND);
+    assert_string_equal(s->output, "pnradar-echo " PNR_VERSION "\n");
+    end(s);
+    REFUSED(PNR_EUSAGE, "'--help' takes no argument, got 'V'", "-hV");
+}
+
 TEST(version_and_configuration)
 {
     session *s = begin();

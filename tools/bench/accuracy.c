@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench accuracy: errors of delay, amplitude, phase, SNR and Doppler over many dwells, against the
- * Cramer-Rao bound. */
+/* bench accuracy: compares the errors of delay, amplitude, phase, SNR and Doppler over many dwells
+ * with the Cramer-Rao bound. */
 #include "tools/bench/bench.h"
 
 #include "base/complex.h"
@@ -39,7 +39,7 @@ static const bench_picture picture_doppler = {
     .series = "oversample",
     .x_scale = BENCH_X_LINEAR};
 
-/* The objects that make echoes from samples, for one value of detector.oversample. */
+/* The objects that find the echoes in samples, for one value of detector.oversample. */
 typedef struct chain {
     pnr_config config;
     bench_subject subject;
@@ -55,8 +55,8 @@ typedef struct scene {
     double complex *echo; /* [N] */
     double *phase;        /* [batch] */
     double lag, bins;     /* equal for all echoes; bins in units of 1/Tr */
-    uint64_t position;    /* of the noise */
-    uint64_t state;       /* of the other random numbers */
+    uint64_t position;    /* position in the noise */
+    uint64_t state;       /* state of the other random numbers */
 } scene;
 
 /* Sums over the n dwells whose strongest echo is within a sample of the truth. The other n_missed
@@ -210,13 +210,7 @@ static int detect_all(chain *c, const scene *s, size_t n_dwells, tally *t, pnr_e
     for (size_t d = 0; d < result.n_dwells; d++) {
         pnr_detection found;
 
-        const size_t candidates = d * plan->max_candidates;
-        const pnr_observed observed = {
-            .dwell = &result.dwells[d],
-            .candidates = result.candidates + candidates,
-            .patches = result.patches != NULL
-                           ? result.patches + candidates * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
-                           : NULL};
+        const pnr_observed observed = pnr_trial_observed(plan, &result, d);
 
         pnr_detector_detect(c->detector, &observed, &found);
         add_dwell(c, s, d, &found, t);
@@ -230,7 +224,7 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     const double bandwidth = pnr_waveform_bandwidth(c->setup->codes[0].waveform);
     const double bound = 1 / sqrt(2 * snr * bandwidth);
     const double n = t->n > 0 ? t->n : (double)NAN, rms = sqrt(t->square / n);
-    /* R'(0) = i mean(w) R(0) */
+    /* turn: mean(w), the mean angular frequency of the code. R'(0) = i mean(w) R(0). */
     const double turn = cimag(pnr_waveform_at(c->setup->codes[0].autocorrelation, 1e-3)) / 1e-3;
 
     bench_table_add(table, "%g %zu %g %g %g %g %g %g %g %g %g %g %g", snr_db,

@@ -17,17 +17,18 @@ enum { BENCH_MAX_LOG2_SIZE = 24, BENCH_MAX_SIZES = 64 };
 /* The options of the command line; an option that is not given has the default of the part. */
 typedef struct bench {
     const pnr_config *config;
-    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* n_sizes 0: those of the part */
+    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* n_sizes 0: the sizes of the part */
     size_t runs;                            /* counted runs */
     double seconds;                         /* for each size (publish: for each pack) */
     double pace;   /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
-    size_t points; /* methods: approximate number of samples in a submit; 0: chosen */
+    size_t points; /* methods: about this number of samples in a submit; 0: the part chooses */
     size_t check;  /* methods: least number of random samples to check */
     bool verbose;  /* methods: also list the kernels */
     bool csv;
     bool *lost;           /* set when a part lost samples, windows or results */
-    double every_s;       /* latency: time between two windows; 0: chosen */
-    const char *endpoint; /* latency: address; NULL: chosen */
+    double every_s;       /* latency: time between two windows; 0: the part chooses */
+    const char *endpoint; /* latency: address; NULL: the part chooses */
+    const char *only;     /* scene: text that the names must contain; NULL: all */
     const char *plot;     /* PNG path; NULL: none */
     const char *dump;     /* serve: path for the code and the samples; NULL: none */
 } bench;
@@ -49,7 +50,7 @@ int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, benc
                   pnr_error *error);
 /* Sets publisher.endpoint to an ipc address of this process. */
 void bench_set_endpoint(pnr_config *config);
-/* Prints the CPU and the probe of each engine. Before a CSV they are comments. */
+/* Prints the CPU and what each engine has found here; with --csv as comments. */
 void bench_print_machine(const bench *b);
 
 int bench_chain(const bench *b, pnr_error *error);
@@ -58,6 +59,7 @@ int bench_seed(const bench *b, pnr_error *error);
 int bench_crossover(const bench *b, pnr_error *error);
 int bench_methods(const bench *b, pnr_error *error);
 int bench_maps(const bench *b, pnr_error *error);
+int bench_scene(const bench *b, pnr_error *error);
 int bench_latency(const bench *b, pnr_error *error);
 int bench_soak(const bench *b, pnr_error *error);
 int bench_publish(const bench *b, pnr_error *error);
@@ -67,8 +69,8 @@ int bench_serve(const bench *b, pnr_error *error);
 /* --- tables: cells in reading order --- */
 typedef struct bench_table bench_table;
 
-/* columns: their names with units, separated by spaces; a name that ends in ':' has text, the
- * others have numbers. PNR_OK, PNR_ENOMEMORY. */
+/* columns: the names with units, separated by spaces. A column whose name ends in ':' holds texts.
+ * Other columns hold numbers. PNR_OK, PNR_ENOMEMORY. */
 int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error);
 void bench_table_destroy(bench_table *table);
 /* Adds the next cells: the format has "%g", "%zu" and "%s", separated by spaces. A NaN gives an
@@ -80,7 +82,8 @@ size_t bench_table_rows(const bench_table *table);
 /* How the first column is drawn along x; y is logarithmic. */
 typedef enum { BENCH_X_LOG2, BENCH_X_LOG10, BENCH_X_LINEAR } bench_x_scale;
 
-/* A picture has one line for each y column, or for each value of the column `series`. */
+/* A picture has one line for each column named in `y`. If `series` is set, each value in the column
+ * `series` has its own lines. */
 typedef struct bench_picture {
     const char *y_label;
     const char *y;           /* names of columns, separated by spaces */

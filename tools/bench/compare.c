@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench seed: this machine against the memoir's Tables 16 and 17, in four ways.
- * bench crossover: the CPU against the GPU, by the code's length and by the dwells in a submit. */
+/* bench seed: compares this machine with the memoir's Tables 16 and 17, in four ways.
+ * bench crossover: compares the CPU with the GPU for several code lengths and batches. */
 #include "tools/bench/bench.h"
 #include "tools/bench/contest.h"
 
@@ -18,12 +18,12 @@
 enum { CPU, CUDA, N_ENGINES };
 static const char *const engine_names[N_ENGINES] = {"cpu", "cuda"};
 
-/* The ways of bench seed: those of pnr_measure_mode, and a resident one. */
+/* The ways of bench seed: the modes of pnr_measure_mode, and one with resident samples. */
 enum { RESIDENT = PNR_MEASURE_PINNED + 1, N_WAYS };
 
 static const pnr_timing unknown = {.median_ns = NAN, .p99_ns = NAN};
 
-/* found[e]: engine e works here. PNR_OK, or PNR_EUNAVAILABLE when none does. */
+/* Sets found[e] if engine e works here. PNR_OK; PNR_EUNAVAILABLE: no engine works. */
 static int find_engines(const bench *b, const char *part, bool found[N_ENGINES], pnr_error *error)
 {
     bool any = false;
@@ -59,7 +59,7 @@ static int time_resident(const bench_subject *s, size_t n_runs, pnr_timing *out,
     return rc;
 }
 
-/* Logs the reason and gives NAN if the engine does not support the plan. */
+/* Times one engine in one way. If it does not support the plan, logs why and gives NAN. */
 static int time_way(const bench *b, const char *engine, size_t n_samples, size_t batch, int way,
                     pnr_timing *out, pnr_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares methods of one engine on the same resident samples: enters them, checks their results,
- * and times them in turns. */
+/* Compares methods of one engine on the same resident samples. Enters the methods, checks their
+ * results, and times the methods in turns. */
 #include "tools/bench/contest.h"
 
 #include "base/clock.h"
@@ -50,7 +50,7 @@ static int enter_methods(contest *c, const char *const *methods, size_t n, pnr_e
     return PNR_OK;
 }
 
-/* Checks that the strongest candidate is the echo: its code, its row and its lag. */
+/* Checks the code, row and lag of the strongest candidate, and the number of used samples. */
 static int check_dwell(const contest *c, const contest_entry *e, size_t d, pnr_error *error)
 {
     const pnr_plan *plan = &c->subject->setup->plan;
@@ -78,7 +78,7 @@ static int check_dwell(const contest *c, const contest_entry *e, size_t d, pnr_e
     return PNR_OK;
 }
 
-/* Fills one set with new samples and correlates it by every method. */
+/* Fills one set with new samples, correlates it by every method, and checks the results. */
 static int check_set(contest *c, size_t set, pnr_error *error)
 {
     const pnr_plan *plan = &c->subject->setup->plan;
@@ -100,8 +100,8 @@ static int check_set(contest *c, size_t set, pnr_error *error)
     return rc;
 }
 
-/* The entries are timed in turns, each set once in a round, for whole rounds and at least `runs`
- * times. The times before the clocks have risen are discarded. */
+/* Times the entries in rounds. In a round each entry uses each set once. Ends when each entry has
+ * at least `runs` times. Discards the rounds before the clocks have risen. */
 static int time_entries(contest *c, pnr_error *error)
 {
     const uint64_t start_ns = pnr_clock_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares methods of one engine on the same resident samples: checks every result, then times all
+/* Compares methods of one engine on the same resident samples. Checks every result, then times all
  * methods in turns. */
 #ifndef PNR_TOOLS_BENCH_CONTEST_H
 #define PNR_TOOLS_BENCH_CONTEST_H
@@ -13,14 +13,14 @@ enum { CONTEST_METHODS = 4 };
 typedef struct contest_entry {
     pnr_engine_choice choice;
     resident *resident;
-    pnr_result result; /* of the last set */
+    pnr_result result; /* of the last checked set */
     double *ns;        /* [n_times] */
-    double deviation;  /* set by the caller's judge */
+    double deviation;  /* set by `judge` */
 } contest_entry;
 
-/* Zeroed except for subject, runs and judge. The caller calls contest_end, also after an error. */
+/* The caller sets subject, runs and judge, zeroes the rest, and always calls contest_end. */
 typedef struct contest {
-    const bench_subject *subject; /* the contest uses its plan */
+    const bench_subject *subject; /* the contest changes its plan: method, depth and want_profile */
     size_t runs;
     /* Compares the result of an entry in one dwell with the result of the first entry. NULL: no
      * comparison. */
@@ -32,10 +32,10 @@ typedef struct contest {
     size_t n_checked; /* checked dwells of each method */
 } contest;
 
-/* Enters each of the n methods that supports the plan, and logs why the others do not. Then
- * correlates n_submits sets of new samples by every method, and fills ns of each entry. A signal
- * ends it early. Errors as the engine's create; PNR_EENGINE: the strongest candidate of a dwell is
- * not its echo, or samples are missing. */
+/* Enters each of the n methods that supports the plan, and logs why the others do not. Then checks
+ * every method on n_submits sets of new samples, times all methods, and fills `ns` of each entry. A
+ * signal ends the contest early. Errors are those of the engine's create. PNR_EENGINE: the
+ * strongest candidate of a dwell is not its echo, or samples are missing. */
 int contest_run(contest *c, const char *const *methods, size_t n, size_t n_submits,
                 pnr_error *error);
 void contest_end(contest *c);

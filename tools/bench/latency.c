@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench latency: from the last sample in the ring to the message at a subscriber, stage by
- * stage. */
+/* bench latency: measures the time from the last sample in the ring to the message at a subscriber,
+ * stage by stage. */
 #include "tools/bench/bench.h"
 #include "tools/bench/run.h"
 
@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Long windows need more time: the default pace stays below this number of samples a second. */
+/* Long windows need more time. The default pace does not exceed default_samples_per_s. */
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
 enum { CHUNKS = 16 /* for each window, unless source.chunk is set */, HIGH_WATER = 100000 };
-static const uint64_t late_ns = 5000; /* a window committed later than this is counted */
+static const uint64_t late_ns = 5000; /* a window committed later than this counts as late */
 static const uint64_t start_ns = 20 * 1000 * 1000; /* from the filled ring to the first sample */
 
 static const char columns[] =
@@ -38,7 +38,7 @@ static const bench_picture picture = {
     .x_scale = BENCH_X_LOG10,
 };
 
-/* The times of one result by CLOCK_MONOTONIC; 0: it has not reached this point. */
+/* The times of one result by CLOCK_MONOTONIC; 0: the result has not reached this point. */
 enum {
     READY,     /* last sample committed to the ring */
     SUBMITTED, /* passed to the engine */
@@ -77,12 +77,12 @@ typedef struct latency_run {
     size_t n_windows;
     bench_outcome outcome;
     pnr_histogram late_ns; /* from a window's due time to the commit of its last chunk */
-    uint64_t n_late;       /* number of windows later than late_ns */
+    uint64_t n_late;       /* number of windows that were late by more than the constant late_ns */
 } latency_run;
 
 /* --- the run --- */
 
-/* A sleeping thread wakes up late, so this one polls the clock. */
+/* Polls the clock until due_ns, since a sleeping thread wakes up late. Returns the present time. */
 static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
 {
     uint64_t now_ns;
@@ -92,7 +92,7 @@ static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
     return now_ns;
 }
 
-/* Commits chunk c of window w at the time when a receiver would deliver its last sample. */
+/* Commits each chunk of each window when a receiver would deliver the last sample of the chunk. */
 static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                          size_t capacity, const volatile int *stop)
 {
@@ -120,7 +120,7 @@ static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, vo
     }
 }
 
-/* Runs in the processing thread after the publisher. */
+/* Stores the times of one result. Runs in the processing thread, after the publisher. */
 static void note_result(void *context, const pnr_report *report)
 {
     const latency_run *run = context;
@@ -136,7 +136,7 @@ static void note_result(void *context, const pnr_report *report)
     m[SENT] = pnr_clock_ns();
 }
 
-/* Runs in the thread of the subscriber, which writes only this time. */
+/* Stores the times of arrival. Runs in the subscriber's thread, which writes no other time. */
 static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns)
 {
     const latency_run *run = context;
@@ -145,7 +145,7 @@ static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_
         run->windows[seq][RECEIVED] = now_ns;
 }
 
-/* Commits each window in chunks at the pace of a receiver. */
+/* Runs the pipeline on windows that are committed in chunks at the pace of a receiver. */
 static int pace_windows(latency_run *run, double seconds, pnr_error *error)
 {
     const size_t n_dwell = pnr_plan_dwell_samples(&run->subject.setup->plan);
@@ -176,8 +176,8 @@ static int pace_windows(latency_run *run, double seconds, pnr_error *error)
 
 /* --- the tables --- */
 
-/* Collects ns of one stage for every window that arrived, except the first ones. Returns their
- * number. A message may reach the subscriber before the publisher returns: such a stage is
+/* Collects the times of one stage, in ns, for all received windows except the first ones. Returns
+ * their number. A message may reach the subscriber before the publisher returns, so a time may be
  * negative. */
 static size_t gather_stage(const latency_run *run, const struct stage *stage, double *out)
 {
@@ -201,8 +201,8 @@ static void add_quantiles(bench_table *table, double *ns, size_t n)
         bench_table_add(table, "%g", n > 0 ? pnr_quantile(ns, n, shares[i]) * 1e-3 : NAN);
 }
 
-/* Adds a histogram to the table. ns: sorted. The buckets have a constant ratio; empty ones are
- * omitted. */
+/* Adds a histogram to the table. ns: sorted. The end of each bucket is a constant times the end of
+ * the previous one. Empty buckets are omitted. */
 static void add_histogram(bench_table *table, size_t n_samples, const double *ns, size_t n)
 {
     size_t i = 0;

@@ -12,7 +12,7 @@
 
 enum { HOST_BATCH = 1 };
 
-/* The threshold is 30 times the floor: above any cell of noise, below every echo. */
+/* The threshold is 30 times the floor. It is above all noise and below every echo. */
 #define MAP                                                                                        \
     "[detector]\npfa = 4e-7\nmax_echoes = 4\nexclusion_cells = 2\nexclusion_rows = 4\n"            \
     "[source]\nformat = ci16\n"
@@ -30,7 +30,7 @@ enum { HOST_BATCH = 1 };
 static const struct map_case {
     const char *name;
     size_t n_samples, n_codes, batch;
-    const char *text; /* of its configuration */
+    const char *text; /* the configuration */
 } cases[] = {
     {"range-Doppler by quarter bins", 8192, 1, 1, BY_QUARTERS},
     {"range-Doppler by quarter bins", 8192, 1, 8, BY_QUARTERS},
@@ -43,7 +43,7 @@ static const char columns[] =
     "map: N periods codes rows batch method: median_us dwell_us GBps floor_us "
     "floor_pct samples_us Gcells_s checked";
 
-/* A map of several codes takes GPS codes. */
+/* Makes the configuration of a case. If it has several codes, they are GPS codes. */
 static int configure_map(const bench *b, const struct map_case *own, pnr_config *config,
                          pnr_error *error)
 {
@@ -61,8 +61,8 @@ static int configure_map(const bench *b, const struct map_case *own, pnr_config 
     return rc;
 }
 
-/* Adds a row. In the least time each sample is read once, and the power of each cell is written
- * once and read once, at the copy bandwidth of the device. */
+/* Adds a row. floor_us: the time to read each sample once, and to write and read the power of each
+ * cell once, at the copy bandwidth of the device. */
 static void add_row(const contest *c, const contest_entry *e, const char *name, double copy_rate,
                     bench_table *table)
 {

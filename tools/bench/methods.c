@@ -35,7 +35,7 @@ static const bench_picture picture = {
     .only_text = "full",
 };
 
-/* A load: one dwell or many in a submit. */
+/* The load of one submit: one dwell or many. */
 typedef struct load {
     const char *name; /* "one", "full" */
     double copy_rate; /* bytes a second; NAN on the host */
@@ -44,19 +44,19 @@ typedef struct load {
 
 /* --- answers --- */
 
-/* Twice the deviation from the reference that the tests allow each method. */
+/* In the tests a method may deviate from the reference by half of this limit. */
 static const double deviation_limit = 4.0;
 
-/* The floor depends on two sums of equal magnitude: the sum of the noise, and that of the excluded
- * echo. */
+/* Returns the unit of a floor's deviation. The floor is the difference of two sums of equal
+ * magnitude. One has all powers, the other has those of the excluded echo. */
 static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 {
     return want->noise_sum * FLT_EPSILON * sqrt(log2((double)plan->n_samples) + 1) /
            (double)plan->n_samples;
 }
 
-/* True if rounding alone decides the floor: one method has lowered it to the mean without the echo,
- * the other has not, and their ratio is 0.95 within rounding, see plan.h. */
+/* True if rounding alone decides the floor. Then the floors have a ratio of 0.95 within rounding:
+ * only one of the two methods has lowered the floor to the mean without the echo. See plan.h. */
 static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_dwell *want)
 {
     const double low = fmin(dwell->floor, want->floor), high = fmax(dwell->floor, want->floor);
@@ -64,8 +64,9 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
     return fabs(low - 0.95 * high) <= deviation_limit * floor_unit(plan, want);
 }
 
-/* Returns how far a dwell's values are from those of the first method, in units of eps sqrt(log2 N)
- * sqrt(sum |x|^2 sum |a|^2), for sums of powers in a unit of the same relative size. */
+/* Returns the greatest deviation of the values of a dwell from those of the first method. The unit
+ * is u sqrt(sum |x|^2 sum |a|^2), or u times the value for sums of powers, with u = eps sqrt(log2 N
+ * + 1). */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
 {
@@ -106,8 +107,8 @@ static int compare_values(const contest *c, contest_entry *e, size_t d, pnr_erro
 
 /* --- times --- */
 
-/* Returns the least memory traffic in bytes for each sample of the input: the sample itself, and a
- * complex value that is written and read between two kernels. NAN: not known. */
+/* Returns the least memory traffic in bytes for each sample of the input. A method reads the
+ * sample. At each change of kernel it writes and reads a complex value. NAN: not known. */
 static double floor_bytes(const pnr_plan *plan, const pnr_engine_choice *choice)
 {
     static const struct {
@@ -194,7 +195,8 @@ static size_t count_checks(const bench *b, const pnr_plan *plan)
     return n > RESIDENT_SETS ? n : RESIDENT_SETS;
 }
 
-/* Enters every method that supports this plan, or only the first and the configured one. */
+/* Compares every method that supports this plan, or only the first and the configured one. Adds
+ * their rows to the tables. */
 static int hold_contest(const bench *b, contest *c, const load *l, bench_table *table,
                         pnr_error *error)
 {
@@ -221,8 +223,8 @@ static int hold_contest(const bench *b, contest *c, const load *l, bench_table *
     return PNR_OK;
 }
 
-/* Measures one load. batch 0: as many dwells as make about b->points samples, with the length of a
- * window rounded to a power of two. */
+/* Measures one load. batch 0: as many dwells as fit in b->points samples, or in the default. The
+ * length of a window counts as the next power of two. */
 static int measure_load(const bench *b, const load *l, size_t n_samples, size_t batch,
                         bench_table *table, pnr_error *error)
 {
@@ -262,7 +264,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
     return rc == PNR_OK && !pnr_stop ? measure_load(b, l, n_samples, 0, table, error) : rc;
 }
 
-/* Measures the copy bandwidth of the device. NAN on a host, and if no engine supports the plan. */
+/* Returns the copy bandwidth of the device. NAN: no device, or no engine supports the plan. */
 static double measure_copy(const bench *b)
 {
     bench_subject subject;

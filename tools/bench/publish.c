@@ -25,7 +25,7 @@ static const char columns[] = "N pack detect_ns publish_ns results_ps received_p
 
 static const bench_picture picture = {.y_label = "results a second", .y = "results_ps received_ps"};
 
-/* Results of an engine, which are detected and published repeatedly. */
+/* Results of an engine. The benchmark detects and publishes them repeatedly. */
 typedef struct work {
     pnr_config config;
     pnr_setup *setup;
@@ -34,10 +34,10 @@ typedef struct work {
     pnr_dwell *dwells;         /* [DWELLS * COPIES]: too many for a cache, as in a real run */
     pnr_candidate *candidates; /* [DWELLS * COPIES][max_candidates] */
     pnr_report report;
-    uint64_t n; /* results so far, which give their positions */
+    uint64_t n; /* number of results so far; gives the position of the next one */
 } work;
 
-/* Correlates one submit: an echo in each dwell, at delays over the whole period. */
+/* Correlates one submit that has an echo in each dwell. Stores COPIES copies of its results. */
 static int correlate(work *w, const pnr_engine_ops *ops, pnr_error *error)
 {
     const pnr_plan *plan = &w->setup->plan;
@@ -107,8 +107,8 @@ static void detect_next(work *w)
     pnr_detector_detect(w->detector, &observed, &w->report.detection);
 }
 
-/* Gives the times in ns to detect one result, and to publish it without a subscriber: medians over
- * blocks of results. */
+/* Measures the time to detect one result and the time to publish one without a subscriber. Both are
+ * medians over blocks of results, in ns. */
 static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error *error)
 {
     double *const out[] = {detect_ns, publish_ns};
@@ -134,7 +134,8 @@ static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error 
     return PNR_OK;
 }
 
-/* Works like the processing thread, but offers a refused result again. */
+/* Detects and publishes for `seconds`, as the processing thread does. Offers a refused result
+ * again. Returns the number of results. */
 static uint64_t publish_all(work *w, double seconds)
 {
     const uint64_t start_ns = pnr_clock_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One method of an engine with several sets of samples in the memory where it computes: on the
- * device, or in host memory of the engine. */
+/* Runs one method of an engine on several sets of samples. The sets lie where the engine computes:
+ * on the device, or in host memory of the engine. */
 #include "tools/bench/resident.h"
 
 #include "base/clock.h"

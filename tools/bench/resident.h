@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One method of an engine with several sets of samples in the memory where it computes: on the
- * device, or in host memory of the engine. */
+/* Runs one method of an engine on several sets of samples. The sets lie where the engine computes:
+ * on the device, or in host memory of the engine. */
 #ifndef PNR_TOOLS_BENCH_RESIDENT_H
 #define PNR_TOOLS_BENCH_RESIDENT_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Used in rotation: if a submit is large, all sets together are larger than any cache. */
+/* The sets are used in rotation. If a submit is large, all sets together exceed any cache. */
 enum { RESIDENT_SETS = 4 };
 
 typedef struct resident resident;
@@ -25,7 +25,7 @@ double resident_copy_rate(const pnr_resident_ops *device, size_t index);
 int resident_create(const pnr_engine_ops *ops, const pnr_plan *plan, size_t n_sets, resident **out,
                     pnr_error *error);
 void resident_destroy(resident *r);
-/* Equal to the functions of pnr_resident_ops. */
+/* These do what the functions of pnr_resident_ops do, also for an engine on the host. */
 int resident_fill(resident *r, size_t set, uint64_t seed, const uint32_t *lags, pnr_error *error);
 int resident_run(resident *r, size_t set, pnr_result *result, pnr_error *error);
 size_t resident_kernels(const resident *r, pnr_kernel_note *notes, size_t capacity);

@@ -17,11 +17,11 @@
 #include <string.h>
 #include <zmq.h>
 
-/* A virtual machine was seen to stop for 45 ms once in five minutes: a live ring holds more than
- * twice that. */
+/* A virtual machine was seen to stop for 45 ms once in five minutes. A live ring holds more than
+ * twice this time. */
 static const double hiccup_s = 0.1;
 static const double patience_s = 5.0;
-enum { RING_SAMPLES = 1 << 22 /* at least */, LIVE_SUBMITS = 32, POLL_MS = 50 };
+enum { RING_SAMPLES = 1 << 22 /* of the smallest ring */, LIVE_SUBMITS = 32, POLL_MS = 50 };
 enum { RECEIVE_HIGH_WATER = 1000000 };
 static const char *const topics[] = {"range", "end", NULL};
 
@@ -35,7 +35,7 @@ struct bench_subscriber {
     void *seen_context;
     _Atomic uint64_t last_ns; /* time of the last message */
     _Atomic bool stop, ended;
-    uint64_t results, bytes; /* only the thread writes this until it is joined */
+    uint64_t results, bytes; /* only the thread writes them until it is joined */
 };
 
 static void count_results(bench_subscriber *s, uint64_t first_seq, uint64_t n)
@@ -45,7 +45,7 @@ static void count_results(bench_subscriber *s, uint64_t first_seq, uint64_t n)
         s->seen(s->seen_context, first_seq, n, atomic_load(&s->last_ns));
 }
 
-/* seq precedes the echoes of a message, so the echoes need not be read. */
+/* Counts one result. Its seq precedes the echoes in the message, so the echoes need not be read. */
 static void count_single(bench_subscriber *s, const char *text, size_t length)
 {
     static const char key[] = "\"seq\":";
@@ -165,9 +165,9 @@ void bench_subscriber_finish(bench_subscriber *s, double patience, bench_receive
 
 /* --- the run --- */
 
-/* Returns ring.bytes if it is set, else space for all dwells in flight and more. A live feed gets
- * many submits more, since it drops. The ring holds whole dwells, so that repeated commits continue
- * without a seam. */
+/* Returns ring.bytes, rounded down to whole dwells, if it holds a dwell. Else returns more space
+ * than the dwells in flight need. A live feed gets still more, since its ring drops samples when it
+ * is full. With whole dwells repeated commits continue without a seam. */
 static size_t ring_bytes(const pnr_config *config, const pnr_plan *plan, double rate_hz)
 {
     const size_t dwell = pnr_plan_dwell_samples(plan);

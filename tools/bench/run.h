@@ -31,8 +31,8 @@ typedef struct bench_subscriber bench_subscriber;
 /* spin: the thread polls for messages and never sleeps. seen: may be NULL. */
 int bench_subscriber_start(const char *endpoint, bool spin, bench_seen seen, void *context,
                            bench_subscriber **out, pnr_error *error);
-/* Waits for the end message, at most patience_s after the last message, and joins the thread. With
- * subscriber NULL *out is empty. */
+/* Waits for the end message, at most patience_s after the last message, and joins the thread. If
+ * subscriber is NULL, *out is all zero. */
 void bench_subscriber_finish(bench_subscriber *subscriber, double patience_s, bench_received *out);
 
 /* The functions of one run; all get the same context. */
@@ -50,9 +50,9 @@ typedef struct bench_outcome {
     bench_received received;
 } bench_outcome;
 
-/* Runs the pipeline to the end of its feed. rate_hz: samples a second of a live feed, whose ring
- * drops when it is full; 0: the feed waits for space. publisher.endpoint must be set. Errors are
- * those of the pipeline. */
+/* Runs the pipeline to the end of its feed. rate_hz: samples a second of a live feed; its ring
+ * drops samples when it is full. 0: the feed waits for space. publisher.endpoint must be set.
+ * Errors are those of the pipeline. */
 int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
               const bench_run_hooks *hooks, bench_outcome *out, pnr_error *error);
 
@@ -63,8 +63,8 @@ bool bench_is_lossless(const bench_outcome *outcome);
 /* Logs why an outcome is not complete. */
 void bench_warn_open(const bench_outcome *outcome, size_t n_samples);
 
-/* Commits n samples that the ring's memory already holds, like a live receiver: a full ring drops
- * them. */
+/* Commits n samples that the ring's memory already holds. When the ring is full, drops the rest, as
+ * a live receiver does. */
 void bench_commit_live(pnr_ring *ring, size_t n);
 
 #endif

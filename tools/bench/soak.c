@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench soak: the whole pipeline at a share of its ceiling for a long time: losses, memory,
- * drift. */
+/* bench soak: runs the whole pipeline for a long time at a share of its ceiling, and reports
+ * losses, memory and drift. */
 #include "tools/bench/resident.h"
 #include "tools/bench/stream.h"
 
@@ -34,9 +34,9 @@ static const bench_picture picture = {.y_label = "us, last sample in the ring to
 /* Sums over the results of one interval. */
 typedef struct interval {
     pnr_histogram latency_ns;
-    uint64_t lost; /* samples lost before its results and in them */
+    uint64_t lost; /* samples lost before or in its results */
     uint64_t start_ns, end_ns;
-    double p99_us, rss, device; /* at its end, by the monitor; memory in bytes */
+    double p99_us, rss, device; /* set by the monitor at the interval's end; memory in bytes */
 } interval;
 
 typedef struct watch {
@@ -45,12 +45,12 @@ typedef struct watch {
     bench_table *table;
     uint64_t start_ns;                 /* time of the first result */
     interval intervals[MAX_INTERVALS]; /* the processing thread adds to interval n_ended */
-    _Atomic size_t n_ended;            /* the monitor reads those before it */
+    _Atomic size_t n_ended;            /* the monitor reads the intervals below n_ended */
     _Atomic bool stop;
 } watch;
 
-/* Runs in the processing thread. Time counts from the first result, since the engine is created
- * before it. */
+/* Adds one result to the present interval. Runs in the processing thread. Time counts from the
+ * first result, so that it does not include the creation of the engine. */
 static void add_result(void *context, const pnr_report *report)
 {
     watch *w = context;
@@ -112,7 +112,8 @@ static void add_row(const watch *w, interval *s)
             (unsigned long long)s->lost, s->p99_us, s->rss / MiB);
 }
 
-/* Runs in a separate thread, since it prints, reads files and calls the driver. */
+/* Adds a row for each ended interval. Runs in a separate thread, since it prints, reads files and
+ * calls the driver. */
 static void *monitor(void *argument)
 {
     watch *w = argument;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench stream: the whole pipeline from the ring to a subscriber, against the ceiling of the link
- * and the file source. */
+/* bench stream: measures the whole pipeline from the ring to a subscriber, and with the file
+ * source. Compares the rate with the ceiling of the link. */
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"
@@ -21,12 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Above this number of results a second, JSON for each takes more time than the radar; a packed
- * array takes less. */
+/* Above this number of results a second, writing JSON takes more time than all radar processing. A
+ * packed array takes less time. */
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20, SUBMITS_BEHIND = 16, MIN_BATCHES = 8 };
-static const double file_seconds = 1.0; /* of a file at the rate of the ring; the file source is
-                                         * slower */
+static const double file_seconds = 1.0; /* length of the file at the rate of the ring; the file
+                                         * source is slower */
 static const double most_file_bytes = 2e9;
 static const double space_share = 0.5; /* share of the free bytes for the file */
 static const uint64_t patience_ns = 20000000;
@@ -45,20 +45,20 @@ static const bench_picture picture = {
 /* --- a run from the memory of the ring --- */
 
 typedef struct path {
-    const pnr_setup *setup;
+    const stream_subject *subject; /* NULL: a file */
     double seconds;
     double rate_hz; /* 0: as fast as the ring accepts samples */
 
     /* written by the acquisition thread */
-    _Atomic uint64_t start_ns; /* of the first commit */
+    _Atomic uint64_t start_ns; /* time of the first commit */
 
     /* written by the processing thread */
     pnr_histogram latency_ns;
-    uint64_t stride;      /* samples between two readings of the clock: a submit */
-    uint64_t next_sample; /* of the next reading */
+    uint64_t stride;      /* samples between two readings of the clock: one submit */
+    uint64_t next_sample; /* position of the next reading */
     uint64_t first_ns, last_ns;
-    uint64_t first_sample, last_sample;   /* their positions */
-    uint64_t first_busy_ns, last_busy_ns; /* of processor time */
+    uint64_t first_sample, last_sample;   /* positions of these readings */
+    uint64_t first_busy_ns, last_busy_ns; /* processor time at these readings */
     pnr_pipeline_tap also;                /* may be NULL */
     void *also_context;
 } path;
@@ -88,16 +88,30 @@ static void feed_live(path *p, pnr_ring *ring, size_t chunk, const volatile int 
     }
 }
 
-/* Copies nothing: the ring already holds the samples. */
+/* Fills the memory of the ring, which has space for whole dwells. */
+static void fill_ring(const stream_subject *s, void *memory, size_t n_samples)
+{
+    const size_t dwell = pnr_plan_dwell_samples(&s->engine.setup->plan);
+    const size_t bytes = dwell * pnr_plan_sample_bytes(&s->engine.setup->plan);
+
+    if (s->samples == NULL)
+        pnr_measure_fill(s->engine.setup, memory, n_samples);
+    for (size_t d = 0; s->samples != NULL && d < n_samples / dwell; d++)
+        memcpy((char *)memory + d * bytes, (const char *)s->samples + d % s->n_dwells * bytes,
+               bytes);
+}
+
+/* Fills the whole ring once, then commits its samples repeatedly without a copy. */
 static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                       size_t capacity, const volatile int *stop)
 {
     path *p = context;
-    /* Half of a submit or less, so that the engine can begin with its first part. */
+    /* chunk: half of a submit or less, so that the engine can begin with the first part of a
+     * submit. If a submit is one dwell, a chunk is this dwell. */
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t chunk = plan->batch > 1 ? (plan->batch / 2) * dwell : dwell;
 
-    pnr_measure_fill(p->setup, memory, capacity);
+    fill_ring(p->subject, memory, capacity);
     p->start_ns = pnr_clock_ns();
     if (p->rate_hz > 0)
         feed_live(p, ring, chunk, stop);
@@ -139,7 +153,7 @@ int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipe
                void *also_context, stream_result *out, pnr_error *error)
 {
     const pnr_plan *plan = &s->engine.setup->plan;
-    path p = {.setup = s->engine.setup,
+    path p = {.subject = s,
               .also = also,
               .also_context = also_context,
               .seconds = seconds,
@@ -224,8 +238,8 @@ static int run_file(const pnr_config *config, const char *name, double *samples_
     return PNR_OK;
 }
 
-/* Sends a file of these samples (in $TMPDIR, else /dev/shm) through the pipeline at pace fast.
- * n_samples: its approximate length. *samples_per_s: between the first and the last result. */
+/* Writes a file of about n_samples samples to $TMPDIR, else to /dev/shm or /tmp. Sends it through
+ * the pipeline at pace `fast`. *samples_per_s: the rate between the first and the last result. */
 static int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *samples_per_s,
                             pnr_error *error)
 {
@@ -278,7 +292,7 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
                     file_samples_per_s * 1e-6, file_samples_per_s * s->sample_bytes * 1e-9);
 }
 
-/* Packs the results if there are more of them than JSON can carry; a few submits show the rate. */
+/* Sets publisher.pack if a few submits show that there are too many results a second for JSON. */
 static int choose_pack(stream_subject *s, pnr_error *error)
 {
     const pnr_plan *plan = &s->engine.setup->plan;
@@ -291,26 +305,32 @@ static int choose_pack(stream_subject *s, pnr_error *error)
                           &timing, error);
     if (rc != PNR_OK)
         return rc;
-    /* These submits wait for each other; overlapped submits are up to three times as fast. */
+    /* These submits do not overlap. Overlapped submits are up to three times as fast. */
     if (3.0 * (double)plan->batch * 1e9 / timing.median_ns > many_results_per_s)
         s->config.publisher.pack = PACK;
     return PNR_OK;
 }
 
+void stream_measure_link(stream_subject *s)
+{
+    const pnr_engine_bench *link = pnr_engine_get_bench(s->engine.ops->name);
+
+    s->sample_bytes = (double)pnr_plan_sample_bytes(&s->engine.setup->plan);
+    s->link_bytes_per_s = link != NULL ? link->link_rate(s->config.engine.device, LINK_BYTES) : 0.0;
+}
+
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error)
 {
-    const pnr_engine_bench *link;
     int rc;
 
+    s->samples = NULL;
     pnr_measure_configure(b->config, n_samples, &s->config);
     s->config.source.format = PNR_FORMAT_CI16;
     bench_set_endpoint(&s->config);
     rc = bench_prepare(&s->config, n_samples, 0, &s->engine, error);
     if (rc != PNR_OK)
         return rc;
-    s->sample_bytes = (double)pnr_plan_sample_bytes(&s->engine.setup->plan);
-    link = pnr_engine_get_bench(s->engine.ops->name);
-    s->link_bytes_per_s = link != NULL ? link->link_rate(s->config.engine.device, LINK_BYTES) : 0.0;
+    stream_measure_link(s);
     return choose_pack(s, error);
 }
 
@@ -321,8 +341,8 @@ static void take_result(const bench *b, bool *open, const stream_subject *s, con
     *b->lost |= !bench_is_lossless(&r->outcome);
 }
 
-/* Runs as fast as the ring accepts samples, then from a file, then, if the user wants it, live at a
- * share of the ceiling. */
+/* Runs the pipeline as fast as the ring accepts samples, then from a file. If the user wants it,
+ * also runs the pipeline live at a share of the ceiling. */
 static int measure_ways(const bench *b, const stream_subject *s, bool *open, bench_table *table,
                         pnr_error *error)
 {

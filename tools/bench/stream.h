@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of bench stream, which bench soak uses too: one run of the whole pipeline, and the file
- * source that copies. */
+/* The parts of bench stream that bench soak and bench scene use too. They prepare one size and run
+ * the whole pipeline. */
 #ifndef PNR_TOOLS_BENCH_STREAM_H
 #define PNR_TOOLS_BENCH_STREAM_H
 
@@ -24,15 +24,21 @@ typedef struct stream_subject {
     bench_subject engine;
     double sample_bytes;
     double link_bytes_per_s; /* of the engine's link to its device; 0: no link */
+    const void *samples;     /* [n_dwells] dwells that fill the ring; NULL: pnr_measure_fill does */
+    size_t n_dwells;
 } stream_subject;
+
+/* Fills sample_bytes and link_bytes_per_s from the prepared engine. */
+void stream_measure_link(stream_subject *s);
 
 /* Prepares one size, and chooses publisher.pack if there are many results a second. The caller
  * destroys engine.setup, also after an error. */
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error);
 
-/* Runs the pipeline from the memory of its ring, which is filled once and then committed repeatedly
- * for `seconds`: as fast as the ring accepts samples (rate_hz 0), or live at rate_hz samples a
- * second, where a full ring drops. tap: also sees every result; may be NULL. */
+/* Runs the pipeline for `seconds` on the samples of its ring, which is filled once. The feed then
+ * commits these samples repeatedly. rate_hz 0: as fast as the ring accepts samples; else live at
+ * rate_hz samples a second, and a full ring drops samples. tap: called for every result; may be
+ * NULL. */
 int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipeline_tap tap,
                void *tap_context, stream_result *out, pnr_error *error);
 

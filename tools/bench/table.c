@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of pnradar-bench: aligned for people, CSV for programs, pictures through gnuplot. */
+/* Prints the tables of pnradar-bench, aligned or as CSV. Draws their pictures with gnuplot. */
 #include "tools/bench/bench.h"
 
 #include "cli.h"
@@ -32,8 +32,8 @@ struct bench_table {
     bool lost; /* there was no memory for a cell */
 };
 
-/* Copies the first of several words separated by spaces. Returns the rest; NULL: no word is
- * left. */
+/* Copies the first word of `text`. Spaces separate the words. Returns the text from the next word
+ * on; NULL: there is no word. */
 static const char *next_word(const char *text, char out[NAME_LEN])
 {
     const size_t length = strcspn(text, " ");
@@ -118,8 +118,8 @@ static const cell *cell_at(const bench_table *table, size_t row, size_t column)
     return &table->cells[row * table->n_columns + column];
 }
 
-/* Writes whole numbers without a fraction, others with `digits` significant digits and never an
- * exponent. Returns out. */
+/* Writes a cell as text. A whole number has no fraction. Another number has `digits` significant
+ * digits or more, and never an exponent. Returns out. */
 static const char *format_cell(const bench_table *table, size_t row, size_t column, int digits,
                                char out[CELL_LEN])
 {
@@ -168,7 +168,7 @@ static void print_table(const bench_table *table, bool csv)
                 snprintf(text, sizeof text, "%s", head->name);
             else if (*format_cell(table, row - 1, column, csv ? 9 : 4, text) == '\0' && !csv)
                 snprintf(text, sizeof text, "-");
-            if (head->is_text) /* nothing is padded at the end of a line */
+            if (head->is_text) /* texts are aligned left; the last column is not padded */
                 width = column + 1 < table->n_columns ? -width : 0;
             printf("%s%*s", column == 0 ? "" : csv ? "," : "  ", width, text);
         }
@@ -186,7 +186,7 @@ static size_t find_column(const bench_table *table, const char *name)
     return SIZE_MAX;
 }
 
-/* Writes the data block $d<i>: x and y of its rows. Returns the number of rows. */
+/* Writes the data block $d<index>: x and y of the rows of one curve. Returns the number of rows. */
 static size_t print_block(FILE *to, const bench_table *table, const bench_picture *picture,
                           size_t index, size_t y, const char *series)
 {
@@ -212,8 +212,8 @@ static size_t print_block(FILE *to, const bench_table *table, const bench_pictur
     return n;
 }
 
-/* Writes all data blocks to `to`, and to `plot` the command that draws those with a point. Returns
- * their number. */
+/* Writes all data blocks to `to`. Writes to `plot` the command that draws the blocks that have a
+ * point. Returns the number of these blocks. */
 static size_t print_curves(FILE *to, FILE *plot, const bench_table *table,
                            const bench_picture *picture)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures through gnuplot: a program on the PATH that reads its commands from a pipe. */
+/* Draws pictures with gnuplot, a program on the PATH that reads commands from a pipe. */
 #include "tools/common/gnuplot.h"
 
 #include <stdlib.h>

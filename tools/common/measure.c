@@ -73,7 +73,19 @@ int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_re
                                pnr_error_text(rc), plan->n_samples, n_dwells);
 }
 
-/* Returns how many samples a chip has by the rates, if that is a whole number; else 1. */
+pnr_observed pnr_trial_observed(const pnr_plan *plan, const pnr_result *result, size_t d)
+{
+    const size_t at = d * plan->max_candidates;
+
+    return (pnr_observed){.dwell = &result->dwells[d],
+                          .candidates = result->candidates + at,
+                          .patches =
+                              result->patches != NULL
+                                  ? result->patches + at * 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
+                                  : NULL};
+}
+
+/* Returns the samples of a chip, rate / chip rate, if this is a whole number; else 1. */
 static size_t chip_samples_of(const pnr_config *config)
 {
     pnr_rational q;
@@ -130,8 +142,8 @@ size_t pnr_measure_lag(const pnr_setup *setup)
     return (plan->gate_first + plan->gate_count / 3) % plan->n_samples;
 }
 
-/* Undoes the engine's first steps in reverse order: the engine conjugates (I - jQ), then mixes down
- * by tune. */
+/* Undoes the first two steps of the engine, in reverse order. The engine first conjugates (I - jQ),
+ * then mixes down by tune. */
 static void distort_sample(const pnr_plan *plan, uint64_t n, double iq[2])
 {
     if (plan->tune.num != 0) {
@@ -152,7 +164,7 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples)
     const size_t n = plan->n_samples, lag = pnr_measure_lag(setup);
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
     const size_t stride = sample_bytes * plan->n_channels;
-    /* Without a tune whole periods repeat without a seam; with a tune all samples are computed. */
+    /* Without a tune the tile repeats without a seam. With a tune all samples are computed. */
     const size_t tile = n * ((TILE_SAMPLES + n - 1) / n);
     const size_t computed = plan->tune.num != 0 || n_samples < tile ? n_samples : tile;
     unsigned char *to = memory;
@@ -195,7 +207,7 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
         const double bins = pnr_plan_bins(plan, lag % pnr_plan_rows(plan));
         const double turns = pnr_random_uniform(&state);
 
-        /* A real format keeps I alone: the phase is 0 or pi, so I is the echo or its negative. */
+        /* A real format keeps only I. The phase is 0 or pi, so I is the echo or its negative. */
         if (w % plan->n_periods == 0)
             phase = 2.0 * M_PI * (is_complex ? turns : floor(2.0 * turns) / 2.0);
         for (size_t i = 0; i < n; i++) {
@@ -269,7 +281,8 @@ void pnr_measure_destroy(pnr_measure *measure)
     free(measure);
 }
 
-/* Checks that the strongest candidate of a dwell is within one chip of the lag of the echo. */
+/* Checks in every dwell that the lag of the strongest candidate is at most one chip from the lag of
+ * the echo. If lags is not NULL, stores these lags. */
 static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *lags,
                       pnr_error *error)
 {

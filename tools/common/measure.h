@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "detector/detector.h"
 #include "engine/engine.h"
 #include "setup/setup.h"
 
@@ -16,17 +17,21 @@ typedef struct pnr_trial {
     const pnr_engine_ops *ops;
     const pnr_plan *plan;
     pnr_engine *engine; /* NULL: closed */
-    void *zeros;        /* the headers of the windows */
+    void *zeros;        /* zeros, as the lost samples and ready times of the windows */
     uint64_t tag;
 } pnr_trial;
 
-/* plan must outlive *out. Errors as the engine's create. The caller closes, also after an error. */
+/* Creates an engine. plan must outlive *out. Errors are those of the engine's create. The caller
+ * closes *out, also after an error. */
 int pnr_trial_open(const pnr_engine_ops *ops, const pnr_plan *plan, pnr_trial *out,
                    pnr_error *error);
 void pnr_trial_close(pnr_trial *trial);
 /* Submits n_dwells and collects. samples: those of a batch, [pnr_plan_view_samples][n_channels]. */
 int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_result *result,
                   pnr_error *error);
+
+/* Returns dwell d of a result in the form that the detector needs. */
+pnr_observed pnr_trial_observed(const pnr_plan *plan, const pnr_result *result, size_t d);
 
 /* An engine with one batch of samples. */
 typedef struct pnr_measure pnr_measure;
@@ -37,7 +42,8 @@ typedef struct pnr_measurement {
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* 0 unless plan.measure */
 } pnr_measurement;
 
-/* Statistics of many submits of plan.batch dwells, without the first one; ns of one submit. */
+/* Statistics of many submits of plan.batch dwells, in ns for one submit. The first submit is left
+ * out. */
 typedef struct pnr_timing {
     double median_ns, p99_ns;
     double stage_median_ns[PNR_STAGE_COUNT], stage_p99_ns[PNR_STAGE_COUNT];
@@ -63,24 +69,26 @@ void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config 
 
 /*
  * Fills memory, [n_samples][n_channels] in the plan's format, with white noise and with the code
- * delayed by pnr_measure_lag. Both have 0.2 of full scale (rms), so 0 dB per sample. memory[0] is
- * stream position 0. The same plan gives the same samples.
+ * delayed by pnr_measure_lag. Each has an rms of 0.2 of full scale, so the SNR of a sample is 0 dB.
+ * memory[0] is stream position 0. The same plan gives the same samples.
  */
 void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
-/* Returns the integer lag of that echo: one third of the gate after its first lag. */
+/* Returns the integer lag of this echo. It lies one third of the gate after the first lag of the
+ * gate. */
 size_t pnr_measure_lag(const pnr_setup *setup);
 
 /*
- * Fills memory, [batch][windows * N][n_channels] in the plan's format: noise of 0.2 of full scale
- * (rms), and in dwell d the code lags[d] mod n_codes, 0.2 of full scale, at lag lags[d]. Each look
- * has one random phase (in a real format a random sign), which advances at the frequency of row
- * lags[d] mod n_rows. All channels are alike; there is no tune. The same plan, seed and lags give
- * the same samples.
+ * Fills memory, [batch][windows * N][n_channels] in the plan's format, with noise and with one echo
+ * in each dwell. Each has an rms of 0.2 of full scale. The echo of dwell d has lag lags[d], code
+ * lags[d] mod n_codes, and the frequency of row lags[d] mod n_rows. In each look it begins with a
+ * random phase (in a real format with a random sign). All channels are alike; there is no tune. The
+ * same plan, seed and lags give the same samples.
  */
 void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory);
 
-/* Uses setup->plan unchanged (batch, measure, ...); setup must outlive *out. Errors as the engine's
- * create, PNR_ENOMEMORY. */
+/* Fills the samples of a batch. Creates the engine too, unless mode is PNR_MEASURE_ANEW. Uses
+ * setup->plan unchanged (batch, measure, ...). setup must outlive *out. Errors are those of the
+ * engine's create, and PNR_ENOMEMORY. */
 int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                        pnr_measure **out, pnr_error *error);
 void pnr_measure_destroy(pnr_measure *measure);
@@ -94,7 +102,7 @@ const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);
 int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                      size_t n_runs, pnr_timing *out, pnr_error *error);
 
-/* Writes "AMD EPYC 9575F, 2 cores usable", from the operating system. Returns text. */
+/* Writes the CPU and its usable cores, as "AMD EPYC 9575F, 2 cores usable". Returns `text`. */
 char *pnr_measure_machine(char *text, size_t size);
 
 #endif

@@ -13,12 +13,12 @@ enum { PNR_SUBSCRIBER_PARTS = 3 };
 /* A publisher and one of its streams. The strings must outlive their use. */
 typedef struct pnr_subscriber_source {
     const char *endpoint;
-    const char *stream;    /* NULL: all */
+    const char *stream;    /* NULL: all streams */
     const char *curve_key; /* the publisher's public key; NULL: none */
 } pnr_subscriber_source;
 
-/* Creates a socket that subscribes to "<topic>/<stream>", not connected yet. topics end with NULL;
- * high_water: messages kept. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
+/* Creates a socket that subscribes to "<topic>/<stream>" but is not connected. topics: ends with
+ * NULL; high_water: messages kept. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
 int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error);
 int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error);
@@ -29,12 +29,12 @@ typedef struct pnr_subscriber_message {
     int n_parts; /* all received parts, even more than PNR_SUBSCRIBER_PARTS */
 } pnr_subscriber_message;
 
-/* Never waits: PNR_EAGAIN when there is no message. The caller releases a received message. */
+/* Receives a message and never waits. PNR_EAGAIN: there is none. The caller releases a message. */
 int pnr_subscriber_receive(void *socket, pnr_subscriber_message *m);
 void pnr_subscriber_release(pnr_subscriber_message *m);
-/* Returns the bytes of one part, and their number; "" and 0 if the message does not have it. */
+/* Returns one part. *bytes: its length. If the message lacks this part, gives "" and 0. */
 const char *pnr_subscriber_part(pnr_subscriber_message *m, int part, size_t *bytes);
-/* Tells whether a message has a topic. topic: "range/", with its slash. */
+/* Tells whether a message has a topic. topic: with its slash, as "range/". */
 int pnr_subscriber_has_topic(pnr_subscriber_message *m, const char *topic);
 
 #endif

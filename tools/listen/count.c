@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The account of each received stream: results received, results lost by seq, restarts, and whether
- * it is complete. */
+/* Counts for each stream the received results, the results lost by their seq, and the restarts.
+ * Tells whether the stream is complete. */
 #include "tools/listen/count.h"
 
 #include <inttypes.h>

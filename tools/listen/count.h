@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The account of each received stream: results received, results lost by seq, restarts, and whether
- * it is complete. */
+/* Counts for each stream the received results, the results lost by their seq, and the restarts.
+ * Tells whether the stream is complete. */
 #ifndef LISTEN_COUNT_H
 #define LISTEN_COUNT_H
 
@@ -20,14 +20,14 @@ typedef struct listen_run {
     uint64_t lost;
     uint64_t first, last; /* seq, when received > 0 */
     bool has_ended;
-    pnr_end_summary end; /* when has_ended */
+    pnr_end_summary end; /* valid when has_ended */
 } listen_run;
 
 /* All zero: no message has arrived. */
 typedef struct listen_counts {
     listen_run runs[LISTEN_MAX_STREAMS]; /* the present run of each stream */
     size_t n_streams;
-    uint64_t received; /* of all runs */
+    uint64_t received; /* results of all runs */
     bool is_faulty;    /* something was lost in an earlier run */
 } listen_counts;
 
@@ -36,13 +36,13 @@ typedef struct listen_counts {
 listen_run *listen_count_run(listen_counts *counts, const char *stream, const char *run, FILE *log);
 /* Counts one result; false: it arrived twice or late, and does not count. */
 bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);
-/* Takes the end message: results published after the last received one count as lost. */
+/* Stores the end message. Results published after the last received one count as lost. */
 void listen_count_end(listen_run *run, const pnr_end_summary *end);
 
-/* True when every stream has ended for good; false when there is no stream. A supervisor restarts a
- * run that lost its GPU, so more may arrive after such an end. */
+/* True when every stream has ended for good; false when there is no stream. The end of a run that
+ * lost its GPU is not for good, since a supervisor restarts the run. */
 bool listen_count_is_over(const listen_counts *counts);
-bool listen_count_faulty(const listen_counts *counts); /* for --strict */
+bool listen_count_faulty(const listen_counts *counts); /* true: --strict fails */
 void listen_count_print(const listen_counts *counts, FILE *stream);
 
 #endif

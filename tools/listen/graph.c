@@ -13,8 +13,8 @@ enum {
     BOTTOM_DB = -5  /* lowest level of a profile's scale; 0 is the noise floor */
 };
 
-/* Glyphs from the noise to the strongest power. They show the levels without colours, the second
- * set also without UTF-8. */
+/* Characters for the levels from noise to the strongest power, in UTF-8 and in ASCII. They show the
+ * levels on a terminal without colours too. */
 static const char *const glyphs[LEVELS] = {" ", "·", "░", "░", "▒", "▒", "▓", "█"};
 static const char ascii[] = " .:-=+%#";
 
@@ -28,7 +28,7 @@ static double power_db(float power)
     return power > 0 ? 10 * log10((double)power) : -INFINITY;
 }
 
-/* The scale grows at once, and shrinks only when much of it is unused. */
+/* Chooses the top of the scale. The top rises at once. It falls only by more than 10 dB. */
 static void choose_scale(listen_graph *g)
 {
     double greatest_db = 0;
@@ -71,8 +71,8 @@ static float power_at(const listen_graph *g, const listen_place *at, int x, int 
 
 /* --- a map --- */
 
-/* The noise at a place is the greatest of several cells, some dB above the floor: it gets level
- * 0. */
+/* Returns the level of a power. Each place shows the greatest power of several cells, so noise is
+ * some dB above the floor there. Level 0 includes these dB. */
 static int level_of(double db, int top_db)
 {
     const double level = floor(db / top_db * LEVELS);
@@ -206,7 +206,7 @@ static int column_of(const listen_graph *g, const listen_place *at, double range
     return x >= 0 && x < at->columns ? (int)x : -1;
 }
 
-/* Returns 1, 2 or 5 times a power of ten, at least `least`. */
+/* Returns the smallest step of 1, 2 or 5 times a power of ten that is at least `least`. */
 static double nice_step(double least)
 {
     const double power = pow(10, floor(log10(least)));
@@ -251,8 +251,8 @@ char listen_graph_mark(size_t echo, char many)
     return echo < sizeof marks - 1 ? marks[echo] : many;
 }
 
-/* Returns the row for the mark of an echo at column x: on a map that of its Doppler, else the row
- * above its peak. */
+/* Returns the row for the mark of echo e, which is at column x. On a map this is the row of the
+ * Doppler of e; -1: not on the map. On a profile it is the row above the power at x. */
 static int mark_row(const listen_graph *g, const listen_place *at, int x, const pnr_echo *e)
 {
     const int top = at->bottom - at->rows + 1;

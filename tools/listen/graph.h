@@ -11,27 +11,27 @@
 
 enum { LISTEN_GRAPH_COLUMNS = 400, LISTEN_GRAPH_ROWS = 120 };
 
-/* A place on the screen: columns to the right from left, rows upwards from bottom. */
+/* A place on the screen. Its columns go to the right from `left`, and its rows up from `bottom`. */
 typedef struct listen_place {
     int left, columns, bottom, rows;
 } listen_place;
 
-/* The greatest power over the floor at each place of the screen; NAN: no cell. All zero: no profile
- * has arrived. */
+/* power: the greatest power over the floor for each Doppler bin and column; NAN: no cell. All zero:
+ * no profile has arrived. */
 typedef struct listen_graph {
     pnr_map_info info;      /* of the last profile or map */
-    listen_doppler doppler; /* a bin is a row, or several; a profile has one bin */
+    listen_doppler doppler; /* a bin has one row or more; a profile has one bin */
     size_t n_columns;
     float power[LISTEN_GRAPH_ROWS][LISTEN_GRAPH_COLUMNS]; /* [doppler.n_bins][n_columns] */
     int top_db;                                           /* top of the scale */
 } listen_graph;
 
-/* Takes a profile or map, for a place with at least one row and one column. */
+/* Reduces a profile or map to the rows and columns of a place, which has at least one of each. */
 void listen_graph_fill(listen_graph *graph, const listen_profile *profile, const listen_place *at);
 /* Draws the power, its axes, and the marks of the echoes. */
 void listen_graph_draw(listen_graph *graph, listen_screen *screen, const listen_place *at,
                        const pnr_detection *detection);
-/* Returns the mark of an echo; many: the mark of all further echoes. */
+/* Returns the mark of an echo: a digit, then a letter, then `many` for all further echoes. */
 char listen_graph_mark(size_t echo, char many);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile or map and its echoes on the terminal, redrawn in place. */
+/* Draws the profile or map and its echoes on the terminal. Each frame replaces the previous one. */
 #include "tools/listen/live.h"
 
 #include "base/clock.h"
@@ -29,7 +29,7 @@ struct listen_live {
     pnr_report report;
     bool has_report;
     listen_graph graph;
-    uint64_t next_profile_ns; /* earlier profiles are ignored */
+    uint64_t next_profile_ns; /* profiles that arrive earlier are ignored */
 
     uint64_t rate_ns, rate_received; /* time and count at the last measurement of the rate */
     double rate_hz;                  /* results a second; NAN: not known yet */
@@ -96,14 +96,14 @@ static const char *range_text(double range_m, char out[32])
                                 : number_text(range_m, "m", 2, out);
 }
 
-/* If the radar has no carrier, a Doppler gives no velocity. */
+/* Writes the velocity, or the Doppler if the radar has no carrier. */
 static const char *velocity_text(const pnr_echo *e, char out[32])
 {
     return isfinite(e->velocity_mps) ? number_text(e->velocity_mps, "m/s", 2, out)
                                      : number_text(e->doppler_hz, "Hz", 1, out);
 }
 
-/* Writes "  lost late". */
+/* Writes the names of the flags that are set, as "  lost late". */
 static const char *flags_text(unsigned flags, char out[128])
 {
     char *at = out;
@@ -116,7 +116,7 @@ static const char *flags_text(unsigned flags, char out[128])
     return out;
 }
 
-/* Writes "  zero 2.0389 us (held 0.5 s)". */
+/* Writes the delay of the zero range, as "  zero 2.0389 us (held 0.5 s)"; untracked: nothing. */
 static const char *zero_text(const pnr_zero *zero, char out[96])
 {
     const double delay_us = zero->delay_s * 1e6;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile or map and its echoes on the terminal, redrawn in place. */
+/* Draws the profile or map and its echoes on the terminal. Each frame replaces the previous one. */
 #ifndef LISTEN_LIVE_H
 #define LISTEN_LIVE_H
 
@@ -12,8 +12,8 @@
 
 typedef struct listen_live listen_live;
 
-/* Takes the terminal: see screen.h. endpoint must outlive *out. Text written to *log waits until
- * the terminal is restored. */
+/* Takes over the terminal, see screen.h. endpoint must outlive *out. Text written to *log waits
+ * until the terminal is restored. */
 int listen_live_open(const char *endpoint, listen_live **out, FILE **log, pnr_error *error);
 /* Restores the terminal and leaves the last frame on it. *log is standard error again. */
 void listen_live_close(listen_live *live, const listen_counts *counts, FILE **log);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The picture of a run: range over time, column by column, or over Doppler. */
+/* Draws the picture of a run: range over time or range over Doppler. */
 #include "tools/listen/picture.h"
 
 #include "base/clock.h"
@@ -51,8 +51,8 @@ typedef struct column {
 
 /* A place of the picture. */
 typedef struct cell {
-    double power;   /* over the noise floor, or the sum of several; 0: no power yet */
-    uint32_t n_sum; /* number of powers in a sum; 0: it is the greatest power */
+    double power;   /* power over the noise floor, or a sum of powers; 0: no power yet */
+    uint32_t n_sum; /* number of powers in the sum; 0: no sum, but the greatest power */
 } cell;
 
 struct listen_picture {
@@ -63,7 +63,7 @@ struct listen_picture {
     double rate_hz;  /* NAN: not known */
 
     uint64_t n_profiles;
-    uint64_t last_sample; /* last sample of all profiles */
+    uint64_t last_sample; /* first sample of the last profile */
     pnr_map_info info;    /* of the first profile */
     bool is_doppler;      /* columns of Doppler, else of time */
     listen_doppler doppler;
@@ -72,14 +72,15 @@ struct listen_picture {
     cell *cells; /* [n_columns][n_rows] */
 
     uint64_t n_results, n_echoes;
-    double greatest_m; /* of the ranges of the echoes */
+    double greatest_m; /* greatest distance of an echo from range 0 */
     timeline echo_time;
     column *columns; /* [MAX_COLUMNS] */
 };
 
 /* --- columns --- */
 
-/* Returns the column of a sample. The sample is not before the first one. */
+/* Returns the column of a sample, which is not before t->first. When the sample is after the last
+ * possible column, calls `fold`, which joins pairs of columns. */
 static size_t find_column(listen_picture *p, timeline *t, uint64_t sample,
                           void (*fold)(listen_picture *p))
 {
@@ -185,7 +186,7 @@ void listen_picture_destroy(listen_picture *p)
     free(p);
 }
 
-/* Begins a new picture with a new run. False: the report belongs to the previous run. */
+/* Begins a new picture if `head` begins a new run. False: `head` belongs to the previous run. */
 static bool is_current(listen_picture *p, const pnr_report *head)
 {
     listen_picture next;
@@ -248,7 +249,8 @@ static int begin_power(listen_picture *p, const listen_profile *profile, pnr_err
                : pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", p->path);
 }
 
-/* Adds the greatest power of the rows of a Doppler bin to a column. */
+/* Finds for each range the greatest power of the rows of a Doppler bin. The picture of the mean
+ * adds it to the cell of column c. Other pictures keep the greater of it and the cell. */
 static void add_power(listen_picture *p, size_t c, const listen_profile *profile, size_t bin)
 {
     const bool is_mean = p->is_doppler && p->kind == MAP_MEAN;
@@ -356,7 +358,8 @@ static void print_labels(const listen_picture *p, FILE *to, axis x, axis y)
           to);
 }
 
-/* Writes $echoes: time or Doppler, range, SNR. Returns the number of echoes. */
+/* Writes the data block $echoes with one line for each echo: time or Doppler, range, SNR. Returns
+ * the number of echoes. */
 static size_t print_echoes(const listen_picture *p, FILE *to, axis x, axis y)
 {
     /* An echo is drawn in the middle of its dwell. */
@@ -381,8 +384,8 @@ static size_t print_echoes(const listen_picture *p, FILE *to, axis x, axis y)
     return n;
 }
 
-/* Writes $map: one line for each range, its columns in dB over the floor. Returns the greatest
- * power. */
+/* Writes the data block $map with one line for each range. A line has the power of each column in
+ * dB over the floor. Returns the greatest power in dB. */
 static double print_power(const listen_picture *p, FILE *to, size_t n_columns)
 {
     /* gnuplot's images need at least two rows and columns; the added ones are outside the axes. */
@@ -406,8 +409,8 @@ static double print_power(const listen_picture *p, FILE *to, size_t n_columns)
     return greatest_db;
 }
 
-/* Draws the power on a scale from 0 dB to the greatest power, grey without data, and the echoes
- * over it. */
+/* Draws the power on a scale from 0 dB to the greatest power, and the echoes over it. Places
+ * without power are grey. */
 static void draw_power(const listen_picture *p, FILE *to, axis x, axis y)
 {
     const timeline *t = &p->profile_time;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The picture of a run, of range over time or over Doppler. It collects profiles or maps, and
+/* Draws the picture of a run: range over time or range over Doppler. Collects profiles or maps, and
  * echoes, in bounded memory. */
 #ifndef LISTEN_PICTURE_H
 #define LISTEN_PICTURE_H
@@ -11,14 +11,15 @@
 typedef struct listen_picture listen_picture;
 
 /* path: the PNG; the caller keeps the string. map: how maps are drawn, "mean" (or NULL), "last" or
- * "time". PNR_OK; PNR_EUSAGE: another map; PNR_EIO: the folder cannot be written; PNR_ENOMEMORY. */
+ * "time". PNR_OK; PNR_EUSAGE: unknown map; PNR_EIO: the folder cannot be written; PNR_ENOMEMORY. */
 int listen_picture_create(const char *path, const char *map, listen_picture **out,
                           pnr_error *error);
 void listen_picture_destroy(listen_picture *picture);
 
-/* Adds a result or a profile, in the order of samples. A new run begins a new picture. */
+/* Adds a result. Results and profiles must come in the order of samples. A new run begins a new
+ * picture. */
 void listen_picture_result(listen_picture *picture, const pnr_report *report);
-/* PNR_OK, PNR_ENOMEMORY. */
+/* Adds a profile. PNR_OK, PNR_ENOMEMORY. */
 int listen_picture_profile(listen_picture *picture, const listen_profile *profile,
                            pnr_error *error);
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* libzmq stops reading when the queue is full. When the publisher then closes the connection, the
- * messages that libzmq has not yet read are lost. So the queue is as long as the memory allows,
- * from the first profile on. */
+ * messages that libzmq has not yet read are lost. So, after the first profile, the queue is as long
+ * as queue_bytes allow. */
 enum { LEAST_HIGH_WATER = 8, MOST_HIGH_WATER = 100000 };
 static const size_t queue_bytes = (size_t)256 << 20;
 static const char *const topics[] = {"profile", "map", "end", NULL};
@@ -22,14 +22,14 @@ struct listen_profiles {
     void *monitor; /* NULL: the publisher has been reached */
     pnr_subscriber_message message;
     char run[17], ended_run[17];
-    size_t bytes;  /* of a profile */
-    uint64_t last; /* seq, of this run */
+    size_t bytes;  /* of the last profile */
+    uint64_t last; /* last seq of this run */
     uint64_t n_run, n_received, n_missed;
 };
 
 /* --- cells --- */
 
-/* cell: an index into the whole map. */
+/* Returns the power of a cell. cell: its index in the whole map. */
 static float power_at(const listen_profile *p, size_t cell)
 {
     const char *cells = p->cells;
@@ -43,7 +43,7 @@ static float power_at(const listen_profile *p, size_t cell)
     return value[0] * value[0] + value[1] * value[1];
 }
 
-/* Raises the bins to the powers of one more row. */
+/* Raises each bin to the greatest power of its cells in one more row. */
 static void reduce_row(const listen_profile *p, size_t row, double cells_per_bin, size_t n_bins,
                        float *bins)
 {
@@ -155,7 +155,8 @@ static void count_profile(listen_profiles *p, const pnr_report *head)
     p->n_received++;
 }
 
-/* Each result has a profile, so the profiles after the last received one are missing too. */
+/* Counts the profiles missing at the end of a run. Each result has a profile, so the profiles after
+ * the last received one are missing. */
 void listen_profiles_finish(listen_profiles *p, const pnr_end_summary *end)
 {
     if (p->n_run > 0 && strcmp(p->run, end->run) == 0 && end->account.results > p->last + 1) {
@@ -170,7 +171,7 @@ static bool is_wanted(const listen_profiles *p, const char *stream)
     return p->source->stream == NULL || strcmp(p->source->stream, stream) == 0;
 }
 
-/* Sets the queue to as many profiles as its memory holds. */
+/* Makes the queue as long as queue_bytes allow for messages of this size. */
 static void fit_queue(listen_profiles *p, size_t bytes)
 {
     const size_t most = queue_bytes / (bytes > 0 ? bytes : 1);
@@ -182,7 +183,7 @@ static void fit_queue(listen_profiles *p, size_t bytes)
     (void)zmq_setsockopt(p->socket, ZMQ_RCVHWM, &high_water, sizeof high_water);
 }
 
-/* PNR_OK: a profile of this stream; PNR_EAGAIN: something else. */
+/* Reads the received message. PNR_OK: a profile of this stream; PNR_EAGAIN: another message. */
 static int take_message(listen_profiles *p, listen_profile *out, pnr_error *error)
 {
     pnr_end_summary end;
@@ -191,8 +192,8 @@ static int take_message(listen_profiles *p, listen_profile *out, pnr_error *erro
     int code;
 
     if (pnr_subscriber_has_topic(&p->message,
-                                 "end/")) { /* a bad result is reported by the reader of the
-                                             * results */
+                                 "end/")) { /* the reader of the results reports a bad end
+                                             * message */
         if (pnr_message_read_end(text, length, &end, NULL) == PNR_OK && is_wanted(p, end.stream))
             listen_profiles_finish(p, &end);
         return PNR_EAGAIN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminal as a screen that is redrawn in place, and restored at every end of the program. */
+/* Redraws the terminal in place as a screen. Restores the terminal at every end of the program. */
 #include "tools/listen/screen.h"
 
 #include "cli.h"
@@ -21,7 +21,7 @@
 
 enum { MAX_WIDTH = 400, MAX_HEIGHT = 120, GLYPH_LEN = 5, ESCAPE_LEN = 16 };
 
-/* Selects the alternate screen without cursor and wrapping; the second text undoes that. */
+/* enter: selects the alternate screen without cursor and wrapping. leave: undoes this. */
 static const char enter[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char leave[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 static const char *const styles[] = {
@@ -55,15 +55,15 @@ struct listen_screen {
     bool is_utf8;
     int keys; /* a file descriptor; -1: no keyboard */
     cell cells[MAX_HEIGHT][MAX_WIDTH];
-    char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)]; /* its text */
+    char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)]; /* as text */
 };
 
 /* Global, since a signal handler cannot reach anything else. */
 static struct termios before;
 static volatile sig_atomic_t is_taken, has_termios;
 
-/* With stop it returns when a signal interrupts the write, since Ctrl-S may have stopped the
- * terminal. With NULL it continues. PNR_OK, PNR_EIO. */
+/* Writes all bytes. If a signal has set *stop and interrupts the write, leaves out the rest, since
+ * Ctrl-S may have stopped the terminal. stop may be NULL. PNR_OK, PNR_EIO. */
 static int write_all(const char *data, size_t bytes, const volatile int *stop)
 {
     while (bytes > 0) {
@@ -79,7 +79,7 @@ static int write_all(const char *data, size_t bytes, const volatile int *stop)
     return PNR_OK;
 }
 
-/* Calls only functions that a signal handler may call. */
+/* Restores the terminal. Calls only functions that a signal handler may call. */
 static void give_back(void)
 {
     if (!is_taken)
@@ -98,7 +98,8 @@ static void stop(int number)
     _exit(128 + number);
 }
 
-/* SA_RESETHAND has removed this handler: the signal raised again has its default effect. */
+/* Restores the terminal, then raises the signal again. SA_RESETHAND has removed this handler, so
+ * the signal has its default effect. */
 static void die(int number)
 {
     give_back();
@@ -119,8 +120,9 @@ static void catch_signals(void)
         sigaction(fatal[i], &action, NULL);
 }
 
-/* Keys arrive at once and without echo. Ctrl-C still sends a signal; Ctrl-Z does not, since the
- * shell would get the terminal unrestored. */
+/* Makes keys arrive at once and without echo. Ctrl-C still sends a signal. Ctrl-Z sends none, since
+ * the shell would get a terminal that is not restored. Returns the file descriptor of the keyboard,
+ * or -1. */
 static int take_keyboard(void)
 {
     struct termios now;
@@ -159,7 +161,7 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
         return code;
     if ((s = calloc(1, sizeof *s)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
-    (void)uselocale(newlocale(LC_CTYPE_MASK, "", (locale_t)0)); /* of this thread alone */
+    (void)uselocale(newlocale(LC_CTYPE_MASK, "", (locale_t)0)); /* for this thread alone */
     s->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     is_taken = 1;
     catch_signals();
@@ -266,7 +268,7 @@ void listen_screen_text(listen_screen *s, int x, int y, listen_style style, cons
     for (const char *at = text; *at != '\0'; x++) {
         mbstate_t state = {0};
         wchar_t wide;
-        size_t n = mbrtowc(&wide, at, GLYPH_LEN - 1, &state); /* greater than that: an error */
+        size_t n = mbrtowc(&wide, at, GLYPH_LEN - 1, &state); /* GLYPH_LEN or more: an error */
         const bool is_good = n < GLYPH_LEN && iswprint((wint_t)wide);
 
         n = n < GLYPH_LEN ? n : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminal as a screen that is redrawn in place, and restored at every end of the program. */
+/* Redraws the terminal in place as a screen. Restores the terminal at every end of the program. */
 #ifndef LISTEN_SCREEN_H
 #define LISTEN_SCREEN_H
 
@@ -15,7 +15,7 @@ typedef enum {
     LISTEN_YELLOW,
     LISTEN_CYAN,
     LISTEN_RED,
-    LISTEN_HEAT, /* with the LISTEN_HEAT_LEVELS - 1 values after it: from weak to strong */
+    LISTEN_HEAT, /* the first of LISTEN_HEAT_LEVELS styles, from weak to strong power */
     LISTEN_HEAT_LEVELS = 8
 } listen_style;
 
@@ -27,9 +27,9 @@ typedef struct listen_screen listen_screen;
 
 /* PNR_OK, or PNR_EUSAGE: standard output is no terminal, or the terminal cannot draw. */
 int listen_screen_check(pnr_error *error);
-/* Takes the terminal, and the signals that end the program: the first SIGINT, SIGTERM or SIGHUP
- * sets pnr_stop; a second one, SIGQUIT or a crash restores the terminal first. PNR_OK,
- * PNR_ENOMEMORY, or as listen_screen_check. */
+/* Takes over the terminal, and catches the signals that end the program. The first SIGINT, SIGTERM
+ * or SIGHUP sets pnr_stop. The second of these signals, SIGQUIT and a crash restore the terminal
+ * before the program ends. PNR_OK, PNR_ENOMEMORY, or as listen_screen_check. */
 int listen_screen_open(listen_screen **out, pnr_error *error);
 /* Restores the terminal, and leaves the last frame on it. */
 void listen_screen_close(listen_screen *screen);
@@ -45,7 +45,7 @@ void listen_screen_put(listen_screen *screen, int x, int y, listen_style style, 
 /* Draws text in UTF-8, cut at the right edge. A control character becomes '?'. */
 void listen_screen_text(listen_screen *screen, int x, int y, listen_style style, const char *format,
                         ...) __attribute__((format(printf, 5, 6)));
-/* Draws a bar of `eighths` of a character upwards from the row `bottom`. */
+/* Draws a bar upwards from the row `bottom`. Its height is `eighths` / 8 characters. */
 void listen_screen_bar(listen_screen *screen, int x, int bottom, int eighths, listen_style style);
 int listen_screen_show(listen_screen *screen); /* PNR_OK, PNR_EIO */
 

@@ -35,7 +35,7 @@ struct listen_truth {
     uint64_t n_strays;
     unsigned n_targets; /* the highest number of a target */
     tally tallies[MAX_TARGETS + 1];
-    /* The targets of one dwell: */
+    /* For each target in one dwell: mean range, and number of ranges in the mean. */
     double mean_m[MAX_TARGETS + 1];
     unsigned n_mean[MAX_TARGETS + 1];
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The Doppler part of pnradar-plan: the searched rows, their losses, and the velocities that are
- * too high. */
+/* The Doppler part of pnradar-plan: the searched rows, their losses, and the velocities at which
+ * the code is stretched too much. */
 #include "tools/plan/sheet.h"
 
 #include "base/complex.h"
@@ -10,10 +10,10 @@
 
 #include <math.h>
 
-/* The rows of a plan, in Hz. */
+/* The searched rows of a plan. */
 typedef struct rows {
     double first_hz, last_hz;
-    double off_bins; /* greatest distance of a Doppler shift inside the rows from its rotation */
+    double off_bins; /* greatest distance of a searched Doppler from its rotation, in 1/Tr */
 } rows;
 
 static rows rows_of(const pnr_config *config, const pnr_setup *setup)
@@ -41,15 +41,15 @@ static rows rows_of(const pnr_config *config, const pnr_setup *setup)
     return r;
 }
 
-/* Returns the loss of an echo that has Doppler `bins` / Tr within a period after the rotation. */
+/* Returns the loss in dB within a period, if the rotation leaves a Doppler of `bins` / Tr. */
 static double within_db(double bins)
 {
     return bins == 0 ? 0 : -20 * log10(sin(M_PI * bins) / (M_PI * bins));
 }
 
 /* Returns the loss in dB of an echo half-way between two rows of a Doppler dwell. If codes are
- * resampled, the echo is also displaced on its autocorrelation, by half the difference between the
- * stretches of two rows, rate / carrier samples. */
+ * resampled, the stretches of two rows differ by rate / carrier samples. Half of this difference
+ * also displaces the echo on its autocorrelation. */
 static double between_db(const pnr_config *config, const pnr_setup *setup, bool is_stretched)
 {
     const pnr_plan *plan = &setup->plan;
@@ -98,8 +98,8 @@ static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_
     }
 }
 
-/* The factor 1 + F / carrier stretches the code. The limit is half a sample in a look of K N
- * samples. */
+/* Adds the limits of a stretched code. The factor 1 + F / carrier stretches the code. The limit is
+ * half a sample in a look of K N samples. */
 static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                           rows r)
 {
@@ -121,7 +121,7 @@ static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr
 void plan_doppler(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup)
 {
     const pnr_radar *radar = &setup->radar;
-    /* A two-way path changes by twice the range. */
+    /* The length of a two-way path changes twice as fast as the range. */
     const double metres_per_cycle =
         radar->wavelength_m / (config->radar.path == PNR_PATH_TWO_WAY ? 2.0 : 1.0);
     const rows r = rows_of(config, setup);

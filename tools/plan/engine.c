@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine in pnradar-plan: which engine would run and why, the link, the memory. */
+/* The machine in pnradar-plan. Shows which engine would run and why, the link, and the memory. */
 #include "tools/plan/sheet.h"
 
 #include "base/format.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds a row about one engine: whether it supports the plan. */
+/* Adds a row that tells whether one engine supports the plan. */
 static void ask_engine(plan_sheet *sheet, const char *name, const pnr_setup *setup, bool chosen)
 {
     const pnr_engine_ops *ops = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The radar in pnradar-plan: code, range, Doppler, accuracy, detection. Arithmetic only. */
+/* Computes the sections of pnradar-plan on code, range, Doppler, accuracy and detection. Measures
+ * nothing. */
 #include "tools/plan/sheet.h"
 
 #include "code/waveform.h"
@@ -13,8 +14,8 @@
 
 /*
  * Returns the probability that K summed looks of an echo of constant amplitude pass the threshold.
- * snr: S of one look; ratio: threshold over mean of noise. The sum of K powers over the mean of one
- * is a Poisson(K S) mixture of gammas:
+ * snr: S of one look; ratio: threshold over mean noise. The sum of the K powers, divided by the
+ * mean noise of one, is a mixture of gamma distributions with Poisson(K S) weights:
  *  Pd = sum_j exp(-K S) (K S)^j / j! Q(K + j, K ratio)
  */
 static double detection_probability(double snr, double ratio, double looks)
@@ -33,7 +34,7 @@ static double detection_probability(double snr, double ratio, double looks)
     return sum;
 }
 
-/* Finds by bisection the S of one look in dB at which an echo is found with probability pd. */
+/* Returns the SNR of one look in dB at which an echo is found with probability pd. */
 static double detection_snr_db(double pd, double ratio, double looks)
 {
     double low_db = -40.0, high_db = 60.0;
@@ -125,8 +126,8 @@ static void detection_section(plan_sheet *sheet, const pnr_config *config, const
                       "dB");
 }
 
-/* At the edge of clutter GO uses the training cells of one side alone, with the factor for both
- * sides. Returns the Pfa of one side at that factor over the Pfa of both. */
+/* Returns the Pfa of GO at the edge of clutter over that in uniform noise. At the edge GO uses the
+ * training cells of one side alone, with the factor for both sides. */
 static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, double looks)
 {
     const double training = (double)cfar->training;

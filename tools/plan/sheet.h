@@ -12,8 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A list of results: printed at once as lines, or at the end as one JSON object. The same calls
- * make both. */
+/* A list of results. The same calls print it at once as lines, or at the end as one JSON object. */
 typedef struct plan_sheet {
     bool json;
     json_t *root;    /* an object; owner: the caller */
@@ -22,8 +21,8 @@ typedef struct plan_sheet {
 
 /* Begins a section, to which the next results belong. */
 void plan_sheet_section(plan_sheet *sheet, const char *key, const char *title);
-/* unit: "s", "m", "Hz", "B", "B/s", "m/s" have an SI prefix, other units have none. NaN gives
- * null. */
+/* Adds a number. The units "s", "m", "Hz", "B", "B/s" and "m/s" get an SI prefix, other units get
+ * none. NaN gives "-", or null in JSON. */
 void plan_sheet_number(plan_sheet *sheet, const char *key, const char *label, double value,
                        const char *unit);
 void plan_sheet_count(plan_sheet *sheet, const char *key, const char *label, uint64_t value);
@@ -35,7 +34,7 @@ void plan_sheet_line(const plan_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints the JSON object, if this sheet is one. PNR_OK or PNR_EIO. */
 int plan_sheet_finish(const plan_sheet *sheet, pnr_error *error);
-/* Writes "62 ms": five significant digits and an SI prefix. Returns out. */
+/* Writes a value with five significant digits and an SI prefix, as "62 ms". Returns `out`. */
 char *plan_format_si(double value, const char *unit, char out[48]);
 
 /* Adds Doppler: rows, losses, velocities, and the limits of stretched codes. */
@@ -45,8 +44,8 @@ void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
 /* Adds the link and the memory. choice: the engine that would run; NULL: none. */
 void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                const pnr_engine_choice *choice);
-/* Adds which engine and method would run, why, and why not the others. *ops: the engine that would
- * run; NULL: none, with the reason. */
+/* Adds for each engine the method that it would use, or why it cannot run. *ops: the engine that
+ * would run; NULL: no engine would run, and the returned error states why. */
 int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                 const pnr_engine_ops **ops, pnr_engine_choice *choice, pnr_error *error);
 /* Measures the longest code that ops correlates within budget_s a period, and the configured

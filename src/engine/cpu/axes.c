@@ -11,7 +11,7 @@
 
 static const uint32_t NOWHERE = UINT32_MAX;
 
-/* A linear correlation reads n + k < N + n_lags - 1, so nothing wraps at this length. */
+/* A linear correlation reads samples n + k < N + n_lags - 1. At this length none of them wraps. */
 static size_t transform_length(const pnr_plan *plan)
 {
     return plan->linear ? pnr_transform_fast_length(pnr_plan_window_samples(plan))
@@ -72,7 +72,7 @@ static shift_kind choose_shift(const pnr_plan *plan, size_t n_transform)
 }
 
 /* One transform gives all bins, but it must turn columns into rows and back. In measurements at 64
- * and 512 periods it is faster from about this number of bins on. */
+ * and 512 periods the transform is faster than sums from about FEWEST_TRANSFORMED bins on. */
 enum { FEWEST_TRANSFORMED = 13, FEWEST_PERIODS = 8 };
 
 static bool is_summed(size_t n_bins, size_t n_periods)
@@ -80,7 +80,7 @@ static bool is_summed(size_t n_bins, size_t n_periods)
     return n_bins < FEWEST_TRANSFORMED || n_periods < FEWEST_PERIODS;
 }
 
-/* Numbers each spectrum of one set once, and assigns it to rows of the set. at: [n_rotations][K] */
+/* Numbers each spectrum of a set once, and stores its number in its rows. at: [n_rotations][K] */
 static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
                            const uint32_t *set_of_hypothesis, uint32_t *at)
 {
@@ -100,7 +100,7 @@ static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
         }
         for (uint32_t i = 0; i < hypothesis.n_rows; i++, row++) {
             const uint32_t bin = modulo(hypothesis.first_bin + (int64_t)i + quarter, k);
-            const uint32_t rotation = axes->rows[row].spectrum; /* fill_rows has stored it here */
+            const uint32_t rotation = axes->rows[row].spectrum; /* stored by fill_rows */
             uint32_t *spectrum = &at[rotation * k + bin];
 
             if (*spectrum == NOWHERE) {
@@ -139,7 +139,7 @@ static bool allocate_axes(const pnr_plan *plan, pnr_cpu_axes *axes)
            axes->spectra != NULL && axes->rotations != NULL && axes->variants != NULL;
 }
 
-/* Fills the rows of each hypothesis and finds its set. row.spectrum holds the rotation until
+/* Fills the rows and finds the set of each hypothesis. row.spectrum holds the rotation until
  * number_spectra replaces it. */
 static void fill_rows(const pnr_plan *plan, pnr_cpu_axes *axes, uint32_t *set_of_hypothesis)
 {

@@ -7,7 +7,7 @@
 
 /*
  * A row is linear in the samples, so the sum over the periods comes first and the correlation last.
- * With F = f + s/K, f = q/4, q = 4 m + r, r = 0 .. 3, and i = (n + k) mod N, linear: n + k,
+ * With F = f + s/K, f = q/4, q = 4 m + r, r = 0 .. 3, and i = (n + k) mod N (linear: i = n + k),
  *
  *     y[i] = sum_p w_p exp(-2 pi i (r/4 + s/K) p) x_p[i]        exp(-2 pi i m p) = 1
  *     c[k] = sum_n y[i] exp(-2 pi i (m + r/4) i / N) conj(a[n])
@@ -23,13 +23,13 @@
  *   exp(-2 pi i m i / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N) for i = n + k, also in the
  *   periodic extension, the code is rotated instead: a[n] exp(2 pi i m n / N). The stored spectrum
  *   of each m is a variant. c then lacks the factor exp(-2 pi i m k / N), which does not change
- *   |c|^2; it is applied to values that are read. With many codes each inverse transform would load
- *   a variant from memory, and with four or more codes the spectra that variants save are at most a
- *   fifth of all transforms. Then the samples are rotated by the whole of q, and each q has its own
- *   spectra.
+ *   |c|^2. Only values of c that are read get the factor. With many codes each inverse transform
+ *   would load a variant from memory, and with four or more codes the spectra that variants save
+ *   are at most a fifth of all transforms. So with four or more codes the samples are rotated by
+ *   the whole of q, and each q has its own spectra.
  */
 
-/* One forward transform of each look. */
+/* A spectrum: each look has one forward transform for it. */
 typedef struct pnr_cpu_spectrum {
     uint32_t bin;      /* of the slow-time transform of its set, 0 .. K-1 */
     uint32_t rotation; /* index of axes.rotations */
@@ -39,7 +39,7 @@ typedef struct pnr_cpu_spectrum {
 typedef struct pnr_cpu_set {
     double stretch;
     unsigned quarters;   /* r when 4 does not divide K; else 0 */
-    size_t first, count; /* of the spectra */
+    size_t first, count; /* its spectra: first .. first + count - 1 */
     bool is_summed;      /* the bins are few, and each is a sum */
 } pnr_cpu_set;
 
@@ -54,7 +54,7 @@ typedef struct pnr_cpu_axes {
     size_t n_transform; /* L */
     size_t n_rows, n_sets, n_spectra, n_rotations, n_variants;
     pnr_cpu_row *rows;
-    uint32_t *order; /* [n_rows] rows of one spectrum are next to each other */
+    uint32_t *order; /* [n_rows] row numbers; the rows of one spectrum are next to each other */
     pnr_cpu_set *sets;
     pnr_cpu_spectrum *spectra; /* those of a set are next to each other */
     int32_t *rotations;        /* quarters of a bin: x exp(-2 pi i rotation i / (4 N)) */

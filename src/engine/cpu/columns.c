@@ -47,7 +47,7 @@ bool pnr_cpu_columns_can(size_t n)
     return split(n, radix) > 0;
 }
 
-/* The number of roots of all stages except the last: at most n and n / R0. */
+/* Room for the roots of all stages except the last: n of the first, n / R0 <= n / 8 of the next. */
 static size_t roots_of(size_t n)
 {
     return n + n / 8;
@@ -86,7 +86,7 @@ void pnr_cpu_columns_destroy(pnr_cpu_columns *columns)
 
 /* --- butterflies of scalars, which the compiler vectorises --- */
 
-/* Transforms places a, b, c, d, and leaves outputs 0 .. 3 there in this order. */
+/* Transforms the values at places a, b, c, d. Leaves outputs 0 .. 3 at a, b, c, d. */
 INLINE void four(float *re, float *im, int a, int b, int c, int d)
 {
     const float r0 = re[a] + re[c], i0 = im[a] + im[c];
@@ -126,7 +126,7 @@ INLINE void turn(float *re, float *im, int a, float wr, float wi)
 static const float ROOT_HALF = 0.70710678118654752440f;
 static const float COS_16 = 0.92387953251128675613f, SIN_16 = 0.38268343236508977173f;
 
-/* Multiplies place a by W_8. turn_38 multiplies it by W_8^3 = -i W_8, and turn_4 by -i. */
+/* Multiplies place a by W_8. turn_38 multiplies by W_8^3 = -i W_8, and turn_4 by W_4 = -i. */
 INLINE void turn_8(float *re, float *im, int a)
 {
     const float r = (re[a] + im[a]) * ROOT_HALF;
@@ -201,7 +201,7 @@ INLINE size_t place(size_t radix, size_t p)
     return radix == 16 ? p % 4 * 4 + p / 4 : p % 4 * 2 + p / 4;
 }
 
-/* Writes the outputs, times W^(jp), to lines q M + j of the tile. */
+/* Writes each output p, times W^(jp), to line p M + j. `tile` points to line j. */
 INLINE void put_tile(size_t radix, const float *re, const float *im, const float (*w)[2],
                      pnr_cpu_line *tile, size_t m, size_t l)
 {
@@ -275,7 +275,7 @@ INLINE void first_inverse(size_t radix, size_t m, const float (*z)[2], size_t ro
     }
 }
 
-/* Runs the middle stage on radix m lines of the tile, in place. */
+/* Runs the middle stage in place on radix * m lines of the tile. */
 INLINE void middle(size_t radix, size_t m, const float (*roots)[2], pnr_cpu_line *tile)
 {
     for (size_t j = 0; j < m; j++) {
@@ -297,7 +297,7 @@ INLINE void middle(size_t radix, size_t m, const float (*roots)[2], pnr_cpu_line
     }
 }
 
-/* Transforms tile[0 .. radix - 1] to lines k, k + step, ... and applies the twiddle. */
+/* Transforms tile[0 .. radix - 1] to lines k, k + step, ... of z, times the twiddle. */
 INLINE void last_forward(size_t radix, const pnr_cpu_line *tile,
                          const pnr_cpu_column_twiddle *twiddle, size_t k, size_t step,
                          float (*z)[2], size_t row)
@@ -329,7 +329,8 @@ INLINE void last_forward(size_t radix, const pnr_cpu_line *tile,
     }
 }
 
-/* Writes line p to out. Writes its |c|^2 to power[p] or adds it there. */
+/* Transforms tile[0 .. radix - 1] to lines 0, step, ... of out. Writes |c|^2 of output p to
+ * power[p], or adds it. */
 INLINE void last_inverse(size_t radix, const pnr_cpu_line *tile, size_t step, float (*out)[2],
                          size_t row, float *const *power, bool add)
 {
@@ -358,7 +359,7 @@ INLINE void last_inverse(size_t radix, const pnr_cpu_line *tile, size_t step, fl
     }
 }
 
-/* Runs the middle stage of three; returns how many lines the last stage takes at once. */
+/* Runs the middle stage if there are three stages. Returns the radix of the last stage. */
 INLINE size_t middle_of(const pnr_cpu_columns *columns, pnr_cpu_line *tile)
 {
     const size_t last = columns->radix[columns->n_stages - 1];

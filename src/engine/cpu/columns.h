@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 /*
- * Decimation in frequency, in place, in two or three stages: N = R M, n = q M + j, k = p + R k',
- * W_N^(nk) = W_R^(qp) W_N^(jp) W_M^(jk'). A stage replaces the R lines q M + j by the R values p,
- * times W_N^(jp), at p M + j; the next stage does the same within each M lines. So after the last
- * stage place p0 N / R0 + p1 N / (R0 R1) + p2 holds k = p0 + R0 p1 + R0 R1 p2, and the last stage
- * stores each line at its k. The first stage reads lines of complex values and the last one writes
- * them; between them the tile holds real and imaginary parts separately. The inverse transform
- * exchanges the two parts at both ends.
+ * Decimation in frequency, in two or three stages. With N = R M, n = q M + j and k = p + R k',
+ * W_N^(nk) = W_R^(qp) W_N^(jp) W_M^(jk'). For each j a stage transforms the R lines q M + j into R
+ * outputs p. It puts output p, times W_N^(jp), in line p M + j. The next stage does the same within
+ * each block of M lines. In place, k = p0 + R0 p1 + R0 R1 p2 would end in line p0 N / R0 +
+ * p1 N / (R0 R1) + p2; the last stage stores it at k. The first stage reads complex values and the
+ * last stage writes them. Between them the tile holds real and imaginary parts separately. The
+ * inverse transform exchanges the two parts at both ends.
  */
 enum { PNR_CPU_LANES = 16, PNR_CPU_COLUMN_STAGES = 3, PNR_CPU_COLUMN_MAX = 4096 };
 
@@ -32,7 +32,7 @@ typedef struct pnr_cpu_columns {
     uint16_t *order; /* [n / last radix] k at p = 0 of each group of the last stage */
 } pnr_cpu_columns;
 
-/* The factor of line k1, lane j: coarse[k1] fine[k1][j]; the inverse takes its conjugate. */
+/* Line k1, lane j has the factor coarse[k1] fine[k1][j]. The inverse uses its conjugate. */
 typedef struct pnr_cpu_column_twiddle {
     const float (*coarse)[2];
     const pnr_cpu_line *fine;
@@ -51,12 +51,13 @@ size_t pnr_cpu_columns_table_bytes(size_t n);
 int pnr_cpu_columns_create(pnr_cpu_columns *columns, size_t n);
 void pnr_cpu_columns_destroy(pnr_cpu_columns *columns);
 
-/* from[n]: lines of 16 complex values. Writes line k, times the twiddle, to z + k row. tile[n]. */
+/* Transforms lines from[n] of 16 complex values. Writes line k, times the twiddle, to z + k * row.
+ * tile: [n]. */
 void pnr_cpu_columns_forward(const pnr_cpu_columns *columns, const float (*const *from)[2],
                              const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
                              float (*z)[2], size_t row);
-/* Transforms z after multiplying line k by the conjugate of the twiddle. Writes line m to c + m
- * row. For m < n_power it writes |c|^2 to power + m power_row, or adds it there. */
+/* Transforms z after multiplying line k by the conjugate of the twiddle. Writes line m to
+ * c + m * row. For m < n_power writes |c|^2 to power + m * power_row, or adds it. */
 void pnr_cpu_columns_inverse(const pnr_cpu_columns *columns, const float (*z)[2], size_t row,
                              const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
                              float (*c)[2], float *power, size_t power_row, size_t n_power,

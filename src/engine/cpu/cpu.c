@@ -15,7 +15,7 @@
 struct pnr_engine {
     pnr_plan *plan;
     pnr_cpu cpu;
-    pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* of each leader */
+    pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* one for each leader */
     pnr_cpu_team team;
 };
 
@@ -26,7 +26,7 @@ static int probe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* With plan.measure there is one thread, so that the times of the stages add up to the whole. */
+/* With plan.measure only one thread works, so that the times of the stages add up to the total. */
 static size_t threads_of(const pnr_plan *plan)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -114,7 +114,7 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     return code;
 }
 
-/* Threads first finish the dwells that they lead. Then one takes this dwell before all others. */
+/* Threads first finish the dwells that they lead. Then one leads this dwell before all others. */
 static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {
@@ -145,7 +145,7 @@ static void destroy(pnr_engine *engine)
     free(engine);
 }
 
-/* After the shape: creates all of the engine, the threads last. */
+/* Call after pnr_cpu_shape. Creates all other parts of the engine, the threads last. */
 static int prepare(pnr_engine *engine)
 {
     pnr_cpu *cpu = &engine->cpu;

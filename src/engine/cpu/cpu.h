@@ -36,7 +36,7 @@ typedef struct pnr_cpu_fused pnr_cpu_fused;
 typedef struct pnr_cpu_scratch {
     pnr_cpu_transform_scratch transform;
     pnr_cpu_value *slow[2]; /* [slow_columns][slow_pitch] */
-    pnr_cpu_value *line;    /* [line] samples of a look that a stretched window is made from */
+    pnr_cpu_value *line;    /* [pnr_cpu.line] samples of a look, input of a stretched window */
     pnr_cpu_value *filter;  /* [gate_count][4] input, then [filter_pitch] output */
 } pnr_cpu_scratch;
 
@@ -44,7 +44,7 @@ typedef struct pnr_cpu_scratch {
 typedef struct pnr_cpu {
     const pnr_plan *plan;
     double energy_of_code;
-    bool is_plain; /* see pnr_plan_is_plain: floor and energy then have their own order of sums */
+    bool is_plain; /* see pnr_plan_is_plain; such plans sum floor and energy in another order */
     size_t window; /* samples of a window */
     const pnr_cpu_fused *fused; /* NULL: the lines are kept */
     bool is_shaped;             /* shape has set the sizes */
@@ -63,19 +63,19 @@ typedef struct pnr_cpu {
     pnr_cpu_walsh walsh;  /* degree 0: another method */
     size_t in_values;     /* values of y; 0: y lies in the profile */
     size_t profile_pitch; /* values from profile to profile */
-    size_t n_spectra;     /* that are computed at the same time */
-    size_t n_places;      /* powers in the order of places of method walsh; 0: order of lags */
-    bool is_ordered;      /* powers in places are put into the order of lags before the search */
+    size_t n_spectra;     /* spectra that are computed at the same time */
+    size_t n_places;      /* number of powers in the order of places of walsh; 0: order of lags */
+    bool is_ordered;      /* these powers are put into the order of lags before the search */
 
     /* kept */
     size_t x_pitch; /* values from window to window */
     size_t looks_at_once;
     size_t slow_columns, slow_pitch;
-    size_t line;               /* 0: nothing is stretched */
-    bool is_transformed_late;  /* each spectrum serves one line, and its thread computes it */
+    size_t line;               /* samples that a stretched window needs; 0: no stretch */
+    bool is_transformed_late;  /* each spectrum serves one line, whose thread transforms it */
     pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
-    pnr_cpu_value **weights;   /* [n_sets]: summed: [count / 4][K][4]; else [K], NULL: 1 */
-    pnr_cpu_value *filter;     /* [gate_count j][filter_pitch k] */
+    pnr_cpu_value **weights;   /* [n_sets]; summed sets [count / 4][K][4], others [K]; NULL: 1 */
+    pnr_cpu_value *filter;     /* [j < gate_count][k < filter_pitch] */
     size_t filter_pitch;
     float (*kernel)[PNR_STRETCH_TAPS]; /* the table of stretch.h; NULL: nothing is stretched */
     fftwf_plan slow;
@@ -103,24 +103,24 @@ typedef struct pnr_cpu_memory {
     pnr_converted *converted; /* [windows that are read at once][blocks] */
 
     /* fused */
-    pnr_cpu_value *y;        /* [in_values]; later a product; may be part of profile */
+    pnr_cpu_value *y;        /* [in_values]; later holds a product; may lie in profile */
     pnr_cpu_value *period;   /* [window] the next period of a look that has several */
     pnr_cpu_value *fused[2]; /* [spectrum_pitch] */
     pnr_cpu_value *profile;  /* [n_looks][oversample][profile_pitch] */
-    float *grid;             /* [oversample][n_lags] or [places] powers of one grid of lags */
+    float *grid;             /* powers: [oversample][n_lags], or [n_places] of method walsh */
     pnr_cpu_value *parts;    /* [n_parts][values]: X, then W of method walsh */
 
     /* kept */
     pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] */
-    pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch]; first y */
+    pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch]; at first y */
     double *energies;             /* [looks_at_once][blocks of columns][K] */
-    size_t *looks;                /* [n_looks] the looks that have a used window */
+    size_t *looks;                /* [n_looks] the used looks, see plan.h */
     pnr_cpu_value *centres;       /* [max_candidates][n_looks] c at each candidate */
     pnr_cpu_around *around;       /* [max_candidates * 17] */
 } pnr_cpu_memory;
 
-/* Answers describe: sets the sizes and allocates the axes only; destroy in either case. PNR_OK,
- * PNR_EUNSUPPORTED, PNR_ENOMEMORY, in words. */
+/* Sets the sizes and *choice. Allocates the axes only; call destroy in either case. PNR_OK, or
+ * PNR_EUNSUPPORTED or PNR_ENOMEMORY with the reason in *error. */
 int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engine_choice *choice,
                   pnr_error *error);
 /* Call after shape. Allocates tables, transforms and scratch memory. PNR_OK, PNR_ENOMEMORY. */

@@ -47,7 +47,7 @@ static void compute_kept(pnr_cpu_step *s)
         pnr_cpu_rows(s);
 }
 
-/* The powers of method walsh are searched in the order of places, unless they have been ordered. */
+/* Searches the dwell. Powers of method walsh are in the order of places if not is_ordered. */
 static void search(const pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;

@@ -19,7 +19,7 @@ static value *profile_at(const pnr_cpu_step *s, size_t look, size_t h)
     return s->my->profile + (look * s->cpu->plan->oversample + h) * s->cpu->profile_pitch;
 }
 
-/* Powers at the integer lags (h = 0) or half lags. */
+/* Returns the powers at the integer lags (h = 0) or at the half lags (h = 1). */
 static float *powers_at(const pnr_cpu_step *s, size_t h)
 {
     return s->my->grid != NULL ? s->my->grid + h * s->cpu->plan->n_lags : s->power;
@@ -51,7 +51,7 @@ static void shape_whole(pnr_cpu *cpu)
     cpu->n_spectra = 1;
 }
 
-/* Extended transforms read x[n mod N] for n < 2 N - 1, then zeros. */
+/* Correlates y. An extended transform reads y[n mod N] for n < 2 N - 1, then zeros. */
 static void correlate_whole(pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;
@@ -71,7 +71,7 @@ static void correlate_whole(pnr_cpu_step *s)
                                     cpu->plan->n_lags, powers_at(s, h), s->n_used > 0,
                                     s->dwell->stage_ns);
     }
-    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since); /* each has measured its time */
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since); /* the calls measured their time */
 }
 
 static void whole_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
@@ -90,8 +90,8 @@ static bool suits_split(const pnr_plan *plan, size_t n_transform)
     return pnr_cpu_split_factors(n_transform, &n1, &n2);
 }
 
-/* With one profile, the samples are not needed after the profile begins. Both use the same memory,
- * so that they stay in the cache. */
+/* With one profile, all samples are read before the profile is written. So y and the profile use
+ * the same memory, which stays in the cache. */
 static void shape_split(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
@@ -176,8 +176,8 @@ static void shape_walsh(pnr_cpu *cpu)
     cpu->is_ordered = plan->cfar.kind != PNR_CFAR_OFF;
 }
 
-/* A window that is contiguous in the ring is gathered directly from there: a copy would take longer
- * than the transform. */
+/* A window that is contiguous in the ring is gathered directly from the ring, because a copy
+ * would take longer than the transform. */
 static void choose_walsh_input(pnr_cpu_step *s)
 {
     const pnr_plan *plan = s->cpu->plan;
@@ -194,13 +194,13 @@ static void choose_walsh_input(pnr_cpu_step *s)
     }
 }
 
-/* X of the first part. One part alone becomes the profile. */
+/* Returns X of the first part. If there is only one part, the profile holds its X. */
 static value *first_part(const pnr_cpu_step *s)
 {
     return s->cpu->walsh.n_parts > 1 ? s->my->parts : profile_at(s, s->n_used, 0);
 }
 
-/* Part r of the samples begins at sample r. */
+/* Computes one row of one part. Part r has the samples r, r + n_parts, r + 2 n_parts, ... */
 static void walsh_row(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -288,8 +288,8 @@ const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transfo
     return line;
 }
 
-/* With more than two threads, a second large dwell begins before the first ends. It keeps threads
- * busy during the steps that one thread computes alone. */
+/* With more than two threads, a second large dwell begins before the first ends. The second keeps
+ * threads busy during the steps that one thread computes alone. */
 void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads)
 {
     cpu->fused->shape(cpu);
@@ -357,7 +357,7 @@ void pnr_cpu_fused_finish(const pnr_cpu_step *s)
                                  out[k * plan->oversample + h]);
 }
 
-/* Computes c of one look, or over several looks the sum of c[j] conj(c[0]) / sqrt(P[0]). */
+/* Sets the values of a candidate: c of one look, or the sum over looks that plan.h defines. */
 static void gather_values(const pnr_cpu_step *s, pnr_candidate *candidate)
 {
     const pnr_cpu *cpu = s->cpu;

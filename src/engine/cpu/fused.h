@@ -11,12 +11,12 @@ struct pnr_cpu_fused {
     /* Returns false if this way does not suit the plan. Transforms have n_transform values. */
     bool (*suits)(const pnr_plan *plan, size_t n_transform);
     void (*shape)(pnr_cpu *cpu);
-    /* Chooses from where window step->number is read. NULL: each is converted to step->to. */
+    /* Chooses where window step->number is read. NULL: every window is converted to step->to. */
     void (*choose_input)(pnr_cpu_step *step);
     /* Correlates y with the code. Writes c to the profile of look number n_used. Writes |c|^2 to
      * the powers or adds it to them. */
     void (*correlate)(pnr_cpu_step *step);
-    /* c at an integer lag of a profile. */
+    /* Finds c at an integer lag of a profile. */
     void (*value)(const pnr_cpu *cpu, const pnr_cpu_value *profile, size_t lag, pnr_cpu_value c);
 };
 
@@ -24,11 +24,11 @@ struct pnr_cpu_fused {
 const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transform);
 /* Sets the sizes of cpu->fused and how n_threads share its dwells. */
 void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads);
-/* Sets method, why and n_transform. */
+/* Sets choice->method and choice->why. */
 void pnr_cpu_fused_describe(const pnr_cpu *cpu, pnr_engine_choice *choice);
 
 /* Runs after the last look. Puts the powers into the order of lags if the search or the result
- * needs it, and c of the last used look into the result. */
+ * needs this order. Writes c of the last used look to the result if the plan wants c. */
 void pnr_cpu_fused_finish(const pnr_cpu_step *step);
 /* Sets the 17 values around each candidate. */
 void pnr_cpu_fused_gather(const pnr_cpu_step *step);

@@ -9,8 +9,8 @@
 
 enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
 
-/* Converts packed integers (complex: 2 values per sample). Nearly every block has no clipped value
- * and costs one comparison; in the others a sample with both I and Q clipped counts once. */
+/* Converts packed integers (complex: 2 values per sample). Nearly every block has no clipped value,
+ * which one comparison shows. A sample whose I and Q are both clipped counts once. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
     static uint64_t name##_clipped(const type *in, size_t count, size_t values)                    \
     {                                                                                              \
@@ -76,7 +76,7 @@ PNR_MULTIVERSION static void convert_cf32(const float (*raw)[2], size_t n, float
     total->n_nonfinite += bad;
 }
 
-/* Makes real values complex in place, from the last on, so that no value is overwritten early. */
+/* Makes real values complex in place, from the last to the first, so that none is overwritten. */
 static void spread_real(size_t n, float (*out)[2])
 {
     const float *real = &out[0][0];
@@ -89,7 +89,7 @@ static void spread_real(size_t n, float (*out)[2])
     }
 }
 
-/* Converts packed samples of n values; false: there is no such loop for the format. */
+/* Converts n packed samples of 1 or 2 values each; false: the format has no such loop. */
 static bool convert_packed(pnr_format format, const void *raw, size_t n, size_t values,
                            float (*out)[2], pnr_converted *total)
 {
@@ -129,8 +129,8 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
             out[i][1] = -out[i][1];
 }
 
-/* Adds floats in LANES sums within 2 SUM_BLOCK values, so that no addition waits for the previous
- * one. Then adds the sums by halves, and the blocks in double. */
+/* Adds the squares of each block of 2 SUM_BLOCK floats in LANES sums, so that no addition waits for
+ * the previous one. Adds the LANES sums by halves, and the sums of the blocks in double. */
 PNR_MULTIVERSION double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];
@@ -170,7 +170,7 @@ void pnr_cpu_rotation_tables(pnr_rotation *rotation)
     }
 }
 
-/* exp(-j phi) = coarse * fine * (1 - j rest), rest below 2 pi 2^-20: its square is below 4e-11. */
+/* exp(-j phi) = coarse * fine * (1 - j rest), rest < 2 pi 2^-20. It neglects rest^2 < 4e-11. */
 void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step, size_t n,
                     float (*x)[2])
 {
@@ -226,7 +226,7 @@ PNR_MULTIVERSION void pnr_cpu_power(size_t n, const float (*c)[2], bool add, flo
             power[i] = c[i][0] * c[i][0] + c[i][1] * c[i][1];
 }
 
-/* Four values as 64-bit words: the transposition of a tile of 4 x 4 values stays in registers. */
+/* Four complex values as 64-bit words, so that a tile of 4 x 4 is transposed in registers. */
 typedef uint64_t quad __attribute__((vector_size(32), aligned(8), may_alias));
 
 static inline void transpose_tile(const float (*from)[2], size_t from_row, float (*to)[2],

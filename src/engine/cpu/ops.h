@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops over samples of the cpu engine. Each sums in a fixed order, so that all vector widths
- * give the same bits. */
+/* The loops over samples of the cpu engine. Each loop sums in a fixed order, so that all vector
+ * widths give the same bits. */
 #ifndef PNR_ENGINE_CPU_OPS_H
 #define PNR_ENGINE_CPU_OPS_H
 
@@ -25,7 +25,7 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
 /* sum |x|^2, in an order that depends on n alone. */
 double pnr_cpu_energy(size_t n, const float (*x)[2]);
 
-/* x[i] *= exp(-2 pi i (phase + i step) 2^-64). tables: pnr_cpu_rotation_tables. */
+/* pnr_cpu_rotate: x[i] *= exp(-2 pi i (phase + i step) 2^-64), by the tables of pnr_rotation. */
 enum { PNR_ROTATION_BITS = 10 };
 typedef struct pnr_rotation {
     float coarse[1 << PNR_ROTATION_BITS][2];
@@ -38,13 +38,13 @@ void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step,
 void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2]);
 /* out[i] = x[i] h[i] */
 void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2]);
-/* power[i] = |c[i]|^2; with add it is += instead. */
+/* power[i] = |c[i]|^2, or += if `add`. */
 void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power);
 
 /* to[c][r] = from[r][c]; rows `from_row` and `to_row` values apart. */
 void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
                        float (*to)[2], size_t to_row);
-/* power[r][j] = |c[j][r]|^2, with add += instead; r < rows, j < columns. */
+/* power[r][j] = |c[j][r]|^2, or += if `add`, for r < rows and j < columns. */
 void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
                            size_t power_row, bool add, float *power);
 /* x[16 b + j] *= coarse[b] fine[j], or its conjugate; fine[16]. */

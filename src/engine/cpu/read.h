@@ -6,7 +6,7 @@
 #include "engine/cpu/ops.h"
 #include "engine/engine.h"
 
-enum { PNR_CPU_READ_MOST = 2048 }; /* samples of one call */
+enum { PNR_CPU_READ_MOST = 2048 }; /* the most samples of one call */
 
 typedef struct pnr_cpu_reading {
     const pnr_plan *plan;
@@ -18,13 +18,13 @@ typedef struct pnr_cpu_reading {
     bool keeps_marks;
 } pnr_cpu_reading;
 
-/* Reads samples first .. + n - 1 of the view: full scale = 1, conjugated, tuned, without the
+/* Reads n samples of the view from `first` on: full scale = 1, conjugated, tuned, without the
  * echoes. Lost and non-finite samples are 0, or NaN when marks are kept. Adds to all counts but the
  * energy. */
 void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                   pnr_converted *counts);
-/* Does the first two steps of pnr_cpu_read: it converts, then tunes. For plans without marks and
- * without removals. */
+/* The first two steps of pnr_cpu_read: convert the samples, then tune them. Other callers may use
+ * them only for plans without marks and without removals. */
 void pnr_cpu_convert_view(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                           pnr_converted *counts);
 void pnr_cpu_tune(const pnr_cpu_reading *reading, size_t first, size_t n, float (*x)[2]);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kept lines of the cpu engine: correlations, their powers, and the values around candidates.
- * */
+/* Lines in the way `kept` of cpu.h: correlations, powers, and the values around candidates. */
 #include "engine/cpu/steps.h"
 
 #include "base/multiversion.h"
@@ -32,7 +31,7 @@ static void filter_lags(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, valu
         memcpy(c[(plan->gate_first + k) % plan->n_lags], gate_out[k], sizeof(value));
 }
 
-/* Multiplies lags first .. + n - 1 by exp(-2 pi i m k / N), the factor that a rotated code
+/* Multiplies n lags k from `first` on by exp(-2 pi i m k / N), the factor that c of a rotated code
  * lacks. */
 static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t first, size_t n,
                           value *c)
@@ -45,8 +44,8 @@ static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t fir
 }
 
 /* Correlates a row of one look with a code, at the integer lags (h = 0) or the half lags above
- * them. c stays in the scratch memory of the worker. |c|^2 goes to power or is added there; NULL:
- * it is not wanted. */
+ * them. c stays in the scratch memory of the worker. Writes |c|^2 to `power`, or adds it there.
+ * `power` NULL: computes no |c|^2. */
 static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size_t number, size_t h,
                            float *power, bool add, size_t worker)
 {
@@ -61,8 +60,8 @@ static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size
                                 cpu->plan->n_lags, power, add, s->dwell->stage_ns);
 }
 
-/* Returns c from the scratch memory, in the order of lags. With a filter its phase is complete;
- * without one the caller must call restore_phase. */
+/* Returns c from the scratch memory, in the order of lags. With a filter the phase of c is
+ * complete; without a filter the caller must call restore_phase. */
 static value *ordered_lags(const pnr_cpu *cpu, size_t number, size_t worker)
 {
     const pnr_cpu_scratch *scratch = &cpu->scratch[worker];
@@ -87,7 +86,7 @@ PNR_MULTIVERSION static void spread_power(size_t n, const float (*c)[2], size_t 
     }
 }
 
-/* Writes the values of the last look to the result. */
+/* Writes c of the last used look to the result. */
 static void return_values(const pnr_cpu_step *s, size_t code, size_t row, size_t h, value *c)
 {
     const pnr_plan *plan = s->cpu->plan;
@@ -100,7 +99,7 @@ static void return_values(const pnr_cpu_step *s, size_t code, size_t row, size_t
         memcpy(out[k * plan->oversample], c[k], sizeof *c);
 }
 
-/* Scans one line for the search. CFAR along the rows needs all lines before this. */
+/* Scans one line for the search. CFAR along the rows needs the powers of all lines first. */
 static void scan_line(void *context, size_t number, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -180,7 +179,7 @@ static void value_at_lag(const pnr_cpu *cpu, size_t row, const value *c, size_t 
         restore_phase(cpu, &cpu->axes.rows[row], lag, 1, (value *)out);
 }
 
-/* Takes c at the centres of all candidates of one line, look by look. Only the task of the first
+/* Stores c at the centres of all candidates of one line, look by look. Only the task of the first
  * candidate of the line does this. */
 static void gather_centres(void *context, size_t task, size_t worker)
 {
@@ -204,7 +203,7 @@ static void gather_centres(void *context, size_t task, size_t worker)
     }
 }
 
-/* Takes the values of one line around all candidates near it. With one look these are c; with
+/* Sets the values of one line around all candidates near this line. With one look they are c; with
  * several looks they are the sum of c[j] conj(c[0]), which scale_values divides by sqrt(P[0]). */
 static void gather_row(void *context, size_t task, size_t worker)
 {

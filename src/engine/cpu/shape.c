@@ -28,7 +28,7 @@ static size_t slow_columns(const pnr_cpu *cpu)
     return fit < FEWEST_COLUMNS ? FEWEST_COLUMNS : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
 }
 
-/* A stretched window needs up to a tenth more samples (see plan.c), and those of the taps. */
+/* A stretched window reads up to a tenth more samples (see plan.c), and the taps at both ends. */
 static size_t stretched_samples(size_t window)
 {
     return window + window / 10 + 2 * PNR_STRETCH_TAPS;
@@ -58,7 +58,7 @@ static void shape_kept(pnr_cpu *cpu)
     cpu->is_transformed_late = plan->n_codes == 1 && cpu->axes.n_spectra == cpu->axes.n_rows;
 }
 
-/* --- memory: one list counts its bytes, allocates it and frees it --- */
+/* --- memory: one list counts the bytes, allocates the memory and frees it --- */
 
 typedef enum { COUNT, ALLOCATE, FREE } purpose;
 
@@ -170,8 +170,8 @@ static double weight_values(const pnr_cpu *cpu, size_t i)
     return cpu->plan->taper != NULL || set->quarters != 0 ? each : 0;
 }
 
-/* Returns table i of a list. The list is NULL while bytes are counted, and after a failed
- * allocation. */
+/* Counts, allocates or frees table i of a list. The list is NULL while bytes are counted, and after
+ * a failed allocation. */
 static void list_table(allocation *a, double n, value **tables, size_t i)
 {
     value *table = next_memory(a, n, sizeof *table, tables != NULL ? tables[i] : NULL);
@@ -191,7 +191,7 @@ static void list_tables(pnr_cpu *cpu, allocation *a)
         return;
     MEMORY(cpu->filter, (double)plan->gate_count * (double)cpu->filter_pitch);
     MEMORY(cpu->kernel, cpu->line > 0 ? PNR_STRETCH_STEPS + 1 : 0);
-    if (a->purpose != FREE) { /* freed after the tables that are in the lists */
+    if (a->purpose != FREE) { /* the lists are freed below, after their tables */
         MEMORY(cpu->rotations, (double)axes->n_rotations);
         MEMORY(cpu->weights, (double)axes->n_sets);
     }
@@ -231,7 +231,7 @@ static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
 /* --- sizes --- */
 
 /* If the cache of one core holds a kept dwell, one thread computes the dwell. Several threads share
- * a larger one. With more than two threads, a second dwell begins before the first ends. */
+ * a larger dwell. With more than two threads, a second dwell begins before the first ends. */
 static void arrange_kept(pnr_cpu *cpu, size_t n_threads)
 {
     if (memory_bytes(cpu) < SMALL_BYTES || n_threads < 2)
@@ -317,7 +317,7 @@ void pnr_cpu_memory_destroy(const pnr_cpu *cpu, pnr_cpu_memory *memory)
     list_memory(cpu, memory, &(allocation){.purpose = FREE});
 }
 
-/* Estimated plans are the same in every process, so the results have the same bits. */
+/* FFTW_ESTIMATE gives the same plan in every process, so the results have the same bits. */
 static int create_slow(pnr_cpu *cpu)
 {
     const pnr_cpu_scratch *scratch = &cpu->scratch[0];

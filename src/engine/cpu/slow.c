@@ -9,14 +9,14 @@
 typedef pnr_cpu_value value;
 
 /* SUM_COLUMNS: columns of a task when bins are sums. SUM_PERIODS: periods that are added before
- * their sum is added to the total. The samples of these periods stay in the first cache, and the
+ * their sum is added to the total. The samples of these periods stay in the first-level cache. The
  * rounding error grows with the square root of the number of periods. */
 enum { SUM_COLUMNS = 128, SUM_PERIODS = 32 };
 
 typedef pnr_cpu_wide wide;
 
-/* Adds up to SUM_PERIODS periods. The real and imaginary parts of the weights have separate sums a
- * and b; the result is a + i b. */
+/* Sums at most SUM_PERIODS periods. The real and imaginary parts of the weights have separate sums
+ * a and b; the result is a + i b. */
 PNR_MULTIVERSION static void sum_few_periods(size_t n_periods, size_t n, const float (*x)[2],
                                              size_t x_pitch, const float (*w)[4][2], bool add,
                                              size_t n_out, float (*out)[2], size_t out_pitch)
@@ -89,8 +89,8 @@ static void sum_columns(void *context, size_t task, size_t worker)
                  cpu->transform.spectrum_pitch);
 }
 
-/* Turns columns into rows, transforms them, and turns the wanted bins back, each group of adjacent
- * bins at once. */
+/* Transposes columns to rows, transforms the rows, and transposes the wanted bins back, one run of
+ * adjacent bins at a time. */
 static void transform_columns(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -125,8 +125,8 @@ static void transform_columns(void *context, size_t task, size_t worker)
     }
 }
 
-/* An extended transform reads y[i mod N] for i < 2 N - 1, then zeros; a linear one y, then zeros.
- * */
+/* An extended transform reads y[i mod N] for i < 2 N - 1, then zeros. A linear transform reads y,
+ * then zeros. */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker)
 {
     const value *rotation = (const value *)cpu->rotations[cpu->axes.spectra[spectrum].rotation];
@@ -157,7 +157,7 @@ static void forward_spectrum(void *context, size_t task, size_t worker)
                         worker);
 }
 
-/* Clears the unused windows, which have weight 0. */
+/* Clears the samples of the unused windows, so that they add nothing to the sums. */
 static void clear_unused(pnr_cpu_step *s)
 {
     const size_t n_periods = s->cpu->plan->n_periods, first = s->first_look * n_periods;

@@ -14,7 +14,7 @@ enum {
     COLUMNS = PNR_CPU_COLUMNS,
     ROWS = 16, /* rows of a task of pass B */
     EDGES =
-        2, /* the ends of the first and of the second period; a row of a block has at most one */
+        2, /* the most lines of a block in which a period ends: the first period and the second */
     SHORTEST = 16384,
     SHORTEST_WIDE = 8192
 };
@@ -24,8 +24,8 @@ static bool factors(size_t length, size_t *n1, size_t *n2)
     const size_t root_of_length = (size_t)sqrt((double)length);
     size_t small = (root_of_length + 1) / 2;
 
-    /* Columns are shorter than rows, half of sqrt(L) if possible: COLUMNS of them must fit a tile.
-     * */
+    /* N1, the length of a column, is the first factor of L from sqrt(L) / 2 to sqrt(L), or else
+     * the next one below, so that COLUMNS columns fit a tile. */
     while (small <= root_of_length && length % small != 0)
         small++;
     while (length % small != 0)
@@ -56,7 +56,7 @@ void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split)
     split->row1 = pnr_cpu_pitch(split->n1);
     split->n_blocks = (split->n2 + COLUMNS - 1) / COLUMNS;
     split->is_wide = pnr_cpu_columns_can(split->n1);
-    /* the rows hold all lanes of the last block */
+    /* a row has room for all lanes of the last block */
     split->row2 = pnr_cpu_pitch(split->is_wide ? split->n_blocks * COLUMNS : split->n2);
     split->next1 = split->is_wide ? split->row2 : 1;
     split->next2 = split->is_wide ? 1 : split->row1;
@@ -79,7 +79,7 @@ size_t pnr_cpu_split_profile_values(const pnr_cpu_split *split)
     return split->is_wide ? split->n1 * split->row2 : split->n2 * split->row1;
 }
 
-/* The tile holds COLUMNS + 1 rows of N1 values, or two rows of N2 values. */
+/* The tile must hold COLUMNS + 1 rows of N1 values, and also two rows of N2 values. */
 size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
 {
     const size_t columns = (COLUMNS + 1) * split->row1;
@@ -87,7 +87,7 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
     return columns > 2 * split->row2 ? columns : 2 * split->row2;
 }
 
-/* The plans, and memory for the powers of W_L, of columns of any length. */
+/* For columns of any length: creates the plans, and memory for the powers of W_L. */
 static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
 {
     split->fine = fftwf_malloc(split->n1 * COLUMNS * sizeof *split->fine);
@@ -104,7 +104,7 @@ static bool create_wide(pnr_cpu_split *split)
     return split->lines != NULL && pnr_cpu_columns_create(&split->columns, split->n1) == PNR_OK;
 }
 
-/* The powers of W_L. */
+/* Fills the tables of the powers of W_L. */
 static void fill_powers(pnr_cpu_split *split)
 {
     const size_t n_blocks = split->n_blocks;
@@ -132,7 +132,7 @@ int pnr_cpu_split_create(pnr_cpu_split *split)
 
     split->coarse = fftwf_malloc(split->n1 * split->n_blocks * sizeof *split->coarse);
     is_complete = is_complete && split->coarse != NULL;
-    /* Estimated plans are the same in every process, so the results have the same bits. */
+    /* FFTW_ESTIMATE gives the same plans in every process, so the results have the same bits. */
     for (int way = 0; way < 2 && is_complete; way++) {
         split->row[way] =
             fftwf_plan_dft_1d((int)split->n2, row, tile, way == 0 ? FFTW_FORWARD : FFTW_BACKWARD,
@@ -355,8 +355,8 @@ void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cp
         forward_row(split, k1, z + k1 * split->row2, x + k1 * split->row2);
 }
 
-/* For j = k1 + N1 k2 and m = m1 + N1 m2, bin j + m lies in row k1 + m1 from m2 on; when k1 + m1
- * reaches N1, in row k1 + m1 - N1 from m2 + 1 on. */
+/* For j = k1 + N1 k2 and the shift m = m1 + N1 m2, bin j + m is value k2 + m2 of row k1 + m1. If
+ * k1 + m1 reaches N1, it is value k2 + m2 + 1 of row k1 + m1 - N1. */
 void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
                            const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z)
 {

@@ -22,11 +22,11 @@
  *         Z[k1][m2] = W_L^(-m2 k1) sum_k2 W_N2^(-m2 k2) X[k1][k2] H[k1][k2]   the way back
  * pass C  c[m2 or N2 m1 + m2] = sum_k1 W_N1^(-k1 m1) Z[k1][m2]         columns m2
  *
- * Columns of power-of-two length are transformed COLUMNS at a time in vector lanes (columns.h),
- * which also multiply by the powers of W_L; c then has the shape of Z, [m1][m2]. FFTW transforms
- * other columns as contiguous rows of a tile, COLUMNS at a time; c is then [m2][m1]. H has the
- * order of X; pnr_cpu_split_place finds a lag of c. FFTW_ESTIMATE plans are good at these lengths
- * and poor at L.
+ * columns.h transforms columns of power-of-two length, COLUMNS at a time in vector lanes, and also
+ * multiplies by the powers of W_L; c then has the shape of Z, [m1][m2]. FFTW transforms other
+ * columns as contiguous rows of a tile, COLUMNS at a time; c is then [m2][m1]. H has the order of
+ * X; pnr_cpu_split_place finds a lag of c. FFTW_ESTIMATE plans are fast at the lengths N1 and N2,
+ * and slow at L.
  */
 enum { PNR_CPU_COLUMNS = PNR_CPU_LANES };
 
@@ -42,16 +42,16 @@ typedef struct pnr_cpu_split {
     /* W_L^(COLUMNS b k1) and W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
     pnr_cpu_value *coarse;        /* [N1][n_blocks]; is_wide: [n_blocks][N1] */
     pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: none */
-    pnr_cpu_line *lines;          /* with is_wide: the same factors, [N1] */
-    pnr_cpu_columns columns;      /* is_wide */
+    pnr_cpu_line *lines;          /* is_wide: [N1] the powers that `fine` has otherwise */
+    pnr_cpu_columns columns;      /* only if is_wide */
     fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: no columns */
 } pnr_cpu_split;
 
 /* Finds N1 and N2 for L. Returns false if L is too short or lacks such factors; then a whole
  * transform is faster. */
 bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
-/* True if three passes by one thread are faster than a whole transform. This holds also at some
- * shorter L whose columns are computed in lanes. */
+/* True if three passes by one thread are faster than a whole transform. This is also true at some
+ * L that pnr_cpu_split_factors refuses, if the columns are computed in lanes. */
 bool pnr_cpu_split_pays(size_t length);
 /* Sizes that follow from L: bytes of the tables; values of Z or H, of c, and of the tile of a
  * thread. */
@@ -90,7 +90,7 @@ void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_c
 void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
                         pnr_cpu_value *const z[2], pnr_cpu_value *const h[2], pnr_cpu_value *tile,
                         uint64_t *stage_ns);
-/* Pass C of one block of columns. For lags k < n_samples power[k] = |c|^2; with add it is +=. */
+/* Pass C of one block of columns. For lags k < n_samples, power[k] = |c[k]|^2, or += if `add`. */
 void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *z,
                            pnr_cpu_value *c, size_t n_samples, bool add, float *power,
                            pnr_cpu_value *tile, uint64_t *stage_ns);

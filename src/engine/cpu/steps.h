@@ -14,7 +14,7 @@ enum {
 /* Eight complex values. */
 typedef float pnr_cpu_wide __attribute__((vector_size(64), aligned(4), may_alias));
 
-/* The state of a dwell; each task gets a copy. */
+/* The state of a dwell. The tasks of one step share a copy of it. */
 typedef struct pnr_cpu_step {
     const pnr_cpu *cpu;
     const pnr_cpu_memory *my;
@@ -27,7 +27,7 @@ typedef struct pnr_cpu_step {
                                  * of places, see n_places */
     uint64_t since;             /* the stopwatch */
     size_t number;              /* index in the dwell of the first window that is read now */
-    pnr_cpu_value *to;          /* place of that window; NULL: its samples are only counted */
+    pnr_cpu_value *to;          /* where that window goes; NULL: its samples are only counted */
 
     /* fused */
     pnr_cpu_walsh_input input; /* method walsh reads y from here */
@@ -39,11 +39,11 @@ typedef struct pnr_cpu_step {
     double stretch;
 } pnr_cpu_step;
 
-/* The team runs all tasks. */
+/* Runs all tasks, on the team or on the leader alone. Returns when all have finished. */
 void pnr_cpu_do(const pnr_cpu_step *step, pnr_cpu_task *task, size_t n_tasks);
 
-/* The number of blocks in which a window is read, and of blocks of columns of its first N samples
- * in which the mean is removed. */
+/* read_blocks: the number of blocks in which a window is read. mean_blocks: the number of blocks of
+ * columns in the first N samples of a window, from which the mean is removed. */
 size_t pnr_cpu_read_blocks(const pnr_cpu *cpu);
 size_t pnr_cpu_mean_blocks(const pnr_cpu *cpu);
 
@@ -57,14 +57,14 @@ void pnr_cpu_read_kept(pnr_cpu_step *step);
 void pnr_cpu_slow_time(pnr_cpu_step *step);
 /* Kept: resamples the looks of the step to memory->stretched. The unused windows become 0. */
 void pnr_cpu_stretch(pnr_cpu_step *step, double stretch);
-/* Kept: transforms y of a spectrum in its place. */
+/* Kept: transforms y of a spectrum in place. */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker);
 /* Kept: computes the powers of every line and scans it for the search. */
 void pnr_cpu_rows(pnr_cpu_step *step);
 /* Kept: sets the values around the candidates. */
 void pnr_cpu_gather(pnr_cpu_step *step);
 
-/* True if the step uses a look. */
+/* True if a look is used. */
 bool pnr_cpu_is_used(const pnr_cpu_step *step, size_t look);
 static inline pnr_cpu_value *pnr_cpu_spectrum_at(const pnr_cpu *cpu, const pnr_cpu_memory *my,
                                                  size_t look, size_t spectrum)
@@ -72,8 +72,8 @@ static inline pnr_cpu_value *pnr_cpu_spectrum_at(const pnr_cpu *cpu, const pnr_c
     return my->spectra + (look * cpu->axes.n_spectra + spectrum) * cpu->transform.spectrum_pitch;
 }
 
-/* out[u][i] = sum_p w[u / 4][p][u mod 4] x[p][i] for u < n_out and i < n. Rows of x and out are as
- * long as the next multiple of 8 of n, and the sums go on to there. */
+/* out[u][i] = sum_p w[u / 4][p][u mod 4] x[p][i] for u < n_out and i < n. Rows of x and out have
+ * room for n rounded up to a multiple of 8, and the sums fill this room. */
 void pnr_cpu_sums(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch,
                   const float (*w)[4][2], size_t n_out, float (*out)[2], size_t out_pitch);
 

@@ -11,9 +11,9 @@ typedef pnr_cpu_wide wide;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Copies samples from .. + n - 1 of a look. Each sample is read from the window whose first N
- * samples contain it; samples after the last N are read from the last window; samples outside the
- * look are 0. */
+/* Copies n samples of a look, from number `from` on. Each sample is read from the window whose
+ * first N samples contain it. Samples after the last N are read from the last window. Samples
+ * outside the look are 0. */
 static void copy_samples(const pnr_cpu *cpu, const value *x, int64_t from, size_t n, value *line)
 {
     const int64_t period = (int64_t)cpu->plan->n_samples;
@@ -60,7 +60,7 @@ INLINE void interpolate(const float *low, const float *high, float part, const v
     *out = sum;
 }
 
-/* Adds neighbours of a, then of b. */
+/* Adds each pair of neighbouring complex values: those of a, then those of b. */
 INLINE void add_pairs(const wide *a, const wide *b, wide *out)
 {
     *out =
@@ -70,8 +70,8 @@ INLINE void add_pairs(const wide *a, const wide *b, wide *out)
 
 enum { PLACES = 64 };
 
-/* Interpolates n samples, a multiple of 8, at their places. line[0] is sample `from` of the look.
- * */
+/* Interpolates n samples at their places. n is a multiple of 8; line[0] is sample `from` of the
+ * look. */
 PNR_MULTIVERSION static void stretch_block(const pnr_cpu *cpu, const pnr_stretch_place *places,
                                            size_t n, const value *line, int64_t from, value *out)
 {

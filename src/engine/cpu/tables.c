@@ -20,7 +20,7 @@ static void fill_rotations(const pnr_cpu *cpu)
                 cpu->rotations[r][i]);
 }
 
-/* w_p exp(-2 pi i (r/4 + s/K) p); for a set that is transformed, without s. */
+/* w_p exp(-2 pi i (r/4 + s/K) p), with s = 0 for a set that is transformed. */
 static void fill_weights(const pnr_cpu *cpu, size_t number)
 {
     const pnr_cpu_set *set = &cpu->axes.sets[number];
@@ -59,7 +59,7 @@ static int fill_code(const pnr_cpu *cpu, size_t code, double complex *spectrum)
     return PNR_OK;
 }
 
-/* Stores the columns j of the filter as rows: c'[k] = sum_j filter[k][j] c[j] is a sum of rows. */
+/* Stores the columns of the filter as rows, so that c'[k] = sum_j filter[k][j] c[j] sums rows. */
 static void fill_filter(const pnr_cpu *cpu)
 {
     const size_t n = cpu->plan->gate_count;

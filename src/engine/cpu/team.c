@@ -7,13 +7,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The tasks of one step of one dwell. The leader has this on its stack until its helpers finish. */
+/* The tasks of one step of one dwell. The leader has the job on its stack until all helpers end. */
 struct pnr_cpu_job {
     pnr_cpu_task *task;
     void *context;
     size_t n_tasks;
     atomic_size_t next;
-    size_t n_helpers; /* under the lock */
+    size_t n_helpers; /* guarded by the lock */
     pnr_cpu_job *newer;
 };
 
@@ -56,7 +56,7 @@ void pnr_cpu_team_do(pnr_cpu_team *team, size_t number, pnr_cpu_task *task, void
     pthread_mutex_unlock(&team->lock);
 }
 
-/* The functions from here to take_turn run under the lock. */
+/* The functions from here to do_work are called under the lock. */
 static pnr_cpu_job *open_job(const pnr_cpu_team *team)
 {
     pnr_cpu_job *job = team->jobs;
@@ -96,7 +96,7 @@ static bool lead_dwell(pnr_cpu_team *team, size_t number)
     pthread_mutex_lock(&team->lock);
     team->is_leading[leader] = false;
     slot->n_done++;
-    if (pnr_slot_is_done(slot)) /* a thread may wait for it; to wake one is expensive */
+    if (pnr_slot_is_done(slot)) /* only now, because to wake threads is expensive */
         pthread_cond_broadcast(&team->changed);
     return true;
 }
@@ -126,10 +126,10 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
-/* A submit wakes a thread on the core of the submitting thread, where it may wait for milliseconds
- * while other cores are idle. So the threads of the team leave that core to the thread that
- * collects and helps. They may use all other cores. When the kernel moves that thread, they leave
- * its new core. */
+/* A submit wakes a thread on the core of the submitting thread. There it may wait for milliseconds
+ * while other cores are idle. So the threads of the team leave that core to the submitting thread,
+ * which also collects and helps, and use all other cores. When the kernel moves the submitting
+ * thread, the team leaves the new core. */
 static void leave_core(pnr_cpu_team *team, int cpu)
 {
     cpu_set_t rest = team->allowed;
@@ -142,7 +142,7 @@ static void leave_core(pnr_cpu_team *team, int cpu)
     team->waiter_cpu = cpu;
 }
 
-/* A team of one thread runs without help, so that a caller that only polls also gets a result. */
+/* With a team of one thread the caller only waits. That thread also serves a caller that polls. */
 void pnr_cpu_team_wait(pnr_cpu_team *team)
 {
     if (team->n_threads > 1)

@@ -13,8 +13,8 @@
 
 enum { PNR_CPU_MAX_THREADS = 64 };
 
-/* Runs task number `task` of a job by thread `worker`, 0 .. n_threads - 1. Its results depend
- * neither on the thread nor on the time: the tasks of one job share no output. */
+/* Runs task number `task` of a job on thread `worker`, 0 .. n_threads - 1. The results depend on
+ * neither the thread nor the time, because the tasks of one job share no output. */
 typedef void pnr_cpu_task(void *context, size_t task, size_t worker);
 
 /* Leads the computation of a dwell; not under the lock. leader: 0 .. n_leaders - 1. */
@@ -29,21 +29,21 @@ typedef struct pnr_cpu_team {
     size_t n_started;
     int waiter_cpu;    /* the core that is left to the waiting thread; -1: none yet */
     cpu_set_t allowed; /* cores that the process may use */
-    size_t n_leaders;  /* most dwells that are led at the same time */
+    size_t n_leaders;  /* the most dwells that threads lead at the same time */
     bool help_first;   /* threads help with a dwell that has begun before they lead another */
     pthread_t threads[PNR_CPU_MAX_THREADS];
     pthread_mutex_t lock;   /* guards all fields below */
     pthread_cond_t changed; /* a dwell or a job has arrived, or a helper or a dwell has finished */
     pnr_slots slots;        /* the dwells to lead */
-    pnr_cpu_job *jobs;      /* open ones, oldest first */
+    pnr_cpu_job *jobs;      /* the open jobs, oldest first */
     bool is_leading[PNR_CPU_MAX_THREADS];
     bool quit;
 } pnr_cpu_team;
 
-/* Call before the first start. n_leaders and help_first may be set after it. */
+/* Call before start. n_leaders and help_first may be set between init and start. */
 void pnr_cpu_team_init(pnr_cpu_team *team, pnr_cpu_lead *lead, void *owner);
-/* Starts threads 1 .. n_threads - 1; the thread that waits is number 0. With n_threads = 1 it
- * starts number 0. PNR_OK; PNR_ENOMEMORY: fewer run, and stop must still be called. */
+/* Starts threads 1 .. n_threads - 1; the thread that waits is number 0. With n_threads = 1, starts
+ * thread 0. PNR_OK; PNR_ENOMEMORY: fewer threads run, and stop must still be called. */
 int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads);
 /* A thread that waits for a dwell calls this under the lock. Works, or sleeps until `changed`. */
 void pnr_cpu_team_wait(pnr_cpu_team *team);

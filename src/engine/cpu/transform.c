@@ -41,7 +41,7 @@ size_t pnr_cpu_transform_table_bytes(const pnr_cpu_transform *t)
     return t->is_split ? pnr_cpu_split_table_bytes(&t->split) : 0;
 }
 
-/* Estimated plans are the same in every process, so the results have the same bits. */
+/* FFTW_ESTIMATE gives the same plans in every process, so the results have the same bits. */
 int pnr_cpu_transform_create(pnr_cpu_transform *t)
 {
     value *in, *out;

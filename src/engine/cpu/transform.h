@@ -42,7 +42,7 @@ void pnr_cpu_transform_correlate(const pnr_cpu_transform *transform,
                                  const pnr_cpu_transform_scratch *scratch, const pnr_cpu_value *x,
                                  size_t shift, const pnr_cpu_value *a, size_t n_lags, float *power,
                                  bool add, uint64_t *stage_ns);
-/* Returns c of the last correlation in the order of lags. The caller may overwrite it. */
+/* Returns c of the previous correlation in the order of lags. The caller may overwrite c. */
 pnr_cpu_value *pnr_cpu_transform_lags(const pnr_cpu_transform *transform,
                                       const pnr_cpu_transform_scratch *scratch);
 

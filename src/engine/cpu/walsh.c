@@ -16,12 +16,12 @@ enum {
     LANES = 8,            /* values of a vector, which is a cache line */
     ROW_BITS = 15,        /* a row of 256 KiB fits the second-level cache of a core */
     CHUNK = 4096 / LANES, /* vectors of 32 KiB fit the first-level cache */
-    STRIP = 2,            /* vectors of each row in a tile of columns: cache lines come in pairs */
+    STRIP = 2,            /* vectors of each row in a tile of columns: a pair of cache lines */
     TASK = 1024,          /* columns of a task */
     WORDS = 512,          /* samples that are fetched before they are converted */
     MAX_PARTS = 16,
     CHIPS = 64,             /* chips whose lags are summed at once */
-    SUM_CHIPS = 64 * CHIPS, /* of a task */
+    SUM_CHIPS = 64 * CHIPS, /* chips of a task */
     MAX_ROWS = 1 << (24 - ROW_BITS)
 };
 
@@ -147,7 +147,7 @@ INLINE void lane_stages(vector *v)
     *v = x;
 }
 
-/* Transforms n vectors over their six lowest bits, or over all bits of fewer than 8 vectors. */
+/* Transforms n vectors over their six lowest bits; fewer than 8 vectors over the lowest three. */
 INLINE void lowest_stages(vector *x, size_t n)
 {
     if (n < 8) {
@@ -166,7 +166,7 @@ INLINE void lowest_stages(vector *x, size_t n)
     }
 }
 
-/* Transforms over the bits from stride h to n vectors: three at a time, then the others. */
+/* Transforms over the bits of strides h .. n / 2 vectors: three bits at a time, then one by one. */
 INLINE void stages(vector *x, size_t h, size_t n)
 {
     for (; 8 * h <= n; h *= 8)
@@ -186,8 +186,8 @@ INLINE void stages(vector *x, size_t h, size_t n)
                 butterfly(&x[i], &x[i + h]);
 }
 
-/* Gathers n values. Fetches the integers of a sample as one word. Converts them like
- * pnr_cpu_convert after they are next to each other. */
+/* Each gathers n values. Those for integers fetch I and Q of a sample as one word, and then convert
+ * the gathered words like pnr_cpu_convert. */
 INLINE void gather_floats(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,
                           float (*to)[2])
 {
@@ -252,7 +252,7 @@ PNR_MULTIVERSION void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
     stages(to, chunk, n);
 }
 
-/* Transforms STRIP vectors of columns of X over the bits of the rows. */
+/* Copies STRIP vectors of columns of X to the tile. Transforms them over the bits of the rows. */
 INLINE void load_columns(const pnr_cpu_walsh *walsh, const float (*X)[2], vector *tile)
 {
     for (size_t r = 0; r < walsh->rows; r++)
@@ -330,8 +330,8 @@ size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh)
     return (((size_t)1 << walsh->degree) + SUM_CHIPS - 1) / SUM_CHIPS;
 }
 
-/* Sums lags q first .. q (first + count) - 1. Each chip has separate sums, so that the rounding
- * error does not grow along the profile. */
+/* Sums W of the parts to c at lags q first .. q (first + count) - 1. Each chip has separate sums,
+ * so that the rounding error does not grow along the profile. */
 INLINE void sum_chips(const pnr_cpu_walsh *walsh, size_t first, size_t count, const float (*W)[2],
                       float (*c)[2])
 {

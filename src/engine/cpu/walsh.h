@@ -53,19 +53,19 @@ void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 typedef struct pnr_cpu_walsh_input {
     const void *data;  /* sample i begins at byte i * stride */
     size_t stride;     /* bytes */
-    pnr_format format; /* cf32: the samples are converted already; ci16, ci8 */
+    pnr_format format; /* cf32 if the samples are converted already; else ci16 or ci8 */
     bool conjugate;    /* not for cf32 */
 } pnr_cpu_walsh_input;
 
 /* True if the samples of a window can be gathered from the ring. With a tune, with several periods
- * and in other formats, they are converted before. */
+ * or in a format other than ci16 and ci8, they must be converted first. */
 bool pnr_cpu_walsh_reads(const pnr_plan *plan);
 /* Gathers row `row` of X and transforms it over its m bits. The results are the same for converted
  * and unconverted input. */
 void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const pnr_cpu_walsh_input *input,
                        float (*X)[2]);
 /* Runs after all rows. Task `task` of the columns sets power = |W|^2 at the places of X, or adds
- * it, and sets 0 for W[0]. X does not change. */
+ * it, and sets the power of W[0] to 0. X does not change. */
 void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2], bool add,
                            float *power);
 /* Computes c[k] from the X that pnr_cpu_walsh_columns reads: |c|^2 is the power at that lag. */

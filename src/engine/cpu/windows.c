@@ -86,7 +86,7 @@ static void read_block(void *context, size_t task, size_t worker)
     }
 }
 
-/* Counts one of the windows that are read. The samples after its first N count for the next one. */
+/* Counts window i of those that are read. Samples after its first N count for the next window. */
 static bool count_window(const pnr_cpu_step *s, size_t i)
 {
     const size_t number = s->number + i, n = s->cpu->plan->n_samples;
@@ -160,10 +160,10 @@ bool pnr_cpu_read_fused(pnr_cpu_step *s)
     return is_used;
 }
 
-/* --- kept: the mean over the used windows --- */
+/* --- way `kept`: the mean over the used windows --- */
 
 /* A mark is NaN. The compiler makes vectors of a loop that compares bits, but not of one that
- * compares floats. All bits of the result are 1 when x is not a mark. */
+ * compares floats. unmarked(x) has all bits 1 when x is not a mark, else all bits 0. */
 typedef uint32_t bits __attribute__((may_alias));
 
 static inline uint32_t unmarked(uint32_t x)
@@ -204,8 +204,8 @@ PNR_MULTIVERSION static void subtract_mean(size_t n, const double *restrict mean
     }
 }
 
-/* Removes the mean from one block of columns of a look. It also removes it from unused windows,
- * because a stretched look reads these too. */
+/* Removes the mean from one block of columns of a look. Unused windows lose the mean too,
+ * because a stretched look reads them. */
 static void remove_mean(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -239,7 +239,7 @@ static void remove_mean(void *context, size_t task, size_t worker)
     }
 }
 
-/* Sets the energies of the windows. Adds again the 1/U of the noise that the mean has removed. */
+/* Sets the energies of the windows, times U / (U - 1): the mean has removed 1/U of the noise. */
 static void add_energies(const pnr_cpu_step *s, size_t look)
 {
     const size_t n_periods = s->cpu->plan->n_periods, n_own = pnr_cpu_mean_blocks(s->cpu);

@@ -68,7 +68,7 @@ void pnr_reference_work_destroy(pnr_engine *engine)
     free(work->power);
 }
 
-/* c of the used look `look`, the cells of one line. */
+/* Returns the cells c of one line in used look number `look`. */
 static double complex *line_of(const pnr_engine *engine, size_t look, size_t code, size_t row)
 {
     const pnr_plan *plan = engine->plan;
@@ -131,7 +131,7 @@ static void find_mean(pnr_engine *engine)
     }
 }
 
-/* x_p[i], without the mean. */
+/* Returns x_p[i] without the mean. */
 static double complex find_sample(const pnr_engine *engine, size_t p, size_t i)
 {
     const pnr_reference_work *work = &engine->work;
@@ -347,7 +347,7 @@ static void gather_neighbours(const pnr_engine *engine, const pnr_slot_dwell *ta
         }
 }
 
-/* The powers, or c of the last used look. */
+/* Writes the powers, or c of the last used look, to the profile. */
 static void return_profile(const pnr_engine *engine, float *profile, size_t looks)
 {
     const pnr_reference_work *work = &engine->work;
@@ -368,7 +368,7 @@ void pnr_reference_process(pnr_engine *engine, const pnr_slot_dwell *task)
 {
     const pnr_plan *plan = engine->plan;
     pnr_dwell *dwell = task->sums;
-    size_t looks = 0; /* used */
+    size_t looks = 0; /* used looks */
 
     memset(dwell, 0, sizeof *dwell);
     for (size_t look = 0; look < plan->n_looks; look++) {

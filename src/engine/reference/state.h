@@ -14,12 +14,12 @@ typedef struct pnr_reference_work {
     unsigned char *flags;    /* [n_look] */
     double complex *mean;    /* [n_window]; zeros without remove_mean */
     double complex *own;     /* [n_look]: without the mean of the window that owns the sample */
-    double complex *stretched; /* [n_look]: of one hypothesis; NULL without a stretch */
+    double complex *stretched; /* [n_look] stretched for one hypothesis; NULL: no stretch */
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
     double complex *sum;      /* [2 n_samples or n_window]: the sum of the windows of a row */
     double complex *filtered; /* [gate_count] */
-    size_t n_cells;           /* of a look: [n_codes][n_rows][n_lags][oversample] */
+    size_t n_cells;           /* cells of a look: [n_codes][n_rows][n_lags][oversample] */
     double complex *value;    /* [n_looks][n_cells]: c of the used looks */
     float *power;             /* [n_cells] */
 } pnr_reference_work;

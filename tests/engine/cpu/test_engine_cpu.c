@@ -19,7 +19,7 @@ static const struct {
     {117649, 1, 1, 1, "343 x 343 in three passes"},
 };
 
-/* By so many threads. */
+/* Gets the answer by this number of threads. */
 static void ask_threads(const pnr_engine_ops *ops, const world *w, size_t threads, bool measure,
                         answer *out)
 {
@@ -59,8 +59,8 @@ static void correlate(double (*x)[2], const double (*code)[2], size_t n)
     free(a);
 }
 
-/* Dwell d's profile: the last look's sum of windows. The power at the echo's cell, over all looks,
- * is the candidate's. */
+/* Checks the profile of dwell d, which is the last look's sum of windows. Checks that the power at
+ * the echo's cell, over all looks, is the candidate's. */
 static void compare_precisely(const world *w, size_t d, const answer *got)
 {
     const size_t n = w->s.n_samples, windows = pnr_plan_windows(&w->plan);

@@ -70,7 +70,7 @@ static const scenario own_scenarios[] = {
       .has_lost = true, .echo = 0.02, .bins = 1, .still = 0.3, .threshold = 4),
 };
 
-/* All dwells of a world by so many threads, twice through one engine. */
+/* Submits all dwells of a world twice to one engine that has this number of threads. */
 static void ask_threads(const pnr_engine_ops *ops, const world *w, size_t threads, bool measure,
                         answer *out)
 {
@@ -152,10 +152,10 @@ TEST(test_describe)
     w.plan.method = "walsh";
     expect(ops, &w.plan, PNR_EUNSUPPORTED, "library's");
     w.plan.method = "auto";
-    w.plan.n_looks = 1 << 30; /* their spectra */
+    w.plan.n_looks = 1 << 30; /* too much memory for the spectra */
     expect(ops, &w.plan, PNR_EUNSUPPORTED, "MiB, and this machine has");
     w.plan.n_looks = 1;
-    w.plan.n_codes = 65535; /* their powers */
+    w.plan.n_codes = 65535; /* too much memory for the powers */
     w.plan.n_periods = (size_t)1 << 30;
     w.plan.hypotheses = &(pnr_hypothesis){.n_rows = 1 << 30};
     w.plan.n_hypotheses = 1;

@@ -45,7 +45,7 @@ static void world_create_variant(world *w, const pnr_engine_ops *ops, unsigned d
     world_create(w, &s, ops);
 }
 
-/* By so many threads. */
+/* Gets the answer by this method and this number of threads. */
 static void ask_threads(const pnr_engine_ops *ops, const world *w, const char *method,
                         size_t threads, answer *out)
 {
@@ -57,7 +57,7 @@ static void ask_threads(const pnr_engine_ops *ops, const world *w, const char *m
     ask_plan(ops, w, &plan, out);
 }
 
-/* walsh by two threads against a method of another engine. */
+/* Compares walsh by two threads with a method of the engine `judge`. */
 static void agree_on(const pnr_engine_ops *ops, unsigned degree, size_t variant,
                      const pnr_engine_ops *judge, const char *method)
 {
@@ -83,8 +83,8 @@ TEST(test_degrees)
                 agree_on(ops, degree, i, reference, "auto");
 }
 
-/* The reference would take minutes: the same as by FFT, to both tolerances; in rows and columns, by
- * a team. */
+/* Compares walsh with the FFT at degrees for which the reference would take minutes. Here walsh
+ * runs in rows and columns, by a team. */
 TEST(test_long)
 {
     const pnr_engine_ops *ops = need_engine("cpu");
@@ -94,8 +94,8 @@ TEST(test_long)
             agree_on(ops, degree, i, ops, "library");
 }
 
-/* The same bits by one thread or several, in one submit or three, wherever the view wraps: a window
- * in two pieces is converted first, one in a piece may be gathered as it is. */
+/* The bits are the same by one thread or several, in one submit or three, wherever the view wraps.
+ * A window in two pieces is converted first; a window in one piece may be gathered directly. */
 TEST(test_same_bits)
 {
     static const unsigned degrees[] = {3, 6, 10, 13, 16, 18};

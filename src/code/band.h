@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of a code's spectrum that is correlated: without the image of real samples, DC and
+ * notches. */
+#ifndef PNR_BAND_H
+#define PNR_BAND_H
+
+#include "base/error.h"
+#include "config/config.h"
+
+#include <complex.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* 128 bytes of text hold 25 notches; real samples show each twice. */
+enum { PNR_MAX_NOTCHES = 64 };
+
+/* Frequencies in cycles a sample, in the samples before `tune` mixes them down. */
+typedef struct pnr_band {
+    bool is_half; /* only between 0 and half of the rate */
+    double tune;
+    size_t n_notches;
+    struct {
+        double centre, reach; /* removed: centre - reach to centre + reach */
+    } notches[PNR_MAX_NOTCHES];
+} pnr_band;
+
+/*
+ * Adds the notches of window.dc and window.notch. A row that rotates the samples by f shows the
+ * frequency g of the samples at g - f of the code, so each notch is widened by all rotations from
+ * `lowest` to `highest` (cycles a sample): one code serves all rows. Frequencies are those of the
+ * recording: real samples hold each twice, source.spectrum = inverted changes the sign. PNR_ECONFIG
+ * with the value.
+ */
+int pnr_band_add_notches(pnr_band *band, const pnr_config *config, bool is_real, double lowest,
+                         double highest, pnr_error *error);
+
+/*
+ * Keeps the harmonics of the code a, [n], that lie in the band; a notch holds at least the harmonic
+ * nearest to it. To correlate samples with the result is the same as to correlate the filtered
+ * samples with a.
+ *
+ * Real samples x = Re z show z at positive frequencies and its image at negative ones. With is_half
+ * the frequencies 0 and half of the rate, where both meet, are left out too, and the result
+ * correlates with the analytic signal of x (D. Gabor, Theory of communication, 1946).
+ *
+ * *share: of the energy that is kept. *removed: the part of the energy that the notches remove,
+ * relative to that without them. PNR_OK, PNR_ENOMEMORY.
+ */
+int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *share,
+                  double *removed);
+
+#endif

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/* bench scene: measures dwells with several echoes and a leak, as users have them. Shows the time
+ * of each part of a result, the rate of the whole program, the echoes found, and their errors. */
+#include "tools/bench/bench.h"
+#include "tools/bench/stream.h"
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/random.h"
+#include "base/stats.h"
+#include "cli.h"
+#include "detector/detector.h"
+#include "engine/plan.h"
+#include "publisher/publisher.h"
+#include "scene/scene.h"
+#include "tools/common/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ECHOES = 32, SETS = 16 /* places in one submit */, CHUNK = 4096, PACK = 256 };
+enum { LONG_DWELL = 1 << 16 /* samples; results of shorter dwells are packed */ };
+static const double weakest_db = 20;     /* SNR of one look */
+static const double leak_db = 10;        /* above the strongest echo */
+static const double noise_rms = 1e-3;    /* full scale = 1 */
+static const double gap_chips = 2;       /* least distance of two echoes */
+static const double doppler_share = 0.8; /* targets use this share of the searched Doppler */
+
+#define RADAR(code)                                                                                \
+    "[source]\nrate_hz = 1e6\n[radar]\ncarrier_hz = 10e9\n[code]\nchip_rate_hz = 250e3\n" code
+#define CODE(chips) RADAR("type = zadoff-chu\nlength = " chips "\n[dwell]\n")
+#define GPS                                                                                        \
+    "[source]\nrate_hz = 4e6\n[code]\ntype = gps-l1ca\nchip_rate_hz = 1.023e6\n"                   \
+    "[radar]\ncarrier_hz = 1575.42e6\npath = one-way\n[dwell]\nperiods = 10\n"                     \
+    "combine = incoherent\n[doppler]\nmin_hz = -14e3\nmax_hz = 14e3\nstep = half\n"                \
+    "[detector]\noversample = 2\ncfar = ca\n"
+
+static const struct scene_case {
+    const char *name, *text; /* text: its configuration */
+    const char *key;         /* key that gets the number of a code; NULL: one code */
+    size_t n_codes;
+    double span_db;        /* level of the strongest echo above the weakest one */
+    double max_doppler_hz; /* end of the search; 0: no Doppler */
+    bool leaks;
+} cases[] = {
+    {"single", CODE("256"), NULL, 1, 40, 0, true},
+    {"coherent", CODE("256") "periods = 16\ncombine = coherent\n", NULL, 1, 40, 0, true},
+    {"incoherent", CODE("256") "periods = 16\ncombine = incoherent\n", NULL, 1, 40, 0, true},
+    {"doppler-1024", CODE("256") "periods = 512\ncombine = doppler\n", NULL, 1, 40, 488, true},
+    {"doppler-8192", CODE("2048") "periods = 512\ncombine = doppler\n", NULL, 1, 40, 61, true},
+    {"10-codes", RADAR("type = gold\ndegree = 10\n"), "index", 10, 40, 0, true},
+    {"gps", GPS, "prn", 32, 10, 14e3, false},
+};
+
+/* The samples. Real samples are on a carrier of a quarter of the rate. The filters of coloured
+ * noise pass 5/8 of the band. */
+static const struct variant {
+    const char *form, *noise, *text;
+    double bandwidth; /* bandwidth of the noise over the rate; 0: white */
+} variants[] = {
+    {"complex", "white", "[source]\nformat = ci16\n", 0},
+    {"complex", "coloured", "[source]\nformat = ci16\n", 0.625},
+    {"real", "white", "[source]\nformat = i16\n", 0},
+    {"real", "coloured", "[source]\nformat = i16\n", 0.3125},
+};
+
+static const char columns[] =
+    "scene: form: noise: echoes N periods codes batch engine: engine_us detect_us publish_us "
+    "whole_us Msps link_pct busy_pct found_pct false_a_result delay_variance velocity_variance "
+    "amp_variance account:";
+
+/* A planted echo in one dwell. */
+typedef struct planted {
+    uint32_t code;
+    bool found;
+    double delay_samples, velocity_mps, amplitude;
+} planted;
+
+/* Sums over the echoes found: delay, velocity and amplitude sum (error / sigma)^2. */
+typedef struct tally {
+    double n_found, n_false, delay, velocity, amplitude;
+} tally;
+
+typedef struct work {
+    const struct scene_case *own;
+    size_t n_echoes;
+    stream_subject stream;
+    pnr_detector *detector;
+    pnr_publisher *publisher;
+    void *samples;                           /* [batch] dwells, in memory of the engine */
+    planted *truths;                         /* [batch][n_echoes] */
+    uint64_t state;                          /* state of the random numbers */
+    double engine_ns, detect_ns, publish_ns; /* times of one result */
+    tally tally;
+} work;
+
+/* --- the scene --- */
+
+static int configure(const bench *b, const struct variant *form, work *w, pnr_error *error)
+{
+    pnr_config *config = &w->stream.config;
+    const size_t max_echoes = w->n_echoes > 4 ? 2 * w->n_echoes : 8;
+    char text[160];
+    int rc = pnr_config_parse(config, w->own->text, strlen(w->own->text), w->own->name, error);
+
+    if (rc == PNR_OK)
+        rc = pnr_config_parse(config, form->text, strlen(form->text), form->form, error);
+    for (size_t i = 1; i <= w->own->n_codes && w->own->n_codes > 1 && rc == PNR_OK; i++) {
+        snprintf(text, sizeof text, "code.%zu.%s=%zu", i, w->own->key, i);
+        rc = pnr_config_set(config, text, error);
+    }
+    for (size_t i = 1; i <= w->n_echoes && rc == PNR_OK; i++) {
+        snprintf(text, sizeof text, "target.%zu.code=%zu", i, (i - 1) % w->own->n_codes + 1);
+        if ((rc = pnr_config_set(config, text, error)) == PNR_OK)
+            config->targets[i - 1].amplitude = 1; /* place_targets sets the true amplitude */
+    }
+    if (rc != PNR_OK)
+        return rc;
+    config->engine = b->config->engine;
+    config->ring = b->config->ring;
+    config->realtime = b->config->realtime;
+    config->publisher = b->config->publisher;
+    bench_set_endpoint(config);
+    config->detector.max_echoes = max_echoes;
+    config->echo.noise_rms = noise_rms;
+    config->echo.noise_bandwidth_hz = form->bandwidth * pnr_rational_double(config->source.rate_hz);
+    return pnr_format_get(config->source.format)->is_complex
+               ? PNR_OK
+               : pnr_rational_div(config->source.rate_hz, (pnr_rational){4, 1},
+                                  &config->source.tune_hz);
+}
+
+/* Returns a random lag that is at least gap_chips from those of the first n echoes. */
+static double draw_lag(work *w, const double *lags, size_t n)
+{
+    const pnr_radar *radar = &w->stream.engine.setup->radar;
+    const double period = (double)radar->n_samples;
+    const double gap = gap_chips * period / (double)radar->n_chips;
+
+    for (;;) {
+        const double lag = pnr_random_uniform(&w->state) * period;
+        size_t i = 0;
+
+        while (i < n && fabs(remainder(lag - lags[i], period)) >= gap)
+            i++;
+        if (i == n)
+            return lag;
+    }
+}
+
+/* Moves the targets to new places. In a scene with a leak and several echoes the first target is
+ * the leak. */
+static void place_targets(work *w)
+{
+    const pnr_setup *setup = w->stream.engine.setup;
+    const double gain = (double)setup->plan.n_samples * (double)setup->plan.n_periods;
+    const double mps_per_hz = setup->radar.metres_per_second / w->stream.config.radar.carrier_hz;
+    const size_t first = w->own->leaks && w->n_echoes > 1;
+    const size_t last = w->n_echoes - 1;
+    double lags[MAX_ECHOES];
+
+    for (size_t i = 0; i < w->n_echoes; i++) {
+        pnr_target *target = &w->stream.config.targets[i];
+        const bool leak = i < first;
+        const double share = last > first ? (double)(i - first) / (double)(last - first) : 0.5;
+        const double db = weakest_db + (leak ? w->own->span_db + leak_db : w->own->span_db * share);
+
+        lags[i] = leak ? 0 : draw_lag(w, lags, i);
+        target->range_m =
+            lags[i] / pnr_rational_double(setup->radar.rate_hz) * setup->radar.metres_per_second;
+        target->velocity_mps = leak ? 0
+                                    : doppler_share * w->own->max_doppler_hz * mps_per_hz *
+                                          (2 * pnr_random_uniform(&w->state) - 1);
+        target->amplitude = noise_rms * pow(10, db / 20) / sqrt(gain);
+        target->phase_rad = 2 * M_PI * pnr_random_uniform(&w->state);
+    }
+}
+
+/* Writes the samples of dwell d. Stores the truth of each echo at the centre of the dwell. */
+static void fill_dwell(work *w, const pnr_scene *scene, size_t d)
+{
+    const pnr_plan *plan = &w->stream.engine.setup->plan;
+    const size_t n = pnr_plan_dwell_samples(plan), bytes = pnr_plan_sample_bytes(plan);
+    const uint64_t first = (uint64_t)d * n, periods = n / plan->n_samples;
+    double x[CHUNK][2];
+
+    for (size_t done = 0; done < n; done += CHUNK) {
+        const size_t count = n - done < CHUNK ? n - done : CHUNK;
+
+        pnr_scene_generate(scene, 0, first + done, count, x);
+        for (size_t i = 0; i < count; i++)
+            pnr_format_write(plan->format, x[i],
+                             (unsigned char *)w->samples + (first + done + i) * bytes);
+    }
+    for (size_t i = 0; i < w->n_echoes; i++) {
+        const pnr_target *target = &w->stream.config.targets[i];
+        pnr_truth a, b;
+
+        pnr_scene_truth(scene, i, d * periods + (periods - 1) / 2, &a);
+        pnr_scene_truth(scene, i, d * periods + periods / 2, &b);
+        w->truths[d * w->n_echoes + i] =
+            (planted){.code = (uint32_t)(target->code - 1),
+                      .delay_samples =
+                          a.delay_samples +
+                          remainder(b.delay_samples - a.delay_samples, (double)plan->n_samples) / 2,
+                      .velocity_mps = a.velocity_mps,
+                      .amplitude = target->amplitude};
+    }
+}
+
+static int fill_samples(work *w, pnr_error *error)
+{
+    const size_t batch = w->stream.engine.setup->plan.batch;
+    const size_t in_set = (batch + SETS - 1) / SETS;
+    int rc = PNR_OK;
+
+    for (size_t d = 0; d < batch && rc == PNR_OK && !pnr_stop; d += in_set) {
+        pnr_scene *scene;
+
+        place_targets(w);
+        rc = pnr_scene_create(&w->stream.config, PNR_SCENE_ECHOES, &scene, error);
+        for (size_t i = d; i < d + in_set && i < batch && rc == PNR_OK; i++)
+            fill_dwell(w, scene, i);
+        pnr_scene_destroy(scene);
+    }
+    return rc;
+}
+
+/* --- the measurement --- */
+
+/* Matches an echo with the nearest planted echo that is within a chip and a Doppler row and is not
+ * yet matched. Adds the errors to the tally. Counts an echo without a match as false. */
+static void judge_echo(work *w, const pnr_echo *echo, planted *truths)
+{
+    const pnr_setup *setup = w->stream.engine.setup;
+    const double n = (double)setup->radar.n_samples;
+    const double row_mps = setup->radar.metres_per_second / w->stream.config.radar.carrier_hz /
+                           (setup->radar.period_s * (double)setup->plan.n_periods);
+    double best = n / (double)setup->radar.n_chips;
+    planted *match = NULL;
+
+    for (planted *p = truths; p < truths + w->n_echoes; p++) {
+        const double apart = fabs(remainder(echo->delay_samples - p->delay_samples, n));
+
+        if (p->found || p->code != echo->code || !(apart < best) ||
+            fabs(echo->velocity_mps - p->velocity_mps) > row_mps)
+            continue;
+        best = apart;
+        match = p;
+    }
+    if (match == NULL) {
+        w->tally.n_false++;
+        return;
+    }
+    match->found = true;
+    w->tally.n_found++;
+    w->tally.delay +=
+        pow(best / (echo->delay_sigma_s * pnr_rational_double(setup->radar.rate_hz)), 2);
+    w->tally.velocity +=
+        pow((echo->velocity_mps - match->velocity_mps) / echo->velocity_sigma_mps, 2);
+    w->tally.amplitude += pow((echo->amplitude - match->amplitude) / echo->amplitude_sigma, 2);
+}
+
+/* Times detection and publishing of a submit, and judges its echoes. */
+static void detect_all(work *w, const pnr_result *result)
+{
+    const pnr_plan *plan = &w->stream.engine.setup->plan;
+    pnr_report report = {0};
+
+    for (size_t d = 0; d < result->n_dwells; d++) {
+        const pnr_observed observed = pnr_trial_observed(plan, result, d);
+        const uint64_t start_ns = pnr_clock_ns();
+
+        pnr_detector_detect(w->detector, &observed, &report.detection);
+
+        const uint64_t found_ns = pnr_clock_ns();
+
+        (void)pnr_publisher_send_range(w->publisher, &report);
+        w->publish_ns += (double)(pnr_clock_ns() - found_ns) / (double)result->n_dwells;
+        w->detect_ns += (double)(found_ns - start_ns) / (double)result->n_dwells;
+        for (size_t i = 0; i < report.detection.n_echoes; i++)
+            judge_echo(w, &report.detection.echoes[i], w->truths + d * w->n_echoes);
+    }
+}
+
+/* Times the engine with one submit after the other. Then detects the results of the last submit. */
+static int time_parts(const bench *b, work *w, pnr_error *error)
+{
+    const pnr_plan *plan = &w->stream.engine.setup->plan;
+    double *ns = calloc(b->runs + 1, sizeof *ns);
+    pnr_trial trial = {0};
+    pnr_result result;
+    int rc = ns != NULL ? pnr_trial_open(w->stream.engine.ops, plan, &trial, error)
+                        : pnr_error_set(error, PNR_ENOMEMORY, "no memory for times");
+
+    for (size_t i = 0; i <= b->runs && rc == PNR_OK && !pnr_stop; i++) {
+        const uint64_t start_ns = pnr_clock_ns();
+
+        rc = pnr_trial_run(&trial, w->samples, plan->batch, &result, error);
+        ns[i] = (double)(pnr_clock_ns() - start_ns) / (double)plan->batch;
+    }
+    if (rc == PNR_OK && !pnr_stop) {
+        w->engine_ns = pnr_median(ns + 1, b->runs);
+        detect_all(w, &result);
+    }
+    pnr_trial_close(&trial);
+    free(ns);
+    return rc;
+}
+
+static int prepare(work *w, pnr_error *error)
+{
+    pnr_config *config = &w->stream.config;
+    int rc = bench_prepare(config, 0, 0, &w->stream.engine, error);
+
+    if (rc != PNR_OK)
+        return rc;
+
+    const pnr_plan *plan = &w->stream.engine.setup->plan;
+    const size_t bytes = pnr_plan_view_samples(plan, plan->batch) * pnr_plan_sample_bytes(plan);
+
+    if (config->publisher.pack == 1 && pnr_plan_dwell_samples(plan) < LONG_DWELL)
+        config->publisher.pack = PACK;
+    stream_measure_link(&w->stream);
+    w->samples = w->stream.engine.ops->alloc(bytes);
+    w->truths = calloc(plan->batch * w->n_echoes, sizeof *w->truths);
+    if (w->samples == NULL || w->truths == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu dwells", plan->batch);
+    w->stream.samples = w->samples;
+    w->stream.n_dwells = plan->batch;
+    rc = fill_samples(w, error);
+    if (rc == PNR_OK)
+        rc = pnr_detector_create(config, w->stream.engine.setup, &w->detector, error);
+    return rc == PNR_OK ? pnr_publisher_create(config, &w->publisher, error) : rc;
+}
+
+static int add_row(const bench *b, work *w, const struct variant *form, const stream_result *run,
+                   bench_table *table, pnr_error *error)
+{
+    const pnr_plan *plan = &w->stream.engine.setup->plan;
+    const double n = w->tally.n_found > 0 ? w->tally.n_found : (double)NAN;
+    const double n_planted = (double)(plan->batch * w->n_echoes);
+    const double rate = (double)run->outcome.account.used / run->seconds;
+    const double link = w->stream.link_bytes_per_s > 0 ? w->stream.link_bytes_per_s : (double)NAN;
+
+    bench_table_add(table, "%s %s %s %zu %zu %zu %zu %zu %s", w->own->name, form->form, form->noise,
+                    w->n_echoes, plan->n_samples, pnr_plan_windows(plan), plan->n_codes,
+                    plan->batch, w->stream.engine.engine);
+    bench_table_add(table, "%g %g %g %g %g %g %g", w->engine_ns * 1e-3, w->detect_ns * 1e-3,
+                    w->publish_ns * 1e-3, (double)pnr_plan_dwell_samples(plan) / rate * 1e6,
+                    rate * 1e-6, 100 * rate * w->stream.sample_bytes / link, 100 * run->busy);
+    bench_table_add(table, "%g %g %g %g %g %s", 100 * w->tally.n_found / n_planted,
+                    w->tally.n_false / (double)plan->batch, w->tally.delay / n,
+                    w->own->max_doppler_hz > 0 ? w->tally.velocity / n : (double)NAN,
+                    w->tally.amplitude / n, bench_is_complete(&run->outcome) ? "closes" : "OPEN");
+    bench_warn_open(&run->outcome, plan->n_samples);
+    *b->lost |= !bench_is_lossless(&run->outcome);
+    return bench_is_complete(&run->outcome)
+               ? PNR_OK
+               : pnr_error_set(error, PNR_EINTERNAL, "scene: the account does not close");
+}
+
+static int measure_scene(const bench *b, const struct scene_case *own, const struct variant *form,
+                         size_t n_echoes, bench_table *table, pnr_error *error)
+{
+    work w = {.own = own, .n_echoes = n_echoes};
+    stream_result run;
+    int rc;
+
+    pnr_config_init(&w.stream.config);
+    if ((rc = configure(b, form, &w, error)) == PNR_OK && (rc = prepare(&w, error)) == PNR_OK)
+        rc = time_parts(b, &w, error);
+    pnr_publisher_destroy(w.publisher); /* frees the address for the pipeline */
+    pnr_detector_destroy(w.detector);
+    if (rc == PNR_OK && !pnr_stop &&
+        (rc = stream_run(&w.stream, b->seconds, 0, NULL, NULL, &run, error)) == PNR_OK)
+        rc = add_row(b, &w, form, &run, table, error);
+    if (w.samples != NULL)
+        w.stream.engine.ops->free(w.samples);
+    free(w.truths);
+    pnr_setup_destroy(w.stream.engine.setup);
+    pnr_config_clear(&w.stream.config);
+    return rc;
+}
+
+static int measure_size(const bench *b, void *context, size_t n_echoes, bench_table *table,
+                        pnr_error *error)
+{
+    int rc = PNR_OK;
+
+    (void)context;
+    if (n_echoes > MAX_ECHOES)
+        return pnr_error_set(error, PNR_EUSAGE, "scene: -n %zu: 1 to %d echoes", n_echoes,
+                             MAX_ECHOES);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
+            char name[64];
+
+            snprintf(name, sizeof name, "%s %s %s", cases[i].name, variants[v].form,
+                     variants[v].noise);
+            if (rc == PNR_OK && !pnr_stop && (b->only == NULL || strstr(name, b->only) != NULL))
+                rc = measure_scene(b, &cases[i], &variants[v], n_echoes, table, error);
+        }
+    return rc;
+}
+
+int bench_scene(const bench *b, pnr_error *error)
+{
+    static const bench_sweep sweep = {.columns = columns, .measure = measure_size};
+
+    return bench_sweep_run(b, &sweep, NULL, error,
+                           "scene: ring to subscriber, %g s a scene; engine, detect and publish "
+                           "alone, %zu runs",
+                           b->seconds, b->runs);
+}
