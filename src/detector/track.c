@@ -15,8 +15,8 @@ enum {
 
 static const double strong = 100; /* least S at which the part that a filter removed matters */
 
-/* The start of the climb: the vertex of |c| over three lags around the cell, on the grid of the
- * search. */
+/* Returns the start of the climb, in lags: the vertex of |c| over the cell's lag and its
+ * neighbours, or 1/2 for a cell at a half lag. */
 static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
                           const double complex *c)
 {
@@ -296,9 +296,9 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
     return best;
 }
 
-/* True if the others leave too little of a candidate in a map for an echo of the power `least`: the
- * nine cells around its own hold two thirds of an echo wherever it lies between them, so a fit, which
- * takes a hundred times as long, would find less. */
+/* True if the others leave too little of a candidate in a map for an echo of the power `least`. The
+ * 3 x 3 cells around the candidate hold two thirds of an echo wherever it lies between them. If
+ * they hold less than half of `least`, no fit is needed. A fit takes a hundred times as long. */
 static bool is_explained(const pnr_detector *detector, const pnr_track *t, double least)
 {
     double power = 0;

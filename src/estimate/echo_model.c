@@ -211,8 +211,8 @@ bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *ro
     return pnr_power(echo->peak) * unlike(model, echo->code) * error * error > 1e-3 * cell;
 }
 
-/* Models the echo as one product for each rotation among the rows. Rows that need it take the exact
- * chi. */
+/* Models the echo as one product for each rotation among the rows. A rotation with a marked row,
+ * and an echo of another code, use the exact chi. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           pnr_echo_rough *rough, pnr_echo_columns *out)

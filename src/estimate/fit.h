@@ -44,8 +44,8 @@ static inline double pnr_parabola_vertex(double a, double b, double c)
     return curvature < 0 && b >= a && b >= c ? 0.5 * (a - c) / curvature : 0;
 }
 
-/* The noise power of one cell, from the residual of c after the echo, of any spectrum; *cells: the
- * number of independent cells in this mean. */
+/* Returns the noise power of one cell, from the residual of c after the echo is subtracted. The
+ * noise may have any spectrum. *cells: the number of independent cells in this mean. */
 double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,
                      double *cells);
 
