@@ -61,7 +61,7 @@ typedef struct pnr_track {
     /* The engine's values without the mean noise of a sum of powers. After a filter they are
      * restored to the values of the correlation. */
     pnr_vector *c;
-    pnr_vector *rest;       /* c without the other echoes, each as it was last told */
+    pnr_vector *rest;       /* c minus the `told` fits of the other echoes */
     pnr_vector row[2];      /* the memory of c and rest outside of maps */
     pnr_patch_echo told;    /* the fit that the others have subtracted */
     bool is_told, is_dirty; /* dirty: rest has changed since the fit */

@@ -153,6 +153,15 @@ static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walkin
     }
 }
 
+/* Sets the echo around which an empty `rough` is filled. */
+static void begin_rough(pnr_echo_rough *rough, const pnr_patch_echo *echo)
+{
+    if (rough->is_filled)
+        return;
+    rough->lag = echo->lag;
+    rough->bins = echo->bins;
+}
+
 /* Fills chi and its slopes near `rough`, which is filled first if it is not. rough: of this
  * rotation. */
 static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
@@ -162,6 +171,7 @@ static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, d
 
     fill_chi(model, echo, e, lag, chi);
     if (!at->is_filled) {
+        pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
         pnr_ambiguity_at(model->ambiguity, echo->code, e, lag - MIDDLE, J, rough[0], rough[1],
                          rough[2]);
         for (int k = 0; k < 3; k++)
@@ -185,9 +195,10 @@ static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, 
     pnr_vector smooth[3];
 
     memset(chi, 0, (with_walk ? 2 : 1) * sizeof *chi);
+    pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
     pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
-                     (size_t)(J - 2 * skip), chi[0] + skip, is_exact_walk ? chi[1] + skip : NULL,
-                     NULL);
+                     (size_t)(J - 2 * skip), chi[0] + skip,
+                     with_walk && is_exact_walk ? chi[1] + skip : NULL, NULL);
     if (with_walk && !is_exact_walk && place->code == echo->code) {
         fill_chi(model, echo, e, place->lag, smooth);
         memcpy(chi[1], smooth[1], sizeof chi[1]);
@@ -220,12 +231,8 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
     const bool may_walk = model->rate_over_carrier != 0, with_slopes = rough != NULL;
     pnr_vector x = {0}, slope = {0}, walk = {0};
 
-    if (rough == NULL || !rough->is_filled)
-        pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
-    if (rough != NULL && !rough->is_filled) {
-        rough->lag = echo->lag;
-        rough->bins = echo->bins;
-    }
+    if (rough != NULL)
+        begin_rough(rough, echo);
     fill_rows(model, rows, echo->bins, false, x, with_slopes || may_walk ? slope : NULL);
 
     const bool is_walking = may_walk && fill_walk(model, rows, echo->bins, slope, walk);
@@ -243,8 +250,7 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
         else if (rough != NULL)
             fill_near(model, echo, e, place->lag, rough, rough->chi[i], &out->y[n_y]);
         else
-            fill_exact(model, echo, e, place, is_walking, is_walking && rows->needs_exact_walk,
-                       &out->y[n_y]);
+            fill_exact(model, echo, e, place, is_walking, rows->needs_exact_walk, &out->y[n_y]);
         add_rotation(out, n_x, n_y, is_walking, with_slopes);
         out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
         out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
